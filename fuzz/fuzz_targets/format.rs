@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use event::{Decoder, Kind};
 use libfuzzer_sys::fuzz_target;
-use tracefmt::{Abi, Endian, Formats, Kallsyms, PrintStyle, Text};
+use tracefmt::{Abi, Endian, FormatCatalog, Kallsyms, PrintStyle, FormatText};
 
 const SYMBOLS: &[u8] = b"ffffffff81000000 T first\nffffffff81000100 t second\t[kvm]\n";
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
     };
     let end = rest.iter().position(|&b| b == 0).unwrap_or(rest.len());
     let (text, record) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
-    let mut formats = Formats::default();
+    let mut formats = FormatCatalog::default();
     formats.abi = Abi {
         endian: if machine & 1 == 0 {
             Endian::Little
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     formats.set_cmdlines(b"7 seven\n1234 CPU 0/KVM\n");
     let system = ["ftrace", "kvm"][usize::from(machine >> 2 & 1)];
     formats.add(system, text);
-    let mut out = Text::new();
+    let mut out = FormatText::new();
     for format in formats.all() {
         for style in [PrintStyle::TraceCmd, PrintStyle::Perf] {
             out.clear();

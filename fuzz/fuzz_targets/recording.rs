@@ -11,12 +11,12 @@ use paths::Paths;
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
 use symbols::Functions;
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 /// Prints and counts in one pass.
 struct All<'f> {
     printer: EventPrinter<'f>,
-    out: Text,
+    out: FormatText,
     study: Study,
 }
 
@@ -43,7 +43,7 @@ impl Sink for All<'_> {
     }
 }
 
-fn printer<'f>(reader: &'f Reader<'_>, formats: &'f Formats) -> EventPrinter<'f> {
+fn printer<'f>(reader: &'f Reader<'_>, formats: &'f FormatCatalog) -> EventPrinter<'f> {
     let header = reader.header();
     let times = Times {
         seconds: header.seconds,
@@ -77,11 +77,11 @@ fuzz_target!(|data: &[u8]| {
     let Ok(reader) = recording.reader(options) else {
         return;
     };
-    let none = Formats::default();
+    let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut all = All {
         printer: printer(&reader, formats),
-        out: Text::default(),
+        out: FormatText::default(),
         study: Study::default()
             .with(Info::new())
             .with(Exits::default())

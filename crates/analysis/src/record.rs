@@ -1,7 +1,7 @@
 //! Numbers of events that have no typed view, out of records and texts alike.
 
 use event::{Body, Event, EventType};
-use tracefmt::{Abi, Field};
+use tracefmt::{Abi, FormatField};
 
 /// How a number stands in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(crate) enum Radix {
 /// Where one number of one kind of event is.
 #[derive(Debug, Clone)]
 pub(crate) enum Number {
-    Raw { field: Field, abi: Abi },
+    Raw { field: FormatField, abi: Abi },
     Text(&'static [(&'static str, Radix)]),
 }
 

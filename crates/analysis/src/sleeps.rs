@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_its_own_switchs_whatever_comes_between() {
-        let mut formats = tracefmt::Formats::default();
+        let mut formats = tracefmt::FormatCatalog::default();
         formats.add(
             "ftrace",
             b"name: kernel_stack\nID: 4\nformat:\n\

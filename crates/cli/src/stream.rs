@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use render::{json, neutral};
 use serde::Serialize;
-use tracefmt::{Text, is_plain};
+use tracefmt::{FormatText, is_plain};
 
 use crate::progress;
 
@@ -17,7 +17,7 @@ const BUFFER: usize = 32 << 10;
 /// Gathers what is printed, and writes it out now and then.
 pub(crate) struct Stream<'o> {
     out: Box<dyn Write + 'o>,
-    pending: Text,
+    pending: FormatText,
     /// Whether there may be something in it that steers the terminal.
     suspect: bool,
     items: u64,
@@ -39,7 +39,7 @@ impl<'o> Stream<'o> {
 
     /// Returns one to somewhere else.
     pub(crate) fn to(out: Box<dyn Write + 'o>, begin: &str) -> Stream<'o> {
-        let mut pending = Text::with_capacity(BUFFER + (8 << 10));
+        let mut pending = FormatText::with_capacity(BUFFER + (8 << 10));
         pending.extend_from_slice(begin.as_bytes());
         Stream {
             out,
@@ -53,7 +53,7 @@ impl<'o> Stream<'o> {
     /// Has lines appended by a function that returns whether they are known to be plain. Those that are not are looked
     /// at, so that nothing in them steers the terminal once they are written.
     #[inline]
-    pub(crate) fn lines(&mut self, append: impl FnOnce(&mut Text) -> bool) {
+    pub(crate) fn lines(&mut self, append: impl FnOnce(&mut FormatText) -> bool) {
         let start = self.pending.len();
         if !append(&mut self.pending) {
             let added = self.pending.as_bytes().get(start..).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 use crate::told::Told;
 
@@ -48,7 +48,7 @@ pub(crate) trait Typed: Copy + 'static {
     const TEXT: Text<Self>;
 
     /// Finds out where the fields are; `None` when the format lacks one without which the event means nothing.
-    fn bind(format: &Format) -> Option<Self::Places>;
+    fn bind(format: &EventFormat) -> Option<Self::Places>;
 
     /// Reads a record; `None` when it is too short.
     fn read(places: &Self::Places, record: &[u8]) -> Option<Self>;
@@ -115,7 +115,7 @@ macro_rules! event {
 
             const TEXT: $crate::define::Text<$name> = $text;
 
-            fn bind(format: &tracefmt::Format) -> Option<$places> {
+            fn bind(format: &tracefmt::EventFormat) -> Option<$places> {
                 $(
                     let $field = [$($in_record),+].iter().find_map(|name| {
                         let field = format.field(name)?;

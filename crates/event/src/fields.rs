@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use tracefmt::{Abi, Field, Format};
+use tracefmt::{Abi, EventFormat, FormatField};
 
 use crate::named::{self, InRecord, InText, Radix};
 use crate::sink::{Body, Event, EventType};
@@ -35,17 +35,23 @@ impl FieldValue<'_> {
 enum Place {
     /// A field of the record, of which some bits count.
     Raw {
-        field: Field,
+        field: FormatField,
         abi: Abi,
         shift: u32,
         mask: u64,
     },
     /// A field of the record that is text.
-    RawText { field: Field, abi: Abi },
+    RawText { field: FormatField, abi: Abi },
     /// Five fields of the record, decimal places of 100 each.
-    RawPlaces { fields: Box<[Field; 5]>, abi: Abi },
+    RawPlaces {
+        fields: Box<[FormatField; 5]>,
+        abi: Abi,
+    },
     /// A field that older kernels do not record: 0 there.
-    OrZero { field: Option<Field>, abi: Abi },
+    OrZero {
+        field: Option<FormatField>,
+        abi: Abi,
+    },
     /// In a line, as the table of names says.
     Text(InText),
     /// In a line, behind its own name.
@@ -119,7 +125,7 @@ impl FieldReader {
 }
 
 /// Finds a field in the records of a format.
-fn in_record(format: &Format, event: &str, name: &str) -> Place {
+fn in_record(format: &EventFormat, event: &str, name: &str) -> Place {
     let abi = format.abi;
     let known = named::find(event, name).map(|field| field.record);
     let found = match known {

@@ -1,6 +1,6 @@
 //! A kind of events that outlives its recording's reader.
 
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 use crate::sink::EventType;
 use crate::vocabulary::{Decoder, Kind};
@@ -14,7 +14,7 @@ pub struct OwnedType {
     name: String,
     label: String,
     kind: Kind,
-    format: Option<Format>,
+    format: Option<EventFormat>,
     decoder: Decoder,
     recorded: bool,
 }

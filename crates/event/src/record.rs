@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracefmt::{Endian, Field, FieldKind};
+use tracefmt::{Endian, FieldKind, FormatField};
 
 /// Returns the low 32 bits: fields are of 32 bits or less where this is used, and an odd format that says otherwise gives
 /// an odd number.
@@ -26,7 +26,7 @@ pub(crate) trait FieldType: Copy {
     const NUMBER: bool;
 
     /// Finds it; `None` when the format has something else there.
-    fn place(field: &Field, endian: Endian) -> Option<Self::Place>;
+    fn place(field: &FormatField, endian: Endian) -> Option<Self::Place>;
 
     /// Reads it; `None` when the record is too short.
     fn read(place: Self::Place, record: &[u8]) -> Option<Self>;
@@ -49,7 +49,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn of(field: &Field, endian: Endian) -> Option<Load> {
+    pub(crate) fn of(field: &FormatField, endian: Endian) -> Option<Load> {
         let size = u8::try_from(field.size)
             .ok()
             .filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
@@ -95,7 +95,7 @@ macro_rules! number {
 
             const NUMBER: bool = $number;
 
-            fn place(field: &Field, endian: Endian) -> Option<Load> {
+            fn place(field: &FormatField, endian: Endian) -> Option<Load> {
                 Load::of(field, endian)
             }
 
@@ -131,7 +131,7 @@ impl<T: FieldType> FieldType for Option<T> {
 
     const NUMBER: bool = T::NUMBER;
 
-    fn place(field: &Field, endian: Endian) -> Option<T::Place> {
+    fn place(field: &FormatField, endian: Endian) -> Option<T::Place> {
         T::place(field, endian)
     }
 
@@ -158,7 +158,7 @@ pub(crate) struct Chars {
 
 impl Chars {
     /// Finds it; of a longer one the first 16 bytes count.
-    pub(crate) fn of(field: &Field) -> Option<Chars> {
+    pub(crate) fn of(field: &FormatField) -> Option<Chars> {
         matches!(field.kind, FieldKind::Array { element: 1 }).then_some(Chars {
             offset: field.offset,
             size: field.size.min(16),

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 use crate::chain::CallChain;
 use crate::stack_line::StackFrame;
@@ -31,7 +31,7 @@ pub struct EventType<'f> {
     /// What it means to trapline.
     pub kind: Kind,
     /// The format of its binary records, if it has any.
-    pub format: Option<&'f Format>,
+    pub format: Option<&'f EventFormat>,
     /// Reads the typed view out of binary records.
     pub decoder: Decoder,
     /// Whether it is certain that events of this kind were recorded, so that none means that it never
@@ -41,7 +41,7 @@ pub struct EventType<'f> {
 
 impl<'f> EventType<'f> {
     /// Returns the kind of a tracepoint's format.
-    pub fn of_format(index: u32, format: &'f Format, label: &'f str) -> EventType<'f> {
+    pub fn of_format(index: u32, format: &'f EventFormat, label: &'f str) -> EventType<'f> {
         let kind = Kind::of(&format.system, &format.name);
         EventType {
             index,

@@ -13,7 +13,7 @@ use crate::sched::{
 use crate::text::without_complaints;
 use crate::told::Told;
 use crate::workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 /// Makes of a list `Kind(Type) = "system" / "name"` all that depends on which events there are. `and` gives another kind of
 /// event that says the same.
@@ -104,7 +104,7 @@ macro_rules! vocabulary {
             ///
             /// The decoder of an event without a typed view, or of a format without the fields the view needs,
             /// returns [`Data::Other`] always.
-            pub fn bind(kind: Kind, format: &Format) -> Decoder {
+            pub fn bind(kind: Kind, format: &EventFormat) -> Decoder {
                 let places = match kind {
                     $(Kind::$kind $(| Kind::$also)? => {
                         <$type as Typed>::bind(format).map(Places::$kind)

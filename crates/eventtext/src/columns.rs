@@ -1,7 +1,7 @@
 //! What the columns of a line are made of, whichever tool's they are: short texts, time stamps and CPUs that
 //! were put together once and are copied as blocks of known size.
 
-use tracefmt::{Text, is_plain};
+use tracefmt::{FormatText, is_plain};
 
 use crate::digits::{THREES, decimal, three};
 
@@ -38,7 +38,7 @@ impl<const N: usize> Piece<N> {
 
     /// Appends the text.
     #[inline]
-    pub(crate) fn put(&self, out: &mut Text) {
+    pub(crate) fn put(&self, out: &mut FormatText) {
         match &self.long {
             None => out.block(&self.bytes, self.len as usize),
             Some(long) => out.extend_from_slice(long),
@@ -91,7 +91,7 @@ impl Clock {
         let millis = part / 1_000_000;
         let same = self.len > 0 && second == self.start / NANOSECONDS;
         if !same {
-            let mut text = Text::new();
+            let mut text = FormatText::new();
             decimal(&mut text, second, 5);
             text.extend_from_slice(b".000");
             self.len = text.len().min(self.text.len()) as u8;

@@ -1,6 +1,6 @@
 //! Numbers as text, at a fixed width and without a formatter in between: what a line per event costs.
 
-use tracefmt::Text;
+use tracefmt::FormatText;
 
 /// The numbers 00 to 99 as two digits each.
 const PAIRS: [[u8; 2]; 100] = {
@@ -75,7 +75,7 @@ pub(crate) fn nine(number: u32) -> [u8; 9] {
 }
 
 /// Appends a number, filled with spaces from the left up to `width`.
-pub(crate) fn decimal(out: &mut Text, mut number: u64, width: usize) {
+pub(crate) fn decimal(out: &mut FormatText, mut number: u64, width: usize) {
     let mut digits = [b' '; 20];
     let mut at = digits.len();
     while number >= 100 {
@@ -95,7 +95,7 @@ pub(crate) fn decimal(out: &mut Text, mut number: u64, width: usize) {
 }
 
 /// Appends a signed number, filled with spaces from the left up to `width`.
-pub(crate) fn signed(out: &mut Text, number: i64, width: usize) {
+pub(crate) fn signed(out: &mut FormatText, number: i64, width: usize) {
     if number >= 0 {
         return decimal(out, number.unsigned_abs(), width);
     }
@@ -121,7 +121,7 @@ pub(crate) fn hex16(number: u64) -> [u8; 16] {
 }
 
 /// Appends a number in as many hexadecimal digits as it needs.
-pub(crate) fn hex(out: &mut Text, number: u64) {
+pub(crate) fn hex(out: &mut FormatText, number: u64) {
     let blank = (number | 1).leading_zeros() as usize / 4;
     out.extend_from_slice(&hex16(number)[blank..]);
 }
@@ -130,8 +130,8 @@ pub(crate) fn hex(out: &mut Text, number: u64) {
 mod tests {
     use super::*;
 
-    fn text(write: impl FnOnce(&mut Text)) -> String {
-        let mut out = Text::new();
+    fn text(write: impl FnOnce(&mut FormatText)) -> String {
+        let mut out = FormatText::new();
         out.push(b'|');
         write(&mut out);
         String::from_utf8(out.as_bytes().to_vec()).unwrap()

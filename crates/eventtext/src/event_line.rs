@@ -1,7 +1,7 @@
 //! One line an event, in the columns of perf or of trace-cmd, whatever the recording is.
 
 use event::{Body, Event, EventType, Side};
-use tracefmt::{Formats, PrintStyle, Text};
+use tracefmt::{FormatCatalog, FormatText, PrintStyle};
 
 use crate::PerfPrinter;
 use crate::perf_line::hex_record;
@@ -20,7 +20,7 @@ pub struct Times {
 /// Prints events as lines.
 #[derive(Debug)]
 pub struct EventPrinter<'f> {
-    formats: &'f Formats,
+    formats: &'f FormatCatalog,
     columns: Columns<'f>,
 }
 
@@ -42,7 +42,7 @@ enum Columns<'f> {
 
 impl<'f> EventPrinter<'f> {
     /// Prints as `perf script` does.
-    pub fn perf(formats: &'f Formats, printer: PerfPrinter) -> EventPrinter<'f> {
+    pub fn perf(formats: &'f FormatCatalog, printer: PerfPrinter) -> EventPrinter<'f> {
         EventPrinter {
             formats,
             columns: Columns::Perf(Box::new(printer)),
@@ -52,7 +52,7 @@ impl<'f> EventPrinter<'f> {
     /// Prints as `trace-cmd report -N` does. `buffers` are the names of the ring buffers, the main one
     /// first.
     pub fn trace_cmd(
-        formats: &'f Formats,
+        formats: &'f FormatCatalog,
         times: Times,
         buffers: &'f [String],
     ) -> EventPrinter<'f> {
@@ -75,7 +75,7 @@ impl<'f> EventPrinter<'f> {
     }
 
     /// Prints events of a text, whose own texts stay as they stood.
-    pub fn text(formats: &'f Formats, style: TextStyle, times: Times) -> EventPrinter<'f> {
+    pub fn text(formats: &'f FormatCatalog, style: TextStyle, times: Times) -> EventPrinter<'f> {
         EventPrinter {
             formats,
             columns: Columns::Text { style, times },
@@ -91,7 +91,7 @@ impl<'f> EventPrinter<'f> {
     }
 
     /// Takes a side record. trace-cmd prints a line for lost events.
-    pub fn side(&mut self, side: &Side<'_>, out: &mut Text) {
+    pub fn side(&mut self, side: &Side<'_>, out: &mut FormatText) {
         match &mut self.columns {
             Columns::Perf(printer) => printer.side(side),
             Columns::TraceCmd {
@@ -116,7 +116,7 @@ impl<'f> EventPrinter<'f> {
     /// Appends an event's line, its end included. Returns whether it is known that the line is plain
     /// ([`tracefmt::is_plain`]), as most are: nothing in it is a text of the recording that was not looked at.
     #[inline]
-    pub fn event(&mut self, event: &Event<'_>, out: &mut Text) -> bool {
+    pub fn event(&mut self, event: &Event<'_>, out: &mut FormatText) -> bool {
         match &mut self.columns {
             Columns::Perf(printer) => printer.event(event, self.formats, out),
             Columns::TraceCmd {
@@ -164,7 +164,7 @@ impl<'f> EventPrinter<'f> {
     }
 
     /// Appends the event's own text alone.
-    pub fn body(&self, event: &Event<'_>, out: &mut Text) {
+    pub fn body(&self, event: &Event<'_>, out: &mut FormatText) {
         match (event.body, event.ty.format) {
             (Body::Raw(data), Some(format)) => {
                 format.print(data, self.formats, PrintStyle::TraceCmd, out);

@@ -2,7 +2,7 @@
 //! costs.
 
 use symbols::ThreadName;
-use tracefmt::Text;
+use tracefmt::FormatText;
 
 use crate::columns::{CPUS, Clock, LINE, Piece, copy};
 use crate::digits::{decimal, signed, six, three, three_and_colon};
@@ -27,7 +27,7 @@ impl ThreadName for ThreadColumns {
     fn named(comm: &[u8], tid: i32) -> ThreadColumns {
         let comm = &comm[..comm.len().min(MAX_COMM)];
         let pad = COMM_WIDTH.saturating_sub(comm.len());
-        let mut text = Text::new();
+        let mut text = FormatText::new();
         text.fill(b' ', pad);
         text.extend_from_slice(comm);
         text.push(b' ');
@@ -100,7 +100,7 @@ pub(crate) struct Head<'h> {
 /// that nothing in them steers a terminal.
 #[inline(always)]
 pub(crate) fn put_usual(
-    out: &mut Text,
+    out: &mut FormatText,
     thread: &ThreadColumns,
     cpu: i32,
     clock: &mut Clock,
@@ -129,7 +129,7 @@ pub(crate) fn put_usual(
 
 impl Head<'_> {
     /// Appends the columns, whichever there are and however long.
-    pub(crate) fn put(&self, out: &mut Text, clock: &mut Clock) {
+    pub(crate) fn put(&self, out: &mut FormatText, clock: &mut Clock) {
         let thread = self.thread;
         out.extend_from_slice(if self.narrow {
             thread.narrow()

@@ -9,7 +9,7 @@
 
 use event::{Body, Event, EventType, Sample, Side};
 use symbols::{Addresses, CpuMode, KernelFile};
-use tracefmt::{Format, Formats, PrintStyle, Text};
+use tracefmt::{EventFormat, FormatCatalog, FormatText, PrintStyle};
 
 use crate::columns::Clock;
 use crate::perf_columns::{Head, NameColumn, ThreadColumns, put_usual};
@@ -100,7 +100,7 @@ impl PerfPrinter {
     /// Appends the lines of one event, the last line feed included, and returns whether it is known that nothing in them
     /// steers a terminal. `env` is what the recording's formats refer to.
     #[inline]
-    pub fn event(&mut self, event: &Event<'_>, env: &Formats, out: &mut Text) -> bool {
+    pub fn event(&mut self, event: &Event<'_>, env: &FormatCatalog, out: &mut FormatText) -> bool {
         let sample = event.sample.unwrap_or(&NO_SAMPLE);
         if sample.tracepoint
             && sample.has_cpu
@@ -126,7 +126,13 @@ impl PerfPrinter {
 
     /// Appends the lines of an event of any kind.
     #[inline(never)]
-    fn any(&mut self, event: &Event<'_>, sample: &Sample<'_>, env: &Formats, out: &mut Text) {
+    fn any(
+        &mut self,
+        event: &Event<'_>,
+        sample: &Sample<'_>,
+        env: &FormatCatalog,
+        out: &mut FormatText,
+    ) {
         let mode = CpuMode::of(sample.misc);
         let address = match sample.ip {
             Some(ip) if !sample.tracepoint || self.style.tracepoint_addresses => Some(ip),
@@ -196,7 +202,7 @@ fn new_name<'n>(names: &'n mut Vec<Option<Name>>, ty: &EventType<'_>, width: usi
     names[index].get_or_insert_with(|| {
         let column = NameColumn::new(&label(ty), width);
         Name {
-            plain: column.is_plain() && ty.format.is_some_and(Format::prints_plain),
+            plain: column.is_plain() && ty.format.is_some_and(EventFormat::prints_plain),
             column,
         }
     })
@@ -212,7 +218,7 @@ fn label(ty: &EventType<'_>) -> Vec<u8> {
 }
 
 /// Appends a record whose format is not known, as hexadecimal bytes.
-pub(crate) fn hex_record(record: &[u8], out: &mut Text) {
+pub(crate) fn hex_record(record: &[u8], out: &mut FormatText) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"raw");
     for byte in record {

@@ -5,7 +5,7 @@
 
 use event::CallChain;
 use symbols::{Addresses, CpuMode, Files, Region, SpaceId, frames};
-use tracefmt::Text;
+use tracefmt::FormatText;
 
 use crate::columns::Piece;
 use crate::digits::{hex, hex16};
@@ -48,7 +48,7 @@ pub(crate) struct Place<'p> {
 
 impl Place<'_> {
     /// Appends the lines of a call chain.
-    pub(crate) fn chain(&self, out: &mut Text, chain: CallChain<'_>) {
+    pub(crate) fn chain(&self, out: &mut FormatText, chain: CallChain<'_>) {
         let start = out.len();
         // Callers are mostly in the file of those they called.
         let mut region = Region::EMPTY;
@@ -69,7 +69,7 @@ impl Place<'_> {
 
     /// Appends the line of one address in a call chain: where it is in its file, if it is in one of user space.
     #[inline]
-    fn entry(&self, out: &mut Text, address: u64, region: &Region) {
+    fn entry(&self, out: &mut FormatText, address: u64, region: &Region) {
         let mut line = [b'\t'; 17];
         if let Some(place) = line.last_chunk_mut() {
             *place = hex16(address.wrapping_add(region.shift));
@@ -79,7 +79,7 @@ impl Place<'_> {
     }
 
     /// Appends the one address of an event without a call chain, with the line feed.
-    pub(crate) fn address(&self, out: &mut Text, address: u64) {
+    pub(crate) fn address(&self, out: &mut FormatText, address: u64) {
         out.push(b' ');
         out.extend_from_slice(&hex16(address));
         self.ending(out, address, &self.find(address, self.mode));
@@ -91,7 +91,7 @@ impl Place<'_> {
 
     /// Appends symbol and file of an address, with the line feed.
     #[inline]
-    fn ending(&self, out: &mut Text, address: u64, region: &Region) {
+    fn ending(&self, out: &mut FormatText, address: u64, region: &Region) {
         if region.symbol {
             self.symbol(out, address.wrapping_sub(region.start), region);
         } else if self.file {
@@ -106,7 +106,7 @@ impl Place<'_> {
     }
 
     /// Appends a symbol that has the name of its file, ` NAME+0xOFFSET (NAME)`.
-    fn symbol(&self, out: &mut Text, offset: u64, region: &Region) {
+    fn symbol(&self, out: &mut FormatText, offset: u64, region: &Region) {
         let name = self.addresses.files().name(region.file);
         out.push(b' ');
         out.extend_from_slice(name);

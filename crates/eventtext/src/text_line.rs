@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use event::{Body, Event, NONE};
-use tracefmt::Text;
+use tracefmt::FormatText;
 
 /// Whose columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum TextStyle {
 /// `seconds` says whether times are nanoseconds printed as seconds, `digits` with how many decimals; other
 /// times are plain numbers.
 pub fn text_line(
-    out: &mut Text,
+    out: &mut FormatText,
     event: &Event<'_>,
     style: TextStyle,
     seconds: bool,

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use tracefmt::{Format, Formats, Text};
+use tracefmt::{EventFormat, FormatCatalog, FormatText};
 
 use crate::columns::{CPUS, Clock, LINE, Piece, copy};
 use crate::digits::{decimal, nine, signed, six, three_and_colon};
@@ -109,11 +109,11 @@ impl LineCache {
     #[inline]
     pub(crate) fn head(
         &mut self,
-        out: &mut Text,
+        out: &mut FormatText,
         head: &LineHead<'_>,
         index: u32,
-        format: Option<&Format>,
-        formats: &Formats,
+        format: Option<&EventFormat>,
+        formats: &FormatCatalog,
         style: &LineStyle,
     ) -> bool {
         if let (TimeStyle::Seconds, None, Some(format), Some(cpu)) = (
@@ -152,12 +152,12 @@ impl LineCache {
 }
 
 #[cold]
-fn new_name<'n>(names: &'n mut Vec<Option<Name>>, index: u32, format: &Format) -> &'n Name {
+fn new_name<'n>(names: &'n mut Vec<Option<Name>>, index: u32, format: &EventFormat) -> &'n Name {
     let index = index as usize;
     if names.len() <= index {
         names.resize(index + 1, None);
     }
-    let mut text = Text::new();
+    let mut text = FormatText::new();
     name_column(&mut text, &format.name);
     let column = Piece::new(text.as_bytes());
     names[index].insert(Name {
@@ -170,19 +170,19 @@ fn new_name<'n>(names: &'n mut Vec<Option<Name>>, index: u32, format: &Format) -
 fn new_thread<'t>(
     slot: &'t mut Option<(i32, Piece<32>)>,
     pid: i32,
-    formats: &Formats,
+    formats: &FormatCatalog,
 ) -> &'t Piece<32> {
-    let mut text = Text::new();
+    let mut text = FormatText::new();
     thread_column(&mut text, pid, formats);
     &slot.insert((pid, Piece::new(text.as_bytes()))).1
 }
 
 /// Appends all columns before the event's own text. `format` is `None` for an event whose format is not there.
 pub(crate) fn line_head(
-    out: &mut Text,
+    out: &mut FormatText,
     head: &LineHead<'_>,
-    format: Option<&Format>,
-    formats: &Formats,
+    format: Option<&EventFormat>,
+    formats: &FormatCatalog,
     style: &LineStyle,
 ) {
     if !head.after_gap {
@@ -204,14 +204,14 @@ pub(crate) fn line_head(
 }
 
 /// Appends the name of an event.
-fn name_column(out: &mut Text, name: &str) {
+fn name_column(out: &mut FormatText, name: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     pad(out, NAME_WIDTH.saturating_sub(name.len()));
 }
 
 /// Appends name and id of a thread, and a space.
-fn thread_column(out: &mut Text, pid: i32, formats: &Formats) {
+fn thread_column(out: &mut FormatText, pid: i32, formats: &FormatCatalog) {
     let comm = match pid {
         0 => "<idle>",
         _ => formats.comm(pid).unwrap_or("<...>"),
@@ -226,7 +226,7 @@ fn thread_column(out: &mut Text, pid: i32, formats: &Formats) {
 }
 
 /// Appends the number of the CPU.
-fn cpu_column(out: &mut Text, cpu: u32) {
+fn cpu_column(out: &mut FormatText, cpu: u32) {
     match CPUS.get(cpu as usize) {
         Some(column) => out.extend_from_slice(&column[..5]),
         None => {
@@ -239,7 +239,7 @@ fn cpu_column(out: &mut Text, cpu: u32) {
 
 /// Appends the line that tells of lost events, its end included.
 pub(crate) fn lost_line(
-    out: &mut Text,
+    out: &mut FormatText,
     cpu: u32,
     count: Option<u64>,
     buffer: &str,
@@ -254,7 +254,7 @@ pub(crate) fn lost_line(
 }
 
 /// Appends the first column of a recording with several buffers: the instance's name, or as much space.
-fn buffer_column(out: &mut Text, buffer: &str, style: &LineStyle) {
+fn buffer_column(out: &mut FormatText, buffer: &str, style: &LineStyle) {
     let Some(width) = style.buffer_width else {
         return;
     };
@@ -269,7 +269,7 @@ fn base_name(name: &str) -> &str {
 }
 
 /// Appends a time with the colon behind it.
-fn time(out: &mut Text, time: u64, style: TimeStyle) {
+fn time(out: &mut FormatText, time: u64, style: TimeStyle) {
     match style {
         TimeStyle::Seconds => {
             let micros = time.wrapping_add(HALF_MICROSECOND) / 1000;
@@ -289,7 +289,7 @@ fn time(out: &mut Text, time: u64, style: TimeStyle) {
     out.push(b':');
 }
 
-fn pad(out: &mut Text, count: usize) {
+fn pad(out: &mut FormatText, count: usize) {
     out.fill(b' ', count);
 }
 
@@ -305,21 +305,21 @@ mod tests {
         \tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n\n\
         print fmt: \"%d\", REC->prev_pid\n";
 
-    fn formats() -> Formats {
-        let mut formats = Formats::default();
+    fn formats() -> FormatCatalog {
+        let mut formats = FormatCatalog::default();
         formats.add("sched", SWITCH);
         formats.set_cmdlines(b"1234 CPU 1/KVM\n");
         formats
     }
 
-    fn line(head: LineHead<'_>, style: &LineStyle, formats: &Formats) -> String {
+    fn line(head: LineHead<'_>, style: &LineStyle, formats: &FormatCatalog) -> String {
         let format = formats.by_id(314);
-        let mut plain = Text::new();
+        let mut plain = FormatText::new();
         line_head(&mut plain, &head, format, formats, style);
         // Kept columns, and other threads in between, change nothing.
         let mut cache = LineCache::new();
         for pid in [head.pid, head.pid + THREADS as i32, head.pid] {
-            let mut out = Text::new();
+            let mut out = FormatText::new();
             let other = LineHead { pid, ..head };
             cache.head(&mut out, &other, 3, format, formats, style);
             assert!(out.as_bytes() == plain.as_bytes() || pid != head.pid);
@@ -430,7 +430,7 @@ mod tests {
             text,
             "       CPU 1/KVM-1234  [001]   867.639531: sched_switch:         "
         );
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         lost_line(&mut out, 3, Some(724), "dir/other", &style);
         lost_line(
             &mut out,
@@ -449,7 +449,7 @@ mod tests {
     fn an_event_without_a_format_is_named_as_unknown() {
         let formats = formats();
         let style = LineStyle::new(TimeStyle::Seconds, []);
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         line_head(&mut out, &HEAD, None, &formats, &style);
         assert_eq!(
             String::from_utf8(out.as_bytes().to_vec()).unwrap(),

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use event::{ExitReason, Isa, reasons::ARM_EXCEPTION_TRAP};
-use tracefmt::{Abi, Format};
+use tracefmt::{Abi, EventFormat};
 
 use crate::error::Error;
 use crate::raw::{Layout, MAX_WAITING, kind};
@@ -42,17 +42,17 @@ impl Formats {
     }
 
     /// Returns the format of an event; `None` where the kernel does not have the event.
-    pub(crate) fn read(&self, system: &str, name: &str) -> Result<Option<Format>, Error> {
+    pub(crate) fn read(&self, system: &str, name: &str) -> Result<Option<EventFormat>, Error> {
         let path = self.events.join(system).join(name).join("format");
         match fs::read(&path) {
-            Ok(text) => Ok(Format::parse(system, &text, Abi::default())),
+            Ok(text) => Ok(EventFormat::parse(system, &text, Abi::default())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::Format { path, error }),
         }
     }
 
     /// Returns a format that has to be there.
-    pub(crate) fn need(&self, system: &str, name: &str) -> Result<Format, Error> {
+    pub(crate) fn need(&self, system: &str, name: &str) -> Result<EventFormat, Error> {
         let format = self.read(system, name)?;
         format.ok_or_else(|| Error::NoKvm(self.events.join(system).join(name)))
     }
@@ -61,11 +61,11 @@ impl Formats {
 /// Formats of the events that are read as records.
 #[derive(Debug)]
 pub(crate) struct Records {
-    pub(crate) exit: Format,
-    pub(crate) switch: Format,
-    pub(crate) wakeup: Format,
-    pub(crate) migrate: Option<Format>,
-    pub(crate) end: Option<Format>,
+    pub(crate) exit: EventFormat,
+    pub(crate) switch: EventFormat,
+    pub(crate) wakeup: EventFormat,
+    pub(crate) migrate: Option<EventFormat>,
+    pub(crate) end: Option<EventFormat>,
 }
 
 impl Records {
@@ -89,15 +89,15 @@ impl Records {
 
     /// Returns the layout.
     pub(crate) fn layout(&self) -> Result<Layout, Error> {
-        let at = |format: &Format, name: &str| {
+        let at = |format: &EventFormat, name: &str| {
             let field = format.field(name);
             field.map_or(-1, |field| field.offset.cast_signed())
         };
-        let must = |format: &Format, event, name| match at(format, name) {
+        let must = |format: &EventFormat, event, name| match at(format, name) {
             -1 => Err(Error::Field { event, field: name }),
             offset => Ok(offset),
         };
-        let optional = |format: &Option<Format>, name: &str| {
+        let optional = |format: &Option<EventFormat>, name: &str| {
             format.as_ref().map_or(-1, |format| at(format, name))
         };
         let exit_class = at(&self.exit, "esr_ec");

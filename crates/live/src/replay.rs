@@ -11,7 +11,7 @@ use analysis::{ExitTable, Exits, Study, Vcpus, Window};
 use event::{Body, Data, Event, EventType, Kind, MmioAccess, Order, Sink};
 use model::{Access, State, Times};
 use source::{ReaderOptions, Recording};
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 use crate::events::Events;
 use crate::layout::Records;
@@ -204,8 +204,9 @@ fn told_by_analysis(study: &Study) -> Sums {
 
 fn records(reader: &source::Reader<'_>) -> Option<Records> {
     let formats = reader.formats()?;
-    let format =
-        |system: &str, name: &str| -> Option<Format> { formats.by_name(system, name).cloned() };
+    let format = |system: &str, name: &str| -> Option<EventFormat> {
+        formats.by_name(system, name).cloned()
+    };
     Some(Records {
         exit: format("kvm", "kvm_exit")?,
         switch: format("sched", "sched_switch")?,

@@ -2,7 +2,7 @@
 //!
 //! Source: `tools/perf/util/header.c`, `perf.data-file-format.txt`.
 
-use tracefmt::{Cursor, Diagnostic, Endian, TracingData, parse_tracing_data};
+use tracefmt::{Cursor, Diagnostic, Endian, TracingSection, parse_tracing_data};
 
 use crate::attr::Attr;
 
@@ -83,7 +83,7 @@ pub(crate) fn read(
     info: &mut Info,
     attrs: &mut [Attr],
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<TracingData> {
+) -> Option<TracingSection> {
     let mut cursor = Cursor::new(data, endian);
     let complete = match feature {
         number::TRACING_DATA => return Some(parse_tracing_data(data)),

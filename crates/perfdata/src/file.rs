@@ -1,6 +1,6 @@
 //! A recording, and what stands around its data.
 
-use tracefmt::{Diagnostic, Endian, Formats};
+use tracefmt::{Diagnostic, Endian, FormatCatalog};
 
 use crate::attr::{Attr, AttrType};
 use crate::feature::{self, Info};
@@ -19,7 +19,7 @@ pub struct PerfData<'a> {
     /// First byte behind the records.
     pub(crate) end: usize,
     pipe: bool,
-    formats: Formats,
+    formats: FormatCatalog,
     has_formats: bool,
     info: Info,
     pub(crate) truncated: bool,
@@ -38,7 +38,7 @@ impl<'a> PerfData<'a> {
             start: 0,
             end: data.len(),
             pipe,
-            formats: Formats::default(),
+            formats: FormatCatalog::default(),
             has_formats: false,
             info: Info::default(),
             truncated: false,
@@ -68,7 +68,7 @@ impl<'a> PerfData<'a> {
         }
     }
 
-    pub(crate) fn set_tracing(&mut self, tracing: tracefmt::TracingData) {
+    pub(crate) fn set_tracing(&mut self, tracing: tracefmt::TracingSection) {
         self.diagnostics
             .extend(tracing.formats.diagnostics.iter().cloned());
         self.formats = tracing.formats;
@@ -106,7 +106,7 @@ impl<'a> PerfData<'a> {
     }
 
     /// Returns the formats of its tracepoints; empty when the recording has none, or lost them.
-    pub fn formats(&self) -> &Formats {
+    pub fn formats(&self) -> &FormatCatalog {
         &self.formats
     }
 

@@ -10,7 +10,7 @@ use analysis::{
 use event::{Event, EventType, Order, Quality, Side, Sink};
 use eventtext::{EventPrinter, TextStyle, Times};
 use rules::Finding;
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 use crate::hops::Hops;
 use crate::{Error, Input, Opened};
@@ -75,7 +75,7 @@ impl Input<'_> {
             .windows
             .sort_by_key(|window| (window.begin, window.end));
         let opened = self.recording_with_symbols()?;
-        let none = Formats::default();
+        let none = FormatCatalog::default();
         let formats = opened.reader().formats().unwrap_or(&none);
         let times = Times {
             seconds: true,
@@ -97,7 +97,7 @@ impl Input<'_> {
             windows: &mut timeline.windows,
             names: &mut timeline.names,
             printer: EventPrinter::text(formats, TextStyle::Perf, times),
-            text: Text::new(),
+            text: FormatText::new(),
             window: opened.window(),
             left_out: &picture.left_out,
             first: 0,
@@ -275,7 +275,7 @@ struct Again<'a, 'f> {
     windows: &'a mut [TimelineWindow],
     names: &'a mut TimelineNames,
     printer: EventPrinter<'f>,
-    text: Text,
+    text: FormatText,
     window: Window,
     left_out: &'a LeftOut,
     /// The first window that is not past.

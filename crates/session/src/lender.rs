@@ -1,14 +1,14 @@
 //! Event formats that are taken from elsewhere.
 
 use source::{Content, OpenOptions, ReaderOptions, Recording};
-use tracefmt::Formats;
+use tracefmt::FormatCatalog;
 
 use crate::{Error, Options, Wanted, sniff};
 
 /// Event formats of another recording, or of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Lender {
-    formats: Option<Formats>,
+    formats: Option<FormatCatalog>,
 }
 
 impl Lender {
@@ -50,7 +50,7 @@ impl Lender {
     }
 
     /// Returns the formats, if there are any to lend.
-    pub(crate) fn formats(&self) -> Option<&Formats> {
+    pub(crate) fn formats(&self) -> Option<&FormatCatalog> {
         self.formats.as_ref()
     }
 }

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
 use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
-use tracefmt::Formats;
+use tracefmt::FormatCatalog;
 
 use crate::header::{GuestMap, Header, TimeUnit, Together};
 use crate::walked::{Outcome, Watch};
@@ -52,7 +52,7 @@ impl<'r> DatReader<'r> {
         &self.header
     }
 
-    pub(crate) fn formats(&self) -> &Formats {
+    pub(crate) fn formats(&self) -> &FormatCatalog {
         self.data.formats()
     }
 

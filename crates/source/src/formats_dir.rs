@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tracefmt::Formats;
+use tracefmt::FormatCatalog;
 
 use crate::OpenError;
 
@@ -18,9 +18,9 @@ const MAX_FORMAT: u64 = 1 << 20;
 /// # Errors
 ///
 /// Fails when the folder cannot be read or holds no format.
-pub fn formats_of_dir(dir: &Path) -> Result<Formats, OpenError> {
+pub fn formats_of_dir(dir: &Path) -> Result<FormatCatalog, OpenError> {
     let name = dir.display().to_string();
-    let mut formats = Formats::default();
+    let mut formats = FormatCatalog::default();
     let mut left = MAX_ENTRIES;
     for system in entries(dir, &name, &mut left)? {
         if !system.is_dir() {

@@ -8,7 +8,7 @@ use event::{
     RecordingCost, Sample, Side, Sink, UserStack,
 };
 use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
-use tracefmt::{Endian, Formats};
+use tracefmt::{Endian, FormatCatalog};
 
 use crate::header::{Header, TimeUnit, Together};
 use crate::walked::{Outcome, Watch};
@@ -38,7 +38,7 @@ fn cost(json: &str) -> Option<RecordingCost> {
 #[derive(Debug)]
 pub(crate) struct PerfReader<'r> {
     data: PerfData<'r>,
-    lent: Option<&'r Formats>,
+    lent: Option<&'r FormatCatalog>,
     /// By attribute, what perf calls an event whose name was lost with its format: `system:name`.
     labels: Vec<Option<String>>,
     header: Header,
@@ -93,7 +93,7 @@ impl Kinds<'_> {
 }
 
 impl<'r> PerfReader<'r> {
-    pub(crate) fn new(data: PerfData<'r>, lent: Option<&'r Formats>) -> PerfReader<'r> {
+    pub(crate) fn new(data: PerfData<'r>, lent: Option<&'r FormatCatalog>) -> PerfReader<'r> {
         let info = data.info();
         let clockid = data.attrs().iter().find_map(|a| a.clockid);
         let header = Header {
@@ -184,7 +184,7 @@ impl<'r> PerfReader<'r> {
         &self.data
     }
 
-    pub(crate) fn formats(&self) -> &Formats {
+    pub(crate) fn formats(&self) -> &FormatCatalog {
         match self.lent {
             Some(lent) if !self.data.has_formats() => lent,
             _ => self.data.formats(),

@@ -1,7 +1,7 @@
 //! One reader for every container.
 
 use event::{Place, Side, Sink};
-use tracefmt::Formats;
+use tracefmt::FormatCatalog;
 
 use crate::dat::DatReader;
 use crate::header::Header;
@@ -33,7 +33,7 @@ enum Kind<'r> {
 pub struct ReaderOptions<'r> {
     /// Formats of another recording of the same kernel, for recordings that lost theirs: a perf.data that was
     /// cut off has its event formats in the part that is missing.
-    pub lent: Option<&'r Formats>,
+    pub lent: Option<&'r FormatCatalog>,
     /// Whether events will be printed, which needs the kernel's symbols.
     pub symbols: bool,
     /// Threads that may work on a walk, the one that calls included; 0 is 1. What a sink gets, and when, is the same with any
@@ -105,7 +105,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns the formats of its binary records, if it has any.
-    pub fn formats(&self) -> Option<&Formats> {
+    pub fn formats(&self) -> Option<&FormatCatalog> {
         match &self.kind {
             Kind::Perf(perf) => Some(perf.formats()),
             Kind::Dat(dat) => Some(dat.formats()),

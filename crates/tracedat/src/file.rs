@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::page::PageLayout;
 use crate::sections::{Section, Sections};
 use std::ops::Range;
-use tracefmt::{Cursor, Diagnostic, Endian, Formats, HeaderPage, Kallsyms};
+use tracefmt::{Cursor, Diagnostic, Endian, FormatCatalog, HeaderPage, Kallsyms};
 
 /// The ten bytes a trace.dat begins with; perf's tracing data begins with the same.
 const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
@@ -33,7 +33,7 @@ pub(crate) enum Symbols {
 pub struct TraceDat<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) compression: Compression,
-    pub(crate) formats: Formats,
+    pub(crate) formats: FormatCatalog,
     pub(crate) info: Info,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) truncated: bool,
@@ -123,7 +123,7 @@ impl<'a> TraceDat<'a> {
         let mut file = TraceDat {
             data,
             compression: Compression::None,
-            formats: Formats::default(),
+            formats: FormatCatalog::default(),
             info: Info::default(),
             diagnostics: Vec::new(),
             truncated: false,
@@ -172,7 +172,7 @@ impl<'a> TraceDat<'a> {
 
     /// Returns the event formats, saved thread names and `trace_printk` strings; and symbols, after
     /// [`TraceDat::load_symbols`].
-    pub fn formats(&self) -> &Formats {
+    pub fn formats(&self) -> &FormatCatalog {
         &self.formats
     }
 
@@ -202,7 +202,7 @@ impl<'a> TraceDat<'a> {
         &self.info
     }
 
-    /// Returns what could not be taken as it stood. [`Formats::diagnostics`] has more.
+    /// Returns what could not be taken as it stood. [`FormatCatalog::diagnostics`] has more.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }

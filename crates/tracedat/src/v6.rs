@@ -5,7 +5,7 @@
 use crate::file::{Symbols, TraceDat};
 use crate::info::{Buffer, CpuData, TextBuffer};
 use crate::options::{Announced, ListEnd, Options};
-use tracefmt::{Cursor, Formats};
+use tracefmt::{Cursor, FormatCatalog};
 
 /// More instances of a v6 file than this are not read.
 const MAX_INSTANCES: usize = 1024;
@@ -25,7 +25,10 @@ impl<'a> TraceDat<'a> {
 
     fn read_v6_header(&mut self, cursor: &mut Cursor<'a>, options: &mut Options) -> Option<()> {
         self.read_header_info(cursor)?;
-        for read in [Formats::read_ftrace_formats, Formats::read_event_formats] {
+        for read in [
+            FormatCatalog::read_ftrace_formats,
+            FormatCatalog::read_event_formats,
+        ] {
             if !read(&mut self.formats, cursor) {
                 return None;
             }

@@ -1,7 +1,7 @@
 //! All formats of one recording, with the tables their print formats refer to.
 
 use crate::cast::index;
-use crate::{Abi, Diagnostic, Format, Kallsyms};
+use crate::{Abi, Diagnostic, EventFormat, Kallsyms};
 
 /// Where the parts of a ring buffer page lie, as `events/header_page` says.
 ///
@@ -50,7 +50,7 @@ impl HeaderPage {
 
 /// All formats of one recording, and what their print formats refer to.
 #[derive(Debug, Clone, Default)]
-pub struct Formats {
+pub struct FormatCatalog {
     /// Byte order and word size of the records.
     pub abi: Abi,
     /// Page size of the recording machine, in bytes; 0 when not told.
@@ -65,7 +65,7 @@ pub struct Formats {
     pub cmdlines: Vec<(i32, String)>,
     /// What of the texts could not be taken.
     pub diagnostics: Vec<Diagnostic>,
-    formats: Vec<Format>,
+    formats: Vec<EventFormat>,
     /// Index into `formats` by event id, `u32::MAX` for none. Ids are 16-bit in the ring buffer.
     by_id: Vec<u32>,
 }
@@ -73,10 +73,10 @@ pub struct Formats {
 /// Ids above this are not believed: `common_type` has 16 bits.
 const MAX_ID: u32 = 0xffff;
 
-impl Formats {
+impl FormatCatalog {
     /// Adds one format text of a subsystem.
     pub fn add(&mut self, system: &str, text: &[u8]) {
-        let Some(format) = Format::parse(system, text, self.abi) else {
+        let Some(format) = EventFormat::parse(system, text, self.abi) else {
             self.diagnostics.push(Diagnostic::new(format!(
                 "a format of {system} has no usable ID line"
             )));
@@ -99,20 +99,20 @@ impl Formats {
 
     /// Returns the format whose records carry this `common_type`.
     #[inline]
-    pub fn by_id(&self, id: u32) -> Option<&Format> {
+    pub fn by_id(&self, id: u32) -> Option<&EventFormat> {
         let index = *self.by_id.get(id as usize)?;
         self.formats.get(index as usize)
     }
 
     /// Returns the format of `system:name`.
-    pub fn by_name(&self, system: &str, name: &str) -> Option<&Format> {
+    pub fn by_name(&self, system: &str, name: &str) -> Option<&EventFormat> {
         self.formats
             .iter()
             .find(|f| f.name == name && f.system == system)
     }
 
     /// Returns all formats in the order they were added.
-    pub fn all(&self) -> &[Format] {
+    pub fn all(&self) -> &[EventFormat] {
         &self.formats
     }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn printk_strings_lose_their_quotes_and_line_feed() {
-        let mut formats = Formats::default();
+        let mut formats = FormatCatalog::default();
         formats.set_printk(b"0xffffffff82000010 : \"a: %d\\n\"\n0xffffffff82000000 : \"b \"\n");
         assert_eq!(formats.printk(0xffff_ffff_8200_0010), Some("a: %d"));
         assert_eq!(formats.printk(0xffff_ffff_8200_0000), Some("b "));

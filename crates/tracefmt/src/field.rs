@@ -27,7 +27,7 @@ pub enum FieldKind {
 
 /// One field of an event's record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct FormatField {
     /// Name as the format gives it, without array brackets.
     pub name: String,
     /// C type as the format gives it, with `__data_loc` and array brackets kept: `char comm[16]` has the
@@ -45,7 +45,7 @@ pub struct Field {
     pub is_string: bool,
 }
 
-impl Field {
+impl FormatField {
     /// Reads the field as an unsigned number, sign-extended when the field is signed.
     ///
     /// Returns `None` when the record is too short or the field is no scalar.

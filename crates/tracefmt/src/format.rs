@@ -1,10 +1,10 @@
 //! One event's `format` text: name, id, fields and `print fmt:`.
 
-use crate::{Abi, Diagnostic, Field, FieldKind, Printer};
+use crate::{Abi, Diagnostic, FieldKind, FormatField, FormatPrinter};
 
 /// What a recording says of one kind of event.
 #[derive(Debug, Clone)]
-pub struct Format {
+pub struct EventFormat {
     /// Subsystem, as `kvm`.
     pub system: String,
     /// Event name, as `kvm_exit`.
@@ -12,23 +12,23 @@ pub struct Format {
     /// The number that stands in `common_type` of every record of this event.
     pub id: u32,
     /// All fields, the common ones first, in the text's order.
-    pub fields: Vec<Field>,
-    /// How many of [`Format::fields`] are the common ones.
+    pub fields: Vec<FormatField>,
+    /// How many of [`EventFormat::fields`] are the common ones.
     pub common: usize,
     /// Byte order and word size of the records.
     pub abi: Abi,
     /// The `print fmt:` line, ready to be evaluated.
-    pub printer: Printer,
+    pub printer: FormatPrinter,
     /// What of the text could not be taken.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Format {
+impl EventFormat {
     /// Parses one `format` text.
     ///
     /// Returns `None` only when the text has no usable `ID:` line; everything else degrades: a field line
     /// that cannot be read is skipped and noted, a `print fmt:` that cannot be read prints raw fields.
-    pub fn parse(system: &str, text: &[u8], abi: Abi) -> Option<Format> {
+    pub fn parse(system: &str, text: &[u8], abi: Abi) -> Option<EventFormat> {
         let text = String::from_utf8_lossy(text);
         let mut name = None;
         let mut id = None;
@@ -73,8 +73,8 @@ impl Format {
         let id = id?;
         let name = name.unwrap_or_else(|| format!("event-{id}"));
         let text = print_fmt.as_deref().unwrap_or("");
-        let printer = Printer::of_event(system, &name, text, &fields, abi);
-        Some(Format {
+        let printer = FormatPrinter::of_event(system, &name, text, &fields, abi);
+        Some(EventFormat {
             system: system.to_owned(),
             name,
             id,
@@ -87,18 +87,18 @@ impl Format {
     }
 
     /// Returns the field of that name.
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub fn field(&self, name: &str) -> Option<&FormatField> {
         self.fields.iter().find(|f| f.name == name)
     }
 
     /// Returns the fields that are the event's own.
-    pub fn own_fields(&self) -> &[Field] {
+    pub fn own_fields(&self) -> &[FormatField] {
         &self.fields[self.common.min(self.fields.len())..]
     }
 }
 
 /// Parses a line such as `field:char comm[16]; offset:8; size:16; signed:0;`.
-fn parse_field(line: &str, abi: Abi) -> Option<Field> {
+fn parse_field(line: &str, abi: Abi) -> Option<FormatField> {
     let mut decl = None;
     let mut offset = None;
     let mut size = None;
@@ -154,7 +154,7 @@ fn parse_field(line: &str, abi: Abi) -> Option<Field> {
         ctype = format!("{ctype}[{dims}]");
     }
     let is_string = text_like && !matches!(kind, FieldKind::Scalar);
-    Some(Field {
+    Some(FormatField {
         name,
         ctype,
         offset,
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn fields_are_read_as_the_kernel_declares_them() {
-        let f = Format::parse("sched", SWITCH.as_bytes(), Abi::default()).unwrap();
+        let f = EventFormat::parse("sched", SWITCH.as_bytes(), Abi::default()).unwrap();
         assert_eq!(
             (f.name.as_str(), f.id, f.common, f.fields.len()),
             ("sched_switch", 314, 2, 6)
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_locator_outside_the_record_reads_as_nothing() {
-        let f = Format::parse("sched", SWITCH.as_bytes(), Abi::default()).unwrap();
+        let f = EventFormat::parse("sched", SWITCH.as_bytes(), Abi::default()).unwrap();
         let mut record = vec![0u8; 80];
         record[28..32].copy_from_slice(&((40u32 << 16) | 60).to_le_bytes());
         assert_eq!(f.field("name").unwrap().bytes(&record, f.abi), None);

@@ -3,8 +3,8 @@ Tracepoint `format` files: the fields of an event and the way the kernel prints 
 
 Every tracepoint of the kernel describes itself in a small text
 (`/sys/kernel/tracing/events/SYSTEM/NAME/format`), and every recording carries those texts: trace.dat in
-its header, perf.data in its tracing data section. This crate turns the texts into [`Format`]s, reads
-[`Field`]s out of raw records and evaluates the `print fmt:` line.
+its header, perf.data in its tracing data section. This crate turns the texts into [`EventFormat`]s, reads
+[`FormatField`]s out of raw records and evaluates the `print fmt:` line.
 
 It does no I/O, never panics on any input and never fails as a whole: a format whose `print fmt:` cannot
 be understood still has its fields, and prints them raw.
@@ -43,10 +43,10 @@ mod text;
 mod tracing_data;
 
 pub use abi::{Abi, Diagnostic, Endian};
-pub use catalog::{Formats, HeaderPage};
-pub use field::{Field, FieldKind};
-pub use format::Format;
+pub use catalog::{FormatCatalog, HeaderPage};
+pub use field::{FieldKind, FormatField};
+pub use format::EventFormat;
 pub use kallsyms::Kallsyms;
-pub use print::{PrintStyle, Printer};
-pub use text::{Text, is_plain};
-pub use tracing_data::{Cursor, TracingData, parse_tracing_data};
+pub use print::{FormatPrinter, PrintStyle};
+pub use text::{FormatText, is_plain};
+pub use tracing_data::{Cursor, TracingSection, parse_tracing_data};

@@ -11,21 +11,21 @@ const FIRST: usize = 512;
 /// the next one over what is too much of it. A vector would have to fill such blocks before they are written, and cut
 /// them off after.
 #[derive(Debug, Clone, Default)]
-pub struct Text {
+pub struct FormatText {
     /// The text, and what may be written over.
     bytes: Vec<u8>,
     len: usize,
 }
 
-impl Text {
+impl FormatText {
     /// Returns an empty text.
-    pub fn new() -> Text {
-        Text::default()
+    pub fn new() -> FormatText {
+        FormatText::default()
     }
 
     /// Returns an empty text that has room for so many bytes.
-    pub fn with_capacity(bytes: usize) -> Text {
-        Text {
+    pub fn with_capacity(bytes: usize) -> FormatText {
+        FormatText {
             bytes: vec![0; bytes],
             len: 0,
         }
@@ -115,7 +115,7 @@ impl Text {
     }
 }
 
-impl fmt::Write for Text {
+impl fmt::Write for FormatText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.extend_from_slice(text.as_bytes());
         Ok(())
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn pieces_of_all_kinds_follow_each_other() {
-        let mut text = Text::new();
+        let mut text = FormatText::new();
         assert!(text.is_empty() && text.as_bytes().is_empty());
         text.push(b'a');
         text.block(b"bcd", 2);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_text_grows_to_any_length() {
-        let mut text = Text::with_capacity(3);
+        let mut text = FormatText::with_capacity(3);
         let mut expected = Vec::new();
         for n in 0..2000 {
             let piece = b"0123456789".repeat(8)[..n % 77].to_vec();

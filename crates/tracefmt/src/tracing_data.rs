@@ -2,7 +2,7 @@
 //!
 //! Sources: `tools/perf/util/trace-event-info.c` (writer), `Documentation/trace-cmd/trace-cmd.dat.v6.5.txt`.
 
-use crate::{Abi, Diagnostic, Endian, Formats, HeaderPage, Kallsyms};
+use crate::{Abi, Diagnostic, Endian, FormatCatalog, HeaderPage, Kallsyms};
 
 /// Walks bytes front to back, never past their end.
 #[derive(Debug, Clone, Copy)]
@@ -75,9 +75,9 @@ impl<'a> Cursor<'a> {
 
 /// The result of [`parse_tracing_data`].
 #[derive(Debug, Clone, Default)]
-pub struct TracingData {
+pub struct TracingSection {
     /// Everything the data told, as far as it could be read.
-    pub formats: Formats,
+    pub formats: FormatCatalog,
     /// Version text, as `0.6`.
     pub version: String,
     /// How many bytes it took; the number of bytes read before the fault when it is cut off.
@@ -92,9 +92,9 @@ pub(crate) const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 /// Parses tracing data: the magic, version, byte order, word and page size, then header page, header
 /// event, ftrace formats, event formats by subsystem, kallsyms, printk strings and saved command lines.
 ///
-/// Never fails: what is missing is in [`TracingData::truncated`] and the diagnostics.
-pub fn parse_tracing_data(data: &[u8]) -> TracingData {
-    let mut out = TracingData::default();
+/// Never fails: what is missing is in [`TracingSection::truncated`] and the diagnostics.
+pub fn parse_tracing_data(data: &[u8]) -> TracingSection {
+    let mut out = TracingSection::default();
     let mut cursor = Cursor::new(data, Endian::Little);
     let complete = parse_into(&mut cursor, &mut out);
     out.consumed = cursor.position();
@@ -108,7 +108,7 @@ pub fn parse_tracing_data(data: &[u8]) -> TracingData {
     out
 }
 
-fn parse_into(cursor: &mut Cursor<'_>, out: &mut TracingData) -> Option<()> {
+fn parse_into(cursor: &mut Cursor<'_>, out: &mut TracingSection) -> Option<()> {
     if cursor.take(10)? != MAGIC {
         out.formats.diagnostics.push(Diagnostic::at(
             0,
@@ -162,7 +162,7 @@ fn version_has_cmdlines(version: &str) -> bool {
 
 impl Cursor<'_> {
     /// Reads a list of formats: a 32-bit count, then 64-bit size and text each.
-    fn format_list(&mut self, system: &str, formats: &mut Formats) -> Option<()> {
+    fn format_list(&mut self, system: &str, formats: &mut FormatCatalog) -> Option<()> {
         let count = self.u32()?;
         for _ in 0..count {
             let size = self.u64()?;
@@ -176,12 +176,18 @@ impl Cursor<'_> {
 /// Parses the list of ftrace's own formats: a 32-bit count, then size and text each.
 ///
 /// Returns `None` when the data ends first; what came before is kept.
-pub(crate) fn parse_ftrace_formats(cursor: &mut Cursor<'_>, formats: &mut Formats) -> Option<()> {
+pub(crate) fn parse_ftrace_formats(
+    cursor: &mut Cursor<'_>,
+    formats: &mut FormatCatalog,
+) -> Option<()> {
     cursor.format_list("ftrace", formats)
 }
 
 /// Parses the subsystems: a 32-bit count, then name and list of formats each.
-pub(crate) fn parse_event_formats(cursor: &mut Cursor<'_>, formats: &mut Formats) -> Option<()> {
+pub(crate) fn parse_event_formats(
+    cursor: &mut Cursor<'_>,
+    formats: &mut FormatCatalog,
+) -> Option<()> {
     let systems = cursor.u32()?;
     for _ in 0..systems {
         let system = String::from_utf8_lossy(cursor.cstr()?).into_owned();
@@ -190,7 +196,7 @@ pub(crate) fn parse_event_formats(cursor: &mut Cursor<'_>, formats: &mut Formats
     Some(())
 }
 
-impl Formats {
+impl FormatCatalog {
     /// Reads a section of ftrace formats (trace.dat v7, option 17); `false` when it is cut off.
     pub fn read_ftrace_formats(&mut self, cursor: &mut Cursor<'_>) -> bool {
         parse_ftrace_formats(cursor, self).is_some()

@@ -2,7 +2,9 @@
 //! panic, and prints a bounded text.
 
 use proptest::prelude::*;
-use tracefmt::{Abi, Endian, Format, Formats, Kallsyms, PrintStyle, Text, is_plain};
+use tracefmt::{
+    Abi, Endian, EventFormat, FormatCatalog, FormatText, Kallsyms, PrintStyle, is_plain,
+};
 
 const FIELDS: &str = "name: e\nID: 7\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -107,20 +109,20 @@ const PIECES: &[&str] = &[
     "{ }",
 ];
 
-fn env() -> Formats {
-    let mut env = Formats::default();
+fn env() -> FormatCatalog {
+    let mut env = FormatCatalog::default();
     env.kallsyms = Kallsyms::parse(b"1000 T one\n2000 T NAME\n3000 T three\n");
     env.set_printk(b"0x1 : \"%d %s %*d %.*s %pS %pM %c %ld\\n\"\n0x2 : \"%\"\n");
     env
 }
 
 /// Prints a record in all ways, and checks that the text is bounded.
-fn print(format: &Format, record: &[u8]) {
+fn print(format: &EventFormat, record: &[u8]) {
     let env = env();
     // A step adds at most a few characters for every byte of the record, and lines end at 64 KiB.
     let bound = (64 << 10) + 16 * record.len() + (4 << 10);
     for style in [PrintStyle::TraceCmd, PrintStyle::Perf] {
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         format.print(record, &env, style, &mut out);
         assert!(
             format.printer.is_raw() || out.len() <= bound,
@@ -129,7 +131,7 @@ fn print(format: &Format, record: &[u8]) {
         );
         assert!(!format.prints_plain() || is_plain(out.as_bytes()));
     }
-    let mut out = Text::new();
+    let mut out = FormatText::new();
     format.print_fields(record, &env, &mut out);
 }
 
@@ -142,7 +144,7 @@ fn check(system: &str, text: &[u8], record: &[u8]) {
         },
         Abi::default(),
     ] {
-        if let Some(format) = Format::parse(system, text, abi) {
+        if let Some(format) = EventFormat::parse(system, text, abi) {
             print(&format, record);
         }
     }

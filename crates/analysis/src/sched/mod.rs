@@ -463,7 +463,7 @@ mod many_tasks;
 mod tests {
     use event::{Decoder, NONE};
     use symbols::Functions;
-    use tracefmt::{Formats, Kallsyms};
+    use tracefmt::{FormatCatalog, Kallsyms};
 
     use super::*;
     use crate::Merge;
@@ -482,7 +482,7 @@ print fmt: \"stack\"
 
     #[test]
     fn stacks_of_addresses_tell_what_a_kworker_runs() {
-        let mut formats = Formats::default();
+        let mut formats = FormatCatalog::default();
         formats.add("ftrace", FORMAT);
         let ty = EventType {
             index: 0,

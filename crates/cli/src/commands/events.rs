@@ -11,7 +11,7 @@ use model::Threads;
 use serde::Serialize;
 use session::{Guest, Opened, Paired, Scope};
 use source::Reader;
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
 
 use crate::answer::Answer;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let guests = &paired.guests;
     let names = host.names();
     let name = names.join(", ");
-    let none = Formats::default();
+    let none = FormatCatalog::default();
     let format = args.common.format;
     let machines = machines(&recording, guests, &none, (args.convention, args.ns));
     let start = match format {
@@ -101,7 +101,7 @@ fn csv_head(guests: &[Guest<'_>]) -> String {
 fn machines<'f>(
     recording: &'f Opened<'_>,
     guests: &'f [Guest<'_>],
-    none: &'f Formats,
+    none: &'f FormatCatalog,
     style: (Option<As>, bool),
 ) -> Vec<Machine<'f>> {
     let (convention, ns) = style;
@@ -132,7 +132,7 @@ pub(super) fn csv<'o>(
     out: Box<dyn Write + 'o>,
 ) -> Result<Quality> {
     let guests = &paired.guests;
-    let none = Formats::default();
+    let none = FormatCatalog::default();
     let machines = machines(recording, guests, &none, (None, false));
     let stream = Stream::to(out, &csv_head(guests));
     let mut sink = Events::new(machines, Format::Csv, &[], stream);
@@ -146,7 +146,7 @@ pub(super) fn csv<'o>(
 pub(super) fn printer<'f>(
     reader: &'f Reader<'_>,
     host: Option<&'f Opened<'_>>,
-    formats: &'f Formats,
+    formats: &'f FormatCatalog,
     perf: bool,
     ns: bool,
 ) -> EventPrinter<'f> {
@@ -255,7 +255,7 @@ struct Events<'f> {
     format: Format,
     globs: Vec<WildMatch>,
     stream: Stream<'f>,
-    text: Text,
+    text: FormatText,
     /// Whether any kind of event was asked for by name and is there.
     matched: bool,
 }
@@ -272,7 +272,7 @@ impl<'f> Events<'f> {
             format,
             globs: globs.iter().map(|glob| WildMatch::new(glob)).collect(),
             stream,
-            text: Text::new(),
+            text: FormatText::new(),
             matched: false,
         }
     }

@@ -1,6 +1,6 @@
 //! Accesses of the guest that KVM emulates: memory, ports, registers.
 
-use tracefmt::{Endian, Field};
+use tracefmt::{Endian, FormatField};
 
 use crate::define::{Parsed, Text, event};
 use crate::record::{FieldType, Load, low16, low32, number};

@@ -33,7 +33,7 @@ fn inhibit(text: &[u8]) -> Option<KvmApicvInhibitChanged> {
 
 #[cfg(test)]
 mod tests {
-    use tracefmt::Formats;
+    use tracefmt::FormatCatalog;
 
     use super::*;
     use crate::{Body, Data, Event, EventType, FieldReader, NONE, TextReader};
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn records_and_texts_say_the_same_to_conditions() {
-        let mut formats = Formats::default();
+        let mut formats = FormatCatalog::default();
         formats.add("kvm", FORMAT);
         let format = formats.by_id(7).unwrap();
         let recorded = EventType::of_format(0, format, "kvm:kvm_apicv_inhibit_changed");

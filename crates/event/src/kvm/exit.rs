@@ -1,6 +1,6 @@
 //! A vCPU left the guest: what is recorded of it differs between instruction sets.
 
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 use crate::define::{Named, Parsed, Text, Typed};
 use crate::reasons::{self, ExitReason, Isa};
@@ -59,7 +59,7 @@ impl Typed for KvmExit {
 
     const TEXT: Text<KvmExit> = Text::Parts(parse);
 
-    fn bind(format: &Format) -> Option<ExitPlaces> {
+    fn bind(format: &EventFormat) -> Option<ExitPlaces> {
         let endian = format.abi.endian;
         bind_exit(format, &|name| Load::of(format.field(name)?, endian))
     }
@@ -95,7 +95,7 @@ fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmExit>> {
 }
 
 /// Finds out how this kernel records the reason of an exit.
-fn bind_exit(format: &Format, load: &dyn Fn(&str) -> Option<Load>) -> Option<ExitPlaces> {
+fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<Load>) -> Option<ExitPlaces> {
     let plain = |field: &str, isa: Isa| {
         Some(ReasonLoad::Plain {
             reason: load(field)?,

@@ -1,6 +1,6 @@
 //! `KVM_RUN` begins and ends.
 
-use tracefmt::Format;
+use tracefmt::EventFormat;
 
 use crate::define::{Named, Text, Typed, event};
 use crate::record::{Load, low32};
@@ -29,7 +29,7 @@ impl Typed for KvmUserspaceExit {
 
     const TEXT: Text<KvmUserspaceExit> = Text::Whole(userspace_exit);
 
-    fn bind(format: &Format) -> Option<UserspaceExitPlaces> {
+    fn bind(format: &EventFormat) -> Option<UserspaceExitPlaces> {
         let load = |name: &str| Load::of(format.field(name)?, format.abi.endian);
         Some(UserspaceExitPlaces {
             reason: load("reason")?,

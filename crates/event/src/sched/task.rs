@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tracefmt::{Endian, Field};
+use tracefmt::{Endian, FormatField};
 
 use crate::record::{Chars, FieldType, Load, number};
 
@@ -107,7 +107,7 @@ impl FieldType for Comm {
 
     const NUMBER: bool = false;
 
-    fn place(field: &Field, _endian: Endian) -> Option<Chars> {
+    fn place(field: &FormatField, _endian: Endian) -> Option<Chars> {
         Chars::of(field)
     }
 

@@ -3,7 +3,7 @@
 use event::{Body, CallChain, Event, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use proptest::prelude::*;
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 use crate::script::*;
 
@@ -118,8 +118,8 @@ proptest! {
         let mut printer = PerfPrinter::new(&style);
         let kind = ty(3, "an:event");
         printer.declare(&kind);
-        let formats = Formats::default();
-        let mut out = Text::new();
+        let formats = FormatCatalog::default();
+        let mut out = FormatText::new();
         for one in &all {
             match one {
                 Told::Comm(pid, tid, comm) => {

@@ -2,7 +2,7 @@
 
 use event::{Body, CallChain, Event, EventType, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 use crate::script::*;
 
@@ -13,7 +13,7 @@ const SWITCH: &[u8] = b"name: sched_switch\nID: 314\nformat:\n\
 
 #[test]
 fn a_tracepoints_line_has_all_columns() {
-    let mut formats = Formats::default();
+    let mut formats = FormatCatalog::default();
     formats.add("sched", SWITCH);
     let switch = EventType {
         format: formats.by_id(314),
@@ -32,7 +32,7 @@ fn a_tracepoints_line_has_all_columns() {
                 exec: false,
             });
         }
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         out.extend_from_slice(b"before\n");
         printer.event(event, &formats, &mut out);
         String::from_utf8(out.as_bytes().to_vec()).unwrap()

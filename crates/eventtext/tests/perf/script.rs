@@ -2,7 +2,7 @@
 
 use event::{Body, CallChain, Decoder, Event, EventType, Kind, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 pub(crate) const KERNEL: u64 = -128i64 as u64;
 pub(crate) const USER: u64 = -512i64 as u64;
@@ -40,7 +40,7 @@ pub(crate) struct Script {
     pub printer: PerfPrinter,
     ty: EventType<'static>,
     pub sample: Sample<'static>,
-    out: Text,
+    out: FormatText,
     time: u64,
 }
 
@@ -68,7 +68,7 @@ impl Script {
             printer,
             ty,
             sample,
-            out: Text::new(),
+            out: FormatText::new(),
             time: 1_000_000,
         }
     }
@@ -161,7 +161,7 @@ impl Script {
             comm: None,
         };
         self.printer
-            .event(&event, &Formats::default(), &mut self.out);
+            .event(&event, &FormatCatalog::default(), &mut self.out);
     }
 
     /// Prints an event with a call chain, and returns the chain's lines.

@@ -185,7 +185,7 @@ format:
 
 print fmt: \"\"
 ";
-    let mut formats = tracefmt::Formats::default();
+    let mut formats = tracefmt::FormatCatalog::default();
     formats.add("sched", FORMAT);
     let ty = EventType {
         index: 0,

@@ -19,7 +19,7 @@ use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use paths::Paths;
 use source::{Reader, ReaderOptions, Recording};
 use symbols::{Functions, KernelFile};
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 /// What reading any input may hold at most, beside [`PER_BYTE`].
 ///
@@ -98,18 +98,22 @@ pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
 
 /// Prints the events as `trapline events` does.
 fn print(reader: &Reader<'_>, other: bool, seen: &mut Seen) {
-    let none = Formats::default();
+    let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut sink = Lines {
         printer: printer(reader, formats, other),
-        out: Text::new(),
+        out: FormatText::new(),
         seen,
     };
     let _ = reader.walk(&mut sink);
     sink.flush();
 }
 
-fn printer<'f>(reader: &'f Reader<'_>, formats: &'f Formats, other: bool) -> EventPrinter<'f> {
+fn printer<'f>(
+    reader: &'f Reader<'_>,
+    formats: &'f FormatCatalog,
+    other: bool,
+) -> EventPrinter<'f> {
     let header = reader.header();
     let times = Times {
         seconds: header.seconds,
@@ -146,7 +150,7 @@ fn printer<'f>(reader: &'f Reader<'_>, formats: &'f Formats, other: bool) -> Eve
 /// Prints, and counts what was printed.
 struct Lines<'f, 's> {
     printer: EventPrinter<'f>,
-    out: Text,
+    out: FormatText,
     seen: &'s mut Seen,
 }
 

@@ -76,7 +76,7 @@ impl BinOp {
 
 /// A name and the value it stands for in a table of `__print_flags` or `__print_symbolic`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ValueName {
     pub(super) value: i64,
     pub(super) name: String,
 }
@@ -96,7 +96,7 @@ pub(super) struct HexDumpCall {
 
 /// One node of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum AstNode {
     /// The missing left operand of an operator with one.
     Null,
     /// A number or a name, as written.
@@ -130,10 +130,10 @@ pub(super) enum Node {
     Flags {
         value: Id,
         delim: String,
-        table: Vec<Entry>,
+        table: Vec<ValueName>,
     },
     /// `__print_symbolic`.
-    Symbolic { value: Id, table: Vec<Entry> },
+    Symbolic { value: Id, table: Vec<ValueName> },
     /// `__print_hex` (bytes apart) and `__print_hex_str` (bytes together).
     Hex { data: Id, len: Id, apart: bool },
     /// `__print_array`.
@@ -159,28 +159,28 @@ pub(super) enum Node {
 
 /// Nodes and the roots of the conversions' arguments.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct FormatAst {
+    pub(super) nodes: Vec<AstNode>,
 }
 
-impl Tree {
-    pub(super) fn push(&mut self, node: Node) -> Id {
+impl FormatAst {
+    pub(super) fn push(&mut self, node: AstNode) -> Id {
         self.nodes.push(node);
         index(self.nodes.len() - 1)
     }
 
-    pub(super) fn node(&self, id: Id) -> &Node {
-        self.nodes.get(id as usize).unwrap_or(&Node::Null)
+    pub(super) fn node(&self, id: Id) -> &AstNode {
+        self.nodes.get(id as usize).unwrap_or(&AstNode::Null)
     }
 
-    /// Takes a node out, and leaves [`Node::Null`] in its place.
-    pub(super) fn take(&mut self, id: Id) -> Node {
+    /// Takes a node out, and leaves [`AstNode::Null`] in its place.
+    pub(super) fn take(&mut self, id: Id) -> AstNode {
         self.nodes
             .get_mut(id as usize)
-            .map_or(Node::Null, |n| std::mem::replace(n, Node::Null))
+            .map_or(AstNode::Null, |n| std::mem::replace(n, AstNode::Null))
     }
 
-    pub(super) fn set(&mut self, id: Id, node: Node) {
+    pub(super) fn set(&mut self, id: Id, node: AstNode) {
         if let Some(slot) = self.nodes.get_mut(id as usize) {
             *slot = node;
         }
@@ -191,7 +191,7 @@ impl Tree {
         // Casts were made from the inside out: following them ends.
         for _ in 0..self.nodes.len() {
             match self.node(id) {
-                Node::Cast { item, .. } => id = *item,
+                AstNode::Cast { item, .. } => id = *item,
                 _ => break,
             }
         }

@@ -3,7 +3,7 @@
 //! Kernel formats like `info1 0x%016llx info2 0x%016llx intr_info 0x%08x`: all of it is one string with a
 //! few digits put in, and costs one copy.
 
-use super::program::{Action, Patch, Pooled, Program, Step};
+use super::program::{Action, Patch, PoolRange, PrintStep, Program};
 use crate::cast::index;
 
 /// Texts longer than this are not joined further.
@@ -63,7 +63,7 @@ fn target_mut(action: &mut Action) -> Option<&mut u32> {
 }
 
 /// Returns how long a step's text is, where that does not depend on the record.
-fn fixed_length(step: &Step) -> Option<u32> {
+fn fixed_length(step: &PrintStep) -> Option<u32> {
     let behind = match step.action {
         Action::Nothing => 0,
         Action::Literal(text) => text.len,
@@ -74,7 +74,7 @@ fn fixed_length(step: &Step) -> Option<u32> {
 }
 
 /// Makes one step of several.
-fn block(program: &mut Program, steps: &[Step]) -> Step {
+fn block(program: &mut Program, steps: &[PrintStep]) -> PrintStep {
     let start = program.pool.len();
     let first = index(program.patches.len());
     for step in steps {
@@ -94,28 +94,28 @@ fn block(program: &mut Program, steps: &[Step]) -> Step {
             _ => {}
         }
     }
-    let text = Pooled {
+    let text = PoolRange {
         at: index(start),
         len: index(program.pool.len() - start),
     };
-    Step::new(
+    PrintStep::new(
         &[],
         Action::Block(text, first, index(program.patches.len())),
     )
 }
 
 /// Lets a jump whose target asks the same question again go on to where that jump goes.
-fn thread(steps: &mut [Step]) {
+fn thread(steps: &mut [PrintStep]) {
     // From the back, so that a target is already right when a jump to it is looked at.
     for at in (0..steps.len()).rev() {
         let goal = match steps[at].action {
             Action::JumpUnless(bits, value, target) => match steps.get(target as usize) {
-                Some(Step {
+                Some(PrintStep {
                     len: 0,
                     action: Action::JumpUnless(b, v, next),
                     ..
                 }) if *b == bits && *v == value => *next,
-                Some(Step {
+                Some(PrintStep {
                     len: 0,
                     action: Action::Jump(next),
                     ..
@@ -124,7 +124,7 @@ fn thread(steps: &mut [Step]) {
             },
             Action::JumpIfZero(_, target) | Action::Jump(target) => {
                 match steps.get(target as usize) {
-                    Some(Step {
+                    Some(PrintStep {
                         len: 0,
                         action: Action::Jump(next),
                         ..
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn numbers_of_fixed_width_are_joined_and_jumps_follow() {
-        let step = |action| Step::new(b"ab", action);
+        let step = |action| PrintStep::new(b"ab", action);
         let hex = |v| step(Action::Hex(Operand::Const(v).into(), 2));
         let mut program = Program {
             steps: vec![
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_jump_to_the_same_question_goes_where_its_answer_goes() {
         let mut exprs = super::super::expr::Exprs::default();
-        let load = super::super::load::Load {
+        let load = super::super::load::NumberLoad {
             offset: 8,
             kind: super::super::load::LoadKind::U32,
         };
@@ -187,11 +187,11 @@ mod tests {
         };
         let mut program = Program {
             steps: vec![
-                Step::new(b"", Action::JumpUnless(isa, 1, 2)),
-                Step::new(b"a", Action::Jump(4)),
-                Step::new(b"", Action::JumpUnless(isa, 1, 4)),
-                Step::new(b"b", Action::Unsigned(Operand::Const(1).into(), 1)),
-                Step::new(b"", Action::JumpUnless(isa, 2, 5)),
+                PrintStep::new(b"", Action::JumpUnless(isa, 1, 2)),
+                PrintStep::new(b"a", Action::Jump(4)),
+                PrintStep::new(b"", Action::JumpUnless(isa, 1, 4)),
+                PrintStep::new(b"b", Action::Unsigned(Operand::Const(1).into(), 1)),
+                PrintStep::new(b"", Action::JumpUnless(isa, 2, 5)),
             ],
             exprs,
             ..Program::default()

@@ -7,14 +7,14 @@
 use super::parser::Dialect;
 use super::printer::Bprint;
 use super::printf::{Spec, Splitter, put_number, put_padded};
-use super::run::{MAX_LINE, Run, put_pointer};
+use super::run::{MAX_LINE, ProgramRun, put_pointer};
 use super::text::{put_hex, until_nul};
-use crate::Text;
+use crate::FormatText;
 use crate::cast::int;
 
 /// Appends the line.
 #[inline(never)]
-pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Text) {
+pub(super) fn print(parts: &Bprint, run: &ProgramRun<'_>, out: &mut FormatText) {
     let abi = run.program.abi;
     let number = |(offset, size): (u32, u32)| {
         abi.endian
@@ -32,7 +32,7 @@ pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Text) {
     };
     // The C dialect knows all conversions and never fails.
     let mut splitter = Splitter::new(format, Dialect::C, abi.long_size);
-    let mut args = Args {
+    let mut args = BprintArguments {
         record: run.record,
         at: parts.args as usize,
         run,
@@ -68,13 +68,13 @@ pub(super) fn print(parts: &Bprint, run: &Run<'_>, out: &mut Text) {
 }
 
 /// Walks the arguments.
-struct Args<'a> {
+struct BprintArguments<'a> {
     record: &'a [u8],
     at: usize,
-    run: &'a Run<'a>,
+    run: &'a ProgramRun<'a>,
 }
 
-impl<'a> Args<'a> {
+impl<'a> BprintArguments<'a> {
     /// Reads a number of 4 or 8 bytes; numbers begin at multiples of 4.
     fn number(&mut self, size: usize) -> u64 {
         self.at = self.at.saturating_add(3) & !3;
@@ -89,7 +89,7 @@ impl<'a> Args<'a> {
         text
     }
 
-    fn pointer(&mut self, extension: &str, out: &mut Text) {
+    fn pointer(&mut self, extension: &str, out: &mut FormatText) {
         let long = usize::from(self.run.program.abi.long_size);
         match extension.as_bytes() {
             [] => put_pointer(out, self.number(long)),

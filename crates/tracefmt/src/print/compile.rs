@@ -1,17 +1,18 @@
 //! From the tree to the steps: conversions and their arguments.
 
-use super::ast::{BinOp, Entry, Id, Node, Tree, number_prefix};
-use super::load::{Load, LoadKind, Locator};
+use super::ast::{AstNode, BinOp, FormatAst, Id, ValueName, number_prefix};
+use super::load::{LoadKind, Locator, NumberLoad};
 use super::operand::{Expr, Operand};
-use super::parser::{Dialect, Line, MAX_DEPTH};
-use super::printf::{Part, Spec, split};
+use super::parser::{Dialect, MAX_DEPTH, ParsedFormat};
+use super::printf::{PrintfPart, Spec, split};
 use super::program::{
-    Action, Bytes, Form, HexDump, PieceInfo, Pooled, Program, Source, Step, Table,
+    Action, ConversionKind, FormWidth, HexDump, NameTable, PoolRange, PrintStep, Program,
+    RecordBytes, TextSource,
 };
 use super::text::PADDING;
 use super::types::is_array;
 use crate::cast::index;
-use crate::{Abi, Diagnostic, Field, FieldKind};
+use crate::{Abi, Diagnostic, FieldKind, FormatField};
 
 /// Appends to a list of tables, sources or forms, and returns the index. These are referred to by 16 bits, the highest of which
 /// means none; no format has more than a few.
@@ -24,8 +25,8 @@ fn put<T>(list: &mut Vec<T>, item: T) -> Option<u16> {
 
 /// Compiles one line.
 pub(super) struct Compiler<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) fields: &'a [Field],
+    pub(super) tree: &'a FormatAst,
+    pub(super) fields: &'a [FormatField],
     pub(super) abi: Abi,
     pub(super) dialect: Dialect,
     pub(super) program: Program,
@@ -38,8 +39,8 @@ pub(super) struct Compiler<'a> {
 /// # Errors
 /// In the tool's dialect: says what libtraceevent 1.7.1 cannot print of the line.
 pub(super) fn compile(
-    line: &Line,
-    fields: &[Field],
+    line: &ParsedFormat,
+    fields: &[FormatField],
     abi: Abi,
 ) -> Result<(Program, Vec<Diagnostic>), String> {
     let parts = split(&line.format, line.dialect, abi.long_size)?;
@@ -59,14 +60,14 @@ pub(super) fn compile(
     let mut args = line.args.iter().copied();
     for part in &parts {
         match part {
-            Part::Literal(text) => {
+            PrintfPart::Literal(text) => {
                 compiler.literal(text);
                 compiler
                     .program
                     .pieces
-                    .push(PieceInfo::Literal(text.ends_with(b"0x")));
+                    .push(ConversionKind::Literal(text.ends_with(b"0x")));
             }
-            Part::Conversion(spec, extension) => {
+            PrintfPart::Conversion(spec, extension) => {
                 compiler.conversion(spec, extension, &mut args)?;
             }
         }
@@ -85,10 +86,10 @@ impl Compiler<'_> {
     }
 
     /// Puts a string into the pool.
-    pub(super) fn pooled(&mut self, text: &[u8]) -> Pooled {
+    pub(super) fn pooled(&mut self, text: &[u8]) -> PoolRange {
         let at = index(self.program.pool.len());
         self.program.pool.extend_from_slice(text);
-        Pooled {
+        PoolRange {
             at,
             len: index(text.len()),
         }
@@ -106,11 +107,11 @@ impl Compiler<'_> {
             let long = self.pooled(&text);
             self.program
                 .steps
-                .push(Step::new(&[], Action::Literal(long)));
+                .push(PrintStep::new(&[], Action::Literal(long)));
             text.clear();
         }
         if !(text.is_empty() && matches!(action, Action::Nothing)) {
-            self.program.steps.push(Step::new(&text, action));
+            self.program.steps.push(PrintStep::new(&text, action));
         }
     }
 
@@ -145,7 +146,7 @@ impl Compiler<'_> {
         if missing && self.dialect == Dialect::Tool {
             return Err("a conversion has no argument".to_owned());
         }
-        let unknown = |node: &Node| matches!(node, Node::Unknown(items) if items.is_empty());
+        let unknown = |node: &AstNode| matches!(node, AstNode::Unknown(items) if items.is_empty());
         let Some(id) = id.filter(|id| !unknown(self.tree.node(*id))) else {
             self.note("a conversion has no argument that is known");
             self.literal(b"?");
@@ -153,7 +154,7 @@ impl Compiler<'_> {
         };
         let width = width.map(|id| self.number(id).0);
         let precision = precision.map(|id| self.number(id).0);
-        let form = Form {
+        let form = FormWidth {
             spec: *spec,
             width,
             precision,
@@ -171,11 +172,11 @@ impl Compiler<'_> {
     /// Notes for [`super::raw`] which field the conversion prints that was just compiled.
     fn piece(&mut self, id: Id, first: usize) {
         let info = match *self.tree.node(self.tree.uncast(id)) {
-            Node::Field(Some(field)) => {
+            AstNode::Field(Some(field)) => {
                 let action = match self.program.steps.get(first..) {
                     Some(
                         [
-                            Step {
+                            PrintStep {
                                 action: Action::Literal(_),
                                 ..
                             },
@@ -185,15 +186,15 @@ impl Compiler<'_> {
                     ) => Some(step.action),
                     _ => None,
                 };
-                PieceInfo::Field(field, action)
+                ConversionKind::Field(field, action)
             }
-            _ => PieceInfo::Other,
+            _ => ConversionKind::Other,
         };
         self.program.pieces.push(info);
     }
 
     /// Compiles `%d` and its kin.
-    fn numeric(&mut self, id: Id, form: &Form) {
+    fn numeric(&mut self, id: Id, form: &FormWidth) {
         let operand = self.number(id).0;
         let spec = &form.spec;
         let plain = spec.is_plain();
@@ -223,12 +224,12 @@ impl Compiler<'_> {
     }
 
     /// Keeps a form, and returns its index.
-    fn form(&mut self, form: &Form) -> Option<u16> {
+    fn form(&mut self, form: &FormWidth) -> Option<u16> {
         put(&mut self.program.forms, *form)
     }
 
     /// Makes a step that prints a source in a form.
-    pub(super) fn source(&mut self, source: Source, form: &Form) {
+    pub(super) fn source(&mut self, source: TextSource, form: &FormWidth) {
         let form = if form.spec.is_plain() {
             None
         } else {
@@ -241,7 +242,7 @@ impl Compiler<'_> {
     }
 
     /// Keeps a table, and returns its index.
-    fn table(&mut self, entries: &[Entry]) -> u16 {
+    fn table(&mut self, entries: &[ValueName]) -> u16 {
         let entries = entries
             .iter()
             .map(|e| {
@@ -249,11 +250,11 @@ impl Compiler<'_> {
                 (e.value, name)
             })
             .collect();
-        put(&mut self.program.tables, Table::new(entries)).unwrap_or(0)
+        put(&mut self.program.tables, NameTable::new(entries)).unwrap_or(0)
     }
 
     /// Puts a string literal of an argument into the pool.
-    fn string(&mut self, text: &str) -> Pooled {
+    fn string(&mut self, text: &str) -> PoolRange {
         let text = self.unescaped(text);
         self.pooled(&text)
     }
@@ -264,7 +265,7 @@ impl Compiler<'_> {
     fn unescaped(&self, text: &str) -> Vec<u8> {
         if self.dialect == Dialect::C && text.contains('\\') {
             let parts = split(&text.replace('%', "%%"), Dialect::C, 8).unwrap_or_default();
-            if let [Part::Literal(text)] = parts.as_slice() {
+            if let [PrintfPart::Literal(text)] = parts.as_slice() {
                 return text.clone();
             }
         }
@@ -272,46 +273,50 @@ impl Compiler<'_> {
     }
 
     /// Compiles an argument of `%s`.
-    pub(super) fn text(&mut self, id: Id, form: &Form, depth: u32) {
+    pub(super) fn text(&mut self, id: Id, form: &FormWidth, depth: u32) {
         if depth > MAX_DEPTH {
             return self.note("nested too deeply");
         }
         let tool = self.dialect == Dialect::Tool;
         match self.tree.node(id) {
-            Node::Cond { cond, then, other } => self.choice(*cond, *then, *other, form, depth),
-            Node::Atom(text) if !tool && text.starts_with(|c: char| c.is_ascii_digit()) => {
+            AstNode::Cond { cond, then, other } => self.choice(*cond, *then, *other, form, depth),
+            AstNode::Atom(text) if !tool && text.starts_with(|c: char| c.is_ascii_digit()) => {
                 let (operand, _) = self.number(id);
-                self.source(Source::Decimal(operand), form);
+                self.source(TextSource::Decimal(operand), form);
             }
-            Node::Text(text) | Node::Atom(text) | Node::Char(text) => self.constant(text, form),
-            Node::Field(Some(field)) => self.text_field(*field, form),
-            Node::Flags { .. }
-            | Node::Symbolic { .. }
-            | Node::Hex { .. }
-            | Node::Array { .. }
-            | Node::HexDump(_) => self.helper(id, form),
-            Node::Str(Some(field)) => match self.locator(*field) {
+            AstNode::Text(text) | AstNode::Atom(text) | AstNode::Char(text) => {
+                self.constant(text, form)
+            }
+            AstNode::Field(Some(field)) => self.text_field(*field, form),
+            AstNode::Flags { .. }
+            | AstNode::Symbolic { .. }
+            | AstNode::Hex { .. }
+            | AstNode::Array { .. }
+            | AstNode::HexDump(_) => self.helper(id, form),
+            AstNode::Str(Some(field)) => match self.locator(*field) {
                 Some(locator) if form.spec.is_plain() => self.action(Action::Dynamic(locator)),
-                Some(locator) => self.source(Source::Dynamic(locator), form),
+                Some(locator) => self.source(TextSource::Dynamic(locator), form),
                 // An array in place where a dynamic one is meant.
                 None => self.text_field(*field, form),
             },
-            Node::Bitmask(Some(field)) => {
+            AstNode::Bitmask(Some(field)) => {
                 let data = self.field_bytes(*field);
-                self.source(Source::Bitmask(data, None), form);
+                self.source(TextSource::Bitmask(data, None), form);
             }
-            Node::Cpumask(Some(field)) => {
+            AstNode::Cpumask(Some(field)) => {
                 let data = self.field_bytes(*field);
-                self.source(Source::CpuList(data, None), form);
+                self.source(TextSource::CpuList(data, None), form);
             }
             // libtraceevent prints nothing for these.
             _ if tool => {}
-            Node::Dynamic(field) => match self.locator(*field) {
-                Some(locator) => self.source(Source::Chars(Bytes::Dynamic(locator)), form),
+            AstNode::Dynamic(field) => match self.locator(*field) {
+                Some(locator) => {
+                    self.source(TextSource::Chars(RecordBytes::Dynamic(locator)), form)
+                }
                 None => self.text_field(*field, form),
             },
-            Node::Cast { item, .. } => self.text(*item, form, depth + 1),
-            Node::Unknown(items) => match items.as_slice() {
+            AstNode::Cast { item, .. } => self.text(*item, form, depth + 1),
+            AstNode::Unknown(items) => match items.as_slice() {
                 // At the top this is looked for before; here it is a branch.
                 [] => self.literal(b"?"),
                 [item] => self.text(*item, form, depth + 1),
@@ -320,11 +325,11 @@ impl Compiler<'_> {
             _ => {
                 let (operand, ty) = self.number(id);
                 let source = if ty.signed {
-                    Source::Decimal(operand)
+                    TextSource::Decimal(operand)
                 } else if ty.bits == 64 {
-                    Source::HexNumber(operand)
+                    TextSource::HexNumber(operand)
                 } else {
-                    Source::UnsignedDecimal(operand)
+                    TextSource::UnsignedDecimal(operand)
                 };
                 self.source(source, form);
             }
@@ -332,67 +337,67 @@ impl Compiler<'_> {
     }
 
     /// Compiles a text that is the same for every record.
-    fn constant(&mut self, text: &str, form: &Form) {
+    fn constant(&mut self, text: &str, form: &FormWidth) {
         if form.spec.is_plain() {
             let text = self.unescaped(text);
             // What `%s` prints ends at a NUL, which only an escape could have put there.
             self.literal(super::text::until_nul(&text));
         } else {
             let text = self.string(text);
-            self.source(Source::Literal(text), form);
+            self.source(TextSource::Literal(text), form);
         }
     }
 
     /// Compiles a call of a `__print_` helper.
-    fn helper(&mut self, id: Id, form: &Form) {
+    fn helper(&mut self, id: Id, form: &FormWidth) {
         let source = match self.tree.node(id) {
-            Node::Flags {
+            AstNode::Flags {
                 value,
                 delim,
                 table,
             } => {
                 let operand = self.number(*value).0;
                 let delim = self.string(delim);
-                Source::Flags(operand, delim, self.table(table))
+                TextSource::Flags(operand, delim, self.table(table))
             }
-            Node::Symbolic { value, table } => {
+            AstNode::Symbolic { value, table } => {
                 let operand = self.number(*value).0;
                 let table = self.table(table);
                 if form.spec.is_plain() {
                     return self.action(Action::Name(operand.into(), table));
                 }
-                Source::Name(operand, table)
+                TextSource::Name(operand, table)
             }
-            Node::Hex { data, len, apart } => {
+            AstNode::Hex { data, len, apart } => {
                 let len = self.number(*len).0;
                 let data = self.bytes(*data);
-                Source::Hex {
+                TextSource::Hex {
                     data,
                     len,
                     apart: *apart,
                 }
             }
-            Node::Array {
+            AstNode::Array {
                 data,
                 count,
                 element,
             } => {
                 let (count, element) = (self.number(*count).0, self.number(*element).0);
                 let data = self.bytes(*data);
-                Source::Array {
+                TextSource::Array {
                     data,
                     count,
                     element,
                 }
             }
-            Node::HexDump(dump) => {
+            AstNode::HexDump(dump) => {
                 let prefix = match self.tree.node(dump.prefix) {
-                    Node::Text(text) => self.string(text),
-                    _ => Pooled::default(),
+                    AstNode::Text(text) => self.string(text),
+                    _ => PoolRange::default(),
                 };
                 let [row, group, len, ascii] =
                     [dump.row, dump.group, dump.len, dump.ascii].map(|id| self.number(id).0);
-                Source::HexDump(HexDump {
+                TextSource::HexDump(HexDump {
                     prefix,
                     offsets: dump.offsets,
                     row,
@@ -408,12 +413,12 @@ impl Compiler<'_> {
     }
 
     /// Compiles what stands in an argument that is not understood: its values, fields with their names.
-    fn named(&mut self, items: &[Id], form: &Form, depth: u32) {
+    fn named(&mut self, items: &[Id], form: &FormWidth, depth: u32) {
         for (i, item) in items.iter().enumerate() {
             if i > 0 {
                 self.literal(b" ");
             }
-            if let Node::Field(Some(field)) = *self.tree.node(self.tree.uncast(*item)) {
+            if let AstNode::Field(Some(field)) = *self.tree.node(self.tree.uncast(*item)) {
                 self.literal(self.fields[field].name.clone().as_bytes());
                 self.literal(b"=");
             }
@@ -422,8 +427,8 @@ impl Compiler<'_> {
     }
 
     /// Compiles `cond ? then : other` as an argument of `%s`.
-    fn choice(&mut self, cond: Id, then: Option<Id>, other: Id, form: &Form, depth: u32) {
-        if let (Some(then), Node::Unary { op: b'!', item }) = (then, self.tree.node(cond))
+    fn choice(&mut self, cond: Id, then: Option<Id>, other: Id, form: &FormWidth, depth: u32) {
+        if let (Some(then), AstNode::Unary { op: b'!', item }) = (then, self.tree.node(cond))
             && depth < MAX_DEPTH
         {
             return self.choice(*item, Some(other), then, form, depth + 1);
@@ -431,7 +436,7 @@ impl Compiler<'_> {
         let then = then.unwrap_or(cond);
         let both = matches!(
             self.tree.node(cond),
-            Node::Binary {
+            AstNode::Binary {
                 op: BinOp::LogAnd,
                 ..
             }
@@ -442,7 +447,7 @@ impl Compiler<'_> {
                 return self.text(if value != 0 { then } else { other }, form, depth + 1);
             }
             if form.spec.is_plain()
-                && let (Node::Text(a), Node::Text(b)) =
+                && let (AstNode::Text(a), AstNode::Text(b)) =
                     (self.tree.node(then), self.tree.node(other))
             {
                 let (a, b) = (self.string(a), self.string(b));
@@ -470,7 +475,7 @@ impl Compiler<'_> {
 
     /// Makes the jumps to where a condition that is not met leads; their targets are put in later.
     fn branch(&mut self, cond: Id, branches: &mut Vec<usize>, depth: u32) {
-        if let Node::Binary {
+        if let AstNode::Binary {
             op: BinOp::LogAnd,
             left,
             right,
@@ -490,60 +495,62 @@ impl Compiler<'_> {
     }
 
     /// Compiles a field as an argument of `%s`.
-    fn text_field(&mut self, index: usize, form: &Form) {
+    fn text_field(&mut self, index: usize, form: &FormWidth) {
         let field = &self.fields[index];
         let tool = self.dialect == Dialect::Tool;
         if !is_array(field) && field.size == u32::from(self.abi.long_size) {
             let kind = LoadKind::new(field.size, false, self.abi.endian);
-            let load = Load {
+            let load = NumberLoad {
                 offset: field.offset,
                 kind,
             };
-            return self.source(Source::Address(load), form);
+            return self.source(TextSource::Address(load), form);
         }
         if !is_array(field) && !tool {
             let (operand, ty) = self.field_number(index);
             let source = if ty.signed {
-                Source::Decimal(operand)
+                TextSource::Decimal(operand)
             } else {
-                Source::UnsignedDecimal(operand)
+                TextSource::UnsignedDecimal(operand)
             };
             return self.source(source, form);
         }
         let data = match field.kind {
             FieldKind::DataLoc { .. } | FieldKind::RelLoc { .. } if tool => {
-                Bytes::Fixed(field.offset, field.size)
+                RecordBytes::Fixed(field.offset, field.size)
             }
             _ => self.field_bytes(index),
         };
         match data {
-            Bytes::Fixed(offset, 16) if form.spec.is_plain() => self.action(Action::Comm(offset)),
-            Bytes::Fixed(offset, len) if form.spec.is_plain() => {
+            RecordBytes::Fixed(offset, 16) if form.spec.is_plain() => {
+                self.action(Action::Comm(offset))
+            }
+            RecordBytes::Fixed(offset, len) if form.spec.is_plain() => {
                 self.action(Action::Chars(offset, len));
             }
-            data => self.source(Source::Chars(data), form),
+            data => self.source(TextSource::Chars(data), form),
         }
     }
 
     /// Returns where a field's bytes lie: its own, or those its locator points to.
-    pub(super) fn field_bytes(&self, index: usize) -> Bytes {
+    pub(super) fn field_bytes(&self, index: usize) -> RecordBytes {
         let field = &self.fields[index];
         match self.locator(index) {
-            Some(locator) => Bytes::Dynamic(locator),
-            None if field.size == 0 => Bytes::Rest(field.offset),
-            None => Bytes::Fixed(field.offset, field.size),
+            Some(locator) => RecordBytes::Dynamic(locator),
+            None if field.size == 0 => RecordBytes::Rest(field.offset),
+            None => RecordBytes::Fixed(field.offset, field.size),
         }
     }
 
     /// Returns where the bytes lie an argument stands for.
-    pub(super) fn bytes(&self, id: Id) -> Bytes {
+    pub(super) fn bytes(&self, id: Id) -> RecordBytes {
         match self.tree.node(self.tree.uncast(id)) {
-            Node::Field(Some(field)) | Node::Dynamic(field) => self.field_bytes(*field),
-            Node::Str(Some(field)) | Node::Bitmask(Some(field)) => self.field_bytes(*field),
-            Node::Unknown(items) if items.first().is_some_and(|item| *item < id) => {
+            AstNode::Field(Some(field)) | AstNode::Dynamic(field) => self.field_bytes(*field),
+            AstNode::Str(Some(field)) | AstNode::Bitmask(Some(field)) => self.field_bytes(*field),
+            AstNode::Unknown(items) if items.first().is_some_and(|item| *item < id) => {
                 self.bytes(items[0])
             }
-            _ => Bytes::Fixed(0, 0),
+            _ => RecordBytes::Fixed(0, 0),
         }
     }
 

@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use super::arith::{signed_binary, swap, unsigned_binary};
 use super::ast::BinOp;
-use super::load::{Load, LoadKind};
-use super::operand::{Bits, Expr, Operand};
+use super::load::{LoadKind, NumberLoad};
+use super::operand::{BitSlice, Expr, Operand};
 use super::simplify::simplify;
 use super::types::wrap;
 use crate::Kallsyms;
@@ -70,7 +70,7 @@ impl Exprs {
     }
 
     /// Compiles a number in the record.
-    pub(super) fn load(&mut self, load: Load) -> Operand {
+    pub(super) fn load(&mut self, load: NumberLoad) -> Operand {
         let size = match load.kind {
             LoadKind::U8 => 1,
             LoadKind::U16 => 2,
@@ -83,11 +83,11 @@ impl Exprs {
         if load.offset > u32::MAX / 2 {
             return Operand::Const(0);
         }
-        Operand::Bits(Bits::new(load.offset, size))
+        Operand::Bits(BitSlice::new(load.offset, size))
     }
 
     /// Returns the test `bits == value`, where the operand is one.
-    pub(super) fn as_test(&self, operand: Operand) -> Option<(Bits, u64)> {
+    pub(super) fn as_test(&self, operand: Operand) -> Option<(BitSlice, u64)> {
         match operand {
             Operand::Node(id) => match self.nodes.get(id as usize) {
                 Some(Expr::Equals(bits, value)) => Some((*bits, *value)),
@@ -179,7 +179,7 @@ mod tests {
     fn shifts_masks_and_casts_become_one_read() {
         let mut exprs = Exprs::default();
         let load = |exprs: &mut Exprs, size| {
-            exprs.load(Load {
+            exprs.load(NumberLoad {
                 offset: 1,
                 kind: LoadKind::new(size, false, Endian::Little),
             })
@@ -197,7 +197,7 @@ mod tests {
         assert!(exprs.nodes.is_empty());
         // What the record does not hold reads as 0.
         let long = [&[0; 8][..], &record].concat();
-        let behind = exprs.load(Load {
+        let behind = exprs.load(NumberLoad {
             offset: 9,
             kind: LoadKind::U32,
         });

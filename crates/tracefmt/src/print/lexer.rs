@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// One token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub(super) enum FormatToken<'t> {
     /// The end of the text.
     End,
     /// A name or a number.
@@ -23,22 +23,25 @@ pub(super) enum Token<'t> {
     Op(&'t str),
 }
 
-impl Token<'_> {
+impl FormatToken<'_> {
     /// Returns whether this is the operator `op`.
     pub(super) fn is_op(&self, op: &str) -> bool {
-        matches!(self, Token::Op(o) if *o == op)
+        matches!(self, FormatToken::Op(o) if *o == op)
     }
 
     /// Returns whether this is the delimiter `delim`.
     pub(super) fn is_delim(&self, delim: u8) -> bool {
-        matches!(self, Token::Delim(d) if *d == delim)
+        matches!(self, FormatToken::Delim(d) if *d == delim)
     }
 
     /// Returns whether an operand can begin with this token and it is no operator.
     pub(super) fn starts_operand(&self) -> bool {
         matches!(
             self,
-            Token::Item(_) | Token::Text(_) | Token::Char(_) | Token::Delim(b'(')
+            FormatToken::Item(_)
+                | FormatToken::Text(_)
+                | FormatToken::Char(_)
+                | FormatToken::Delim(b'(')
         )
     }
 }
@@ -65,7 +68,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads the next token, over spaces and line ends.
-    pub(super) fn next(&mut self) -> Token<'t> {
+    pub(super) fn next(&mut self) -> FormatToken<'t> {
         while self
             .peek()
             .is_some_and(|b| b.is_ascii_whitespace() || b == 0x0b)
@@ -74,7 +77,7 @@ impl<'t> Lexer<'t> {
         }
         let start = self.at;
         let Some(first) = self.peek() else {
-            return Token::End;
+            return FormatToken::End;
         };
         match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => {
@@ -84,22 +87,22 @@ impl<'t> Lexer<'t> {
                 {
                     self.at += 1;
                 }
-                Token::Item(&self.text[start..self.at])
+                FormatToken::Item(&self.text[start..self.at])
             }
             b'"' => self.text_literal(),
-            b'\'' => Token::Char(self.quoted(b'\'')),
+            b'\'' => FormatToken::Char(self.quoted(b'\'')),
             b'(' | b')' | b',' => {
                 self.at += 1;
-                Token::Delim(first)
+                FormatToken::Delim(first)
             }
             0x21..=0x7e => {
                 self.at += operator_length(&self.text.as_bytes()[start..]);
-                Token::Op(&self.text[start..self.at])
+                FormatToken::Op(&self.text[start..self.at])
             }
             // Control characters and what is not ASCII never stand outside of quotes.
             _ => {
                 self.at = self.text.len();
-                Token::End
+                FormatToken::End
             }
         }
     }
@@ -124,7 +127,7 @@ impl<'t> Lexer<'t> {
         &self.text[start..]
     }
 
-    fn text_literal(&mut self) -> Token<'t> {
+    fn text_literal(&mut self) -> FormatToken<'t> {
         let mut joined = Cow::Borrowed(self.quoted(b'"'));
         loop {
             let mut ahead = self.at;
@@ -137,7 +140,7 @@ impl<'t> Lexer<'t> {
                 ahead += 1;
             }
             if self.text.as_bytes().get(ahead) != Some(&b'"') {
-                return Token::Text(joined);
+                return FormatToken::Text(joined);
             }
             self.at = ahead;
             joined.to_mut().push_str(self.quoted(b'"'));
@@ -162,9 +165,9 @@ fn operator_length(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Vec<Token<'_>> {
+    fn all(text: &str) -> Vec<FormatToken<'_>> {
         let mut lexer = Lexer::new(text);
-        std::iter::from_fn(|| Some(lexer.next()).filter(|t| *t != Token::End)).collect()
+        std::iter::from_fn(|| Some(lexer.next()).filter(|t| *t != FormatToken::End)).collect()
     }
 
     #[test]
@@ -175,7 +178,7 @@ mod tests {
         let want = [
             "->", "-", "--", ">>", ">>=", ">=", "==", "!=", "&&", "&", "~", "!", "?", ":",
         ]
-        .map(Token::Op);
+        .map(FormatToken::Op);
         assert_eq!(ops, want);
     }
 
@@ -184,23 +187,23 @@ mod tests {
         assert_eq!(
             all(r#""APIC_" "ID" , 'e'"#),
             [
-                Token::Text("APIC_ID".into()),
-                Token::Delim(b','),
-                Token::Char("e")
+                FormatToken::Text("APIC_ID".into()),
+                FormatToken::Delim(b','),
+                FormatToken::Char("e")
             ]
         );
         assert_eq!(
             all(r#""a\"b" 1"#),
-            [Token::Text(r#"a\"b"#.into()), Token::Item("1")]
+            [FormatToken::Text(r#"a\"b"#.into()), FormatToken::Item("1")]
         );
     }
 
     #[test]
     fn an_open_literal_ends_with_the_text() {
-        assert_eq!(all("\"abc\\"), [Token::Text("abc\\".into())]);
+        assert_eq!(all("\"abc\\"), [FormatToken::Text("abc\\".into())]);
         assert_eq!(
             all("\"a\\é\" x"),
-            [Token::Text("a\\é".into()), Token::Item("x")]
+            [FormatToken::Text("a\\é".into()), FormatToken::Item("x")]
         );
     }
 }

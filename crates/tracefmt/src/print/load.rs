@@ -1,10 +1,10 @@
 //! How numbers and arrays lie in a record.
 
-use crate::{Endian, Field, FieldKind};
+use crate::{Endian, FieldKind, FormatField};
 
 /// How a number lies in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Load {
+pub(super) struct NumberLoad {
     /// Offset from the start of the record, in bytes.
     pub(super) offset: u32,
     pub(super) kind: LoadKind,
@@ -89,7 +89,7 @@ pub(super) struct Locator {
 
 impl Locator {
     /// Returns the locator of a dynamic field.
-    pub(super) fn of(field: &Field, endian: Endian) -> Option<Locator> {
+    pub(super) fn of(field: &FormatField, endian: Endian) -> Option<Locator> {
         let relative = match field.kind {
             FieldKind::DataLoc { .. } => false,
             FieldKind::RelLoc { .. } => true,

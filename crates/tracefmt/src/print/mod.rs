@@ -35,24 +35,30 @@ mod tool;
 mod types;
 mod value;
 
-use crate::{Format, Formats, Text};
-use run::Run;
+use crate::{EventFormat, FormatCatalog, FormatText};
+use run::ProgramRun;
 
-pub use printer::Printer;
+pub use printer::FormatPrinter;
 pub use style::PrintStyle;
 
-impl Format {
+impl EventFormat {
     /// Appends the event's text, as the tool of that style prints it behind the event's name.
     ///
     /// `record` is the raw record with the common fields, `env` the recording's tables: kernel symbols,
     /// `trace_printk` strings, byte order. What lies outside of the record reads as 0 or as nothing. Some
     /// texts end in a line feed (`ftrace:print`, `ftrace:kernel_stack`); it is part of the text.
     #[inline]
-    pub fn print(&self, record: &[u8], env: &Formats, style: PrintStyle, out: &mut Text) {
+    pub fn print(
+        &self,
+        record: &[u8],
+        env: &FormatCatalog,
+        style: PrintStyle,
+        out: &mut FormatText,
+    ) {
         if self.printer.failed {
             return self.print_fields(record, env, out);
         }
-        let run = Run {
+        let run = ProgramRun {
             program: &self.printer.program,
             record,
             env,
@@ -75,7 +81,7 @@ impl Format {
     }
 
     /// Appends ` name=value` of each of the event's own fields, as `trace-cmd report -R` prints them.
-    pub fn print_fields(&self, record: &[u8], env: &Formats, out: &mut Text) {
+    pub fn print_fields(&self, record: &[u8], env: &FormatCatalog, out: &mut FormatText) {
         let own = self.common.min(self.fields.len());
         raw::print_fields(&self.printer, &self.fields, own, self.abi, record, env, out);
     }

@@ -1,8 +1,8 @@
 //! Expressions of numbers, from the tree to what [`super::expr`] evaluates.
 
-use super::ast::{BinOp, Id, Node};
+use super::ast::{AstNode, BinOp, Id};
 use super::compile::Compiler;
-use super::load::{Load, LoadKind};
+use super::load::{LoadKind, NumberLoad};
 use super::operand::{Expr, Operand};
 use super::parser::{Dialect, MAX_DEPTH};
 use super::strict::char_value;
@@ -28,7 +28,7 @@ impl Compiler<'_> {
             return (Operand::Const(0), Ty::U64);
         }
         (
-            self.program.exprs.load(Load {
+            self.program.exprs.load(NumberLoad {
                 offset: field.offset,
                 kind,
             }),
@@ -43,7 +43,7 @@ impl Compiler<'_> {
         }
         let depth = depth + 1;
         match self.tree.node(id) {
-            Node::Atom(text) => {
+            AstNode::Atom(text) => {
                 let text = text.clone();
                 match self.atom(&text) {
                     // What is no number may be a kernel symbol: `vmemmap_base`.
@@ -53,9 +53,11 @@ impl Compiler<'_> {
                     value => Operand::Const(value),
                 }
             }
-            Node::Text(text) | Node::Char(text) => Operand::Const(super::ast::number_prefix(text)),
-            Node::Field(Some(field)) => self.field_number(*field).0,
-            Node::Cast { ctype, item } => {
+            AstNode::Text(text) | AstNode::Char(text) => {
+                Operand::Const(super::ast::number_prefix(text))
+            }
+            AstNode::Field(Some(field)) => self.field_number(*field).0,
+            AstNode::Cast { ctype, item } => {
                 let value = self.tool_number(*item, depth);
                 match tool_cast(u64::MAX, ctype) {
                     u64::MAX => value,
@@ -66,7 +68,7 @@ impl Compiler<'_> {
                     )),
                 }
             }
-            Node::Unary { op, item } => {
+            AstNode::Unary { op, item } => {
                 let (op, value) = (*op, self.tool_number(*item, depth));
                 self.program.exprs.push(match op {
                     b'!' => Expr::LogNot(value),
@@ -75,7 +77,7 @@ impl Compiler<'_> {
                     _ => return value,
                 })
             }
-            Node::Binary {
+            AstNode::Binary {
                 op, left, right, ..
             } => {
                 let op = *op;
@@ -85,18 +87,18 @@ impl Compiler<'_> {
                 );
                 self.program.exprs.push(Expr::Unsigned(op, left, right))
             }
-            Node::Index { base, index } => {
+            AstNode::Index { base, index } => {
                 let (base, index) = (*base, self.tool_number(*index, depth));
                 self.tool_element(base, index)
             }
-            Node::Cond { cond, then, other } => {
+            AstNode::Cond { cond, then, other } => {
                 let (cond, then, other) = (*cond, *then, *other);
                 let cond = self.tool_number(cond, depth);
                 let then = then.map_or(cond, |then| self.tool_number(then, depth));
                 let other = self.tool_number(other, depth);
                 self.program.exprs.push(Expr::Cond(cond, then, other))
             }
-            Node::DynamicLen(field) => match self.locator(*field) {
+            AstNode::DynamicLen(field) => match self.locator(*field) {
                 Some(locator) => self.program.exprs.push(Expr::DynamicLen(locator)),
                 None => Operand::Const(0),
             },
@@ -109,11 +111,11 @@ impl Compiler<'_> {
     /// index of a dynamic array counts bytes.
     fn tool_element(&mut self, base: Id, index: Operand) -> Operand {
         let cast = match self.tree.node(base) {
-            Node::Cast { ctype, .. } => ctype.strip_suffix(" *").map(|t| tool_cast(u64::MAX, t)),
+            AstNode::Cast { ctype, .. } => ctype.strip_suffix(" *").map(|t| tool_cast(u64::MAX, t)),
             _ => None,
         };
         let element = match *self.tree.node(self.tree.uncast(base)) {
-            Node::Dynamic(field) => {
+            AstNode::Dynamic(field) => {
                 let size = match tool_element_size(&self.fields[field], self.abi) {
                     0 => u32::from(self.abi.long_size),
                     size => size,
@@ -127,7 +129,7 @@ impl Compiler<'_> {
                     None => return Operand::Const(0),
                 }
             }
-            Node::Field(Some(field)) => {
+            AstNode::Field(Some(field)) => {
                 let size = tool_element_size(&self.fields[field], self.abi);
                 let kind = LoadKind::new(size, false, self.abi.endian);
                 self.fixed_element(self.fields[field].offset, size, kind, index)
@@ -155,7 +157,7 @@ impl Compiler<'_> {
                 .checked_mul(size)
                 .and_then(|at| at.checked_add(offset))
         {
-            return self.program.exprs.load(Load { offset: at, kind });
+            return self.program.exprs.load(NumberLoad { offset: at, kind });
         }
         self.program
             .exprs
@@ -169,14 +171,14 @@ impl Compiler<'_> {
         }
         let depth = depth + 1;
         match self.tree.node(id) {
-            Node::Atom(text) => {
+            AstNode::Atom(text) => {
                 let text = text.clone();
                 let value = self.atom(&text);
                 (Operand::Const(value), literal_type(&text, value))
             }
-            Node::Char(text) => (Operand::Const(u64::from(char_value(text))), Ty::INT),
-            Node::Field(Some(field)) => self.field_number(*field),
-            Node::Cast { ctype, item } => {
+            AstNode::Char(text) => (Operand::Const(u64::from(char_value(text))), Ty::INT),
+            AstNode::Field(Some(field)) => self.field_number(*field),
+            AstNode::Cast { ctype, item } => {
                 let ctype = ctype.clone();
                 let (value, _) = self.c_number(*item, depth);
                 match cast_type(&ctype, self.abi) {
@@ -184,7 +186,7 @@ impl Compiler<'_> {
                     None => (value, Ty::U64),
                 }
             }
-            Node::Unary { op, item } => {
+            AstNode::Unary { op, item } => {
                 let op = *op;
                 let (value, ty) = self.c_number(*item, depth);
                 let ty = ty.promoted();
@@ -197,19 +199,19 @@ impl Compiler<'_> {
                 let value = self.program.exprs.push(expr);
                 (self.wrapped(value, ty), ty)
             }
-            Node::Binary {
+            AstNode::Binary {
                 op, left, right, ..
             } => {
                 let op = *op;
                 let (left, right) = (self.c_number(*left, depth), self.c_number(*right, depth));
                 self.c_binary(op, left, right)
             }
-            Node::Index { base, index } => {
+            AstNode::Index { base, index } => {
                 let base = *base;
                 let (index, _) = self.c_number(*index, depth);
                 self.c_element(base, index)
             }
-            Node::Cond { cond, then, other } => {
+            AstNode::Cond { cond, then, other } => {
                 let (cond, then, other) = (*cond, *then, *other);
                 let cond = self.c_number(cond, depth);
                 let (then, a) = then.map_or(cond, |then| self.c_number(then, depth));
@@ -218,11 +220,11 @@ impl Compiler<'_> {
                 let (then, other) = (self.wrapped(then, ty), self.wrapped(other, ty));
                 (self.program.exprs.push(Expr::Cond(cond.0, then, other)), ty)
             }
-            Node::DynamicLen(field) => match self.locator(*field) {
+            AstNode::DynamicLen(field) => match self.locator(*field) {
                 Some(locator) => (self.program.exprs.push(Expr::DynamicLen(locator)), Ty::INT),
                 None => (Operand::Const(0), Ty::INT),
             },
-            Node::Swap { bytes, item } => {
+            AstNode::Swap { bytes, item } => {
                 let bytes = *bytes;
                 let (value, _) = self.c_number(*item, depth);
                 let ty = Ty {
@@ -231,10 +233,10 @@ impl Compiler<'_> {
                 };
                 (self.program.exprs.push(Expr::Swap(bytes, value)), ty)
             }
-            Node::Flags { value, .. } | Node::Symbolic { value, .. } => {
+            AstNode::Flags { value, .. } | AstNode::Symbolic { value, .. } => {
                 self.c_number(*value, depth)
             }
-            Node::Unknown(items) => match items.first() {
+            AstNode::Unknown(items) => match items.first() {
                 Some(item) => self.c_number(*item, depth),
                 None => (Operand::Const(0), Ty::INT),
             },
@@ -283,12 +285,12 @@ impl Compiler<'_> {
 
     fn c_element(&mut self, base: Id, index: Operand) -> (Operand, Ty) {
         let cast = match self.tree.node(base) {
-            Node::Cast { ctype, .. } => ctype
+            AstNode::Cast { ctype, .. } => ctype
                 .strip_suffix(" *")
                 .and_then(|t| cast_type(t, self.abi)),
             _ => None,
         };
-        let (Node::Field(Some(index_of)) | Node::Dynamic(index_of)) =
+        let (AstNode::Field(Some(index_of)) | AstNode::Dynamic(index_of)) =
             *self.tree.node(self.tree.uncast(base))
         else {
             self.note("an index into what is no array");

@@ -1,14 +1,14 @@
 //! What expressions are made of: constants, bits of the record, and what is done with them.
 
 use super::ast::BinOp;
-use super::load::{Load, LoadKind, Locator};
+use super::load::{LoadKind, Locator, NumberLoad};
 use crate::cast::low_8;
 
 /// A number: a constant, bits of a field, or the result of the node of that index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operand {
     Const(u64),
-    Bits(Bits),
+    Bits(BitSlice),
     Node(u32),
 }
 
@@ -28,24 +28,24 @@ impl Operand {
 /// Nearly all numbers formats print are of this kind, and they take one unaligned read of eight bytes
 /// whatever their size: those that end where the number ends, so that it does not matter what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bits {
+pub(super) struct BitSlice {
     pub(super) start: u32,
     pub(super) shift: u8,
     pub(super) mask: u64,
 }
 
-impl Bits {
+impl BitSlice {
     /// Returns the bits that make up a number of 1, 2, 4 or 8 bytes.
-    pub(super) fn new(offset: u32, size: u32) -> Bits {
+    pub(super) fn new(offset: u32, size: u32) -> BitSlice {
         let mask = u64::MAX >> (64 - 8 * size);
         match (offset + size).checked_sub(8) {
-            Some(start) => Bits {
+            Some(start) => BitSlice {
                 start,
                 shift: low_8(u64::from(64 - 8 * size)),
                 mask,
             },
             // One of the common fields, which are eight bytes together.
-            None => Bits {
+            None => BitSlice {
                 start: 0,
                 shift: low_8(u64::from(8 * offset)),
                 mask,
@@ -79,9 +79,9 @@ pub(super) enum Expr {
     /// Signed arithmetic and comparison of 64-bit numbers.
     Signed(BinOp, Operand, Operand),
     /// `field == constant`: the question formats ask most often.
-    Equals(Bits, u64),
+    Equals(BitSlice, u64),
     /// A signed or big-endian number.
-    Load(Load),
+    Load(NumberLoad),
     Invert(Operand),
     Negate(Operand),
     LogNot(Operand),

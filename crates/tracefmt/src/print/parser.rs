@@ -4,10 +4,10 @@
 //! some C differently (see [`super::tool`]). So a text is first read the way libtraceevent 1.7.1 does. Where
 //! that fails it is read as C (see [`super::strict`]), which prints what the kernel itself prints.
 
-use super::ast::{Entry, Id, Node, Tree, known_enumerator, number_prefix};
-use super::lexer::{Lexer, Token};
+use super::ast::{AstNode, FormatAst, Id, ValueName, known_enumerator, number_prefix};
+use super::lexer::{FormatToken, Lexer};
 use super::types::{is_array, type_size};
-use crate::{Abi, Diagnostic, Field};
+use crate::{Abi, Diagnostic, FormatField};
 use std::collections::HashMap;
 
 /// How deep operators, parentheses and calls may be nested; real formats stay below twenty.
@@ -34,15 +34,15 @@ pub(super) struct Fault {
     pub(super) what: String,
 }
 
-pub(super) type Parsed<T> = Result<T, Fault>;
+pub(super) type ParserResult<T> = Result<T, Fault>;
 
 /// What a text was parsed into.
 #[derive(Debug, Default)]
-pub(super) struct Line {
+pub(super) struct ParsedFormat {
     pub(super) dialect: Dialect,
     /// The printf format, escapes kept.
     pub(super) format: String,
-    pub(super) tree: Tree,
+    pub(super) tree: FormatAst,
     /// Roots of the arguments behind the format.
     pub(super) args: Vec<Id>,
     pub(super) notes: Vec<Diagnostic>,
@@ -51,10 +51,10 @@ pub(super) struct Line {
 /// Reads one text; `token` is always the next token that has not been used.
 pub(super) struct Parser<'t, 'f> {
     lexer: Lexer<'t>,
-    pub(super) token: Token<'t>,
+    pub(super) token: FormatToken<'t>,
     pub(super) token_at: usize,
-    pub(super) tree: Tree,
-    pub(super) fields: &'f [Field],
+    pub(super) tree: FormatAst,
+    pub(super) fields: &'f [FormatField],
     /// The fields' indices by name; the first of equal names.
     by_name: HashMap<&'f str, usize>,
     pub(super) abi: Abi,
@@ -64,12 +64,17 @@ pub(super) struct Parser<'t, 'f> {
 }
 
 /// Parses a text in one dialect.
-pub(super) fn parse(text: &str, fields: &[Field], abi: Abi, dialect: Dialect) -> Parsed<Line> {
+pub(super) fn parse(
+    text: &str,
+    fields: &[FormatField],
+    abi: Abi,
+    dialect: Dialect,
+) -> ParserResult<ParsedFormat> {
     let mut parser = Parser {
         lexer: Lexer::new(text),
-        token: Token::End,
+        token: FormatToken::End,
         token_at: 0,
-        tree: Tree::default(),
+        tree: FormatAst::default(),
         fields,
         by_name: fields
             .iter()
@@ -97,18 +102,18 @@ pub(super) fn parse(text: &str, fields: &[Field], abi: Abi, dialect: Dialect) ->
         });
     }
     parser.advance();
-    let Token::Text(format) = &parser.token else {
+    let FormatToken::Text(format) = &parser.token else {
         return Err(parser.fault("expected a string literal"));
     };
     let format = format.clone().into_owned();
     parser.advance();
     let args = match (&parser.token, dialect) {
-        (Token::End, _) => Vec::new(),
-        (Token::Delim(b','), Dialect::Tool) => parser.tool_arguments()?,
-        (Token::Delim(b','), Dialect::C) => parser.arguments(),
+        (FormatToken::End, _) => Vec::new(),
+        (FormatToken::Delim(b','), Dialect::Tool) => parser.tool_arguments()?,
+        (FormatToken::Delim(b','), Dialect::C) => parser.arguments(),
         _ => return Err(parser.fault("expected a comma behind the format string")),
     };
-    Ok(Line {
+    Ok(ParsedFormat {
         dialect,
         format,
         tree: parser.tree,
@@ -123,8 +128,10 @@ fn unprintable(text: &str) -> Option<usize> {
     let mut lexer = Lexer::new(text);
     loop {
         match lexer.next() {
-            Token::End => return None,
-            Token::Text(literal) if literal.bytes().any(|b| !matches!(b, 0x20..=0x7e | b'\n')) => {
+            FormatToken::End => return None,
+            FormatToken::Text(literal)
+                if literal.bytes().any(|b| !matches!(b, 0x20..=0x7e | b'\n')) =>
+            {
                 return Some(lexer.position());
             }
             _ => {}
@@ -140,12 +147,12 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Returns where reading stands, for [`Parser::restore`].
-    pub(super) fn save(&self) -> (Lexer<'t>, Token<'t>, usize) {
+    pub(super) fn save(&self) -> (Lexer<'t>, FormatToken<'t>, usize) {
         (self.lexer.clone(), self.token.clone(), self.token_at)
     }
 
     /// Goes back to where [`Parser::save`] was.
-    pub(super) fn restore(&mut self, state: (Lexer<'t>, Token<'t>, usize)) {
+    pub(super) fn restore(&mut self, state: (Lexer<'t>, FormatToken<'t>, usize)) {
         (self.lexer, self.token, self.token_at) = state;
     }
 
@@ -164,7 +171,10 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Runs `f` one level deeper.
-    pub(super) fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> ParserResult<T>,
+    ) -> ParserResult<T> {
         if self.depth >= MAX_DEPTH {
             return Err(self.fault("nested too deeply"));
         }
@@ -174,7 +184,7 @@ impl<'t> Parser<'t, '_> {
         result
     }
 
-    pub(super) fn expect_delim(&mut self, delim: u8) -> Parsed<()> {
+    pub(super) fn expect_delim(&mut self, delim: u8) -> ParserResult<()> {
         if !self.token.is_delim(delim) {
             return Err(self.fault(format!("expected '{}'", delim as char)));
         }
@@ -182,8 +192,8 @@ impl<'t> Parser<'t, '_> {
         Ok(())
     }
 
-    pub(super) fn expect_item(&mut self) -> Parsed<&'t str> {
-        let Token::Item(name) = self.token else {
+    pub(super) fn expect_item(&mut self) -> ParserResult<&'t str> {
+        let FormatToken::Item(name) = self.token else {
             return Err(self.fault("expected a name"));
         };
         self.advance();
@@ -195,7 +205,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses `->name`; `REC` has been read.
-    pub(super) fn field_access(&mut self) -> Parsed<Id> {
+    pub(super) fn field_access(&mut self) -> ParserResult<Id> {
         if !self.token.is_op("->") {
             return Err(self.fault("expected '->' behind REC"));
         }
@@ -205,11 +215,11 @@ impl<'t> Parser<'t, '_> {
         if field.is_none() {
             self.note(format!("no field is named {name}"));
         }
-        Ok(self.tree.push(Node::Field(field)))
+        Ok(self.tree.push(AstNode::Field(field)))
     }
 
     /// Parses an expression up to a comma, parenthesis or brace, in the dialect's way.
-    fn expression(&mut self) -> Parsed<Id> {
+    fn expression(&mut self) -> ParserResult<Id> {
         match self.dialect {
             Dialect::Tool => self.tool_expression(),
             Dialect::C => self.ternary(),
@@ -217,19 +227,19 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses what is behind `name(`, up to and over the closing parenthesis.
-    pub(super) fn call(&mut self, name: &str) -> Parsed<Id> {
+    pub(super) fn call(&mut self, name: &str) -> ParserResult<Id> {
         let node = match name {
             "__print_flags" | "__print_flags_u64" => self.flags()?,
             "__print_symbolic" | "__print_symbolic_u64" => {
                 let value = self.expression()?;
                 let table = self.table()?;
-                Node::Symbolic { value, table }
+                AstNode::Symbolic { value, table }
             }
             "__print_hex" | "__print_hex_str" => {
                 let data = self.expression()?;
                 self.expect_delim(b',')?;
                 let len = self.expression()?;
-                Node::Hex {
+                AstNode::Hex {
                     data,
                     len,
                     apart: name == "__print_hex",
@@ -241,22 +251,22 @@ impl<'t> Parser<'t, '_> {
                 let count = self.expression()?;
                 self.expect_delim(b',')?;
                 let element = self.expression()?;
-                Node::Array {
+                AstNode::Array {
                     data,
                     count,
                     element,
                 }
             }
-            "__get_str" | "__get_rel_str" => Node::Str(self.field_name()?),
-            "__get_bitmask" | "__get_rel_bitmask" => Node::Bitmask(self.field_name()?),
-            "__get_cpumask" | "__get_rel_cpumask" => Node::Cpumask(self.field_name()?),
+            "__get_str" | "__get_rel_str" => AstNode::Str(self.field_name()?),
+            "__get_bitmask" | "__get_rel_bitmask" => AstNode::Bitmask(self.field_name()?),
+            "__get_cpumask" | "__get_rel_cpumask" => AstNode::Cpumask(self.field_name()?),
             "__get_dynamic_array"
             | "__get_rel_dynamic_array"
             | "__get_sockaddr"
             | "__get_rel_sockaddr"
-            | "__get_sockaddr_rel" => Node::Dynamic(self.array_name()?),
+            | "__get_sockaddr_rel" => AstNode::Dynamic(self.array_name()?),
             "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => {
-                Node::DynamicLen(self.array_name()?)
+                AstNode::DynamicLen(self.array_name()?)
             }
             "__builtin_expect" => {
                 let id = self.expression()?;
@@ -273,7 +283,7 @@ impl<'t> Parser<'t, '_> {
         };
         self.expect_delim(b')')?;
         if self.dialect == Dialect::Tool
-            && matches!(node, Node::Dynamic(_))
+            && matches!(node, AstNode::Dynamic(_))
             && self.token.is_op("[")
         {
             // libtraceevent means to take an index here, and then rejects every one.
@@ -283,19 +293,19 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses the arguments of `__print_flags`.
-    fn flags(&mut self) -> Parsed<Node> {
+    fn flags(&mut self) -> ParserResult<AstNode> {
         let value = self.expression()?;
         self.expect_delim(b',')?;
         let delim = match &self.token {
-            Token::Text(delim) => delim.clone().into_owned(),
-            Token::Item(delim) | Token::Char(delim) => (*delim).to_owned(),
+            FormatToken::Text(delim) => delim.clone().into_owned(),
+            FormatToken::Item(delim) | FormatToken::Char(delim) => (*delim).to_owned(),
             _ => String::new(),
         };
         if !self.token.is_delim(b',') {
             self.advance();
         }
         let table = self.table()?;
-        Ok(Node::Flags {
+        Ok(AstNode::Flags {
             value,
             delim,
             table,
@@ -303,7 +313,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses the bare name of a field, as the `__get_` helpers take it.
-    fn field_name(&mut self) -> Parsed<Option<usize>> {
+    fn field_name(&mut self) -> ParserResult<Option<usize>> {
         let name = self.expect_item()?;
         let field = self.find_field(name);
         if field.is_none() {
@@ -313,13 +323,13 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// Parses the bare name of an array, which has to be a field.
-    fn array_name(&mut self) -> Parsed<usize> {
+    fn array_name(&mut self) -> ParserResult<usize> {
         let field = self.field_name()?;
         field.ok_or_else(|| self.fault("the array is no field"))
     }
 
     /// Parses `, { value, "name" }` as often as it comes.
-    fn table(&mut self) -> Parsed<Vec<Entry>> {
+    fn table(&mut self) -> ParserResult<Vec<ValueName>> {
         let mut table = Vec::new();
         while self.token.is_delim(b',') {
             self.advance();
@@ -342,7 +352,7 @@ impl<'t> Parser<'t, '_> {
             let name = self.expression()?;
             // A list may end in `{ -1, ((void *)0) }`.
             let name = match self.tree.node(self.tree.uncast(name)) {
-                Node::Text(name) | Node::Atom(name) | Node::Char(name) => name.clone(),
+                AstNode::Text(name) | AstNode::Atom(name) | AstNode::Char(name) => name.clone(),
                 _ => return Err(self.fault("expected a name in the table")),
             };
             if !self.token.is_op("}") {
@@ -350,7 +360,7 @@ impl<'t> Parser<'t, '_> {
             }
             self.advance();
             if let Some(value) = value {
-                table.push(Entry { value, name });
+                table.push(ValueName { value, name });
             }
         }
         Ok(table)
@@ -360,16 +370,16 @@ impl<'t> Parser<'t, '_> {
     ///
     /// libtraceevent 1.7.1 knows `int` and `long` with what may go before them, and fields that are no
     /// arrays.
-    fn size_of(&mut self) -> Parsed<Node> {
+    fn size_of(&mut self) -> ParserResult<AstNode> {
         let tool = self.dialect == Dialect::Tool;
         let mut words = Vec::new();
-        while let Token::Item(word) = self.token {
+        while let FormatToken::Item(word) = self.token {
             self.advance();
             if word == "REC" {
                 let field = self.field_access()?;
                 return match *self.tree.node(field) {
-                    Node::Field(Some(at)) if !(tool && is_array(&self.fields[at])) => {
-                        Ok(Node::Atom(self.fields[at].size.to_string()))
+                    AstNode::Field(Some(at)) if !(tool && is_array(&self.fields[at])) => {
+                        Ok(AstNode::Atom(self.fields[at].size.to_string()))
                     }
                     _ => Err(self.fault("sizeof of what is no field, or an array")),
                 };
@@ -390,16 +400,17 @@ impl<'t> Parser<'t, '_> {
             false => type_size(&words, self.abi).filter(|_| known),
         };
         match size {
-            Some(size) => Ok(Node::Atom(size.to_string())),
+            Some(size) => Ok(AstNode::Atom(size.to_string())),
             None => Err(self.fault("sizeof of a type that is not known")),
         }
     }
 
     /// Returns the value of a table entry the way libtraceevent works it out when it parses: a number as
     /// far as one stands there, a known enumerator, and -1 for everything else.
-    fn tool_entry_value(&self, id: Id) -> Parsed<i64> {
+    fn tool_entry_value(&self, id: Id) -> ParserResult<i64> {
         let id = self.tree.uncast(id);
-        if let Node::Atom(text) | Node::Text(text) | Node::Char(text) = self.tree.node(id) {
+        if let AstNode::Atom(text) | AstNode::Text(text) | AstNode::Char(text) = self.tree.node(id)
+        {
             if text.starts_with(|c: char| c.is_ascii_digit()) {
                 return Ok(number_prefix(text).cast_signed());
             }

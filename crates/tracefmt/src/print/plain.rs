@@ -1,6 +1,6 @@
 //! What a line prints, whatever the record holds: whether text of the recording is among it, which may be anything.
 
-use super::program::{Action, Program, Source};
+use super::program::{Action, Program, TextSource};
 use super::text::PADDING;
 use crate::is_plain;
 
@@ -13,7 +13,7 @@ impl Program {
             Action::Text(source, _) => self
                 .sources
                 .get(usize::from(source))
-                .is_some_and(Source::prints_plain),
+                .is_some_and(TextSource::prints_plain),
             // `%c` prints any character.
             Action::Number(_, form) => self
                 .forms
@@ -39,28 +39,28 @@ impl Program {
     }
 }
 
-impl Source {
+impl TextSource {
     /// Returns whether it is made of numbers and of the format's own text.
     fn prints_plain(&self) -> bool {
         match self {
-            Source::Chars(_) | Source::Dynamic(_) | Source::Address(_) => false,
-            Source::Literal(_)
-            | Source::Name(..)
-            | Source::Flags(..)
-            | Source::Hex { .. }
-            | Source::Array { .. }
-            | Source::HexDump(_)
-            | Source::Bitmask(..)
-            | Source::CpuList(..)
-            | Source::Decimal(_)
-            | Source::UnsignedDecimal(_)
-            | Source::HexNumber(_)
-            | Source::Mac { .. }
-            | Source::Ipv4 { .. }
-            | Source::Ipv6 { .. }
-            | Source::Socket { .. }
-            | Source::Uuid { .. }
-            | Source::Bytes { .. } => true,
+            TextSource::Chars(_) | TextSource::Dynamic(_) | TextSource::Address(_) => false,
+            TextSource::Literal(_)
+            | TextSource::Name(..)
+            | TextSource::Flags(..)
+            | TextSource::Hex { .. }
+            | TextSource::Array { .. }
+            | TextSource::HexDump(_)
+            | TextSource::Bitmask(..)
+            | TextSource::CpuList(..)
+            | TextSource::Decimal(_)
+            | TextSource::UnsignedDecimal(_)
+            | TextSource::HexNumber(_)
+            | TextSource::Mac { .. }
+            | TextSource::Ipv4 { .. }
+            | TextSource::Ipv6 { .. }
+            | TextSource::Socket { .. }
+            | TextSource::Uuid { .. }
+            | TextSource::Bytes { .. } => true,
         }
     }
 }

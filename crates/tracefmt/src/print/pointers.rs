@@ -1,17 +1,22 @@
 //! `%p` and what may follow it.
 
-use super::ast::{Id, Node};
+use super::ast::{AstNode, Id};
 use super::compile::Compiler;
 use super::operand::Operand;
 use super::parser::Dialect;
-use super::program::{Action, Bytes, Form, Ipv6Form, Source};
+use super::program::{Action, FormWidth, Ipv6Form, RecordBytes, TextSource};
 
 impl Compiler<'_> {
     /// Compiles an argument of `%p`, with the letters that follow.
     ///
     /// Sources: libtraceevent 1.7.1's `print_arg_pointer`, the kernel's
     /// `Documentation/core-api/printk-formats.rst`.
-    pub(super) fn pointer(&mut self, id: Id, form: &Form, extension: &str) -> Result<(), String> {
+    pub(super) fn pointer(
+        &mut self,
+        id: Id,
+        form: &FormWidth,
+        extension: &str,
+    ) -> Result<(), String> {
         let letters = extension.as_bytes();
         let source = match letters {
             [b'f', b'w', ..] => None,
@@ -26,12 +31,12 @@ impl Compiler<'_> {
             [b'U', ..] => Some(self.uuid(id, letters)?),
             [b'h', ..] => Some(self.hexadecimal(id, form, letters)?),
             [b'b', ..] => Some(self.bitmap(id, form, letters)),
-            [b'e', ..] => Some(Source::Decimal(self.number(id).0)),
+            [b'e', ..] => Some(TextSource::Decimal(self.number(id).0)),
             _ => None,
         };
         match source {
             Some(source) => {
-                let plain = Form {
+                let plain = FormWidth {
                     spec: super::printf::Spec::default(),
                     width: None,
                     precision: None,
@@ -47,8 +52,8 @@ impl Compiler<'_> {
     }
 
     /// `%pM` and `%pm`.
-    fn mac(&mut self, id: Id, letters: &[u8]) -> Result<Source, String> {
-        Ok(Source::Mac {
+    fn mac(&mut self, id: Id, letters: &[u8]) -> Result<TextSource, String> {
+        Ok(TextSource::Mac {
             data: self.addressed(id, 6)?,
             between: match letters.first() {
                 Some(b'm') => None,
@@ -60,7 +65,7 @@ impl Compiler<'_> {
     }
 
     /// `%pI4`, `%pI6`, `%pIS` and their kin; `None` where no letter says which.
-    fn internet(&mut self, id: Id, letters: &[u8]) -> Result<Option<Source>, String> {
+    fn internet(&mut self, id: Id, letters: &[u8]) -> Result<Option<TextSource>, String> {
         let padded = letters.first() == Some(&b'i');
         let reversed = match letters.iter().rev().find(|l| b"hnbl".contains(l)) {
             Some(b'h') => self.abi.endian == crate::Endian::Little,
@@ -73,16 +78,16 @@ impl Compiler<'_> {
             (false, false) => Ipv6Form::Groups,
         };
         Ok(Some(match letters.get(1) {
-            Some(b'4') => Source::Ipv4 {
+            Some(b'4') => TextSource::Ipv4 {
                 data: self.addressed(id, 4)?,
                 padded,
                 reversed,
             },
-            Some(b'6') => Source::Ipv6 {
+            Some(b'6') => TextSource::Ipv6 {
                 data: self.addressed(id, 16)?,
                 form,
             },
-            Some(b'S') => Source::Socket {
+            Some(b'S') => TextSource::Socket {
                 data: self.addressed(id, 0)?,
                 padded,
                 reversed,
@@ -94,14 +99,14 @@ impl Compiler<'_> {
     }
 
     /// `%pU`.
-    fn uuid(&mut self, id: Id, letters: &[u8]) -> Result<Source, String> {
+    fn uuid(&mut self, id: Id, letters: &[u8]) -> Result<TextSource, String> {
         let (upper, little) = match letters.get(1) {
             Some(b'L') => (true, true),
             Some(b'l') => (false, true),
             Some(b'B') => (true, false),
             _ => (false, false),
         };
-        Ok(Source::Uuid {
+        Ok(TextSource::Uuid {
             data: self.addressed(id, 16)?,
             upper,
             little,
@@ -109,8 +114,13 @@ impl Compiler<'_> {
     }
 
     /// `%ph`: its width is how many bytes it prints.
-    fn hexadecimal(&mut self, id: Id, form: &Form, letters: &[u8]) -> Result<Source, String> {
-        Ok(Source::Bytes {
+    fn hexadecimal(
+        &mut self,
+        id: Id,
+        form: &FormWidth,
+        letters: &[u8],
+    ) -> Result<TextSource, String> {
+        Ok(TextSource::Bytes {
             data: self.addressed(id, 0)?,
             limit: match (form.width, form.spec.width) {
                 (Some(width), _) => width,
@@ -126,14 +136,14 @@ impl Compiler<'_> {
     }
 
     /// `%pb` and `%pbl`: the width is how many bits count.
-    fn bitmap(&mut self, id: Id, form: &Form, letters: &[u8]) -> Source {
+    fn bitmap(&mut self, id: Id, form: &FormWidth, letters: &[u8]) -> TextSource {
         let data = self.bytes(id);
         let bits = form
             .width
             .or_else(|| form.spec.width.map(|w| Operand::Const(w.into())));
         match letters.get(1) {
-            Some(b'l') => Source::CpuList(data, bits),
-            _ => Source::Bitmask(data, bits),
+            Some(b'l') => TextSource::CpuList(data, bits),
+            _ => TextSource::Bitmask(data, bits),
         }
     }
 
@@ -141,15 +151,15 @@ impl Compiler<'_> {
     ///
     /// libtraceevent wants a field of exactly that size there, and says so in the line where it finds
     /// something else.
-    fn addressed(&mut self, id: Id, size: u32) -> Result<Bytes, String> {
+    fn addressed(&mut self, id: Id, size: u32) -> Result<RecordBytes, String> {
         if self.dialect == Dialect::C {
             return Ok(self.bytes(id));
         }
         match self.tree.node(self.tree.uncast(id)) {
-            Node::Field(Some(field)) if size == 0 || self.fields[*field].size == size => Ok(
-                Bytes::Fixed(self.fields[*field].offset, self.fields[*field].size),
+            AstNode::Field(Some(field)) if size == 0 || self.fields[*field].size == size => Ok(
+                RecordBytes::Fixed(self.fields[*field].offset, self.fields[*field].size),
             ),
-            Node::Dynamic(_) if size == 0 => Ok(self.bytes(id)),
+            AstNode::Dynamic(_) if size == 0 => Ok(self.bytes(id)),
             _ => Err("an address conversion of what is no field of its size".to_owned()),
         }
     }

@@ -1,13 +1,13 @@
 //! A `print fmt:` line, from its text to a program that runs for every record.
 
 use super::compile::compile;
-use super::parser::{Dialect, Fault, Line, parse};
+use super::parser::{Dialect, Fault, ParsedFormat, parse};
 use super::program::Program;
-use crate::{Abi, Diagnostic, Field};
+use crate::{Abi, Diagnostic, FormatField};
 
 /// A `print fmt:` line, parsed once and evaluated for every record.
 #[derive(Debug, Clone, Default)]
-pub struct Printer {
+pub struct FormatPrinter {
     pub(super) program: Program,
     pub(super) bprint: Option<Bprint>,
     /// Whether the line could not be read at all, and raw fields are printed.
@@ -18,17 +18,17 @@ pub struct Printer {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Printer {
+impl FormatPrinter {
     /// Parses the text behind `print fmt:`.
     ///
     /// Never fails: a line that cannot be read prints raw fields.
-    pub fn parse(text: &str, fields: &[Field], abi: Abi) -> Printer {
+    pub fn parse(text: &str, fields: &[FormatField], abi: Abi) -> FormatPrinter {
         let tool = parse(text, fields, abi, Dialect::Tool)
             .map_err(|fault| in_words(&fault))
-            .and_then(|line| Printer::compiled(line, fields, abi));
+            .and_then(|line| FormatPrinter::compiled(line, fields, abi));
         let why = match tool {
             Ok(printer) => {
-                return Printer {
+                return FormatPrinter {
                     tool_prints: true,
                     ..printer
                 };
@@ -37,13 +37,13 @@ impl Printer {
         };
         let printed = parse(text, fields, abi, Dialect::C)
             .map_err(|fault| in_words(&fault))
-            .and_then(|line| Printer::compiled(line, fields, abi));
-        let mut printer = printed.unwrap_or_else(|what| Printer {
+            .and_then(|line| FormatPrinter::compiled(line, fields, abi));
+        let mut printer = printed.unwrap_or_else(|what| FormatPrinter {
             failed: true,
             diagnostics: vec![Diagnostic::new(format!(
                 "print fmt not understood, fields are raw: {what}"
             ))],
-            ..Printer::default()
+            ..FormatPrinter::default()
         });
         printer.diagnostics.insert(
             0,
@@ -59,24 +59,28 @@ impl Printer {
         system: &str,
         name: &str,
         text: &str,
-        fields: &[Field],
+        fields: &[FormatField],
         abi: Abi,
-    ) -> Printer {
-        let mut printer = Printer::parse(text, fields, abi);
+    ) -> FormatPrinter {
+        let mut printer = FormatPrinter::parse(text, fields, abi);
         if system == "ftrace" && name == "bprint" {
             printer.bprint = Bprint::new(fields);
         }
         printer
     }
 
-    fn compiled(line: Line, fields: &[Field], abi: Abi) -> Result<Printer, String> {
+    fn compiled(
+        line: ParsedFormat,
+        fields: &[FormatField],
+        abi: Abi,
+    ) -> Result<FormatPrinter, String> {
         let (program, notes) = compile(&line, fields, abi)?;
         let mut diagnostics = line.notes;
         diagnostics.extend(notes);
-        Ok(Printer {
+        Ok(FormatPrinter {
             program,
             diagnostics,
-            ..Printer::default()
+            ..FormatPrinter::default()
         })
     }
 
@@ -105,7 +109,7 @@ pub(super) struct Bprint {
 
 impl Bprint {
     /// Finds the fields `ip`, `fmt` and `buf`.
-    pub(super) fn new(fields: &[Field]) -> Option<Bprint> {
+    pub(super) fn new(fields: &[FormatField]) -> Option<Bprint> {
         let find = |name: &str| {
             fields
                 .iter()

@@ -2,7 +2,7 @@
 
 use super::parser::Dialect;
 use super::text::decimal_at;
-use crate::Text;
+use crate::FormatText;
 use crate::cast::low_8;
 
 /// Widths and precisions above this are taken for this: no kernel format comes near.
@@ -84,7 +84,7 @@ impl Spec {
 
 /// A part of a printf format.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum PrintfPart {
     /// Text, its escapes resolved.
     Literal(Vec<u8>),
     /// A conversion. For `%p`, the letters behind it.
@@ -95,17 +95,23 @@ pub(super) enum Part {
 ///
 /// # Errors
 /// In the tool's dialect: says what libtraceevent 1.7.1 does not know of the format.
-pub(super) fn split(format: &str, dialect: Dialect, long_size: u8) -> Result<Vec<Part>, String> {
+pub(super) fn split(
+    format: &str,
+    dialect: Dialect,
+    long_size: u8,
+) -> Result<Vec<PrintfPart>, String> {
     let mut splitter = Splitter::new(format, dialect, long_size);
     let mut parts = Vec::new();
     loop {
         let mut literal = Vec::new();
         let conversion = splitter.next(&mut literal)?;
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(PrintfPart::Literal(literal));
         }
         match conversion {
-            Some((spec, extension)) => parts.push(Part::Conversion(spec, extension.to_owned())),
+            Some((spec, extension)) => {
+                parts.push(PrintfPart::Conversion(spec, extension.to_owned()))
+            }
             None => return Ok(parts),
         }
     }
@@ -306,7 +312,7 @@ fn tool_pointer_extension(rest: &[u8]) -> usize {
 }
 
 /// Appends a string with the width and precision asked for.
-pub(super) fn put_padded(out: &mut Text, text: &[u8], spec: &Spec) {
+pub(super) fn put_padded(out: &mut FormatText, text: &[u8], spec: &Spec) {
     let text = match spec.precision {
         Some(precision) => &text[..text.len().min(precision as usize)],
         None => text,
@@ -322,7 +328,7 @@ pub(super) fn put_padded(out: &mut Text, text: &[u8], spec: &Spec) {
 }
 
 /// Appends a number in the form asked for.
-pub(super) fn put_number(out: &mut Text, value: u64, spec: &Spec) {
+pub(super) fn put_number(out: &mut FormatText, value: u64, spec: &Spec) {
     if spec.conversion == b'c' {
         return put_padded(
             out,
@@ -405,10 +411,10 @@ mod tests {
 
     fn number(format: &str, value: u64) -> String {
         let parts = split(format, Dialect::Tool, 8).unwrap();
-        let [Part::Conversion(spec, _)] = parts.as_slice() else {
+        let [PrintfPart::Conversion(spec, _)] = parts.as_slice() else {
             panic!("{parts:?}")
         };
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         put_number(&mut out, value, spec);
         String::from_utf8_lossy(out.as_bytes()).into_owned()
     }
@@ -456,10 +462,12 @@ mod tests {
     fn formats_fall_into_their_parts() {
         let parts = split(r"a\t100%%\n%pISpc %-16s", Dialect::Tool, 8).unwrap();
         assert_eq!(parts.len(), 4);
-        assert_eq!(parts[0], Part::Literal(b"a\t100%\n".to_vec()));
-        assert!(matches!(&parts[1], Part::Conversion(s, e) if s.conversion == b'p' && e == "ISpc"));
-        assert_eq!(parts[2], Part::Literal(b" ".to_vec()));
-        assert!(matches!(&parts[3], Part::Conversion(s, _) if s.left && s.width == Some(16)));
+        assert_eq!(parts[0], PrintfPart::Literal(b"a\t100%\n".to_vec()));
+        assert!(
+            matches!(&parts[1], PrintfPart::Conversion(s, e) if s.conversion == b'p' && e == "ISpc")
+        );
+        assert_eq!(parts[2], PrintfPart::Literal(b" ".to_vec()));
+        assert!(matches!(&parts[3], PrintfPart::Conversion(s, _) if s.left && s.width == Some(16)));
     }
 
     /// What libtraceevent 1.7.1 marks as unknown in its output (`>c<`) or takes for literal text.
@@ -472,14 +480,14 @@ mod tests {
         }
         assert_eq!(
             split("%k", Dialect::C, 8).unwrap(),
-            [Part::Literal(b"%k".to_vec())]
+            [PrintfPart::Literal(b"%k".to_vec())]
         );
     }
 
     #[test]
     fn strings_are_cut_and_padded() {
         let put = |spec: Spec| {
-            let mut out = Text::new();
+            let mut out = FormatText::new();
             put_padded(&mut out, b"abc", &spec);
             String::from_utf8_lossy(out.as_bytes()).into_owned()
         };

@@ -1,35 +1,35 @@
 //! A `print fmt:` line ready to run: a flat list of steps, each a piece of literal text and what follows it.
 
 use super::expr::Exprs;
-use super::load::{Load, Locator};
-use super::operand::{Bits, Operand};
+use super::load::{Locator, NumberLoad};
+use super::operand::{BitSlice, Operand};
 use super::printf::Spec;
-use super::value::Value;
+use super::value::FlatOperand;
 use crate::Abi;
 use crate::cast::{low_8, size};
 
 /// A range of the program's pool of strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Pooled {
+pub(super) struct PoolRange {
     pub(super) at: u32,
     pub(super) len: u32,
 }
 
 /// Literal text of up to 16 bytes, then something that depends on the record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(super) struct PrintStep {
     pub(super) text: [u8; 16],
     pub(super) len: u8,
     pub(super) action: Action,
 }
 
-impl Step {
+impl PrintStep {
     /// Returns a step with this text, which must not be longer than 16 bytes.
-    pub(super) fn new(text: &[u8], action: Action) -> Step {
+    pub(super) fn new(text: &[u8], action: Action) -> PrintStep {
         let mut block = [0; 16];
         let len = text.len().min(16);
         block[..len].copy_from_slice(&text[..len]);
-        Step {
+        PrintStep {
             text: block,
             len: low_8(len as u64),
             action,
@@ -47,26 +47,26 @@ impl Step {
 pub(super) enum Action {
     Nothing,
     /// Literal text too long for a step.
-    Literal(Pooled),
+    Literal(PoolRange),
     /// `%u`, `%lu`, `%03u`: the number, with at least so many digits.
-    Unsigned(Value, u8),
+    Unsigned(FlatOperand, u8),
     /// `%d`, `%ld`, `%03d`: the number, its sign in the highest of so many bits, at least so many
     /// places.
-    Signed(Value, u8, u8),
+    Signed(FlatOperand, u8, u8),
     /// `%x`, `%08lx`: the number, with at least so many digits.
-    Hex(Value, u8),
+    Hex(FlatOperand, u8),
     /// `%#x`, `%#lx`: the number behind `0x`, and whether 0 has that too.
-    Prefixed(Value, bool),
+    Prefixed(FlatOperand, bool),
     /// Text of a fixed length, and the range of [`Program::patches`] with the numbers put into it.
-    Block(Pooled, u32, u32),
+    Block(PoolRange, u32, u32),
     /// A number in any other form: index into the forms.
-    Number(Value, u16),
+    Number(FlatOperand, u16),
     /// `%p`, as glibc prints it: `0x…` and `(nil)`.
-    Pointer(Value),
+    Pointer(FlatOperand),
     /// `%ps` (without the offset) and `%pS`.
-    Symbol(Value, bool),
+    Symbol(FlatOperand, bool),
     /// `__print_symbolic` as a plain `%s`: index into the tables.
-    Name(Value, u16),
+    Name(FlatOperand, u16),
     /// A `char` array at offset and of length, as a plain `%s`.
     Chars(u32, u32),
     /// A `char` array of 16 bytes at offset: the name of a thread.
@@ -74,13 +74,13 @@ pub(super) enum Action {
     /// `__get_str` as a plain `%s`.
     Dynamic(Locator),
     /// One of two strings.
-    Choice(Value, Pooled, Pooled),
+    Choice(FlatOperand, PoolRange, PoolRange),
     /// Any other text: indices into the sources, and into the forms (`u16::MAX` for a plain `%s`).
     Text(u16, u16),
     /// Goes on at a step of that index when the number is 0.
-    JumpIfZero(Value, u32),
+    JumpIfZero(FlatOperand, u32),
     /// Goes on at a step of that index when the bits are not that number.
-    JumpUnless(Bits, u64, u32),
+    JumpUnless(BitSlice, u64, u32),
     /// Goes on at a step of that index.
     Jump(u32),
 }
@@ -92,12 +92,12 @@ pub(super) struct Patch {
     pub(super) at: u32,
     /// 1 to 16 digits.
     pub(super) digits: u8,
-    pub(super) value: Value,
+    pub(super) value: FlatOperand,
 }
 
 /// How a form's width or precision is found.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Form {
+pub(super) struct FormWidth {
     pub(super) spec: Spec,
     pub(super) width: Option<Operand>,
     pub(super) precision: Option<Operand>,
@@ -105,7 +105,7 @@ pub(super) struct Form {
 
 /// Where bytes lie in the record.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Bytes {
+pub(super) enum RecordBytes {
     /// At an offset, so many.
     Fixed(u32, u32),
     /// From an offset to the end of the record.
@@ -115,31 +115,31 @@ pub(super) enum Bytes {
 
 /// Text that takes more than one look at the record.
 #[derive(Debug, Clone)]
-pub(super) enum Source {
-    Literal(Pooled),
+pub(super) enum TextSource {
+    Literal(PoolRange),
     /// Up to the first NUL.
-    Chars(Bytes),
+    Chars(RecordBytes),
     /// `__get_str`.
     Dynamic(Locator),
     /// A pointer to a string of the kernel: by the printk table, else its address.
-    Address(Load),
+    Address(NumberLoad),
     Name(Operand, u16),
-    Flags(Operand, Pooled, u16),
+    Flags(Operand, PoolRange, u16),
     Hex {
-        data: Bytes,
+        data: RecordBytes,
         len: Operand,
         apart: bool,
     },
     Array {
-        data: Bytes,
+        data: RecordBytes,
         count: Operand,
         element: Operand,
     },
     HexDump(HexDump),
     /// A bit mask in hexadecimal, and how many of its bits count.
-    Bitmask(Bytes, Option<Operand>),
+    Bitmask(RecordBytes, Option<Operand>),
     /// A bit mask as a list of ranges, and how many of its bits count.
-    CpuList(Bytes, Option<Operand>),
+    CpuList(RecordBytes, Option<Operand>),
 
     /// A number in the place of text: signed decimal, unsigned decimal, or hexadecimal.
     Decimal(Operand),
@@ -147,24 +147,24 @@ pub(super) enum Source {
     HexNumber(Operand),
     /// `%pM` and `%pm`: what stands between the bytes, and whether the last comes first.
     Mac {
-        data: Bytes,
+        data: RecordBytes,
         between: Option<u8>,
         reversed: bool,
     },
     /// `%pI4`.
     Ipv4 {
-        data: Bytes,
+        data: RecordBytes,
         padded: bool,
         reversed: bool,
     },
     /// `%pI6`.
     Ipv6 {
-        data: Bytes,
+        data: RecordBytes,
         form: Ipv6Form,
     },
     /// `%pIS`.
     Socket {
-        data: Bytes,
+        data: RecordBytes,
         padded: bool,
         reversed: bool,
         port: bool,
@@ -172,13 +172,13 @@ pub(super) enum Source {
     },
     /// `%pU`.
     Uuid {
-        data: Bytes,
+        data: RecordBytes,
         upper: bool,
         little: bool,
     },
     /// `%ph`: at most so many bytes.
     Bytes {
-        data: Bytes,
+        data: RecordBytes,
         limit: Operand,
         between: Option<u8>,
     },
@@ -187,12 +187,12 @@ pub(super) enum Source {
 /// What `__print_hex_dump` was asked for.
 #[derive(Debug, Clone)]
 pub(super) struct HexDump {
-    pub(super) prefix: Pooled,
+    pub(super) prefix: PoolRange,
     /// Whether every row begins with its offset.
     pub(super) offsets: bool,
     pub(super) row: Operand,
     pub(super) group: Operand,
-    pub(super) data: Bytes,
+    pub(super) data: RecordBytes,
     pub(super) len: Operand,
     pub(super) ascii: Operand,
 }
@@ -210,19 +210,19 @@ pub(super) enum Ipv6Form {
 
 /// Names by value.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
+pub(super) struct NameTable {
     /// In the order of the format, as `__print_flags` goes through them.
-    pub(super) entries: Vec<(i64, Pooled)>,
+    pub(super) entries: Vec<(i64, PoolRange)>,
     /// How many entries there are up to the last whose value is not known.
     pub(super) unknown: usize,
-    /// By value: what [`Table::lookup`] finds for small values.
-    direct: Vec<Pooled>,
+    /// By value: what [`NameTable::lookup`] finds for small values.
+    direct: Vec<PoolRange>,
     /// Sorted by value, the first of equals only.
-    sorted: Vec<(i64, Pooled)>,
+    sorted: Vec<(i64, PoolRange)>,
 }
 
-/// Marks values without a name in [`Table::direct`].
-const NO_NAME: Pooled = Pooled {
+/// Marks values without a name in [`NameTable::direct`].
+const NO_NAME: PoolRange = PoolRange {
     at: u32::MAX,
     len: 0,
 };
@@ -230,8 +230,8 @@ const NO_NAME: Pooled = Pooled {
 /// Values below this are looked up by index: exit reasons of all architectures lie below.
 const DIRECT: i64 = 0x480;
 
-impl Table {
-    pub(super) fn new(entries: Vec<(i64, Pooled)>) -> Table {
+impl NameTable {
+    pub(super) fn new(entries: Vec<(i64, PoolRange)>) -> NameTable {
         let mut sorted = entries.clone();
         sorted.sort_by_key(|e| e.0);
         sorted.dedup_by_key(|e| e.0);
@@ -248,7 +248,7 @@ impl Table {
             }
         }
         let unknown = entries.iter().rposition(|e| e.0 < 0).map_or(0, |at| at + 1);
-        Table {
+        NameTable {
             entries,
             unknown,
             direct,
@@ -258,7 +258,7 @@ impl Table {
 
     /// Returns the name of a value: that of the first entry with the value.
     #[inline]
-    pub(super) fn lookup(&self, value: u64) -> Option<Pooled> {
+    pub(super) fn lookup(&self, value: u64) -> Option<PoolRange> {
         if let Some(name) = self.direct.get(size(value)) {
             return if *name == NO_NAME { None } else { Some(*name) };
         }
@@ -273,7 +273,7 @@ impl Table {
 /// What [`super::raw`] needs to know of the conversions: libtraceevent prints a raw field the way the
 /// line prints it, where it does.
 #[derive(Debug, Clone)]
-pub(super) enum PieceInfo {
+pub(super) enum ConversionKind {
     /// Literal text, and whether it ends in `0x`.
     Literal(bool),
     /// A conversion of the field of that index, printed by the step.
@@ -289,14 +289,14 @@ pub(super) struct Program {
     pub(super) kernel: bool,
     pub(super) abi: Abi,
 
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PrintStep>,
     pub(super) exprs: Exprs,
     pub(super) pool: Vec<u8>,
-    pub(super) tables: Vec<Table>,
-    pub(super) sources: Vec<Source>,
-    pub(super) forms: Vec<Form>,
+    pub(super) tables: Vec<NameTable>,
+    pub(super) sources: Vec<TextSource>,
+    pub(super) forms: Vec<FormWidth>,
     pub(super) patches: Vec<Patch>,
-    pub(super) pieces: Vec<PieceInfo>,
+    pub(super) pieces: Vec<ConversionKind>,
 }
 
 #[cfg(test)]
@@ -305,8 +305,8 @@ mod tests {
 
     #[test]
     fn the_first_of_equal_values_names_it() {
-        let name = |at| Pooled { at, len: 1 };
-        let table = Table::new(vec![
+        let name = |at| PoolRange { at, len: 1 };
+        let table = NameTable::new(vec![
             (3, name(1)),
             (-1, name(2)),
             (3, name(3)),
@@ -318,6 +318,6 @@ mod tests {
         assert_eq!(table.lookup(u64::MAX), Some(name(2)));
         assert_eq!(table.lookup(0x8000_0000), Some(name(4)));
         assert_eq!(table.lookup(0xffff_ffff), None);
-        assert_eq!(Table::default().lookup(0), None);
+        assert_eq!(NameTable::default().lookup(0), None);
     }
 }

@@ -1,29 +1,29 @@
 //! Raw fields: what is printed of an event whose `print fmt:` cannot be.
 
 use super::load::Locator;
-use super::printer::Printer;
-use super::program::PieceInfo;
-use super::run::Run;
+use super::printer::FormatPrinter;
+use super::program::ConversionKind;
+use super::run::ProgramRun;
 use super::style::PrintStyle;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
 use super::types::{is_array, is_text};
 use crate::cast::{int, low_8, low_16};
-use crate::{Abi, Field, Formats, Text};
+use crate::{Abi, FormatCatalog, FormatField, FormatText};
 
 /// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.
 ///
 /// A number that the line prints too is printed the way the line prints it; the search for it begins
 /// behind the one found before, which is why formats that name a field twice are walked in order.
 pub(super) fn print_fields(
-    printer: &Printer,
-    fields: &[Field],
+    printer: &FormatPrinter,
+    fields: &[FormatField],
     own: usize,
     abi: Abi,
     record: &[u8],
-    env: &Formats,
-    out: &mut Text,
+    env: &FormatCatalog,
+    out: &mut FormatText,
 ) {
-    let run = Run {
+    let run = ProgramRun {
         program: &printer.program,
         record,
         env,
@@ -64,15 +64,17 @@ pub(super) fn print_fields(
 
 /// Finds the conversion of a field, from a piece on and around.
 fn find(
-    pieces: &[PieceInfo],
+    pieces: &[ConversionKind],
     from: usize,
     field: usize,
 ) -> Option<(usize, Option<super::program::Action>, bool)> {
     let mut after_0x = false;
     for at in (from..pieces.len()).chain(0..from) {
         match &pieces[at] {
-            PieceInfo::Literal(ends_in_0x) => after_0x = *ends_in_0x,
-            PieceInfo::Field(of, action) if *of == field => return Some((at, *action, after_0x)),
+            ConversionKind::Literal(ends_in_0x) => after_0x = *ends_in_0x,
+            ConversionKind::Field(of, action) if *of == field => {
+                return Some((at, *action, after_0x));
+            }
             _ => after_0x = false,
         }
     }
@@ -81,7 +83,7 @@ fn find(
 
 /// Appends one field by its type: text as text, other arrays byte by byte, pointers and `long` in
 /// hexadecimal, other numbers in decimal.
-pub(super) fn print_field(field: &Field, abi: Abi, record: &[u8], out: &mut Text) {
+pub(super) fn print_field(field: &FormatField, abi: Abi, record: &[u8], out: &mut FormatText) {
     if is_array(field) {
         let (start, len) = match Locator::of(field, abi.endian) {
             Some(locator) => locator.resolve(record),

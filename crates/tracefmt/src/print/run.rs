@@ -4,15 +4,15 @@ use super::blocks::MAX_BLOCK;
 use super::load::Locator;
 use super::operand::Operand;
 use super::printf::{Spec, put_number, put_padded};
-use super::program::{Action, Bytes, Form, Pooled, Program};
+use super::program::{Action, FormWidth, PoolRange, Program, RecordBytes};
 use super::style::PrintStyle;
 use super::text::{
     PADDING, block_at, decimal_at, hex_at, hex_exactly, length_in_block, put_hex, put_pooled,
     put_string, until_nul,
 };
-use super::value::Value;
+use super::value::FlatOperand;
 use crate::cast::int;
-use crate::{Formats, Text};
+use crate::{FormatCatalog, FormatText};
 
 /// A line that is this long is not continued, in bytes: the kernel's own are at most a page.
 pub(super) const MAX_LINE: usize = 64 << 10;
@@ -21,28 +21,28 @@ pub(super) const MAX_LINE: usize = 64 << 10;
 const STEP: usize = 16 + MAX_BLOCK as usize + 64;
 
 /// What comes behind a step.
-enum Next {
+enum StepSequel {
     /// The step behind it.
     Step,
     /// The step of that index.
     Jump(u32),
-    /// The step itself once more, but for its literal text, by [`Run::action`].
+    /// The step itself once more, but for its literal text, by [`ProgramRun::action`].
     Again,
 }
 
 /// A program, the record it runs over, and what surrounds them.
 #[derive(Clone, Copy)]
-pub(super) struct Run<'a> {
+pub(super) struct ProgramRun<'a> {
     pub(super) program: &'a Program,
     pub(super) record: &'a [u8],
-    pub(super) env: &'a Formats,
+    pub(super) env: &'a FormatCatalog,
     pub(super) style: PrintStyle,
 }
 
-impl<'a> Run<'a> {
+impl<'a> ProgramRun<'a> {
     /// Appends the line.
     #[inline(never)]
-    pub(super) fn line(&self, out: &mut Text) {
+    pub(super) fn line(&self, out: &mut FormatText) {
         let steps = &self.program.steps[..];
         let mut rest = steps;
         let full = out.len() + MAX_LINE;
@@ -65,12 +65,12 @@ impl<'a> Run<'a> {
                 let next = self.quick(&step.action, window, &mut written);
                 at += written;
                 match next {
-                    Next::Step => {}
-                    Next::Jump(target) => {
+                    StepSequel::Step => {}
+                    StepSequel::Jump(target) => {
                         let behind = steps.len() - behind.len();
                         rest = steps.get((target as usize).max(behind)..).unwrap_or(&[]);
                     }
-                    Next::Again => {
+                    StepSequel::Again => {
                         again = Some(&step.action);
                         break;
                     }
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
 
     /// Prints what an action prints to a place in a window, in which there is room for any that is not handed on.
     #[inline(always)]
-    fn quick(&self, action: &Action, room: &mut [u8; STEP], at: &mut usize) -> Next {
+    fn quick(&self, action: &Action, room: &mut [u8; STEP], at: &mut usize) -> StepSequel {
         match action {
             Action::Unsigned(value, width) => {
                 *at += decimal_at(room, *at, self.value(value), u32::from(*width));
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
             Action::Comm(offset) => {
                 let chars = self.record.get(*offset as usize..);
                 let Some(chars) = chars.and_then(|r| r.first_chunk::<16>()) else {
-                    return Next::Again;
+                    return StepSequel::Again;
                 };
                 block_at(room, *at, chars);
                 *at += length_in_block(chars);
@@ -136,7 +136,7 @@ impl<'a> Run<'a> {
                 let table = self.program.tables.get(usize::from(*table));
                 match table.and_then(|t| t.lookup(self.value(value))) {
                     Some(name) => return self.string_at(room, at, name),
-                    None => return Next::Again,
+                    None => return StepSequel::Again,
                 }
             }
             Action::Choice(value, then, other) => {
@@ -146,37 +146,37 @@ impl<'a> Run<'a> {
             Action::Literal(text) => return self.string_at(room, at, *text),
             Action::JumpUnless(bits, value, target) => {
                 if bits.read(self.record) != *value {
-                    return Next::Jump(*target);
+                    return StepSequel::Jump(*target);
                 }
             }
             Action::JumpIfZero(value, target) => {
                 if self.value(value) == 0 {
-                    return Next::Jump(*target);
+                    return StepSequel::Jump(*target);
                 }
             }
-            Action::Jump(target) => return Next::Jump(*target),
+            Action::Jump(target) => return StepSequel::Jump(*target),
             Action::Nothing => {}
             Action::Number(..)
             | Action::Pointer(_)
             | Action::Symbol(..)
             | Action::Chars(..)
             | Action::Dynamic(_)
-            | Action::Text(..) => return Next::Again,
+            | Action::Text(..) => return StepSequel::Again,
         }
-        Next::Step
+        StepSequel::Step
     }
 
     /// Copies a string of the pool to a place in a window, if it is a short one.
     #[inline(always)]
-    fn string_at(&self, room: &mut [u8; STEP], at: &mut usize, text: Pooled) -> Next {
+    fn string_at(&self, room: &mut [u8; STEP], at: &mut usize, text: PoolRange) -> StepSequel {
         let pool = self.program.pool.get(text.at as usize..);
         match pool.and_then(|p| p.first_chunk::<32>()) {
             Some(string) if text.len <= 32 => {
                 block_at(room, *at, string);
                 *at += text.len as usize;
-                Next::Step
+                StepSequel::Step
             }
-            _ => Next::Again,
+            _ => StepSequel::Again,
         }
     }
 
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
     }
 
     /// Prints what an action prints, apart from the literal text before it.
-    pub(super) fn action(&self, action: &Action, out: &mut Text) {
+    pub(super) fn action(&self, action: &Action, out: &mut FormatText) {
         match action {
             Action::Name(value, table) => {
                 let value = self.value(value);
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
                 self.pooled(out, *chosen);
             }
             Action::Chars(offset, len) => {
-                put_string(out, self.bytes(Bytes::Fixed(*offset, *len)));
+                put_string(out, self.bytes(RecordBytes::Fixed(*offset, *len)));
             }
             Action::Dynamic(locator) => {
                 out.extend_from_slice(self.dynamic(*locator).unwrap_or(&[]))
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
             Action::Pointer(value) => put_pointer(out, self.value(value)),
             Action::Symbol(value, offset) => self.symbol(self.value(value), *offset, out),
             Action::Text(source, form) => self.text(*source, *form, out),
-            Action::Comm(offset) => put_string(out, self.bytes(Bytes::Fixed(*offset, 16))),
+            Action::Comm(offset) => put_string(out, self.bytes(RecordBytes::Fixed(*offset, 16))),
             Action::Literal(text) => self.pooled(out, *text),
             Action::Unsigned(..)
             | Action::Signed(..)
@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
     }
 
     #[inline(always)]
-    fn value(&self, value: &Value) -> u64 {
+    fn value(&self, value: &FlatOperand) -> u64 {
         value.read(&self.program.exprs, self.record)
     }
 
@@ -256,13 +256,13 @@ impl<'a> Run<'a> {
     }
 
     #[inline]
-    pub(super) fn pooled(&self, out: &mut Text, text: Pooled) {
+    pub(super) fn pooled(&self, out: &mut FormatText, text: PoolRange) {
         if text.len > 0 {
             put_pooled(out, &self.program.pool, text.at as usize, text.len as usize);
         }
     }
 
-    pub(super) fn pool(&self, text: Pooled) -> &'a [u8] {
+    pub(super) fn pool(&self, text: PoolRange) -> &'a [u8] {
         let start = text.at as usize;
         self.program
             .pool
@@ -271,7 +271,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns a form with what its stars stand for.
-    fn spec(&self, form: &Form) -> Spec {
+    fn spec(&self, form: &FormWidth) -> Spec {
         if form.width.is_none() && form.precision.is_none() {
             return form.spec;
         }
@@ -293,32 +293,32 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the bytes an address stands for, as many as the record holds.
-    pub(super) fn bytes(&self, bytes: Bytes) -> &'a [u8] {
+    pub(super) fn bytes(&self, bytes: RecordBytes) -> &'a [u8] {
         let record = self.record;
         match bytes {
-            Bytes::Fixed(offset, len) => {
+            RecordBytes::Fixed(offset, len) => {
                 let end = (offset as usize)
                     .saturating_add(len as usize)
                     .min(record.len());
                 record.get(offset as usize..end).unwrap_or(&[])
             }
-            Bytes::Rest(offset) => record.get(offset as usize..).unwrap_or(&[]),
-            Bytes::Dynamic(locator) => locator.bytes(record),
+            RecordBytes::Rest(offset) => record.get(offset as usize..).unwrap_or(&[]),
+            RecordBytes::Dynamic(locator) => locator.bytes(record),
         }
     }
 
     /// Returns the record from where an address points to its end.
-    pub(super) fn from(&self, bytes: Bytes) -> &'a [u8] {
+    pub(super) fn from(&self, bytes: RecordBytes) -> &'a [u8] {
         let start = match bytes {
-            Bytes::Fixed(offset, _) | Bytes::Rest(offset) => offset as usize,
-            Bytes::Dynamic(locator) => locator.resolve(self.record).0,
+            RecordBytes::Fixed(offset, _) | RecordBytes::Rest(offset) => offset as usize,
+            RecordBytes::Dynamic(locator) => locator.resolve(self.record).0,
         };
         self.record.get(start..).unwrap_or(&[])
     }
 
     /// Appends the name a table has for a number, or the number in hexadecimal.
     #[inline]
-    pub(super) fn name(&self, operand: Operand, table: u16, spec: &Spec, out: &mut Text) {
+    pub(super) fn name(&self, operand: Operand, table: u16, spec: &Spec, out: &mut FormatText) {
         let value = self.eval(operand);
         match self
             .program
@@ -336,7 +336,7 @@ impl<'a> Run<'a> {
     }
 
     /// Appends the kernel function at an address, or the address.
-    pub(super) fn symbol(&self, address: u64, offset: bool, out: &mut Text) {
+    pub(super) fn symbol(&self, address: u64, offset: bool, out: &mut FormatText) {
         match self.env.kallsyms.lookup(address) {
             Some((name, into)) => {
                 out.extend_from_slice(name.as_bytes());
@@ -353,7 +353,7 @@ impl<'a> Run<'a> {
     }
 
     #[inline(never)]
-    fn text(&self, source: u16, form: u16, out: &mut Text) {
+    fn text(&self, source: u16, form: u16, out: &mut FormatText) {
         let Some(source) = self.program.sources.get(usize::from(source)) else {
             return;
         };
@@ -366,7 +366,7 @@ impl<'a> Run<'a> {
 }
 
 /// Appends an address the way glibc's `%p` does.
-pub(super) fn put_pointer(out: &mut Text, address: u64) {
+pub(super) fn put_pointer(out: &mut FormatText, address: u64) {
     if address == 0 {
         out.extend_from_slice(b"(nil)");
     } else {

@@ -2,7 +2,7 @@
 
 use super::arith::{signed_binary, swap, unsigned_binary};
 use super::ast::BinOp;
-use super::operand::{Bits, Expr, Operand};
+use super::operand::{BitSlice, Expr, Operand};
 use super::types::wrap;
 
 /// Returns the operand an expression comes down to, where nothing is left to do but to read some bits.
@@ -25,14 +25,14 @@ pub(super) fn simplify(expr: &Expr) -> Option<Operand> {
         _ => return None,
     };
     match *expr {
-        Expr::Unsigned(BinOp::And, _, Operand::Const(mask)) => Some(Operand::Bits(Bits {
+        Expr::Unsigned(BinOp::And, _, Operand::Const(mask)) => Some(Operand::Bits(BitSlice {
             mask: bits.mask & mask,
             ..bits
         })),
         Expr::Unsigned(BinOp::Shr, _, Operand::Const(count)) => {
             let count = u8::try_from(count).ok()?;
             let shift = bits.shift.checked_add(count).filter(|shift| *shift < 64)?;
-            Some(Operand::Bits(Bits {
+            Some(Operand::Bits(BitSlice {
                 shift,
                 mask: bits.mask >> count,
                 ..bits
@@ -44,7 +44,7 @@ pub(super) fn simplify(expr: &Expr) -> Option<Operand> {
         }
         Expr::Wrap(width @ 1..=64, false, _) => {
             let mask = u64::MAX >> (64 - width);
-            Some(Operand::Bits(Bits {
+            Some(Operand::Bits(BitSlice {
                 mask: bits.mask & mask,
                 ..bits
             }))

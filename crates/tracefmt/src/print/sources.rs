@@ -1,65 +1,65 @@
 //! The helpers of `print fmt:` that make text: flags, bytes, masks, addresses.
 
-use super::load::Load;
+use super::load::NumberLoad;
 use super::operand::Operand;
 use super::printf::{Spec, put_padded};
-use super::program::{Bytes, HexDump, Ipv6Form, Pooled, Source};
-use super::run::Run;
+use super::program::{HexDump, Ipv6Form, PoolRange, RecordBytes, TextSource};
+use super::run::ProgramRun;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_hex_bytes, put_signed, until_nul};
 use crate::cast::{int, low_32, size};
-use crate::{Endian, Text};
+use crate::{Endian, FormatText};
 
-impl Run<'_> {
+impl ProgramRun<'_> {
     /// Appends the text of a source; the form is that of its `%s`.
-    pub(super) fn source(&self, source: &Source, spec: &Spec, out: &mut Text) {
+    pub(super) fn source(&self, source: &TextSource, spec: &Spec, out: &mut FormatText) {
         match *source {
-            Source::Literal(text) => put_padded(out, until_nul(self.pool(text)), spec),
-            Source::Chars(data) => put_padded(out, until_nul(self.bytes(data)), spec),
-            Source::Dynamic(locator) => {
+            TextSource::Literal(text) => put_padded(out, until_nul(self.pool(text)), spec),
+            TextSource::Chars(data) => put_padded(out, until_nul(self.bytes(data)), spec),
+            TextSource::Dynamic(locator) => {
                 if let Some(text) = self.dynamic(locator) {
                     put_padded(out, text, spec);
                 }
             }
-            Source::Address(load) => self.printk(load, out),
-            Source::Name(operand, table) => self.name(operand, table, spec, out),
-            Source::Flags(operand, delim, table) => {
+            TextSource::Address(load) => self.printk(load, out),
+            TextSource::Name(operand, table) => self.name(operand, table, spec, out),
+            TextSource::Flags(operand, delim, table) => {
                 self.flags(self.eval(operand), delim, table, spec, out)
             }
-            Source::Hex { data, len, apart } => {
+            TextSource::Hex { data, len, apart } => {
                 let bytes = self.from(data);
                 let len = size(self.eval(len)).min(bytes.len());
                 put_hex_bytes(out, &bytes[..len], apart);
             }
-            Source::Array {
+            TextSource::Array {
                 data,
                 count,
                 element,
             } => {
                 self.array(data, self.eval(count), self.eval(element), out);
             }
-            Source::HexDump(ref dump) => self.hex_dump(dump, out),
-            Source::Bitmask(data, bits) => self.mask(data, bits, spec, put_bitmask, out),
-            Source::CpuList(data, bits) => self.mask(data, bits, spec, put_bit_list, out),
-            Source::Decimal(operand) => put_signed(out, self.eval(operand).cast_signed()),
-            Source::UnsignedDecimal(operand) => put_decimal(out, self.eval(operand)),
-            Source::HexNumber(operand) => {
+            TextSource::HexDump(ref dump) => self.hex_dump(dump, out),
+            TextSource::Bitmask(data, bits) => self.mask(data, bits, spec, put_bitmask, out),
+            TextSource::CpuList(data, bits) => self.mask(data, bits, spec, put_bit_list, out),
+            TextSource::Decimal(operand) => put_signed(out, self.eval(operand).cast_signed()),
+            TextSource::UnsignedDecimal(operand) => put_decimal(out, self.eval(operand)),
+            TextSource::HexNumber(operand) => {
                 out.extend_from_slice(b"0x");
                 put_hex(out, self.eval(operand), 1);
             }
-            Source::Mac {
+            TextSource::Mac {
                 data,
                 between,
                 reversed,
             } => put_mac(out, self.bytes(data), between, reversed),
-            Source::Ipv4 {
+            TextSource::Ipv4 {
                 data,
                 padded,
                 reversed,
             } => {
                 put_ipv4(out, first_four(self.bytes(data)), padded, reversed);
             }
-            Source::Ipv6 { data, form } => put_ipv6(out, first_sixteen(self.bytes(data)), form),
-            Source::Socket {
+            TextSource::Ipv6 { data, form } => put_ipv6(out, first_sixteen(self.bytes(data)), form),
+            TextSource::Socket {
                 data,
                 padded,
                 reversed,
@@ -68,12 +68,12 @@ impl Run<'_> {
             } => {
                 self.socket(self.bytes(data), padded, reversed, port, form, out);
             }
-            Source::Uuid {
+            TextSource::Uuid {
                 data,
                 upper,
                 little,
             } => put_uuid(out, self.bytes(data), upper, little),
-            Source::Bytes {
+            TextSource::Bytes {
                 data,
                 limit,
                 between,
@@ -88,7 +88,7 @@ impl Run<'_> {
     /// Appends the string of the kernel at an address, or the address.
     ///
     /// Neither is subject to the form: libtraceevent prints them past it.
-    fn printk(&self, load: Load, out: &mut Text) {
+    fn printk(&self, load: NumberLoad, out: &mut FormatText) {
         let address = load.kind.read(self.record, load.offset as usize);
         match self.env.printk(address) {
             Some(text) => out.extend_from_slice(text.as_bytes()),
@@ -99,11 +99,11 @@ impl Run<'_> {
     /// Appends a bit mask, of which so many bits count where that is given.
     fn mask(
         &self,
-        data: Bytes,
+        data: RecordBytes,
         bits: Option<Operand>,
         spec: &Spec,
-        put: fn(&mut Text, &[u8], usize, Endian),
-        out: &mut Text,
+        put: fn(&mut FormatText, &[u8], usize, Endian),
+        out: &mut FormatText,
     ) {
         let bytes = self.bytes(data);
         let bits = bits.map_or(usize::MAX, |bits| size(self.eval(bits)));
@@ -115,7 +115,7 @@ impl Run<'_> {
     ///
     /// An entry without a value that is known names the number 0; one of value 0 names nothing
     /// (libtraceevent 1.7.1).
-    fn flags(&self, value: u64, delim: Pooled, table: u16, spec: &Spec, out: &mut Text) {
+    fn flags(&self, value: u64, delim: PoolRange, table: u16, spec: &Spec, out: &mut FormatText) {
         let mut rest = value;
         let mut first = true;
         let Some(table) = self.program.tables.get(usize::from(table)) else {
@@ -159,7 +159,7 @@ impl Run<'_> {
     /// in decimal with spaces as libtraceevent 1.7.1 does.
     ///
     /// A size no number has is noted once; then bytes are printed.
-    fn array(&self, data: Bytes, count: u64, element: u64, out: &mut Text) {
+    fn array(&self, data: RecordBytes, count: u64, element: u64, out: &mut FormatText) {
         let kernel = self.program.kernel;
         let mut bytes = self.from(data);
         let mut step = size(element);
@@ -202,7 +202,7 @@ impl Run<'_> {
     }
 
     /// Appends bytes in rows, as the kernel's `print_hex_dump` (`lib/hexdump.c`) arranges them.
-    fn hex_dump(&self, dump: &HexDump, out: &mut Text) {
+    fn hex_dump(&self, dump: &HexDump, out: &mut FormatText) {
         let bytes = self.from(dump.data);
         let len = size(self.eval(dump.len)).min(bytes.len());
         let row = if self.eval(dump.row) == 32 { 32 } else { 16 };
@@ -249,7 +249,7 @@ impl Run<'_> {
         reversed: bool,
         port: bool,
         form: Ipv6Form,
-        out: &mut Text,
+        out: &mut FormatText,
     ) {
         const AF_INET: u16 = 2;
         const AF_INET6: u16 = 10;
@@ -288,11 +288,11 @@ fn first_sixteen(bytes: &[u8]) -> [u8; 16] {
 }
 
 /// Appends what `put` appends, with the width and precision asked for.
-fn padded(out: &mut Text, spec: &Spec, put: impl FnOnce(&mut Text)) {
+fn padded(out: &mut FormatText, spec: &Spec, put: impl FnOnce(&mut FormatText)) {
     if spec.is_plain() {
         return put(out);
     }
-    let mut text = Text::new();
+    let mut text = FormatText::new();
     put(&mut text);
     put_padded(out, text.as_bytes(), spec);
 }
@@ -308,7 +308,7 @@ fn bit(bytes: &[u8], bit: usize, endian: Endian) -> bool {
 }
 
 /// Appends a bit mask in hexadecimal, with a comma every 32 bits, highest first.
-fn put_bitmask(out: &mut Text, bytes: &[u8], bits: usize, endian: Endian) {
+fn put_bitmask(out: &mut FormatText, bytes: &[u8], bits: usize, endian: Endian) {
     let bits = bits.min(bytes.len() * 8);
     for digit in (0..bits.div_ceil(4)).rev() {
         let first = digit * 4;
@@ -323,7 +323,7 @@ fn put_bitmask(out: &mut Text, bytes: &[u8], bits: usize, endian: Endian) {
 }
 
 /// Appends the bits that are set as a list of ranges: `0-3,7`.
-fn put_bit_list(out: &mut Text, bytes: &[u8], bits: usize, endian: Endian) {
+fn put_bit_list(out: &mut FormatText, bytes: &[u8], bits: usize, endian: Endian) {
     let bits = bits.min(bytes.len() * 8);
     let mut at = 0;
     let mut first = true;
@@ -348,7 +348,7 @@ fn put_bit_list(out: &mut Text, bytes: &[u8], bits: usize, endian: Endian) {
 }
 
 /// Appends a MAC address; what is missing is zero.
-fn put_mac(out: &mut Text, bytes: &[u8], between: Option<u8>, reversed: bool) {
+fn put_mac(out: &mut FormatText, bytes: &[u8], between: Option<u8>, reversed: bool) {
     for i in 0..6 {
         if i > 0 {
             between.into_iter().for_each(|b| out.push(b));
@@ -359,7 +359,7 @@ fn put_mac(out: &mut Text, bytes: &[u8], between: Option<u8>, reversed: bool) {
 }
 
 /// Appends bytes in hexadecimal.
-fn put_bytes<'b>(out: &mut Text, bytes: impl Iterator<Item = &'b u8>, between: Option<u8>) {
+fn put_bytes<'b>(out: &mut FormatText, bytes: impl Iterator<Item = &'b u8>, between: Option<u8>) {
     for (i, byte) in bytes.enumerate() {
         if i > 0 {
             between.into_iter().for_each(|b| out.push(b));
@@ -368,7 +368,7 @@ fn put_bytes<'b>(out: &mut Text, bytes: impl Iterator<Item = &'b u8>, between: O
     }
 }
 
-fn put_ipv4(out: &mut Text, mut bytes: [u8; 4], padded: bool, reversed: bool) {
+fn put_ipv4(out: &mut FormatText, mut bytes: [u8; 4], padded: bool, reversed: bool) {
     if reversed {
         bytes.reverse();
     }
@@ -384,7 +384,7 @@ fn put_ipv4(out: &mut Text, mut bytes: [u8; 4], padded: bool, reversed: bool) {
     }
 }
 
-fn put_ipv6(out: &mut Text, bytes: [u8; 16], form: Ipv6Form) {
+fn put_ipv6(out: &mut FormatText, bytes: [u8; 16], form: Ipv6Form) {
     let group = |i: usize| u16::from_be_bytes([bytes[2 * i], bytes[2 * i + 1]]);
     if form != Ipv6Form::Compressed {
         for i in 0..8 {
@@ -431,7 +431,7 @@ fn put_ipv6(out: &mut Text, bytes: [u8; 16], form: Ipv6Form) {
     }
 }
 
-fn put_uuid(out: &mut Text, bytes: &[u8], upper: bool, little: bool) {
+fn put_uuid(out: &mut FormatText, bytes: &[u8], upper: bool, little: bool) {
     const LITTLE: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     for (i, at) in LITTLE.into_iter().enumerate() {
         let at = if little { at } else { i };

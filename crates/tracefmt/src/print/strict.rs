@@ -3,9 +3,9 @@
 //! Used for the texts libtraceevent gives up on. What even this cannot read costs only the argument it
 //! stands in: that one shows the value of the first field in it.
 
-use super::ast::{BinOp, HexDumpCall, Id, Node, known_enumerator, number_prefix};
-use super::lexer::Token;
-use super::parser::{MAX_DEPTH, Parsed, Parser};
+use super::ast::{AstNode, BinOp, HexDumpCall, Id, known_enumerator, number_prefix};
+use super::lexer::FormatToken;
+use super::parser::{MAX_DEPTH, Parser, ParserResult};
 use super::types::cast_type;
 use super::types::type_size;
 
@@ -19,11 +19,11 @@ impl Parser<'_, '_> {
         while self.token.is_delim(b',') {
             let before = self.save();
             self.advance();
-            if self.token == Token::End {
+            if self.token == FormatToken::End {
                 break;
             }
             let parsed = self.ternary().and_then(|id| match self.token {
-                Token::End | Token::Delim(b',') => Ok(id),
+                FormatToken::End | FormatToken::Delim(b',') => Ok(id),
                 _ => Err(self.fault("expected a comma")),
             });
             let id = match parsed {
@@ -36,7 +36,7 @@ impl Parser<'_, '_> {
                         "argument not understood, {} at byte {}",
                         fault.what, fault.at
                     ));
-                    self.tree.push(Node::Unknown(shown))
+                    self.tree.push(AstNode::Unknown(shown))
                 }
             };
             args.push(id);
@@ -51,15 +51,17 @@ impl Parser<'_, '_> {
         let mut seen = Vec::new();
         loop {
             match self.token {
-                Token::End => return shown,
-                Token::Delim(b',') if open == 0 => return shown,
-                Token::Delim(b'(') | Token::Op("{" | "[") => open += 1,
-                Token::Delim(b')') | Token::Op("}" | "]") => open = open.saturating_sub(1),
-                Token::Item("REC") => {
+                FormatToken::End => return shown,
+                FormatToken::Delim(b',') if open == 0 => return shown,
+                FormatToken::Delim(b'(') | FormatToken::Op("{" | "[") => open += 1,
+                FormatToken::Delim(b')') | FormatToken::Op("}" | "]") => {
+                    open = open.saturating_sub(1)
+                }
+                FormatToken::Item("REC") => {
                     self.advance();
                     if self.token.is_op("->")
                         && let Ok(id) = self.field_access()
-                        && let Node::Field(Some(field)) = *self.tree.node(id)
+                        && let AstNode::Field(Some(field)) = *self.tree.node(id)
                         && seen.len() < MAX_SHOWN
                         && !seen.contains(&field)
                     {
@@ -75,7 +77,7 @@ impl Parser<'_, '_> {
     }
 
     /// Parses an expression up to, and with, `? :`.
-    pub(super) fn ternary(&mut self) -> Parsed<Id> {
+    pub(super) fn ternary(&mut self) -> ParserResult<Id> {
         self.deeper(|p| {
             let cond = p.binary(BinOp::LogOr.rank())?;
             if !p.token.is_op("?") {
@@ -92,21 +94,21 @@ impl Parser<'_, '_> {
             }
             p.advance();
             let other = p.ternary()?;
-            Ok(p.tree.push(Node::Cond { cond, then, other }))
+            Ok(p.tree.push(AstNode::Cond { cond, then, other }))
         })
     }
 
     /// Parses operands joined by operators of rank `loosest` or tighter.
-    fn binary(&mut self, loosest: i32) -> Parsed<Id> {
+    fn binary(&mut self, loosest: i32) -> ParserResult<Id> {
         self.deeper(|p| {
             let mut left = p.unary()?;
-            while let Token::Op(text) = p.token
+            while let FormatToken::Op(text) = p.token
                 && let Some(op) = BinOp::from_text(text)
                 && op.rank() <= loosest
             {
                 p.advance();
                 let right = p.binary(op.rank() - 1)?;
-                left = p.tree.push(Node::Binary {
+                left = p.tree.push(AstNode::Binary {
                     op,
                     rank: op.rank(),
                     left,
@@ -117,16 +119,16 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn unary(&mut self) -> Parsed<Id> {
+    fn unary(&mut self) -> ParserResult<Id> {
         self.deeper(|p| {
-            let Token::Op(op) = p.token else {
+            let FormatToken::Op(op) = p.token else {
                 return p.postfix();
             };
             match op {
                 "~" | "!" | "-" | "+" => {
                     p.advance();
                     let item = p.unary()?;
-                    Ok(p.tree.push(Node::Unary {
+                    Ok(p.tree.push(AstNode::Unary {
                         op: op.as_bytes()[0],
                         item,
                     }))
@@ -141,7 +143,7 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn postfix(&mut self) -> Parsed<Id> {
+    fn postfix(&mut self) -> ParserResult<Id> {
         let mut id = self.primary()?;
         while self.token.is_op("[") {
             self.advance();
@@ -150,18 +152,18 @@ impl Parser<'_, '_> {
                 return Err(self.fault("expected ']'"));
             }
             self.advance();
-            id = self.tree.push(Node::Index { base: id, index });
+            id = self.tree.push(AstNode::Index { base: id, index });
         }
         Ok(id)
     }
 
-    fn primary(&mut self) -> Parsed<Id> {
+    fn primary(&mut self) -> ParserResult<Id> {
         match self.token.clone() {
-            Token::Item("REC") => {
+            FormatToken::Item("REC") => {
                 self.advance();
                 self.field_access()
             }
-            Token::Item(word) => {
+            FormatToken::Item(word) => {
                 self.advance();
                 if self.token.is_delim(b'(') {
                     self.advance();
@@ -172,23 +174,23 @@ impl Parser<'_, '_> {
                 {
                     self.note(format!("the value of {word} is not known"));
                 }
-                Ok(self.tree.push(Node::Atom(word.to_owned())))
+                Ok(self.tree.push(AstNode::Atom(word.to_owned())))
             }
-            Token::Text(text) => {
+            FormatToken::Text(text) => {
                 self.advance();
-                Ok(self.tree.push(Node::Text(text.into_owned())))
+                Ok(self.tree.push(AstNode::Text(text.into_owned())))
             }
-            Token::Char(text) => {
+            FormatToken::Char(text) => {
                 self.advance();
-                Ok(self.tree.push(Node::Char(text.to_owned())))
+                Ok(self.tree.push(AstNode::Char(text.to_owned())))
             }
-            Token::Delim(b'(') => {
+            FormatToken::Delim(b'(') => {
                 self.advance();
                 if let Some(ctype) = self.cast() {
                     let item = self.unary()?;
-                    return Ok(self.tree.push(Node::Cast { ctype, item }));
+                    return Ok(self.tree.push(AstNode::Cast { ctype, item }));
                 }
-                if self.token == Token::Item("REC") {
+                if self.token == FormatToken::Item("REC") {
                     let before = self.save();
                     self.advance();
                     if self.token.is_delim(b')') {
@@ -210,7 +212,7 @@ impl Parser<'_, '_> {
         let before = self.save();
         let mut name = String::new();
         let mut words = Vec::new();
-        while let Token::Item(word) = self.token {
+        while let FormatToken::Item(word) = self.token {
             if word == "REC" {
                 break;
             }
@@ -229,7 +231,7 @@ impl Parser<'_, '_> {
         let closed = self.token.is_delim(b')') && !words.is_empty();
         if closed {
             self.advance();
-            if self.token.starts_operand() || (sure && matches!(self.token, Token::Op(_))) {
+            if self.token.starts_operand() || (sure && matches!(self.token, FormatToken::Op(_))) {
                 return Some(name);
             }
         }
@@ -238,7 +240,7 @@ impl Parser<'_, '_> {
     }
 
     /// Parses the arguments of a call, from behind the parenthesis up to and over the closing one.
-    fn call_arguments(&mut self) -> Parsed<Vec<Id>> {
+    fn call_arguments(&mut self) -> ParserResult<Vec<Id>> {
         let mut args = Vec::new();
         while !self.token.is_delim(b')') {
             args.push(self.ternary()?);
@@ -253,9 +255,9 @@ impl Parser<'_, '_> {
     }
 
     /// Returns what a function computes of its argument and a constant.
-    fn with_constant(&mut self, left: Id, op: BinOp, constant: &str) -> Node {
-        let right = self.tree.push(Node::Atom(constant.to_owned()));
-        Node::Binary {
+    fn with_constant(&mut self, left: Id, op: BinOp, constant: &str) -> AstNode {
+        let right = self.tree.push(AstNode::Atom(constant.to_owned()));
+        AstNode::Binary {
             op,
             rank: op.rank(),
             left,
@@ -264,7 +266,7 @@ impl Parser<'_, '_> {
     }
 
     /// Parses a call of a kernel function, from behind the parenthesis up to and over the closing one.
-    pub(super) fn kernel_call(&mut self, name: &str) -> Parsed<Id> {
+    pub(super) fn kernel_call(&mut self, name: &str) -> ParserResult<Id> {
         let args = self.call_arguments()?;
         let node = match (name, args.as_slice()) {
             ("__print_ns_to_secs", [ns]) => self.with_constant(*ns, BinOp::Div, "1000000000ULL"),
@@ -274,8 +276,8 @@ impl Parser<'_, '_> {
             ("__print_hex_dump", &[prefix, kind, row, group, data, len, ascii]) => {
                 // `enum { DUMP_PREFIX_NONE, _ADDRESS, _OFFSET }`, as a name or resolved.
                 let offsets = matches!(self.tree.node(kind),
-                    Node::Atom(kind) if kind == "DUMP_PREFIX_OFFSET" || kind == "2");
-                Node::HexDump(HexDumpCall {
+                    AstNode::Atom(kind) if kind == "DUMP_PREFIX_OFFSET" || kind == "2");
+                AstNode::HexDump(HexDumpCall {
                     prefix,
                     offsets,
                     row,
@@ -285,15 +287,15 @@ impl Parser<'_, '_> {
                     ascii,
                 })
             }
-            ("__builtin_constant_p", [_]) => Node::Atom("0".to_owned()),
-            ("__builtin_choose_expr", [cond, then, other]) => Node::Cond {
+            ("__builtin_constant_p", [_]) => AstNode::Atom("0".to_owned()),
+            ("__builtin_choose_expr", [cond, then, other]) => AstNode::Cond {
                 cond: *cond,
                 then: Some(*then),
                 other: *other,
             },
             ("MAJOR", [dev]) => self.with_constant(*dev, BinOp::Shr, "20"),
             ("MINOR", [dev]) => self.with_constant(*dev, BinOp::And, "0xfffff"),
-            (_, [item]) if swapped_bytes(name).is_some() => Node::Swap {
+            (_, [item]) if swapped_bytes(name).is_some() => AstNode::Swap {
                 bytes: swapped_bytes(name).unwrap_or(8),
                 item: *item,
             },
@@ -304,7 +306,7 @@ impl Parser<'_, '_> {
                 if shown.is_empty() {
                     shown.extend(args.first());
                 }
-                Node::Unknown(shown)
+                AstNode::Unknown(shown)
             }
         };
         Ok(self.tree.push(node))
@@ -317,13 +319,15 @@ impl Parser<'_, '_> {
         }
         let reads = |id: &Id| self.reads_record(*id, depth + 1);
         match self.tree.node(id) {
-            Node::Field(_) | Node::Str(_) | Node::Dynamic(_) | Node::DynamicLen(_) => true,
-            Node::Cast { item, .. } | Node::Unary { item, .. } | Node::Swap { item, .. } => {
-                reads(item)
+            AstNode::Field(_) | AstNode::Str(_) | AstNode::Dynamic(_) | AstNode::DynamicLen(_) => {
+                true
             }
-            Node::Binary { left, right, .. } => reads(left) || reads(right),
-            Node::Index { base, .. } => reads(base),
-            Node::Cond { cond, .. } => reads(cond),
+            AstNode::Cast { item, .. }
+            | AstNode::Unary { item, .. }
+            | AstNode::Swap { item, .. } => reads(item),
+            AstNode::Binary { left, right, .. } => reads(left) || reads(right),
+            AstNode::Index { base, .. } => reads(base),
+            AstNode::Cond { cond, .. } => reads(cond),
             _ => false,
         }
     }
@@ -343,17 +347,17 @@ impl Parser<'_, '_> {
         }
         let value = |id: Id| self.constant(id, depth + 1);
         Some(match self.tree.node(id) {
-            Node::Atom(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
+            AstNode::Atom(text) if text.starts_with(|c: char| c.is_ascii_digit()) => {
                 number_prefix(text).cast_signed()
             }
-            Node::Atom(text) => known_enumerator(text)?,
-            Node::Char(text) => i64::from(char_value(text)),
-            Node::Cast { ctype, item } => {
+            AstNode::Atom(text) => known_enumerator(text)?,
+            AstNode::Char(text) => i64::from(char_value(text)),
+            AstNode::Cast { ctype, item } => {
                 let value = value(*item)?.cast_unsigned();
                 let cut = cast_type(ctype, self.abi).map_or(value, |t| t.wrap(value));
                 cut.cast_signed()
             }
-            Node::Unary { op, item } => {
+            AstNode::Unary { op, item } => {
                 let value = value(*item)?;
                 match op {
                     b'-' => value.wrapping_neg(),
@@ -362,10 +366,10 @@ impl Parser<'_, '_> {
                     _ => value,
                 }
             }
-            Node::Binary {
+            AstNode::Binary {
                 op, left, right, ..
             } => super::arith::signed_binary(*op, value(*left)?, value(*right)?),
-            Node::Cond { cond, then, other } => {
+            AstNode::Cond { cond, then, other } => {
                 let c = value(*cond)?;
                 match (c != 0, then) {
                     (true, Some(then)) => value(*then)?,

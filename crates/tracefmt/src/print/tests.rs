@@ -11,7 +11,7 @@ mod records;
 mod texts;
 
 use super::PrintStyle;
-use crate::{Abi, Format, Formats, Kallsyms};
+use crate::{Abi, EventFormat, FormatCatalog, Kallsyms};
 
 /// The fields of the event all tests print, behind the common ones.
 const FIELDS: &[(&str, u32, u32, u32)] = &[
@@ -112,7 +112,12 @@ fn record(values: &Values) -> Vec<u8> {
     r
 }
 
-fn format_of(system: &str, name: &str, fields: &[(&str, u32, u32, u32)], print: &str) -> Format {
+fn format_of(
+    system: &str,
+    name: &str,
+    fields: &[(&str, u32, u32, u32)],
+    print: &str,
+) -> EventFormat {
     let mut text = format!(
         "name: {name}\nID: 100\nformat:\n\
          \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -124,11 +129,11 @@ fn format_of(system: &str, name: &str, fields: &[(&str, u32, u32, u32)], print: 
         text += &format!("\tfield:{decl};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n");
     }
     text += &format!("\nprint fmt: {print}\n");
-    Format::parse(system, text.as_bytes(), Abi::default()).unwrap()
+    EventFormat::parse(system, text.as_bytes(), Abi::default()).unwrap()
 }
 
-fn env() -> Formats {
-    let mut env = Formats::default();
+fn env() -> FormatCatalog {
+    let mut env = FormatCatalog::default();
     env.kallsyms = Kallsyms::parse(
         b"ffffffff81000000 T _stext\nffffffff81000010 T do_a\nffffffff81000100 t do_b\t[kvm]\n\
           ffffffff82000000 B _end\n",
@@ -141,7 +146,7 @@ fn env() -> Formats {
 }
 
 fn styled(print: &str, values: &Values, style: PrintStyle) -> String {
-    let mut out = crate::Text::new();
+    let mut out = crate::FormatText::new();
     format_of("t", "e", FIELDS, print).print(&record(values), &env(), style, &mut out);
     String::from_utf8(out.as_bytes().to_vec()).unwrap()
 }

@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use crate::Text;
+use crate::FormatText;
 use crate::cast::{low_8, low_32};
 
 /// Bytes behind every string of a pool, so that blocks can be read past its end.
@@ -13,7 +13,7 @@ pub(super) const PADDING: usize = 128;
 
 /// Appends `pool[at..at + len]`; the pool must be padded with [`PADDING`] bytes.
 #[inline]
-pub(super) fn put_pooled(out: &mut Text, pool: &[u8], at: usize, len: usize) {
+pub(super) fn put_pooled(out: &mut FormatText, pool: &[u8], at: usize, len: usize) {
     if len <= 32
         && let Some(block) = pool.get(at..).and_then(|p| p.first_chunk::<32>())
     {
@@ -97,7 +97,7 @@ pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32)
 
 /// Appends a number in hexadecimal with at least `width` (at most 16) digits.
 #[inline]
-pub(super) fn put_hex(out: &mut Text, value: u64, width: u32) {
+pub(super) fn put_hex(out: &mut FormatText, value: u64, width: u32) {
     let digits = hex_at(out.room(16), 0, value, width);
     out.advance(digits);
 }
@@ -165,14 +165,14 @@ fn long_decimal_at(window: &mut [u8], at: usize, value: u64) -> usize {
 
 /// Appends a number in decimal.
 #[inline]
-pub(super) fn put_decimal(out: &mut Text, value: u64) {
+pub(super) fn put_decimal(out: &mut FormatText, value: u64) {
     let digits = decimal_at(out.room(24), 0, value, 1);
     out.advance(digits);
 }
 
 /// Appends a signed number in decimal.
 #[inline]
-pub(super) fn put_signed(out: &mut Text, value: i64) {
+pub(super) fn put_signed(out: &mut FormatText, value: i64) {
     if value < 0 {
         out.push(b'-');
     }
@@ -204,7 +204,7 @@ pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
 
 /// Appends the string at the start of `bytes`, which ends at a NUL or with them.
 #[inline]
-pub(super) fn put_string(out: &mut Text, bytes: &[u8]) {
+pub(super) fn put_string(out: &mut FormatText, bytes: &[u8]) {
     let text = until_nul(bytes);
     if text.len() <= 16
         && let Some(block) = bytes.first_chunk::<16>()
@@ -216,7 +216,7 @@ pub(super) fn put_string(out: &mut Text, bytes: &[u8]) {
 }
 
 /// Appends bytes as two hexadecimal digits each, with spaces between them if they are to stand apart.
-pub(super) fn put_hex_bytes(out: &mut Text, bytes: &[u8], apart: bool) {
+pub(super) fn put_hex_bytes(out: &mut FormatText, bytes: &[u8], apart: bool) {
     if !apart {
         return bytes.iter().for_each(|b| put_hex_byte(out, *b, false));
     }
@@ -236,7 +236,7 @@ const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 
 /// Appends two hexadecimal digits.
 #[inline]
-pub(super) fn put_hex_byte(out: &mut Text, byte: u8, upper: bool) {
+pub(super) fn put_hex_byte(out: &mut FormatText, byte: u8, upper: bool) {
     let digits = if upper { UPPER } else { LOWER };
     out.extend_from_slice(&[
         digits[usize::from(byte >> 4)],
@@ -276,7 +276,7 @@ mod tests {
         }
         for v in values {
             assert_eq!(all_hex_digits(v), *format!("{v:016x}").as_bytes());
-            let mut out = Text::new();
+            let mut out = FormatText::new();
             put_hex(&mut out, v, 1);
             assert_eq!(String::from_utf8_lossy(out.as_bytes()), format!("{v:x}"));
             out.clear();
@@ -304,7 +304,7 @@ mod tests {
             until_nul(&[0x01, 0x80, 0x00, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]),
             &[1, 0x80]
         );
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         put_string(&mut out, b"qemu\0\0\0\0\0\0\0\0\0\0\0\0");
         assert_eq!(out.as_bytes(), b"qemu");
     }
@@ -314,7 +314,7 @@ mod tests {
         let mut pool: Vec<u8> = (0..100).collect();
         pool.extend([0; PADDING]);
         for len in 0..=100 {
-            let mut out = Text::new();
+            let mut out = FormatText::new();
             out.push(7);
             put_pooled(&mut out, &pool, 0, len);
             assert_eq!(out.as_bytes()[0], 7);

@@ -10,25 +10,25 @@
 //! Our text has to equal the tool's, so the same happens here. What the tool gives up on is an error here
 //! too, and then [`super::strict`] reads the text.
 
-use super::ast::{BinOp, Id, Node};
-use super::lexer::Token;
-use super::parser::{Parsed, Parser};
+use super::ast::{AstNode, BinOp, Id};
+use super::lexer::FormatToken;
+use super::parser::{Parser, ParserResult};
 use crate::cast::low_32;
 
 impl Parser<'_, '_> {
     /// Parses the arguments behind the format; a comma is the current token.
-    pub(super) fn tool_arguments(&mut self) -> Parsed<Vec<Id>> {
+    pub(super) fn tool_arguments(&mut self) -> ParserResult<Vec<Id>> {
         let mut args = Vec::new();
         loop {
             self.advance();
-            if self.token == Token::End {
+            if self.token == FormatToken::End {
                 return Ok(args);
             }
             let id = self.tool_operand()?;
             args.push(id);
-            if let Token::Op(_) = self.token {
+            if let FormatToken::Op(_) = self.token {
                 self.tool_operator(id)?;
-                if self.token == Token::End {
+                if self.token == FormatToken::End {
                     return Ok(args);
                 }
                 // Whatever ends an argument with operators is taken for the comma.
@@ -41,9 +41,9 @@ impl Parser<'_, '_> {
     }
 
     /// Parses an operand and all operators behind it.
-    pub(super) fn tool_expression(&mut self) -> Parsed<Id> {
+    pub(super) fn tool_expression(&mut self) -> ParserResult<Id> {
         let id = self.tool_operand()?;
-        while let Token::Op(op) = self.token {
+        while let FormatToken::Op(op) = self.token {
             if matches!(op, "}" | "]" | ":") {
                 break;
             }
@@ -53,42 +53,42 @@ impl Parser<'_, '_> {
     }
 
     /// Parses one operand: a field, a number, a literal, a call, or what stands in parentheses.
-    fn tool_operand(&mut self) -> Parsed<Id> {
+    fn tool_operand(&mut self) -> ParserResult<Id> {
         self.deeper(|p| match p.token.clone() {
-            Token::Item("REC") => {
+            FormatToken::Item("REC") => {
                 p.advance();
                 p.field_access()
             }
-            Token::Item(word) => {
+            FormatToken::Item(word) => {
                 p.advance();
                 if p.token.is_delim(b'(') {
                     p.advance();
                     return p.call(word);
                 }
                 let mut atom = word.to_owned();
-                while let Token::Item(more) = p.token {
+                while let FormatToken::Item(more) = p.token {
                     atom.push(' ');
                     atom.push_str(more);
                     p.advance();
                 }
-                Ok(p.tree.push(Node::Atom(atom)))
+                Ok(p.tree.push(AstNode::Atom(atom)))
             }
-            Token::Text(text) => {
+            FormatToken::Text(text) => {
                 p.advance();
-                Ok(p.tree.push(Node::Text(text.into_owned())))
+                Ok(p.tree.push(AstNode::Text(text.into_owned())))
             }
-            Token::Char(text) => {
+            FormatToken::Char(text) => {
                 p.advance();
-                Ok(p.tree.push(Node::Char(text.to_owned())))
+                Ok(p.tree.push(AstNode::Char(text.to_owned())))
             }
-            Token::Delim(b'(') => {
+            FormatToken::Delim(b'(') => {
                 p.advance();
                 p.tool_parenthesis()
             }
-            Token::Op(op @ ("~" | "!" | "-" | "+")) => {
+            FormatToken::Op(op @ ("~" | "!" | "-" | "+")) => {
                 p.advance();
                 let item = p.tool_operand()?;
-                let id = p.tree.push(Node::Unary {
+                let id = p.tree.push(AstNode::Unary {
                     op: op.as_bytes()[0],
                     item,
                 });
@@ -100,8 +100,8 @@ impl Parser<'_, '_> {
     }
 
     /// Parses what is behind `(`: an expression, a type to cast to, or `REC)->field`.
-    fn tool_parenthesis(&mut self) -> Parsed<Id> {
-        if self.token == Token::Item("REC") {
+    fn tool_parenthesis(&mut self) -> ParserResult<Id> {
+        if self.token == FormatToken::Item("REC") {
             self.advance();
             if self.token.is_delim(b')') {
                 self.advance();
@@ -115,28 +115,28 @@ impl Parser<'_, '_> {
     }
 
     /// Parses the operators behind the first operand in parentheses, `)`, and the operand of a cast.
-    fn tool_close(&mut self, id: Id) -> Parsed<Id> {
-        if let Token::Op(_) = self.token {
+    fn tool_close(&mut self, id: Id) -> ParserResult<Id> {
+        if let FormatToken::Op(_) = self.token {
             self.tool_operator(id)?;
         }
         self.expect_delim(b')')?;
         if self.token.starts_operand() {
-            let Node::Atom(ctype) = self.tree.node(id).clone() else {
+            let AstNode::Atom(ctype) = self.tree.node(id).clone() else {
                 return Err(self.fault("expected a type in the parentheses of a cast"));
             };
             let item = self.tool_operand()?;
-            self.tree.set(id, Node::Cast { ctype, item });
+            self.tree.set(id, AstNode::Cast { ctype, item });
         }
         Ok(id)
     }
 
     /// Applies the operator at the current token to the node `id`, which becomes the operator's node.
-    fn tool_operator(&mut self, id: Id) -> Parsed<()> {
+    fn tool_operator(&mut self, id: Id) -> ParserResult<()> {
         self.deeper(|p| p.tool_operator_inner(id))
     }
 
-    fn tool_operator_inner(&mut self, id: Id) -> Parsed<()> {
-        let Token::Op(text) = self.token else {
+    fn tool_operator_inner(&mut self, id: Id) -> ParserResult<()> {
+        let FormatToken::Op(text) = self.token else {
             return Err(self.fault("expected an operator"));
         };
         match text {
@@ -152,7 +152,7 @@ impl Parser<'_, '_> {
                 let other = self.tool_operand()?;
                 self.tree.set(
                     id,
-                    Node::Cond {
+                    AstNode::Cond {
                         cond,
                         then: Some(then),
                         other,
@@ -169,7 +169,7 @@ impl Parser<'_, '_> {
                     return Err(self.fault("expected ']'"));
                 }
                 self.advance();
-                self.tree.set(id, Node::Index { base, index });
+                self.tree.set(id, AstNode::Index { base, index });
                 self.tool_rest(id, None, 0)
             }
             _ => {
@@ -181,16 +181,16 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn tool_binary(&mut self, id: Id, op: BinOp) -> Parsed<()> {
+    fn tool_binary(&mut self, id: Id, op: BinOp) -> ParserResult<()> {
         let node = self.tree.take(id);
         self.advance();
         if op == BinOp::Mul && self.token.is_delim(b')') {
             // `(struct x *)`: a pointer type, and no product.
-            let Node::Atom(mut name) = node else {
+            let AstNode::Atom(mut name) = node else {
                 return Err(self.fault("expected a pointer type"));
             };
             name.push_str(" *");
-            self.tree.set(id, Node::Atom(name));
+            self.tree.set(id, AstNode::Atom(name));
             return Ok(());
         }
         let left = self.tree.push(node);
@@ -202,7 +202,7 @@ impl Parser<'_, '_> {
             self.tree.set(id, node);
             self.tree.set(
                 right,
-                Node::Binary {
+                AstNode::Binary {
                     op,
                     rank,
                     left,
@@ -213,7 +213,7 @@ impl Parser<'_, '_> {
         }
         self.tree.set(
             id,
-            Node::Binary {
+            AstNode::Binary {
                 op,
                 rank,
                 left,
@@ -225,15 +225,15 @@ impl Parser<'_, '_> {
 
     /// Takes what stands at `right` out of the tree. Returns it with `right` itself as its left operand, the operand that was
     /// there, and its rank.
-    fn taking_over(&mut self, right: Id) -> Parsed<(Node, Id, i32)> {
+    fn taking_over(&mut self, right: Id) -> ParserResult<(AstNode, Id, i32)> {
         Ok(match self.tree.take(right) {
-            Node::Binary {
+            AstNode::Binary {
                 op,
                 rank,
                 left: inner,
                 right: last,
             } => (
-                Node::Binary {
+                AstNode::Binary {
                     op,
                     rank,
                     left: right,
@@ -242,8 +242,8 @@ impl Parser<'_, '_> {
                 inner,
                 rank,
             ),
-            Node::Cond { cond, then, other } => (
-                Node::Cond {
+            AstNode::Cond { cond, then, other } => (
+                AstNode::Cond {
                     cond: right,
                     then,
                     other,
@@ -251,11 +251,11 @@ impl Parser<'_, '_> {
                 cond,
                 0,
             ),
-            Node::Unary { op, item } => {
-                let null = self.tree.push(Node::Null);
+            AstNode::Unary { op, item } => {
+                let null = self.tree.push(AstNode::Null);
                 let op = if op == b'-' { BinOp::Sub } else { BinOp::Add };
                 (
-                    Node::Binary {
+                    AstNode::Binary {
                         op,
                         rank: 0,
                         left: right,
@@ -271,8 +271,8 @@ impl Parser<'_, '_> {
 
     /// Applies a further operator: to the whole node `id` when it binds looser than `rank`, else to the
     /// operand on its right.
-    fn tool_rest(&mut self, id: Id, right: Option<Id>, rank: i32) -> Parsed<()> {
-        let Token::Op(text) = self.token else {
+    fn tool_rest(&mut self, id: Id, right: Option<Id>, rank: i32) -> ParserResult<()> {
+        let FormatToken::Op(text) = self.token else {
             return Ok(());
         };
         let next = match text {
@@ -292,12 +292,12 @@ impl Parser<'_, '_> {
     /// Returns the rank libtraceevent compares a right operand by; low for what is no operator.
     fn rank_of(&self, id: Id) -> i32 {
         match self.tree.node(id) {
-            Node::Binary { op, .. } => op.rank(),
-            Node::Unary {
+            AstNode::Binary { op, .. } => op.rank(),
+            AstNode::Unary {
                 op: b'-' | b'+', ..
             } => 7,
-            Node::Unary { .. } => 4,
-            Node::Cond { .. } => 16,
+            AstNode::Unary { .. } => 4,
+            AstNode::Cond { .. } => 16,
             _ => -1,
         }
     }
@@ -305,22 +305,22 @@ impl Parser<'_, '_> {
     /// Returns the value of a table entry written with operators; unknown names count as 0.
     ///
     /// Only the operators libtraceevent evaluates there are taken.
-    pub(super) fn tool_constant(&self, id: Id, depth: u32) -> Parsed<i64> {
+    pub(super) fn tool_constant(&self, id: Id, depth: u32) -> ParserResult<i64> {
         if depth > super::parser::MAX_DEPTH {
             return Err(self.fault("nested too deeply"));
         }
         let value = |id| self.tool_constant(id, depth + 1);
         Ok(match self.tree.node(id) {
-            Node::Atom(text) | Node::Text(text) | Node::Char(text) => {
+            AstNode::Atom(text) | AstNode::Text(text) | AstNode::Char(text) => {
                 super::ast::number_prefix(text).cast_signed()
             }
-            Node::Cast { ctype, item } => {
+            AstNode::Cast { ctype, item } => {
                 super::types::tool_cast(value(*item)?.cast_unsigned(), ctype).cast_signed()
             }
-            Node::Unary { op: b'-', item } => value(*item)?.wrapping_neg(),
-            Node::Unary { op: b'+', item } => value(*item)?,
-            Node::Unary { op: b'~', item } => !value(*item)?,
-            Node::Binary {
+            AstNode::Unary { op: b'-', item } => value(*item)?.wrapping_neg(),
+            AstNode::Unary { op: b'+', item } => value(*item)?,
+            AstNode::Unary { op: b'~', item } => !value(*item)?,
+            AstNode::Binary {
                 op, left, right, ..
             } => {
                 let (a, b) = (value(*left)?, value(*right)?);

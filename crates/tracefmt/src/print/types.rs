@@ -1,6 +1,6 @@
 //! Types of numbers: what casts do, and how wide and signed an operand is.
 
-use crate::{Abi, Field, FieldKind};
+use crate::{Abi, FieldKind, FormatField};
 
 /// Width and sign of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(super) fn wrap(bits: u8, signed: bool, value: u64) -> u64 {
 }
 
 /// Returns the type of a scalar field's value.
-pub(super) fn field_type(field: &Field) -> Ty {
+pub(super) fn field_type(field: &FormatField) -> Ty {
     let bits = match field.size {
         1 => 8,
         2 => 16,
@@ -110,7 +110,7 @@ pub(super) fn tool_cast(value: u64, ctype: &str) -> u64 {
 }
 
 /// Returns the size of an array field's elements as libtraceevent works it out; 0 when it does not know.
-pub(super) fn tool_element_size(field: &Field, abi: Abi) -> u32 {
+pub(super) fn tool_element_size(field: &FormatField, abi: Abi) -> u32 {
     let known = |name: &str| match name {
         "u8" | "s8" | "char" => 1,
         "u16" | "s16" => 2,
@@ -144,12 +144,12 @@ pub(super) fn tool_element_size(field: &Field, abi: Abi) -> u32 {
 }
 
 /// Returns whether libtraceevent takes a field for text: an array whose type names 8-bit elements.
-pub(super) fn is_text(field: &Field) -> bool {
+pub(super) fn is_text(field: &FormatField) -> bool {
     is_array(field) && ["char", "u8", "s8"].iter().any(|n| field.ctype.contains(n))
 }
 
 /// Returns whether a field is an array, in place or behind a locator.
-pub(super) fn is_array(field: &Field) -> bool {
+pub(super) fn is_array(field: &FormatField) -> bool {
     match field.kind {
         FieldKind::Array { .. } => true,
         FieldKind::DataLoc { .. } | FieldKind::RelLoc { .. } => {

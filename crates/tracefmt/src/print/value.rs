@@ -1,12 +1,12 @@
 //! Operands in the form that the steps of a program have them.
 
 use super::expr::Exprs;
-use super::operand::{Bits, Operand, read_eight};
+use super::operand::{BitSlice, Operand, read_eight};
 use crate::cast::low_32;
 
 /// An operand in the form steps have it: flat, so that the usual case takes one test.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value {
+pub(super) struct FlatOperand {
     kind: ValueKind,
     shift: u8,
     /// Where the bits are; behind the end of any record for what is no bits of it.
@@ -22,16 +22,16 @@ enum ValueKind {
     Node,
 }
 
-impl From<Operand> for Value {
-    fn from(operand: Operand) -> Value {
-        let other = |kind, mask| Value {
+impl From<Operand> for FlatOperand {
+    fn from(operand: Operand) -> FlatOperand {
+        let other = |kind, mask| FlatOperand {
             kind,
             shift: 0,
             start: u32::MAX,
             mask,
         };
         match operand {
-            Operand::Bits(Bits { start, shift, mask }) => Value {
+            Operand::Bits(BitSlice { start, shift, mask }) => FlatOperand {
                 kind: ValueKind::Bits,
                 shift,
                 start,
@@ -43,7 +43,7 @@ impl From<Operand> for Value {
     }
 }
 
-impl Value {
+impl FlatOperand {
     /// Returns the number.
     #[inline(always)]
     pub(super) fn read(&self, exprs: &Exprs, record: &[u8]) -> u64 {

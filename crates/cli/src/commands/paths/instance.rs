@@ -10,7 +10,7 @@ use model::Access;
 use paths::{Instance, InstanceReport, Paths};
 use render::paths_instance;
 use session::DeviceNames;
-use tracefmt::{Formats, Text};
+use tracefmt::{FormatCatalog, FormatText};
 
 use super::Together;
 use crate::answer::Answer;
@@ -65,7 +65,7 @@ pub(super) fn run(
         Diagram::Text => paths_instance::text_diagram(&told, recording.nanoseconds()),
         Diagram::Mermaid => paths_instance::mermaid(&told, recording.nanoseconds()),
     };
-    let none = Formats::default();
+    let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut lines = Lines::new(
         events::printer(reader, Some(recording), formats, reader.is_perf(), false),
@@ -162,7 +162,7 @@ struct Lines<'f, 't> {
     out: Vec<(bool, Vec<u8>)>,
     more: u64,
     /// The line that is being put together.
-    line: Text,
+    line: FormatText,
 }
 
 impl<'f, 't> Lines<'f, 't> {
@@ -180,7 +180,7 @@ impl<'f, 't> Lines<'f, 't> {
             to: told.steps.last().map_or(0, |step| step.time),
             out: Vec::new(),
             more: 0,
-            line: Text::new(),
+            line: FormatText::new(),
         }
     }
 

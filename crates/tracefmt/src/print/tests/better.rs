@@ -1,7 +1,7 @@
 //! Lines that libtraceevent does not print; the expected texts are the kernel's.
 
 use super::{check_better, env, format_of};
-use crate::{PrintStyle, Text};
+use crate::{FormatText, PrintStyle};
 
 /// Conversions libtraceevent 1.7.1 marks (`>c<`), misreads (`%px` as `0x…x`), or that stop it; the kernel's
 /// are from its `Documentation/core-api/printk-formats.rst`.
@@ -148,7 +148,7 @@ fn a_line_that_cannot_be_read_at_all_prints_its_fields() {
     ] {
         let format = format_of("t", "e", fields, print);
         assert!(format.printer.is_raw(), "{print}");
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         format.print(&record, &env(), PrintStyle::TraceCmd, &mut out);
         assert_eq!(
             String::from_utf8_lossy(out.as_bytes()),

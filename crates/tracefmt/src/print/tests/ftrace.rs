@@ -1,14 +1,14 @@
 //! Ftrace's own events: `print`, `bprint`, `kernel_stack`, `raw_data`.
 
 use super::{env, format_of};
-use crate::{PrintStyle, Text};
+use crate::{FormatText, PrintStyle};
 
 const IP: (&str, u32, u32, u32) = ("unsigned long ip", 8, 8, 0);
 
 fn ftrace(name: &str, fields: &[(&str, u32, u32, u32)], print: &str, body: &[u8]) -> String {
     let mut record = vec![0; 8];
     record.extend(body);
-    let mut out = Text::new();
+    let mut out = FormatText::new();
     let format = format_of("ftrace", name, fields, print);
     format.print(&record, &env(), PrintStyle::TraceCmd, &mut out);
     String::from_utf8(out.as_bytes().to_vec()).unwrap()

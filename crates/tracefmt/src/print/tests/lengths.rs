@@ -1,7 +1,7 @@
 //! Texts of all lengths: short ones are copied as blocks of known size, long ones are not.
 
 use super::{FIELDS, VALUES, Values, env, format_of, record, with};
-use crate::{PrintStyle, Text, is_plain};
+use crate::{FormatText, PrintStyle, is_plain};
 
 #[test]
 fn literals_and_names_of_all_lengths_print() {
@@ -23,7 +23,7 @@ fn a_line_is_the_same_wherever_the_room_ends() {
     let want = with(print, &VALUES);
     let format = format_of("t", "e", FIELDS, print);
     for before in 0..1500 {
-        let mut out = Text::with_capacity(1400);
+        let mut out = FormatText::with_capacity(1400);
         out.fill(b'-', before);
         format.print(&record(&VALUES), &env(), PrintStyle::TraceCmd, &mut out);
         assert_eq!(out.as_bytes()[before..], *want.as_bytes(), "{before}");
@@ -68,7 +68,7 @@ fn only_formats_without_text_of_records_are_plain() {
     ] {
         let format = format_of("t", "e", FIELDS, print);
         assert_eq!(format.prints_plain(), plain, "{print}");
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         format.print(&record(&VALUES), &env(), PrintStyle::Perf, &mut out);
         assert!(!plain || is_plain(out.as_bytes()), "{print}");
     }

@@ -1,7 +1,7 @@
 //! Records that are cut off or big-endian, events as a whole, and raw fields.
 
 use super::{FIELDS, VALUES, Values, env, format_of, record, styled, with};
-use crate::{Abi, Endian, Format, PrintStyle, Text};
+use crate::{Abi, Endian, EventFormat, FormatText, PrintStyle};
 
 /// Expected texts from `perf script` of perf 6.1.187, which has a libtraceevent of its own.
 #[test]
@@ -41,7 +41,7 @@ fn a_record_that_is_cut_off_reads_as_zeros() {
     );
     let full = record(&VALUES);
     for len in 0..full.len() {
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         format.print(&full[..len], &env(), PrintStyle::TraceCmd, &mut out);
         assert!(out.len() < 64);
         if len < 12 {
@@ -61,12 +61,12 @@ fn big_endian_records_print_the_same() {
         endian: Endian::Big,
         long_size: 8,
     };
-    let format = Format::parse("t", text, abi).unwrap();
+    let format = EventFormat::parse("t", text, abi).unwrap();
     let mut record = vec![0; 16];
     record[8..12].copy_from_slice(&(-2i32).to_be_bytes());
     record[12..16].copy_from_slice(&((3u32 << 16) | 16).to_be_bytes());
     record.extend(b"ab\0");
-    let mut out = Text::new();
+    let mut out = FormatText::new();
     format.print(&record, &env(), PrintStyle::TraceCmd, &mut out);
     assert_eq!(String::from_utf8_lossy(out.as_bytes()), "-2 fe ab");
 }
@@ -104,7 +104,7 @@ fn the_exit_event_prints_for_both_vendors() {
         record[32..40].copy_from_slice(&0xab_cdefu64.to_le_bytes());
         record[40..44].copy_from_slice(&0x8000_00ecu32.to_le_bytes());
         record[44] = 3;
-        let mut out = Text::new();
+        let mut out = FormatText::new();
         out.push(b'x');
         format.print(&record, &env(), PrintStyle::TraceCmd, &mut out);
         let want = format!(
@@ -118,7 +118,7 @@ fn the_exit_event_prints_for_both_vendors() {
 #[test]
 fn raw_fields_print_as_the_line_prints_them_or_by_their_type() {
     let print = r#""0x%lx %hhx %d", REC->c, REC->b, REC->h"#;
-    let mut out = Text::new();
+    let mut out = FormatText::new();
     format_of("t", "e", FIELDS, print).print_fields(&record(&VALUES), &env(), &mut out);
     let text = String::from_utf8(out.as_bytes().to_vec()).unwrap();
     let want = " a=5 b=f9 c=0xdeadbeef12345678 d=-2 e=200 f=-3 g=65000 h=65531 t=1 flags=19 name=comm \
