@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use perfdata::{PerfData, Sample, SideRecord, Visitor, Want};
+use perfdata::{PerfRecording, PerfSample, SideRecord, PerfVisitor, SampleWish};
 
 /// Looks at all there is.
 #[derive(Default)]
@@ -14,8 +14,8 @@ struct Look {
     stop_at: Option<u64>,
 }
 
-impl Visitor for Look {
-    fn sample(&mut self, sample: &Sample<'_>) -> ControlFlow<()> {
+impl PerfVisitor for Look {
+    fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()> {
         black_box((sample.ip(), sample.addr(), sample.period()));
         black_box((sample.callchain(), sample.raw(), sample.user_stack()));
         self.samples += 1;
@@ -32,15 +32,15 @@ impl Visitor for Look {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(recording) = PerfData::parse(data) else {
+    let Ok(recording) = PerfRecording::parse(data) else {
         return;
     };
     let mut all = Look::default();
     let totals = recording.walk(&[], &mut all);
     assert!(all.samples <= totals.samples.iter().sum::<u64>());
     // Samples that are not wanted are skipped by another way; the counts must be the same.
-    let orders = [Want::InOrder, Want::No, Want::OfThread, Want::AnyOrder];
-    let wanted: Vec<Want> = (0..recording.attrs().len()).map(|n| orders[n % 4]).collect();
+    let orders = [SampleWish::InOrder, SampleWish::No, SampleWish::OfThread, SampleWish::AnyOrder];
+    let wanted: Vec<SampleWish> = (0..recording.attrs().len()).map(|n| orders[n % 4]).collect();
     let mut some = Look::default();
     let again = recording.walk(&wanted, &mut some);
     assert!(some.samples <= all.samples);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 
 use binaries::{Binaries, Mapping, Options, Registers, Unwinding};
-use perfdata::{PerfData, Sample, SideRecord, Visitor};
+use perfdata::{PerfRecording, PerfSample, PerfVisitor, SideRecord};
 
 use crate::common::{compile, have, output};
 
@@ -56,8 +56,8 @@ struct Stacks {
     found: Vec<Vec<u64>>,
 }
 
-impl Visitor for Stacks {
-    fn sample(&mut self, sample: &Sample<'_>) -> ControlFlow<()> {
+impl PerfVisitor for Stacks {
+    fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()> {
         let Some(user) = sample.user_stack() else {
             return ControlFlow::Continue(());
         };
@@ -185,7 +185,7 @@ fn stacks_are_those_that_perf_makes() {
     });
     let theirs: Vec<Vec<u64>> = theirs.filter(|stack| !stack.is_empty()).collect();
     let bytes = fs::read(&recording).unwrap();
-    let data = PerfData::parse(&bytes).unwrap();
+    let data = PerfRecording::parse(&bytes).unwrap();
     let ids = data.info().build_ids.iter();
     let mut stacks = Stacks {
         binaries: Binaries::new(Options {

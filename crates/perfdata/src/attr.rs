@@ -25,11 +25,11 @@ pub(crate) mod bits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttrType {
-    /// A generalised CPU event; [`Attr::config`] is its `PERF_COUNT_HW_*` number.
+    /// A generalised CPU event; [`EventAttr::config`] is its `PERF_COUNT_HW_*` number.
     Hardware,
-    /// A kernel counter; [`Attr::config`] is its `PERF_COUNT_SW_*` number.
+    /// A kernel counter; [`EventAttr::config`] is its `PERF_COUNT_SW_*` number.
     Software,
-    /// A tracepoint; [`Attr::config`] is its id, the `common_type` of its records.
+    /// A tracepoint; [`EventAttr::config`] is its id, the `common_type` of its records.
     Tracepoint,
     /// A PMU's own kind, by number.
     Other(u32),
@@ -37,7 +37,7 @@ pub enum AttrType {
 
 /// One event attribute of a recording.
 #[derive(Debug, Clone)]
-pub struct Attr {
+pub struct EventAttr {
     /// Kind of event.
     pub kind: AttrType,
     /// Which one of its kind.
@@ -60,17 +60,17 @@ pub struct Attr {
     /// The ids its records carry.
     pub ids: Vec<u64>,
     /// Where the parts of its records lie.
-    pub layout: Layout,
+    pub layout: SampleLayout,
 }
 
 /// Bytes of the first published `perf_event_attr` (`PERF_ATTR_SIZE_VER0`).
 const ATTR_SIZE_VER0: usize = 64;
 
-impl Attr {
+impl EventAttr {
     /// Parses an attribute; `bytes` is as long as the file says the structure is.
     ///
     /// Returns the bytes of the structure itself along with it. `None` when it is too short.
-    pub(crate) fn parse(bytes: &[u8], endian: Endian) -> Option<(Attr, usize)> {
+    pub(crate) fn parse(bytes: &[u8], endian: Endian) -> Option<(EventAttr, usize)> {
         if bytes.len() < ATTR_SIZE_VER0 {
             return None;
         }
@@ -92,7 +92,7 @@ impl Attr {
         };
         let sample_type = number(24);
         let sample_id_all = flags.bit(18);
-        let mut layout = Layout::new(sample_type, sample_id_all);
+        let mut layout = SampleLayout::new(sample_type, sample_id_all);
         // The first version of the structure ends before these.
         let later = |offset: usize| {
             if offset + 8 <= size {
@@ -104,7 +104,7 @@ impl Attr {
         layout.branches = later(72);
         layout.user_regs = later(80);
         Some((
-            Attr {
+            EventAttr {
                 kind,
                 config: number(8),
                 sample_period: number(16),
@@ -161,7 +161,7 @@ impl Flags {
 /// Where the fixed parts of a sample lie, as offsets from the start of its body (behind the 8-byte record
 /// header), and those of the trailer that other records have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Layout {
+pub struct SampleLayout {
     pub(crate) sample_type: u64,
     /// What a branch stack holds (`PERF_SAMPLE_BRANCH_*`).
     pub(crate) branches: u64,
@@ -186,15 +186,15 @@ pub struct Layout {
     pub(crate) trailer: u16,
 }
 
-impl Layout {
+impl SampleLayout {
     /// Returns the layout of events with this `sample_type`.
     ///
     /// Source: the order of parts in `perf_event_sample_format` and `perf_event__sample_id_size`.
-    pub(crate) fn new(sample_type: u64, sample_id_all: bool) -> Layout {
+    pub(crate) fn new(sample_type: u64, sample_id_all: bool) -> SampleLayout {
         use bits::*;
-        let mut layout = Layout {
+        let mut layout = SampleLayout {
             sample_type,
-            ..Layout::default()
+            ..SampleLayout::default()
         };
         let mut at = 0u16;
         let mut part = |bit: u64| {
@@ -247,8 +247,9 @@ pub(crate) enum Trailers {
 }
 
 impl Trailers {
-    pub(crate) fn new(attrs: &[Attr]) -> Trailers {
-        let parts = |layout: &Layout| (layout.trailer, layout.trailer_time, layout.trailer_cpu);
+    pub(crate) fn new(attrs: &[EventAttr]) -> Trailers {
+        let parts =
+            |layout: &SampleLayout| (layout.trailer, layout.trailer_time, layout.trailer_cpu);
         let differ = attrs
             .windows(2)
             .any(|w| parts(&w[0].layout) != parts(&w[1].layout));
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_sample_follow_in_the_kernels_order() {
-        let layout = Layout::new(
+        let layout = SampleLayout::new(
             bits::IDENTIFIER
                 | bits::IP
                 | bits::TID
@@ -299,7 +300,7 @@ mod tests {
         bytes[3] = 2;
         // sample_id_all is bit 18 from the most significant end.
         bytes[40..48].copy_from_slice(&(1u64 << (63 - 18)).to_be_bytes());
-        let (attr, size) = Attr::parse(&bytes, Endian::Big).unwrap();
+        let (attr, size) = EventAttr::parse(&bytes, Endian::Big).unwrap();
         assert_eq!(attr.kind, AttrType::Tracepoint);
         assert!(attr.sample_id_all);
         assert_eq!(size, 64);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// One piece, and how many runs of records lie in it.
 #[derive(Debug)]
-struct Chunk {
+struct ScanChunk {
     data: Arc<Vec<u8>>,
     runs: u32,
 }
@@ -16,7 +16,7 @@ struct Chunk {
 pub(crate) struct Chunks {
     /// Number of the first piece in the list.
     first: u32,
-    list: VecDeque<Chunk>,
+    list: VecDeque<ScanChunk>,
     /// Bytes of all pieces.
     held: usize,
     /// Whether the last piece is still being cut into records.
@@ -40,7 +40,7 @@ impl Chunks {
         self.held += data.capacity();
         let place = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         let number = self.first.wrapping_add(place);
-        self.list.push_back(Chunk {
+        self.list.push_back(ScanChunk {
             data: Arc::clone(data),
             runs: 0,
         });

@@ -3,7 +3,7 @@
 /// Why nothing at all can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum PerfFileError {
     /// The magic bytes are not there.
     #[error("not perf.data: expected PERFILE2 at byte 0")]
     Magic,

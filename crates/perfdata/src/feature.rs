@@ -4,7 +4,7 @@
 
 use tracefmt::{Cursor, Diagnostic, Endian, TracingSection, parse_tracing_data};
 
-use crate::attr::Attr;
+use crate::attr::EventAttr;
 
 /// `HEADER_*` numbers.
 pub(crate) mod number {
@@ -44,7 +44,7 @@ pub struct BuildId {
 
 /// What a recording tells of the machine and of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Info {
+pub struct PerfMachine {
     /// Host name.
     pub hostname: Option<String>,
     /// Kernel release, as `uname -r`.
@@ -80,8 +80,8 @@ pub(crate) fn read(
     feature: u32,
     data: &[u8],
     endian: Endian,
-    info: &mut Info,
-    attrs: &mut [Attr],
+    info: &mut PerfMachine,
+    attrs: &mut [EventAttr],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<TracingSection> {
     let mut cursor = Cursor::new(data, endian);
@@ -142,7 +142,7 @@ fn read_cmdline(cursor: &mut Cursor<'_>, out: &mut Vec<String>) -> Option<()> {
 }
 
 /// Names of the events, found again by the ids they share with an attribute.
-fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [Attr]) -> Option<()> {
+fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [EventAttr]) -> Option<()> {
     let count = cursor.u32()?;
     let attr_size = cursor.u32()?;
     let mut by_id: Vec<(u64, usize)> = Vec::new();
@@ -164,7 +164,7 @@ fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [Attr]) -> Option<()> {
         }
         // Without ids there is one event, or the order is the attributes' own.
         let position = first_id.and_then(find).or_else(|| {
-            let parsed = Attr::parse(bytes, cursor.endian)?.0;
+            let parsed = EventAttr::parse(bytes, cursor.endian)?.0;
             let same = attrs.get(index as usize)?;
             (same.config == parsed.config && same.kind == parsed.kind).then_some(index as usize)
         });

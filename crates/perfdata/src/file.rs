@@ -2,18 +2,18 @@
 
 use tracefmt::{Diagnostic, Endian, FormatCatalog};
 
-use crate::attr::{Attr, AttrType};
-use crate::feature::{self, Info};
+use crate::attr::{AttrType, EventAttr};
+use crate::feature::{self, PerfMachine};
 
 /// Attributes of one recording are not believed beyond this: perf opens a few hundred tracepoints at most.
 pub(crate) const MAX_ATTRS: usize = 60_000;
 
 /// A recording of `perf record`.
 #[derive(Debug)]
-pub struct PerfData<'a> {
+pub struct PerfRecording<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) endian: Endian,
-    pub(crate) attrs: Vec<Attr>,
+    pub(crate) attrs: Vec<EventAttr>,
     /// First byte of the records.
     pub(crate) start: usize,
     /// First byte behind the records.
@@ -21,17 +21,17 @@ pub struct PerfData<'a> {
     pipe: bool,
     formats: FormatCatalog,
     has_formats: bool,
-    info: Info,
+    info: PerfMachine,
     pub(crate) truncated: bool,
     /// The end of the data is missing, and not only what stands behind it.
     pub(crate) data_cut: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl<'a> PerfData<'a> {
+impl<'a> PerfRecording<'a> {
     /// Returns a recording of which nothing has been read.
-    pub(crate) fn unread(data: &'a [u8], endian: Endian, pipe: bool) -> PerfData<'a> {
-        PerfData {
+    pub(crate) fn unread(data: &'a [u8], endian: Endian, pipe: bool) -> PerfRecording<'a> {
+        PerfRecording {
             data,
             endian,
             attrs: Vec::new(),
@@ -40,7 +40,7 @@ impl<'a> PerfData<'a> {
             pipe,
             formats: FormatCatalog::default(),
             has_formats: false,
-            info: Info::default(),
+            info: PerfMachine::default(),
             truncated: false,
             data_cut: false,
             diagnostics: Vec::new(),
@@ -101,7 +101,7 @@ impl<'a> PerfData<'a> {
     }
 
     /// Returns the event attributes. Samples name theirs by its position here.
-    pub fn attrs(&self) -> &[Attr] {
+    pub fn attrs(&self) -> &[EventAttr] {
         &self.attrs
     }
 
@@ -116,7 +116,7 @@ impl<'a> PerfData<'a> {
     }
 
     /// Returns what it tells of machine and recording.
-    pub fn info(&self) -> &Info {
+    pub fn info(&self) -> &PerfMachine {
         &self.info
     }
 
@@ -144,7 +144,7 @@ impl<'a> PerfData<'a> {
         self.diagnostics.push(diagnostic);
     }
 
-    pub(crate) fn info_mut(&mut self) -> &mut Info {
+    pub(crate) fn info_mut(&mut self) -> &mut PerfMachine {
         &mut self.info
     }
 }
@@ -188,14 +188,14 @@ const SOFTWARE: &[&str] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attr::Layout;
+    use crate::attr::SampleLayout;
 
     #[test]
     fn a_tracepoint_is_named_by_all_of_its_number() {
-        let mut recording = PerfData::unread(&[], Endian::Little, false);
+        let mut recording = PerfRecording::unread(&[], Endian::Little, false);
         let format = b"name: kvm_exit\nID: 7\nformat:\n\nprint fmt: \"\"\n";
         recording.formats.add("kvm", format);
-        let attr = |config| Attr {
+        let attr = |config| EventAttr {
             kind: AttrType::Tracepoint,
             config,
             sample_period: 1,
@@ -206,7 +206,7 @@ mod tests {
             clockid: None,
             name: String::new(),
             ids: Vec::new(),
-            layout: Layout::default(),
+            layout: SampleLayout::default(),
         };
         recording.attrs = vec![attr(7), attr(7 | 1 << 32)];
         recording.name_attrs();

@@ -2,9 +2,9 @@
 
 use tracefmt::{Diagnostic, Endian};
 
-use crate::Error;
-use crate::attr::Attr;
-use crate::file::{MAX_ATTRS, PerfData};
+use crate::PerfFileError;
+use crate::attr::EventAttr;
+use crate::file::{MAX_ATTRS, PerfRecording};
 use crate::pipe::{self, PIPE_HEADER};
 
 /// Bytes of `struct perf_file_header`.
@@ -24,21 +24,21 @@ fn magic(head: &[u8]) -> Option<Endian> {
     }
 }
 
-impl<'a> PerfData<'a> {
+impl<'a> PerfRecording<'a> {
     /// Parses everything but the records.
     ///
     /// # Errors
     ///
     /// Fails when the magic is not there or no attribute can be read, without which no record can be
-    /// understood. Everything else that is missing is in [`PerfData::diagnostics`].
-    pub fn parse(data: &'a [u8]) -> Result<PerfData<'a>, Error> {
-        let endian = magic(data).ok_or(Error::Magic)?;
-        let header_size = endian.u64(data, 8).ok_or(Error::Header {
+    /// understood. Everything else that is missing is in [`PerfRecording::diagnostics`].
+    pub fn parse(data: &'a [u8]) -> Result<PerfRecording<'a>, PerfFileError> {
+        let endian = magic(data).ok_or(PerfFileError::Magic)?;
+        let header_size = endian.u64(data, 8).ok_or(PerfFileError::Header {
             expected: PIPE_HEADER as u64,
             found: data.len() as u64,
         })?;
         let pipe = header_size == PIPE_HEADER as u64;
-        let mut recording = PerfData::unread(data, endian, pipe);
+        let mut recording = PerfRecording::unread(data, endian, pipe);
         if pipe {
             recording.start = PIPE_HEADER;
             pipe::read_definitions(&mut recording);
@@ -51,16 +51,16 @@ impl<'a> PerfData<'a> {
             } else {
                 "in its header"
             };
-            return Err(Error::Attributes(format!("none {place}")));
+            return Err(PerfFileError::Attributes(format!("none {place}")));
         }
         recording.name_attrs();
         Ok(recording)
     }
 
-    fn parse_file(&mut self, header_size: u64) -> Result<(), Error> {
+    fn parse_file(&mut self, header_size: u64) -> Result<(), PerfFileError> {
         let (data, endian) = (self.data, self.endian);
         if data.len() < FILE_HEADER {
-            return Err(Error::Header {
+            return Err(PerfFileError::Header {
                 expected: FILE_HEADER as u64,
                 found: data.len() as u64,
             });
@@ -110,11 +110,11 @@ impl<'a> PerfData<'a> {
         Ok(())
     }
 
-    fn parse_attrs(&mut self, attr_size: u64, at: u64, size: u64) -> Result<(), Error> {
+    fn parse_attrs(&mut self, attr_size: u64, at: u64, size: u64) -> Result<(), PerfFileError> {
         // Behind the attribute itself: offset and size of its list of ids.
         const IDS: usize = 16;
         if attr_size <= IDS as u64 || attr_size > 4096 {
-            return Err(Error::Attributes(format!(
+            return Err(PerfFileError::Attributes(format!(
                 "an attribute of {attr_size} bytes at byte 16"
             )));
         }
@@ -130,7 +130,7 @@ impl<'a> PerfData<'a> {
             };
             let tail = bytes.len() - IDS;
             let body = &bytes[..tail];
-            let Some((mut attr, _)) = Attr::parse(body, self.endian) else {
+            let Some((mut attr, _)) = EventAttr::parse(body, self.endian) else {
                 self.note(Diagnostic::at(from, "attribute too short"));
                 continue;
             };

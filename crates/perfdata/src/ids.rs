@@ -1,6 +1,6 @@
 //! From the ids that samples carry to attributes.
 
-use crate::attr::Attr;
+use crate::attr::EventAttr;
 
 /// Looks up the attribute a sample belongs to.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(crate) enum IdMap {
 const MAX_TABLE: usize = 1 << 20;
 
 impl IdMap {
-    pub(crate) fn new(attrs: &[Attr]) -> IdMap {
+    pub(crate) fn new(attrs: &[EventAttr]) -> IdMap {
         let pairs = || {
             let numbered = (0u32..).zip(attrs);
             numbered.flat_map(|(i, a)| a.ids.iter().map(move |&id| (id, i)))

@@ -1,9 +1,9 @@
 /*!
 perf.data: the recordings of `perf record`, file mode and pipe mode, in exact time order.
 
-[`PerfData::parse`] reads what stands around the data (attributes, features, tracing data);
-[`PerfData::walk`] pushes samples and side records to a [`Visitor`], borrowed from the input. The input is
-one slice: whoever owns it maps the file, and learns through [`Visitor::release`] which part was read and
+[`PerfRecording::parse`] reads what stands around the data (attributes, features, tracing data);
+[`PerfRecording::walk`] pushes samples and side records to a [`PerfVisitor`], borrowed from the input. The input is
+one slice: whoever owns it maps the file, and learns through [`PerfVisitor::release`] which part was read and
 may leave memory.
 
 Nothing here does I/O, and nothing fails as a whole: a cut-off file yields every complete record before the
@@ -33,11 +33,11 @@ mod record;
 mod sample;
 mod walk;
 
-pub use attr::{Attr, AttrType, Layout};
-pub use error::Error;
-pub use feature::{BuildId, Info};
-pub use file::PerfData;
+pub use attr::{AttrType, EventAttr, SampleLayout};
+pub use error::PerfFileError;
+pub use feature::{BuildId, PerfMachine};
+pub use file::PerfRecording;
 pub use header::is_perf_data;
 pub use record::{LostSource, SideRecord};
-pub use sample::{Sample, UserStack};
-pub use walk::{Pieces, Place, Totals, Visitor, Want};
+pub use sample::{PerfSample, SampledUserStack};
+pub use walk::{PerfPieces, PerfVisitor, SampleWish, Totals, WalkPlace};

@@ -11,39 +11,39 @@ use std::ops::Range;
 
 /// One record: when, and where.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct MergeRecord {
     pub time: u64,
-    /// Place in the buffer in the low 48 bits, attribute above; [`Entry::SIDE`] for records that are no
+    /// Place in the buffer in the low 48 bits, attribute above; [`MergeRecord::SIDE`] for records that are no
     /// samples.
     place: u64,
 }
 
-impl Entry {
+impl MergeRecord {
     pub(crate) const SIDE: u32 = 0xffff;
     const SHIFT: u32 = 48;
 
     #[inline(always)]
-    pub(crate) fn new(time: u64, at: usize, attr: u32) -> Entry {
-        Entry {
+    pub(crate) fn new(time: u64, at: usize, attr: u32) -> MergeRecord {
+        MergeRecord {
             time,
-            place: at as u64 | u64::from(attr) << Entry::SHIFT,
+            place: at as u64 | u64::from(attr) << MergeRecord::SHIFT,
         }
     }
 
     #[inline(always)]
     pub(crate) fn at(self) -> usize {
-        (self.place & ((1 << Entry::SHIFT) - 1)) as usize
+        (self.place & ((1 << MergeRecord::SHIFT) - 1)) as usize
     }
 
     #[inline(always)]
     pub(crate) fn attr(self) -> u32 {
-        (self.place >> Entry::SHIFT) as u32
+        (self.place >> MergeRecord::SHIFT) as u32
     }
 }
 
 /// Records in time order.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
+pub(crate) struct RecordRun {
     /// Order of the runs in the file: decides between equal times, as perf does.
     pub seq: u64,
     /// Which buffer the range is in: 0 is the input.
@@ -62,15 +62,15 @@ pub(crate) struct Run {
 /// It is one number, so that no branch decides a comparison, which nobody could foresee: the time, below that the run's place
 /// in the file, and below that its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Key(u128);
+struct MergeKey(u128);
 
-impl Key {
+impl MergeKey {
     /// Bits for slots. There are never as many runs; bits for the order of runs are left enough for any file.
     const SLOTS: u32 = 24;
 
-    fn new(time: u64, seq: u64, slot: usize) -> Key {
-        let run = seq << Key::SLOTS | slot as u64;
-        Key(u128::from(time) << 64 | u128::from(run))
+    fn new(time: u64, seq: u64, slot: usize) -> MergeKey {
+        let run = seq << MergeKey::SLOTS | slot as u64;
+        MergeKey(u128::from(time) << 64 | u128::from(run))
     }
 
     fn time(self) -> u64 {
@@ -86,15 +86,15 @@ impl Key {
     }
 
     fn slot(self) -> usize {
-        (self.run() & ((1 << Key::SLOTS) - 1)) as usize
+        (self.run() & ((1 << MergeKey::SLOTS) - 1)) as usize
     }
 
     fn seq(self) -> u64 {
-        self.run() >> Key::SLOTS
+        self.run() >> MergeKey::SLOTS
     }
 
-    fn at_time(self, time: u64) -> Key {
-        Key(u128::from(time) << 64 | u128::from(self.run()))
+    fn at_time(self, time: u64) -> MergeKey {
+        MergeKey(u128::from(time) << 64 | u128::from(self.run()))
     }
 }
 
@@ -109,32 +109,32 @@ fn place_in_index(at: usize) -> u32 {
 
 /// The run being extended.
 #[derive(Debug, Clone, Copy)]
-struct Open {
-    run: Run,
+struct OpenRun {
+    run: RecordRun,
     first_time: u64,
     last_time: u64,
 }
 
 /// Runs of records, the earliest first.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct MergeQueue {
     /// A binary min-heap.
-    heap: Vec<Key>,
+    heap: Vec<MergeKey>,
     /// By slot.
-    runs: Vec<Run>,
+    runs: Vec<RecordRun>,
     /// Slots that are free.
     free: Vec<usize>,
-    pub entries: Vec<Entry>,
-    open: Option<Open>,
+    pub entries: Vec<MergeRecord>,
+    open: Option<OpenRun>,
     indexing: bool,
     next_seq: u64,
     /// Newest time stamp of all runs that were closed.
     pub newest: u64,
 }
 
-impl Queue {
-    pub(crate) fn new() -> Queue {
-        Queue {
+impl MergeQueue {
+    pub(crate) fn new() -> MergeQueue {
+        MergeQueue {
             heap: Vec::new(),
             runs: Vec::new(),
             free: Vec::new(),
@@ -161,7 +161,7 @@ impl Queue {
             }
         };
         if self.indexing {
-            self.entries.push(Entry::new(time, at, attr));
+            self.entries.push(MergeRecord::new(time, at, attr));
             if self.entries.len() >= MAX_ENTRIES {
                 self.drop_index();
             }
@@ -174,8 +174,8 @@ impl Queue {
         let entry = place_in_index(self.entries.len());
         let seq = self.next_seq;
         self.next_seq += 1;
-        self.open = Some(Open {
-            run: Run {
+        self.open = Some(OpenRun {
+            run: RecordRun {
                 seq,
                 buffer,
                 entry,
@@ -244,7 +244,7 @@ impl Queue {
                 self.runs.len() - 1
             }
         };
-        self.push(Key::new(open.first_time, run.seq, slot));
+        self.push(MergeKey::new(open.first_time, run.seq, slot));
     }
 
     /// Returns what is left of all runs of the input, in their order: from when on, and its bytes.
@@ -262,7 +262,7 @@ impl Queue {
 
     /// Takes up a run of the input of which only the time of its first record is known, behind all others.
     pub(crate) fn take_up(&mut self, time: u64, bytes: Range<usize>) {
-        let run = Run {
+        let run = RecordRun {
             seq: self.next_seq,
             buffer: 0,
             entry: 0,
@@ -272,7 +272,7 @@ impl Queue {
         };
         self.next_seq += 1;
         self.runs.push(run);
-        self.push(Key::new(time, run.seq, self.runs.len() - 1));
+        self.push(MergeKey::new(time, run.seq, self.runs.len() - 1));
     }
 
     /// Drops the index of what went out, and begins to index again.
@@ -308,7 +308,7 @@ impl Queue {
         self.heap.len()
     }
 
-    fn push(&mut self, key: Key) {
+    fn push(&mut self, key: MergeKey) {
         self.heap.push(key);
         let mut at = self.heap.len() - 1;
         while at > 0 {
@@ -323,7 +323,7 @@ impl Queue {
 
     /// Returns the run whose next record is the earliest, and when that comes.
     #[inline]
-    pub(crate) fn first(&self) -> Option<(u64, &Run)> {
+    pub(crate) fn first(&self) -> Option<(u64, &RecordRun)> {
         let key = self.heap.first()?;
         Some((key.time(), self.runs.get(key.slot())?))
     }
@@ -395,7 +395,7 @@ impl Queue {
 }
 
 /// Returns where the next record of a run is.
-fn next_of(run: &Run, entries: &[Entry]) -> usize {
+fn next_of(run: &RecordRun, entries: &[MergeRecord]) -> usize {
     match run.entry < run.entry_end {
         true => entries
             .get(run.entry as usize)
@@ -409,7 +409,7 @@ mod tests {
     use super::*;
 
     /// Takes all records out, one at a time, as (time, place).
-    fn drain(queue: &mut Queue) -> Vec<(u64, usize)> {
+    fn drain(queue: &mut MergeQueue) -> Vec<(u64, usize)> {
         let mut out = Vec::new();
         queue.close();
         while let Some((time, &run)) = queue.first() {
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn records_come_by_time_and_then_by_place_in_the_file() {
-        let mut queue = Queue::new();
+        let mut queue = MergeQueue::new();
         let times = [10, 20, 30, 5, 20, 40, 1, 20];
         for (place, time) in times.into_iter().enumerate() {
             queue.add(0, place * 8, place * 8 + 8, time, 3);
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn an_index_that_grows_too_large_is_given_up() {
-        let mut queue = Queue::new();
+        let mut queue = MergeQueue::new();
         for place in 0..MAX_ENTRIES + 10 {
             queue.add(0, place * 8, place * 8 + 8, place as u64, 0);
         }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use tracefmt::{Diagnostic, parse_tracing_data};
 
-use crate::attr::Attr;
+use crate::attr::EventAttr;
 use crate::feature;
-use crate::file::{MAX_ATTRS, PerfData};
-use crate::record::{HEADER, Header, kind};
+use crate::file::{MAX_ATTRS, PerfRecording};
+use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// Bytes of `struct perf_pipe_file_header`.
 pub(crate) const PIPE_HEADER: usize = 16;
@@ -15,11 +15,11 @@ pub(crate) const PIPE_HEADER: usize = 16;
 const UPDATE_NAME: u64 = 2;
 
 /// Reads the records up to the first sample (or compressed record) and takes what defines the others.
-pub(crate) fn read_definitions(recording: &mut PerfData<'_>) {
+pub(crate) fn read_definitions(recording: &mut PerfRecording<'_>) {
     let (data, endian) = (recording.data, recording.endian);
     let mut at = PIPE_HEADER;
     let mut by_id = HashMap::new();
-    while let Some(header) = Header::read_in(data, at, endian) {
+    while let Some(header) = PerfRecordHeader::read_in(data, at, endian) {
         if matches!(
             header.kind,
             kind::SAMPLE | kind::COMPRESSED | kind::COMPRESSED2
@@ -77,7 +77,7 @@ pub(crate) fn payload_behind(kind: u32, body: &[u8], endian: tracefmt::Endian) -
 
 /// `by_id` collects which attribute an id belongs to.
 fn take_attr(
-    recording: &mut PerfData<'_>,
+    recording: &mut PerfRecording<'_>,
     body: &[u8],
     at: usize,
     by_id: &mut HashMap<u64, usize>,
@@ -85,7 +85,7 @@ fn take_attr(
     if recording.attrs.len() >= MAX_ATTRS {
         return;
     }
-    let Some((mut attr, size)) = Attr::parse(body, recording.endian) else {
+    let Some((mut attr, size)) = EventAttr::parse(body, recording.endian) else {
         recording.note(Diagnostic::at(at as u64, "attribute record too short"));
         return;
     };
@@ -98,14 +98,14 @@ fn take_attr(
     recording.attrs.push(attr);
 }
 
-fn take_tracing(recording: &mut PerfData<'_>, body: &[u8], end: usize) {
+fn take_tracing(recording: &mut PerfRecording<'_>, body: &[u8], end: usize) {
     let size = recording.endian.u32(body, 0).unwrap_or(0) as usize;
     let rest = &recording.data[end.min(recording.data.len())..];
     let tracing = parse_tracing_data(&rest[..size.min(rest.len())]);
     recording.set_tracing(tracing);
 }
 
-fn take_update(recording: &mut PerfData<'_>, body: &[u8], by_id: &HashMap<u64, usize>) {
+fn take_update(recording: &mut PerfRecording<'_>, body: &[u8], by_id: &HashMap<u64, usize>) {
     let endian = recording.endian;
     let (Some(what), Some(id)) = (endian.u64(body, 0), endian.u64(body, 8)) else {
         return;

@@ -33,30 +33,30 @@ pub(crate) const HEADER: usize = 8;
 
 /// `struct perf_event_header`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct PerfRecordHeader {
     pub kind: u32,
     pub misc: u16,
     /// Bytes of the record, header included.
     pub size: usize,
 }
 
-impl Header {
+impl PerfRecordHeader {
     /// Reads the header at `at`. `None` when it is not all there.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the three numbers are parts of one word"
     )]
-    pub(crate) fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<Header> {
+    pub(crate) fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<PerfRecordHeader> {
         let word = u64_at::<BIG>(data, at)?;
         Some(if BIG {
-            Header {
+            PerfRecordHeader {
                 kind: (word >> 32) as u32,
                 misc: (word >> 16) as u16,
                 size: usize::from(word as u16),
             }
         } else {
-            Header {
+            PerfRecordHeader {
                 kind: word as u32,
                 misc: (word >> 32) as u16,
                 size: (word >> 48) as usize,
@@ -70,10 +70,10 @@ impl Header {
     }
 
     /// Reads the header at `at` in a byte order known only now.
-    pub(crate) fn read_in(data: &[u8], at: usize, endian: Endian) -> Option<Header> {
+    pub(crate) fn read_in(data: &[u8], at: usize, endian: Endian) -> Option<PerfRecordHeader> {
         match endian {
-            Endian::Little => Header::read::<false>(data, at),
-            Endian::Big => Header::read::<true>(data, at),
+            Endian::Little => PerfRecordHeader::read::<false>(data, at),
+            Endian::Big => PerfRecordHeader::read::<true>(data, at),
         }
     }
 }
@@ -198,7 +198,7 @@ fn cstr(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns the build id of a `PERF_RECORD_MMAP2`: its length in a byte, three bytes of nothing, and 20 for the id.
-fn build_id(header: Header, body: &[u8]) -> Option<&[u8]> {
+fn build_id(header: PerfRecordHeader, body: &[u8]) -> Option<&[u8]> {
     if header.misc & MISC_MMAP_BUILD_ID == 0 {
         return None;
     }
@@ -209,7 +209,7 @@ fn build_id(header: Header, body: &[u8]) -> Option<&[u8]> {
 /// Reads a record's body (behind its header). `None` for kinds that are not used here, and for bodies too
 /// short for their kind.
 pub(crate) fn parse_side<'a>(
-    header: Header,
+    header: PerfRecordHeader,
     body: &'a [u8],
     trailer: usize,
     endian: Endian,
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn a_mapping_tells_whether_code_may_run_there() {
         let read = |kind, misc, prot: u32, flags: u32| {
-            let header = Header {
+            let header = PerfRecordHeader {
                 kind,
                 misc,
                 size: 80,
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_mapping_tells_its_build_id() {
         let read = |misc, length: u8| {
-            let header = Header {
+            let header = PerfRecordHeader {
                 kind: kind::MMAP2,
                 misc,
                 size: 80,

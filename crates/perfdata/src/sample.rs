@@ -2,8 +2,8 @@
 
 use tracefmt::Endian;
 
-use crate::attr::{Attr, Layout, bits};
-use crate::record::{Header, u64_at};
+use crate::attr::{EventAttr, SampleLayout, bits};
+use crate::record::{PerfRecordHeader, u64_at};
 
 /// `PERF_FORMAT_*` bits.
 mod format {
@@ -23,7 +23,7 @@ const BRANCH_CALL_STACK: u64 = 1 << 11;
 
 /// What was recorded of user space to make a stack of: registers, and a piece of the stack (`--call-graph dwarf`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserStack<'a> {
+pub struct SampledUserStack<'a> {
     /// Which registers there are, a bit each, by the numbers of `PERF_REG_*` (`arch/*/include/uapi/asm/perf_regs.h`).
     pub mask: u64,
     /// Whether the program is of 32 bits (`PERF_SAMPLE_REGS_ABI_32`).
@@ -36,7 +36,7 @@ pub struct UserStack<'a> {
 
 /// Returns the thread of a sample, -1 when it is not recorded.
 #[inline(always)]
-pub(crate) fn tid_of<const BIG: bool>(attrs: &[Attr], body: &[u8], attr: u32) -> i32 {
+pub(crate) fn tid_of<const BIG: bool>(attrs: &[EventAttr], body: &[u8], attr: u32) -> i32 {
     int::<BIG>(body, attrs[attr as usize].layout.tid, true)
 }
 
@@ -60,7 +60,7 @@ fn int<const BIG: bool>(body: &[u8], at: Option<u16>, second: bool) -> i32 {
 
 /// One sample, borrowed from the recording.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample<'a> {
+pub struct PerfSample<'a> {
     /// Position in the recording's list of attributes.
     pub attr: u32,
     /// `misc` of the record's header.
@@ -74,25 +74,25 @@ pub struct Sample<'a> {
     /// CPU, -1 when not recorded.
     pub cpu: i32,
     pub(crate) body: &'a [u8],
-    pub(crate) layout: &'a Layout,
+    pub(crate) layout: &'a SampleLayout,
     pub(crate) read_format: u64,
     pub(crate) endian: Endian,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> PerfSample<'a> {
     /// Reads what every sample has.
     #[inline(always)]
     pub(crate) fn of<const BIG: bool>(
-        attrs: &'a [Attr],
+        attrs: &'a [EventAttr],
         endian: Endian,
-        header: Header,
+        header: PerfRecordHeader,
         body: &'a [u8],
         time: u64,
         attr: u32,
-    ) -> Sample<'a> {
+    ) -> PerfSample<'a> {
         let description = &attrs[attr as usize];
         let layout = &description.layout;
-        Sample {
+        PerfSample {
             attr,
             misc: header.misc,
             time,
@@ -173,7 +173,7 @@ impl<'a> Sample<'a> {
     }
 
     /// Returns what was recorded of user space to make a stack of. `None` where nothing was: kernel threads have none.
-    pub fn user_stack(&self) -> Option<UserStack<'a>> {
+    pub fn user_stack(&self) -> Option<SampledUserStack<'a>> {
         let kinds = self.layout.sample_type;
         if kinds & (bits::REGS_USER | bits::STACK_USER) != bits::REGS_USER | bits::STACK_USER {
             return None;
@@ -204,7 +204,7 @@ impl<'a> Sample<'a> {
             _ => self.endian.u64(self.body, end + 8 + room)?,
         };
         let used = usize::try_from(used).unwrap_or(room).min(room);
-        Some(UserStack {
+        Some(SampledUserStack {
             mask,
             is_32: abi == 1,
             registers,
@@ -253,11 +253,16 @@ mod tests {
     use super::*;
 
     /// A sample with these parts, of events that record six registers.
-    fn sample<'a>(kinds: u64, branches: u64, body: &'a [u8], layout: &'a mut Layout) -> Sample<'a> {
-        *layout = Layout::new(kinds, false);
+    fn sample<'a>(
+        kinds: u64,
+        branches: u64,
+        body: &'a [u8],
+        layout: &'a mut SampleLayout,
+    ) -> PerfSample<'a> {
+        *layout = SampleLayout::new(kinds, false);
         layout.branches = branches;
         layout.user_regs = 0b11_1111;
-        Sample {
+        PerfSample {
             attr: 0,
             misc: 2,
             time: 0,
@@ -297,7 +302,7 @@ mod tests {
                 [&indexed[..], &user].concat(),
             ),
         ];
-        let mut layout = Layout::default();
+        let mut layout = SampleLayout::default();
         for (kinds, branches, body) in &cases {
             let found = sample(*kinds, *branches, body, &mut layout).user_stack();
             let found = found.expect("it is there");

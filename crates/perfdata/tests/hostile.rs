@@ -100,7 +100,7 @@ fn lists_of_ids_hold_no_more_than_the_file() {
         bytes[at..at + 8].fill(0);
         bytes[at + 8..at + 16].copy_from_slice(&len.to_le_bytes());
     }
-    let data = perfdata::PerfData::parse(&bytes).unwrap();
+    let data = perfdata::PerfRecording::parse(&bytes).unwrap();
     let ids: usize = data.attrs().iter().map(|a| a.ids.len()).sum();
     assert_eq!(ids as u64, len / 8, "the first one's");
     assert_eq!(data.attrs().len(), 100);
@@ -133,8 +133,11 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
         items: vec![record(0, 10), record(1, 11)],
     };
     let written = recording.write();
-    let data = perfdata::PerfData::parse(&written.bytes).unwrap();
-    let (out, totals) = walk_wanting(&data, &[perfdata::Want::InOrder, perfdata::Want::No]);
+    let data = perfdata::PerfRecording::parse(&written.bytes).unwrap();
+    let (out, totals) = walk_wanting(
+        &data,
+        &[perfdata::SampleWish::InOrder, perfdata::SampleWish::No],
+    );
     assert!(!totals.truncated);
     assert_eq!((out.len(), totals.samples), (1, vec![1, 1]));
 }
@@ -143,8 +146,8 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
 #[derive(Default)]
 struct Told(Vec<i64>);
 
-impl perfdata::Visitor for Told {
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> std::ops::ControlFlow<()> {
+impl perfdata::PerfVisitor for Told {
+    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> std::ops::ControlFlow<()> {
         self.0.push(sample.time.cast_signed());
         std::ops::ControlFlow::Continue(())
     }
@@ -178,9 +181,12 @@ fn a_hole_is_told_where_each_cpu_misses_something() {
     records.extend([sample(48), round.clone()].concat());
     records.extend([sample(40), sample(60), sample(50), round].concat());
     let bytes = pipe(&records);
-    let data = perfdata::PerfData::parse(&bytes).unwrap();
+    let data = perfdata::PerfRecording::parse(&bytes).unwrap();
     for threads in [1, 2] {
-        for want in [perfdata::Want::InOrder, perfdata::Want::OfThread] {
+        for want in [
+            perfdata::SampleWish::InOrder,
+            perfdata::SampleWish::OfThread,
+        ] {
             let mut told = Told::default();
             let totals = data.walk_on(threads, &[want], &mut told);
             assert_eq!((totals.holes, totals.skipped_bytes), (1, 48));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use perfdata::{PerfData, Pieces, Totals, Want};
+use perfdata::{PerfPieces, PerfRecording, SampleWish, Totals};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -41,8 +41,8 @@ impl Walked {
 }
 
 /// Walks a head, and then these pieces.
-fn walk_pieces(head: &[u8], pieces: &[&[u8]], wanted: &[Want]) -> Walked {
-    let head = PerfData::parse(head).expect("a header that can be read");
+fn walk_pieces(head: &[u8], pieces: &[&[u8]], wanted: &[SampleWish]) -> Walked {
+    let head = PerfRecording::parse(head).expect("a header that can be read");
     let mut walk = head.pieces();
     walk.want(wanted);
     let (mut walked, mut collect) = (Walked::default(), Collect::default());
@@ -64,7 +64,7 @@ fn walk_pieces(head: &[u8], pieces: &[&[u8]], wanted: &[Want]) -> Walked {
 }
 
 /// What was pushed is settled.
-fn check_settled(walk: &Pieces<'_, '_>, out: &[Out]) {
+fn check_settled(walk: &PerfPieces<'_, '_>, out: &[Out]) {
     let newest = out.iter().map(Out::time).max().unwrap_or(0);
     assert!(newest <= walk.settled(), "{newest} > {}", walk.settled());
     assert!(walk.settled() <= walk.newest());
@@ -123,16 +123,16 @@ proptest! {
             items: recording.items[..own].to_vec(),
             ..recording.clone()
         };
-        let wanted: &[Want] = match unwanted {
-            true => &[Want::No],
-            false => &[Want::OfThread],
+        let wanted: &[SampleWish] = match unwanted {
+            true => &[SampleWish::No],
+            false => &[SampleWish::OfThread],
         };
         let cuts = cuts(&written, own, &sizes);
         let pieces: Vec<&[u8]> = cuts.iter().map(|cut| &written.bytes[cut.clone()]).collect();
         let walked = walk_pieces(&head.write().bytes, &pieces, wanted);
 
-        let data = PerfData::parse(&written.bytes).expect("a header that can be read");
-        let in_order: &[Want] = if unwanted { wanted } else { &[] };
+        let data = PerfRecording::parse(&written.bytes).expect("a header that can be read");
+        let in_order: &[SampleWish] = if unwanted { wanted } else { &[] };
         let (out, totals) = walk_wanting(&data, in_order);
         prop_assert_eq!(&walked.out, &out);
         prop_assert_eq!(&walked.samples, &totals.samples);

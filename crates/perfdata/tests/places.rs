@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use perfdata::{PerfData, Place, SideRecord, Visitor, Want};
+use perfdata::{PerfRecording, PerfVisitor, SampleWish, SideRecord, WalkPlace};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -14,11 +14,11 @@ use crate::writer::*;
 #[derive(Default)]
 struct Places {
     collect: Collect,
-    places: Vec<(usize, Place)>,
+    places: Vec<(usize, WalkPlace)>,
 }
 
-impl Visitor for Places {
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+impl PerfVisitor for Places {
+    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         self.collect.sample(sample)
     }
 
@@ -30,19 +30,19 @@ impl Visitor for Places {
         true
     }
 
-    fn place(&mut self, place: Place) {
+    fn place(&mut self, place: WalkPlace) {
         self.places.push((self.collect.0.len(), place));
     }
 }
 
-fn walked(data: &PerfData<'_>, threads: usize, wants: &[Want]) -> Places {
+fn walked(data: &PerfRecording<'_>, threads: usize, wants: &[SampleWish]) -> Places {
     let mut places = Places::default();
     data.walk_on(threads, wants, &mut places);
     places
 }
 
 /// Checks all places of a walk, and returns how many there are.
-fn check(data: &PerfData<'_>) -> usize {
+fn check(data: &PerfRecording<'_>) -> usize {
     let one = walked(data, 1, &[]);
     let two = walked(data, 2, &[]);
     assert_eq!(
@@ -79,7 +79,7 @@ proptest! {
             }
         }
         let written = recording.write();
-        let data = PerfData::parse(&written.bytes).unwrap();
+        let data = PerfRecording::parse(&written.bytes).unwrap();
         check(&data);
     }
 }
@@ -124,18 +124,22 @@ fn in_rounds(late: u64) -> Vec<u8> {
 #[test]
 fn there_are_places_all_over_a_recording() {
     let bytes = in_rounds(0);
-    let data = PerfData::parse(&bytes).unwrap();
+    let data = PerfRecording::parse(&bytes).unwrap();
     let count = check(&data);
     assert!((200..=512).contains(&count), "{count}");
     // What nobody wants is in no run, and what needs no order goes out before its time.
-    for other in [Want::No, Want::OfThread, Want::AnyOrder] {
-        assert!(walked(&data, 1, &[other, Want::InOrder]).places.is_empty());
+    for other in [SampleWish::No, SampleWish::OfThread, SampleWish::AnyOrder] {
+        assert!(
+            walked(&data, 1, &[other, SampleWish::InOrder])
+                .places
+                .is_empty()
+        );
     }
 }
 
 #[test]
 fn what_comes_late_is_found_where_it_came() {
     let bytes = in_rounds(40);
-    let data = PerfData::parse(&bytes).unwrap();
+    let data = PerfRecording::parse(&bytes).unwrap();
     assert!(check(&data) > 200);
 }

@@ -3,7 +3,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use perfdata::{PerfData, SideRecord, Totals, Visitor, Want};
+use perfdata::{PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -17,8 +17,8 @@ struct Part {
     released: Vec<Range<usize>>,
 }
 
-impl Visitor for Part {
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+impl PerfVisitor for Part {
+    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         if self.samples == 0 {
             return ControlFlow::Break(());
         }
@@ -35,7 +35,12 @@ impl Visitor for Part {
     }
 }
 
-fn part(data: &PerfData<'_>, threads: usize, wants: &[Want], samples: usize) -> (Part, Totals) {
+fn part(
+    data: &PerfRecording<'_>,
+    threads: usize,
+    wants: &[SampleWish],
+    samples: usize,
+) -> (Part, Totals) {
     let mut part = Part {
         samples,
         collect: Collect::default(),
@@ -51,7 +56,7 @@ proptest! {
     #[test]
     fn a_walk_that_is_ended_is_the_same(
         recording in recordings(Just(Storage::Plain)),
-        wants in vec(prop_oneof![Just(Want::No), Just(Want::InOrder), Just(Want::OfThread)], 4),
+        wants in vec(prop_oneof![Just(SampleWish::No), Just(SampleWish::InOrder), Just(SampleWish::OfThread)], 4),
         samples in 0..30usize,
         times in vec(0..80u64, 1..40),
     ) {
@@ -64,7 +69,7 @@ proptest! {
             }
         }
         let written = recording.write();
-        let data = PerfData::parse(&written.bytes).unwrap();
+        let data = PerfRecording::parse(&written.bytes).unwrap();
         let (one, counted) = part(&data, 1, &wants, samples);
         let (two, also) = part(&data, 2, &wants, samples);
         prop_assert_eq!(one.collect.0, two.collect.0);
@@ -107,9 +112,12 @@ fn a_long_walk_is_ended_anywhere() {
         items,
     };
     let bytes = recording.write().bytes;
-    let data = PerfData::parse(&bytes).unwrap();
+    let data = PerfRecording::parse(&bytes).unwrap();
     assert!(bytes.len() > 30_000_000, "{} bytes", bytes.len());
-    for wants in [[Want::InOrder; 2], [Want::OfThread, Want::InOrder]] {
+    for wants in [
+        [SampleWish::InOrder; 2],
+        [SampleWish::OfThread, SampleWish::InOrder],
+    ] {
         // Before, at and behind the end of a batch, far in, and all.
         for samples in [0, 1, 4_095, 4_096, 4_097, 150_000, 700_000, usize::MAX] {
             let (one, counted) = part(&data, 1, &wants, samples);

@@ -2,33 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use perfdata::{PerfData, Totals, Want};
+use perfdata::{PerfRecording, SampleWish, Totals};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::walk::{recordings, storage};
 use crate::writer::*;
 
-fn walk_bytes(bytes: &[u8], wants: &[Want]) -> (Vec<Out>, Totals) {
-    let data = PerfData::parse(bytes).expect("a header that can be read");
+fn walk_bytes(bytes: &[u8], wants: &[SampleWish]) -> (Vec<Out>, Totals) {
+    let data = PerfRecording::parse(bytes).expect("a header that can be read");
     walk_wanting(&data, wants)
 }
 
 /// What is wanted of a sample, and of which thread it is; side records are in order.
-fn want_of(out: &Out, wants: &[Want]) -> (Want, i32) {
+fn want_of(out: &Out, wants: &[SampleWish]) -> (SampleWish, i32) {
     match out {
         Out::Sample { attr, tid, .. } => (wants[*attr as usize], *tid),
-        Out::Side { .. } => (Want::InOrder, -1),
+        Out::Side { .. } => (SampleWish::InOrder, -1),
     }
 }
 
 /// Compares a walk with one in which all of the same records come in time order.
-fn compare(bytes: &[u8], wants: &[Want]) -> Result<(), String> {
-    let in_order: Vec<Want> = wants
+fn compare(bytes: &[u8], wants: &[SampleWish]) -> Result<(), String> {
+    let in_order: Vec<SampleWish> = wants
         .iter()
         .map(|want| match want {
-            Want::No => Want::No,
-            _ => Want::InOrder,
+            SampleWish::No => SampleWish::No,
+            _ => SampleWish::InOrder,
         })
         .collect();
     let (expected, all) = walk_bytes(bytes, &in_order);
@@ -36,7 +36,7 @@ fn compare(bytes: &[u8], wants: &[Want]) -> Result<(), String> {
     if totals != all {
         return Err(format!("{totals:?} instead of {all:?}"));
     }
-    let part = |list: &[Out], of: &dyn Fn(Want, i32) -> bool| -> Vec<Out> {
+    let part = |list: &[Out], of: &dyn Fn(SampleWish, i32) -> bool| -> Vec<Out> {
         let list = list.iter();
         list.filter(|out| {
             let (want, tid) = want_of(out, wants);
@@ -45,7 +45,7 @@ fn compare(bytes: &[u8], wants: &[Want]) -> Result<(), String> {
         .cloned()
         .collect()
     };
-    let same = |what: &str, of: &dyn Fn(Want, i32) -> bool| {
+    let same = |what: &str, of: &dyn Fn(SampleWish, i32) -> bool| {
         let (found, expected) = (part(&found, of), part(&expected, of));
         match found == expected {
             true => Ok(()),
@@ -56,9 +56,9 @@ fn compare(bytes: &[u8], wants: &[Want]) -> Result<(), String> {
     let tids: BTreeSet<i32> = expected.iter().map(|out| want_of(out, wants).1).collect();
     for tid in tids {
         same("a thread", &|want, other| match want {
-            Want::InOrder => true,
-            Want::OfThread => other == tid,
-            Want::No | Want::AnyOrder => false,
+            SampleWish::InOrder => true,
+            SampleWish::OfThread => other == tid,
+            SampleWish::No | SampleWish::AnyOrder => false,
         })?;
     }
     let sorted = |list: &[Out]| {
@@ -81,12 +81,12 @@ fn few_threads(recording: &mut Recording, threads: u32) {
     }
 }
 
-fn wants() -> impl Strategy<Value = Vec<Want>> {
+fn wants() -> impl Strategy<Value = Vec<SampleWish>> {
     let want = prop_oneof![
-        1 => Just(Want::No),
-        2 => Just(Want::InOrder),
-        4 => Just(Want::OfThread),
-        2 => Just(Want::AnyOrder),
+        1 => Just(SampleWish::No),
+        2 => Just(SampleWish::InOrder),
+        4 => Just(SampleWish::OfThread),
+        2 => Just(SampleWish::AnyOrder),
     ];
     vec(want, 4)
 }
@@ -170,9 +170,9 @@ fn a_round_too_long_for_the_index_is_walked_again() {
         items,
     };
     let bytes = recording.write().bytes;
-    let wants = [Want::OfThread, Want::InOrder];
+    let wants = [SampleWish::OfThread, SampleWish::InOrder];
     let (found, totals) = walk_bytes(&bytes, &wants);
-    let (expected, all) = walk_bytes(&bytes, &[Want::InOrder; 2]);
+    let (expected, all) = walk_bytes(&bytes, &[SampleWish::InOrder; 2]);
     assert_eq!(totals, all);
     assert_eq!(found.len(), expected.len());
     for tid in [7, 8, 11] {
@@ -180,7 +180,7 @@ fn a_round_too_long_for_the_index_is_walked_again() {
             let list = list.iter();
             list.filter(|out| {
                 let (want, other) = want_of(out, &wants);
-                want == Want::InOrder || other == tid
+                want == SampleWish::InOrder || other == tid
             })
             .map(Out::time)
             .collect()

@@ -1,7 +1,7 @@
 //! Recordings written at random come back as they were written, in time order.
 
 use crate::writer::*;
-use perfdata::{PerfData, Want};
+use perfdata::{PerfRecording, SampleWish};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -244,10 +244,10 @@ proptest! {
         wanted in vec(any::<bool>(), 4),
     ) {
         let written = recording.write();
-        let data = PerfData::parse(&written.bytes).unwrap();
+        let data = PerfRecording::parse(&written.bytes).unwrap();
         let wants = wanted.iter().map(|wanted| match wanted {
-            true => Want::InOrder,
-            false => Want::No,
+            true => SampleWish::InOrder,
+            false => SampleWish::No,
         });
         let (out, totals) = walk_wanting(&data, &wants.collect::<Vec<_>>());
         let left = recording
@@ -358,7 +358,7 @@ proptest! {
             _ => drop(n.u64(104).u64(152).u64(104).u64(304).u64(408).u64(600)),
         }
         n.u64s(&words);
-        if let Ok(data) = PerfData::parse(&n.out) {
+        if let Ok(data) = PerfRecording::parse(&n.out) {
             let (out, _) = walk_wanting(&data, &[]);
             prop_assert!(out.len() <= n.out.len() / 8);
         }
@@ -374,7 +374,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] = byte;
         }
-        if let Ok(data) = PerfData::parse(&bytes) {
+        if let Ok(data) = PerfRecording::parse(&bytes) {
             walk_wanting(&data, &[]);
         }
     }
@@ -419,8 +419,8 @@ fn up_to_the_round_before_the_last_whole_one_nothing_is_missing() {
             items,
         };
         let bytes = recording.write().bytes;
-        let data = PerfData::parse(&bytes).unwrap();
-        let (_, totals) = walk_wanting(&data, &[Want::InOrder]);
+        let data = PerfRecording::parse(&bytes).unwrap();
+        let (_, totals) = walk_wanting(&data, &[SampleWish::InOrder]);
         assert_eq!(totals.whole_until, Some(known), "{count} rounds");
     }
 }

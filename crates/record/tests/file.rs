@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 use std::rc::Rc;
 
-use perfdata::{PerfData, Totals, Visitor, Want};
+use perfdata::{PerfRecording, PerfVisitor, SampleWish, Totals};
 use proptest::prelude::*;
 use record::file::{Described, Feature, Features, PerfFile, Place, ROUND};
 use rings::{Attr, Of};
@@ -81,8 +81,8 @@ struct Count {
     last: u64,
 }
 
-impl Visitor for Count {
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> std::ops::ControlFlow<()> {
+impl PerfVisitor for Count {
+    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> std::ops::ControlFlow<()> {
         assert!(sample.time >= self.last, "out of order");
         self.last = sample.time;
         self.samples += 1;
@@ -92,7 +92,7 @@ impl Visitor for Count {
 
 /// Reads what is there now, as whoever comes after a recorder that was killed.
 fn read(bytes: &[u8]) -> (u64, Totals) {
-    let recording = PerfData::parse(bytes).expect("a recording");
+    let recording = PerfRecording::parse(bytes).expect("a recording");
     assert!(recording.has_formats(), "formats");
     assert_eq!(recording.attrs().len(), 1);
     assert_eq!(recording.attrs()[0].name, "kvm:kvm_exit");
@@ -104,7 +104,7 @@ fn read(bytes: &[u8]) -> (u64, Totals) {
         recording.diagnostics()
     );
     let mut count = Count::default();
-    let totals = recording.walk(&[Want::InOrder], &mut count);
+    let totals = recording.walk(&[SampleWish::InOrder], &mut count);
     (count.samples, totals)
 }
 

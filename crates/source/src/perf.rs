@@ -7,7 +7,7 @@ use event::{
     Body, CallBranches, CallChain, Event, EventType, LostKind, NONE, Order, Place, Quality,
     RecordingCost, Sample, Side, Sink, UserStack,
 };
-use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
+use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
 use tracefmt::{Endian, FormatCatalog};
 
 use crate::header::{Header, TimeUnit, Together};
@@ -37,7 +37,7 @@ fn cost(json: &str) -> Option<RecordingCost> {
 /// A perf.data whose definitions are read.
 #[derive(Debug)]
 pub(crate) struct PerfReader<'r> {
-    data: PerfData<'r>,
+    data: PerfRecording<'r>,
     lent: Option<&'r FormatCatalog>,
     /// By attribute, what perf calls an event whose name was lost with its format: `system:name`.
     labels: Vec<Option<String>>,
@@ -58,20 +58,20 @@ struct Kinds<'k> {
 
 impl Kinds<'_> {
     /// Asks a sink which kinds it wants, and in which order.
-    fn wanted(&self, sink: &mut dyn Sink) -> Vec<Want> {
+    fn wanted(&self, sink: &mut dyn Sink) -> Vec<SampleWish> {
         let in_order = EventType::in_order(&self.types);
-        let mut wanted = vec![Want::No; self.types.len()];
+        let mut wanted = vec![SampleWish::No; self.types.len()];
         for ty in &in_order {
             if sink.wants(ty) {
-                wanted[ty.index as usize] = Want::InOrder;
+                wanted[ty.index as usize] = SampleWish::InOrder;
             }
         }
         // What one kind is wanted for may depend on the others, so orders are asked for when all are known.
         for ty in in_order {
             let want = &mut wanted[ty.index as usize];
             *want = match (*want, sink.order(ty)) {
-                (Want::InOrder, Order::Any) => Want::AnyOrder,
-                (Want::InOrder, Order::Thread) => Want::OfThread,
+                (SampleWish::InOrder, Order::Any) => SampleWish::AnyOrder,
+                (SampleWish::InOrder, Order::Thread) => SampleWish::OfThread,
                 (want, _) => want,
             };
         }
@@ -93,7 +93,7 @@ impl Kinds<'_> {
 }
 
 impl<'r> PerfReader<'r> {
-    pub(crate) fn new(data: PerfData<'r>, lent: Option<&'r FormatCatalog>) -> PerfReader<'r> {
+    pub(crate) fn new(data: PerfRecording<'r>, lent: Option<&'r FormatCatalog>) -> PerfReader<'r> {
         let info = data.info();
         let clockid = data.attrs().iter().find_map(|a| a.clockid);
         let header = Header {
@@ -133,7 +133,7 @@ impl<'r> PerfReader<'r> {
 
     fn lost_labels(&self) -> Vec<Option<String>> {
         let (formats, lent) = (self.formats(), !self.data.has_formats());
-        let label = |attr: &perfdata::Attr| {
+        let label = |attr: &perfdata::EventAttr| {
             let format = formats.by_id(attr.tracepoint_id()?).filter(|_| lent)?;
             Some(format!("{}:{}", format.system, format.name))
         };
@@ -155,7 +155,7 @@ impl<'r> PerfReader<'r> {
                 ..ty
             }
         });
-        let is_tracepoint = |attr: &perfdata::Attr| attr.tracepoint_id().is_some();
+        let is_tracepoint = |attr: &perfdata::EventAttr| attr.tracepoint_id().is_some();
         Kinds {
             types: types.collect(),
             tracepoint: attrs.iter().map(is_tracepoint).collect(),
@@ -180,7 +180,7 @@ impl<'r> PerfReader<'r> {
         &self.header
     }
 
-    pub(crate) fn data(&self) -> &PerfData<'r> {
+    pub(crate) fn data(&self) -> &PerfRecording<'r> {
         &self.data
     }
 
@@ -200,7 +200,7 @@ impl<'r> PerfReader<'r> {
     /// Walks on from a place.
     pub(crate) fn walk_from(
         &self,
-        place: &perfdata::Place,
+        place: &perfdata::WalkPlace,
         sink: &mut dyn Sink,
         watch: &Watch<'_>,
     ) -> Outcome {
@@ -214,7 +214,7 @@ impl<'r> PerfReader<'r> {
         &self,
         sink: &mut dyn Sink,
         watch: &Watch<'_>,
-        walk: impl FnOnce(&mut Push<'_>, &[Want]) -> Totals,
+        walk: impl FnOnce(&mut Push<'_>, &[SampleWish]) -> Totals,
     ) -> Outcome {
         let kinds = self.kinds();
         let wanted = kinds.wanted(sink);
@@ -304,7 +304,7 @@ fn clock_name(clockid: Option<i32>) -> String {
 #[derive(Debug)]
 pub struct Pieces<'s> {
     kinds: Kinds<'s>,
-    walk: perfdata::Pieces<'s, 's>,
+    walk: perfdata::PerfPieces<'s, 's>,
     watch: Watch<'s>,
 }
 
@@ -349,10 +349,10 @@ struct Push<'p> {
     big_endian: bool,
 }
 
-impl Visitor for Push<'_> {
+impl PerfVisitor for Push<'_> {
     // What the walk has just read of the sample it need not put into memory first, to be read there again at once.
     #[inline(always)]
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         if self.watch.event() {
             return ControlFlow::Break(());
         }
@@ -500,7 +500,7 @@ impl Visitor for Push<'_> {
         self.sink.places()
     }
 
-    fn place(&mut self, place: perfdata::Place) {
+    fn place(&mut self, place: perfdata::WalkPlace) {
         self.sink.place(&Place {
             time: place.time,
             inner: Arc::new(place),

@@ -60,7 +60,8 @@ impl Recording {
             },
         };
         let kind = if perfdata::is_perf_data(data) {
-            let parsed = perfdata::PerfData::parse(data).map_err(|e| unusable(e.to_string()))?;
+            let parsed =
+                perfdata::PerfRecording::parse(data).map_err(|e| unusable(e.to_string()))?;
             Kind::Perf(Box::new(PerfReader::new(parsed, options.lent)))
         } else if tracedat::is_trace_dat(data) {
             let parsed = tracedat::TraceDat::parse(data).map_err(|e| unusable(e.to_string()))?;
@@ -114,7 +115,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns what stands around the data of a perf.data: attributes, features.
-    pub fn perf_data(&self) -> Option<&perfdata::PerfData<'r>> {
+    pub fn perf_data(&self) -> Option<&perfdata::PerfRecording<'r>> {
         match &self.kind {
             Kind::Perf(perf) => Some(perf.data()),
             Kind::Dat(_) | Kind::Text(_) => None,

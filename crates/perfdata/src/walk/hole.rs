@@ -11,10 +11,10 @@
 //!
 //! The record before a hole is given up: where bytes were overwritten, as a rule that began in the middle of it.
 
-use super::Walk;
-use super::out::Out;
-use crate::merge::Entry;
-use crate::record::{HEADER, Header, kind};
+use super::PerfWalk;
+use super::out::RecordOutlet;
+use crate::merge::MergeRecord;
+use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// The last record that was read and is wanted.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl LastRead {
     }
 }
 
-impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
+impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Takes note of bytes of the input that were skipped.
     #[cold]
     pub(super) fn skipped(&mut self, at: usize, next: usize) {
@@ -59,7 +59,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     fn give_up_before(&mut self, end: usize) -> u64 {
         let LastRead { time, at, before } = self.last_read;
         let data = self.reading.recording.data;
-        let header = Header::read::<BIG>(data, at);
+        let header = PerfRecordHeader::read::<BIG>(data, at);
         let Some(header) = header.filter(|header| at + header.size == end) else {
             return time;
         };
@@ -85,9 +85,9 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
         }
     }
 
-    /// The bytes of a hole stand for its record: no other begins as they do ([`crate::record::Header::is_none`]).
+    /// The bytes of a hole stand for its record: no other begins as they do ([`crate::record::PerfRecordHeader::is_none`]).
     fn tell_hole(&mut self, at: usize, next: usize, time: u64) {
-        self.queue.add(0, at, next, time, Entry::SIDE);
+        self.queue.add(0, at, next, time, MergeRecord::SIDE);
         self.queue.close();
     }
 }

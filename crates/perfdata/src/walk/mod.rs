@@ -24,20 +24,20 @@ use tracefmt::{Diagnostic, Endian};
 
 use crate::chunks::Chunks;
 use crate::compressed::ZstdStream;
-use crate::file::PerfData;
-use crate::merge::{Entry, Queue};
+use crate::file::PerfRecording;
+use crate::merge::{MergeQueue, MergeRecord};
 use crate::pipe::payload_behind;
-use crate::record::{HEADER, Header, kind};
+use crate::record::{HEADER, PerfRecordHeader, kind};
 
 use hole::LastRead;
-use out::{Direct, Origin, Out};
-pub use pieces::Pieces;
-use places::Places;
+use out::{Direct, RecordOrigin, RecordOutlet};
+pub use pieces::PerfPieces;
+use places::PlaceReport;
 use push::BLOCKS;
-use reading::Reading;
-use scan::{Counter, Places as ScanPlaces, STEP, Wanted, scan};
-use unordered::Unordered;
-pub use visitor::{Place, Totals, Visitor, Want};
+use reading::WalkPlan;
+use scan::{AttrCounter, IdPlaces, STEP, WantedSample, scan};
+use unordered::UnorderedSamples;
+pub use visitor::{PerfVisitor, SampleWish, Totals, WalkPlace};
 
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
@@ -45,17 +45,22 @@ const MAX_DIAGNOSTICS: usize = 32;
 /// can add, whose samples have 16 bytes at least.
 const MAX_RUNS: usize = (1 << 20) - STEP / 16;
 
-impl PerfData<'_> {
+impl PerfRecording<'_> {
     /// Pushes all records to `visitor`, in time order.
     ///
     /// `wanted` says by attribute whether its samples are pushed, and whether in order; those of attributes beyond its end
     /// are, in order.
-    pub fn walk<V: Visitor>(&self, wanted: &[Want], visitor: &mut V) -> Totals {
+    pub fn walk<V: PerfVisitor>(&self, wanted: &[SampleWish], visitor: &mut V) -> Totals {
         self.walk_on(1, wanted, visitor)
     }
 
     /// Does the same with up to `threads` threads; the visitor is called by this one.
-    pub fn walk_on<V: Visitor>(&self, threads: usize, wanted: &[Want], visitor: &mut V) -> Totals {
+    pub fn walk_on<V: PerfVisitor>(
+        &self,
+        threads: usize,
+        wanted: &[SampleWish],
+        visitor: &mut V,
+    ) -> Totals {
         // Byte order is settled once, not at every number.
         match self.endian {
             Endian::Little => self.walk_in::<V, false>(threads, wanted, visitor),
@@ -63,13 +68,13 @@ impl PerfData<'_> {
         }
     }
 
-    fn walk_in<V: Visitor, const BIG: bool>(
+    fn walk_in<V: PerfVisitor, const BIG: bool>(
         &self,
         threads: usize,
-        wanted: &[Want],
+        wanted: &[SampleWish],
         visitor: &mut V,
     ) -> Totals {
-        let reading = Reading::new(self);
+        let reading = WalkPlan::new(self);
         if threads > 1
             && let Some(totals) = relay::walk::<V, BIG>(&reading, wanted, visitor)
         {
@@ -77,14 +82,14 @@ impl PerfData<'_> {
         }
         let places = visitor.places();
         let out = Direct::<V, BIG>::new(&reading, visitor);
-        let (mut totals, out) = Walk::<_, BIG>::new(&reading, wanted, out, places).run();
+        let (mut totals, out) = PerfWalk::<_, BIG>::new(&reading, wanted, out, places).run();
         out.add_to(&mut totals);
         totals
     }
 }
 
 /// Returns what has been counted.
-fn counted(counters: &[Counter], unordered: &Unordered, totals: &Totals) -> Totals {
+fn counted(counters: &[AttrCounter], unordered: &UnorderedSamples, totals: &Totals) -> Totals {
     Totals {
         samples: counters.iter().map(|c| c.count).collect(),
         out_of_order: unordered.out_of_order,
@@ -92,12 +97,12 @@ fn counted(counters: &[Counter], unordered: &Unordered, totals: &Totals) -> Tota
     }
 }
 
-struct Walk<'w, 'r, 'a, O: Out, const BIG: bool> {
-    reading: &'w Reading<'r, 'a>,
+struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
+    reading: &'w WalkPlan<'r, 'a>,
     /// By attribute.
-    counters: Vec<Counter>,
+    counters: Vec<AttrCounter>,
     out: O,
-    queue: Queue,
+    queue: MergeQueue,
     /// Newest time stamp at the end of the round before.
     flush_to: u64,
     /// The same of the round before that: whatever CPU it is of, nothing older comes any more.
@@ -119,36 +124,36 @@ struct Walk<'w, 'r, 'a, O: Out, const BIG: bool> {
     rounds: VecDeque<u64>,
     released: usize,
     /// Samples that go out as they are found.
-    unordered: Unordered,
+    unordered: UnorderedSamples,
     /// Blocks of pages in use again behind `released`, by their low bits, and how many.
     blocks: Vec<usize>,
     blocks_used: usize,
     totals: Totals,
     /// Places from which another walk can go on.
-    places: Places,
+    places: PlaceReport,
     /// Where the records begin that are to be read.
     start: usize,
 }
 
-impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
+impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> {
     /// Prepares a walk. `places` says whether places are of interest from which another can go on.
     fn new(
-        reading: &'w Reading<'r, 'a>,
-        wanted: &[Want],
+        reading: &'w WalkPlan<'r, 'a>,
+        wanted: &[SampleWish],
         out: O,
         places: bool,
-    ) -> Walk<'w, 'r, 'a, O, BIG> {
+    ) -> PerfWalk<'w, 'r, 'a, O, BIG> {
         let attrs = reading.recording.attrs.len();
-        Walk {
+        PerfWalk {
             reading,
             counters: (0..attrs)
-                .map(|i| Counter {
+                .map(|i| AttrCounter {
                     count: 0,
-                    want: wanted.get(i).copied().unwrap_or(Want::InOrder),
+                    want: wanted.get(i).copied().unwrap_or(SampleWish::InOrder),
                 })
                 .collect(),
             out,
-            queue: Queue::new(),
+            queue: MergeQueue::new(),
             flush_to: 0,
             whole_until: 0,
             last_out: 0,
@@ -164,12 +169,12 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
             released: reading.recording.start,
             blocks: vec![usize::MAX; BLOCKS],
             blocks_used: 0,
-            unordered: Unordered::default(),
+            unordered: UnorderedSamples::default(),
             totals: Totals {
                 samples: vec![0; attrs],
                 ..Totals::default()
             },
-            places: Places::new(places, reading.recording, wanted),
+            places: PlaceReport::new(places, reading.recording, wanted),
             start: reading.recording.start,
         }
     }
@@ -199,7 +204,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 self.bound_runs(at);
                 continue;
             }
-            let Some(header) = Header::read::<BIG>(&data[..end], at) else {
+            let Some(header) = PerfRecordHeader::read::<BIG>(&data[..end], at) else {
                 self.cut(at, end);
                 break;
             };
@@ -219,7 +224,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
                 break;
             }
             if header.kind < kind::USER_START {
-                let from = Origin {
+                let from = RecordOrigin {
                     data,
                     buffer: 0,
                     piece: None,
@@ -259,7 +264,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
 
     /// Returns where the next record begins, behind the payload that follows a record and is not part of it.
     #[cold]
-    fn pass_payload(&mut self, header: Header, body: &[u8], at: usize) -> usize {
+    fn pass_payload(&mut self, header: PerfRecordHeader, body: &[u8], at: usize) -> usize {
         let behind = payload_behind(header.kind, body, self.reading.recording.endian);
         if header.kind == kind::AUXTRACE {
             self.totals.aux_bytes = self.totals.aux_bytes.saturating_add(behind as u64);
@@ -295,12 +300,12 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
     #[inline]
     fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
         let reading = self.reading;
-        let Some(places) = ScanPlaces::new(&reading.ids, reading.id_at, reading.time_at) else {
+        let Some(places) = IdPlaces::new(&reading.ids, reading.id_at, reading.time_at) else {
             return start;
         };
         let sent = (self.flush_to, self.last_out);
         let (unordered, queue, out) = (&mut self.unordered, &mut self.queue, &mut self.out);
-        let from = Origin {
+        let from = RecordOrigin {
             data,
             buffer: 0,
             piece: None,
@@ -316,7 +321,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
 
     /// Takes a record of the kernel into the queue, if it is wanted.
     #[inline(always)]
-    fn take(&mut self, from: Origin<'_>, header: Header, body: &[u8], at: usize) {
+    fn take(&mut self, from: RecordOrigin<'_>, header: PerfRecordHeader, body: &[u8], at: usize) {
         let buffer = from.buffer;
         let attr = if header.kind == kind::SAMPLE {
             let Some(attr) = self.reading.attr_of::<BIG>(body) else {
@@ -325,22 +330,22 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
             };
             let counter = &mut self.counters[attr as usize];
             counter.count += 1;
-            if counter.want == Want::No {
+            if counter.want == SampleWish::No {
                 return;
             }
             attr
         } else {
-            Entry::SIDE
+            MergeRecord::SIDE
         };
         let time = self.reading.time_of::<BIG>(header, body, attr);
         self.last_read.is(time, at);
-        if attr != Entry::SIDE {
+        if attr != MergeRecord::SIDE {
             let want = match self.counters[attr as usize].want {
                 // What was unpacked is kept no longer than runs need it.
-                Want::OfThread if buffer != 0 => Want::InOrder,
+                SampleWish::OfThread if buffer != 0 => SampleWish::InOrder,
                 want => want,
             };
-            let one = Wanted {
+            let one = WantedSample {
                 header,
                 body,
                 at,
@@ -377,7 +382,7 @@ impl<'w, 'r, 'a, O: Out, const BIG: bool> Walk<'w, 'r, 'a, O, BIG> {
     }
 
     /// Handles a record of perf's own.
-    fn control(&mut self, header: Header, body: &[u8], at: usize) {
+    fn control(&mut self, header: PerfRecordHeader, body: &[u8], at: usize) {
         // A run is one range of bytes that holds records of the kernel only.
         self.queue.close();
         match header.kind {

@@ -3,14 +3,14 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use super::reading::Reading;
-use super::visitor::{Place, Totals, Visitor};
-use crate::record::{HEADER, Header, LostSource, SideRecord, parse_side};
-use crate::sample::Sample;
+use super::reading::WalkPlan;
+use super::visitor::{PerfVisitor, Totals, WalkPlace};
+use crate::record::{HEADER, LostSource, PerfRecordHeader, SideRecord, parse_side};
+use crate::sample::PerfSample;
 
 /// The bytes that a record lies in.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin<'d> {
+pub(super) struct RecordOrigin<'d> {
     /// The input, or a piece that was unpacked.
     pub data: &'d [u8],
     /// Number of the piece, 0 for the input.
@@ -20,24 +20,30 @@ pub(super) struct Origin<'d> {
 }
 
 /// Takes what a walk lets out, in the order in which it does.
-pub(super) trait Out {
+pub(super) trait RecordOutlet {
     /// Whether records are read as they come, so that they are to be asked for before.
     const READS: bool;
 
     /// Takes the sample at a place. `Break` ends the walk.
-    fn sample(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) -> ControlFlow<()>;
+    fn sample(
+        &mut self,
+        from: RecordOrigin<'_>,
+        at: usize,
+        time: u64,
+        attr: u32,
+    ) -> ControlFlow<()>;
 
     /// Hears that the next sample comes after a later one.
     fn late(&mut self);
 
     /// Takes the record at a place that is no sample. `Break` ends the walk.
-    fn side(&mut self, from: Origin<'_>, at: usize, time: u64) -> ControlFlow<()>;
+    fn side(&mut self, from: RecordOrigin<'_>, at: usize, time: u64) -> ControlFlow<()>;
 
     /// Hears that a range of the input is not needed for now. `Break` ends the walk.
     fn release(&mut self, range: Range<usize>) -> ControlFlow<()>;
 
     /// Hears of a place from which another walk can go on.
-    fn place(&mut self, place: Place);
+    fn place(&mut self, place: WalkPlace);
 
     /// Hears what has been counted until now: that is what counts if the walk ends here. `Break` ends the walk.
     fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()>;
@@ -45,15 +51,15 @@ pub(super) trait Out {
 
 /// Reads records and hands them to the visitor.
 pub(super) struct Direct<'w, 'r, 'a, V, const BIG: bool> {
-    reading: &'w Reading<'r, 'a>,
+    reading: &'w WalkPlan<'r, 'a>,
     visitor: &'w mut V,
     /// Of these the losses and what was late are counted here.
     totals: Totals,
 }
 
-impl<'w, 'r, 'a, V: Visitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
+impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
     pub(super) fn new(
-        reading: &'w Reading<'r, 'a>,
+        reading: &'w WalkPlan<'r, 'a>,
         visitor: &'w mut V,
     ) -> Direct<'w, 'r, 'a, V, BIG> {
         Direct {
@@ -72,19 +78,25 @@ impl<'w, 'r, 'a, V: Visitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
     }
 }
 
-impl<V: Visitor, const BIG: bool> Out for Direct<'_, '_, '_, V, BIG> {
+impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG> {
     const READS: bool = true;
 
     #[inline(always)]
-    fn sample(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) -> ControlFlow<()> {
+    fn sample(
+        &mut self,
+        from: RecordOrigin<'_>,
+        at: usize,
+        time: u64,
+        attr: u32,
+    ) -> ControlFlow<()> {
         let recording = self.reading.recording;
-        let Some(header) = Header::read::<BIG>(from.data, at) else {
+        let Some(header) = PerfRecordHeader::read::<BIG>(from.data, at) else {
             return ControlFlow::Continue(());
         };
         let body = from.data.get(at + HEADER..at + header.size);
         let body = body.unwrap_or_default();
         let (attrs, endian) = (&recording.attrs, recording.endian);
-        let sample = Sample::of::<BIG>(attrs, endian, header, body, time, attr);
+        let sample = PerfSample::of::<BIG>(attrs, endian, header, body, time, attr);
         self.visitor.sample(&sample)
     }
 
@@ -92,10 +104,10 @@ impl<V: Visitor, const BIG: bool> Out for Direct<'_, '_, '_, V, BIG> {
         self.totals.out_of_order += 1;
     }
 
-    fn side(&mut self, from: Origin<'_>, at: usize, time: u64) -> ControlFlow<()> {
+    fn side(&mut self, from: RecordOrigin<'_>, at: usize, time: u64) -> ControlFlow<()> {
         let goes_on = ControlFlow::Continue(());
         let endian = self.reading.recording.endian;
-        let Some(header) = Header::read::<BIG>(from.data, at) else {
+        let Some(header) = PerfRecordHeader::read::<BIG>(from.data, at) else {
             return goes_on;
         };
         if header.is_none() {
@@ -133,7 +145,7 @@ impl<V: Visitor, const BIG: bool> Out for Direct<'_, '_, '_, V, BIG> {
         ControlFlow::Continue(())
     }
 
-    fn place(&mut self, place: Place) {
+    fn place(&mut self, place: WalkPlace) {
         self.visitor.place(place);
     }
 

@@ -7,46 +7,46 @@ use std::sync::Arc;
 
 use tracefmt::Endian;
 
-use super::out::{Direct, Origin, Out};
-use super::reading::Reading;
-use super::visitor::{Totals, Visitor, Want};
-use super::{Walk, counted};
+use super::out::{Direct, RecordOrigin, RecordOutlet};
+use super::reading::WalkPlan;
+use super::visitor::{PerfVisitor, SampleWish, Totals};
+use super::{PerfWalk, counted};
 use crate::chunks::Chunks;
-use crate::file::PerfData;
-use crate::merge::Queue;
-use crate::record::{HEADER, Header, kind};
+use crate::file::PerfRecording;
+use crate::merge::MergeQueue;
+use crate::record::{HEADER, PerfRecordHeader, kind};
 
-/// A walk over the records of a recording that come in pieces ([`PerfData::pieces`]).
+/// A walk over the records of a recording that come in pieces ([`PerfRecording::pieces`]).
 #[derive(Debug)]
-pub struct Pieces<'r, 'a> {
-    reading: Reading<'r, 'a>,
-    wanted: Vec<Want>,
+pub struct PerfPieces<'r, 'a> {
+    reading: WalkPlan<'r, 'a>,
+    wanted: Vec<SampleWish>,
     /// Whether the recording's own records were taken, which stand before the first piece.
     begun: bool,
-    kept: Kept,
+    kept: PieceState,
 }
 
 /// What is kept of the walk between two pieces.
 #[derive(Debug)]
-struct Kept {
-    queue: Queue,
+struct PieceState {
+    queue: MergeQueue,
     chunks: Chunks,
     flush_to: u64,
     whole_until: u64,
     last_out: u64,
 }
 
-impl PerfData<'_> {
+impl PerfRecording<'_> {
     /// Begins a walk over records that come in pieces: those of this recording, and then those of the pieces. What the
     /// visitor gets is what a walk over all of them gives it, each record as soon as a piece has the end of the round that settles it.
     /// All that is wanted comes in time order. Compressed records are passed over.
-    pub fn pieces(&self) -> Pieces<'_, '_> {
-        Pieces {
-            reading: Reading::new(self),
+    pub fn pieces(&self) -> PerfPieces<'_, '_> {
+        PerfPieces {
+            reading: WalkPlan::new(self),
             wanted: Vec::new(),
             begun: false,
-            kept: Kept {
-                queue: Queue::new(),
+            kept: PieceState {
+                queue: MergeQueue::new(),
                 chunks: Chunks::default(),
                 flush_to: 0,
                 whole_until: 0,
@@ -56,12 +56,12 @@ impl PerfData<'_> {
     }
 }
 
-impl Pieces<'_, '_> {
-    /// Says by attribute what is wanted from here on, as for [`PerfData::walk`]. Before that all is.
-    pub fn want(&mut self, wanted: &[Want]) {
+impl PerfPieces<'_, '_> {
+    /// Says by attribute what is wanted from here on, as for [`PerfRecording::walk`]. Before that all is.
+    pub fn want(&mut self, wanted: &[SampleWish]) {
         let in_order = wanted.iter().map(|want| match want {
-            Want::No => Want::No,
-            _ => Want::InOrder,
+            SampleWish::No => SampleWish::No,
+            _ => SampleWish::InOrder,
         });
         self.wanted = in_order.collect();
     }
@@ -78,7 +78,7 @@ impl Pieces<'_, '_> {
 
     /// Takes a piece, which is of whole records and what follows them, and pushes what is settled then. Returns what the piece has, and of what was pushed
     /// the losses.
-    pub fn walk<V: Visitor>(&mut self, piece: &Arc<Vec<u8>>, visitor: &mut V) -> Totals {
+    pub fn walk<V: PerfVisitor>(&mut self, piece: &Arc<Vec<u8>>, visitor: &mut V) -> Totals {
         match self.reading.recording.endian {
             Endian::Little => self.walk_in::<V, false>(Some(piece), visitor),
             Endian::Big => self.walk_in::<V, true>(Some(piece), visitor),
@@ -86,20 +86,20 @@ impl Pieces<'_, '_> {
     }
 
     /// Pushes all that waits: behind the last piece nothing comes any more.
-    pub fn finish<V: Visitor>(&mut self, visitor: &mut V) -> Totals {
+    pub fn finish<V: PerfVisitor>(&mut self, visitor: &mut V) -> Totals {
         match self.reading.recording.endian {
             Endian::Little => self.walk_in::<V, false>(None, visitor),
             Endian::Big => self.walk_in::<V, true>(None, visitor),
         }
     }
 
-    fn walk_in<V: Visitor, const BIG: bool>(
+    fn walk_in<V: PerfVisitor, const BIG: bool>(
         &mut self,
         piece: Option<&Arc<Vec<u8>>>,
         visitor: &mut V,
     ) -> Totals {
         let out = Direct::<V, BIG>::new(&self.reading, visitor);
-        let mut walk = Walk::<_, BIG>::new(&self.reading, &self.wanted, out, false);
+        let mut walk = PerfWalk::<_, BIG>::new(&self.reading, &self.wanted, out, false);
         walk.swap(&mut self.kept);
         if !std::mem::replace(&mut self.begun, true) {
             walk.take_own();
@@ -115,8 +115,8 @@ impl Pieces<'_, '_> {
     }
 }
 
-impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
-    fn swap(&mut self, kept: &mut Kept) {
+impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
+    fn swap(&mut self, kept: &mut PieceState) {
         std::mem::swap(&mut self.queue, &mut kept.queue);
         std::mem::swap(&mut self.chunks, &mut kept.chunks);
         std::mem::swap(&mut self.flush_to, &mut kept.flush_to);
@@ -127,7 +127,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Takes the recording's own records.
     fn take_own(&mut self) {
         let recording = self.reading.recording;
-        let from = Origin {
+        let from = RecordOrigin {
             data: recording.data,
             buffer: 0,
             piece: None,
@@ -136,7 +136,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     }
 
     fn take_piece(&mut self, piece: &Arc<Vec<u8>>) {
-        let from = Origin {
+        let from = RecordOrigin {
             data: piece,
             buffer: self.chunks.begin(piece),
             piece: Some(piece),
@@ -145,11 +145,11 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
         self.chunks.end();
     }
 
-    fn take_records(&mut self, from: Origin<'_>, start: usize, end: usize) {
+    fn take_records(&mut self, from: RecordOrigin<'_>, start: usize, end: usize) {
         let data = from.data.get(..end).unwrap_or_default();
         let mut at = start;
         while at < data.len() {
-            let header = Header::read::<BIG>(data, at).filter(|one| one.size >= HEADER);
+            let header = PerfRecordHeader::read::<BIG>(data, at).filter(|one| one.size >= HEADER);
             let body = header.and_then(|one| data.get(at + HEADER..at + one.size));
             let (Some(header), Some(body)) = (header, body) else {
                 self.totals.truncated = true;

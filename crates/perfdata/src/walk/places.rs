@@ -4,12 +4,12 @@
 //! that wants the same records takes these up as runs without an index, which are read when it is their turn, and reads on behind
 //! the round. So it lets out just what this walk has yet to let out, in the same order, and reads no more of it than it has to.
 
-use super::out::Out;
-use super::visitor::{Place, Want};
-use super::{Totals, Visitor, Walk};
-use crate::file::PerfData;
+use super::out::RecordOutlet;
+use super::visitor::{SampleWish, WalkPlace};
+use super::{PerfVisitor, PerfWalk, Totals};
+use crate::file::PerfRecording;
 use crate::walk::out::Direct;
-use crate::walk::reading::Reading;
+use crate::walk::reading::WalkPlan;
 
 /// Places of one walk, at most: so many bytes of the whole are between two of them at least.
 const MOST: usize = 512;
@@ -18,7 +18,7 @@ const MOST_RUNS: usize = 1 << 10;
 
 /// When places are told.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct PlaceReport {
     /// Whether there are any.
     pub on: bool,
     /// Up to which byte there are enough of them, and how many bytes are between two at least.
@@ -28,11 +28,11 @@ pub(super) struct Places {
     round: usize,
 }
 
-impl Places {
+impl PlaceReport {
     /// There are places where every record goes through the merge, out of the input itself.
-    pub(super) fn new(asked: bool, data: &PerfData<'_>, wanted: &[Want]) -> Places {
-        let in_order = wanted.iter().all(|want| *want == Want::InOrder);
-        Places {
+    pub(super) fn new(asked: bool, data: &PerfRecording<'_>, wanted: &[SampleWish]) -> PlaceReport {
+        let in_order = wanted.iter().all(|want| *want == SampleWish::InOrder);
+        PlaceReport {
             on: asked && in_order && !data.is_pipe(),
             last: data.start,
             round: data.start,
@@ -53,25 +53,30 @@ impl Places {
     }
 }
 
-impl PerfData<'_> {
-    /// Pushes what an earlier walk had not pushed when it told a place ([`Visitor::place`]), in the same order. `wanted` is as for
+impl PerfRecording<'_> {
+    /// Pushes what an earlier walk had not pushed when it told a place ([`PerfVisitor::place`]), in the same order. `wanted` is as for
     /// that one. What is counted is that part alone.
-    pub fn walk_from<V: Visitor>(&self, place: &Place, wanted: &[Want], visitor: &mut V) -> Totals {
+    pub fn walk_from<V: PerfVisitor>(
+        &self,
+        place: &WalkPlace,
+        wanted: &[SampleWish],
+        visitor: &mut V,
+    ) -> Totals {
         match self.endian {
             tracefmt::Endian::Little => self.go_on::<V, false>(place, wanted, visitor),
             tracefmt::Endian::Big => self.go_on::<V, true>(place, wanted, visitor),
         }
     }
 
-    fn go_on<V: Visitor, const BIG: bool>(
+    fn go_on<V: PerfVisitor, const BIG: bool>(
         &self,
-        place: &Place,
-        wanted: &[Want],
+        place: &WalkPlace,
+        wanted: &[SampleWish],
         visitor: &mut V,
     ) -> Totals {
-        let reading = Reading::new(self);
+        let reading = WalkPlan::new(self);
         let out = Direct::<V, BIG>::new(&reading, visitor);
-        let mut walk = Walk::<_, BIG>::new(&reading, wanted, out, false);
+        let mut walk = PerfWalk::<_, BIG>::new(&reading, wanted, out, false);
         walk.go_on_from(place);
         let (mut totals, out) = walk.run();
         out.add_to(&mut totals);
@@ -79,7 +84,7 @@ impl PerfData<'_> {
     }
 }
 
-impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
+impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Finishes a round that ends at a byte of the input, and tells places while it goes out.
     pub(super) fn finish_round_at(&mut self, end: usize) {
         let limit = self.flush_to;
@@ -96,7 +101,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
             if self.stop || part == 0 || self.queue.len() > MOST_RUNS {
                 break;
             }
-            self.out.place(Place {
+            self.out.place(WalkPlace {
                 time: time.min(limit),
                 last_out: self.last_out,
                 limit,
@@ -109,7 +114,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     }
 
     /// Prepares to go on from a place.
-    fn go_on_from(&mut self, place: &Place) {
+    fn go_on_from(&mut self, place: &WalkPlace) {
         let recording = self.reading.recording;
         self.start = place.end.clamp(recording.start, recording.end);
         for run in &place.runs {

@@ -1,11 +1,11 @@
 //! The merge: records go out in time order.
 
-use super::out::{Origin, Out};
+use super::out::{RecordOrigin, RecordOutlet};
 use super::prefetch::{LINE, prefetch};
-use super::visitor::Want;
-use super::{Walk, counted};
-use crate::merge::{Entry, Run};
-use crate::record::{HEADER, Header, kind};
+use super::visitor::SampleWish;
+use super::{PerfWalk, counted};
+use crate::merge::{MergeRecord, RecordRun};
+use crate::record::{HEADER, PerfRecordHeader, kind};
 use crate::sample::tid_of;
 
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
@@ -19,13 +19,13 @@ const AHEAD: usize = 12;
 
 /// What is left of a run: when it goes on, and where in the index, or in the bytes if it has none.
 #[derive(Debug, Clone, Copy)]
-struct Rest {
+struct RunRest {
     time: u64,
     entry: u32,
     at: usize,
 }
 
-impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
+impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
         self.tell_counts();
@@ -50,7 +50,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
                 break;
             }
             let piece = self.chunks.get(run.buffer);
-            let from = Origin {
+            let from = RecordOrigin {
                 data: match &piece {
                     Some(piece) => piece,
                     None if run.buffer == 0 => self.reading.recording.data,
@@ -65,7 +65,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
                 self.push_range(from, run, (time, limit))
             };
             match rest {
-                Some(Rest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
+                Some(RunRest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
                 None => {
                     self.queue.remove_first();
                     if run.buffer != 0 {
@@ -79,7 +79,12 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
     /// what is left of it.
     #[inline]
-    fn push_indexed(&mut self, from: Origin<'_>, run: Run, limit: u64) -> Option<Rest> {
+    fn push_indexed(
+        &mut self,
+        from: RecordOrigin<'_>,
+        run: RecordRun,
+        limit: u64,
+    ) -> Option<RunRest> {
         let second = self.queue.second();
         let mut next = run.entry;
         let mut entry = *self.queue.entries.get(next as usize)?;
@@ -98,7 +103,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
             }
             entry = *self.queue.entries.get(next as usize)?;
             if entry.time > limit || (entry.time, run.seq) > second {
-                return Some(Rest {
+                return Some(RunRest {
                     time: entry.time,
                     entry: next,
                     at: run.at,
@@ -111,18 +116,18 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     #[cold]
     fn push_range(
         &mut self,
-        from: Origin<'_>,
-        run: Run,
+        from: RecordOrigin<'_>,
+        run: RecordRun,
         (begins, limit): (u64, u64),
-    ) -> Option<Rest> {
+    ) -> Option<RunRest> {
         let second = self.queue.second();
         let mut first = true;
         let mut at = run.at;
         while at < run.end && !self.stop {
-            let header = Header::read::<BIG>(from.data, at)?;
+            let header = PerfRecordHeader::read::<BIG>(from.data, at)?;
             if header.is_none() {
                 // A hole, which is a run of its own.
-                self.push(from, at, begins, Entry::SIDE);
+                self.push(from, at, begins, MergeRecord::SIDE);
                 return None;
             }
             let next = at + header.size.max(HEADER);
@@ -131,13 +136,13 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
                 let attr = self.reading.attr_of::<BIG>(body);
                 attr.filter(|&attr| self.is_queued(body, at, &run, attr))
             } else {
-                Some(Entry::SIDE)
+                Some(MergeRecord::SIDE)
             };
             if let Some(attr) = attr {
                 let time = self.reading.time_of::<BIG>(header, body, attr);
                 if !first && (time > limit || (time, run.seq) > second) {
                     let entry = run.entry;
-                    return Some(Rest { time, entry, at });
+                    return Some(RunRest { time, entry, at });
                 }
                 first = false;
                 self.push(from, at, time, attr);
@@ -148,7 +153,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
     }
 
     #[inline(always)]
-    fn push(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) {
+    fn push(&mut self, from: RecordOrigin<'_>, at: usize, time: u64, attr: u32) {
         if self.unordered.is_due(time) {
             self.push_threads(time, at);
             if self.stop {
@@ -156,7 +161,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
             }
         }
         let flow = match attr {
-            Entry::SIDE => self.out.side(from, at, time),
+            MergeRecord::SIDE => self.out.side(from, at, time),
             _ => {
                 self.in_order(from, at, time, attr);
                 self.out.sample(from, at, time, attr)
@@ -189,15 +194,16 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
 
     /// Takes note of a sample that goes out in order.
     #[inline(always)]
-    fn in_order(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) {
+    fn in_order(&mut self, from: RecordOrigin<'_>, at: usize, time: u64, attr: u32) {
         if time < self.last_out {
             self.out.late();
         } else {
             self.last_out = time;
         }
-        if self.counters[attr as usize].want == Want::OfThread && from.buffer == 0 {
+        if self.counters[attr as usize].want == SampleWish::OfThread && from.buffer == 0 {
             let attrs = &self.reading.recording.attrs;
-            let size = Header::read::<BIG>(from.data, at).map_or(HEADER, |header| header.size);
+            let size =
+                PerfRecordHeader::read::<BIG>(from.data, at).map_or(HEADER, |header| header.size);
             let body = from.data.get(at + HEADER..at + size).unwrap_or_default();
             let tid = tid_of::<BIG>(attrs, body, attr);
             self.unordered.went_in_order(tid);
@@ -206,20 +212,20 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
 
     /// Whether a record of a run is in the queue: it is wanted, and not among those of threads.
     #[cold]
-    fn is_queued(&self, body: &[u8], at: usize, run: &Run, attr: u32) -> bool {
+    fn is_queued(&self, body: &[u8], at: usize, run: &RecordRun, attr: u32) -> bool {
         let want = self.counters[attr as usize].want;
         let tid = tid_of::<BIG>(&self.reading.recording.attrs, body, attr);
         let of_thread = run.buffer == 0 && self.unordered.kept(tid, at, run.seq);
         match want {
-            Want::No | Want::AnyOrder => false,
-            Want::InOrder => true,
-            Want::OfThread => !of_thread,
+            SampleWish::No | SampleWish::AnyOrder => false,
+            SampleWish::InOrder => true,
+            SampleWish::OfThread => !of_thread,
         }
     }
 
     /// Pushes what threads have before a time and place, thread by thread.
     fn push_threads(&mut self, time: u64, at: usize) {
-        let from = Origin {
+        let from = RecordOrigin {
             data: self.reading.recording.data,
             buffer: 0,
             piece: None,

@@ -1,14 +1,14 @@
 //! How the records of a recording are read.
 
-use crate::attr::{Layout, Trailers};
-use crate::file::PerfData;
+use crate::attr::{SampleLayout, Trailers};
+use crate::file::PerfRecording;
 use crate::ids::IdMap;
-use crate::record::{Header, kind, u64_at};
+use crate::record::{PerfRecordHeader, kind, u64_at};
 
 /// What a walk has to know of a recording to read its records.
 #[derive(Debug)]
-pub(super) struct Reading<'r, 'a> {
-    pub recording: &'r PerfData<'a>,
+pub(super) struct WalkPlan<'r, 'a> {
+    pub recording: &'r PerfRecording<'a>,
     pub ids: IdMap,
     /// Where every sample has its id, if there is more than one attribute.
     pub id_at: Option<usize>,
@@ -17,9 +17,9 @@ pub(super) struct Reading<'r, 'a> {
     trailers: Trailers,
 }
 
-impl<'r, 'a> Reading<'r, 'a> {
+impl<'r, 'a> WalkPlan<'r, 'a> {
     /// Finds it out.
-    pub(super) fn new(recording: &'r PerfData<'a>) -> Reading<'r, 'a> {
+    pub(super) fn new(recording: &'r PerfRecording<'a>) -> WalkPlan<'r, 'a> {
         let attrs = &recording.attrs;
         let layout = attrs[0].layout;
         let same_time = attrs.iter().all(|a| a.layout.time == layout.time);
@@ -28,7 +28,7 @@ impl<'r, 'a> Reading<'r, 'a> {
             (true, Some(_)) => IdMap::new(attrs),
             _ => IdMap::Single,
         };
-        Reading {
+        WalkPlan {
             recording,
             ids,
             id_at: layout.id.map(usize::from).filter(|_| same_id),
@@ -39,7 +39,12 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Returns the time stamp of a record of the kernel, 0 when it has none.
     #[inline(always)]
-    pub(super) fn time_of<const BIG: bool>(&self, header: Header, body: &[u8], attr: u32) -> u64 {
+    pub(super) fn time_of<const BIG: bool>(
+        &self,
+        header: PerfRecordHeader,
+        body: &[u8],
+        attr: u32,
+    ) -> u64 {
         let at = if header.kind == kind::SAMPLE {
             match self.time_at {
                 Some(at) => Some(at),
@@ -57,7 +62,7 @@ impl<'r, 'a> Reading<'r, 'a> {
 
     /// Returns the layout that the trailer of a record that is no sample follows.
     #[inline]
-    pub(super) fn trailer<const BIG: bool>(&self, body: &[u8]) -> &'r Layout {
+    pub(super) fn trailer<const BIG: bool>(&self, body: &[u8]) -> &'r SampleLayout {
         let attr = match self.trailers {
             Trailers::Same => 0,
             Trailers::ById => {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Builder;
 
-use super::out::{Direct, Origin, Out};
+use super::out::{Direct, RecordOrigin, RecordOutlet};
 use super::prefetch::{LINE, prefetch};
-use super::reading::Reading;
-use super::visitor::{Place, Totals, Visitor};
-use super::{Walk, Want};
-use crate::merge::Entry;
+use super::reading::WalkPlan;
+use super::visitor::{PerfVisitor, Totals, WalkPlace};
+use super::{PerfWalk, SampleWish};
+use crate::merge::MergeRecord;
 
 /// Records of a batch, and batches that go round: so many records the walk is ahead at most.
 const RECORDS: usize = 4096;
@@ -28,16 +28,16 @@ const MAX_UNRELEASED: usize = 16 << 20;
 
 /// Records that go out behind each other.
 #[derive(Debug, Default)]
-struct Batch {
-    records: Vec<Entry>,
+struct RelayBatch {
+    records: Vec<MergeRecord>,
     /// What stands between them: before which record, and what.
-    marks: Vec<(usize, Mark)>,
+    marks: Vec<(usize, RelayMark)>,
     /// Bytes that marks release, and how many marks have counts.
     releases: usize,
     counted: usize,
 }
 
-impl Batch {
+impl RelayBatch {
     fn clear(&mut self) {
         self.records.clear();
         self.marks.clear();
@@ -47,7 +47,7 @@ impl Batch {
 
 /// What is between records.
 #[derive(Debug)]
-enum Mark {
+enum RelayMark {
     /// The next ones lie in a piece that was unpacked, or in the input.
     Piece(Option<Arc<Vec<u8>>>),
     /// The next one comes after a later one.
@@ -57,14 +57,14 @@ enum Mark {
     /// What was counted until now.
     Counted(Box<Totals>),
     /// Another walk can go on from here.
-    Place(Box<Place>),
+    Place(Box<WalkPlace>),
 }
 
 /// The end of the walk's thread.
 struct Relay {
-    ready: Sender<Batch>,
-    free: Receiver<Batch>,
-    batch: Batch,
+    ready: Sender<RelayBatch>,
+    free: Receiver<RelayBatch>,
+    batch: RelayBatch,
     /// The piece that the last record lay in.
     buffer: u32,
     /// Bytes whose release is under way.
@@ -87,15 +87,15 @@ impl Relay {
         }
     }
 
-    fn mark(&mut self, mark: Mark) {
+    fn mark(&mut self, mark: RelayMark) {
         self.batch.marks.push((self.batch.records.len(), mark));
     }
 
     #[inline(always)]
-    fn record(&mut self, from: Origin<'_>, entry: Entry) -> ControlFlow<()> {
+    fn record(&mut self, from: RecordOrigin<'_>, entry: MergeRecord) -> ControlFlow<()> {
         if from.buffer != self.buffer {
             self.buffer = from.buffer;
-            self.mark(Mark::Piece(from.piece.map(Arc::clone)));
+            self.mark(RelayMark::Piece(from.piece.map(Arc::clone)));
         }
         self.batch.records.push(entry);
         match self.batch.records.len() >= RECORDS {
@@ -105,27 +105,33 @@ impl Relay {
     }
 }
 
-impl Out for Relay {
+impl RecordOutlet for Relay {
     const READS: bool = false;
 
     #[inline(always)]
-    fn sample(&mut self, from: Origin<'_>, at: usize, time: u64, attr: u32) -> ControlFlow<()> {
-        self.record(from, Entry::new(time, at, attr))
+    fn sample(
+        &mut self,
+        from: RecordOrigin<'_>,
+        at: usize,
+        time: u64,
+        attr: u32,
+    ) -> ControlFlow<()> {
+        self.record(from, MergeRecord::new(time, at, attr))
     }
 
     fn late(&mut self) {
-        self.mark(Mark::Late);
+        self.mark(RelayMark::Late);
     }
 
-    fn side(&mut self, from: Origin<'_>, at: usize, time: u64) -> ControlFlow<()> {
-        self.record(from, Entry::new(time, at, Entry::SIDE))
+    fn side(&mut self, from: RecordOrigin<'_>, at: usize, time: u64) -> ControlFlow<()> {
+        self.record(from, MergeRecord::new(time, at, MergeRecord::SIDE))
     }
 
     fn release(&mut self, range: Range<usize>) -> ControlFlow<()> {
         let bytes = range.len().min(MAX_UNRELEASED);
         self.batch.releases += bytes;
         self.unreleased += bytes;
-        self.mark(Mark::Release(range));
+        self.mark(RelayMark::Release(range));
         // Each batch that comes back has released what it was to.
         while self.unreleased > MAX_UNRELEASED {
             self.send()?;
@@ -133,17 +139,17 @@ impl Out for Relay {
         ControlFlow::Continue(())
     }
 
-    fn place(&mut self, place: Place) {
-        self.mark(Mark::Place(Box::new(place)));
+    fn place(&mut self, place: WalkPlace) {
+        self.mark(RelayMark::Place(Box::new(place)));
     }
 
     fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()> {
         let records = self.batch.records.len();
         match self.batch.marks.last_mut() {
             // No record has gone out since.
-            Some((before, Mark::Counted(last))) if *before == records => **last = totals(),
+            Some((before, RelayMark::Counted(last))) if *before == records => **last = totals(),
             _ => {
-                self.mark(Mark::Counted(Box::new(totals())));
+                self.mark(RelayMark::Counted(Box::new(totals())));
                 self.batch.counted += 1;
             }
         }
@@ -156,23 +162,23 @@ impl Out for Relay {
 
 /// Walks with a second thread. `None` if there can be none, or it would not help: samples that need no order go out where
 /// they are found, when they have just been read.
-pub(super) fn walk<V: Visitor, const BIG: bool>(
-    reading: &Reading<'_, '_>,
-    wanted: &[Want],
+pub(super) fn walk<V: PerfVisitor, const BIG: bool>(
+    reading: &WalkPlan<'_, '_>,
+    wanted: &[SampleWish],
     visitor: &mut V,
 ) -> Option<Totals> {
-    if wanted.contains(&Want::AnyOrder) {
+    if wanted.contains(&SampleWish::AnyOrder) {
         return None;
     }
     let places = visitor.places();
     let (ready, batches) = channel();
     let (used, free) = channel();
     for _ in 1..BATCHES {
-        used.send(Batch::default()).ok()?;
+        used.send(RelayBatch::default()).ok()?;
     }
     std::thread::scope(|scope| {
         let work = move || {
-            let batch = Batch::default();
+            let batch = RelayBatch::default();
             let relay = Relay {
                 ready,
                 free,
@@ -180,7 +186,8 @@ pub(super) fn walk<V: Visitor, const BIG: bool>(
                 buffer: 0,
                 unreleased: 0,
             };
-            let (totals, mut relay) = Walk::<Relay, BIG>::new(reading, wanted, relay, places).run();
+            let (totals, mut relay) =
+                PerfWalk::<Relay, BIG>::new(reading, wanted, relay, places).run();
             // It may be that nobody takes them any more.
             let _ = relay.counted(|| totals);
             let _ = relay.send();
@@ -206,9 +213,9 @@ pub(super) fn walk<V: Visitor, const BIG: bool>(
 }
 
 /// Hands a batch to the visitor. What is left in it is for the other thread to clear.
-fn replay<V: Visitor, const BIG: bool>(
-    batch: &mut Batch,
-    reading: &Reading<'_, '_>,
+fn replay<V: PerfVisitor, const BIG: bool>(
+    batch: &mut RelayBatch,
+    reading: &WalkPlan<'_, '_>,
     out: &mut Direct<'_, '_, '_, V, BIG>,
     piece: &mut Option<Arc<Vec<u8>>>,
     totals: &mut Totals,
@@ -219,11 +226,11 @@ fn replay<V: Visitor, const BIG: bool>(
         hand_out(records, reading, out, piece.as_ref())?;
         next = before;
         match mark {
-            Mark::Piece(now) => *piece = now,
-            Mark::Late => out.late(),
-            Mark::Release(range) => out.release(range)?,
-            Mark::Counted(now) => *totals = *now,
-            Mark::Place(place) => out.place(*place),
+            RelayMark::Piece(now) => *piece = now,
+            RelayMark::Late => out.late(),
+            RelayMark::Release(range) => out.release(range)?,
+            RelayMark::Counted(now) => *totals = *now,
+            RelayMark::Place(place) => out.place(*place),
         }
     }
     let records = batch.records.get(next..).unwrap_or_default();
@@ -231,9 +238,9 @@ fn replay<V: Visitor, const BIG: bool>(
 }
 
 #[inline]
-fn hand_out<V: Visitor, const BIG: bool>(
-    records: &[Entry],
-    reading: &Reading<'_, '_>,
+fn hand_out<V: PerfVisitor, const BIG: bool>(
+    records: &[MergeRecord],
+    reading: &WalkPlan<'_, '_>,
     out: &mut Direct<'_, '_, '_, V, BIG>,
     piece: Option<&Arc<Vec<u8>>>,
 ) -> ControlFlow<()> {
@@ -241,7 +248,7 @@ fn hand_out<V: Visitor, const BIG: bool>(
         Some(piece) => piece,
         None => reading.recording.data,
     };
-    let from = Origin {
+    let from = RecordOrigin {
         data,
         buffer: 0,
         piece: None,
@@ -253,7 +260,7 @@ fn hand_out<V: Visitor, const BIG: bool>(
             prefetch(data, ahead.at() + 2 * LINE);
         }
         match record.attr() {
-            Entry::SIDE => out.side(from, record.at(), record.time)?,
+            MergeRecord::SIDE => out.side(from, record.at(), record.time)?,
             attr => out.sample(from, record.at(), record.time, attr)?,
         }
     }
@@ -269,27 +276,27 @@ mod tests {
         let (ready, batches) = channel();
         let (used, free) = channel();
         for _ in 0..1000 {
-            used.send(Batch::default()).unwrap();
+            used.send(RelayBatch::default()).unwrap();
         }
         let mut relay = Relay {
             ready,
             free,
-            batch: Batch::default(),
+            batch: RelayBatch::default(),
             buffer: 0,
             unreleased: 0,
         };
         work(&mut relay);
         assert!(relay.send().is_continue());
         drop(relay);
-        let counted = |batch: &Batch| {
+        let counted = |batch: &RelayBatch| {
             let marks = batch.marks.iter();
-            let counted = marks.filter(|(_, mark)| matches!(mark, Mark::Counted(_)));
+            let counted = marks.filter(|(_, mark)| matches!(mark, RelayMark::Counted(_)));
             (batch.records.len(), counted.count())
         };
         batches.iter().map(|batch| counted(&batch)).collect()
     }
 
-    const FROM: Origin<'_> = Origin {
+    const FROM: RecordOrigin<'_> = RecordOrigin {
         data: &[],
         buffer: 0,
         piece: None,
@@ -331,7 +338,7 @@ mod tests {
         let mut relay = Relay {
             ready,
             free,
-            batch: Batch::default(),
+            batch: RelayBatch::default(),
             buffer: 0,
             unreleased: 0,
         };

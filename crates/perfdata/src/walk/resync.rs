@@ -1,16 +1,16 @@
 //! Garbage between records.
 
-use super::Walk;
-use super::out::Out;
+use super::PerfWalk;
+use super::out::RecordOutlet;
 use crate::pipe::payload_behind;
-use crate::record::{HEADER, Header, kind};
+use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// How far a reader looks for the next record behind garbage, in bytes.
 const MAX_RESYNC: usize = 1 << 20;
 /// Records that have to follow one another before it is believed that they are some: what is left of a torn record may look like two.
 const CHAIN: usize = 16;
 
-impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
+impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Looks for the next place where plausible records follow each other.
     pub(super) fn resync(&mut self, data: &[u8], at: usize, end: usize) -> Option<usize> {
         self.note(
@@ -38,7 +38,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
 
     /// Returns where the record at a place ends, if it can be one.
     fn behind(&self, data: &[u8], at: usize) -> Option<usize> {
-        let header = Header::read::<BIG>(data, at)?;
+        let header = PerfRecordHeader::read::<BIG>(data, at)?;
         let whole = header.size > HEADER && header.size.is_multiple_of(8);
         let round = header.kind == kind::FINISHED_ROUND && header.size == HEADER;
         if header.is_none() || !(whole || round) {

@@ -1,10 +1,10 @@
 //! The scan: samples are found one behind the other, and of those that nobody wants no more than header and id is read.
 
 use crate::ids::IdMap;
-use crate::record::{HEADER, Header, kind, u64_at};
+use crate::record::{HEADER, PerfRecordHeader, kind, u64_at};
 
 use super::prefetch::{LINE, prefetch};
-use super::visitor::Want;
+use super::visitor::SampleWish;
 
 /// Bytes that the scan looks ahead: the processor does not by itself look beyond a page.
 const AHEAD: usize = 4096;
@@ -13,30 +13,30 @@ pub(super) const STEP: usize = 4 << 20;
 
 /// Samples of one attribute.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counter {
+pub(super) struct AttrCounter {
     pub count: u64,
-    pub want: Want,
+    pub want: SampleWish,
 }
 
 /// Where all samples have what tells whether they are wanted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Places<'p> {
+pub(super) struct IdPlaces<'p> {
     base: u64,
     attrs: &'p [u32],
     id_at: usize,
     time_at: usize,
 }
 
-impl<'p> Places<'p> {
+impl<'p> IdPlaces<'p> {
     /// Returns them where ids are in a table, and ids and times stand at the same place in all samples.
     #[inline(always)]
     pub(super) fn new(
         ids: &'p IdMap,
         id_at: Option<usize>,
         time_at: Option<usize>,
-    ) -> Option<Places<'p>> {
+    ) -> Option<IdPlaces<'p>> {
         match (ids, id_at, time_at) {
-            (IdMap::Table { base, attrs }, Some(id_at), Some(time_at)) => Some(Places {
+            (IdMap::Table { base, attrs }, Some(id_at), Some(time_at)) => Some(IdPlaces {
                 base: *base,
                 attrs,
                 id_at,
@@ -49,29 +49,29 @@ impl<'p> Places<'p> {
 
 /// A sample that somebody wants.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'d> {
-    pub header: Header,
+pub(super) struct WantedSample<'d> {
+    pub header: PerfRecordHeader,
     pub body: &'d [u8],
     pub at: usize,
     pub time: u64,
     pub attr: u32,
-    pub want: Want,
+    pub want: SampleWish,
 }
 
 /// Hands out the wanted samples from `start` on, up to the first record that is something else, and counts all. `data` ends
 /// where the records do. Returns how far it came: one step at most.
 #[inline(always)]
 pub(super) fn scan<'d, const BIG: bool>(
-    places: &Places<'_>,
+    places: &IdPlaces<'_>,
     data: &'d [u8],
     start: usize,
-    counters: &mut [Counter],
-    mut wanted: impl FnMut(Wanted<'d>),
+    counters: &mut [AttrCounter],
+    mut wanted: impl FnMut(WantedSample<'d>),
 ) -> usize {
     let stop = start.saturating_add(STEP);
     let mut at = start;
     while at < stop {
-        let Some(header) = Header::read::<BIG>(data, at) else {
+        let Some(header) = PerfRecordHeader::read::<BIG>(data, at) else {
             break;
         };
         let next = at + header.size;
@@ -93,11 +93,11 @@ pub(super) fn scan<'d, const BIG: bool>(
             break;
         };
         let want = counter.want;
-        if want != Want::No {
+        if want != SampleWish::No {
             let Some(time) = u64_at::<BIG>(body, places.time_at) else {
                 break;
             };
-            wanted(Wanted {
+            wanted(WantedSample {
                 header,
                 body,
                 at,

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::Walk;
-use super::out::{Origin, Out};
+use super::PerfWalk;
+use super::out::{RecordOrigin, RecordOutlet};
 use crate::compressed::ZstdStream;
-use crate::record::{HEADER, Header, kind};
+use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// Decompressed bytes held back for the merge before it is forced on.
 const MAX_HELD: usize = 48 << 20;
 /// Decompressed bytes gathered before they are looked at.
 const CHUNK: usize = 256 << 10;
 
-impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
+impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     pub(super) fn compressed(&mut self, payload: &[u8], at: usize) {
         let mut zstd = match self.zstd.take() {
             Some(zstd) => zstd,
@@ -73,7 +73,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
                 self.rounds.pop_front();
                 self.finish_round();
             }
-            let Some(header) = Header::read::<BIG>(&data, at) else {
+            let Some(header) = PerfRecordHeader::read::<BIG>(&data, at) else {
                 break;
             };
             if header.size < HEADER {
@@ -91,7 +91,7 @@ impl<O: Out, const BIG: bool> Walk<'_, '_, '_, O, BIG> {
                 break;
             }
             if header.kind < kind::USER_START {
-                let from = Origin {
+                let from = RecordOrigin {
                     data: &data,
                     buffer: number,
                     piece: Some(&data),

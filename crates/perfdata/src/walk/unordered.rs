@@ -13,11 +13,11 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::out::{Origin, Out};
-use super::scan::Wanted;
-use super::visitor::Want;
-use crate::attr::Attr;
-use crate::merge::Entry;
+use super::out::{RecordOrigin, RecordOutlet};
+use super::scan::WantedSample;
+use super::visitor::SampleWish;
+use crate::attr::EventAttr;
+use crate::merge::MergeRecord;
 use crate::sample::tid_of;
 
 /// Threads that have lists.
@@ -27,9 +27,9 @@ const MAX_LISTED: usize = 1 << 20;
 
 /// What of one thread waits.
 #[derive(Debug)]
-struct Thread {
+struct ThreadBacklog {
     /// In time order if `sorted`.
-    entries: Vec<Entry>,
+    entries: Vec<MergeRecord>,
     /// During a flush, the first that has not gone out.
     next: usize,
     sorted: bool,
@@ -39,13 +39,13 @@ struct Thread {
 
 /// What threads have.
 #[derive(Debug, Default)]
-pub(super) struct Threads {
-    list: Vec<Thread>,
+pub(super) struct ThreadBacklogs {
+    list: Vec<ThreadBacklog>,
     /// During a flush, the next sample of each list that has one: its time, its place, and the list.
     heads: BinaryHeap<Reverse<(u64, usize, u32)>>,
 }
 
-impl Threads {
+impl ThreadBacklogs {
     /// Makes the lists ready to be let out: nothing is added until they were.
     fn begin(&mut self) {
         self.heads.clear();
@@ -63,7 +63,12 @@ impl Threads {
     }
 
     /// Lets out what stands before a time and place, thread by thread: `out` gets a list and which of it is next.
-    pub(super) fn each(&mut self, time: u64, at: usize, mut out: impl FnMut(&[Entry], usize)) {
+    pub(super) fn each(
+        &mut self,
+        time: u64,
+        at: usize,
+        mut out: impl FnMut(&[MergeRecord], usize),
+    ) {
         while let Some(&Reverse((head_time, head_at, number))) = self.heads.peek() {
             if (head_time, head_at) >= (time, at) {
                 break;
@@ -86,8 +91,8 @@ impl Threads {
 
 /// Samples that go out of order, or wait for their thread's turn.
 #[derive(Debug)]
-pub(super) struct Unordered {
-    threads: Threads,
+pub(super) struct UnorderedSamples {
+    threads: ThreadBacklogs,
     /// By thread id, its list.
     by_tid: FxHashMap<i32, u32>,
     /// The thread of the last sample, and its list.
@@ -108,10 +113,10 @@ pub(super) struct Unordered {
     pub stop: bool,
 }
 
-impl Default for Unordered {
-    fn default() -> Unordered {
-        Unordered {
-            threads: Threads::default(),
+impl Default for UnorderedSamples {
+    fn default() -> UnorderedSamples {
+        UnorderedSamples {
+            threads: ThreadBacklogs::default(),
             by_tid: FxHashMap::default(),
             last: (i32::MIN, None),
             new: Vec::new(),
@@ -126,7 +131,7 @@ impl Default for Unordered {
     }
 }
 
-impl Unordered {
+impl UnorderedSamples {
     /// Returns the newest time of all that came.
     pub(super) fn newest(&self) -> u64 {
         self.newest
@@ -147,24 +152,24 @@ impl Unordered {
     /// Takes a sample that need not be in order: lets it out, or puts it into its thread's list. Returns whether it did. `sent`
     /// has the time up to which the next flush lets out, and that of the newest sample that went.
     #[inline(always)]
-    pub(super) fn takes<O: Out, const BIG: bool>(
+    pub(super) fn takes<O: RecordOutlet, const BIG: bool>(
         &mut self,
-        attrs: &[Attr],
-        one: &Wanted<'_>,
-        from: Origin<'_>,
+        attrs: &[EventAttr],
+        one: &WantedSample<'_>,
+        from: RecordOrigin<'_>,
         sent: (u64, u64),
         out: &mut O,
     ) -> bool {
-        let Wanted { time, attr, .. } = *one;
+        let WantedSample { time, attr, .. } = *one;
         match one.want {
-            Want::No | Want::InOrder => return false,
-            Want::OfThread => {
+            SampleWish::No | SampleWish::InOrder => return false,
+            SampleWish::OfThread => {
                 let tid = tid_of::<BIG>(attrs, one.body, attr);
-                if !self.keeps(tid, Entry::new(time, one.at, attr)) {
+                if !self.keeps(tid, MergeRecord::new(time, one.at, attr)) {
                     return false;
                 }
             }
-            Want::AnyOrder => self.stop |= out.sample(from, one.at, time, attr).is_break(),
+            SampleWish::AnyOrder => self.stop |= out.sample(from, one.at, time, attr).is_break(),
         }
         self.went(time, sent);
         true
@@ -185,7 +190,7 @@ impl Unordered {
 
     /// Takes a sample into its thread's list, if that has one.
     #[inline(always)]
-    fn keeps(&mut self, tid: i32, entry: Entry) -> bool {
+    fn keeps(&mut self, tid: i32, entry: MergeRecord) -> bool {
         if self.last.0 != tid {
             self.last = (tid, self.by_tid.get(&tid).copied());
         }
@@ -241,12 +246,12 @@ impl Unordered {
     }
 
     /// Returns the lists, so that they can be let out.
-    pub(super) fn take_threads(&mut self) -> Threads {
+    pub(super) fn take_threads(&mut self) -> ThreadBacklogs {
         std::mem::take(&mut self.threads)
     }
 
     /// Takes the lists back.
-    pub(super) fn give_back(&mut self, threads: Threads) {
+    pub(super) fn give_back(&mut self, threads: ThreadBacklogs) {
         self.threads = threads;
     }
 
@@ -255,7 +260,7 @@ impl Unordered {
         for tid in self.new.drain(..) {
             let list = u32::try_from(self.threads.list.len()).unwrap_or(u32::MAX);
             self.by_tid.insert(tid, list);
-            self.threads.list.push(Thread {
+            self.threads.list.push(ThreadBacklog {
                 entries: Vec::new(),
                 next: 0,
                 sorted: true,

@@ -5,11 +5,11 @@ use std::ops::{ControlFlow, Range};
 use tracefmt::Diagnostic;
 
 use crate::record::SideRecord;
-use crate::sample::Sample;
+use crate::sample::PerfSample;
 
 /// Whether samples of an attribute are wanted, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Want {
+pub enum SampleWish {
     /// They are not.
     No,
     /// In time order with all others.
@@ -22,9 +22,9 @@ pub enum Want {
     AnyOrder,
 }
 
-/// A place from which another walk can go on ([`crate::PerfData::walk_from`]).
+/// A place from which another walk can go on ([`crate::PerfRecording::walk_from`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct WalkPlace {
     /// Up to when everything has been pushed that was read.
     pub time: u64,
     /// The newest time that was pushed.
@@ -39,23 +39,23 @@ pub struct Place {
 }
 
 /// Receives a recording's records in time order.
-pub trait Visitor {
+pub trait PerfVisitor {
     /// Takes one sample. Returning `Break` ends the walk.
-    fn sample(&mut self, sample: &Sample<'_>) -> ControlFlow<()>;
+    fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()>;
 
     /// Takes a record that is no sample; `time` is 0 and `cpu` -1 when it carries none.
     fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
         let _ = (time, cpu, misc, record);
     }
 
-    /// Tells whether [`Visitor::place`] is of interest.
+    /// Tells whether [`PerfVisitor::place`] is of interest.
     fn places(&self) -> bool {
         false
     }
 
     /// Tells a place from which another walk can go on, between the records before it and those after it. There are some hundreds
     /// at most, and none where something is not wanted or needs no order, in packed recordings and those that came through a pipe.
-    fn place(&mut self, place: Place) {
+    fn place(&mut self, place: WalkPlace) {
         let _ = place;
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use perfdata::{LostSource, PerfData, SideRecord, Totals, Visitor, Want};
+use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
 
 use super::{ADDR, Body, CALLCHAIN, CPU, IP, Numbers, PERIOD, RAW, Record, Recording, TID};
 
@@ -140,8 +140,8 @@ impl Out {
 #[derive(Debug, Default)]
 pub(crate) struct Collect(pub Vec<Out>);
 
-impl Visitor for Collect {
-    fn sample(&mut self, sample: &perfdata::Sample<'_>) -> ControlFlow<()> {
+impl PerfVisitor for Collect {
+    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         self.0.push(Out::Sample {
             attr: sample.attr,
             misc: sample.misc,
@@ -169,7 +169,7 @@ impl Visitor for Collect {
 }
 
 /// Walks with one thread and with two, which must be the same.
-pub(crate) fn walk_wanting(data: &PerfData<'_>, wants: &[Want]) -> (Vec<Out>, Totals) {
+pub(crate) fn walk_wanting(data: &PerfRecording<'_>, wants: &[SampleWish]) -> (Vec<Out>, Totals) {
     let mut collect = Collect::default();
     let totals = data.walk(wants, &mut collect);
     let mut threads = Collect::default();
@@ -181,7 +181,7 @@ pub(crate) fn walk_wanting(data: &PerfData<'_>, wants: &[Want]) -> (Vec<Out>, To
 
 /// Parses and walks, everything wanted.
 pub(crate) fn walk(bytes: &[u8]) -> (Vec<Out>, Totals, bool) {
-    let data = PerfData::parse(bytes).expect("a header that can be read");
+    let data = PerfRecording::parse(bytes).expect("a header that can be read");
     let (out, totals) = walk_wanting(&data, &[]);
     let truncated = data.truncated() || totals.truncated;
     (out, totals, truncated)
