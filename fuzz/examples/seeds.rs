@@ -20,8 +20,8 @@ use trim_dat::Dat;
 #[derive(Default)]
 struct Records(BTreeMap<u32, Vec<u8>>);
 
-impl tracedat::Visitor for Records {
-    fn record(&mut self, record: &tracedat::Record<'_>) -> ControlFlow<()> {
+impl tracedat::TraceVisitor for Records {
+    fn record(&mut self, record: &tracedat::RingRecord<'_>) -> ControlFlow<()> {
         let data = || record.data.to_vec();
         self.0.entry(record.id).or_insert_with(data);
         ControlFlow::Continue(())

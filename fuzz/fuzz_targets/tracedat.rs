@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
-use tracedat::{Lost, Record, TraceDat, Visitor};
+use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor};
 
 #[derive(Default)]
 struct Look {
@@ -13,14 +13,14 @@ struct Look {
     lost: u64,
 }
 
-impl Visitor for Look {
-    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()> {
+impl TraceVisitor for Look {
+    fn record(&mut self, record: &RingRecord<'_>) -> ControlFlow<()> {
         black_box(record.data.iter().fold(0, |sum, b| sum ^ b));
         self.records += 1;
         ControlFlow::Continue(())
     }
 
-    fn lost(&mut self, lost: &Lost) {
+    fn lost(&mut self, lost: &LostGap) {
         black_box(lost);
         self.lost += 1;
     }

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
-use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
+use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 use tracefmt::FormatCatalog;
 
 use crate::header::{GuestMap, Header, TimeUnit, Together};
@@ -189,7 +189,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
         cpu_desc: None,
         clock: info.clock.clone(),
         time_unit: match info.time_unit {
-            tracedat::TimeUnit::Nanoseconds => TimeUnit::Nanoseconds,
+            tracedat::TraceTimeUnit::Nanoseconds => TimeUnit::Nanoseconds,
             _ => TimeUnit::Ticks,
         },
         resolution_ns: 1,
@@ -211,7 +211,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
 }
 
 /// Returns what the recording says of those that were made with it.
-fn together(info: &tracedat::Info) -> Together {
+fn together(info: &tracedat::TraceMetadata) -> Together {
     let shift = info.time_shift.as_ref();
     let cpus = shift.map_or(&[][..], |shift| &shift.cpus);
     let mut offsets: Vec<i64> = cpus.iter().flatten().map(|one| one.offset).collect();
@@ -248,9 +248,9 @@ struct Push<'p> {
     unknown: u64,
 }
 
-impl Visitor for Push<'_> {
+impl TraceVisitor for Push<'_> {
     #[inline]
-    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()> {
+    fn record(&mut self, record: &RingRecord<'_>) -> ControlFlow<()> {
         if self.watch.event() {
             return ControlFlow::Break(());
         }
@@ -276,7 +276,7 @@ impl Visitor for Push<'_> {
         })
     }
 
-    fn lost(&mut self, lost: &Lost) {
+    fn lost(&mut self, lost: &LostGap) {
         self.sink.side(&Side::Lost {
             time: lost.time,
             cpu: cpu_number(lost.cpu),

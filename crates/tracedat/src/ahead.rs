@@ -5,7 +5,7 @@
 //! has begun it, and otherwise helps the workers until it is there. So it decides alone what is decompressed, in which order
 //! and within which limits, as if there were no workers: what they do is either what it would have done, or is not used.
 
-use crate::chunks::Chunk;
+use crate::chunks::FileChunk;
 use crate::compress::{Compression, Decompressor};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,8 +32,8 @@ pub(crate) fn workers(threads: usize, chunks: usize) -> usize {
 
 /// What the thread that merges and the workers share.
 #[derive(Debug)]
-pub(crate) struct Ahead<'a> {
-    state: Mutex<State<'a>>,
+pub(crate) struct AheadPool<'a> {
+    state: Mutex<ChunkState<'a>>,
     /// Tells a worker that chunks wait.
     wake: Condvar,
     /// Tells the merge that a chunk is done.
@@ -44,7 +44,7 @@ pub(crate) struct Ahead<'a> {
 
 /// How far a chunk has come.
 #[derive(Debug)]
-enum Progress {
+enum ChunkProgress {
     Waiting,
     Begun,
     Done(Vec<u8>),
@@ -53,15 +53,15 @@ enum Progress {
 }
 
 #[derive(Debug)]
-struct Piece<'a> {
-    chunk: Chunk<'a>,
-    progress: Progress,
+struct ChunkPiece<'a> {
+    chunk: FileChunk<'a>,
+    progress: ChunkProgress,
 }
 
 #[derive(Debug)]
-struct State<'a> {
+struct ChunkState<'a> {
     /// By stream, the chunks that were asked for, in their order.
-    lanes: Vec<VecDeque<Piece<'a>>>,
+    lanes: Vec<VecDeque<ChunkPiece<'a>>>,
     /// Those that nobody has begun, in the order in which they were asked for.
     waiting: VecDeque<Job<'a>>,
     /// Bytes of all pieces.
@@ -81,15 +81,15 @@ struct State<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Job<'a> {
     lane: usize,
-    chunk: Chunk<'a>,
+    chunk: FileChunk<'a>,
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> AheadPool<'a> {
     /// Returns room for so many streams with chunks of about `size` bytes, decompressed.
-    pub(crate) fn new(lanes: usize, size: usize) -> Ahead<'a> {
+    pub(crate) fn new(lanes: usize, size: usize) -> AheadPool<'a> {
         let each = MOST / lanes.max(1) / size.max(1);
-        Ahead {
-            state: Mutex::new(State {
+        AheadPool {
+            state: Mutex::new(ChunkState {
                 lanes: (0..lanes).map(|_| VecDeque::new()).collect(),
                 waiting: VecDeque::new(),
                 bytes: 0,
@@ -130,13 +130,13 @@ impl<'a> Ahead<'a> {
         Closing(self)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+    fn lock(&self) -> MutexGuard<'_, ChunkState<'a>> {
         // Nothing that can fail is done under the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for the chunk of a stream behind the last that was asked for. Returns whether there was room.
-    pub(crate) fn ask(&self, lane: usize, chunk: Chunk<'a>) -> bool {
+    pub(crate) fn ask(&self, lane: usize, chunk: FileChunk<'a>) -> bool {
         if chunk.size > LARGEST {
             return false;
         }
@@ -148,11 +148,11 @@ impl<'a> Ahead<'a> {
             return false;
         };
         // To be woken takes a worker as long as a chunk does, so it is not woken for each.
-        let waits = |piece: &&Piece<'_>| matches!(piece.progress, Progress::Waiting);
+        let waits = |piece: &&ChunkPiece<'_>| matches!(piece.progress, ChunkProgress::Waiting);
         let soon = pieces.len() - pieces.iter().filter(waits).count() <= self.depth / 2;
-        pieces.push_back(Piece {
+        pieces.push_back(ChunkPiece {
             chunk,
-            progress: Progress::Waiting,
+            progress: ChunkProgress::Waiting,
         });
         state.bytes += chunk.size;
         state.waiting.push_back(Job { lane, chunk });
@@ -175,18 +175,18 @@ impl<'a> Ahead<'a> {
                 return false;
             };
             match &mut first.progress {
-                Progress::Waiting | Progress::Failed => {
+                ChunkProgress::Waiting | ChunkProgress::Failed => {
                     state.drop_first(lane);
                     return false;
                 }
-                Progress::Done(buffer) => {
+                ChunkProgress::Done(buffer) => {
                     let done = std::mem::take(buffer);
                     state.buffers = state.buffers.saturating_sub(done.capacity());
                     state.keep(std::mem::replace(out, done));
                     state.drop_first(lane);
                     return true;
                 }
-                Progress::Begun => {}
+                ChunkProgress::Begun => {}
             }
             if let Some((job, buffer)) = state.begin() {
                 drop(state);
@@ -229,23 +229,23 @@ impl<'a> Ahead<'a> {
 
     fn run(&self, job: Job<'a>, buffer: Vec<u8>, decompressor: &mut Decompressor) {
         // Whatever happens, the merge must not wait for this chunk for ever.
-        let mut ending = Ending {
+        let mut ending = ChunkDecoding {
             ahead: self,
             job,
             buffer,
             sound: false,
         };
-        let Chunk { input, size, .. } = job.chunk;
+        let FileChunk { input, size, .. } = job.chunk;
         ending.sound = decompressor.run(input, size, &mut ending.buffer).is_ok();
     }
 }
 
-impl<'a> State<'a> {
+impl<'a> ChunkState<'a> {
     /// Takes the chunk that waits longest, with a buffer for it.
     fn begin(&mut self) -> Option<(Job<'a>, Vec<u8>)> {
         let job = self.waiting.pop_front()?;
         if let Some(piece) = self.piece(job) {
-            piece.progress = Progress::Begun;
+            piece.progress = ChunkProgress::Begun;
         }
         let size = job.chunk.size;
         while let Some(buffer) = self.spare.pop() {
@@ -259,7 +259,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns what has become of a chunk; `None` if it was forgotten.
-    fn piece(&mut self, job: Job<'a>) -> Option<&mut Piece<'a>> {
+    fn piece(&mut self, job: Job<'a>) -> Option<&mut ChunkPiece<'a>> {
         let pieces = self.lanes.get_mut(job.lane)?;
         pieces.iter_mut().find(|p| p.chunk.at == job.chunk.at)
     }
@@ -271,14 +271,14 @@ impl<'a> State<'a> {
         };
         self.bytes = self.bytes.saturating_sub(piece.chunk.size);
         match piece.progress {
-            Progress::Waiting => {
+            ChunkProgress::Waiting => {
                 let at = piece.chunk.at;
                 let same = |job: &Job<'_>| (job.lane, job.chunk.at) == (lane, at);
                 if let Some(place) = self.waiting.iter().position(same) {
                     self.waiting.remove(place);
                 }
             }
-            Progress::Done(buffer) if buffer.capacity() > 0 => self.spare.push(buffer),
+            ChunkProgress::Done(buffer) if buffer.capacity() > 0 => self.spare.push(buffer),
             _ => {}
         }
     }
@@ -294,22 +294,22 @@ impl<'a> State<'a> {
 }
 
 /// A chunk that is being decompressed.
-struct Ending<'s, 'a> {
-    ahead: &'s Ahead<'a>,
+struct ChunkDecoding<'s, 'a> {
+    ahead: &'s AheadPool<'a>,
     job: Job<'a>,
     buffer: Vec<u8>,
     sound: bool,
 }
 
-impl Drop for Ending<'_, '_> {
+impl Drop for ChunkDecoding<'_, '_> {
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
         let mut state = self.ahead.lock();
         match state.piece(self.job) {
-            Some(piece) if self.sound => piece.progress = Progress::Done(buffer),
+            Some(piece) if self.sound => piece.progress = ChunkProgress::Done(buffer),
             other => {
                 if let Some(piece) = other {
-                    piece.progress = Progress::Failed;
+                    piece.progress = ChunkProgress::Failed;
                 }
                 state.spare.push(buffer);
             }
@@ -322,7 +322,7 @@ impl Drop for Ending<'_, '_> {
 }
 
 /// Ends the workers when it is dropped, however a walk ends.
-pub(crate) struct Closing<'s, 'a>(&'s Ahead<'a>);
+pub(crate) struct Closing<'s, 'a>(&'s AheadPool<'a>);
 
 impl Drop for Closing<'_, '_> {
     fn drop(&mut self) {

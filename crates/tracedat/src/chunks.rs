@@ -16,7 +16,7 @@ pub(crate) fn work_limit(bytes: usize) -> u64 {
 
 /// A chunk in the file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chunk<'a> {
+pub(crate) struct FileChunk<'a> {
     /// Where it begins in its CPU's data, in bytes.
     pub at: usize,
     /// What is compressed.
@@ -25,22 +25,22 @@ pub(crate) struct Chunk<'a> {
     pub size: usize,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> FileChunk<'a> {
     /// Bytes of the two sizes that a chunk begins with.
     pub(crate) const HEAD: usize = 8;
 
     /// Returns the chunk at this place of a CPU's data; `None` when it reaches beyond the data's end.
-    pub(crate) fn at(region: &'a [u8], at: usize, endian: Endian) -> Option<Chunk<'a>> {
+    pub(crate) fn at(region: &'a [u8], at: usize, endian: Endian) -> Option<FileChunk<'a>> {
         let packed = endian.u32(region, at)? as usize;
         let size = endian.u32(region, at + 4)? as usize;
-        let start = at + Chunk::HEAD;
+        let start = at + FileChunk::HEAD;
         let input = region.get(start..start.checked_add(packed)?)?;
-        Some(Chunk { at, input, size })
+        Some(FileChunk { at, input, size })
     }
 
     /// Returns where the chunk behind it begins.
     pub(crate) fn end(&self) -> usize {
-        self.at + Chunk::HEAD + self.input.len()
+        self.at + FileChunk::HEAD + self.input.len()
     }
 }
 

@@ -3,11 +3,11 @@
 //! Source: `lib/trace-cmd/trace-input.c` of trace-cmd (`timestamp_calc`): first the guest's time is shifted to
 //! its host's, then ticks of the time stamp counter become nanoseconds, then fixed offsets are added.
 
-use crate::info::{Info, ShiftSample, Tsc2Nsec};
+use crate::info::{ShiftSample, TraceMetadata, Tsc2Nsec};
 
 /// The conversion of one CPU's times.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Clock {
+pub(crate) struct CpuClock {
     /// Corrections in order of their time; empty for none.
     samples: Vec<ShiftSample>,
     /// Whether a correction between two samples is interpolated, or that of the earlier one is taken.
@@ -22,18 +22,18 @@ pub(crate) struct Clock {
 /// Bit 0 of the flags of the time shift option: corrections are to be interpolated.
 const INTERPOLATE: u32 = 1;
 
-impl Clock {
+impl CpuClock {
     /// Returns the clock of the CPU at this place of a buffer's list of CPUs.
     ///
     /// Only the top buffer is shifted: the reference reader applies a time shift to no other.
-    pub(crate) fn new(info: &Info, cpu: usize, top: bool) -> Clock {
-        let mut clock = Clock {
+    pub(crate) fn new(info: &TraceMetadata, cpu: usize, top: bool) -> CpuClock {
+        let mut clock = CpuClock {
             offset: info
                 .date_offset_ns
                 .wrapping_add(info.offset_ns)
                 .cast_unsigned(),
             tsc: info.tsc2nsec.filter(|t| t.mult != 0),
-            ..Clock::default()
+            ..CpuClock::default()
         };
         if let Some(shift) = info.time_shift.as_ref().filter(|_| top)
             && let Some(samples) = shift.cpus.get(cpu)
@@ -113,9 +113,9 @@ mod tests {
             fraction,
         };
         let shifted = |fraction| {
-            let clock = Clock {
+            let clock = CpuClock {
                 samples: vec![sample(0, fraction), sample(100, fraction)],
-                ..Clock::default()
+                ..CpuClock::default()
             };
             clock.convert(1000)
         };

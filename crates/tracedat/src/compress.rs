@@ -4,9 +4,9 @@
 //! trace-cmd: zlib streams (with the two-byte zlib header) or zstd frames, one per section or chunk.
 
 #[cfg(feature = "c-zstd")]
-use crate::zstd_c::Zstd;
+use crate::zstd_c::ZstdDecoder;
 #[cfg(not(feature = "c-zstd"))]
-use crate::zstd_rust::Zstd;
+use crate::zstd_rust::ZstdDecoder;
 
 /// How a file's sections and CPU data are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Compression {
 /// A decompressor whose tables are kept between calls.
 pub(crate) struct Decompressor {
     kind: Compression,
-    zstd: Option<Zstd>,
+    zstd: Option<ZstdDecoder>,
 }
 
 impl std::fmt::Debug for Decompressor {
@@ -64,7 +64,7 @@ impl Decompressor {
             Compression::None => Err("compressed data in a file without compression".into()),
             Compression::Zlib => zlib(input, size, out),
             Compression::Zstd => {
-                let decoder = self.zstd.get_or_insert_with(Zstd::new);
+                let decoder = self.zstd.get_or_insert_with(ZstdDecoder::new);
                 out.resize(size, 0);
                 let result = decoder.run(input, out);
                 out.truncate(result.as_ref().map_or(0, |&written| written));

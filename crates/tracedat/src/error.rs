@@ -7,7 +7,7 @@ use std::fmt;
 /// Everything less than that is in diagnostics, beside what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Error {
+pub enum TraceDatError {
     /// The first ten bytes are not those of a trace.dat.
     NotTraceDat,
     /// The version text is neither `6` nor `7`.
@@ -33,22 +33,22 @@ pub enum Error {
     },
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for TraceDatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::NotTraceDat => f.write_str(
+            TraceDatError::NotTraceDat => f.write_str(
                 "at byte 0x0: not a trace.dat: expected its magic bytes 17 08 44 \"tracing\"",
             ),
-            Error::UnknownVersion { offset, found } => {
+            TraceDatError::UnknownVersion { offset, found } => {
                 write!(
                     f,
                     "at byte {offset:#x}: trace.dat version {found:?}: expected 6 or 7"
                 )
             }
-            Error::EndsEarly { offset, expected } => {
+            TraceDatError::EndsEarly { offset, expected } => {
                 write!(f, "at byte {offset:#x}: the file ends: expected {expected}")
             }
-            Error::UnknownCompression { offset, found } => {
+            TraceDatError::UnknownCompression { offset, found } => {
                 write!(
                     f,
                     "at byte {offset:#x}: compression {found:?}: expected zstd, zlib or none"
@@ -58,4 +58,4 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for TraceDatError {}

@@ -2,11 +2,11 @@
 
 use crate::chunks;
 use crate::compress::Compression;
-use crate::error::Error;
-use crate::info::{Buffer, Info, TextBuffer, text_of};
-use crate::options::Options;
+use crate::error::TraceDatError;
+use crate::info::{Buffer, TextBuffer, TraceMetadata, text_of};
+use crate::options::TraceOptions;
 use crate::page::PageLayout;
-use crate::sections::{Section, Sections};
+use crate::sections::{SectionHeader, Sections};
 use std::ops::Range;
 use tracefmt::{Cursor, Diagnostic, Endian, FormatCatalog, HeaderPage, Kallsyms};
 
@@ -22,10 +22,10 @@ pub fn is_trace_dat(data: &[u8]) -> bool {
 
 /// Where a v6 file keeps `/proc/kallsyms`, or a v7 file the section of it.
 #[derive(Debug, Clone)]
-pub(crate) enum Symbols {
+pub(crate) enum KallsymsPlace {
     None,
     Text(Range<usize>),
-    Section(Section),
+    Section(SectionHeader),
 }
 
 /// A trace.dat, versions 6 and 7: everything but the events is read, the events can be walked.
@@ -34,12 +34,12 @@ pub struct TraceDat<'a> {
     pub(crate) data: &'a [u8],
     pub(crate) compression: Compression,
     pub(crate) formats: FormatCatalog,
-    pub(crate) info: Info,
+    pub(crate) info: TraceMetadata,
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) truncated: bool,
     /// Whether there were CPUs of which nothing is left, not even their number.
     pub(crate) lacks_cpus: bool,
-    pub(crate) symbols: Symbols,
+    pub(crate) symbols: KallsymsPlace,
 }
 
 impl<'a> TraceDat<'a> {
@@ -54,7 +54,7 @@ impl<'a> TraceDat<'a> {
     }
 
     /// Returns the same file with times as the guest's own clock has them: what the recorder measured between that and its host's clock
-    /// ([`Info::time_shift`]) is left out, but for the scaling of the counter.
+    /// ([`TraceMetadata::time_shift`]) is left out, but for the scaling of the counter.
     pub fn on_own_clock(&self) -> TraceDat<'a> {
         let mut own = self.clone();
         for sample in own
@@ -74,7 +74,7 @@ impl<'a> TraceDat<'a> {
     ///
     /// Only when nothing at all is usable. A file that is cut off or damaged gives what can be read of it,
     /// [`TraceDat::truncated`] and [`TraceDat::diagnostics`].
-    pub fn parse(data: &'a [u8]) -> Result<TraceDat<'a>, Error> {
+    pub fn parse(data: &'a [u8]) -> Result<TraceDat<'a>, TraceDatError> {
         TraceDat::parse_with(data, &mut |_| {})
     }
 
@@ -88,13 +88,13 @@ impl<'a> TraceDat<'a> {
     pub fn parse_with(
         data: &'a [u8],
         consumed: &mut dyn FnMut(Range<usize>),
-    ) -> Result<TraceDat<'a>, Error> {
+    ) -> Result<TraceDat<'a>, TraceDatError> {
         if !data.starts_with(MAGIC) {
-            return Err(Error::NotTraceDat);
+            return Err(TraceDatError::NotTraceDat);
         }
         let mut cursor = Cursor::new(data, Endian::Little);
         cursor.take(MAGIC.len() as u64);
-        let ends = |cursor: &Cursor<'_>, expected| Error::EndsEarly {
+        let ends = |cursor: &Cursor<'_>, expected| TraceDatError::EndsEarly {
             offset: cursor.position() as u64,
             expected,
         };
@@ -105,7 +105,7 @@ impl<'a> TraceDat<'a> {
             b"7" => 7,
             _ => {
                 let found = String::from_utf8_lossy(&text[..text.len().min(32)]).into_owned();
-                return Err(Error::UnknownVersion {
+                return Err(TraceDatError::UnknownVersion {
                     offset: version_at,
                     found,
                 });
@@ -124,16 +124,16 @@ impl<'a> TraceDat<'a> {
             data,
             compression: Compression::None,
             formats: FormatCatalog::default(),
-            info: Info::default(),
+            info: TraceMetadata::default(),
             diagnostics: Vec::new(),
             truncated: false,
             lacks_cpus: false,
-            symbols: Symbols::None,
+            symbols: KallsymsPlace::None,
         };
         file.formats.abi.endian = cursor.endian;
         file.formats.abi.long_size = if long_size == 4 { 4 } else { 8 };
         file.formats.page_size = page_size;
-        let mut options = Options::default();
+        let mut options = TraceOptions::default();
         options.info.version = version;
         options.info.user_long_size = long_size;
         options.info.page_size = page_size;
@@ -151,12 +151,12 @@ impl<'a> TraceDat<'a> {
                 .cstr()
                 .ok_or_else(|| ends(&cursor, "the name of its compression"))?;
             let (name, at) = (text_of(name), cursor.position());
-            let version = cursor.cstr().ok_or(Error::EndsEarly {
+            let version = cursor.cstr().ok_or(TraceDatError::EndsEarly {
                 offset: at as u64,
                 expected: "the version of its compression",
             })?;
             file.compression =
-                Compression::from_name(&name).ok_or_else(|| Error::UnknownCompression {
+                Compression::from_name(&name).ok_or_else(|| TraceDatError::UnknownCompression {
                     offset: name_at,
                     found: name.clone(),
                 })?;
@@ -181,12 +181,12 @@ impl<'a> TraceDat<'a> {
     /// They are by far the largest part of a recording's header (5 MB of text), so they are left alone until
     /// asked for.
     pub fn load_symbols(&mut self) {
-        match std::mem::replace(&mut self.symbols, Symbols::None) {
-            Symbols::None => {}
-            Symbols::Text(range) => {
+        match std::mem::replace(&mut self.symbols, KallsymsPlace::None) {
+            KallsymsPlace::None => {}
+            KallsymsPlace::Text(range) => {
                 self.formats.kallsyms = Kallsyms::parse(self.data.get(range).unwrap_or_default());
             }
-            Symbols::Section(section) => {
+            KallsymsPlace::Section(section) => {
                 let (body, fault) = self.sections().body(&section);
                 self.diagnostics.extend(fault);
                 let mut cursor = Cursor::new(&body, self.formats.abi.endian);
@@ -198,7 +198,7 @@ impl<'a> TraceDat<'a> {
     }
 
     /// Returns everything the file says of itself.
-    pub fn info(&self) -> &Info {
+    pub fn info(&self) -> &TraceMetadata {
         &self.info
     }
 
@@ -315,8 +315,8 @@ impl<'a> TraceDat<'a> {
     }
 
     /// Settles everything the options told.
-    fn finish(&mut self, options: Options) {
-        let Options {
+    fn finish(&mut self, options: TraceOptions) {
+        let TraceOptions {
             mut info,
             buffers,
             mut diagnostics,

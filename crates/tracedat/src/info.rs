@@ -7,7 +7,7 @@ use tracefmt::Abi;
 
 /// What one unit of a recording's times is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TimeUnit {
+pub enum TraceTimeUnit {
     /// A nanosecond.
     #[default]
     Nanoseconds,
@@ -52,7 +52,7 @@ pub struct TimeShift {
 
 /// The option `GUEST`: a guest that was recorded at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Guest {
+pub struct TraceGuest {
     /// Name, as libvirt or the recorder's user knows it.
     pub name: String,
     /// Trace id of the guest's recording.
@@ -63,7 +63,7 @@ pub struct Guest {
 
 /// One CPU's part of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CpuData {
+pub struct CpuPages {
     /// Number of the CPU.
     pub cpu: u32,
     /// Where its data begins in the file, in bytes.
@@ -86,7 +86,7 @@ pub struct Buffer {
     /// Whether the CPUs' places were found by looking for them, because the list of them is missing.
     pub recovered: bool,
     /// The CPUs, in order of their number.
-    pub cpus: Vec<CpuData>,
+    pub cpus: Vec<CpuPages>,
 }
 
 /// A buffer that was saved as the kernel's own text (`trace-cmd` with a latency tracer).
@@ -129,7 +129,7 @@ pub struct CpuStats {
 
 /// A kernel module that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Module {
+pub struct TraceModule {
     /// Name.
     pub name: String,
     /// Bytes of its code and data.
@@ -140,7 +140,7 @@ pub struct Module {
 
 /// What a trace.dat says of itself, apart from event formats and events.
 #[derive(Debug, Clone, Default)]
-pub struct Info {
+pub struct TraceMetadata {
     /// Version of the file: 6 or 7.
     pub version: u32,
     /// Name and version of the compression; `None` for version 6.
@@ -158,7 +158,7 @@ pub struct Info {
     /// The text of `trace_clock`: all clocks, the one in use in brackets.
     pub clocks: Option<String>,
     /// What one unit of the times is, after all conversions.
-    pub time_unit: TimeUnit,
+    pub time_unit: TraceTimeUnit,
     /// Whether `trace-cmd report` prints times as seconds with six decimals; if not, as plain numbers. It
     /// prints the clock `boot` plainly although it counts nanoseconds.
     pub prints_seconds: bool,
@@ -175,7 +175,7 @@ pub struct Info {
     /// The kernel's counts by buffer and CPU.
     pub cpu_stats: Vec<CpuStats>,
     /// Guests recorded at the same time.
-    pub guests: Vec<Guest>,
+    pub guests: Vec<TraceGuest>,
     /// Conversion of ticks to nanoseconds.
     pub tsc2nsec: Option<Tsc2Nsec>,
     /// Conversion of guest time to host time.
@@ -192,10 +192,10 @@ pub struct Info {
     /// outlived it.
     pub last_boot: Option<String>,
     /// Loaded modules.
-    pub modules: Vec<Module>,
+    pub modules: Vec<TraceModule>,
 }
 
-impl Info {
+impl TraceMetadata {
     /// Returns how many events the kernel's counts call lost, over all buffers and CPUs.
     ///
     /// It counts the same losses as the marks inside the pages do, and others behind the last page. A recording
@@ -223,13 +223,13 @@ impl Info {
         let converted = self.tsc2nsec.is_some_and(|t| t.mult != 0);
         let clock = self.clock.as_deref();
         self.time_unit = match clock {
-            _ if converted => TimeUnit::Nanoseconds,
-            None => TimeUnit::Nanoseconds,
+            _ if converted => TraceTimeUnit::Nanoseconds,
+            None => TraceTimeUnit::Nanoseconds,
             Some("local" | "global" | "perf" | "boot" | "tai" | "tsc2nsec") => {
-                TimeUnit::Nanoseconds
+                TraceTimeUnit::Nanoseconds
             }
-            Some(name) if name.starts_with("mono") => TimeUnit::Nanoseconds,
-            Some(_) => TimeUnit::Ticks,
+            Some(name) if name.starts_with("mono") => TraceTimeUnit::Nanoseconds,
+            Some(_) => TraceTimeUnit::Ticks,
         };
         // The clocks trace-cmd 3.1.6 prints as seconds; its list has `uptime`, which counts clock ticks, and has
         // not `boot`.

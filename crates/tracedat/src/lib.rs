@@ -39,10 +39,10 @@ mod zstd_c;
 mod zstd_rust;
 
 pub use compress::Compression;
-pub use error::Error;
+pub use error::TraceDatError;
 pub use file::{TraceDat, is_trace_dat};
 pub use info::{
-    Buffer, CpuData, CpuStats, Guest, Info, Module, ShiftSample, TextBuffer, TimeShift, TimeUnit,
-    Tsc2Nsec,
+    Buffer, CpuPages, CpuStats, ShiftSample, TextBuffer, TimeShift, TraceGuest, TraceMetadata,
+    TraceModule, TraceTimeUnit, Tsc2Nsec,
 };
-pub use walk::{Lost, Record, Visitor, WalkEnd};
+pub use walk::{LostGap, RingRecord, TraceVisitor, WalkEnd};

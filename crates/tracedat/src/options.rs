@@ -4,8 +4,8 @@
 //! `lib/trace-cmd/trace-output.c` of trace-cmd.
 
 use crate::info::{
-    Buffer, CpuData, CpuStats, Guest, Info, Module, ShiftSample, TextBuffer, TimeShift, Tsc2Nsec,
-    text_of,
+    Buffer, CpuPages, CpuStats, ShiftSample, TextBuffer, TimeShift, TraceGuest, TraceMetadata,
+    TraceModule, Tsc2Nsec, text_of,
 };
 use tracefmt::{Cursor, Diagnostic, Endian};
 
@@ -43,7 +43,7 @@ pub(crate) mod id {
 
 /// A buffer as an option announces it: its data is found later.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Announced {
+pub(crate) struct AnnouncedBuffer {
     /// Where its section (v7) or its own options and CPU table (v6) begin.
     pub offset: u64,
     pub buffer: Buffer,
@@ -55,9 +55,9 @@ pub(crate) struct Announced {
 
 /// Everything the options told.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
-    pub info: Info,
-    pub buffers: Vec<Announced>,
+pub(crate) struct TraceOptions {
+    pub info: TraceMetadata,
+    pub buffers: Vec<AnnouncedBuffer>,
     /// Offset of a section by its number, for those that options point to.
     pub sections: Vec<(u16, u64)>,
     /// `OPTION TRACECLOCK` was there: in v6 the clock's text follows the CPU table.
@@ -79,7 +79,7 @@ pub(crate) enum ListEnd {
     Cut,
 }
 
-impl Options {
+impl TraceOptions {
     /// Reads a list of options up to its `DONE`. `base` is where the cursor's data begins in the file, or
     /// `None` when it was decompressed.
     pub(crate) fn read_list(
@@ -132,9 +132,9 @@ impl Options {
             id::OFFSET => info.offset_ns = info.offset_ns.wrapping_add(number(&text_of(data))),
             id::CPUSTAT => self.cpu_stats(&text_of(data)),
             id::BUFFER | id::BUFFER_TEXT => {
-                let mut announced = Announced {
+                let mut announced = AnnouncedBuffer {
                     text: option == id::BUFFER_TEXT,
-                    ..Announced::default()
+                    ..AnnouncedBuffer::default()
                 };
                 let complete = announced.read(&mut Cursor::new(data, endian), v7);
                 if announced.offset != 0 {
@@ -157,7 +157,7 @@ impl Options {
                 read_time_shift(shift, &mut Cursor::new(data, endian))?;
             }
             id::GUEST => {
-                let mut guest = Guest::default();
+                let mut guest = TraceGuest::default();
                 let complete = read_guest(&mut guest, &mut Cursor::new(data, endian));
                 info.guests.push(guest);
                 complete?;
@@ -230,7 +230,7 @@ impl Options {
                 let name = words.next()?.to_owned();
                 let size = words.next()?.parse().ok()?;
                 let address = words.nth(3).map_or(0, address);
-                Some(Module {
+                Some(TraceModule {
                     name,
                     size,
                     address,
@@ -240,7 +240,7 @@ impl Options {
     }
 }
 
-impl Announced {
+impl AnnouncedBuffer {
     fn read(&mut self, cursor: &mut Cursor<'_>, v7: bool) -> Option<()> {
         self.offset = cursor.u64()?;
         let rest = cursor.rest();
@@ -260,7 +260,7 @@ impl Announced {
             let cpu = cursor.u32()?;
             let offset = cursor.u64()?;
             let size = cursor.u64()?;
-            self.buffer.cpus.push(CpuData { cpu, offset, size });
+            self.buffer.cpus.push(CpuPages { cpu, offset, size });
         }
         self.buffer.cpus.sort_by_key(|c| c.cpu);
         Some(())
@@ -312,7 +312,7 @@ fn read_time_shift(shift: &mut TimeShift, cursor: &mut Cursor<'_>) -> Option<()>
     Some(())
 }
 
-fn read_guest(guest: &mut Guest, cursor: &mut Cursor<'_>) -> Option<()> {
+fn read_guest(guest: &mut TraceGuest, cursor: &mut Cursor<'_>) -> Option<()> {
     guest.name = text_of(cursor.cstr()?);
     guest.trace_id = cursor.u64()?;
     let vcpus = cursor.u32()?;

@@ -23,7 +23,7 @@ const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
 
 /// Byte order as a type, so that the decoding loop is compiled once for each.
-pub(crate) trait Order {
+pub(crate) trait ByteOrder {
     fn u16(bytes: [u8; 2]) -> u16;
     fn u32(bytes: [u8; 4]) -> u32;
     /// Splits a record's first word into `type_len` and time delta.
@@ -35,12 +35,12 @@ pub(crate) trait Order {
     }
 }
 
-/// [`Order`] of little-endian kernels.
-pub(crate) struct Little;
-/// [`Order`] of big-endian kernels, where the bit fields also lie the other way round.
-pub(crate) struct Big;
+/// [`ByteOrder`] of little-endian kernels.
+pub(crate) struct LittleEndian;
+/// [`ByteOrder`] of big-endian kernels, where the bit fields also lie the other way round.
+pub(crate) struct BigEndian;
 
-impl Order for Little {
+impl ByteOrder for LittleEndian {
     #[inline(always)]
     fn u16(bytes: [u8; 2]) -> u16 {
         u16::from_le_bytes(bytes)
@@ -55,7 +55,7 @@ impl Order for Little {
     }
 }
 
-impl Order for Big {
+impl ByteOrder for BigEndian {
     #[inline(always)]
     fn u16(bytes: [u8; 2]) -> u16 {
         u16::from_be_bytes(bytes)
@@ -72,7 +72,7 @@ impl Order for Big {
 
 /// What a page says of events lost before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Missed {
+pub(crate) enum MissedEvents {
     #[default]
     None,
     /// Some, the page had no room to say how many.
@@ -80,13 +80,15 @@ pub(crate) enum Missed {
     Count(u64),
 }
 
-impl Missed {
+impl MissedEvents {
     /// Adds what an earlier page without any record said.
-    pub(crate) fn and(self, other: Missed) -> Missed {
+    pub(crate) fn and(self, other: MissedEvents) -> MissedEvents {
         match (self, other) {
-            (Missed::None, m) | (m, Missed::None) => m,
-            (Missed::Count(a), Missed::Count(b)) => Missed::Count(a.saturating_add(b)),
-            _ => Missed::Unknown,
+            (MissedEvents::None, m) | (m, MissedEvents::None) => m,
+            (MissedEvents::Count(a), MissedEvents::Count(b)) => {
+                MissedEvents::Count(a.saturating_add(b))
+            }
+            _ => MissedEvents::Unknown,
         }
     }
 }
@@ -110,7 +112,7 @@ pub(crate) struct PageHeader {
     pub time: u64,
     /// Bytes of records in the page.
     pub committed: usize,
-    pub missed: Missed,
+    pub missed: MissedEvents,
 }
 
 impl PageLayout {
@@ -124,17 +126,17 @@ impl PageLayout {
             return None;
         }
         let missed = if commit & MISSED_EVENTS == 0 {
-            Missed::None
+            MissedEvents::None
         } else if commit & MISSED_STORED == 0 {
-            Missed::Unknown
+            MissedEvents::Unknown
         } else {
             match self
                 .endian
                 .uint(page, self.data_offset + committed, self.commit_size)
             {
-                Some(0) => Missed::None,
-                Some(count) if count <= i64::MAX as u64 => Missed::Count(count),
-                _ => Missed::Unknown,
+                Some(0) => MissedEvents::None,
+                Some(count) if count <= i64::MAX as u64 => MissedEvents::Count(count),
+                _ => MissedEvents::Unknown,
             }
         };
         Some(PageHeader {
@@ -159,11 +161,11 @@ impl PageLayout {
             time: 0,
         };
         let mut next = || match self.endian {
-            Endian::Little => cursor.next::<Little>(page),
-            Endian::Big => cursor.next::<Big>(page),
+            Endian::Little => cursor.next::<LittleEndian>(page),
+            Endian::Big => cursor.next::<BigEndian>(page),
         };
         let mut count = 0;
-        while let Item::Record(..) = next() {
+        while let PageStep::Record(..) = next() {
             count += 1;
         }
         count
@@ -181,7 +183,7 @@ pub(crate) struct PageCursor {
 
 /// What [`PageCursor::next`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Item<'p> {
+pub(crate) enum PageStep<'p> {
     /// A record's payload. The cursor has its time and stands behind it.
     Record(&'p [u8]),
     /// No record is left in the page.
@@ -195,14 +197,14 @@ impl PageCursor {
     ///
     /// `page` must end where its last record ends.
     #[inline(always)]
-    pub(crate) fn next<'p, O: Order>(&mut self, page: &'p [u8]) -> Item<'p> {
+    pub(crate) fn next<'p, O: ByteOrder>(&mut self, page: &'p [u8]) -> PageStep<'p> {
         loop {
             let at = self.at;
             let Some(word) = O::u32_at(page, at) else {
                 return if at >= page.len() {
-                    Item::End
+                    PageStep::End
                 } else {
-                    Item::Broken
+                    PageStep::Broken
                 };
             };
             let (kind, delta) = O::split(word);
@@ -210,34 +212,34 @@ impl PageCursor {
                 self.time = self.time.wrapping_add(u64::from(delta));
                 let end = at + 4 + (kind as usize) * 4;
                 let Some(payload) = page.get(at + 4..end) else {
-                    return Item::Broken;
+                    return PageStep::Broken;
                 };
                 self.at = end;
-                return Item::Record(payload);
+                return PageStep::Record(payload);
             }
             // Everything else has a second word.
             if kind == PADDING && delta == 0 {
                 // The kernel's null event: nothing follows in this page.
                 self.at = page.len();
-                return Item::End;
+                return PageStep::End;
             }
             let Some(second) = O::u32_at(page, at + 4) else {
-                return Item::Broken;
+                return PageStep::Broken;
             };
             let long = u64::from(second) << DELTA_BITS | u64::from(delta);
             match kind {
                 0 => {
                     // A long record: the length counts its own four bytes, and is rounded up to whole words.
                     let Some(len) = second.checked_sub(4) else {
-                        return Item::Broken;
+                        return PageStep::Broken;
                     };
                     self.time = self.time.wrapping_add(u64::from(delta));
                     let end = ((len as usize + 3) & !3) + at + 8;
                     let Some(payload) = page.get(at + 8..end) else {
-                        return Item::Broken;
+                        return PageStep::Broken;
                     };
                     self.at = end;
-                    return Item::Record(payload);
+                    return PageStep::Record(payload);
                 }
                 PADDING => {
                     // A record its writer discarded; the reference reader counts its delta all the same.
@@ -273,12 +275,12 @@ mod tests {
         list.iter().flat_map(|w| w.to_le_bytes()).collect()
     }
 
-    fn all(page: &[u8], time: u64) -> (Vec<(u64, usize)>, Item<'_>) {
+    fn all(page: &[u8], time: u64) -> (Vec<(u64, usize)>, PageStep<'_>) {
         let mut cursor = PageCursor { at: 0, time };
         let mut out = Vec::new();
         loop {
-            match cursor.next::<Little>(page) {
-                Item::Record(payload) => out.push((cursor.time, payload.len())),
+            match cursor.next::<LittleEndian>(page) {
+                PageStep::Record(payload) => out.push((cursor.time, payload.len())),
                 other => return (out, other),
             }
         }
@@ -317,20 +319,20 @@ mod tests {
                 ((top & STAMP_UPPER) + (1 << 27) + 9, 8)
             ]
         );
-        assert_eq!(end, Item::End);
+        assert_eq!(end, PageStep::End);
     }
 
     #[test]
     fn a_record_that_does_not_fit_is_broken() {
-        assert_eq!(all(&words(&[2, 1]), 0), (vec![], Item::Broken));
-        assert_eq!(all(&words(&[0, 100, 0]), 0), (vec![], Item::Broken));
-        assert_eq!(all(&words(&[0, 3, 0]), 0), (vec![], Item::Broken));
-        assert_eq!(all(&words(&[TIME_EXTEND]), 0), (vec![], Item::Broken));
+        assert_eq!(all(&words(&[2, 1]), 0), (vec![], PageStep::Broken));
+        assert_eq!(all(&words(&[0, 100, 0]), 0), (vec![], PageStep::Broken));
+        assert_eq!(all(&words(&[0, 3, 0]), 0), (vec![], PageStep::Broken));
+        assert_eq!(all(&words(&[TIME_EXTEND]), 0), (vec![], PageStep::Broken));
         assert_eq!(
             all(&words(&[1 << 5 | PADDING, u32::MAX]), 0),
-            (vec![], Item::End)
+            (vec![], PageStep::End)
         );
-        assert_eq!(all(&[1, 2], 0), (vec![], Item::Broken));
+        assert_eq!(all(&[1, 2], 0), (vec![], PageStep::Broken));
     }
 
     #[test]
@@ -341,11 +343,14 @@ mod tests {
         let header = LAYOUT.header(&page).unwrap();
         assert_eq!(
             (header.time, header.committed, header.missed),
-            (77, 8, Missed::Unknown)
+            (77, 8, MissedEvents::Unknown)
         );
         page[8..16].copy_from_slice(&(8 | MISSED_EVENTS | MISSED_STORED).to_le_bytes());
         page[24..32].copy_from_slice(&312u64.to_le_bytes());
-        assert_eq!(LAYOUT.header(&page).unwrap().missed, Missed::Count(312));
+        assert_eq!(
+            LAYOUT.header(&page).unwrap().missed,
+            MissedEvents::Count(312)
+        );
         page[8..16].copy_from_slice(&4081u64.to_le_bytes());
         assert_eq!(LAYOUT.header(&page), None, "more than fits into the page");
     }

@@ -5,10 +5,10 @@
 //! buffer's CPUs by the way trace-cmd writes them (`lib/trace-cmd/trace-output.c`, `out_write_cpu_data`): one
 //! after another in order of their number, each beginning at a multiple of the page size.
 
-use crate::info::{CpuData, CpuStats};
-use crate::options::{Options, id};
+use crate::info::{CpuPages, CpuStats};
+use crate::options::{TraceOptions, id};
 use crate::page::PageLayout;
-use crate::sections::{SECTION_HEADER, Section, Sections};
+use crate::sections::{SECTION_HEADER, SectionHeader, Sections};
 use cpuset::MAX_CPUS;
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ use std::ops::Range;
 pub(crate) fn walk_sections(
     sections: &Sections<'_>,
     front: usize,
-    options: &mut Options,
+    options: &mut TraceOptions,
     visited: &mut Vec<u64>,
-) -> Vec<Section> {
+) -> Vec<SectionHeader> {
     let mut buffers = Vec::new();
     let mut at = front as u64;
     // Every step goes forward by a header at least, so this ends.
@@ -64,11 +64,11 @@ const MAX_BUFFERS: usize = 1024;
 /// Finds the CPUs of a buffer. `stats` are the kernel's counts for its CPUs, if the file has them.
 pub(crate) fn cpus(
     sections: &Sections<'_>,
-    section: &Section,
+    section: &SectionHeader,
     layout: &PageLayout,
     stats: &[&CpuStats],
     consumed: &mut dyn FnMut(Range<usize>),
-) -> Vec<CpuData> {
+) -> Vec<CpuPages> {
     let end = usize::try_from(section.end()).unwrap_or(usize::MAX);
     let end = if section.size == 0 {
         sections.data.len()
@@ -84,7 +84,7 @@ pub(crate) fn cpus(
         .collect();
     numbers.sort_unstable();
     numbers.dedup_by_key(|s| s.0);
-    let found = Found {
+    let found = RecoveredCpus {
         numbers,
         list: Vec::new(),
     };
@@ -96,13 +96,13 @@ pub(crate) fn cpus(
 }
 
 /// The CPUs found so far.
-struct Found {
+struct RecoveredCpus {
     /// Number of each CPU that has data, and how many events of it there should be.
     numbers: Vec<(u32, u64)>,
-    list: Vec<CpuData>,
+    list: Vec<CpuPages>,
 }
 
-impl Found {
+impl RecoveredCpus {
     fn push(&mut self, range: Range<usize>) {
         if range.is_empty() || self.list.len() >= MAX_CPUS {
             return;
@@ -111,7 +111,7 @@ impl Found {
         // Without counts, or with more runs than they allow, CPUs are numbered as they come.
         let next = self.list.last().map_or(0, |l| l.cpu.saturating_add(1));
         let cpu = self.numbers.get(at).map_or(next, |n| n.0);
-        self.list.push(CpuData {
+        self.list.push(CpuPages {
             cpu,
             offset: range.start as u64,
             size: range.len() as u64,
@@ -132,9 +132,9 @@ fn by_chunks(
     sections: &Sections<'_>,
     range: Range<usize>,
     layout: &PageLayout,
-    mut found: Found,
+    mut found: RecoveredCpus,
     consumed: &mut dyn FnMut(Range<usize>),
-) -> Vec<CpuData> {
+) -> Vec<CpuPages> {
     let endian = sections.endian;
     let data = sections.data.get(..range.end).unwrap_or(sections.data);
     let mut released = range.start;
@@ -174,9 +174,9 @@ fn by_pages(
     sections: &Sections<'_>,
     range: Range<usize>,
     layout: &PageLayout,
-    mut found: Found,
+    mut found: RecoveredCpus,
     consumed: &mut dyn FnMut(Range<usize>),
-) -> Vec<CpuData> {
+) -> Vec<CpuPages> {
     let mut start = range.start;
     let mut released = range.start;
     let mut at = range.start;

@@ -3,7 +3,7 @@
 //! Source: `Documentation/trace-cmd/trace-cmd.dat.v7.5.txt` of trace-cmd.
 
 use crate::compress::{Compression, Decompressor};
-use crate::options::{ListEnd, Options, id};
+use crate::options::{ListEnd, TraceOptions, id};
 use std::borrow::Cow;
 use tracefmt::{Cursor, Diagnostic, Endian};
 
@@ -18,7 +18,7 @@ const SECTION_RATIO: usize = 32;
 
 /// The header of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Section {
+pub(crate) struct SectionHeader {
     pub id: u16,
     pub compressed: bool,
     /// Where the header lies in the file.
@@ -29,7 +29,7 @@ pub(crate) struct Section {
     pub size: u64,
 }
 
-impl Section {
+impl SectionHeader {
     /// Returns where the next section should begin.
     pub(crate) fn end(&self) -> u64 {
         (self.body as u64).saturating_add(self.size)
@@ -46,7 +46,7 @@ pub(crate) struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     /// Reads the header of the section at an offset.
-    pub(crate) fn at(&self, offset: u64) -> Option<Section> {
+    pub(crate) fn at(&self, offset: u64) -> Option<SectionHeader> {
         let offset = usize::try_from(offset).ok()?;
         let mut cursor = Cursor::new(self.data.get(offset..)?, self.endian);
         let id = cursor.u16()?;
@@ -54,7 +54,7 @@ impl<'a> Sections<'a> {
         let _description = cursor.u32()?;
         let size = cursor.u64()?;
         let compressed = flags & FLAG_COMPRESSED != 0;
-        Some(Section {
+        Some(SectionHeader {
             id,
             compressed,
             offset,
@@ -64,7 +64,7 @@ impl<'a> Sections<'a> {
     }
 
     /// Returns the body of a section, decompressed if need be. The second value tells what is missing from it.
-    pub(crate) fn body(&self, section: &Section) -> (Cow<'a, [u8]>, Option<Diagnostic>) {
+    pub(crate) fn body(&self, section: &SectionHeader) -> (Cow<'a, [u8]>, Option<Diagnostic>) {
         let rest = self.data.get(section.body..).unwrap_or_default();
         let at = section.body as u64;
         if !section.compressed {
@@ -127,7 +127,7 @@ impl<'a> Sections<'a> {
     pub(crate) fn options(
         &self,
         start: u64,
-        options: &mut Options,
+        options: &mut TraceOptions,
         visited: &mut Vec<u64>,
     ) -> bool {
         let mut at = start;
@@ -165,8 +165,8 @@ impl<'a> Sections<'a> {
     /// Reads one section of options; `None` when it, or part of it, was read before.
     pub(crate) fn options_at(
         &self,
-        section: &Section,
-        options: &mut Options,
+        section: &SectionHeader,
+        options: &mut TraceOptions,
         visited: &mut Vec<u64>,
     ) -> Option<ListEnd> {
         let (start, end) = (

@@ -1,23 +1,23 @@
 //! The data of one CPU of one buffer, page by page, record by record.
 
-use crate::ahead::Ahead;
-use crate::chunks::{Chunk, MAX_CHUNK};
-use crate::clock::Clock;
+use crate::ahead::AheadPool;
+use crate::chunks::{FileChunk, MAX_CHUNK};
+use crate::clock::CpuClock;
 use crate::compress::Decompressor;
-use crate::page::{Item, Missed, Order, PageCursor, PageLayout};
+use crate::page::{ByteOrder, MissedEvents, PageCursor, PageLayout, PageStep};
 use std::ops::Range;
 use tracefmt::Endian;
 
 /// Where the fields that every event has lie in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Common {
+pub(crate) struct CommonFields {
     pub type_offset: usize,
     pub pid_offset: usize,
 }
 
-impl Common {
+impl CommonFields {
     /// `struct trace_entry` in `include/linux/trace_events.h`.
-    pub(crate) const USUAL: Common = Common {
+    pub(crate) const USUAL: CommonFields = CommonFields {
         type_offset: 0,
         pid_offset: 4,
     };
@@ -25,7 +25,7 @@ impl Common {
 
 /// Where pages come from.
 #[derive(Debug)]
-enum Source {
+enum PageSource {
     /// The pages themselves are in the file.
     Pages,
     /// Chunks of pages, compressed; how many are left.
@@ -34,7 +34,7 @@ enum Source {
 
 /// Chunks that were asked for and not taken: those behind the current one.
 #[derive(Debug, Clone, Copy, Default)]
-struct Asked {
+struct AskedChunks {
     chunks: usize,
     /// Where the last one of them ends.
     end: usize,
@@ -44,7 +44,7 @@ struct Asked {
 
 /// A record, apart from its payload.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Found {
+pub(crate) struct StreamRecord {
     /// Time, converted.
     pub time: u64,
     /// `common_type`.
@@ -55,19 +55,19 @@ pub(crate) struct Found {
 
 /// The record at the front of a stream.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Head {
-    pub record: Found,
+pub(crate) struct StreamHead {
+    pub record: StreamRecord,
     /// Bytes of its payload, which ends where the cursor stands.
     pub len: usize,
     /// What was lost before it.
-    pub missed: Missed,
+    pub missed: MissedEvents,
     /// Whether the record itself is wanted, or stands here for what was lost before it.
     pub wanted: bool,
 }
 
 /// What a stream found amiss, counted.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Faults {
+pub(crate) struct StreamFaults {
     /// Pages whose header cannot be.
     pub pages: u64,
     /// Pages with a record that does not fit into them.
@@ -82,20 +82,20 @@ pub(crate) struct Faults {
 
 /// Everything known about one CPU's data while it is walked.
 #[derive(Debug)]
-pub(crate) struct Stream<'a> {
+pub(crate) struct CpuStream<'a> {
     /// Its place in the list of streams.
     lane: usize,
     pub buffer: u16,
     pub cpu: u32,
     pub layout: PageLayout,
-    pub clock: Clock,
-    pub faults: Faults,
+    pub clock: CpuClock,
+    pub faults: StreamFaults,
     /// Why the first bad chunk could not be decompressed.
     pub fault_text: Option<String>,
     pub skipped: u64,
     /// Whether the file ends before this data does.
     short: bool,
-    source: Source,
+    source: PageSource,
     /// All of the CPU's data in the file.
     region: &'a [u8],
     /// Where the region begins in the file.
@@ -109,26 +109,26 @@ pub(crate) struct Stream<'a> {
     /// Bytes of the largest chunk so far: what its buffer took from the budget.
     held: usize,
     /// Chunks behind it that others decompress.
-    asked: Asked,
+    asked: AskedChunks,
     /// The current page, without what follows its last record: in `chunk`, or in the region.
     page: Range<usize>,
     /// Where the page after it begins, in `chunk` only.
     next_page: usize,
     cursor: PageCursor,
-    pub head: Head,
-    pending: Missed,
+    pub head: StreamHead,
+    pending: MissedEvents,
     /// The page's last record was cut off or damaged.
     broken: bool,
 }
 
 /// What all streams of a walk share.
 #[derive(Debug)]
-pub(crate) struct Shared<'w, 'a> {
+pub(crate) struct SharedStreams<'w, 'a> {
     pub wanted: &'w [bool],
-    pub common: Common,
+    pub common: CommonFields,
     pub decompressor: Decompressor,
     /// Decompresses chunks before their turn comes; `None` without other threads.
-    pub ahead: Option<&'w Ahead<'a>>,
+    pub ahead: Option<&'w AheadPool<'a>>,
     /// Bytes that decompressed chunks may still take up at one time.
     pub budget: usize,
     /// Bytes that may still be decompressed in all.
@@ -137,22 +137,22 @@ pub(crate) struct Shared<'w, 'a> {
     pub step: usize,
 }
 
-impl Shared<'_, '_> {
+impl SharedStreams<'_, '_> {
     #[inline(always)]
     fn wants(&self, id: u32) -> bool {
         self.wanted.is_empty() || self.wanted.get(id as usize).copied().unwrap_or(false)
     }
 }
 
-impl<'a> Stream<'a> {
+impl<'a> CpuStream<'a> {
     /// Returns the stream of a region of the file. `size` is how long the region should be.
     pub(crate) fn new(
         (lane, buffer, cpu): (usize, u16, u32),
         (file, offset, size): (&'a [u8], u64, u64),
         compressed: bool,
         layout: PageLayout,
-        clock: Clock,
-    ) -> Stream<'a> {
+        clock: CpuClock,
+    ) -> CpuStream<'a> {
         let base = usize::try_from(offset)
             .unwrap_or(usize::MAX)
             .min(file.len());
@@ -161,33 +161,33 @@ impl<'a> Stream<'a> {
         let reach = size.saturating_add(if compressed { 4 } else { 0 });
         let end = usize::try_from(offset.saturating_add(reach)).unwrap_or(usize::MAX);
         let region = &file[base..end.min(file.len()).max(base)];
-        let mut stream = Stream {
+        let mut stream = CpuStream {
             lane,
             buffer,
             cpu,
             layout,
             clock,
-            faults: Faults::default(),
+            faults: StreamFaults::default(),
             fault_text: None,
             skipped: 0,
             short: (region.len() as u64) < size,
-            source: Source::Pages,
+            source: PageSource::Pages,
             region,
             base,
             at: 0,
             released: 0,
             chunk: Vec::new(),
             held: 0,
-            asked: Asked::default(),
+            asked: AskedChunks::default(),
             page: 0..0,
             next_page: 0,
             cursor: PageCursor::default(),
-            head: Head::default(),
-            pending: Missed::None,
+            head: StreamHead::default(),
+            pending: MissedEvents::None,
             broken: false,
         };
         if compressed {
-            stream.source = Source::Chunks(layout.endian.u32(region, 0).unwrap_or(0));
+            stream.source = PageSource::Chunks(layout.endian.u32(region, 0).unwrap_or(0));
             stream.at = 4.min(region.len());
         }
         stream
@@ -197,8 +197,8 @@ impl<'a> Stream<'a> {
     #[inline(always)]
     pub(crate) fn page(&self) -> &[u8] {
         let bytes: &[u8] = match self.source {
-            Source::Pages => self.region,
-            Source::Chunks(_) => &self.chunk,
+            PageSource::Pages => self.region,
+            PageSource::Chunks(_) => &self.chunk,
         };
         bytes.get(self.page.clone()).unwrap_or_default()
     }
@@ -229,7 +229,7 @@ impl<'a> Stream<'a> {
     /// Returns `false` at the end of the data. `consumed` gets what is not needed any more.
     pub(crate) fn next_page_head(
         &mut self,
-        shared: &mut Shared<'_, 'a>,
+        shared: &mut SharedStreams<'_, 'a>,
         consumed: &mut dyn FnMut(Range<usize>),
     ) -> bool {
         loop {
@@ -250,17 +250,23 @@ impl<'a> Stream<'a> {
             let mut cursor = self.cursor;
             let mut skipped = 0;
             let (head, broken) = match self.layout.endian {
-                Endian::Little => {
-                    self.first_head::<crate::page::Little>(page, &mut cursor, &mut skipped, shared)
-                }
-                Endian::Big => {
-                    self.first_head::<crate::page::Big>(page, &mut cursor, &mut skipped, shared)
-                }
+                Endian::Little => self.first_head::<crate::page::LittleEndian>(
+                    page,
+                    &mut cursor,
+                    &mut skipped,
+                    shared,
+                ),
+                Endian::Big => self.first_head::<crate::page::BigEndian>(
+                    page,
+                    &mut cursor,
+                    &mut skipped,
+                    shared,
+                ),
             };
             self.put_back(cursor, skipped, broken);
             if let Some(head) = head {
                 self.head = head;
-                self.pending = Missed::None;
+                self.pending = MissedEvents::None;
                 return true;
             }
         }
@@ -268,25 +274,25 @@ impl<'a> Stream<'a> {
 
     /// Finds the first head of a page just begun: its first record, if events were lost before it, or else its
     /// first wanted record.
-    fn first_head<O: Order>(
+    fn first_head<O: ByteOrder>(
         &self,
         page: &[u8],
         cursor: &mut PageCursor,
         skipped: &mut u64,
-        shared: &Shared<'_, '_>,
-    ) -> (Option<Head>, bool) {
-        if self.pending != Missed::None {
+        shared: &SharedStreams<'_, '_>,
+    ) -> (Option<StreamHead>, bool) {
+        if self.pending != MissedEvents::None {
             return match cursor.next::<O>(page) {
-                Item::Record(payload) => {
+                PageStep::Record(payload) => {
                     let (id, pid) = shared.common.read::<O>(payload);
                     let wanted = shared.wants(id);
                     *skipped += u64::from(!wanted);
-                    let record = Found {
+                    let record = StreamRecord {
                         time: self.clock.convert(cursor.time),
                         id,
                         pid,
                     };
-                    let head = Head {
+                    let head = StreamHead {
                         record,
                         len: payload.len(),
                         missed: self.pending,
@@ -294,18 +300,18 @@ impl<'a> Stream<'a> {
                     };
                     (Some(head), false)
                 }
-                Item::End => (None, false),
-                Item::Broken => (None, true),
+                PageStep::End => (None, false),
+                PageStep::Broken => (None, true),
             };
         }
         match next_wanted::<O>(page, cursor, &self.clock, shared, skipped) {
             Ok((record, payload)) => {
                 let len = payload.len();
                 (
-                    Some(Head {
+                    Some(StreamHead {
                         record,
                         len,
-                        missed: Missed::None,
+                        missed: MissedEvents::None,
                         wanted: true,
                     }),
                     false,
@@ -318,9 +324,9 @@ impl<'a> Stream<'a> {
     /// Notes where something is amiss, at an offset from the start of the current page.
     fn fault_here(&mut self, in_page: usize) {
         let at = match self.source {
-            Source::Pages => self.base + self.page.start + in_page,
+            PageSource::Pages => self.base + self.page.start + in_page,
             // Inside a chunk there is no place in the file; the chunk's end must do.
-            Source::Chunks(_) => self.base + self.at,
+            PageSource::Chunks(_) => self.base + self.at,
         };
         self.faults.first.get_or_insert(at as u64);
     }
@@ -328,14 +334,14 @@ impl<'a> Stream<'a> {
     /// Goes to the next page with a sound header.
     fn next_page(
         &mut self,
-        shared: &mut Shared<'_, 'a>,
+        shared: &mut SharedStreams<'_, 'a>,
         consumed: &mut dyn FnMut(Range<usize>),
     ) -> bool {
         let size = self.layout.page_size;
         loop {
             let (bytes, start): (&[u8], usize) = match self.source {
-                Source::Pages => (self.region, self.at),
-                Source::Chunks(_) => {
+                PageSource::Pages => (self.region, self.at),
+                PageSource::Chunks(_) => {
                     if self.next_page >= self.chunk.len() && !self.next_chunk(shared) {
                         // What the chunk took up may be had by another CPU.
                         shared.budget += std::mem::take(&mut self.held);
@@ -357,8 +363,8 @@ impl<'a> Stream<'a> {
             let header = self.layout.header(page);
             let records = header.map_or(0, |h| self.layout.records(page, &h).len());
             match self.source {
-                Source::Pages => self.at = start + len,
-                Source::Chunks(_) => self.next_page = start + len,
+                PageSource::Pages => self.at = start + len,
+                PageSource::Chunks(_) => self.next_page = start + len,
             }
             self.release(shared.step, consumed);
             self.look_ahead(shared);
@@ -384,11 +390,11 @@ impl<'a> Stream<'a> {
     }
 
     /// Decompresses the next chunk that can be.
-    fn next_chunk(&mut self, shared: &mut Shared<'_, 'a>) -> bool {
-        while let Source::Chunks(left @ 1..) = &mut self.source {
+    fn next_chunk(&mut self, shared: &mut SharedStreams<'_, 'a>) -> bool {
+        while let PageSource::Chunks(left @ 1..) = &mut self.source {
             *left -= 1;
             let here = self.base + self.at;
-            let Some(chunk) = Chunk::at(self.region, self.at, self.layout.endian) else {
+            let Some(chunk) = FileChunk::at(self.region, self.at, self.layout.endian) else {
                 *left = 0;
                 self.at = self.region.len();
                 self.faults.first.get_or_insert(here as u64);
@@ -411,7 +417,7 @@ impl<'a> Stream<'a> {
                     self.faults.first.get_or_insert(here as u64);
                     self.fault_text.get_or_insert(text);
                     // Nobody knows how many events were in it.
-                    self.pending = Missed::Unknown;
+                    self.pending = MissedEvents::Unknown;
                 }
             }
         }
@@ -419,7 +425,11 @@ impl<'a> Stream<'a> {
     }
 
     /// Makes a chunk the current one, if the limits allow.
-    fn decompress(&mut self, chunk: &Chunk<'a>, shared: &mut Shared<'_, 'a>) -> Result<(), String> {
+    fn decompress(
+        &mut self,
+        chunk: &FileChunk<'a>,
+        shared: &mut SharedStreams<'_, 'a>,
+    ) -> Result<(), String> {
         let size = chunk.size;
         let ahead = shared.ahead.filter(|_| self.asked.chunks > 0);
         self.asked.chunks -= usize::from(ahead.is_some());
@@ -451,7 +461,7 @@ impl<'a> Stream<'a> {
 
     /// Asks for the chunks behind the current one, if others decompress them ahead.
     #[inline]
-    pub(crate) fn look_ahead(&mut self, shared: &Shared<'_, 'a>) {
+    pub(crate) fn look_ahead(&mut self, shared: &SharedStreams<'_, 'a>) {
         if let Some(ahead) = shared.ahead
             && self.asked.chunks < ahead.depth()
             && (ahead.early() || self.next_page >= self.chunk.len())
@@ -461,15 +471,15 @@ impl<'a> Stream<'a> {
     }
 
     #[cold]
-    fn ask(&mut self, ahead: &Ahead<'a>) {
-        let Source::Chunks(left) = self.source else {
+    fn ask(&mut self, ahead: &AheadPool<'a>) {
+        let PageSource::Chunks(left) = self.source else {
             return;
         };
         if self.asked.chunks == 0 {
             (self.asked.end, self.asked.left) = (self.at, left);
         }
         while self.asked.chunks < ahead.depth() && self.asked.left > 0 {
-            let chunk = Chunk::at(self.region, self.asked.end, self.layout.endian);
+            let chunk = FileChunk::at(self.region, self.asked.end, self.layout.endian);
             let Some(chunk) = chunk.filter(|&chunk| ahead.ask(self.lane, chunk)) else {
                 return;
             };
@@ -481,11 +491,11 @@ impl<'a> Stream<'a> {
 
     /// Returns how many chunks there can be, and how large the first one says it is.
     pub(crate) fn chunks(&self) -> (usize, usize) {
-        let Source::Chunks(left) = self.source else {
+        let PageSource::Chunks(left) = self.source else {
             return (0, 0);
         };
-        let first = Chunk::at(self.region, self.at, self.layout.endian);
-        let most = self.region.len() / Chunk::HEAD;
+        let first = FileChunk::at(self.region, self.at, self.layout.endian);
+        let most = self.region.len() / FileChunk::HEAD;
         ((left as usize).min(most), first.map_or(0, |c| c.size))
     }
 
@@ -493,7 +503,7 @@ impl<'a> Stream<'a> {
     fn release(&mut self, step: usize, consumed: &mut dyn FnMut(Range<usize>)) {
         // The current page of uncompressed data is still in use; so is nothing of compressed data.
         let done = match self.source {
-            Source::Pages if step > 0 => self.at.saturating_sub(self.layout.page_size),
+            PageSource::Pages if step > 0 => self.at.saturating_sub(self.layout.page_size),
             _ => self.at,
         };
         if done > self.released && done - self.released >= step {
@@ -503,30 +513,30 @@ impl<'a> Stream<'a> {
     }
 
     /// Takes what was lost behind the last record: a page said so that had no record.
-    pub(crate) fn take_pending(&mut self) -> Missed {
+    pub(crate) fn take_pending(&mut self) -> MissedEvents {
         std::mem::take(&mut self.pending)
     }
 }
 
 /// Steps to the next wanted record of a page. The error tells whether the page ends in something broken.
 #[inline(always)]
-pub(crate) fn next_wanted<'p, O: Order>(
+pub(crate) fn next_wanted<'p, O: ByteOrder>(
     page: &'p [u8],
     cursor: &mut PageCursor,
-    clock: &Clock,
-    shared: &Shared<'_, '_>,
+    clock: &CpuClock,
+    shared: &SharedStreams<'_, '_>,
     skipped: &mut u64,
-) -> Result<(Found, &'p [u8]), bool> {
+) -> Result<(StreamRecord, &'p [u8]), bool> {
     loop {
         match cursor.next::<O>(page) {
-            Item::Record(payload) => {
+            PageStep::Record(payload) => {
                 let (id, pid) = shared.common.read::<O>(payload);
                 if !shared.wants(id) {
                     *skipped += 1;
                     continue;
                 }
                 return Ok((
-                    Found {
+                    StreamRecord {
                         time: clock.convert(cursor.time),
                         id,
                         pid,
@@ -534,19 +544,19 @@ pub(crate) fn next_wanted<'p, O: Order>(
                     payload,
                 ));
             }
-            Item::End => return Err(false),
-            Item::Broken => return Err(true),
+            PageStep::End => return Err(false),
+            PageStep::Broken => return Err(true),
         }
     }
 }
 
-impl Common {
+impl CommonFields {
     /// Reads a record's `common_type` and `common_pid`; what is not there is 0.
     #[inline(always)]
-    fn read<O: Order>(self, payload: &[u8]) -> (u32, i32) {
+    fn read<O: ByteOrder>(self, payload: &[u8]) -> (u32, i32) {
         match payload.first_chunk::<8>() {
             // Where they are in every kernel there has been.
-            Some(&[a, b, _, _, c, d, e, f]) if self == Common::USUAL => (
+            Some(&[a, b, _, _, c, d, e, f]) if self == CommonFields::USUAL => (
                 u32::from(O::u16([a, b])),
                 O::u32([c, d, e, f]).cast_signed(),
             ),
@@ -555,7 +565,7 @@ impl Common {
     }
 
     #[cold]
-    fn read_anywhere<O: Order>(self, payload: &[u8]) -> (u32, i32) {
+    fn read_anywhere<O: ByteOrder>(self, payload: &[u8]) -> (u32, i32) {
         let id = payload
             .get(self.type_offset..)
             .and_then(|p| p.first_chunk::<2>());

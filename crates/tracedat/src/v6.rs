@@ -2,9 +2,9 @@
 //!
 //! Source: `Documentation/trace-cmd/trace-cmd.dat.v6.5.txt` of trace-cmd.
 
-use crate::file::{Symbols, TraceDat};
-use crate::info::{Buffer, CpuData, TextBuffer};
-use crate::options::{Announced, ListEnd, Options};
+use crate::file::{KallsymsPlace, TraceDat};
+use crate::info::{Buffer, CpuPages, TextBuffer};
+use crate::options::{AnnouncedBuffer, ListEnd, TraceOptions};
 use tracefmt::{Cursor, FormatCatalog};
 
 /// More instances of a v6 file than this are not read.
@@ -12,7 +12,7 @@ const MAX_INSTANCES: usize = 1024;
 
 impl<'a> TraceDat<'a> {
     /// Reads everything behind the page size.
-    pub(crate) fn read_v6(&mut self, cursor: &mut Cursor<'a>, options: &mut Options) {
+    pub(crate) fn read_v6(&mut self, cursor: &mut Cursor<'a>, options: &mut TraceOptions) {
         if self.read_v6_header(cursor, options).is_none() {
             let at = cursor.position() as u64;
             self.truncated = true;
@@ -23,7 +23,11 @@ impl<'a> TraceDat<'a> {
         }
     }
 
-    fn read_v6_header(&mut self, cursor: &mut Cursor<'a>, options: &mut Options) -> Option<()> {
+    fn read_v6_header(
+        &mut self,
+        cursor: &mut Cursor<'a>,
+        options: &mut TraceOptions,
+    ) -> Option<()> {
         self.read_header_info(cursor)?;
         for read in [
             FormatCatalog::read_ftrace_formats,
@@ -36,7 +40,7 @@ impl<'a> TraceDat<'a> {
         let size = cursor.u32()?;
         let start = cursor.position();
         self.symbols =
-            Symbols::Text(start..start.saturating_add(size as usize).min(self.data.len()));
+            KallsymsPlace::Text(start..start.saturating_add(size as usize).min(self.data.len()));
         cursor.take(u64::from(size))?;
         let size = cursor.u32()?;
         let text = cursor.take(u64::from(size))?;
@@ -58,9 +62,9 @@ impl<'a> TraceDat<'a> {
             top.clock.clone_from(&options.info.clock);
         }
         let announced = std::mem::take(&mut options.buffers);
-        options.buffers.push(Announced {
+        options.buffers.push(AnnouncedBuffer {
             buffer: top,
-            ..Announced::default()
+            ..AnnouncedBuffer::default()
         });
         // Each CPU takes 16 bytes of a file that is sound; lists that overlap could multiply.
         let mut left = self.data.len() / 16;
@@ -85,7 +89,7 @@ impl<'a> TraceDat<'a> {
                 .info
                 .cpus
                 .min(u32::try_from(left).unwrap_or(u32::MAX));
-            let mut ignored = Options::default();
+            let mut ignored = TraceOptions::default();
             if self
                 .read_v6_buffer(&mut cursor, &mut ignored, &mut instance.buffer, cpus)
                 .is_none()
@@ -108,7 +112,7 @@ impl<'a> TraceDat<'a> {
     fn read_v6_buffer(
         &mut self,
         cursor: &mut Cursor<'a>,
-        options: &mut Options,
+        options: &mut TraceOptions,
         buffer: &mut Buffer,
         mut cpus: u32,
     ) -> Option<()> {
@@ -142,7 +146,7 @@ impl<'a> TraceDat<'a> {
         for cpu in 0..cpus {
             let offset = cursor.u64()?;
             let size = cursor.u64()?;
-            buffer.cpus.push(CpuData { cpu, offset, size });
+            buffer.cpus.push(CpuPages { cpu, offset, size });
         }
         Some(())
     }

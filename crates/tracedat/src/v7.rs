@@ -2,11 +2,11 @@
 //!
 //! Source: `Documentation/trace-cmd/trace-cmd.dat.v7.5.txt` of trace-cmd.
 
-use crate::file::{Symbols, TraceDat};
+use crate::file::{KallsymsPlace, TraceDat};
 use crate::info::Buffer;
-use crate::options::{Announced, Options, id};
+use crate::options::{AnnouncedBuffer, TraceOptions, id};
 use crate::recover;
-use crate::sections::Section;
+use crate::sections::SectionHeader;
 use std::ops::Range;
 use tracefmt::{Cursor, Diagnostic};
 
@@ -16,7 +16,7 @@ impl TraceDat<'_> {
         &mut self,
         start: u64,
         front: usize,
-        options: &mut Options,
+        options: &mut TraceOptions,
         consumed: &mut dyn FnMut(Range<usize>),
     ) {
         let sections = self.sections();
@@ -65,10 +65,10 @@ impl TraceDat<'_> {
     /// Finds the CPUs of a buffer whose list of them is missing.
     fn recovered(
         &mut self,
-        section: &Section,
-        options: &Options,
+        section: &SectionHeader,
+        options: &TraceOptions,
         consumed: &mut dyn FnMut(Range<usize>),
-    ) -> Announced {
+    ) -> AnnouncedBuffer {
         let mut buffer = Buffer {
             compressed: section.compressed,
             recovered: true,
@@ -110,16 +110,16 @@ impl TraceDat<'_> {
                 .collect();
             buffer.cpus = recover::cpus(&self.sections(), section, &layout, &stats, consumed);
         }
-        Announced {
+        AnnouncedBuffer {
             offset: at,
             buffer,
-            ..Announced::default()
+            ..AnnouncedBuffer::default()
         }
     }
 
-    fn read_section(&mut self, section: &Section, options: &mut Options) {
+    fn read_section(&mut self, section: &SectionHeader, options: &mut TraceOptions) {
         if section.id == id::KALLSYMS {
-            self.symbols = Symbols::Section(*section);
+            self.symbols = KallsymsPlace::Section(*section);
             return;
         }
         if matches!(

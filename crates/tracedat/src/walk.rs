@@ -1,18 +1,20 @@
 //! All records of a file in order of time.
 
-use crate::ahead::{self, Ahead};
+use crate::ahead::{self, AheadPool};
 use crate::chunks::work_limit;
-use crate::clock::Clock;
+use crate::clock::CpuClock;
 use crate::compress::Decompressor;
 use crate::file::TraceDat;
-use crate::page::{Big, Little, Missed, Order};
-use crate::stream::{Common, Found, Head, Shared, Stream, next_wanted};
+use crate::page::{BigEndian, ByteOrder, LittleEndian, MissedEvents};
+use crate::stream::{
+    CommonFields, CpuStream, SharedStreams, StreamHead, StreamRecord, next_wanted,
+};
 use std::ops::{ControlFlow, Range};
 use tracefmt::{Diagnostic, Endian};
 
 /// One record of the ring buffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'r> {
+pub struct RingRecord<'r> {
     /// Time as the reference reader gives it: in [`Info::time_unit`](crate::Info::time_unit), all conversions
     /// done.
     pub time: u64,
@@ -30,7 +32,7 @@ pub struct Record<'r> {
 
 /// A gap: events the kernel had no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostGap {
     /// Number of the CPU.
     pub cpu: u32,
     /// Index of the buffer in [`Info::buffers`](crate::Info::buffers).
@@ -42,12 +44,12 @@ pub struct Lost {
 }
 
 /// Takes what [`TraceDat::walk`] finds.
-pub trait Visitor {
+pub trait TraceVisitor {
     /// Takes a record. Returning [`ControlFlow::Break`] ends the walk.
-    fn record(&mut self, record: &Record<'_>) -> ControlFlow<()>;
+    fn record(&mut self, record: &RingRecord<'_>) -> ControlFlow<()>;
 
     /// Takes a gap, just before the record behind it. Gaps come whether or not that record is wanted.
-    fn lost(&mut self, _lost: &Lost) {}
+    fn lost(&mut self, _lost: &LostGap) {}
 
     /// Learns that these bytes of the input will not be read again in this walk. It comes about every MiB of a
     /// CPU's data, more often when there are many CPUs.
@@ -91,7 +93,7 @@ impl TraceDat<'_> {
     ///
     /// Nothing is allocated per record. Uncompressed data is never copied; of compressed data one chunk per CPU is
     /// held at a time.
-    pub fn walk<V: Visitor + ?Sized>(&self, wanted: &[bool], visitor: &mut V) -> WalkEnd {
+    pub fn walk<V: TraceVisitor + ?Sized>(&self, wanted: &[bool], visitor: &mut V) -> WalkEnd {
         self.walk_on(1, wanted, visitor)
     }
 
@@ -99,7 +101,7 @@ impl TraceDat<'_> {
     ///
     /// What is found is the same with any number of threads. The visitor is called by this one. Others are started only if
     /// there is enough for them to do.
-    pub fn walk_on<V: Visitor + ?Sized>(
+    pub fn walk_on<V: TraceVisitor + ?Sized>(
         &self,
         threads: usize,
         wanted: &[bool],
@@ -107,7 +109,7 @@ impl TraceDat<'_> {
     ) -> WalkEnd {
         let mut end = WalkEnd::default();
         let mut streams = self.streams(&mut end);
-        let mut shared = Shared {
+        let mut shared = SharedStreams {
             wanted,
             common: self.common(),
             decompressor: Decompressor::new(self.compression),
@@ -126,7 +128,7 @@ impl TraceDat<'_> {
         if workers == 0 {
             self.merge(&mut streams, &mut shared, visitor, &mut end);
         } else {
-            let ahead = Ahead::new(streams.len(), size);
+            let ahead = AheadPool::new(streams.len(), size);
             shared.ahead = Some(&ahead);
             std::thread::scope(|scope| {
                 let _closing = ahead.start(workers, self.compression, scope);
@@ -138,38 +140,38 @@ impl TraceDat<'_> {
             self.tell_faults(stream, &mut end);
         }
         if !end.stopped {
-            let cut = streams.iter().filter_map(Stream::cut_from);
+            let cut = streams.iter().filter_map(CpuStream::cut_from);
             end.uneven_from = cut.chain(self.lacks_cpus.then_some(0)).min();
         }
         end
     }
 
-    fn merge<'a, V: Visitor + ?Sized>(
+    fn merge<'a, V: TraceVisitor + ?Sized>(
         &self,
-        streams: &mut [Stream<'a>],
-        shared: &mut Shared<'_, 'a>,
+        streams: &mut [CpuStream<'a>],
+        shared: &mut SharedStreams<'_, 'a>,
         visitor: &mut V,
         end: &mut WalkEnd,
     ) {
         match self.formats.abi.endian {
-            Endian::Little => merge::<Little, V>(streams, shared, visitor, end),
-            Endian::Big => merge::<Big, V>(streams, shared, visitor, end),
+            Endian::Little => merge::<LittleEndian, V>(streams, shared, visitor, end),
+            Endian::Big => merge::<BigEndian, V>(streams, shared, visitor, end),
         }
     }
 
     /// Returns where the fields that all events share lie. They are the same in every format, so the first tells.
-    fn common(&self) -> Common {
+    fn common(&self) -> CommonFields {
         let offset = |name: &str, size: u32| {
             let field = self.formats.all().first()?.field(name)?;
             (field.size == size).then_some(field.offset as usize)
         };
-        Common {
-            type_offset: offset("common_type", 2).unwrap_or(Common::USUAL.type_offset),
-            pid_offset: offset("common_pid", 4).unwrap_or(Common::USUAL.pid_offset),
+        CommonFields {
+            type_offset: offset("common_type", 2).unwrap_or(CommonFields::USUAL.type_offset),
+            pid_offset: offset("common_pid", 4).unwrap_or(CommonFields::USUAL.pid_offset),
         }
     }
 
-    fn streams(&self, end: &mut WalkEnd) -> Vec<Stream<'_>> {
+    fn streams(&self, end: &mut WalkEnd) -> Vec<CpuStream<'_>> {
         let mut streams = Vec::new();
         let mut left = self.data.len() as u64;
         for (index, buffer) in self.info.buffers.iter().enumerate() {
@@ -199,9 +201,9 @@ impl TraceDat<'_> {
                     return streams;
                 }
                 left -= there;
-                let clock = Clock::new(&self.info, cpu.cpu as usize, buffer.name.is_empty());
+                let clock = CpuClock::new(&self.info, cpu.cpu as usize, buffer.name.is_empty());
                 let place = (self.data, cpu.offset, cpu.size);
-                streams.push(Stream::new(
+                streams.push(CpuStream::new(
                     (streams.len(), number, cpu.cpu),
                     place,
                     buffer.compressed,
@@ -213,7 +215,7 @@ impl TraceDat<'_> {
         streams
     }
 
-    fn tell_faults(&self, stream: &Stream<'_>, end: &mut WalkEnd) {
+    fn tell_faults(&self, stream: &CpuStream<'_>, end: &mut WalkEnd) {
         let faults = &stream.faults;
         end.truncated |= faults.cut;
         let name = self
@@ -290,7 +292,7 @@ impl Heap {
 }
 
 /// What [`run`] came to.
-enum Run {
+enum StreamRun {
     /// The stream's next record belongs behind another stream's.
     Later,
     /// The stream has no more.
@@ -299,9 +301,9 @@ enum Run {
     Stop,
 }
 
-fn merge<'a, O: Order, V: Visitor + ?Sized>(
-    streams: &mut [Stream<'a>],
-    shared: &mut Shared<'_, 'a>,
+fn merge<'a, O: ByteOrder, V: TraceVisitor + ?Sized>(
+    streams: &mut [CpuStream<'a>],
+    shared: &mut SharedStreams<'_, 'a>,
     visitor: &mut V,
     end: &mut WalkEnd,
 ) {
@@ -325,11 +327,11 @@ fn merge<'a, O: Order, V: Visitor + ?Sized>(
             return;
         };
         match run::<O, V>(stream, bound, shared, visitor, end) {
-            Run::Later => heap.0[0].0 = stream.head.record.time,
-            Run::End => {
+            StreamRun::Later => heap.0[0].0 = stream.head.record.time,
+            StreamRun::End => {
                 heap.0.swap_remove(0);
             }
-            Run::Stop => {
+            StreamRun::Stop => {
                 end.stopped = true;
                 return;
             }
@@ -339,17 +341,17 @@ fn merge<'a, O: Order, V: Visitor + ?Sized>(
 }
 
 /// Visits a stream's records up to a time.
-fn run<'a, O: Order, V: Visitor + ?Sized>(
-    stream: &mut Stream<'a>,
+fn run<'a, O: ByteOrder, V: TraceVisitor + ?Sized>(
+    stream: &mut CpuStream<'a>,
     bound: u64,
-    shared: &mut Shared<'_, 'a>,
+    shared: &mut SharedStreams<'_, 'a>,
     visitor: &mut V,
     end: &mut WalkEnd,
-) -> Run {
+) -> StreamRun {
     let (buffer, cpu) = (stream.buffer, stream.cpu);
-    let emit = |found: &Found, data: &[u8], visitor: &mut V| {
-        let Found { time, id, pid } = *found;
-        visitor.record(&Record {
+    let emit = |found: &StreamRecord, data: &[u8], visitor: &mut V| {
+        let StreamRecord { time, id, pid } = *found;
+        visitor.record(&RingRecord {
             time,
             cpu,
             buffer,
@@ -362,13 +364,13 @@ fn run<'a, O: Order, V: Visitor + ?Sized>(
         let page = stream.page();
         let mut cursor = stream.cursor();
         let mut skipped = 0;
-        let Head {
+        let StreamHead {
             mut record,
             mut len,
             missed,
             wanted,
         } = stream.head;
-        if missed != Missed::None {
+        if missed != MissedEvents::None {
             tell(missed, (buffer, cpu), record.time, visitor, end);
         }
         let mut flow = ControlFlow::Continue(());
@@ -398,50 +400,50 @@ fn run<'a, O: Order, V: Visitor + ?Sized>(
         end.records += records;
         stream.put_back(cursor, skipped, broken == Some(true));
         if flow.is_break() {
-            return Run::Stop;
+            return StreamRun::Stop;
         }
         if broken.is_none() {
-            stream.head = Head {
+            stream.head = StreamHead {
                 record,
                 len,
-                missed: Missed::None,
+                missed: MissedEvents::None,
                 wanted: true,
             };
-            return Run::Later;
+            return StreamRun::Later;
         }
         if !stream.next_page_head(shared, &mut |range| visitor.consumed(range)) {
             tell_lost(stream, record.time, visitor, end);
-            return Run::End;
+            return StreamRun::End;
         }
         if stream.head.record.time > bound {
-            return Run::Later;
+            return StreamRun::Later;
         }
     }
 }
 
 /// Tells what was lost behind a stream's last record.
-fn tell_lost<V: Visitor + ?Sized>(
-    stream: &mut Stream<'_>,
+fn tell_lost<V: TraceVisitor + ?Sized>(
+    stream: &mut CpuStream<'_>,
     time: u64,
     visitor: &mut V,
     end: &mut WalkEnd,
 ) {
     let missed = stream.take_pending();
-    if missed != Missed::None {
+    if missed != MissedEvents::None {
         tell(missed, (stream.buffer, stream.cpu), time, visitor, end);
     }
 }
 
 #[cold]
-fn tell<V: Visitor + ?Sized>(
-    missed: Missed,
+fn tell<V: TraceVisitor + ?Sized>(
+    missed: MissedEvents,
     (buffer, cpu): (u16, u32),
     time: u64,
     visitor: &mut V,
     end: &mut WalkEnd,
 ) {
     let count = match missed {
-        Missed::Count(count) => {
+        MissedEvents::Count(count) => {
             end.lost = end.lost.saturating_add(count);
             Some(count)
         }
@@ -450,7 +452,7 @@ fn tell<V: Visitor + ?Sized>(
             None
         }
     };
-    visitor.lost(&Lost {
+    visitor.lost(&LostGap {
         cpu,
         buffer,
         count,

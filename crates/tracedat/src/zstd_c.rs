@@ -6,16 +6,16 @@
 use zstd_safe::{DCtx, DParameter, get_error_name};
 
 /// A decoder whose tables are kept between calls. There is none if there is no memory for it.
-pub(crate) struct Zstd(Option<DCtx<'static>>);
+pub(crate) struct ZstdDecoder(Option<DCtx<'static>>);
 
-impl Zstd {
-    pub(crate) fn new() -> Zstd {
+impl ZstdDecoder {
+    pub(crate) fn new() -> ZstdDecoder {
         let mut context = DCtx::try_create();
         if let Some(context) = &mut context {
             // As `zstd_rust` does. A library that cannot do so refuses frames whose checksum is wrong.
             let _ = context.set_parameter(DParameter::ForceIgnoreChecksum(true));
         }
-        Zstd(context)
+        ZstdDecoder(context)
     }
 
     /// Decodes all frames of `input` into `out`. Returns how many bytes came out, or what is wrong.
@@ -31,7 +31,7 @@ impl Zstd {
 
 #[cfg(test)]
 mod tests {
-    use super::Zstd;
+    use super::ZstdDecoder;
     use crate::zstd_rust;
     use proptest::prelude::*;
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -54,8 +54,8 @@ mod tests {
             }
             let size = (plain.len() * frames + room).saturating_sub(1);
             let mut outs = [vec![0; size], vec![0; size]];
-            let c = Zstd::new().run(&packed, &mut outs[0]);
-            let rust = zstd_rust::Zstd::new().run(&packed, &mut outs[1]);
+            let c = ZstdDecoder::new().run(&packed, &mut outs[0]);
+            let rust = zstd_rust::ZstdDecoder::new().run(&packed, &mut outs[1]);
             prop_assert!(harm.is_some() || c.is_ok() == rust.is_ok(), "{c:?} {rust:?}");
             if let (Ok(c), Ok(rust)) = (c, rust) {
                 prop_assert_eq!(&outs[0][..c], &outs[1][..rust]);

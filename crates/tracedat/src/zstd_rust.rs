@@ -6,11 +6,11 @@ use ruzstd::decoding::FrameDecoder;
 const MIN_WINDOW: u64 = 8 << 20;
 
 /// A decoder whose tables are kept between calls.
-pub(crate) struct Zstd(Box<FrameDecoder>);
+pub(crate) struct ZstdDecoder(Box<FrameDecoder>);
 
-impl Zstd {
-    pub(crate) fn new() -> Zstd {
-        Zstd(Box::default())
+impl ZstdDecoder {
+    pub(crate) fn new() -> ZstdDecoder {
+        ZstdDecoder(Box::default())
     }
 
     /// Decodes all frames of `input` into `out`. Returns how many bytes came out, or what is wrong.

@@ -3,14 +3,14 @@
 use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use tracedat::{Record, TraceDat, Visitor, WalkEnd};
+use tracedat::{RingRecord, TraceDat, TraceVisitor, WalkEnd};
 
 /// The records of each CPU of each buffer, by the number in them.
 #[derive(Debug, Default)]
 struct ByCpu(Numbers);
 
-impl Visitor for ByCpu {
-    fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+impl TraceVisitor for ByCpu {
+    fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
         let value = r.data[8..12].try_into().unwrap();
         self.0
             .entry((r.buffer, r.cpu))

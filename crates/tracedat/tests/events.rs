@@ -2,21 +2,21 @@
 
 use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::ops::{ControlFlow, Range};
-use tracedat::{Lost, Record, TraceDat, Visitor, WalkEnd};
+use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 
 /// Everything a walk tells.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     records: Vec<Row>,
-    lost: Vec<Lost>,
+    lost: Vec<LostGap>,
     /// The number of records before each gap.
     lost_at: Vec<usize>,
     consumed: Vec<Range<usize>>,
     big: bool,
 }
 
-impl Visitor for Seen {
-    fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+impl TraceVisitor for Seen {
+    fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
         let value = r.data.get(8..12).map_or(0, |b| {
             let b: [u8; 4] = b.try_into().unwrap();
             if self.big {
@@ -29,7 +29,7 @@ impl Visitor for Seen {
             .push((r.time, r.cpu, r.buffer, r.id, r.pid, value));
         ControlFlow::Continue(())
     }
-    fn lost(&mut self, lost: &Lost) {
+    fn lost(&mut self, lost: &LostGap) {
         self.lost.push(*lost);
         self.lost_at.push(self.records.len());
     }
@@ -235,7 +235,7 @@ fn lost_events_are_told_before_the_record_behind_them() {
         ];
         let gaps: Vec<_> = gaps
             .iter()
-            .map(|&(count, time)| Lost {
+            .map(|&(count, time)| LostGap {
                 cpu: 1,
                 buffer: 0,
                 count,
@@ -280,8 +280,8 @@ fn a_full_page_has_no_room_for_the_number_of_lost_events() {
 #[test]
 fn the_visitor_can_stop() {
     struct First(u64);
-    impl Visitor for First {
-        fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+    impl TraceVisitor for First {
+        fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
             self.0 = r.time;
             ControlFlow::Break(())
         }
@@ -295,7 +295,7 @@ fn the_visitor_can_stop() {
         (expected[0].0, 1, true)
     );
     // A visitor may also be had as a trait object.
-    let visitor: &mut dyn Visitor = &mut first;
+    let visitor: &mut dyn TraceVisitor = &mut first;
     assert!(TraceDat::parse(&data).unwrap().walk(&[], visitor).stopped);
 }
 

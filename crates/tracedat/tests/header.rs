@@ -3,13 +3,14 @@
 use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::ops::ControlFlow;
 use tracedat::{
-    Error, Guest, Record, ShiftSample, TimeUnit, TraceDat, Tsc2Nsec, Visitor, is_trace_dat,
+    RingRecord, ShiftSample, TraceDat, TraceDatError, TraceGuest, TraceTimeUnit, TraceVisitor,
+    Tsc2Nsec, is_trace_dat,
 };
 
 struct Times(Vec<u64>);
 
-impl Visitor for Times {
-    fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+impl TraceVisitor for Times {
+    fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
         self.0.push(r.time);
         ControlFlow::Continue(())
     }
@@ -49,15 +50,18 @@ fn the_magic_and_the_version_tell_what_a_file_is() {
     // perf's tracing data begins alike.
     assert!(!is_trace_dat(b"\x17\x08\x44tracing0.6\0"));
     assert!(!is_trace_dat(b"PERFILE2"));
-    assert_eq!(TraceDat::parse(b"").unwrap_err(), Error::NotTraceDat);
+    assert_eq!(
+        TraceDat::parse(b"").unwrap_err(),
+        TraceDatError::NotTraceDat
+    );
     assert_eq!(
         TraceDat::parse(b"\x17\x08").unwrap_err(),
-        Error::NotTraceDat
+        TraceDatError::NotTraceDat
     );
     let error = TraceDat::parse(b"\x17\x08\x44tracing8\0\0\x08").unwrap_err();
     assert_eq!(
         error,
-        Error::UnknownVersion {
+        TraceDatError::UnknownVersion {
             offset: 10,
             found: "8".into()
         }
@@ -69,7 +73,7 @@ fn the_magic_and_the_version_tell_what_a_file_is() {
     let error = TraceDat::parse(b"\x17\x08\x44tracing7\0\0\x08\0").unwrap_err();
     assert_eq!(
         error,
-        Error::EndsEarly {
+        TraceDatError::EndsEarly {
             offset: 14,
             expected: "its page size"
         }
@@ -79,7 +83,7 @@ fn the_magic_and_the_version_tell_what_a_file_is() {
     let error = TraceDat::parse(&data).unwrap_err();
     assert_eq!(
         error,
-        Error::UnknownCompression {
+        TraceDatError::UnknownCompression {
             offset: 18,
             found: "lzma".into()
         }
@@ -164,7 +168,7 @@ fn every_option_is_told() {
     assert!(info.clocks.as_deref().unwrap().ends_with("x86-tsc"));
     assert_eq!(
         (info.time_unit, info.prints_seconds),
-        (TimeUnit::Nanoseconds, true)
+        (TraceTimeUnit::Nanoseconds, true)
     );
     assert_eq!(
         info.uname.as_deref(),
@@ -180,7 +184,7 @@ fn every_option_is_told() {
     assert_eq!(info.last_boot.as_deref(), Some("boot:ffffffff81000000 T"));
     assert_eq!(
         info.guests,
-        [Guest {
+        [TraceGuest {
             name: "vm1".into(),
             trace_id: 0xabc,
             vcpus: vec![(0, 100), (1, 101)]
@@ -238,16 +242,16 @@ fn every_option_is_told() {
 fn the_clock_decides_what_a_time_is() {
     let m = Machine::default();
     for (clock, unit, seconds) in [
-        ("local", TimeUnit::Nanoseconds, true),
-        ("global", TimeUnit::Nanoseconds, true),
-        ("mono", TimeUnit::Nanoseconds, true),
-        ("mono_raw", TimeUnit::Nanoseconds, true),
-        ("tai", TimeUnit::Nanoseconds, true),
-        ("perf", TimeUnit::Nanoseconds, true),
-        ("boot", TimeUnit::Nanoseconds, false),
-        ("uptime", TimeUnit::Ticks, true),
-        ("counter", TimeUnit::Ticks, false),
-        ("x86-tsc", TimeUnit::Ticks, false),
+        ("local", TraceTimeUnit::Nanoseconds, true),
+        ("global", TraceTimeUnit::Nanoseconds, true),
+        ("mono", TraceTimeUnit::Nanoseconds, true),
+        ("mono_raw", TraceTimeUnit::Nanoseconds, true),
+        ("tai", TraceTimeUnit::Nanoseconds, true),
+        ("perf", TraceTimeUnit::Nanoseconds, true),
+        ("boot", TraceTimeUnit::Nanoseconds, false),
+        ("uptime", TraceTimeUnit::Ticks, true),
+        ("counter", TraceTimeUnit::Ticks, false),
+        ("x86-tsc", TraceTimeUnit::Ticks, false),
     ] {
         let data = spec(m, &[1])
             .option(4, format!("global [{clock}] other"))
@@ -325,7 +329,7 @@ fn ticks_become_nanoseconds() {
         );
         assert_eq!(
             (file.info().time_unit, file.info().prints_seconds),
-            (TimeUnit::Nanoseconds, true)
+            (TraceTimeUnit::Nanoseconds, true)
         );
     }
 }

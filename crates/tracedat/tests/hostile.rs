@@ -7,7 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tracedat::{Lost, Record, TraceDat, Visitor};
+use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor};
 use writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 
 /// Counts the bytes that are allocated, and the most that ever were.
@@ -48,13 +48,13 @@ struct Count {
     lost: u64,
 }
 
-impl Visitor for Count {
-    fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+impl TraceVisitor for Count {
+    fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
         self.records += 1;
         self.bytes += r.data.len() as u64;
         ControlFlow::Continue(())
     }
-    fn lost(&mut self, _: &Lost) {
+    fn lost(&mut self, _: &LostGap) {
         self.lost += 1;
     }
 }
@@ -413,8 +413,8 @@ proptest! {
         let mut spec = FileSpec::new(m, vec![BufferSpec::new("", &list)]).pack(pack);
         spec.chunk = chunk;
         struct Seen(Vec<(u64, u32, u32)>, bool);
-        impl Visitor for Seen {
-            fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+        impl TraceVisitor for Seen {
+            fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
                 let b: [u8; 4] = r.data[8..12].try_into().unwrap();
                 let value = if self.1 { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
                 self.0.push((r.time, r.cpu, value));

@@ -7,14 +7,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
-use tracedat::{Lost, Record, TraceDat, Visitor};
+use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor};
 
 /// One call of a visitor.
 #[derive(Debug, Clone, PartialEq)]
 enum Call {
     /// A record, with a hash of all that it has.
     Record(u64, u32, u64),
-    Lost(Lost),
+    Lost(LostGap),
     Consumed(Range<usize>),
 }
 
@@ -24,8 +24,8 @@ struct Calls {
     left: usize,
 }
 
-impl Visitor for Calls {
-    fn record(&mut self, r: &Record<'_>) -> ControlFlow<()> {
+impl TraceVisitor for Calls {
+    fn record(&mut self, r: &RingRecord<'_>) -> ControlFlow<()> {
         let mut hasher = DefaultHasher::new();
         (r.buffer, r.id, r.pid, r.data).hash(&mut hasher);
         self.calls
@@ -37,7 +37,7 @@ impl Visitor for Calls {
             ControlFlow::Continue(())
         }
     }
-    fn lost(&mut self, lost: &Lost) {
+    fn lost(&mut self, lost: &LostGap) {
         self.calls.push(Call::Lost(*lost));
     }
     fn consumed(&mut self, range: Range<usize>) {

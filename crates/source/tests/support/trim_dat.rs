@@ -431,8 +431,8 @@ fn format_id(text: &[u8]) -> Option<u32> {
 /// Collects the ids of the events that happened.
 struct Ids(BTreeSet<u32>);
 
-impl tracedat::Visitor for Ids {
-    fn record(&mut self, record: &tracedat::Record<'_>) -> ControlFlow<()> {
+impl tracedat::TraceVisitor for Ids {
+    fn record(&mut self, record: &tracedat::RingRecord<'_>) -> ControlFlow<()> {
         self.0.insert(record.id);
         ControlFlow::Continue(())
     }
