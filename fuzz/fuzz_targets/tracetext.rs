@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use event::{Body, Event, EventType, Side, Sink};
 use libfuzzer_sys::fuzz_target;
-use tracetext::Reader;
+use tracetext::TraceTextReader;
 
 /// Notes what comes, as text.
 #[derive(Default, PartialEq)]
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
     let mut whole = Notes::default();
     let summary = tracetext::walk(text, &mut whole);
     let mut pieces = Notes::default();
-    let mut reader = Reader::new();
+    let mut reader = TraceTextReader::new();
     let (mut start, mut end) = (0, 0);
     loop {
         end = (end + 1 + usize::from(step) * 16).min(text.len());

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::Sink;
-use tracetext::{Style, Unit};
+use tracetext::{TextProducer, TextTimeUnit};
 
 use crate::header::{Header, TimeUnit};
 use crate::map::PAGE;
@@ -21,7 +21,7 @@ const STEP: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct TextReader<'r> {
     data: &'r [u8],
-    style: Style,
+    style: TextProducer,
     header: Header,
     /// What it tells of threads, and beside its columns.
     column: Column,
@@ -37,7 +37,7 @@ impl<'r> TextReader<'r> {
         let mut scan = Scan::default();
         let summary = tracetext::walk(head, &mut scan);
         let mut column = match style {
-            Style::PerfScript => scan.column(summary.thread_column),
+            TextProducer::PerfScript => scan.column(summary.thread_column),
             _ => Column::Threads,
         };
         if column == Column::Unknown && data.len() > HEAD {
@@ -52,7 +52,7 @@ impl<'r> TextReader<'r> {
         } else {
             scan = Scan::default();
         }
-        let seconds = summary.unit == Unit::Nanoseconds;
+        let seconds = summary.unit == TextTimeUnit::Nanoseconds;
         let header = Header {
             format: format!("text of {}", style.name()),
             arch: summary.isa.and_then(arch).map(str::to_owned),
@@ -83,7 +83,7 @@ impl<'r> TextReader<'r> {
     }
 
     pub(crate) fn is_perf(&self) -> bool {
-        self.style == Style::PerfScript
+        self.style == TextProducer::PerfScript
     }
 
     pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {

@@ -7,13 +7,13 @@
 
 use crate::name::system_len;
 use crate::scan;
-use crate::span::{Span, short};
+use crate::span::{LineSpan, short};
 use crate::types::Types;
-use crate::who::{self, Who};
+use crate::who::{self, LineTask};
 
 /// What follows the time stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum HeadRest {
     /// An event with its name.
     Event,
     /// A line of the function tracer, `callee <-caller`, which has no name.
@@ -28,15 +28,15 @@ pub(crate) enum What {
 
 /// Head of an event's line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Head {
-    pub what: What,
-    pub who: Who,
+pub(crate) struct EventHead {
+    pub what: HeadRest,
+    pub who: LineTask,
     /// Nanoseconds, or the bare number when `decimals` is 0.
     pub time: u64,
     /// Digits behind the decimal point.
     pub decimals: u8,
     /// The name as printed, without its colon.
-    pub name: Span,
+    pub name: LineSpan,
     /// The kind of the event, if its name was seen lately.
     pub ty: Option<u16>,
     /// Whether the name is `system:name`.
@@ -59,14 +59,19 @@ const MAX_NAME: usize = 160;
 ///
 /// `perf` says that the text is known to be perf script's, without thread ids.
 #[inline]
-pub(crate) fn parse(line: &[u8], types: &Types, perf: bool) -> Option<Head> {
+pub(crate) fn parse(line: &[u8], types: &Types, perf: bool) -> Option<EventHead> {
     let reach = &line[..line.len().min(MAX_HEAD)];
     memchr::memchr_iter(b':', reach).find_map(|colon| parse_at(line, colon, types, perf))
 }
 
 /// Reads the head of a line whose time stamp may end at `colon`, where that of another line did.
 #[inline]
-pub(crate) fn parse_near(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head> {
+pub(crate) fn parse_near(
+    line: &[u8],
+    colon: usize,
+    types: &Types,
+    perf: bool,
+) -> Option<EventHead> {
     if line.get(colon) == Some(&b':') {
         // Elsewhere in a line this much cannot stand: what an event says has no CPU in brackets before it.
         let head = parse_at(line, colon, types, perf);
@@ -78,7 +83,7 @@ pub(crate) fn parse_near(line: &[u8], colon: usize, types: &Types, perf: bool) -
 }
 
 #[inline]
-fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head> {
+fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<EventHead> {
     // Nearly all colons that are not the one fail in these two tests.
     if line.get(colon + 1).is_some_and(|b| !scan::is_blank(*b)) {
         return None;
@@ -90,7 +95,7 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head
     if !plausible(&who, &clock, &name) {
         return None;
     }
-    Some(Head {
+    Some(EventHead {
         what: name.what,
         who,
         time: clock.time,
@@ -105,8 +110,10 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Head
 }
 
 /// Tells an event's line from prose that happens to hold a number and two colons.
-fn plausible(who: &Who, clock: &Clock, name: &Name) -> bool {
-    if name.what == What::Function || name.what == What::KernelStack || name.what == What::UserStack
+fn plausible(who: &LineTask, clock: &HeadClock, name: &HeadName) -> bool {
+    if name.what == HeadRest::Function
+        || name.what == HeadRest::KernelStack
+        || name.what == HeadRest::UserStack
     {
         return who.cpu >= 0 && who.joined;
     }
@@ -118,7 +125,7 @@ fn plausible(who: &Who, clock: &Clock, name: &Name) -> bool {
     matches!(clock.decimals, 6 | 9) && (name.has_system || (who.has_tid && !who.joined))
 }
 
-struct Clock {
+struct HeadClock {
     time: u64,
     decimals: u8,
     start: usize,
@@ -166,7 +173,7 @@ fn stands_apart(line: &[u8], start: usize) -> bool {
 
 /// Reads the time stamp that ends before `end`.
 #[inline]
-fn clock(line: &[u8], end: usize) -> Option<Clock> {
+fn clock(line: &[u8], end: usize) -> Option<HeadClock> {
     let Some((digits, tail)) = digits_before(line, end) else {
         return latency_clock(line, end);
     };
@@ -179,13 +186,13 @@ fn clock(line: &[u8], end: usize) -> Option<Clock> {
             .checked_mul(POWERS[9])?
             .checked_add(digits * scale)?;
         let decimals = u8::try_from(end - tail).ok()?;
-        return stands_apart(line, start).then_some(Clock {
+        return stands_apart(line, start).then_some(HeadClock {
             time,
             decimals,
             start,
         });
     }
-    let clock = Clock {
+    let clock = HeadClock {
         time: digits,
         decimals: 0,
         start: tail,
@@ -195,7 +202,7 @@ fn clock(line: &[u8], end: usize) -> Option<Clock> {
 
 /// Reads the time stamp of the kernel's latency format: microseconds since the first event of the buffer,
 /// `us`, and a mark for long delays (`kernel/trace/trace_output.c`, `trace_print_lat_context`).
-fn latency_clock(line: &[u8], end: usize) -> Option<Clock> {
+fn latency_clock(line: &[u8], end: usize) -> Option<HeadClock> {
     let mark = end.checked_sub(1)?;
     let unit = if matches!(line[mark], b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$') {
         mark
@@ -207,16 +214,16 @@ fn latency_clock(line: &[u8], end: usize) -> Option<Clock> {
         return None;
     }
     let (micros, start) = digits_before(line, digits_end)?;
-    stands_apart(line, start).then_some(Clock {
+    stands_apart(line, start).then_some(HeadClock {
         time: micros.checked_mul(1000)?,
         decimals: 6,
         start,
     })
 }
 
-struct Name {
-    what: What,
-    span: Span,
+struct HeadName {
+    what: HeadRest,
+    span: LineSpan,
     has_system: bool,
     padded: Option<bool>,
     ty: Option<u16>,
@@ -225,13 +232,13 @@ struct Name {
 
 /// Reads the event's name behind the time stamp, if it is one seen lately and nothing stands before it.
 #[inline]
-fn known_name(line: &[u8], at: usize, types: &Types) -> Option<Name> {
+fn known_name(line: &[u8], at: usize, types: &Types) -> Option<HeadName> {
     let start = scan::skip_blanks(line, at);
     let (ty, len) = types.recent(&line[start..])?;
     let args = scan::skip_blanks(line, start + len + 1);
-    Some(Name {
-        what: What::Event,
-        span: Span::new(start, start + len),
+    Some(HeadName {
+        what: HeadRest::Event,
+        span: LineSpan::new(start, start + len),
         has_system: !types.get(ty).system.is_empty(),
         padded: padding(line, start, len, args),
         // There are at most `types::MAX_TYPES`.
@@ -247,7 +254,7 @@ fn padding(line: &[u8], start: usize, len: usize, args: usize) -> Option<bool> {
 }
 
 /// Reads the event's name behind the time stamp.
-fn name(line: &[u8], at: usize) -> Option<Name> {
+fn name(line: &[u8], at: usize) -> Option<HeadName> {
     let mut start = scan::skip_blanks(line, at);
     let mut end = token_end(line, start)?;
     // `trace-cmd report --ts-diff` puts the time since the line before here.
@@ -263,9 +270,9 @@ fn name(line: &[u8], at: usize) -> Option<Name> {
     let token = &line[start..end];
     let args = scan::skip_blanks(line, end);
     if token.starts_with(b"PERF_RECORD_") {
-        return Some(Name {
-            what: What::Record,
-            span: Span::new(start, end),
+        return Some(HeadName {
+            what: HeadRest::Record,
+            span: LineSpan::new(start, end),
             has_system: true,
             padded: None,
             ty: None,
@@ -278,9 +285,9 @@ fn name(line: &[u8], at: usize) -> Option<Name> {
     if bare.is_empty() || !is_name(bare) {
         return None;
     }
-    Some(Name {
-        what: What::Event,
-        span: Span::new(start, end - 1),
+    Some(HeadName {
+        what: HeadRest::Event,
+        span: LineSpan::new(start, end - 1),
         has_system: system_len(bare).is_some(),
         padded: padding(line, start, bare.len(), args),
         ty: None,
@@ -310,21 +317,21 @@ fn is_name(bare: &[u8]) -> bool {
 }
 
 /// Reads what the kernel's tracers print in the place of a name.
-fn nameless(line: &[u8], start: usize, end: usize) -> Option<Name> {
+fn nameless(line: &[u8], start: usize, end: usize) -> Option<HeadName> {
     let rest = &line[start..];
     let what = if rest.starts_with(b"<stack trace") {
-        What::KernelStack
+        HeadRest::KernelStack
     } else if rest.starts_with(b"<user stack") {
-        What::UserStack
+        HeadRest::UserStack
     } else if line[scan::skip_blanks(line, end)..].starts_with(b"<-") && is_name(&line[start..end])
     {
-        What::Function
+        HeadRest::Function
     } else {
         return None;
     };
-    Some(Name {
+    Some(HeadName {
         what,
-        span: Span::new(start, end),
+        span: LineSpan::new(start, end),
         has_system: false,
         padded: None,
         ty: None,

@@ -2,7 +2,7 @@
 Recordings that exist only as text: what `perf script`, `trace-cmd report` and the kernel's own `trace` file
 print, read back into events.
 
-[`sniff`] tells whether something is such a text, [`walk`] reads a whole one, [`Reader`] reads one that comes
+[`sniff`] tells whether something is such a text, [`walk`] reads a whole one, [`TraceTextReader`] reads one that comes
 in pieces. Events go into an [`event::Sink`] in the order of the text, with what KVM's events say as
 [`event::Data`], equal to what the binary recording gives, as far as the text holds it.
 
@@ -10,11 +10,11 @@ in pieces. Events go into an [`event::Sink`] in the order of the text, with what
 
 | style | from | columns |
 | --- | --- | --- |
-| [`Style::PerfScript`] | `perf script`, also with `-F`, `--ns`, `--show-*-events` | `comm tid [cpu] time: system:event: text`; `pid/tid`; any of them missing |
-| [`Style::TraceCmd`] | `trace-cmd report`, with or without plugins, `-l`, `-t`, `-N`, `-R`, `--ts-diff`, several files | `comm-tid [cpu] flags time: event: text` |
-| [`Style::Ftrace`] | `/sys/kernel/tracing/trace`, `trace_pipe` | `comm-tid (tgid) [cpu] flags time: event: text` |
-| [`Style::FtraceLatency`] | the same in latency format | `comm-tid cpuflags time: event: text` |
-| [`Style::FtraceRaw`] | the same with the option `raw` | `tid cpu time type: number` |
+| [`TextProducer::PerfScript`] | `perf script`, also with `-F`, `--ns`, `--show-*-events` | `comm tid [cpu] time: system:event: text`; `pid/tid`; any of them missing |
+| [`TextProducer::TraceCmd`] | `trace-cmd report`, with or without plugins, `-l`, `-t`, `-N`, `-R`, `--ts-diff`, several files | `comm-tid [cpu] flags time: event: text` |
+| [`TextProducer::Ftrace`] | `/sys/kernel/tracing/trace`, `trace_pipe` | `comm-tid (tgid) [cpu] flags time: event: text` |
+| [`TextProducer::FtraceLatency`] | the same in latency format | `comm-tid cpuflags time: event: text` |
+| [`TextProducer::FtraceRaw`] | the same with the option `raw` | `tid cpu time type: number` |
 
 The tables of `perf kvm stat report` and `perf sched latency` are recognized and hold no events.
 
@@ -23,7 +23,7 @@ The tables of `perf kvm stat report` and `perf sched latency` are recognized and
 | | `perf script` | `trace-cmd report` | `trace` file |
 | --- | --- | --- | --- |
 | time | microseconds, cut off; nanoseconds with `--ns` | microseconds, rounded; nanoseconds with `-t` | microseconds, rounded; latency format: since the first event |
-| clock | not told | not told; `boot`, `x86-tsc` and `--raw-ts` print whole numbers, see [`Unit::Ticks`] | not told; `x86-tsc`, `counter` and `uptime` print whole numbers |
+| clock | not told | not told; `boot`, `x86-tsc` and `--raw-ts` print whole numbers, see [`TextTimeUnit::Ticks`] | not told; `x86-tsc`, `counter` and `uptime` print whole numbers |
 | process | only with `-F +pid` | never | only with the option `record-tgid` |
 | thread's name | kept | kept; eight bytes with `-l` | kept if it was saved; eight bytes in latency format |
 | subsystem | kept | lost | lost |
@@ -75,15 +75,15 @@ use std::ops::ControlFlow;
 
 use event::Sink;
 
-pub use reader::{Fed, Reader};
+pub use reader::{FeedProgress, TraceTextReader};
 pub use sniff::sniff;
-pub use summary::{Place, Style, Summary, TypeCount, Unit};
+pub use summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount, UnreadableLine};
 
 /// Bytes read at a time: they stay in the processor's cache while they are looked at.
 const PIECE: usize = 1 << 18;
 
 /// Reads a whole text and pushes its events into `sink`.
-pub fn walk(text: &[u8], sink: &mut dyn Sink) -> Summary {
+pub fn walk(text: &[u8], sink: &mut dyn Sink) -> TextSummary {
     walk_telling(text, sink, &mut |_| ControlFlow::Continue(()))
 }
 
@@ -93,8 +93,8 @@ pub fn walk_telling(
     text: &[u8],
     sink: &mut dyn Sink,
     read: &mut dyn FnMut(usize) -> ControlFlow<()>,
-) -> Summary {
-    let mut reader = Reader::new();
+) -> TextSummary {
+    let mut reader = TraceTextReader::new();
     let mut at = 0;
     let mut size = PIECE;
     while at < text.len() {

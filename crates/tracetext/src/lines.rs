@@ -10,7 +10,7 @@ pub(crate) const MAX_LINE: usize = u16::MAX as usize;
 
 /// One line, or several joined.
 #[derive(Debug, Clone)]
-pub(crate) struct Line<'b> {
+pub(crate) struct TextLine<'b> {
     /// The line without its end, cleaned if it needed to be.
     pub bytes: Cow<'b, [u8]>,
     /// The same as text, if it is known to be UTF-8 and was not changed.
@@ -23,10 +23,10 @@ pub(crate) struct Line<'b> {
     pub count: u64,
 }
 
-impl<'b> Line<'b> {
+impl<'b> TextLine<'b> {
     /// Returns a line put together from others.
-    pub(crate) fn made(bytes: Vec<u8>, start: usize, next: usize, count: u64) -> Line<'b> {
-        Line {
+    pub(crate) fn made(bytes: Vec<u8>, start: usize, next: usize, count: u64) -> TextLine<'b> {
+        TextLine {
             bytes: Cow::Owned(bytes),
             text: None,
             start,
@@ -38,7 +38,7 @@ impl<'b> Line<'b> {
 
 /// The lines of a piece of text.
 #[derive(Debug)]
-pub(crate) struct Lines<'b> {
+pub(crate) struct TextLines<'b> {
     bytes: &'b [u8],
     /// Whether the text ends with this piece.
     end: bool,
@@ -52,21 +52,21 @@ pub(crate) struct Lines<'b> {
 /// What was found at a position.
 #[derive(Debug)]
 pub(crate) enum Cut<'b> {
-    Line(Line<'b>),
+    Line(TextLine<'b>),
     /// Nothing, or only part of a line.
     More,
     /// The rest is part of a line that is too long already.
     TooLong,
 }
 
-impl<'b> Lines<'b> {
-    pub(crate) fn new(bytes: &'b [u8], end: bool, separator: u8) -> Lines<'b> {
+impl<'b> TextLines<'b> {
+    pub(crate) fn new(bytes: &'b [u8], end: bool, separator: u8) -> TextLines<'b> {
         let suspect = clean::next_suspect(bytes, 0);
         let valid = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default(),
         };
-        Lines {
+        TextLines {
             bytes,
             end,
             separator,
@@ -100,7 +100,7 @@ impl<'b> Lines<'b> {
             }
             self.suspect = clean::next_suspect(self.bytes, next);
         }
-        Cut::Line(Line {
+        Cut::Line(TextLine {
             bytes,
             text,
             start: at,

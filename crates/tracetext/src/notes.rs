@@ -2,16 +2,16 @@
 
 use event::Quality;
 
-use crate::summary::Place;
+use crate::summary::UnreadableLine;
 
 /// Something that happened a number of times, with the line where it first did.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Times {
+pub(crate) struct Occurrences {
     pub count: u64,
     pub first: u64,
 }
 
-impl Times {
+impl Occurrences {
     pub(crate) fn add(&mut self, line: u64) {
         if self.count == 0 {
             self.first = line;
@@ -30,41 +30,41 @@ const MAX_PLACES: usize = 16;
 
 /// What was odd in a text.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct TextNotes {
     /// Events lost where it happened.
     pub lost_ring: u64,
     /// Events lost by the recorder's sum, which counts the same again.
     pub lost_sum: u64,
     /// Times the text says that events were lost, but not how many.
-    pub lost_uncounted: Times,
+    pub lost_uncounted: Occurrences,
     /// Times perf's own warning says that it lost data.
-    pub lost_said: Times,
+    pub lost_said: Occurrences,
     /// Entries of the kernel's buffer that newer ones overwrote.
     pub overwritten: u64,
     /// Entries that the kernel's header says the buffer holds.
     pub held: u64,
     /// KVM's events without anything readable in them.
-    pub unread_data: Times,
+    pub unread_data: Occurrences,
     /// Places where lines were left out.
-    pub elisions: Times,
+    pub elisions: Occurrences,
     /// Lines that were broken and put together.
-    pub joined: Times,
+    pub joined: Occurrences,
     /// Events earlier than those before them.
-    pub backwards: Times,
+    pub backwards: Occurrences,
     /// Lines with bytes that are no UTF-8.
-    pub odd_text: Times,
+    pub odd_text: Occurrences,
     /// Events of the kernel's option `raw`.
-    pub raw_events: Times,
-    pub not_understood: Times,
-    pub places: Vec<Place>,
+    pub raw_events: Occurrences,
+    pub not_understood: Occurrences,
+    pub places: Vec<UnreadableLine>,
 }
 
-impl Notes {
+impl TextNotes {
     /// Notes a line that was not understood.
     pub(crate) fn not_understood(&mut self, line: u64, offset: u64) {
         self.not_understood.add(line);
         if self.places.len() < MAX_PLACES {
-            self.places.push(Place { line, offset });
+            self.places.push(UnreadableLine { line, offset });
         }
     }
 
@@ -84,7 +84,7 @@ impl Notes {
             lost_events: lost.saturating_add(self.overwritten),
             ..Quality::default()
         };
-        let mut warn = |times: &Times, text: &dyn Fn(&Times) -> String| {
+        let mut warn = |times: &Occurrences, text: &dyn Fn(&Occurrences) -> String| {
             if times.count > 0 {
                 quality.warn(text(times));
             }

@@ -3,12 +3,12 @@
 use event::Isa;
 
 use crate::scan;
-use crate::span::Span;
+use crate::span::LineSpan;
 use crate::who;
 
 /// What a line is that is no event's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Other {
+pub(crate) enum OtherLine {
     /// Nothing on it.
     Blank,
     /// Part of a call chain.
@@ -26,7 +26,10 @@ pub(crate) enum Other {
         cpus: Option<u32>,
     },
     /// `cpus=4` of trace-cmd, with the name of the file it belongs to if several are merged.
-    Cpus { count: u32, source: Option<Span> },
+    Cpus {
+        count: u32,
+        source: Option<LineSpan>,
+    },
     /// The instruction set and vendor, from perf's header.
     Arch(Isa),
     /// Events lost on a CPU, here.
@@ -44,7 +47,7 @@ pub(crate) enum Other {
         tid: i32,
         cpu: i32,
         time: u64,
-        number: Span,
+        number: LineSpan,
     },
     /// Not understood.
     Unknown,
@@ -52,7 +55,7 @@ pub(crate) enum Other {
 
 /// What the lines before tell about this one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Context {
+pub(crate) struct LineContext {
     /// The line before is an event's.
     pub after_event: bool,
     /// The line before is part of a call chain.
@@ -60,31 +63,31 @@ pub(crate) struct Context {
 }
 
 /// Tells what a line is that is no event's.
-pub(crate) fn classify(line: &[u8], context: Context) -> Other {
+pub(crate) fn classify(line: &[u8], context: LineContext) -> OtherLine {
     let indent = scan::skip_blanks(line, 0);
     let text = scan::trim(line);
     let Some(first) = text.first() else {
-        return Other::Blank;
+        return OtherLine::Blank;
     };
     if is_stack(text, indent > 0, context) {
-        return Other::Stack;
+        return OtherLine::Stack;
     }
     match first {
         b'#' => header(text),
         b'C' if text.starts_with(b"CPU:") => cpu_note(&text[4..]),
         b'0'..=b'9' => raw_event(line, indent)
             .or_else(|| chatter(text))
-            .unwrap_or(Other::Unknown),
-        _ if is_elision(text) => Other::Elision,
+            .unwrap_or(OtherLine::Unknown),
+        _ if is_elision(text) => OtherLine::Elision,
         _ => cpus(line, text)
             .or_else(|| chatter(text))
-            .unwrap_or(Other::Unknown),
+            .unwrap_or(OtherLine::Unknown),
     }
 }
 
 /// A call chain's line: of perf script `address symbol+offset (file)`, of ftrace `=> symbol (address)`, with
 /// the indentation lost or not.
-fn is_stack(text: &[u8], indented: bool, context: Context) -> bool {
+fn is_stack(text: &[u8], indented: bool, context: LineContext) -> bool {
     if text.starts_with(b"=>")
         || text.starts_with(b"<stack trace")
         || text.starts_with(b"<user stack")
@@ -114,12 +117,12 @@ fn is_stack(text: &[u8], indented: bool, context: Context) -> bool {
     symbol && (indented || context.in_stack) || (context.in_stack && indented)
 }
 
-fn header(text: &[u8]) -> Other {
+fn header(text: &[u8]) -> OtherLine {
     if text.starts_with(b"# tracer:") {
-        return Other::Tracer;
+        return OtherLine::Tracer;
     }
     if scan::contains(text, b" latency trace v") {
-        return Other::LatencyTracer;
+        return OtherLine::LatencyTracer;
     }
     if let Some(entries) = entries(text) {
         return entries;
@@ -133,23 +136,23 @@ fn header(text: &[u8]) -> Other {
             b"loongarch64" => Some(Isa::Loongarch),
             _ => None,
         };
-        return isa.map_or(Other::Header, Other::Arch);
+        return isa.map_or(OtherLine::Header, OtherLine::Arch);
     }
     if let Some(vendor) = text.strip_prefix(b"# cpuid :") {
         let is = |name: &[u8]| scan::trim(vendor).starts_with(name);
         if is(b"GenuineIntel") || is(b"CentaurHauls") {
-            return Other::Arch(Isa::Vmx);
+            return OtherLine::Arch(Isa::Vmx);
         }
         if is(b"AuthenticAMD") || is(b"HygonGenuine") {
-            return Other::Arch(Isa::Svm);
+            return OtherLine::Arch(Isa::Svm);
         }
     }
-    Other::Header
+    OtherLine::Header
 }
 
 /// `# entries-in-buffer/entries-written: 27180/27180   #P:4`, in the latency format
 /// `# latency: 0 us, #27180/27180, CPU#1 | (...)`.
-fn entries(text: &[u8]) -> Option<Other> {
+fn entries(text: &[u8]) -> Option<OtherLine> {
     let pair = match text.strip_prefix(b"# entries-in-buffer/entries-written:") {
         Some(rest) => scan::trim(rest),
         None => {
@@ -164,7 +167,7 @@ fn entries(text: &[u8]) -> Option<Other> {
     // `#P:4`: CPUs of the machine.
     let cpus = memchr::memmem::find(text, b"#P:").and_then(|at| scan::number(&text[at + 3..]));
     let cpus = cpus.and_then(|n| u32::try_from(n).ok());
-    Some(Other::Entries {
+    Some(OtherLine::Entries {
         held,
         written,
         cpus,
@@ -173,39 +176,39 @@ fn entries(text: &[u8]) -> Option<Other> {
 
 /// What follows `CPU:`: `1 [724 EVENTS DROPPED]` of trace-cmd, `2 [LOST 123 EVENTS]` of the kernel,
 /// `1 [SUBBUFFER START]` of trace-cmd's debugging options, ` 0` of its statistics.
-fn cpu_note(rest: &[u8]) -> Other {
+fn cpu_note(rest: &[u8]) -> OtherLine {
     let rest = scan::trim(rest);
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let Some(cpu) = scan::decimal(&rest[..digits]).and_then(|c| i32::try_from(c).ok()) else {
-        return Other::Unknown;
+        return OtherLine::Unknown;
     };
     let note = scan::trim(&rest[digits..]);
     let Some(inside) = note.strip_prefix(b"[") else {
         return if note.is_empty() {
-            Other::Chatter
+            OtherLine::Chatter
         } else {
-            Other::Unknown
+            OtherLine::Unknown
         };
     };
     if inside.starts_with(b"SUBBUFFER START") {
-        return Other::Chatter;
+        return OtherLine::Chatter;
     }
     let inside = &inside[..memchr::memchr(b']', inside).unwrap_or(inside.len())];
     let count = inside.split(|b| scan::is_blank(*b)).find_map(scan::decimal);
     let lost = scan::contains(inside, b"EVENTS DROPPED") || inside.starts_with(b"LOST");
     if lost {
-        Other::Lost { cpu, count }
+        OtherLine::Lost { cpu, count }
     } else {
-        Other::Unknown
+        OtherLine::Unknown
     }
 }
 
 /// `cpus=4` or, with several files merged, `  trace.dat: cpus=4`.
-fn cpus(line: &[u8], text: &[u8]) -> Option<Other> {
+fn cpus(line: &[u8], text: &[u8]) -> Option<OtherLine> {
     let at = memchr::memmem::find(text, b"cpus=")?;
     let count = u32::try_from(scan::number(&text[at + 5..])?).ok()?;
     if at == 0 {
-        return Some(Other::Cpus {
+        return Some(OtherLine::Cpus {
             count,
             source: None,
         });
@@ -213,8 +216,8 @@ fn cpus(line: &[u8], text: &[u8]) -> Option<Other> {
     let name = text[..at].strip_suffix(b": ")?;
     let blank = name.is_empty() || name.iter().any(|b| scan::is_blank(*b));
     let start = scan::skip_blanks(line, 0);
-    let source = Span::new(start, start + name.len());
-    (!blank && name.len() <= 255).then_some(Other::Cpus {
+    let source = LineSpan::new(start, start + name.len());
+    (!blank && name.len() <= 255).then_some(OtherLine::Cpus {
         count,
         source: Some(source),
     })
@@ -222,19 +225,19 @@ fn cpus(line: &[u8], text: &[u8]) -> Option<Other> {
 
 /// A line of the kernel's `raw` option, `4205 2 902863244698 type: 322`: the event's number instead of its
 /// name and fields (`kernel/trace/trace.c`, `print_raw_fmt`).
-fn raw_event(line: &[u8], start: usize) -> Option<Other> {
+fn raw_event(line: &[u8], start: usize) -> Option<OtherLine> {
     let mut at = start;
     let mut token = || {
         let begin = scan::skip_blanks(line, at);
         at = scan::token_end(line, begin);
-        Span::new(begin, at)
+        LineSpan::new(begin, at)
     };
     let (tid, cpu, time, word, number) = (token(), token(), token(), token(), token());
     if word.of(line) != b"type:" || !scan::trim(&line[at..]).is_empty() {
         return None;
     }
     scan::decimal(number.of(line))?;
-    Some(Other::Raw {
+    Some(OtherLine::Raw {
         tid: scan::id(tid.of(line))?,
         cpu: scan::id(cpu.of(line)).filter(|c| (0..100_000).contains(c))?,
         time: scan::decimal(time.of(line))?,
@@ -332,12 +335,12 @@ const CHATTER: [&[u8]; 44] = [
     b">",
 ];
 
-fn chatter(text: &[u8]) -> Option<Other> {
+fn chatter(text: &[u8]) -> Option<OtherLine> {
     if let Some(lost) = lost_note(text) {
         return Some(lost);
     }
     if scan::contains(text, b" bytes in size") || is_prompt(text) {
-        return Some(Other::Chatter);
+        return Some(OtherLine::Chatter);
     }
     let known = CHATTER
         .iter()
@@ -356,7 +359,7 @@ fn chatter(text: &[u8]) -> Option<Other> {
         }
         _ => true,
     };
-    plain.then_some(Other::Chatter)
+    plain.then_some(OtherLine::Chatter)
 }
 
 /// Returns whether the line is a shell's prompt with a command: `user@host:~# trace-cmd report`.
@@ -373,25 +376,25 @@ fn is_prompt(text: &[u8]) -> bool {
 
 /// Sentences about lost events: perf script's warnings (`tools/perf/util/session.c`), trace-cmd record's
 /// `CPU 1: 3317 events lost`, and the buffer statistics of `trace-cmd report --stat`.
-fn lost_note(text: &[u8]) -> Option<Other> {
+fn lost_note(text: &[u8]) -> Option<OtherLine> {
     if let Some(count) = text.strip_suffix(b" events lost") {
         let colon = memchr::memrchr(b':', count)?;
         let count = scan::decimal(scan::trim(&count[colon + 1..]))?;
-        return Some(Other::LostSum { count });
+        return Some(OtherLine::LostSum { count });
     }
     if let Some(count) = text.strip_prefix(b"overrun:") {
         let count = scan::decimal(scan::trim(count))?;
         return Some(if count > 0 {
-            Other::LostSum { count }
+            OtherLine::LostSum { count }
         } else {
-            Other::Chatter
+            OtherLine::Chatter
         });
     }
     if text.starts_with(b"Processed ") && scan::contains(text, b" lost ") {
-        return Some(Other::LostSome);
+        return Some(OtherLine::LostSome);
     }
     text.ends_with(b"out of order events recorded.")
-        .then_some(Other::Chatter)
+        .then_some(OtherLine::Chatter)
 }
 
 /// Drops what pasting puts before a line.

@@ -5,17 +5,17 @@ use std::ops::ControlFlow;
 use event::{Kind, Reading, Sink, TextReader};
 
 use crate::clean;
-use crate::head::{self, Head, What};
-use crate::lines::{Cut, Line, Lines, MAX_LINE};
-use crate::other::{self, Context, Other};
+use crate::head::{self, EventHead, HeadRest};
+use crate::lines::{Cut, MAX_LINE, TextLine, TextLines};
+use crate::other::{self, LineContext, OtherLine};
 use crate::scan;
-use crate::state::State;
-use crate::summary::{Style, Summary};
-use crate::wrap::{Begun, Glue};
+use crate::state::TextState;
+use crate::summary::{TextProducer, TextSummary};
+use crate::wrap::{Glue, PendingEvent};
 
-/// How far [`Reader::feed`] came.
+/// How far [`TraceTextReader::feed`] came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fed {
+pub struct FeedProgress {
     /// Bytes that were read; the rest is to be given again, with more behind it.
     pub consumed: usize,
     /// Whether the sink asked to end.
@@ -27,8 +27,8 @@ pub struct Fed {
 /// Give [`feed`](Reader::feed) what there is, keep what it did not consume, and give it again with more
 /// behind it. Of more than a megabyte it consumes something always. Pieces of 64 KiB and more read fastest.
 #[derive(Debug, Default)]
-pub struct Reader {
-    state: State,
+pub struct TraceTextReader {
+    state: TextState,
     /// What events say.
     says: TextReader,
     /// What ends a line, once a line was seen.
@@ -40,14 +40,14 @@ pub struct Reader {
 }
 
 /// A line, and its head if it is an event's.
-type Parsed<'b> = (Line<'b>, Option<Head>);
+type ParsedLine<'b> = (TextLine<'b>, Option<EventHead>);
 
 /// An event may be broken into so many lines.
 const MAX_PARTS: usize = 8;
 
 /// A piece of text on its way through the reader.
-struct Piece<'b> {
-    lines: Lines<'b>,
+struct TextPiece<'b> {
+    lines: TextLines<'b>,
     /// Whether the text ends with this piece.
     end: bool,
     /// Bytes in it.
@@ -55,7 +55,7 @@ struct Piece<'b> {
     /// Where the first line starts that was not looked at.
     at: usize,
     /// A line that was looked at and not read yet.
-    held: Option<Parsed<'b>>,
+    held: Option<ParsedLine<'b>>,
 }
 
 /// What stands behind the line in hand.
@@ -68,24 +68,24 @@ enum Peek {
 }
 
 /// What became of a line.
-enum Done {
+enum LineFate {
     Read,
     /// Whether it ends here can only be told with more text.
     More,
     Break,
 }
 
-impl Reader {
+impl TraceTextReader {
     /// Returns a reader at the start of a text.
-    pub fn new() -> Reader {
-        Reader::default()
+    pub fn new() -> TraceTextReader {
+        TraceTextReader::default()
     }
 
     /// Reads lines from `bytes` and pushes their events into `sink`. `end` says that nothing follows.
-    pub fn feed(&mut self, bytes: &[u8], end: bool, sink: &mut dyn Sink) -> Fed {
+    pub fn feed(&mut self, bytes: &[u8], end: bool, sink: &mut dyn Sink) -> FeedProgress {
         let at = self.begin(bytes);
-        let mut piece = Piece {
-            lines: Lines::new(bytes, end, self.separator.unwrap_or(b'\n')),
+        let mut piece = TextPiece {
+            lines: TextLines::new(bytes, end, self.separator.unwrap_or(b'\n')),
             end,
             len: bytes.len(),
             at,
@@ -101,12 +101,12 @@ impl Reader {
             };
             consumed = piece.held.as_ref().map_or(piece.at, |(line, _)| line.start);
             match done {
-                Done::Read => {}
-                Done::More => {
+                LineFate::Read => {}
+                LineFate::More => {
                     consumed = start;
                     break;
                 }
-                Done::Break => {
+                LineFate::Break => {
                     flow = ControlFlow::Break(());
                     break;
                 }
@@ -117,11 +117,11 @@ impl Reader {
             consumed = piece.at;
         }
         self.state.consumed(consumed);
-        Fed { consumed, flow }
+        FeedProgress { consumed, flow }
     }
 
     /// Ends the reading and returns what was found.
-    pub fn finish(self, sink: &mut dyn Sink) -> Summary {
+    pub fn finish(self, sink: &mut dyn Sink) -> TextSummary {
         self.state.finish(self.says.isa(), sink)
     }
 
@@ -142,7 +142,7 @@ impl Reader {
     }
 
     #[inline]
-    fn parse<'b>(&mut self, line: Line<'b>) -> Parsed<'b> {
+    fn parse<'b>(&mut self, line: TextLine<'b>) -> ParsedLine<'b> {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
         let head = head::parse_near(&line.bytes, self.colon, types, perf);
         match &head {
@@ -155,12 +155,15 @@ impl Reader {
 
     /// Reads a line whose spaces, hyphens or colons may be others than the tools print.
     #[cold]
-    fn parse_repaired<'b>(&mut self, line: Line<'b>) -> Parsed<'b> {
+    fn parse_repaired<'b>(&mut self, line: TextLine<'b>) -> ParsedLine<'b> {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
         match clean::repair(&line.bytes) {
             Some(bytes) => {
                 let head = head::parse(&bytes, types, perf);
-                (Line::made(bytes, line.start, line.next, line.count), head)
+                (
+                    TextLine::made(bytes, line.start, line.next, line.count),
+                    head,
+                )
             }
             None => (line, None),
         }
@@ -168,7 +171,7 @@ impl Reader {
 
     /// Takes the next line.
     #[inline]
-    fn next<'b>(&mut self, piece: &mut Piece<'b>) -> Option<Parsed<'b>> {
+    fn next<'b>(&mut self, piece: &mut TextPiece<'b>) -> Option<ParsedLine<'b>> {
         if let Some(held) = piece.held.take() {
             return Some(held);
         }
@@ -187,7 +190,7 @@ impl Reader {
                 Cut::TooLong => {
                     if !self.skipping {
                         self.skipping = true;
-                        let line = Line::made(Vec::new(), piece.at, piece.len, 1);
+                        let line = TextLine::made(Vec::new(), piece.at, piece.len, 1);
                         self.state.not_understood(&line);
                     }
                     piece.at = piece.len;
@@ -200,7 +203,7 @@ impl Reader {
 
     /// Looks at the line behind the one in hand, and holds it.
     #[inline]
-    fn peek<'b>(&mut self, piece: &mut Piece<'b>) -> Peek {
+    fn peek<'b>(&mut self, piece: &mut TextPiece<'b>) -> Peek {
         if piece.held.is_some() {
             return Peek::Line;
         }
@@ -219,21 +222,21 @@ impl Reader {
     #[inline]
     fn event<'b>(
         &mut self,
-        line: Line<'b>,
-        head: Head,
-        piece: &mut Piece<'b>,
+        line: TextLine<'b>,
+        head: EventHead,
+        piece: &mut TextPiece<'b>,
         sink: &mut dyn Sink,
-    ) -> Done {
+    ) -> LineFate {
         if self.state.is_foreign(&head) {
             self.state.not_understood(&line);
-            return Done::Read;
+            return LineFate::Read;
         }
-        if head.what == What::Record {
+        if head.what == HeadRest::Record {
             self.state.record(&line, &head, sink);
-            return Done::Read;
+            return LineFate::Read;
         }
         if let Peek::More = self.peek(piece) {
-            return Done::More;
+            return LineFate::More;
         }
         let apart = head.who.has_tid && !head.who.joined;
         if apart
@@ -245,7 +248,7 @@ impl Reader {
         }
         let Some(ty) = self.state.type_of(&line, &head, sink) else {
             self.state.not_understood(&line);
-            return Done::Read;
+            return LineFate::Read;
         };
         let (kind, wanted) = self.state.wants(ty);
         // What is not read in parts is read once the line is whole.
@@ -262,15 +265,15 @@ impl Reader {
         let flow = if broken {
             match self.join(line, head, kind, reading, piece) {
                 Some((line, head, reading)) => self.state.event(&line, &head, ty, reading, sink),
-                None => return Done::More,
+                None => return LineFate::More,
             }
         } else {
             self.state.event(&line, &head, ty, reading, sink)
         };
         if flow.is_break() {
-            Done::Break
+            LineFate::Break
         } else {
-            Done::Read
+            LineFate::Read
         }
     }
 
@@ -278,9 +281,9 @@ impl Reader {
     #[cold]
     fn named_in_two<'b>(
         &mut self,
-        line: &Line<'b>,
-        piece: &mut Piece<'b>,
-    ) -> Option<(Line<'b>, Head)> {
+        line: &TextLine<'b>,
+        piece: &mut TextPiece<'b>,
+    ) -> Option<(TextLine<'b>, EventHead)> {
         let (next, None) = piece.held.as_ref()? else {
             return None;
         };
@@ -288,7 +291,7 @@ impl Reader {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
         let head = head::parse(&joined, types, perf).filter(|head| head.has_system)?;
         let count = line.count + next.count;
-        let joined = Line::made(joined, line.start, next.next, count);
+        let joined = TextLine::made(joined, line.start, next.next, count);
         piece.held = None;
         Some((joined, head))
     }
@@ -297,12 +300,12 @@ impl Reader {
     #[inline(never)]
     fn join<'b>(
         &mut self,
-        mut line: Line<'b>,
-        mut head: Head,
+        mut line: TextLine<'b>,
+        mut head: EventHead,
         kind: Kind,
         mut reading: Reading,
-        piece: &mut Piece<'b>,
-    ) -> Option<(Line<'b>, Head, Reading)> {
+        piece: &mut TextPiece<'b>,
+    ) -> Option<(TextLine<'b>, EventHead, Reading)> {
         for _ in 1..MAX_PARTS {
             match self.peek(piece) {
                 Peek::More => return None,
@@ -316,17 +319,17 @@ impl Reader {
                 break;
             }
             let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
-            let context = Context {
+            let context = LineContext {
                 after_event: true,
                 in_stack: false,
             };
             let indented = next.bytes.first().is_some_and(|b| scan::is_blank(*b));
             let foreign = match other::classify(&next.bytes, context) {
-                Other::Unknown => false,
-                Other::Stack => true,
+                OtherLine::Unknown => false,
+                OtherLine::Stack => true,
                 _ => break,
             };
-            let begun = Begun {
+            let begun = PendingEvent {
                 kind,
                 reading,
                 line: &line.bytes,
@@ -341,7 +344,7 @@ impl Reader {
                 break;
             };
             let joined = glue.join(&line.bytes, rest);
-            line = Line::made(joined, line.start, next.next, line.count + next.count);
+            line = TextLine::made(joined, line.start, next.next, line.count + next.count);
             let args = scan::skip_blanks(&line.bytes, head.args as usize);
             head.args = u32::try_from(args).unwrap_or(u32::MAX);
             reading = self.says.read(
@@ -354,15 +357,20 @@ impl Reader {
     }
 
     /// Reads a line that is no event's, or not as it stands.
-    fn no_event<'b>(&mut self, line: Line<'b>, piece: &mut Piece<'b>, sink: &mut dyn Sink) -> Done {
+    fn no_event<'b>(
+        &mut self,
+        line: TextLine<'b>,
+        piece: &mut TextPiece<'b>,
+        sink: &mut dyn Sink,
+    ) -> LineFate {
         let context = self.state.context();
         let mut what = other::classify(&line.bytes, context);
-        if what == Other::Unknown {
+        if what == OtherLine::Unknown {
             if head::may_begin(&line.bytes) {
                 match self.begun(&line, piece) {
                     Ok(Some((line, head))) => return self.event(line, head, piece, sink),
                     Ok(None) => {}
-                    Err(NeedsMore) => return Done::More,
+                    Err(NeedsMore) => return LineFate::More,
                 }
             }
             let bare = other::without_junk(&line.bytes);
@@ -371,22 +379,22 @@ impl Reader {
             }
         }
         let flow = self.state.other(&line, what, sink);
-        if let Other::Arch(isa) = what {
+        if let OtherLine::Arch(isa) = what {
             self.says.set_isa(isa);
         }
         if flow.is_break() {
-            Done::Break
+            LineFate::Break
         } else {
-            Done::Read
+            LineFate::Read
         }
     }
 
     /// Joins a line that could be the beginning of an event with the next, if that makes one.
     fn begun<'b>(
         &mut self,
-        line: &Line<'b>,
-        piece: &mut Piece<'b>,
-    ) -> Result<Option<(Line<'b>, Head)>, NeedsMore> {
+        line: &TextLine<'b>,
+        piece: &mut TextPiece<'b>,
+    ) -> Result<Option<(TextLine<'b>, EventHead)>, NeedsMore> {
         if let Peek::More = self.peek(piece) {
             return Err(NeedsMore);
         }
@@ -401,9 +409,9 @@ impl Reader {
         for glue in [Glue::None, Glue::Blank] {
             let bytes = glue.join(&line.bytes, rest);
             let head = head::parse(&bytes, self.state.types(), self.state.no_thread_column());
-            if let Some(head) = head.filter(|h| h.who.cpu >= 0 && h.what == What::Event) {
+            if let Some(head) = head.filter(|h| h.who.cpu >= 0 && h.what == HeadRest::Event) {
                 let count = line.count + next.count;
-                let joined = Line::made(bytes, line.start, next.next, count);
+                let joined = TextLine::made(bytes, line.start, next.next, count);
                 piece.held = None;
                 return Ok(Some((joined, head)));
             }
@@ -416,17 +424,17 @@ impl Reader {
 struct NeedsMore;
 
 /// What was found so far, for telling what a text is.
-pub(crate) struct Found {
+pub(crate) struct StyleEvidence {
     pub lines: u64,
     pub events: u64,
     pub certain: u64,
-    pub style: Option<Style>,
+    pub style: Option<TextProducer>,
     pub style_told: bool,
 }
 
-impl Reader {
-    pub(crate) fn found(&self) -> Found {
-        Found {
+impl TraceTextReader {
+    pub(crate) fn found(&self) -> StyleEvidence {
+        StyleEvidence {
             lines: self.state.lines(),
             events: self.state.events(),
             certain: self.state.certain(),

@@ -3,12 +3,12 @@
 
 use event::{LostKind, NONE, Side};
 
-use crate::head::Head;
+use crate::head::EventHead;
 use crate::scan;
 
 /// What a record's line says. Borrowed text may hold bytes that are no UTF-8.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Record<'t> {
+pub(crate) enum TextRecord<'t> {
     Lost {
         count: Option<u64>,
         kind: LostKind,
@@ -42,7 +42,7 @@ pub(crate) enum Record<'t> {
 }
 
 /// Reads a record's text, from its `PERF_RECORD_` on.
-pub(crate) fn read(text: &[u8]) -> Option<Record<'_>> {
+pub(crate) fn read(text: &[u8]) -> Option<TextRecord<'_>> {
     let text = scan::trim(text).strip_prefix(b"PERF_RECORD_")?;
     let name = text
         .iter()
@@ -53,31 +53,31 @@ pub(crate) fn read(text: &[u8]) -> Option<Record<'_>> {
         b"LOST" => lost(rest, LostKind::Ring),
         b"LOST_SAMPLES" => lost(rest, LostKind::Sum),
         b"COMM" => comm(rest),
-        b"FORK" => pair_of_ids(rest).map(|(pid, tid, ppid, ptid)| Record::Fork {
+        b"FORK" => pair_of_ids(rest).map(|(pid, tid, ppid, ptid)| TextRecord::Fork {
             pid,
             tid,
             ppid,
             ptid,
         }),
-        b"EXIT" => pair_of_ids(rest).map(|(pid, tid, _, _)| Record::Exit { pid, tid }),
+        b"EXIT" => pair_of_ids(rest).map(|(pid, tid, _, _)| TextRecord::Exit { pid, tid }),
         b"MMAP" | b"MMAP2" => mmap(rest),
-        _ => Some(Record::Other),
+        _ => Some(TextRecord::Other),
     };
-    Some(record.unwrap_or(Record::Other))
+    Some(record.unwrap_or(TextRecord::Other))
 }
 
 /// ` lost 310`.
-fn lost(rest: &[u8], kind: LostKind) -> Option<Record<'_>> {
+fn lost(rest: &[u8], kind: LostKind) -> Option<TextRecord<'_>> {
     let number = scan::trim(rest);
     let number = scan::trim(number.strip_prefix(b"lost").unwrap_or(number));
-    Some(Record::Lost {
+    Some(TextRecord::Lost {
         count: scan::number(number),
         kind,
     })
 }
 
 /// ` exec: name:pid/tid` or `: name:pid/tid`; the name may hold colons.
-fn comm(rest: &[u8]) -> Option<Record<'_>> {
+fn comm(rest: &[u8]) -> Option<TextRecord<'_>> {
     let (exec, rest) = match rest.strip_prefix(b" exec") {
         Some(rest) => (true, rest),
         None => (false, rest),
@@ -86,7 +86,7 @@ fn comm(rest: &[u8]) -> Option<Record<'_>> {
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
     let colon = memchr::memrchr(b':', rest)?;
     let (pid, tid) = split_ids(&rest[colon + 1..], b'/')?;
-    Some(Record::Comm {
+    Some(TextRecord::Comm {
         comm: &rest[..colon],
         pid,
         tid,
@@ -110,7 +110,7 @@ fn pair_of_ids(rest: &[u8]) -> Option<(i32, i32, i32, i32)> {
 
 /// ` -1/0: [0xffffffff81000000(0xe01d32) @ 0xffffffff81000000]: x [kernel.kallsyms]_text`; the second form
 /// has device, inode and generation behind the offset, and protection bits.
-fn mmap(rest: &[u8]) -> Option<Record<'_>> {
+fn mmap(rest: &[u8]) -> Option<TextRecord<'_>> {
     let rest = scan::trim(rest);
     let colon = memchr::memchr(b':', rest)?;
     let (pid, tid) = split_ids(&rest[..colon], b'/')?;
@@ -125,7 +125,7 @@ fn mmap(rest: &[u8]) -> Option<Record<'_>> {
     let close = memchr::memmem::find(body, b"]: ")?;
     let tail = &body[close + 3..];
     let path = scan::skip_blanks(tail, scan::token_end(tail, 0));
-    Some(Record::Mmap {
+    Some(TextRecord::Mmap {
         pid,
         tid,
         start,
@@ -136,24 +136,28 @@ fn mmap(rest: &[u8]) -> Option<Record<'_>> {
 }
 
 /// Returns the record as sinks see it; `comm` is the record's own text as UTF-8.
-pub(crate) fn side<'t>(record: &Record<'_>, head: &Head, text: &'t str) -> Option<Side<'t>> {
+pub(crate) fn side<'t>(
+    record: &TextRecord<'_>,
+    head: &EventHead,
+    text: &'t str,
+) -> Option<Side<'t>> {
     let time = head.time;
     Some(match *record {
-        Record::Lost { count, kind } => Side::Lost {
+        TextRecord::Lost { count, kind } => Side::Lost {
             time,
             cpu: head.who.cpu,
             buffer: 0,
             count,
             kind,
         },
-        Record::Comm { pid, tid, exec, .. } => Side::Comm {
+        TextRecord::Comm { pid, tid, exec, .. } => Side::Comm {
             time,
             pid,
             tid,
             comm: text,
             exec,
         },
-        Record::Fork {
+        TextRecord::Fork {
             pid,
             tid,
             ppid,
@@ -165,8 +169,8 @@ pub(crate) fn side<'t>(record: &Record<'_>, head: &Head, text: &'t str) -> Optio
             ppid,
             ptid,
         },
-        Record::Exit { pid, tid } => Side::Exit { time, pid, tid },
-        Record::Mmap {
+        TextRecord::Exit { pid, tid } => Side::Exit { time, pid, tid },
+        TextRecord::Mmap {
             pid,
             tid,
             start,
@@ -192,6 +196,6 @@ pub(crate) fn side<'t>(record: &Record<'_>, head: &Head, text: &'t str) -> Optio
                 path: text,
             }
         }
-        Record::Other => return None,
+        TextRecord::Other => return None,
     })
 }

@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use event::{Event, EventType, Sink};
 
-use crate::reader::Reader;
+use crate::reader::TraceTextReader;
 use crate::scan;
-use crate::summary::Style;
+use crate::summary::TextProducer;
 
 /// Wants nothing.
-struct Nothing;
+struct SilentSink;
 
-impl Sink for Nothing {
+impl Sink for SilentSink {
     fn wants(&mut self, _: &EventType<'_>) -> bool {
         false
     }
@@ -25,19 +25,19 @@ impl Sink for Nothing {
 ///
 /// Some 64 KiB are enough. A few lines of events behind a page of prose suffice, and a single one in a short
 /// text. Printed tables are recognized so that their user can be told what is missing.
-pub fn sniff(head: &[u8]) -> Option<Style> {
+pub fn sniff(head: &[u8]) -> Option<TextProducer> {
     if memchr::memchr(0, head).is_some() {
         return None;
     }
-    let mut reader = Reader::new();
-    reader.feed(head, true, &mut Nothing);
+    let mut reader = TraceTextReader::new();
+    reader.feed(head, true, &mut SilentSink);
     let found = reader.found();
     let enough = if found.lines <= 100 { 1 } else { 3 };
     let certain = found.certain >= enough;
     // Without CPU and subsystem a line could be another program's; many of a kind could not.
     let many = found.events >= 5 && found.events * 2 > found.lines;
     if certain || many {
-        return found.style.or(Some(Style::TraceCmd));
+        return found.style.or(Some(TextProducer::TraceCmd));
     }
     if let Some(table) = table(head) {
         return Some(table);
@@ -56,16 +56,16 @@ fn is_header(head: &[u8]) -> bool {
 }
 
 /// Recognizes the headings of perf's tables.
-fn table(head: &[u8]) -> Option<Style> {
+fn table(head: &[u8]) -> Option<TextProducer> {
     head.split(|b| *b == b'\n').find_map(|line| {
         // Programs that print or read such headings quote them.
         let has = |word: &[u8]| scan::contains(line, word);
         if has(b"\"") {
             None
         } else if has(b"Samples%") && has(b"Time%") {
-            Some(Style::PerfKvmStatTable)
+            Some(TextProducer::PerfKvmStatTable)
         } else if has(b"Runtime ms") && has(b"Switches") && has(b"|") {
-            Some(Style::PerfSchedTable)
+            Some(TextProducer::PerfSchedTable)
         } else {
             None
         }

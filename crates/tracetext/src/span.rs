@@ -2,7 +2,7 @@
 
 /// A stretch of a line, which has at most [`crate::lines::MAX_LINE`] bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct LineSpan {
     pub start: u16,
     pub end: u16,
 }
@@ -13,9 +13,9 @@ pub(crate) fn short(at: usize) -> u16 {
     u16::try_from(at).unwrap_or(u16::MAX)
 }
 
-impl Span {
-    pub(crate) fn new(start: usize, end: usize) -> Span {
-        Span {
+impl LineSpan {
+    pub(crate) fn new(start: usize, end: usize) -> LineSpan {
+        LineSpan {
             start: short(start),
             end: short(end.max(start)),
         }

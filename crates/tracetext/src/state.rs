@@ -9,15 +9,15 @@ use event::{
     TextReader,
 };
 
-use crate::head::{Head, What};
-use crate::lines::Line;
-use crate::notes::Notes;
-use crate::other::{Context, Other};
-use crate::record::{self, Record};
-use crate::span::Span;
-use crate::summary::{Style, Summary, TypeCount, Unit};
+use crate::head::{EventHead, HeadRest};
+use crate::lines::TextLine;
+use crate::notes::TextNotes;
+use crate::other::{LineContext, OtherLine};
+use crate::record::{self, TextRecord};
+use crate::span::LineSpan;
+use crate::summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount};
 use crate::types::Types;
-use crate::who::Who;
+use crate::who::LineTask;
 
 /// Events counted as certain; for telling what a text is no more are needed.
 const ENOUGH: u64 = 100;
@@ -27,7 +27,7 @@ const MAX_SOURCES: usize = 1024;
 const MAX_PENDING: usize = 4096;
 
 #[derive(Debug, Default)]
-pub(crate) struct State {
+pub(crate) struct TextState {
     /// Bytes consumed by earlier pieces.
     offset: u64,
     lines: u64,
@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// Events whose line leaves no doubt: they tell their CPU or subsystem.
     certain: u64,
     types: Types,
-    style: Option<Style>,
+    style: Option<TextProducer>,
     /// Whether a header named the style.
     style_told: bool,
     /// Whether times have no decimal point.
@@ -54,10 +54,10 @@ pub(crate) struct State {
     machine_cpus: Option<u32>,
     sources: Vec<Box<[u8]>>,
     pending_lost: Vec<(i32, Option<u64>)>,
-    notes: Notes,
+    notes: TextNotes,
 }
 
-impl State {
+impl TextState {
     pub(crate) fn at_start(&self) -> bool {
         self.offset == 0
     }
@@ -74,7 +74,7 @@ impl State {
         self.certain
     }
 
-    pub(crate) fn style(&self) -> Option<Style> {
+    pub(crate) fn style(&self) -> Option<TextProducer> {
         self.style
     }
 
@@ -98,8 +98,8 @@ impl State {
         self.no_thread_lines == 3 && !self.thread_column
     }
 
-    pub(crate) fn context(&self) -> Context {
-        Context {
+    pub(crate) fn context(&self) -> LineContext {
+        LineContext {
             after_event: self.after_event,
             in_stack: self.in_stack,
         }
@@ -108,12 +108,12 @@ impl State {
     /// Returns whether a line's time is a whole number where others have decimals: the point got lost, or it is
     /// no event at all. The other way round it is the earlier lines that were damaged.
     #[inline]
-    pub(crate) fn is_foreign(&self, head: &Head) -> bool {
+    pub(crate) fn is_foreign(&self, head: &EventHead) -> bool {
         head.decimals == 0 && self.ticks == Some(false)
     }
 
     #[inline]
-    fn count_lines(&mut self, line: &Line<'_>) -> u64 {
+    fn count_lines(&mut self, line: &TextLine<'_>) -> u64 {
         let number = self.lines + 1;
         self.lines += line.count;
         if line.count > 1 {
@@ -122,7 +122,7 @@ impl State {
         number
     }
 
-    pub(crate) fn not_understood(&mut self, line: &Line<'_>) {
+    pub(crate) fn not_understood(&mut self, line: &TextLine<'_>) {
         let number = self.count_lines(line);
         // Whatever comes before the first event is an introduction.
         if self.events > 0 {
@@ -135,18 +135,18 @@ impl State {
     #[inline]
     pub(crate) fn type_of(
         &mut self,
-        line: &Line<'_>,
-        head: &Head,
+        line: &TextLine<'_>,
+        head: &EventHead,
         sink: &mut dyn Sink,
     ) -> Option<usize> {
         if let Some(ty) = head.ty {
             return Some(ty as usize);
         }
         let key = match head.what {
-            What::Function => &b"function"[..],
-            What::KernelStack => b"kernel_stack",
-            What::UserStack => b"user_stack",
-            What::Event | What::Record => head.name.of(&line.bytes),
+            HeadRest::Function => &b"function"[..],
+            HeadRest::KernelStack => b"kernel_stack",
+            HeadRest::UserStack => b"user_stack",
+            HeadRest::Event | HeadRest::Record => head.name.of(&line.bytes),
         };
         self.type_named(key, sink)
     }
@@ -171,8 +171,8 @@ impl State {
     #[inline]
     pub(crate) fn event(
         &mut self,
-        line: &Line<'_>,
-        head: &Head,
+        line: &TextLine<'_>,
+        head: &EventHead,
         ty: usize,
         reading: Reading,
         sink: &mut dyn Sink,
@@ -186,7 +186,7 @@ impl State {
         };
         self.send_lost(head.time, buffer, sink);
         self.after_event = true;
-        self.in_stack = matches!(head.what, What::KernelStack | What::UserStack);
+        self.in_stack = matches!(head.what, HeadRest::KernelStack | HeadRest::UserStack);
         let entry = self.types.get_mut(ty);
         entry.count += 1;
         self.sent = entry.wanted;
@@ -240,7 +240,7 @@ impl State {
 
     /// Learns from an event's head.
     #[inline]
-    fn note(&mut self, line: &Line<'_>, head: &Head, number: u64) {
+    fn note(&mut self, line: &TextLine<'_>, head: &EventHead, number: u64) {
         self.events += 1;
         let who = &head.who;
         if (who.cpu >= 0 || head.has_system) && self.certain < ENOUGH {
@@ -278,25 +278,25 @@ impl State {
         self.cpus[word] |= 1 << bit;
     }
 
-    fn note_style(&mut self, head: &Head) {
-        let Who {
+    fn note_style(&mut self, head: &EventHead) {
+        let LineTask {
             has_tid,
             joined,
             latency,
             ..
         } = head.who;
         let style = match head.padded {
-            _ if head.has_system || (has_tid && !joined) => Style::PerfScript,
-            Some(true) => Style::TraceCmd,
-            Some(false) if latency => Style::FtraceLatency,
-            Some(false) => Style::Ftrace,
-            None if head.what != What::Event => Style::Ftrace,
+            _ if head.has_system || (has_tid && !joined) => TextProducer::PerfScript,
+            Some(true) => TextProducer::TraceCmd,
+            Some(false) if latency => TextProducer::FtraceLatency,
+            Some(false) => TextProducer::Ftrace,
+            None if head.what != HeadRest::Event => TextProducer::Ftrace,
             None => return,
         };
         self.tell_style(style, false);
     }
 
-    fn tell_style(&mut self, style: Style, told: bool) {
+    fn tell_style(&mut self, style: TextProducer, told: bool) {
         if self.style.is_none() || (told && !self.style_told) {
             self.style = Some(style);
             self.style_told = told;
@@ -344,12 +344,12 @@ impl State {
     }
 
     /// Reads a record that perf prints beside events.
-    pub(crate) fn record(&mut self, line: &Line<'_>, head: &Head, sink: &mut dyn Sink) {
+    pub(crate) fn record(&mut self, line: &TextLine<'_>, head: &EventHead, sink: &mut dyn Sink) {
         let number = self.count_lines(line);
         self.certain += 1;
         self.after_event = true;
         self.in_stack = false;
-        self.tell_style(Style::PerfScript, false);
+        self.tell_style(TextProducer::PerfScript, false);
         let text = line
             .bytes
             .get(head.name.start as usize..)
@@ -357,7 +357,7 @@ impl State {
         let Some(record) = record::read(text) else {
             return;
         };
-        if let Record::Lost { count, kind } = record {
+        if let TextRecord::Lost { count, kind } = record {
             match kind {
                 LostKind::Ring => self.notes.lost(count, number),
                 LostKind::Sum => {
@@ -366,8 +366,8 @@ impl State {
             }
         }
         let text = match record {
-            Record::Comm { comm, .. } => self.utf8(comm, number),
-            Record::Mmap { path, .. } => self.utf8(path, number),
+            TextRecord::Comm { comm, .. } => self.utf8(comm, number),
+            TextRecord::Mmap { path, .. } => self.utf8(path, number),
             _ => Cow::Borrowed(""),
         };
         if let Some(side) = record::side(&record, head, &text) {
@@ -378,16 +378,16 @@ impl State {
     /// Takes a line that is no event's.
     pub(crate) fn other(
         &mut self,
-        line: &Line<'_>,
-        what: Other,
+        line: &TextLine<'_>,
+        what: OtherLine,
         sink: &mut dyn Sink,
     ) -> ControlFlow<()> {
-        if what == Other::Unknown {
+        if what == OtherLine::Unknown {
             self.not_understood(line);
             self.after_event = false;
             return ControlFlow::Continue(());
         }
-        if let Other::Raw {
+        if let OtherLine::Raw {
             tid,
             cpu,
             time,
@@ -397,21 +397,21 @@ impl State {
             return self.raw_event(line, (tid, cpu, time), number, sink);
         }
         let number = self.count_lines(line);
-        self.in_stack = what == Other::Stack;
+        self.in_stack = what == OtherLine::Stack;
         self.after_event &= self.in_stack;
         match what {
-            Other::Stack if self.sent => {
+            OtherLine::Stack if self.sent => {
                 let text = std::str::from_utf8(&line.bytes);
                 if let Some(frame) = text.ok().and_then(StackFrame::parse) {
                     sink.side(&Side::StackLine(frame));
                 }
             }
-            Other::Tracer => self.tell_style(Style::Ftrace, true),
-            Other::LatencyTracer => {
+            OtherLine::Tracer => self.tell_style(TextProducer::Ftrace, true),
+            OtherLine::LatencyTracer => {
                 self.style_told = false;
-                self.tell_style(Style::FtraceLatency, true);
+                self.tell_style(TextProducer::FtraceLatency, true);
             }
-            Other::Entries {
+            OtherLine::Entries {
                 held,
                 written,
                 cpus,
@@ -431,14 +431,14 @@ impl State {
                     });
                 }
             }
-            Other::Cpus { count, source } => {
-                self.tell_style(Style::TraceCmd, true);
+            OtherLine::Cpus { count, source } => {
+                self.tell_style(TextProducer::TraceCmd, true);
                 self.machine_cpus = self.machine_cpus.max(Some(count));
                 let name = source.unwrap_or_default().of(&line.bytes);
                 self.source(name);
             }
-            Other::Lost { cpu, count } => self.lost(cpu, count, number),
-            Other::LostSum { count } => {
+            OtherLine::Lost { cpu, count } => self.lost(cpu, count, number),
+            OtherLine::LostSum { count } => {
                 self.notes.lost_sum = self.notes.lost_sum.saturating_add(count);
                 let (cpu, kind) = (NONE, LostKind::Sum);
                 sink.side(&Side::Lost {
@@ -449,8 +449,8 @@ impl State {
                     kind,
                 });
             }
-            Other::LostSome => self.notes.lost_said.add(number),
-            Other::Elision if self.events > 0 => self.notes.elisions.add(number),
+            OtherLine::LostSome => self.notes.lost_said.add(number),
+            OtherLine::Elision if self.events > 0 => self.notes.elisions.add(number),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -459,9 +459,9 @@ impl State {
     /// Sends an event of the kernel's option `raw` out. Its name is its number.
     fn raw_event(
         &mut self,
-        line: &Line<'_>,
+        line: &TextLine<'_>,
         (tid, cpu, time): (i32, i32, u64),
-        event: Span,
+        event: LineSpan,
         sink: &mut dyn Sink,
     ) -> ControlFlow<()> {
         let mut key = b"type:".to_vec();
@@ -479,7 +479,7 @@ impl State {
         self.notes.raw_events.add(number);
         // Five numbers in a line are not much without the header.
         self.certain += u64::from(self.style_told);
-        self.style = Some(Style::FtraceRaw);
+        self.style = Some(TextProducer::FtraceRaw);
         self.ticks = Some(true);
         self.events += 1;
         self.note_cpu(cpu);
@@ -510,21 +510,23 @@ impl State {
     }
 
     /// Ends the reading.
-    pub(crate) fn finish(mut self, isa: Option<Isa>, sink: &mut dyn Sink) -> Summary {
+    pub(crate) fn finish(mut self, isa: Option<Isa>, sink: &mut dyn Sink) -> TextSummary {
         self.send_lost(self.last_time, 0, sink);
         let ticks = self.ticks == Some(true);
         let quality = self.notes.quality(self.events, ticks);
         let merged = self.sources.len() > 1 || self.sources.first().is_some_and(|s| !s.is_empty());
         let cpu_words = self.cpus.iter().enumerate();
-        Summary {
-            style: self.style.or((self.events > 0).then_some(Style::TraceCmd)),
+        TextSummary {
+            style: self
+                .style
+                .or((self.events > 0).then_some(TextProducer::TraceCmd)),
             quality,
             lines: self.lines,
             events: self.events,
             unit: if ticks {
-                Unit::Ticks
+                TextTimeUnit::Ticks
             } else {
-                Unit::Nanoseconds
+                TextTimeUnit::Nanoseconds
             },
             resolution: 10u64.pow(u32::from(if ticks { 0 } else { 9 - self.decimals.min(9) })),
             isa,

@@ -5,7 +5,7 @@ use event::{Isa, Quality};
 /// What printed a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Style {
+pub enum TextProducer {
     /// `perf script`.
     PerfScript,
     /// `trace-cmd report`.
@@ -22,29 +22,32 @@ pub enum Style {
     PerfSchedTable,
 }
 
-impl Style {
+impl TextProducer {
     /// Returns the name of what printed it.
     pub fn name(self) -> &'static str {
         match self {
-            Style::PerfScript => "perf script",
-            Style::TraceCmd => "trace-cmd report",
-            Style::Ftrace => "ftrace text",
-            Style::FtraceLatency => "ftrace text in latency format",
-            Style::FtraceRaw => "ftrace text with the option raw",
-            Style::PerfKvmStatTable => "perf kvm stat report",
-            Style::PerfSchedTable => "perf sched latency",
+            TextProducer::PerfScript => "perf script",
+            TextProducer::TraceCmd => "trace-cmd report",
+            TextProducer::Ftrace => "ftrace text",
+            TextProducer::FtraceLatency => "ftrace text in latency format",
+            TextProducer::FtraceRaw => "ftrace text with the option raw",
+            TextProducer::PerfKvmStatTable => "perf kvm stat report",
+            TextProducer::PerfSchedTable => "perf sched latency",
         }
     }
 
     /// Returns whether it is a printed table, from which no events can be had.
     pub fn is_table(self) -> bool {
-        matches!(self, Style::PerfKvmStatTable | Style::PerfSchedTable)
+        matches!(
+            self,
+            TextProducer::PerfKvmStatTable | TextProducer::PerfSchedTable
+        )
     }
 }
 
 /// What the times of a text count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Unit {
+pub enum TextTimeUnit {
     /// Nanoseconds: the text prints seconds with decimals.
     Nanoseconds,
     /// Whatever the clock counts: the text prints whole numbers. These are nanoseconds for the clock `boot`
@@ -66,7 +69,7 @@ pub struct TypeCount {
 
 /// A line that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct UnreadableLine {
     /// Its number, from 1.
     pub line: u64,
     /// Where it starts in the text, in bytes.
@@ -75,9 +78,9 @@ pub struct Place {
 
 /// What was found in a text.
 #[derive(Debug, Clone)]
-pub struct Summary {
+pub struct TextSummary {
     /// What printed it; `None` when it held no events.
-    pub style: Option<Style>,
+    pub style: Option<TextProducer>,
     /// What is lost and what is odd.
     pub quality: Quality,
     /// Lines.
@@ -85,7 +88,7 @@ pub struct Summary {
     /// Lines that are events, the wanted and the others.
     pub events: u64,
     /// What times count.
-    pub unit: Unit,
+    pub unit: TextTimeUnit,
     /// What the last printed digit of a time is worth, in nanoseconds: 1000 where microseconds are printed.
     /// Times are off by up to this: perf cuts digits off, the kernel and trace-cmd round.
     pub resolution: u64,
@@ -105,5 +108,5 @@ pub struct Summary {
     /// Lines behind the first event that were not understood.
     pub not_understood: u64,
     /// The first of them.
-    pub first_not_understood: Vec<Place>,
+    pub first_not_understood: Vec<UnreadableLine>,
 }

@@ -8,7 +8,7 @@ use crate::name;
 
 /// One kind of event.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct TypeSlot {
     pub system: Box<str>,
     pub name: Box<str>,
     /// The name as printed first.
@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub count: u64,
 }
 
-impl Entry {
+impl TypeSlot {
     /// Returns it as sinks see it.
     #[inline]
     pub(crate) fn event_type(&self, index: usize) -> EventType<'_> {
@@ -60,7 +60,7 @@ fn number(at: usize) -> u32 {
 /// The kinds of events, in order of appearance.
 #[derive(Debug)]
 pub(crate) struct Types {
-    entries: Vec<Entry>,
+    entries: Vec<TypeSlot>,
     /// The names as printed, with their colons, each with the entry it belongs to.
     keys: Vec<(Box<[u8]>, u32)>,
     /// Where in `keys` a name stands. Its hash resists names made to collide.
@@ -186,7 +186,7 @@ impl Types {
         }
         let known = if spelt_apart { self.find(&plain) } else { None };
         let entry = known.unwrap_or_else(|| {
-            self.entries.push(Entry {
+            self.entries.push(TypeSlot {
                 kind: Kind::of(&system, &name),
                 system: system.into(),
                 name: name.into(),
@@ -210,16 +210,16 @@ impl Types {
     }
 
     #[inline]
-    pub(crate) fn get(&self, index: usize) -> &Entry {
+    pub(crate) fn get(&self, index: usize) -> &TypeSlot {
         &self.entries[index]
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Entry {
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut TypeSlot {
         &mut self.entries[index]
     }
 
-    pub(crate) fn into_entries(self) -> Vec<Entry> {
+    pub(crate) fn into_entries(self) -> Vec<TypeSlot> {
         self.entries
     }
 }

@@ -12,36 +12,36 @@
 use event::NONE;
 
 use crate::scan;
-use crate::span::Span;
+use crate::span::LineSpan;
 
 /// Who and where.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Who {
+pub(crate) struct LineTask {
     pub cpu: i32,
     pub tid: i32,
     pub pid: i32,
     /// Whether there is a column of the thread id at all.
     pub has_tid: bool,
     /// Name of the thread.
-    pub comm: Span,
+    pub comm: LineSpan,
     /// Name of the file or buffer that a merged report prints before each line.
-    pub source: Span,
+    pub source: LineSpan,
     /// Whether name and thread id are joined by a hyphen, as ftrace and trace-cmd do.
     pub joined: bool,
     /// Whether CPU and flags are one column, as the latency formats have it.
     pub latency: bool,
 }
 
-impl Default for Who {
+impl Default for LineTask {
     #[inline]
-    fn default() -> Who {
-        Who {
+    fn default() -> LineTask {
+        LineTask {
             cpu: NONE,
             tid: NONE,
             pid: NONE,
             has_tid: false,
-            comm: Span::default(),
-            source: Span::default(),
+            comm: LineSpan::default(),
+            source: LineSpan::default(),
             joined: false,
             latency: false,
         }
@@ -53,8 +53,8 @@ const MAX_COMM: usize = 15;
 
 /// Reads the columns before `end`, where the time stamp starts.
 #[inline]
-pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> Who {
-    let mut who = Who::default();
+pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> LineTask {
+    let mut who = LineTask::default();
     let end = scan::back_over_blanks(line, end);
     let end = cpu(line, end, &mut who);
     let end = scan::back_over_blanks(line, end);
@@ -66,7 +66,7 @@ pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> Who {
 
 /// Returns whether a CPU and a thread are in the columns that end at `end`.
 pub(crate) fn is_told(line: &[u8], end: usize) -> bool {
-    let mut who = Who::default();
+    let mut who = LineTask::default();
     let Some((_, start)) = bracket(line, end) else {
         return false;
     };
@@ -105,7 +105,7 @@ fn odd_bracket(line: &[u8], end: usize) -> Option<(i32, usize)> {
 }
 
 #[inline]
-fn cpu(line: &[u8], end: usize, who: &mut Who) -> usize {
+fn cpu(line: &[u8], end: usize, who: &mut LineTask) -> usize {
     if let Some((cpu, start)) = bracket(line, end) {
         who.cpu = cpu;
         return start;
@@ -168,7 +168,7 @@ fn are_flags(flags: &[u8]) -> bool {
 }
 
 #[inline]
-fn thread(line: &[u8], end: usize, perf: bool, who: &mut Who) -> usize {
+fn thread(line: &[u8], end: usize, perf: bool, who: &mut LineTask) -> usize {
     // Nearly always: digits, and before them a blank, or a hyphen behind a name.
     let mut tid = 0;
     let mut scale = 1;
@@ -195,7 +195,7 @@ fn thread(line: &[u8], end: usize, perf: bool, who: &mut Who) -> usize {
 }
 
 #[inline(never)]
-fn odd_thread(line: &[u8], end: usize, perf: bool, who: &mut Who) -> usize {
+fn odd_thread(line: &[u8], end: usize, perf: bool, who: &mut LineTask) -> usize {
     let end = process(line, end, who);
     let mut end = end;
     let mut start = scan::token_start(line, end);
@@ -236,7 +236,7 @@ fn odd_thread(line: &[u8], end: usize, perf: bool, who: &mut Who) -> usize {
 }
 
 /// Reads the thread group, `(  123)` or `(-----)`, which the kernel's option `record-tgid` prints.
-fn process(line: &[u8], end: usize, who: &mut Who) -> usize {
+fn process(line: &[u8], end: usize, who: &mut LineTask) -> usize {
     let Some(close) = end.checked_sub(1).filter(|c| line[*c] == b')') else {
         return end;
     };
@@ -255,7 +255,7 @@ fn process(line: &[u8], end: usize, who: &mut Who) -> usize {
 
 /// Takes what is left for the thread's name, without what pasting and merging put before it.
 #[inline]
-fn name(line: &[u8], end: usize, who: &mut Who) {
+fn name(line: &[u8], end: usize, who: &mut LineTask) {
     let start = scan::skip_blanks(&line[..end], 0);
     let bytes = &line[start..end];
     let clean = bytes.len() <= MAX_COMM
@@ -263,14 +263,14 @@ fn name(line: &[u8], end: usize, who: &mut Who) {
             .first()
             .is_none_or(|b| b.is_ascii_alphabetic() || matches!(b, b':' | b'<' | b'('))
         && !(bytes.iter().skip(1).any(|b| *b == b':') && scan::contains(bytes, b": "));
-    who.comm = Span::new(start, end);
+    who.comm = LineSpan::new(start, end);
     if !clean && !bytes.is_empty() {
         unclean_name(line, start, end, who);
     }
 }
 
 #[cold]
-fn unclean_name(line: &[u8], start: usize, end: usize, who: &mut Who) {
+fn unclean_name(line: &[u8], start: usize, end: usize, who: &mut LineTask) {
     let mut at = start;
     // Each step drops at least one byte.
     while let Some(step) = junk(&line[at..end]) {
@@ -279,14 +279,14 @@ fn unclean_name(line: &[u8], start: usize, end: usize, who: &mut Who) {
     if let Some(len) = source(&line[at..end]) {
         // With the number of a line behind it, it is from `grep -n`.
         if !ends_in_line_number(&line[at..at + len]) {
-            who.source = Span::new(at, at + len);
+            who.source = LineSpan::new(at, at + len);
         }
         at = scan::skip_blanks(&line[..end], at + len + 1);
     }
     if end - at > MAX_COMM {
         at += long_junk(&line[at..end]);
     }
-    who.comm = Span::new(at, end);
+    who.comm = LineSpan::new(at, end);
 }
 
 /// Returns the length of one piece of junk that pasting puts before a line: quote marks, prompts, bullets,

@@ -15,7 +15,7 @@ const MIN_WIDTH: usize = 40;
 
 /// The event before: what it is, and what was read of it.
 #[derive(Debug)]
-pub(crate) struct Begun<'l> {
+pub(crate) struct PendingEvent<'l> {
     pub kind: Kind,
     pub reading: Reading,
     /// The line, up to the break.
@@ -47,7 +47,7 @@ impl Glue {
     }
 }
 
-impl Begun<'_> {
+impl PendingEvent<'_> {
     /// Returns how `rest`, which is no event's line, continues this one; `None` when it does not.
     pub(crate) fn continued_by(&self, rest: &[u8], says: &mut TextReader) -> Option<Glue> {
         let args = self.line.get(self.args..).unwrap_or_default();

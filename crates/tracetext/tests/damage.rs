@@ -2,7 +2,7 @@
 
 use crate::common::{Seen, entry, exit, mmio, msr, pio, read, wakeup, who};
 use event::{Data, Isa, MmioAccess, NONE};
-use tracetext::Style;
+use tracetext::TextProducer;
 
 /// An undamaged text of each style, and what it says.
 const TRACE_CMD: &str = "\
@@ -77,7 +77,8 @@ fn undone(warnings: &[&str], damage: impl Fn(&str) -> String) {
         same(&got, &want, &damaged);
         assert_eq!(summary.quality.warnings, warnings, "{damaged}");
         // Without the padding trace-cmd's reports and the kernel's own look alike.
-        let perf = |text: &str| tracetext::sniff(text.as_bytes()).map(|s| s == Style::PerfScript);
+        let perf =
+            |text: &str| tracetext::sniff(text.as_bytes()).map(|s| s == TextProducer::PerfScript);
         assert_eq!(perf(&damaged), perf(text), "{damaged}");
         assert!(perf(text).is_some());
     }

@@ -2,7 +2,7 @@
 
 use crate::common::{entry, exit, one, pio, read, who};
 use event::{Data, Isa, LostKind, NONE};
-use tracetext::{Style, Unit};
+use tracetext::{TextProducer, TextTimeUnit};
 
 const HEADER: &str = "\
 # tracer: nop
@@ -28,7 +28,7 @@ fn the_default_format() {
 "));
     assert_eq!(
         (summary.style, summary.machine_cpus),
-        (Some(Style::Ftrace), Some(4))
+        (Some(TextProducer::Ftrace), Some(4))
     );
     assert_eq!((summary.lines, summary.events), (15, 3));
     assert_eq!(summary.quality, event::Quality::default());
@@ -94,7 +94,7 @@ CPU 1/KV-3743      1d..1. 253645us : kvm_entry: vcpu 1, rip 0x10
     );
     assert_eq!(
         (summary.style, summary.machine_cpus),
-        (Some(Style::FtraceLatency), Some(4))
+        (Some(TextProducer::FtraceLatency), Some(4))
     );
     assert_eq!(summary.resolution, 1000);
     let told: Vec<_> = got
@@ -163,7 +163,7 @@ fn raw_option_has_numbers_for_names() {
     );
     assert_eq!(
         (summary.style, summary.unit),
-        (Some(Style::FtraceRaw), Unit::Ticks)
+        (Some(TextProducer::FtraceRaw), TextTimeUnit::Ticks)
     );
     assert_eq!(summary.quality.warnings.len(), 1);
     assert!(summary.quality.warnings[0].contains("noraw"));

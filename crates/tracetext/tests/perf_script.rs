@@ -2,7 +2,7 @@
 
 use crate::common::{entry, exit, one, read, who};
 use event::{Data, Isa, LostKind, NONE};
-use tracetext::{Style, Unit};
+use tracetext::{TextProducer, TextTimeUnit};
 
 #[test]
 fn default_fields() {
@@ -12,12 +12,12 @@ fn default_fields() {
         "       CPU 1/KVM  4043 [001]   770.258850: kvm:kvm_entry: vcpu 1, rip 0xffffffff81624255\n",
         "         swapper     0 [003]   770.258900: sched:sched_switch: prev_comm=swapper/3 prev_pid=0\n",
     ));
-    assert_eq!(summary.style, Some(Style::PerfScript));
+    assert_eq!(summary.style, Some(TextProducer::PerfScript));
     assert_eq!(
         (summary.lines, summary.events, summary.resolution),
         (3, 3, 1000)
     );
-    assert_eq!(summary.unit, Unit::Nanoseconds);
+    assert_eq!(summary.unit, TextTimeUnit::Nanoseconds);
     assert_eq!(summary.cpus, [1, 3]);
     assert_eq!(summary.isa, Some(Isa::Svm));
     assert_eq!(summary.quality, event::Quality::default());
@@ -200,7 +200,7 @@ fn records_beside_events() {
         "       CPU 1/KVM  3743 [002]   793.671173: kvm:kvm_entry: PC: 0x10\n",
     ));
     assert_eq!(got.events.len(), 1);
-    assert_eq!(summary.style, Some(Style::PerfScript));
+    assert_eq!(summary.style, Some(TextProducer::PerfScript));
     assert_eq!(summary.quality.lost_events, 310);
     assert_eq!(summary.quality.warnings, [""; 0]);
     assert_eq!(summary.isa, Some(Isa::Arm64));

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::common::{Gathered, Seen, read};
 use event::{Event, EventType, Sink};
 use proptest::prelude::*;
-use tracetext::{Reader, sniff, walk};
+use tracetext::{TraceTextReader, sniff, walk};
 
 const LINES: &[&str] = &[
     "       CPU 1/KVM  4043 [001]   844.831936:           kvm:kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000",
@@ -49,9 +49,9 @@ fn told(seen: &Seen) -> (u64, i32, i32, i32, String, String) {
 }
 
 /// Reads a text in pieces.
-fn read_in_pieces(text: &[u8], sizes: &[usize]) -> (Gathered, tracetext::Summary) {
+fn read_in_pieces(text: &[u8], sizes: &[usize]) -> (Gathered, tracetext::TextSummary) {
     let mut gathered = Gathered::default();
-    let mut reader = Reader::new();
+    let mut reader = TraceTextReader::new();
     let (mut buffer, mut at, mut turn) = (Vec::new(), 0, 0);
     loop {
         let size = sizes[turn % sizes.len()].min(text.len() - at);

@@ -1,39 +1,39 @@
 //! What is taken for a text of a trace, and what is not.
 
-use tracetext::{Style, sniff};
+use tracetext::{TextProducer, sniff};
 
 #[test]
 fn a_line_of_each_style_is_enough() {
     let cases = [
         (
             "  CPU 1/KVM  4043 [001]   770.258801:  kvm:kvm_exit: vcpu 1 reason io rip 0x10\n",
-            Style::PerfScript,
+            TextProducer::PerfScript,
         ),
         (
             "  perf  2860 [000]  1044.679775:          1   cycles: \n\tffffa351fbb823b8 a+0xd4 ([kernel.kallsyms])\n",
-            Style::PerfScript,
+            TextProducer::PerfScript,
         ),
         (
             "  CPU 1/KVM-4043  [001]   844.831936: kvm_exit:             reason EXIT_IOIO rip 0x10\n",
-            Style::TraceCmd,
+            TextProducer::TraceCmd,
         ),
-        ("cpus=4\n", Style::TraceCmd),
-        ("version = 7\ncpus=4\n", Style::TraceCmd),
+        ("cpus=4\n", TextProducer::TraceCmd),
+        ("version = 7\ncpus=4\n", TextProducer::TraceCmd),
         (
             "  CPU 1/KVM-4043  [001] d..1.   844.831936: kvm_exit: vcpu 1 reason io rip 0x10\n",
-            Style::Ftrace,
+            TextProducer::Ftrace,
         ),
         (
             "# tracer: nop\n#\n# entries-in-buffer/entries-written: 0/0   #P:4\n#\n",
-            Style::Ftrace,
+            TextProducer::Ftrace,
         ),
         (
             "CPU 1/KV-4043      1d..1. 253645us : kvm_entry: vcpu 1, rip 0x10\n",
-            Style::FtraceLatency,
+            TextProducer::FtraceLatency,
         ),
         (
             "# tracer: nop\n#\n3743 1 902873427582 type: 1578\n",
-            Style::FtraceRaw,
+            TextProducer::FtraceRaw,
         ),
     ];
     for (text, style) in cases {
@@ -47,7 +47,7 @@ fn a_few_lines_behind_pages_of_prose() {
     let line =
         "  CPU 1/KVM-4043  [001]   844.831936: kvm_exit:             reason EXIT_IOIO rip 0x10\n";
     let text = format!("{prose}{}", line.repeat(3));
-    assert_eq!(sniff(text.as_bytes()), Some(Style::TraceCmd));
+    assert_eq!(sniff(text.as_bytes()), Some(TextProducer::TraceCmd));
     // One line in a book is a quotation.
     assert_eq!(sniff(format!("{prose}{line}").as_bytes()), None);
 }
@@ -55,13 +55,19 @@ fn a_few_lines_behind_pages_of_prose() {
 #[test]
 fn printed_tables_are_recognized_but_are_no_events() {
     let exits = "Analyze events for all VMs, all VCPUs:\n\n             VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time\n\n                 HLT       1084     2.86%    99.77%     46.27us 1791869.86us  72652.91us ( +-   7.38% )\n";
-    assert_eq!(sniff(exits.as_bytes()), Some(Style::PerfKvmStatTable));
+    assert_eq!(
+        sniff(exits.as_bytes()),
+        Some(TextProducer::PerfKvmStatTable)
+    );
     let ports = "      IO Port Access    Samples  Samples%     Time%    Min Time    Max Time         Avg time\n\n           0x608:PIN      24618   100.00%   100.00%      1.03us      6.61us      1.44us ( +-   0.28% )\n";
-    assert_eq!(sniff(ports.as_bytes()), Some(Style::PerfKvmStatTable));
+    assert_eq!(
+        sniff(ports.as_bytes()),
+        Some(TextProducer::PerfKvmStatTable)
+    );
     let sched = " -----------------------------------------------------------------------------------------------------------------\n  Task                  |   Runtime ms  | Switches | Average delay ms | Maximum delay ms | Maximum delay at       |\n";
-    assert_eq!(sniff(sched.as_bytes()), Some(Style::PerfSchedTable));
-    assert!(Style::PerfKvmStatTable.is_table() && Style::PerfSchedTable.is_table());
-    assert!(!Style::PerfScript.is_table());
+    assert_eq!(sniff(sched.as_bytes()), Some(TextProducer::PerfSchedTable));
+    assert!(TextProducer::PerfKvmStatTable.is_table() && TextProducer::PerfSchedTable.is_table());
+    assert!(!TextProducer::PerfScript.is_table());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::common::{entry, exit, mmio, msr, one, pio, read, wakeup, who};
 use event::sched::{Comm, SchedSwitch, TaskState};
 use event::{Data, Isa, LostKind, MmioAccess, NONE};
-use tracetext::{Style, Unit};
+use tracetext::{TextProducer, TextTimeUnit};
 
 #[test]
 fn default_report_in_the_wording_of_plugins() {
@@ -15,7 +15,7 @@ cpus=4
           <idle>-0     [003]   844.832000: sched_switch:         swapper/3:0 [120] R ==> rcu_preempt:15 [120]
            <...>-77    [003]   844.832001: sched_waking:         comm=rcu_preempt pid=15 prio=120 target_cpu=003
 ");
-    assert_eq!(summary.style, Some(Style::TraceCmd));
+    assert_eq!(summary.style, Some(TextProducer::TraceCmd));
     assert_eq!(
         (summary.machine_cpus, summary.quality.clone()),
         (Some(4), event::Quality::default())
@@ -118,7 +118,7 @@ cpus=4
         times,
         [(3, 0, 2_217_615_388_452), (1, 3743, 2_217_615_924_988)]
     );
-    assert_eq!((summary.unit, summary.resolution), (Unit::Ticks, 1));
+    assert_eq!((summary.unit, summary.resolution), (TextTimeUnit::Ticks, 1));
     assert_eq!(summary.quality.warnings.len(), 1);
     assert!(summary.quality.warnings[0].contains("without a decimal point"));
     // A point that got lost on the way would make an event come three hundred thousand years late.

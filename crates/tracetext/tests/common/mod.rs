@@ -9,7 +9,7 @@ use event::{
     Body, Data, Event, EventType, ExitReason, Isa, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
     LostKind, MmioAccess, Side, Sink,
 };
-use tracetext::Summary;
+use tracetext::TextSummary;
 
 /// One event, owned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Sink for Gathered {
 }
 
 /// Reads a text.
-pub(crate) fn read(text: impl AsRef<[u8]>) -> (Gathered, Summary) {
+pub(crate) fn read(text: impl AsRef<[u8]>) -> (Gathered, TextSummary) {
     let mut gathered = Gathered::default();
     let summary = tracetext::walk(text.as_ref(), &mut gathered);
     (gathered, summary)
