@@ -10,7 +10,7 @@ use libfuzzer_sys::fuzz_target;
 use paths::Paths;
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use source::{Reader, ReaderOptions, Recording};
-use symbols::Functions;
+use symbols::KernelFunctions;
 use tracefmt::{FormatCatalog, FormatText};
 
 /// Prints and counts in one pass.
@@ -105,10 +105,10 @@ fuzz_target!(|data: &[u8]| {
     black_box(study.get::<Exits>().map(|exits| (exits.reports(machine), exits.unpaired())));
     black_box(study.get::<Info>().map(|info| info.report(&walked)));
     black_box(study.get::<Sched>().map(|sched| {
-        sched.report(machine.threads(), Merge::ByComm, &|_, _| true, Functions::default())
+        sched.report(machine.threads(), Merge::ByComm, &|_, _| true, KernelFunctions::default())
     }));
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(&mut study, Quality::default(), None, Functions::default(), &names);
+    let picture = Picture::of(&mut study, Quality::default(), None, KernelFunctions::default(), &names);
     let case = rules::Case {
         picture: &picture,
         facts: None,

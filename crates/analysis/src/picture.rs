@@ -6,7 +6,7 @@ use devices::Names;
 use event::{Isa, Quality, RecordingCost};
 use model::{Access, State, guesses};
 use paths::{PathReport, Paths};
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 use crate::waits::waits;
 use crate::{
@@ -131,7 +131,7 @@ impl Picture {
         study: &mut Study,
         quality: Quality,
         keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
-        functions: Functions<'_>,
+        functions: KernelFunctions<'_>,
         names: NamesOf<'_>,
     ) -> Picture {
         let mut quality = quality;
@@ -368,7 +368,7 @@ fn scheduling(
     study: &Study,
     info: &InfoReport,
     keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
-    functions: Functions<'_>,
+    functions: KernelFunctions<'_>,
 ) -> (Option<SchedReport>, Option<HashSet<i32>>) {
     // A cause may be any task, but for the vCPUs of which nobody asked. Where there are no VMs tasks are asked for.
     let host = info.vms.is_empty();
@@ -391,7 +391,7 @@ fn scheduling(
 fn sleeping(
     study: &Study,
     asked: Option<&HashSet<i32>>,
-    functions: Functions<'_>,
+    functions: KernelFunctions<'_>,
 ) -> Option<Vec<SleepRow>> {
     let sleeps = study.get::<Sleeps>().filter(|sleeps| sleeps.saw_stacks())?;
     let mut rows = sleeps.report(study.walked().machine.threads(), functions);

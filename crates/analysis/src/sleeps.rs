@@ -9,7 +9,7 @@ use event::sched::{Leaves, SchedSwitch};
 use event::{Body, Data, Event, EventType, KERNEL_STACK, Side, kernel_stack};
 use model::{Machine, Tasks, Threads};
 use rustc_hash::FxHashMap;
-use symbols::{Functions, kernel_part};
+use symbols::{KernelFunctions, kernel_part};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, Want};
@@ -218,7 +218,7 @@ impl Sleeps {
     }
 
     /// Returns what was found, most time first. `functions` names the kernel's functions.
-    pub fn report(&self, threads: &Threads, functions: Functions<'_>) -> Vec<SleepRow> {
+    pub fn report(&self, threads: &Threads, functions: KernelFunctions<'_>) -> Vec<SleepRow> {
         let mut frames: Vec<Vec<String>> = vec![Vec::new(); self.index.len()];
         for (stack, number) in &self.index {
             if let Some(place) = frames.get_mut(*number as usize) {
@@ -289,7 +289,7 @@ impl Analysis for Sleeps {
 }
 
 /// Returns the functions of a stack, without those of the scheduler at its inner end.
-fn words(stack: &Stack, functions: Functions<'_>) -> Vec<String> {
+fn words(stack: &Stack, functions: KernelFunctions<'_>) -> Vec<String> {
     let all: Vec<String> = match stack {
         Stack::Addresses(list) => list
             .iter()
@@ -386,7 +386,7 @@ mod tests {
         take(&wakeups, 4300, 1, 12, &[], Data::SchedWakeup(woken));
         take(&switches, 5000, 0, 0, &[], switch(0, 0, 11));
         let found: Vec<_> = (sleeps
-            .report(machine.threads(), Functions::default())
+            .report(machine.threads(), KernelFunctions::default())
             .into_iter())
         .map(|row| (row.tid, row.frames.concat(), row.stats.total()))
         .collect();
@@ -410,11 +410,11 @@ mod tests {
         ];
         let stack = Stack::Names(names.iter().map(|name| Box::from(*name)).collect());
         assert_eq!(
-            words(&stack, Functions::default()),
+            words(&stack, KernelFunctions::default()),
             ["sk_stream_wait_memory"]
         );
         // Where there is nothing else, that is the answer.
         let stack = Stack::Names(Box::new([Box::from("schedule")]));
-        assert_eq!(words(&stack, Functions::default()), ["schedule"]);
+        assert_eq!(words(&stack, KernelFunctions::default()), ["schedule"]);
     }
 }

@@ -8,7 +8,7 @@ use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit, Side, Sink,
 };
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 const KINDS: [(&str, Kind); 4] = [
     ("kvm_entry", Kind::KvmEntry),
@@ -176,7 +176,7 @@ fn found(study: &Study, machine: u16) -> String {
         "{:#?}\n{:#?}\n{:#?}\n{:#?}",
         info.report(&walked),
         vcpus.report(&walked),
-        sched.report(threads, Merge::No, &|_, _| true, Functions::default()),
+        sched.report(threads, Merge::No, &|_, _| true, KernelFunctions::default()),
         exits.reports(walked.machine)
     )
 }

@@ -15,7 +15,7 @@ use event::{
 };
 use model::State;
 use proptest::prelude::*;
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 const KINDS: [(&str, Kind); 7] = [
     ("kvm_entry", Kind::KvmEntry),
@@ -136,7 +136,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         &mut study,
         Quality::default(),
         None,
-        Functions::default(),
+        KernelFunctions::default(),
         &names,
     )
 }

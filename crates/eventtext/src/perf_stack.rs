@@ -4,7 +4,7 @@
 //! (`thread__resolve_callchain_sample`) of kernel 6.1.
 
 use event::CallChain;
-use symbols::{Addresses, CpuMode, Files, Region, SpaceId, frames};
+use symbols::{Addresses, CpuMode, FileRegion, Files, SpaceId, frames};
 use tracefmt::FormatText;
 
 use crate::columns::Piece;
@@ -51,7 +51,7 @@ impl Place<'_> {
     pub(crate) fn chain(&self, out: &mut FormatText, chain: CallChain<'_>) {
         let start = out.len();
         // Callers are mostly in the file of those they called.
-        let mut region = Region::EMPTY;
+        let mut region = FileRegion::EMPTY;
         let mut mode = CpuMode::User;
         for frame in frames(chain).take(MAX_STACK) {
             let Ok(frame) = frame else {
@@ -69,7 +69,7 @@ impl Place<'_> {
 
     /// Appends the line of one address in a call chain: where it is in its file, if it is in one of user space.
     #[inline]
-    fn entry(&self, out: &mut FormatText, address: u64, region: &Region) {
+    fn entry(&self, out: &mut FormatText, address: u64, region: &FileRegion) {
         let mut line = [b'\t'; 17];
         if let Some(place) = line.last_chunk_mut() {
             *place = hex16(address.wrapping_add(region.shift));
@@ -85,13 +85,13 @@ impl Place<'_> {
         self.ending(out, address, &self.find(address, self.mode));
     }
 
-    fn find(&self, address: u64, mode: CpuMode) -> Region {
+    fn find(&self, address: u64, mode: CpuMode) -> FileRegion {
         self.addresses.find(self.mode, self.space, address, mode)
     }
 
     /// Appends symbol and file of an address, with the line feed.
     #[inline]
-    fn ending(&self, out: &mut FormatText, address: u64, region: &Region) {
+    fn ending(&self, out: &mut FormatText, address: u64, region: &FileRegion) {
         if region.symbol {
             self.symbol(out, address.wrapping_sub(region.start), region);
         } else if self.file {
@@ -106,7 +106,7 @@ impl Place<'_> {
     }
 
     /// Appends a symbol that has the name of its file, ` NAME+0xOFFSET (NAME)`.
-    fn symbol(&self, out: &mut FormatText, offset: u64, region: &Region) {
+    fn symbol(&self, out: &mut FormatText, offset: u64, region: &FileRegion) {
         let name = self.addresses.files().name(region.file);
         out.push(b' ');
         out.extend_from_slice(name);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use source::read_beside;
-use symbols::{Functions, Modules};
+use symbols::{KernelFunctions, Modules};
 use tracefmt::Kallsyms;
 
 use crate::{Error, Session, Wanted, kallsyms};
@@ -22,10 +22,10 @@ pub struct GuestKernels {
 
 impl GuestKernels {
     /// Returns what names functions of each guest, by the process of its VM.
-    pub fn functions(&self) -> Vec<(i32, Functions<'_>)> {
+    pub fn functions(&self) -> Vec<(i32, KernelFunctions<'_>)> {
         let kernels = self.kernels.iter();
         let all = kernels.map(|(pid, symbols, modules)| {
-            let functions = Functions::new(symbols.as_ref(), None);
+            let functions = KernelFunctions::new(symbols.as_ref(), None);
             (*pid, functions.with_modules(modules))
         });
         all.collect()

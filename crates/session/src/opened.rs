@@ -9,7 +9,7 @@ use event::{Quality, Sink};
 use model::{ThreadFacts, Vm};
 use paths::Paths;
 use source::{Header, Outcome, Reader, TimeUnit};
-use symbols::{Functions, KernelFile, UserUnwinder};
+use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
 use crate::holds::holds;
 use crate::user_functions::BuildIds;
@@ -145,14 +145,14 @@ impl<'s> Opened<'s> {
     }
 
     /// Returns the kernel's functions: by the recording's own symbols, or else those given beside it.
-    pub fn functions(&self) -> Functions<'_> {
+    pub fn functions(&self) -> KernelFunctions<'_> {
         let own = self.reader.formats().map(|formats| &formats.kallsyms);
-        Functions::new(own, self.session.kallsyms.as_ref())
+        KernelFunctions::new(own, self.session.kallsyms.as_ref())
     }
 
     /// Returns the functions of guests' kernels: by the symbols given beside the recording, since it has none of them.
-    pub fn guest_functions(&self) -> Functions<'_> {
-        let given = Functions::new(None, self.session.guest_kallsyms.as_ref());
+    pub fn guest_functions(&self) -> KernelFunctions<'_> {
+        let given = KernelFunctions::new(None, self.session.guest_kallsyms.as_ref());
         given.with_modules(&self.session.guest_modules)
     }
 

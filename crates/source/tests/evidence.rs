@@ -13,7 +13,7 @@ use event::Quality;
 use paths::Paths;
 use rules::{Case, Evidence, Finding};
 use source::{ReaderOptions, Recording};
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 /// What a sentence may have of numbers that are none of the recording's: limits, addresses, names of things.
 const CONSTANTS: [&str; 15] = [
@@ -79,11 +79,11 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
         &mut study,
         outcome.quality,
         None,
-        Functions::default(),
+        KernelFunctions::default(),
         &names,
     );
     let own = reader.formats().map(|formats| &formats.kallsyms);
-    let functions = Functions::new(own, None);
+    let functions = KernelFunctions::new(own, None);
     picture.profile = study.get::<SampledTime>().and_then(|sampled| {
         let namer = Namer {
             host: functions,

@@ -2,11 +2,11 @@
 
 use event::{Side, UserStack};
 
-use crate::files::{Files, Region};
+use crate::files::{FileRegion, Files};
 use crate::kernel::KernelFile;
 use crate::mode::CpuMode;
-use crate::processes::{Processes, ThreadName};
-use crate::spaces::{Mapping, SpaceId};
+use crate::processes::{MappedProcesses, ThreadName};
+use crate::spaces::{MappingRecord, SpaceId};
 use crate::user::{UserMapping, UserUnwinder};
 
 /// The threads of a recording with their names over time, what their processes have mapped, and the kernel: the host's,
@@ -16,8 +16,8 @@ use crate::user::{UserMapping, UserUnwinder};
 #[derive(Debug)]
 pub struct Addresses<N> {
     files: Files,
-    host: Processes<N>,
-    guest: Processes<N>,
+    host: MappedProcesses<N>,
+    guest: MappedProcesses<N>,
     /// Whether mappings are kept.
     mappings: bool,
     /// Whether an event was seen.
@@ -30,8 +30,8 @@ impl<N: ThreadName> Addresses<N> {
     pub fn new(mappings: bool, known: &[KernelFile<'_>]) -> Addresses<N> {
         let mut files = Files::new();
         Addresses {
-            host: Processes::new(false, mappings, known, &mut files),
-            guest: Processes::new(true, mappings, known, &mut files),
+            host: MappedProcesses::new(false, mappings, known, &mut files),
+            guest: MappedProcesses::new(true, mappings, known, &mut files),
             files,
             mappings,
             started: false,
@@ -73,7 +73,7 @@ impl<N: ThreadName> Addresses<N> {
                 } else {
                     &mut self.host
                 };
-                let mapping = Mapping {
+                let mapping = MappingRecord {
                     start,
                     len,
                     pgoff,
@@ -121,7 +121,7 @@ impl<N: ThreadName> Addresses<N> {
         space: Option<SpaceId>,
         address: u64,
         mode: CpuMode,
-    ) -> Region {
+    ) -> FileRegion {
         let processes = if event.is_guest() {
             &self.guest
         } else {
@@ -132,7 +132,7 @@ impl<N: ThreadName> Addresses<N> {
             CpuMode::User | CpuMode::GuestUser => processes.user(space, address),
             CpuMode::Other => None,
         };
-        found.unwrap_or(Region::EMPTY)
+        found.unwrap_or(FileRegion::EMPTY)
     }
 
     /// Makes a stack of user space of the host.

@@ -18,7 +18,7 @@ const LOWEST: u64 = 0u64.wrapping_sub(4095);
 
 /// One function of a call chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame {
+pub struct ChainFrame {
     /// Where it was.
     pub address: u64,
     /// Whose code that is.
@@ -27,22 +27,24 @@ pub struct Frame {
 
 /// A marker that perf does not know: it takes the whole chain for damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unknown(pub u64);
+pub struct UnknownMarker(pub u64);
 
 /// Returns the functions of a call chain, innermost first. Until a marker tells otherwise, addresses are those of user
 /// space, as perf takes them.
 #[inline]
-pub fn frames<'c>(chain: CallChain<'c>) -> impl Iterator<Item = Result<Frame, Unknown>> + use<'c> {
+pub fn frames<'c>(
+    chain: CallChain<'c>,
+) -> impl Iterator<Item = Result<ChainFrame, UnknownMarker>> + use<'c> {
     let mut mode = CpuMode::User;
     chain.words().filter_map(move |address| {
         if address < LOWEST {
-            return Some(Ok(Frame { address, mode }));
+            return Some(Ok(ChainFrame { address, mode }));
         }
         mode = match address {
             KERNEL => CpuMode::Kernel,
             USER => CpuMode::User,
             HV => CpuMode::Other,
-            _ => return Some(Err(Unknown(address))),
+            _ => return Some(Err(UnknownMarker(address))),
         };
         None
     })
@@ -65,13 +67,13 @@ mod tests {
             .flat_map(|word| word.to_le_bytes())
             .collect();
         let chain = CallChain::new(&bytes, false);
-        let frame = |address, mode| Ok(Frame { address, mode });
+        let frame = |address, mode| Ok(ChainFrame { address, mode });
         let found: Vec<_> = frames(chain).collect();
         let expected = [
             frame(0x10, CpuMode::Kernel),
             frame(0x20, CpuMode::Kernel),
             frame(0x30, CpuMode::User),
-            Err(Unknown(LOWEST)),
+            Err(UnknownMarker(LOWEST)),
         ];
         assert_eq!(found, expected);
         assert_eq!(kernel_part(chain).collect::<Vec<_>>(), [0x10, 0x20]);

@@ -104,7 +104,7 @@ impl Files {
 
 /// Addresses in a row that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Region {
+pub struct FileRegion {
     /// First address.
     pub start: u64,
     /// First address behind it.
@@ -117,9 +117,9 @@ pub struct Region {
     pub symbol: bool,
 }
 
-impl Region {
+impl FileRegion {
     /// Has no address.
-    pub const EMPTY: Region = Region {
+    pub const EMPTY: FileRegion = FileRegion {
         start: 0,
         end: 0,
         shift: 0,

@@ -8,23 +8,23 @@ use crate::modules::Modules;
 
 /// Names the kernel's functions: by the symbols in the recording, and by those given beside it where it has none.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Functions<'k> {
+pub struct KernelFunctions<'k> {
     tables: [Option<&'k Kallsyms>; 2],
     modules: Option<&'k Modules>,
 }
 
-impl<'k> Functions<'k> {
+impl<'k> KernelFunctions<'k> {
     /// `recorded` are the recording's own symbols, `given` those that are asked where these know nothing.
-    pub fn new(recorded: Option<&'k Kallsyms>, given: Option<&'k Kallsyms>) -> Functions<'k> {
-        Functions {
+    pub fn new(recorded: Option<&'k Kallsyms>, given: Option<&'k Kallsyms>) -> KernelFunctions<'k> {
+        KernelFunctions {
             tables: [recorded, given],
             modules: None,
         }
     }
 
     /// Returns the same where it is known where modules are: a function in front of a module does not reach into it.
-    pub fn with_modules(self, modules: &'k Modules) -> Functions<'k> {
-        Functions {
+    pub fn with_modules(self, modules: &'k Modules) -> KernelFunctions<'k> {
+        KernelFunctions {
             modules: Some(modules),
             ..self
         }
@@ -81,7 +81,7 @@ mod tests {
     fn functions_end_where_modules_begin() {
         let own = Kallsyms::parse(b"1000 T before\n2100 T within\n4000 T end\n");
         let modules = Modules::parse(b"virtio_net 4096 0 - Live 0x2000\n");
-        let functions = Functions::new(Some(&own), None);
+        let functions = KernelFunctions::new(Some(&own), None);
         assert_eq!(functions.name(0x2004), Some("before"));
         let functions = functions.with_modules(&modules);
         assert_eq!(functions.name(0x2004), None);
@@ -95,11 +95,11 @@ mod tests {
     fn symbols_of_the_recording_come_first() {
         let own = Kallsyms::parse(b"1000 T own\n2000 T end\n");
         let given = Kallsyms::parse(b"1000 T other\n3000 T given\n4000 T end\n");
-        let functions = Functions::new(Some(&own), Some(&given));
+        let functions = KernelFunctions::new(Some(&own), Some(&given));
         assert_eq!(functions.name(0x1004), Some("own"));
         assert_eq!(functions.name(0x3004), Some("given"));
         assert_eq!(functions.range("given"), Some(0x3000..0x4000));
         assert_eq!(functions.name_or_address(0x10), "0x10");
-        assert_eq!(Functions::default().name(0x1004), None);
+        assert_eq!(KernelFunctions::default().name(0x1004), None);
     }
 }

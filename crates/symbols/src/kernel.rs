@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::files::{FileId, Files, Region};
+use crate::files::{FileId, FileRegion, Files};
 use crate::spaces::MAX_MAPS;
 
 /// A kernel or a module that the recording has a build id of.
@@ -142,14 +142,14 @@ impl KernelMaps {
     }
 
     /// Returns what an address belongs to.
-    pub(crate) fn find(&self, address: u64) -> Option<Region> {
+    pub(crate) fn find(&self, address: u64) -> Option<FileRegion> {
         let (&start, &KernelMap { end, file, symbol }) = self.maps.range(..=address).next_back()?;
         // Where the recorder did not know the kernel's end, it goes on behind all modules.
         let end = match self.maps.range(address..).find(|next| *next.0 > start) {
             Some((&next, _)) => end.min(next),
             None => end,
         };
-        let region = Region {
+        let region = FileRegion {
             start,
             end,
             shift: 0,

@@ -2,7 +2,7 @@
 What an address belongs to, as far as the recording itself tells: the mappings of each process over time, the kernel and
 its modules, kernel symbols, and whose code the addresses of a call chain are.
 
-[`Addresses`] takes the side records of a recording and says which file an address is in. [`Functions`] names the kernel's
+[`Addresses`] takes the side records of a recording and says which file an address is in. [`KernelFunctions`] names the kernel's
 functions. [`frames`] and [`kernel_part`] read call chains. [`UserNames`] is who names functions of user
 space. Nothing here prints, and no file of the machine that reads the recording is looked into.
 */
@@ -25,9 +25,9 @@ mod spaces;
 mod user;
 
 pub use addresses::Addresses;
-pub use chain::{Frame, Unknown, frames, kernel_part};
-pub use files::{FileId, Files, Region};
-pub use functions::Functions;
+pub use chain::{ChainFrame, UnknownMarker, frames, kernel_part};
+pub use files::{FileId, FileRegion, Files};
+pub use functions::KernelFunctions;
 pub use kernel::KernelFile;
 pub use mode::CpuMode;
 pub use modules::Modules;

@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::files::{Files, Region};
+use crate::files::{FileRegion, Files};
 use crate::kernel::{KernelFile, KernelMaps};
 use crate::mode::CpuMode;
-use crate::spaces::{Mapping, SpaceId, Spaces, user_file};
+use crate::spaces::{MappingRecord, SpaceId, Spaces, user_file};
 
 /// What is kept of a thread's name. Whoever prints names keeps them as they are printed.
 pub trait ThreadName {
@@ -47,7 +47,7 @@ const MAX_ENDED: usize = 4096;
 const RECENT: usize = 256;
 
 #[derive(Debug)]
-struct Thread<N> {
+struct MappedThread<N> {
     pid: i32,
     /// Whether a record told its name, or that of who made it.
     named: bool,
@@ -71,11 +71,11 @@ fn no_recent(place: usize) -> (i32, u32) {
 
 /// The threads of the host, or those of all its guests.
 #[derive(Debug)]
-pub(crate) struct Processes<N> {
+pub(crate) struct MappedProcesses<N> {
     by_tid: FxHashMap<i32, u32>,
     /// Threads that ran lately and where they are, by the low bits of their ids.
     recent: [(i32, u32); RECENT],
-    threads: Vec<Thread<N>>,
+    threads: Vec<MappedThread<N>>,
     free: Vec<u32>,
     /// Ended threads, the first ones first.
     ended: VecDeque<(i32, u32)>,
@@ -87,15 +87,15 @@ pub(crate) struct Processes<N> {
     spare: N,
 }
 
-impl<N: ThreadName> Processes<N> {
+impl<N: ThreadName> MappedProcesses<N> {
     /// `addresses` tells whether addresses will be asked for.
     pub(crate) fn new(
         guest: bool,
         addresses: bool,
         known: &[KernelFile<'_>],
         files: &mut Files,
-    ) -> Processes<N> {
-        let mut processes = Processes {
+    ) -> MappedProcesses<N> {
+        let mut processes = MappedProcesses {
             by_tid: FxHashMap::default(),
             recent: std::array::from_fn(no_recent),
             threads: Vec::new(),
@@ -166,7 +166,7 @@ impl<N: ThreadName> Processes<N> {
             self.space_of_process(pid)
         };
         self.serial = self.serial.wrapping_add(1);
-        let thread = Thread {
+        let thread = MappedThread {
             pid,
             named: false,
             ended: false,
@@ -304,10 +304,10 @@ impl<N: ThreadName> Processes<N> {
         pid: i32,
         tid: i32,
         mode: CpuMode,
-        mapping: &Mapping<'_>,
+        mapping: &MappingRecord<'_>,
         files: &mut Files,
     ) {
-        let Mapping {
+        let MappingRecord {
             start, len, path, ..
         } = *mapping;
         if self.spaces.is_none() {
@@ -327,7 +327,7 @@ impl<N: ThreadName> Processes<N> {
     }
 
     /// Returns the mapping of user space that an address belongs to.
-    pub(crate) fn user(&self, space: Option<SpaceId>, address: u64) -> Option<Region> {
+    pub(crate) fn user(&self, space: Option<SpaceId>, address: u64) -> Option<FileRegion> {
         self.spaces.as_ref()?.find(space?, address)
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::files::{FileId, Files, Region};
+use crate::files::{FileId, FileRegion, Files};
 
 /// Mappings kept of one process: `vm.max_map_count` allows no more (its default is 65530).
 pub(crate) const MAX_MAPS: usize = 1 << 16;
@@ -19,7 +19,7 @@ const COPIES_EARNED: u64 = 64;
 
 /// One mapping of a process; its first address is its key.
 #[derive(Debug, Clone, Copy)]
-struct Map {
+struct SpaceMap {
     /// First address behind it.
     end: u64,
     /// What is added to an address (and wraps) to print it: perf prints places in files where it can.
@@ -27,14 +27,14 @@ struct Map {
     file: FileId,
 }
 
-type Maps = BTreeMap<u64, Map>;
+type Maps = BTreeMap<u64, SpaceMap>;
 
 /// The mappings of one process, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpaceId(u32);
 
 #[derive(Debug, Default)]
-struct Space {
+struct AddressMaps {
     /// Shared with the processes that inherited them until one of both changes its own.
     maps: Arc<Maps>,
     /// Threads that have it; 0 when the place is free.
@@ -46,7 +46,7 @@ struct Space {
 /// The mappings of all processes.
 #[derive(Debug)]
 pub(crate) struct Spaces {
-    spaces: Vec<Space>,
+    spaces: Vec<AddressMaps>,
     free: Vec<u32>,
     /// Mappings in all spaces, shared ones once.
     live: usize,
@@ -68,10 +68,10 @@ impl Spaces {
     /// Makes an empty space, with one user.
     pub(crate) fn add(&mut self) -> SpaceId {
         self.versions += 1;
-        let space = Space {
+        let space = AddressMaps {
             users: 1,
             version: self.versions,
-            ..Space::default()
+            ..AddressMaps::default()
         };
         match self.free.pop() {
             Some(at) => {
@@ -152,7 +152,7 @@ impl Spaces {
         let maps = Arc::make_mut(&mut space.maps);
         let before = maps.len();
         cut_out(maps, start, end);
-        maps.insert(start, Map { end, shift, file });
+        maps.insert(start, SpaceMap { end, shift, file });
         self.live = (self.live + maps.len()).saturating_sub(before);
     }
 
@@ -172,10 +172,10 @@ impl Spaces {
     }
 
     /// Returns the mapping that an address belongs to.
-    pub(crate) fn find(&self, id: SpaceId, address: u64) -> Option<Region> {
+    pub(crate) fn find(&self, id: SpaceId, address: u64) -> Option<FileRegion> {
         let maps = &self.spaces.get(id.0 as usize)?.maps;
-        let (&start, &Map { end, shift, file }) = maps.range(..=address).next_back()?;
-        let region = Region {
+        let (&start, &SpaceMap { end, shift, file }) = maps.range(..=address).next_back()?;
+        let region = FileRegion {
             start,
             end,
             shift,
@@ -209,7 +209,7 @@ fn cut_out(maps: &mut Maps, start: u64, end: u64) {
 
 /// One mapping, as its record tells it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mapping<'p> {
+pub(crate) struct MappingRecord<'p> {
     /// First address.
     pub start: u64,
     /// Bytes.
@@ -230,7 +230,7 @@ pub(crate) struct Mapping<'p> {
 ///
 /// Memory without a file prints as the file that a just-in-time compiler would have left for perf, if code may run there
 /// (`map__new`: `(anon || no_dso) && nsi && (prot & PROT_EXEC)`), and keeps its addresses; so do stacks and heaps.
-pub(crate) fn user_file(pid: i32, mapping: &Mapping<'_>, files: &mut Files) -> (FileId, u64) {
+pub(crate) fn user_file(pid: i32, mapping: &MappingRecord<'_>, files: &mut Files) -> (FileId, u64) {
     let path = mapping.path;
     let anonymous = mapping.huge
         || path == b"//anon"

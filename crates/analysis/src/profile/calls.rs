@@ -8,7 +8,7 @@ use event::{
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Tree, Weight};
 use symbols::{
-    Addresses, CpuMode, FileId, KernelFile, Region, SpaceId, ThreadName, UserUnwinder, frames,
+    Addresses, CpuMode, FileId, FileRegion, KernelFile, SpaceId, ThreadName, UserUnwinder, frames,
 };
 
 use super::doing::Doing;
@@ -307,7 +307,7 @@ impl Calls {
     }
 
     fn chain(&mut self, chain: CallChain<'_>, pid: i32, space: Option<SpaceId>, mode: CpuMode) {
-        let mut region = (Region::EMPTY, CpuMode::Other);
+        let mut region = (FileRegion::EMPTY, CpuMode::Other);
         for frame in frames(chain) {
             let Ok(frame) = frame else {
                 self.damaged += 1;
@@ -360,7 +360,7 @@ impl Calls {
             true => CpuMode::GuestKernel,
             false => CpuMode::GuestUser,
         };
-        let guest = self.code(pc, &Region::EMPTY, mode, pid);
+        let guest = self.code(pc, &FileRegion::EMPTY, mode, pid);
         let why = self.place(Place::Reason(reason.key().into()));
         self.stack.clear();
         self.stack.extend([guest, why]);
@@ -430,7 +430,7 @@ impl Calls {
         node
     }
 
-    fn code(&mut self, address: u64, region: &Region, mode: CpuMode, pid: i32) -> u32 {
+    fn code(&mut self, address: u64, region: &FileRegion, mode: CpuMode, pid: i32) -> u32 {
         let of_kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
         let guest_of = if mode.is_guest() { pid } else { NONE };
         self.place(Place::Code(Code {

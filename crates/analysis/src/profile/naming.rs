@@ -2,7 +2,7 @@
 
 use event::NONE;
 use stacks::{Name, Part};
-use symbols::{CpuMode, FileId, Functions, UserNames};
+use symbols::{CpuMode, FileId, KernelFunctions, UserNames};
 
 use super::calls::{Calls, Code, DEEPER, Place, base};
 use super::user::user_names;
@@ -142,15 +142,15 @@ pub(super) struct Named {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Namer<'k> {
     /// Those of the host's kernel.
-    pub host: Functions<'k>,
+    pub host: KernelFunctions<'k>,
     /// Those of all guests' kernels that have none of their own.
-    pub guest: Functions<'k>,
+    pub guest: KernelFunctions<'k>,
     /// Those of the guest of a VM, by its process.
-    pub guests: &'k [(i32, Functions<'k>)],
+    pub guests: &'k [(i32, KernelFunctions<'k>)],
 }
 
 impl<'k> Namer<'k> {
-    fn guest_of(&self, pid: i32) -> Functions<'k> {
+    fn guest_of(&self, pid: i32) -> KernelFunctions<'k> {
         let own = self.guests.iter().find(|(vm, _)| *vm == pid);
         own.map_or(self.guest, |(_, functions)| *functions)
     }

@@ -2,7 +2,7 @@
 
 use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
 use event::{Decoder, NONE};
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 use super::*;
 use crate::Merge;
@@ -73,7 +73,7 @@ fn report(sched: &Sched, machine: &Machine) -> SchedReport {
         machine.threads(),
         Merge::No,
         &|_, _| true,
-        Functions::default(),
+        KernelFunctions::default(),
     )
 }
 

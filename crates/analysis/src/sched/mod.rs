@@ -462,7 +462,7 @@ mod many_tasks;
 #[cfg(test)]
 mod tests {
     use event::{Decoder, NONE};
-    use symbols::Functions;
+    use symbols::KernelFunctions;
     use tracefmt::{FormatCatalog, Kallsyms};
 
     use super::*;
@@ -524,7 +524,7 @@ print fmt: \"stack\"
         stack(45, &[0x1010]);
         stack(83, &[0x9000, 0x2040, 0x1010]);
         let symbols = Kallsyms::parse(b"2000 T od_dbs_update\n2100 T end\n9000 T last\n");
-        let functions = Functions::new(Some(&symbols), None);
+        let functions = KernelFunctions::new(Some(&symbols), None);
         let report = sched.report(machine.threads(), Merge::No, &|_, _| true, functions);
         let work: Vec<_> = report
             .work

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::Threads;
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 use super::task::{Others, Sums};
 use super::{Function, Sched, Work};
@@ -201,7 +201,7 @@ impl Sched {
         threads: &Threads,
         merge: Merge,
         keep: &dyn Fn(i32, Option<i32>) -> bool,
-        functions: Functions<'_>,
+        functions: KernelFunctions<'_>,
     ) -> SchedReport {
         let mut rows: BTreeMap<(String, i32, u32), (TaskRow, Others, Others)> = BTreeMap::new();
         let mut delays = Stats::default();
@@ -342,7 +342,7 @@ impl Sched {
         rows.collect()
     }
 
-    fn work_rows(&self, functions: Functions<'_>) -> Vec<WorkRow> {
+    fn work_rows(&self, functions: KernelFunctions<'_>) -> Vec<WorkRow> {
         let mut by_name: BTreeMap<String, Work> = BTreeMap::new();
         for (function, &number) in &self.functions {
             let name = match function {

@@ -2,7 +2,7 @@
 
 use analysis::{ExitsReport, GuestStarts};
 use event::Quality;
-use symbols::Functions;
+use symbols::KernelFunctions;
 
 use crate::{Guest, Opened};
 
@@ -30,7 +30,7 @@ impl Opened<'_> {
         guests: &[Guest<'_>],
         quality: &mut Quality,
     ) {
-        let kernels: Vec<Functions<'_>> = std::iter::once(self.guest_functions())
+        let kernels: Vec<KernelFunctions<'_>> = std::iter::once(self.guest_functions())
             .chain(guests.iter().map(|guest| self.functions_of(guest)))
             .collect();
         for report in &mut *reports {
@@ -57,10 +57,12 @@ impl Opened<'_> {
     }
 
     /// Returns the functions of a guest's kernel.
-    fn functions_of<'f>(&'f self, guest: &'f Guest<'_>) -> Functions<'f> {
+    fn functions_of<'f>(&'f self, guest: &'f Guest<'_>) -> KernelFunctions<'f> {
         let own = guest.reader().formats().map(|formats| &formats.kallsyms);
         match own.filter(|own| own.has_addresses()) {
-            Some(own) => Functions::new(Some(own), None).with_modules(&self.session.guest_modules),
+            Some(own) => {
+                KernelFunctions::new(Some(own), None).with_modules(&self.session.guest_modules)
+            }
             None => self.guest_functions(),
         }
     }

@@ -18,7 +18,7 @@ use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
 use paths::Paths;
 use source::{Reader, ReaderOptions, Recording};
-use symbols::{Functions, KernelFile};
+use symbols::{KernelFile, KernelFunctions};
 use tracefmt::{FormatCatalog, FormatText};
 
 /// What reading any input may hold at most, beside [`PER_BYTE`].
@@ -323,7 +323,7 @@ fn analyse(reader: &Reader<'_>, which: usize) {
             walked.machine.threads(),
             merge,
             &|_, _| true,
-            Functions::default(),
+            KernelFunctions::default(),
         );
         text.push_str(&render::sched::table(&report, layout));
         text.push_str(&render::sched::cpus(&report, layout));
@@ -342,7 +342,7 @@ fn analyse(reader: &Reader<'_>, which: usize) {
 /// What rules find in the recording, and what changed against itself: nothing.
 fn causes(study: &mut Study, quality: Quality) -> String {
     let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(study, quality, None, Functions::default(), &names);
+    let picture = Picture::of(study, quality, None, KernelFunctions::default(), &names);
     let counted = |amounts: &Vec<analysis::Amount>| amounts.len() == picture.series.slice_ns.len();
     assert!(picture.series.of.values().all(counted));
     let case = rules::Case {
