@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use binaries::{Binaries, Mapping, Options, Registers};
+use binaries::{Binaries, CodeMapping, SearchOptions, UserRegisters};
 use libfuzzer_sys::fuzz_target;
 
 /// A folder of this process, since object files are read from files.
@@ -19,17 +19,17 @@ fn folder() -> &'static PathBuf {
 
 fuzz_target!(|data: &[u8]| {
     std::fs::write(folder().join("file"), data).expect("there is room for it");
-    let mut binaries = Binaries::new(Options {
+    let mut binaries = Binaries::new(SearchOptions {
         symfs: Some(folder().clone()),
         inlines: true,
-        ..Options::default()
+        ..SearchOptions::default()
     });
     for offset in (0..data.len() as u64).step_by(1 + data.len() / 256) {
         if let Ok(names) = binaries.names(b"/file", None, offset) {
             assert!(!names.is_empty() && names.len() < 256);
         }
     }
-    let mapping = Mapping {
+    let mapping = CodeMapping {
         start: 0x10_0000,
         end: 0x10_0000 + data.len() as u64,
         pgoff: 0,
@@ -43,8 +43,8 @@ fuzz_target!(|data: &[u8]| {
         for offset in (0..data.len() as u64).step_by(1 + data.len() / 64) {
             let (ip, at) = (0x10_0000 + offset, 0x7000);
             let registers = match aarch64 {
-                false => Registers::X86_64 { ip, all: [at; 16] },
-                true => Registers::Aarch64 { pc: ip, lr: ip, sp: at, fp: at },
+                false => UserRegisters::X86_64 { ip, all: [at; 16] },
+                true => UserRegisters::Aarch64 { pc: ip, lr: ip, sp: at, fp: at },
             };
             assert!(unwinding.stack(&registers, stack, 64).len() <= 64);
         }

@@ -30,9 +30,9 @@ pub fn demangle(raw: &[u8]) -> String {
 
 /// What takes a name up to a limit.
 #[derive(Debug, Default)]
-struct Bounded(String);
+struct BoundedText(String);
 
-impl Write for Bounded {
+impl Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if self.0.len() + text.len() > MAX_NAME {
             return Err(fmt::Error);
@@ -44,7 +44,7 @@ impl Write for Bounded {
 
 fn rust(text: &str) -> Option<String> {
     let name = rustc_demangle::try_demangle(text).ok()?;
-    let mut out = Bounded::default();
+    let mut out = BoundedText::default();
     write!(out, "{name:#}").ok()?;
     Some(out.0)
 }
@@ -61,7 +61,7 @@ fn cpp(text: &str) -> Option<String> {
             .no_params()
             .no_return_type()
             .recursion_limit(MAX_DEPTH);
-        let mut out = Bounded::default();
+        let mut out = BoundedText::default();
         symbol.structured_demangle(&mut out, &options).ok()?;
         Some(out.0)
     });

@@ -1,7 +1,7 @@
 //! Functions that a compiler put into others, by DWARF.
 //!
 //! Parts of DWARF may refer to others over and over, and be nested without end. Everything here is read through a
-//! [`Meter`], nothing calls itself, and what is kept has a most.
+//! [`ReadMeter`], nothing calls itself, and what is kept has a most.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use gimli::{
 use rustc_hash::FxHashMap;
 
 use crate::elf::Elf;
-use crate::meter::{Meter, Metered};
-use crate::why::Why;
+use crate::meter::{MeteredSection, ReadMeter};
+use crate::why::MissingReason;
 
 /// What may be read in all, in bytes: so much at least, and so many times the file's DWARF.
 const WORK: u64 = 256 << 20;
@@ -33,20 +33,20 @@ type Result<T> = gimli::Result<T>;
 
 /// Addresses of something by its number, in order of their beginnings.
 #[derive(Debug, Default)]
-struct Ranges {
+struct NumberedRanges {
     /// First address, the one behind the last, the highest end up to here, and whose it is.
     sorted: Vec<(u64, u64, u64, u32)>,
 }
 
-impl Ranges {
-    fn of(mut all: Vec<(Range<u64>, u32)>) -> Ranges {
+impl NumberedRanges {
+    fn of(mut all: Vec<(Range<u64>, u32)>) -> NumberedRanges {
         all.sort_by_key(|(range, number)| (range.start, range.end, *number));
         let mut highest = 0;
         let sorted = all.into_iter().map(|(range, number)| {
             highest = range.end.max(highest);
             (range.start, range.end, highest, number)
         });
-        Ranges {
+        NumberedRanges {
             sorted: sorted.collect(),
         }
     }
@@ -64,7 +64,7 @@ impl Ranges {
 
 /// One function with what was inlined into it.
 #[derive(Debug)]
-struct Inlined {
+struct InlinedFunctions {
     range: Range<u64>,
     depth: u32,
     entry: UnitOffset,
@@ -72,33 +72,35 @@ struct Inlined {
 
 /// One unit with its functions.
 #[derive(Debug)]
-struct Opened {
-    unit: Unit<Metered>,
+struct OpenedUnit {
+    unit: Unit<MeteredSection>,
     /// By function, its entry.
     entries: Vec<UnitOffset>,
-    ranges: Ranges,
+    ranges: NumberedRanges,
     /// By function that was asked for, what is inlined into it.
-    inlined: FxHashMap<u32, Arc<[Inlined]>>,
+    inlined: FxHashMap<u32, Arc<[InlinedFunctions]>>,
 }
 
 /// The DWARF of one file.
 #[derive(Debug)]
-pub(crate) struct Functions {
-    dwarf: Dwarf<Metered>,
-    meter: Arc<Meter>,
-    headers: Vec<UnitHeader<Metered>>,
-    ranges: Ranges,
+pub(crate) struct DwarfFunctions {
+    dwarf: Dwarf<MeteredSection>,
+    meter: Arc<ReadMeter>,
+    headers: Vec<UnitHeader<MeteredSection>>,
+    ranges: NumberedRanges,
     /// By unit that was asked for; nothing where it is damaged.
-    opened: FxHashMap<u32, Option<Opened>>,
+    opened: FxHashMap<u32, Option<OpenedUnit>>,
     /// By unit and entry, the name of a function that was asked for.
-    names: FxHashMap<(u32, usize), Option<Metered>>,
+    names: FxHashMap<(u32, usize), Option<MeteredSection>>,
     kept: usize,
     bytes: usize,
 }
 
-impl Functions {
+impl DwarfFunctions {
     /// Reads which addresses belong to which unit; `None` where the file has no DWARF.
-    pub(crate) fn read(elf: &mut Elf) -> std::result::Result<Option<Functions>, Why> {
+    pub(crate) fn read(
+        elf: &mut Elf,
+    ) -> std::result::Result<Option<DwarfFunctions>, MissingReason> {
         if !elf.has(b".debug_info") {
             return Ok(None);
         }
@@ -124,18 +126,18 @@ impl Functions {
             bytes += section.len();
             sections.push((id, section));
         }
-        let meter = Meter::new(WORK.saturating_add(WORK_TIMES.saturating_mul(bytes as u64)));
+        let meter = ReadMeter::new(WORK.saturating_add(WORK_TIMES.saturating_mul(bytes as u64)));
         let none: Arc<[u8]> = Arc::default();
         let load = |id: SectionId| {
             let section = sections.iter().find(|(of, _)| *of == id);
             let section = section.map_or(&none, |(_, section)| section);
-            Ok::<_, Why>(Metered::new(Arc::clone(section), endian, &meter))
+            Ok::<_, MissingReason>(MeteredSection::new(Arc::clone(section), endian, &meter))
         };
-        let mut functions = Functions {
+        let mut functions = DwarfFunctions {
             dwarf: Dwarf::load(load)?,
             meter,
             headers: Vec::new(),
-            ranges: Ranges::default(),
+            ranges: NumberedRanges::default(),
             opened: FxHashMap::default(),
             names: FxHashMap::default(),
             kept: 0,
@@ -148,11 +150,11 @@ impl Functions {
     /// Returns about how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
         let kept = self.kept + self.headers.len() + self.ranges.sorted.len();
-        self.bytes + kept * size_of::<Inlined>()
+        self.bytes + kept * size_of::<InlinedFunctions>()
     }
 
     /// Returns a unit without what nobody asks for here: its table of lines.
-    fn unit(&self, header: UnitHeader<Metered>) -> Result<Unit<Metered>> {
+    fn unit(&self, header: UnitHeader<MeteredSection>) -> Result<Unit<MeteredSection>> {
         let abbreviations = self.dwarf.abbreviations(&header)?;
         let (encoding, kind) = (header.encoding(), self.dwarf.file_type);
         let mut unit = Unit {
@@ -201,12 +203,12 @@ impl Functions {
             let _ = self.unit_ranges(header.clone(), number, &mut all);
             self.headers.push(header);
         }
-        self.ranges = Ranges::of(all);
+        self.ranges = NumberedRanges::of(all);
     }
 
     fn unit_ranges(
         &self,
-        header: UnitHeader<Metered>,
+        header: UnitHeader<MeteredSection>,
         number: u32,
         all: &mut Vec<(Range<u64>, u32)>,
     ) -> Result<()> {
@@ -215,7 +217,7 @@ impl Functions {
         let Some(abbreviation) = entries.read_abbreviation()? else {
             return Ok(());
         };
-        let mut entry = Entry::default();
+        let mut entry = DwarfAttributes::default();
         entry.read(&mut entries, abbreviation, &self.dwarf, &unit)?;
         entry.ranges(&self.dwarf, &unit, |range| {
             all.push((range, number));
@@ -245,7 +247,7 @@ impl Functions {
                     let Ok(inlined) = inlined(&self.dwarf, &unit.unit, entry) else {
                         return false;
                     };
-                    let inlined: Arc<[Inlined]> = inlined.into();
+                    let inlined: Arc<[InlinedFunctions]> = inlined.into();
                     if self.kept + inlined.len() <= MAX_KEPT {
                         self.kept += inlined.len();
                         unit.inlined.insert(function, Arc::clone(&inlined));
@@ -257,7 +259,7 @@ impl Functions {
             if self.meter.take(inlined.len()).is_err() {
                 return false;
             }
-            let mut here: Vec<&Inlined> = inlined
+            let mut here: Vec<&InlinedFunctions> = inlined
                 .iter()
                 .filter(|inlined| inlined.range.contains(&address))
                 .collect();
@@ -276,7 +278,7 @@ impl Functions {
         false
     }
 
-    fn kept_name(&mut self, number: u32, entry: UnitOffset) -> Option<Metered> {
+    fn kept_name(&mut self, number: u32, entry: UnitOffset) -> Option<MeteredSection> {
         if let Some(name) = self.names.get(&(number, entry.0)) {
             return name.clone();
         }
@@ -289,7 +291,7 @@ impl Functions {
         name
     }
 
-    fn open(&mut self, number: u32) -> Result<Opened> {
+    fn open(&mut self, number: u32) -> Result<OpenedUnit> {
         let header = self.headers.get(number as usize);
         let header = header.ok_or(gimli::Error::MissingUnitDie)?.clone();
         let unit = self.unit(header)?;
@@ -305,7 +307,7 @@ impl Functions {
                 skip(&mut entries, abbreviation)?;
                 continue;
             }
-            let mut entry = Entry::default();
+            let mut entry = DwarfAttributes::default();
             entry.read(&mut entries, abbreviation, &self.dwarf, &unit)?;
             let before = found.len();
             let most = MAX_KEPT.saturating_sub(self.kept);
@@ -318,23 +320,23 @@ impl Functions {
             }
         }
         self.kept += found.len() + functions.len();
-        Ok(Opened {
+        Ok(OpenedUnit {
             unit,
             entries: functions,
-            ranges: Ranges::of(found),
+            ranges: NumberedRanges::of(found),
             inlined: FxHashMap::default(),
         })
     }
 
     /// Returns the name of a function: the mangled one, if there is one in any of the entries that it refers to.
-    fn name(&self, unit: &Unit<Metered>, entry: UnitOffset) -> Option<Metered> {
+    fn name(&self, unit: &Unit<MeteredSection>, entry: UnitOffset) -> Option<MeteredSection> {
         let mut other;
         let (mut unit, mut at) = (unit, entry);
         let mut plain = None;
         for _ in 0..MAX_ORIGINS {
             let mut entries = unit.entries_raw(Some(at)).ok()?;
             let abbreviation = entries.read_abbreviation().ok()??;
-            let mut entry = Entry::default();
+            let mut entry = DwarfAttributes::default();
             let read = entry.read(&mut entries, abbreviation, &self.dwarf, unit);
             read.ok()?;
             let mut text = |value| self.dwarf.attr_string(unit, value).ok();
@@ -356,8 +358,8 @@ impl Functions {
     }
 
     /// Returns the unit that an entry is in.
-    fn unit_of(&self, offset: DebugInfoOffset) -> Option<(Unit<Metered>, UnitOffset)> {
-        let starts_after = |header: &UnitHeader<Metered>| {
+    fn unit_of(&self, offset: DebugInfoOffset) -> Option<(Unit<MeteredSection>, UnitOffset)> {
+        let starts_after = |header: &UnitHeader<MeteredSection>| {
             let at = header.debug_info_offset();
             at.is_none_or(|at| at.0 > offset.0)
         };
@@ -370,10 +372,10 @@ impl Functions {
 
 /// Reads what is inlined into a function.
 fn inlined(
-    dwarf: &Dwarf<Metered>,
-    unit: &Unit<Metered>,
+    dwarf: &Dwarf<MeteredSection>,
+    unit: &Unit<MeteredSection>,
     function: UnitOffset,
-) -> Result<Vec<Inlined>> {
+) -> Result<Vec<InlinedFunctions>> {
     let mut found = Vec::new();
     let mut entries = unit.entries_raw(Some(function))?;
     let top = entries.next_depth();
@@ -402,11 +404,11 @@ fn inlined(
                 skip(&mut entries, abbreviation)?;
             }
             constants::DW_TAG_inlined_subroutine if open.len() < MAX_DEPTH => {
-                let mut entry = Entry::default();
+                let mut entry = DwarfAttributes::default();
                 entry.read(&mut entries, abbreviation, dwarf, unit)?;
                 let inner = open.len() as u32;
                 entry.ranges(dwarf, unit, |range| {
-                    found.push(Inlined {
+                    found.push(InlinedFunctions {
                         range,
                         depth: inner,
                         entry: at,
@@ -421,29 +423,29 @@ fn inlined(
     Ok(found)
 }
 
-fn skip(entries: &mut EntriesRaw<'_, Metered>, abbreviation: &Abbreviation) -> Result<()> {
+fn skip(entries: &mut EntriesRaw<'_, MeteredSection>, abbreviation: &Abbreviation) -> Result<()> {
     entries.skip_attributes(abbreviation.attributes())
 }
 
 /// What is read of an entry.
 #[derive(Debug, Default)]
-struct Entry {
+struct DwarfAttributes {
     low: Option<u64>,
     high: Option<u64>,
     size: Option<u64>,
-    list: Option<AttributeValue<Metered>>,
-    name: Option<AttributeValue<Metered>>,
-    linkage_name: Option<AttributeValue<Metered>>,
-    origin: Option<AttributeValue<Metered>>,
+    list: Option<AttributeValue<MeteredSection>>,
+    name: Option<AttributeValue<MeteredSection>>,
+    linkage_name: Option<AttributeValue<MeteredSection>>,
+    origin: Option<AttributeValue<MeteredSection>>,
 }
 
-impl Entry {
+impl DwarfAttributes {
     fn read(
         &mut self,
-        entries: &mut EntriesRaw<'_, Metered>,
+        entries: &mut EntriesRaw<'_, MeteredSection>,
         abbreviation: &Abbreviation,
-        dwarf: &Dwarf<Metered>,
-        unit: &Unit<Metered>,
+        dwarf: &Dwarf<MeteredSection>,
+        unit: &Unit<MeteredSection>,
     ) -> Result<()> {
         for attribute in abbreviation.attributes() {
             let attribute = entries.read_attribute(*attribute)?;
@@ -471,8 +473,8 @@ impl Entry {
     /// Tells the addresses, until nobody wants more. Addresses from 0 on are those of code that the linker left out.
     fn ranges(
         self,
-        dwarf: &Dwarf<Metered>,
-        unit: &Unit<Metered>,
+        dwarf: &Dwarf<MeteredSection>,
+        unit: &Unit<MeteredSection>,
         mut wanted: impl FnMut(Range<u64>) -> bool,
     ) -> Result<()> {
         let Some(list) = self.list else {

@@ -10,15 +10,15 @@ use object::{
     ObjectSection as _, ObjectSegment as _, SectionFlags, SectionKind, elf,
 };
 
-use crate::read::Source;
-use crate::why::Why;
+use crate::read::FileSource;
+use crate::why::MissingReason;
 
 /// Sections and segments that a file may have; linkers make some forty.
 const MAX_PARTS: usize = 1 << 16;
 
 /// A segment that is loaded (`PT_LOAD`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Load {
+pub(crate) struct LoadSegment {
     /// Where it is in the file, and how long.
     pub offset: u64,
     pub size: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Load {
 
 /// A section.
 #[derive(Debug, Clone)]
-pub(crate) struct Section {
+pub(crate) struct ElfSection {
     pub name: Vec<u8>,
     pub address: u64,
     pub size: u64,
@@ -45,14 +45,14 @@ pub(crate) struct Section {
 /// An opened file.
 #[derive(Debug)]
 pub(crate) struct Elf {
-    pub source: Source,
+    pub source: FileSource,
     pub endian: Endianness,
     pub is_64: bool,
     pub architecture: Architecture,
     pub build_id: Option<Vec<u8>>,
-    pub loads: Vec<Load>,
+    pub loads: Vec<LoadSegment>,
     /// By number as symbols have them, from 1 on.
-    pub sections: Vec<Section>,
+    pub sections: Vec<ElfSection>,
     /// Name and checksum of the file that has what was taken out of this one.
     pub debug_link: Option<(Vec<u8>, u32)>,
     /// Bytes that a section may be unpacked to.
@@ -61,17 +61,17 @@ pub(crate) struct Elf {
 
 impl Elf {
     /// Opens a file of at most so many bytes.
-    pub(crate) fn open(path: &Path, most: u64) -> Result<Elf, Why> {
-        let source = Source::open(path, most)?;
+    pub(crate) fn open(path: &Path, most: u64) -> Result<Elf, MissingReason> {
+        let source = FileSource::open(path, most)?;
         let cache = ReadCache::new(source.headers()?);
-        let file = object::File::parse(&cache).map_err(|_| Why::Damaged)?;
+        let file = object::File::parse(&cache).map_err(|_| MissingReason::Damaged)?;
         let kind = matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic);
         if file.format() != BinaryFormat::Elf || !kind {
-            return Err(Why::Damaged);
+            return Err(MissingReason::Damaged);
         }
         let loads = file.segments().take(MAX_PARTS).map(|segment| {
             let (offset, size) = segment.file_range();
-            Load {
+            LoadSegment {
                 offset,
                 size,
                 address: segment.address(),
@@ -80,13 +80,16 @@ impl Elf {
         });
         let sections = file.sections().take(MAX_PARTS).map(|section| {
             let SectionFlags::Elf { sh_flags, .. } = section.flags() else {
-                return Err(Why::Damaged);
+                return Err(MissingReason::Damaged);
             };
             let here = section.kind() != SectionKind::UninitializedData;
             let compressed = section.compressed_file_range();
-            let compressed = compressed.map_err(|_| Why::Damaged)?;
-            Ok(Section {
-                name: section.name_bytes().map_err(|_| Why::Damaged)?.to_vec(),
+            let compressed = compressed.map_err(|_| MissingReason::Damaged)?;
+            Ok(ElfSection {
+                name: section
+                    .name_bytes()
+                    .map_err(|_| MissingReason::Damaged)?
+                    .to_vec(),
                 address: section.address(),
                 size: section.size(),
                 code: (sh_flags & elf::SHF_EXECINSTR) != Default::default(),
@@ -97,7 +100,7 @@ impl Elf {
                 },
             })
         });
-        let build_id = file.build_id().map_err(|_| Why::Damaged)?;
+        let build_id = file.build_id().map_err(|_| MissingReason::Damaged)?;
         let link = file.gnu_debuglink().ok().flatten();
         Ok(Elf {
             endian: file.endianness(),
@@ -119,7 +122,7 @@ impl Elf {
     }
 
     /// Returns a section by its name.
-    pub(crate) fn section(&self, name: &[u8]) -> Option<&Section> {
+    pub(crate) fn section(&self, name: &[u8]) -> Option<&ElfSection> {
         self.sections.iter().find(|section| section.name == name)
     }
 
@@ -130,7 +133,7 @@ impl Elf {
     }
 
     /// Reads a section; `None` where it is not in this file.
-    pub(crate) fn read(&mut self, name: &[u8]) -> Result<Option<Arc<[u8]>>, Why> {
+    pub(crate) fn read(&mut self, name: &[u8]) -> Result<Option<Arc<[u8]>>, MissingReason> {
         let Some(section) = self.section(name) else {
             return Ok(None);
         };
@@ -141,7 +144,7 @@ impl Elf {
             return self.source.shared(offset, size).map(Some);
         };
         if unpacked > self.most {
-            return Err(Why::TooBig);
+            return Err(MissingReason::TooBig);
         }
         let bytes = self.source.bytes(offset, size)?;
         unpack(&bytes, format, unpacked).map(|bytes| Some(bytes.into()))
@@ -149,13 +152,14 @@ impl Elf {
 }
 
 /// Returns where in memory a place in the file is that these are the segments of.
-pub(crate) fn address(loads: &[Load], offset: u64) -> Option<u64> {
-    let has = |load: &&Load| offset.wrapping_sub(load.offset) < load.size && offset >= load.offset;
+pub(crate) fn address(loads: &[LoadSegment], offset: u64) -> Option<u64> {
+    let has =
+        |load: &&LoadSegment| offset.wrapping_sub(load.offset) < load.size && offset >= load.offset;
     let load = loads.iter().find(has)?;
     load.address.checked_add(offset - load.offset)
 }
 
-fn unpack(bytes: &[u8], format: CompressionFormat, size: u64) -> Result<Vec<u8>, Why> {
+fn unpack(bytes: &[u8], format: CompressionFormat, size: u64) -> Result<Vec<u8>, MissingReason> {
     let mut out = Vec::new();
     let read = match format {
         CompressionFormat::Zlib => flate2::bufread::ZlibDecoder::new(bytes)
@@ -163,13 +167,13 @@ fn unpack(bytes: &[u8], format: CompressionFormat, size: u64) -> Result<Vec<u8>,
             .read_to_end(&mut out),
         CompressionFormat::Zstandard => {
             let decoder = ruzstd::decoding::StreamingDecoder::new(bytes);
-            let decoder = decoder.map_err(|_| Why::Damaged)?;
+            let decoder = decoder.map_err(|_| MissingReason::Damaged)?;
             decoder.take(size).read_to_end(&mut out)
         }
-        _ => return Err(Why::Damaged),
+        _ => return Err(MissingReason::Damaged),
     };
     match read {
         Ok(read) if read as u64 == size => Ok(out),
-        _ => Err(Why::Damaged),
+        _ => Err(MissingReason::Damaged),
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Where files are looked for, and what is wanted of them. The default looks nowhere.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct SearchOptions {
     /// A folder that has the recorded machine's files below it. Whoever names it vouches for them: files of which the
     /// recording has no build id are taken from here alone.
     pub symfs: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Options {
 
 /// What of a file is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FilePart {
     /// The file as it was run.
     Binary,
     /// What was taken out of it.
@@ -67,9 +67,9 @@ pub(crate) fn living(path: &[u8]) -> &[u8] {
     path.strip_suffix(b" (deleted)").unwrap_or(path)
 }
 
-impl Options {
+impl SearchOptions {
     /// Returns the places where a file may be, likely ones first.
-    pub(crate) fn places(&self, kind: Kind, path: &[u8], build_id: &[u8]) -> Vec<PathBuf> {
+    pub(crate) fn places(&self, kind: FilePart, path: &[u8], build_id: &[u8]) -> Vec<PathBuf> {
         let mut places = Vec::new();
         let path = living(path);
         let is_path = path.starts_with(b"/") && !path.starts_with(b"//");
@@ -83,14 +83,14 @@ impl Options {
             .join(format!("{rest}.debug"));
         if let Some(symfs) = &self.symfs {
             match kind {
-                Kind::Binary if is_path => places.extend(below(symfs, path)),
-                Kind::Binary => {}
-                Kind::Debug => places.push(symfs.join("usr/lib/debug").join(&in_debug)),
+                FilePart::Binary if is_path => places.extend(below(symfs, path)),
+                FilePart::Binary => {}
+                FilePart::Debug => places.push(symfs.join("usr/lib/debug").join(&in_debug)),
             }
         }
         for folder in &self.buildid_dirs {
             let linked = folder.join(".build-id").join(first).join(rest);
-            if kind == Kind::Debug {
+            if kind == FilePart::Debug {
                 places.push(linked.join("debug"));
                 continue;
             }
@@ -102,15 +102,15 @@ impl Options {
             // Before kernel 4.6 perf linked the file itself.
             places.push(linked);
         }
-        if kind == Kind::Debug {
+        if kind == FilePart::Debug {
             places.extend(self.debug_dirs.iter().map(|folder| folder.join(&in_debug)));
         } else if self.own_paths && is_path {
             places.push(PathBuf::from(OsStr::from_bytes(path)));
         }
         if let Some(cache) = &self.debuginfod_cache {
             places.push(cache.join(&id).join(match kind {
-                Kind::Binary => "executable",
-                Kind::Debug => "debuginfo",
+                FilePart::Binary => "executable",
+                FilePart::Debug => "debuginfo",
             }));
         }
         places
@@ -149,16 +149,16 @@ mod tests {
 
     #[test]
     fn files_are_looked_for_where_tools_put_them() {
-        let options = Options {
+        let options = SearchOptions {
             symfs: Some("/s".into()),
             own_paths: true,
             buildid_dirs: vec!["/h/.debug".into()],
             debug_dirs: vec!["/usr/lib/debug".into()],
             debuginfod_cache: Some("/c".into()),
-            ..Options::default()
+            ..SearchOptions::default()
         };
         let id = [0xab, 0xcd, 0xef];
-        let binary = texts(options.places(Kind::Binary, b"/usr/bin/x (deleted)", &id));
+        let binary = texts(options.places(FilePart::Binary, b"/usr/bin/x (deleted)", &id));
         let expected = [
             "/s/usr/bin/x",
             "/h/.debug/.build-id/ab/cdef/elf",
@@ -170,7 +170,7 @@ mod tests {
             "/c/abcdef/executable",
         ];
         assert_eq!(binary, expected);
-        let debug = texts(options.places(Kind::Debug, b"/usr/bin/x", &id));
+        let debug = texts(options.places(FilePart::Debug, b"/usr/bin/x", &id));
         let expected = [
             "/s/usr/lib/debug/.build-id/ab/cdef.debug",
             "/h/.debug/.build-id/ab/cdef/debug",
@@ -192,10 +192,10 @@ mod tests {
     fn paths_do_not_lead_out_of_a_folder() {
         assert_eq!(below(Path::new("/s"), b"/a/../../b"), None);
         assert_eq!(below(Path::new("/s"), b"/a/./b"), Some("/s/a/b".into()));
-        let options = Options::default();
+        let options = SearchOptions::default();
         for link in [&b"../x"[..], b"/x", b"", b".."] {
             assert!(options.linked(Path::new("/a"), b"/a", link).is_empty());
         }
-        assert!(options.places(Kind::Binary, b"/a", &[]).is_empty());
+        assert!(options.places(FilePart::Binary, b"/a", &[]).is_empty());
     }
 }

@@ -31,7 +31,7 @@ mod unwind;
 mod why;
 
 pub use demangle::demangle;
-pub use finding::Options;
+pub use finding::SearchOptions;
 pub use names::Binaries;
-pub use unwind::{Mapping, Registers, Unwinding};
-pub use why::Why;
+pub use unwind::{CodeMapping, Unwinding, UserRegisters};
+pub use why::MissingReason;

@@ -8,12 +8,12 @@ use gimli::{EndianArcSlice, Error, Reader, ReaderOffsetId, Result, RunTimeEndian
 
 /// How much may still be read, in bytes.
 #[derive(Debug)]
-pub(crate) struct Meter(AtomicU64);
+pub(crate) struct ReadMeter(AtomicU64);
 
-impl Meter {
+impl ReadMeter {
     /// Returns one that lets so many bytes be read.
-    pub(crate) fn new(bytes: u64) -> Arc<Meter> {
-        Arc::new(Meter(AtomicU64::new(bytes)))
+    pub(crate) fn new(bytes: u64) -> Arc<ReadMeter> {
+        Arc::new(ReadMeter(AtomicU64::new(bytes)))
     }
 
     /// Takes bytes that are read, or work that costs as much.
@@ -40,15 +40,19 @@ impl Meter {
 
 /// A part of a section.
 #[derive(Debug, Clone)]
-pub(crate) struct Metered {
+pub(crate) struct MeteredSection {
     inner: EndianArcSlice<RunTimeEndian>,
-    meter: Arc<Meter>,
+    meter: Arc<ReadMeter>,
 }
 
-impl Metered {
+impl MeteredSection {
     /// Returns the reader of a whole section.
-    pub(crate) fn new(bytes: Arc<[u8]>, endian: RunTimeEndian, meter: &Arc<Meter>) -> Metered {
-        Metered {
+    pub(crate) fn new(
+        bytes: Arc<[u8]>,
+        endian: RunTimeEndian,
+        meter: &Arc<ReadMeter>,
+    ) -> MeteredSection {
+        MeteredSection {
             inner: EndianArcSlice::new(bytes, endian),
             meter: Arc::clone(meter),
         }
@@ -60,7 +64,7 @@ impl Metered {
     }
 }
 
-impl Reader for Metered {
+impl Reader for MeteredSection {
     type Endian = RunTimeEndian;
     type Offset = usize;
 
@@ -80,7 +84,7 @@ impl Reader for Metered {
         self.inner.truncate(len)
     }
 
-    fn offset_from(&self, base: &Metered) -> usize {
+    fn offset_from(&self, base: &MeteredSection) -> usize {
         self.inner.offset_from(&base.inner)
     }
 
@@ -107,9 +111,9 @@ impl Reader for Metered {
         self.inner.skip(len)
     }
 
-    fn split(&mut self, len: usize) -> Result<Metered> {
+    fn split(&mut self, len: usize) -> Result<MeteredSection> {
         self.meter.take(1)?;
-        Ok(Metered {
+        Ok(MeteredSection {
             inner: self.inner.split(len)?,
             meter: Arc::clone(&self.meter),
         })

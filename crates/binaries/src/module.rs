@@ -1,29 +1,29 @@
 //! One file of the recording, put together from those that have parts of it.
 
 use crate::demangle::demangle;
-use crate::dwarf::Functions;
-use crate::elf::{Elf, Load, address};
+use crate::dwarf::DwarfFunctions;
+use crate::elf::{Elf, LoadSegment, address};
 use crate::plt::Plt;
-use crate::symtab::Symbols;
-use crate::why::Why;
+use crate::symtab::FileSymbols;
+use crate::why::MissingReason;
 
 /// The layout, the symbols and the DWARF of one file.
 #[derive(Debug, Default)]
-pub(crate) struct Module {
-    loads: Vec<Load>,
-    symbols: Symbols,
+pub(crate) struct ModuleFile {
+    loads: Vec<LoadSegment>,
+    symbols: FileSymbols,
     stubs: Plt,
-    functions: Option<Functions>,
+    functions: Option<DwarfFunctions>,
 }
 
-impl Module {
+impl ModuleFile {
     /// Puts a file together from itself and from its debug file, of which one may be missing.
     pub(crate) fn new(
         binary: Option<Elf>,
         debug: Option<Elf>,
         inlines: bool,
-    ) -> Result<Module, Why> {
-        let mut module = Module::default();
+    ) -> Result<ModuleFile, MissingReason> {
+        let mut module = ModuleFile::default();
         let mut damaged = None;
         // The debug file first: it has all symbols, where the file has only those that others may use.
         for mut elf in [debug, binary].into_iter().flatten() {
@@ -32,7 +32,7 @@ impl Module {
                 module.stubs = Plt::read(&mut elf).unwrap_or_default();
             }
             if !module.symbols.complete {
-                match Symbols::read(&mut elf) {
+                match FileSymbols::read(&mut elf) {
                     Ok(symbols) if symbols.complete || module.symbols.is_empty() => {
                         module.symbols = symbols;
                     }
@@ -41,7 +41,7 @@ impl Module {
                 }
             }
             if inlines && module.functions.is_none() {
-                match Functions::read(&mut elf) {
+                match DwarfFunctions::read(&mut elf) {
                     Ok(functions) => module.functions = functions,
                     Err(why) => damaged = Some(why),
                 }
@@ -49,14 +49,18 @@ impl Module {
         }
         match damaged {
             Some(why) if module.symbols.is_empty() && module.functions.is_none() => Err(why),
-            _ if module.loads.is_empty() => Err(Why::NoLayout),
+            _ if module.loads.is_empty() => Err(MissingReason::NoLayout),
             _ => Ok(module),
         }
     }
 
     /// Returns the names of the functions at a place in the file, innermost first.
-    pub(crate) fn names(&mut self, offset: u64, names: &mut Vec<String>) -> Result<(), Why> {
-        let address = address(&self.loads, offset).ok_or(Why::NoSymbol)?;
+    pub(crate) fn names(
+        &mut self,
+        offset: u64,
+        names: &mut Vec<String>,
+    ) -> Result<(), MissingReason> {
+        let address = address(&self.loads, offset).ok_or(MissingReason::NoSymbol)?;
         let mut outer = None;
         if let Some(functions) = &mut self.functions {
             functions.find(address, |name, inlined| match inlined {
@@ -78,14 +82,17 @@ impl Module {
             }
             None => {
                 names.clear();
-                Err(Why::NoSymbol)
+                Err(MissingReason::NoSymbol)
             }
         }
     }
 
     /// Returns about how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        let functions = self.functions.as_ref().map_or(0, Functions::bytes);
-        self.symbols.bytes() + self.stubs.bytes() + functions + self.loads.len() * size_of::<Load>()
+        let functions = self.functions.as_ref().map_or(0, DwarfFunctions::bytes);
+        self.symbols.bytes()
+            + self.stubs.bytes()
+            + functions
+            + self.loads.len() * size_of::<LoadSegment>()
     }
 }

@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 
 use crate::debuginfod;
 use crate::elf::Elf;
-use crate::finding::{Kind, Options, below, hex, living};
-use crate::module::Module;
+use crate::finding::{FilePart, SearchOptions, below, hex, living};
+use crate::module::ModuleFile;
 use crate::perf_map::{PerfMap, is_perf_map};
-use crate::unwind::{Mapping, Tables, Unwinding};
-use crate::why::Why;
+use crate::unwind::{CodeMapping, UnwindTables, Unwinding};
+use crate::why::MissingReason;
 
 /// Bytes of one file. Debug files of browsers are bigger; those of QEMU have some 200 MB.
 const MAX_FILE: u64 = 1 << 30;
@@ -27,34 +27,34 @@ const MAX_ASKED: usize = 256;
 
 /// A file as the recording knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct FileKey {
     path: Box<[u8]>,
     build_id: Option<Box<[u8]>>,
 }
 
 #[derive(Debug)]
-enum Found {
-    Module(Box<Module>),
+enum FoundModule {
+    Module(Box<ModuleFile>),
     PerfMap(PerfMap),
 }
 
 /// What is here of the files of a recording.
 #[derive(Debug)]
 pub struct Binaries {
-    options: Options,
-    found: FxHashMap<Arc<Key>, (Found, u64)>,
-    none: FxHashMap<Arc<Key>, Why>,
+    options: SearchOptions,
+    found: FxHashMap<Arc<FileKey>, (FoundModule, u64)>,
+    none: FxHashMap<Arc<FileKey>, MissingReason>,
     /// Tables for unwinding; nothing of files that have none.
-    tables: FxHashMap<Arc<Key>, Option<Arc<Tables>>>,
+    tables: FxHashMap<Arc<FileKey>, Option<Arc<UnwindTables>>>,
     /// The file that was asked for last.
-    last: Option<Arc<Key>>,
+    last: Option<Arc<FileKey>>,
     turn: u64,
     asked: usize,
 }
 
 impl Binaries {
     /// Returns one that has opened nothing.
-    pub fn new(options: Options) -> Binaries {
+    pub fn new(options: SearchOptions) -> Binaries {
         Binaries {
             options,
             found: FxHashMap::default(),
@@ -78,7 +78,7 @@ impl Binaries {
         path: &[u8],
         build_id: Option<&[u8]>,
         offset: u64,
-    ) -> Result<Vec<String>, Why> {
+    ) -> Result<Vec<String>, MissingReason> {
         let key = self.key(path, build_id);
         if let Some(why) = self.none.get(&key) {
             return Err(*why);
@@ -95,16 +95,16 @@ impl Binaries {
             }
         }
         self.turn += 1;
-        let (found, used) = self.found.get_mut(&key).ok_or(Why::NoFile)?;
+        let (found, used) = self.found.get_mut(&key).ok_or(MissingReason::NoFile)?;
         *used = self.turn;
         match found {
-            Found::Module(module) => {
+            FoundModule::Module(module) => {
                 let mut names = Vec::new();
                 module.names(offset, &mut names)?;
                 Ok(names)
             }
-            Found::PerfMap(map) => {
-                let name = map.find(offset).ok_or(Why::NoSymbol)?;
+            FoundModule::PerfMap(map) => {
+                let name = map.find(offset).ok_or(MissingReason::NoSymbol)?;
                 Ok(vec![String::from_utf8_lossy(name).into_owned()])
             }
         }
@@ -112,10 +112,11 @@ impl Binaries {
 
     /// Returns what makes stacks of a process that has this code mapped. `aarch64` says whether it is of that machine, not of
     /// x86-64. Files are found as for names.
-    pub fn unwinding(&mut self, aarch64: bool, mappings: &[Mapping<'_>]) -> Unwinding {
+    pub fn unwinding(&mut self, aarch64: bool, mappings: &[CodeMapping<'_>]) -> Unwinding {
         let mappings = mappings.iter().take(MAX_MAPPINGS).map(|mapping| {
             let key = self.key(mapping.path, mapping.build_id);
-            let bytes = |tables: &Option<Arc<Tables>>| tables.as_ref().map_or(0, |t| t.bytes());
+            let bytes =
+                |tables: &Option<Arc<UnwindTables>>| tables.as_ref().map_or(0, |t| t.bytes());
             if self.tables.len() >= MAX_FILES
                 || self.tables.values().map(bytes).sum::<usize>() > MAX_BYTES
             {
@@ -125,7 +126,7 @@ impl Binaries {
                 Some(tables) => tables.clone(),
                 None => {
                     let files = self.files(&key);
-                    let tables = files.and_then(|(binary, debug)| Tables::new(binary, debug));
+                    let tables = files.and_then(|(binary, debug)| UnwindTables::new(binary, debug));
                     let tables = tables.ok().map(Arc::new);
                     self.tables.insert(key, tables.clone());
                     tables
@@ -136,7 +137,7 @@ impl Binaries {
         Unwinding::new(aarch64, mappings)
     }
 
-    fn key(&mut self, path: &[u8], build_id: Option<&[u8]>) -> Arc<Key> {
+    fn key(&mut self, path: &[u8], build_id: Option<&[u8]>) -> Arc<FileKey> {
         // An id of zeros is what perf writes where it found none.
         let build_id = build_id.filter(|id| id.iter().any(|byte| *byte != 0));
         if let Some(last) = &self.last
@@ -145,7 +146,7 @@ impl Binaries {
         {
             return Arc::clone(last);
         }
-        let key = Arc::new(Key {
+        let key = Arc::new(FileKey {
             path: path.into(),
             build_id: build_id.map(Into::into),
         });
@@ -154,11 +155,11 @@ impl Binaries {
     }
 
     /// Keeps a file, and gives up those that were not asked for the longest time if there are too many.
-    fn keep(&mut self, key: Arc<Key>, found: Found) {
+    fn keep(&mut self, key: Arc<FileKey>, found: FoundModule) {
         self.found.insert(key, (found, self.turn + 1));
-        let bytes = |(found, _): &(Found, u64)| match found {
-            Found::Module(module) => module.bytes(),
-            Found::PerfMap(map) => map.bytes(),
+        let bytes = |(found, _): &(FoundModule, u64)| match found {
+            FoundModule::Module(module) => module.bytes(),
+            FoundModule::PerfMap(map) => map.bytes(),
         };
         while self.found.len() > 1 {
             let sum: usize = self.found.values().map(bytes).sum();
@@ -173,27 +174,31 @@ impl Binaries {
         }
     }
 
-    fn open(&mut self, key: &Key) -> Result<Found, Why> {
+    fn open(&mut self, key: &FileKey) -> Result<FoundModule, MissingReason> {
         if is_perf_map(&key.path) {
-            let folder = self.options.perf_maps.as_ref().ok_or(Why::NoFile)?;
+            let folder = self
+                .options
+                .perf_maps
+                .as_ref()
+                .ok_or(MissingReason::NoFile)?;
             let name = key.path.rsplit(|byte| *byte == b'/').next();
-            let path = below(folder, name.unwrap_or_default()).ok_or(Why::NoFile)?;
-            return PerfMap::open(&path, MAX_FILE).map(Found::PerfMap);
+            let path = below(folder, name.unwrap_or_default()).ok_or(MissingReason::NoFile)?;
+            return PerfMap::open(&path, MAX_FILE).map(FoundModule::PerfMap);
         }
         let (binary, debug) = self.files(key)?;
-        let module = Module::new(binary, debug, self.options.inlines)?;
-        Ok(Found::Module(Box::new(module)))
+        let module = ModuleFile::new(binary, debug, self.options.inlines)?;
+        Ok(FoundModule::Module(Box::new(module)))
     }
 
     /// Returns the file and its debug file, or one of them.
-    fn files(&mut self, key: &Key) -> Result<(Option<Elf>, Option<Elf>), Why> {
+    fn files(&mut self, key: &FileKey) -> Result<(Option<Elf>, Option<Elf>), MissingReason> {
         let Some(id) = key.build_id.as_deref() else {
             let (path, binary) = self.vouched(&key.path)?;
             let debug = self.linked(&path, &binary, key);
             return Ok((Some(binary), debug));
         };
-        let mut why = Why::NoFile;
-        let mut first = |options: &Options, kind| {
+        let mut why = MissingReason::NoFile;
+        let mut first = |options: &SearchOptions, kind| {
             let places = options.places(kind, &key.path, id);
             places
                 .into_iter()
@@ -201,21 +206,25 @@ impl Binaries {
                     Ok(elf) => Some((place, elf)),
                     Err(other) => {
                         // That a file is another version says more than that there is none in some other folder.
-                        why = if other == Why::NoFile { why } else { other };
+                        why = if other == MissingReason::NoFile {
+                            why
+                        } else {
+                            other
+                        };
                         None
                     }
                 })
         };
-        let mut binary = first(&self.options, Kind::Binary);
+        let mut binary = first(&self.options, FilePart::Binary);
         let mut debug = None;
-        let lacks = |elf: &Elf, options: &Options| {
+        let lacks = |elf: &Elf, options: &SearchOptions| {
             !elf.has(b".symtab") || options.inlines && !elf.has(b".debug_info")
         };
         if binary
             .as_ref()
             .is_none_or(|(_, elf)| lacks(elf, &self.options))
         {
-            debug = first(&self.options, Kind::Debug).map(|(_, elf)| elf);
+            debug = first(&self.options, FilePart::Debug).map(|(_, elf)| elf);
             if let Some((path, elf)) = binary.as_ref().filter(|_| debug.is_none()) {
                 debug = self.linked(path, elf, key);
             }
@@ -233,20 +242,24 @@ impl Binaries {
     }
 
     /// Opens a file of which the recording has no build id. Only `symfs` has such.
-    fn vouched(&self, path: &[u8]) -> Result<(PathBuf, Elf), Why> {
-        let symfs = self.options.symfs.as_ref().ok_or(Why::NoBuildId)?;
+    fn vouched(&self, path: &[u8]) -> Result<(PathBuf, Elf), MissingReason> {
+        let symfs = self
+            .options
+            .symfs
+            .as_ref()
+            .ok_or(MissingReason::NoBuildId)?;
         let path = living(path);
         let is_path = path.starts_with(b"/") && !path.starts_with(b"//");
         let place = below(symfs, path)
             .filter(|_| is_path)
-            .ok_or(Why::NoBuildId)?;
+            .ok_or(MissingReason::NoBuildId)?;
         let elf = Elf::open(&place, MAX_FILE)?;
         Ok((place, elf))
     }
 
     /// Opens the debug file that a file names. The name is all that binds them, so the checksum has to agree, and the build
     /// id where both have one.
-    fn linked(&self, path: &Path, binary: &Elf, key: &Key) -> Option<Elf> {
+    fn linked(&self, path: &Path, binary: &Elf, key: &FileKey) -> Option<Elf> {
         let (link, crc) = binary.debug_link.as_ref()?;
         let places = self.options.linked(path, &key.path, link);
         places.into_iter().find_map(|place| {
@@ -273,7 +286,7 @@ impl Binaries {
 }
 
 /// Opens a file if it has a build id.
-fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, Why> {
+fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, MissingReason> {
     let elf = Elf::open(path, MAX_FILE)?;
     let same = elf
         .build_id
@@ -282,7 +295,7 @@ fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, Why> {
     if same {
         Ok(elf)
     } else {
-        Err(Why::OtherBuildId)
+        Err(MissingReason::OtherBuildId)
     }
 }
 

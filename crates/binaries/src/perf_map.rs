@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use crate::read::Source;
-use crate::why::Why;
+use crate::read::FileSource;
+use crate::why::MissingReason;
 
 /// Bytes of a name that are kept.
 const MAX_NAME: usize = 4096;
@@ -29,8 +29,8 @@ pub(crate) fn is_perf_map(path: &[u8]) -> bool {
 
 impl PerfMap {
     /// Reads a file of at most so many bytes.
-    pub(crate) fn open(path: &Path, most: u64) -> Result<PerfMap, Why> {
-        let mut source = Source::open(path, most.min(u64::from(u32::MAX)))?;
+    pub(crate) fn open(path: &Path, most: u64) -> Result<PerfMap, MissingReason> {
+        let mut source = FileSource::open(path, most.min(u64::from(u32::MAX)))?;
         let length = source.length();
         Ok(PerfMap::parse(source.bytes(0, length)?))
     }

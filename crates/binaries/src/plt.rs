@@ -8,7 +8,7 @@ use object::{Architecture, Endianness, pod};
 
 use crate::demangle::{MAX_MANGLED, demangle};
 use crate::elf::Elf;
-use crate::why::Why;
+use crate::why::MissingReason;
 
 /// Bytes of an entry.
 const ENTRY: u64 = 16;
@@ -24,7 +24,7 @@ pub(crate) struct Plt {
 
 impl Plt {
     /// Reads the stubs of a file. A file in which entries and relocations are not of one number has none that can be told.
-    pub(crate) fn read(elf: &mut Elf) -> Result<Plt, Why> {
+    pub(crate) fn read(elf: &mut Elf) -> Result<Plt, MissingReason> {
         let header = match elf.architecture {
             Architecture::X86_64 => 16,
             Architecture::Aarch64 => 32,

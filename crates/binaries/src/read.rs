@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::why::Why;
+use crate::why::MissingReason;
 
 /// Bytes of headers, tables of sections and notes that are read of one file: what a linker writes of these is a few
 /// thousand.
@@ -14,31 +14,31 @@ const MAX_HEADERS: u64 = 16 << 20;
 
 /// A file, and how much of it may still be read.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct FileSource {
     file: File,
     length: u64,
     left: u64,
 }
 
-impl Source {
+impl FileSource {
     /// Opens a regular file that is no longer than `most` bytes.
-    pub(crate) fn open(path: &Path, most: u64) -> Result<Source, Why> {
+    pub(crate) fn open(path: &Path, most: u64) -> Result<FileSource, MissingReason> {
         // What is no regular file may wait for ever when it is opened.
         let is_file = |metadata: io::Result<Metadata>| match metadata {
             Ok(metadata) if metadata.is_file() => Ok(metadata),
-            _ => Err(Why::NoFile),
+            _ => Err(MissingReason::NoFile),
         };
         let before = is_file(std::fs::metadata(path))?;
-        let file = File::open(path).map_err(|_| Why::NoFile)?;
+        let file = File::open(path).map_err(|_| MissingReason::NoFile)?;
         let metadata = is_file(file.metadata())?;
         if (before.dev(), before.ino()) != (metadata.dev(), metadata.ino()) {
-            return Err(Why::NoFile);
+            return Err(MissingReason::NoFile);
         }
         let length = metadata.len();
         if length > most {
-            return Err(Why::TooBig);
+            return Err(MissingReason::TooBig);
         }
-        Ok(Source {
+        Ok(FileSource {
             file,
             length,
             left: most,
@@ -51,28 +51,28 @@ impl Source {
     }
 
     /// Reads a part of the file.
-    pub(crate) fn bytes(&mut self, offset: u64, size: u64) -> Result<Vec<u8>, Why> {
-        let end = offset.checked_add(size).ok_or(Why::Damaged)?;
+    pub(crate) fn bytes(&mut self, offset: u64, size: u64) -> Result<Vec<u8>, MissingReason> {
+        let end = offset.checked_add(size).ok_or(MissingReason::Damaged)?;
         if end > self.length {
-            return Err(Why::Damaged);
+            return Err(MissingReason::Damaged);
         }
-        self.left = self.left.checked_sub(size).ok_or(Why::TooBig)?;
-        let size = usize::try_from(size).map_err(|_| Why::TooBig)?;
+        self.left = self.left.checked_sub(size).ok_or(MissingReason::TooBig)?;
+        let size = usize::try_from(size).map_err(|_| MissingReason::TooBig)?;
         let mut bytes = vec![0; size];
         let read = self.file.read_exact_at(&mut bytes, offset);
-        read.map_err(|_| Why::Damaged)?;
+        read.map_err(|_| MissingReason::Damaged)?;
         Ok(bytes)
     }
 
     /// Reads a part of the file, to be shared.
-    pub(crate) fn shared(&mut self, offset: u64, size: u64) -> Result<Arc<[u8]>, Why> {
+    pub(crate) fn shared(&mut self, offset: u64, size: u64) -> Result<Arc<[u8]>, MissingReason> {
         Ok(self.bytes(offset, size)?.into())
     }
 
     /// Returns what reads the file's headers, and no more than headers are.
-    pub(crate) fn headers(&self) -> Result<Headers, Why> {
+    pub(crate) fn headers(&self) -> Result<Headers, MissingReason> {
         Ok(Headers {
-            file: self.file.try_clone().map_err(|_| Why::NoFile)?,
+            file: self.file.try_clone().map_err(|_| MissingReason::NoFile)?,
             at: 0,
             length: self.length,
             left: MAX_HEADERS,
@@ -80,15 +80,15 @@ impl Source {
     }
 
     /// Returns the checksum that `.gnu_debuglink` has of a debug file.
-    pub(crate) fn crc32(&mut self) -> Result<u32, Why> {
+    pub(crate) fn crc32(&mut self) -> Result<u32, MissingReason> {
         let mut hasher = crc32fast::Hasher::new();
         let mut at = 0;
         let mut block = vec![0; 1 << 16];
         while at < self.length {
             let read = self.file.read_at(&mut block, at);
-            let read = read.map_err(|_| Why::Damaged)?;
+            let read = read.map_err(|_| MissingReason::Damaged)?;
             if read == 0 {
-                return Err(Why::Damaged);
+                return Err(MissingReason::Damaged);
             }
             hasher.update(&block[..read]);
             at += read as u64;

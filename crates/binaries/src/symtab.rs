@@ -14,8 +14,8 @@ use object::elf::{
 use object::{Architecture, Endianness, pod};
 
 use crate::demangle::MAX_MANGLED;
-use crate::elf::{Elf, Section};
-use crate::why::Why;
+use crate::elf::{Elf, ElfSection};
+use crate::why::MissingReason;
 
 /// A function, as its table tells it.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ struct Symbol {
 
 /// Addresses in a row that have one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
+struct SymbolStretch {
     start: u64,
     end: u64,
     name: u32,
@@ -41,16 +41,16 @@ struct Stretch {
 
 /// The functions of a file, by address.
 #[derive(Debug, Default)]
-pub(crate) struct Symbols {
-    stretches: Vec<Stretch>,
+pub(crate) struct FileSymbols {
+    stretches: Vec<SymbolStretch>,
     names: Arc<[u8]>,
     /// Whether all functions have a symbol: `.symtab`, and not the symbols that other files may use.
     pub complete: bool,
 }
 
-impl Symbols {
+impl FileSymbols {
     /// Reads the symbols of a file: all, or where these were taken out, those that other files may use. There may be none.
-    pub(crate) fn read(elf: &mut Elf) -> Result<Symbols, Why> {
+    pub(crate) fn read(elf: &mut Elf) -> Result<FileSymbols, MissingReason> {
         let tables: [(&[u8], &[u8]); 2] = [(b".symtab", b".strtab"), (b".dynsym", b".dynstr")];
         for (table, names) in tables {
             let (Some(bytes), Some(names)) = (elf.read(table)?, elf.read(names)?) else {
@@ -58,14 +58,14 @@ impl Symbols {
             };
             let symbols = parse(elf, &bytes, &names)?;
             if !symbols.is_empty() {
-                return Ok(Symbols {
+                return Ok(FileSymbols {
                     stretches: stretches(symbols, &names),
                     names,
                     complete: table == b".symtab",
                 });
             }
         }
-        Ok(Symbols::default())
+        Ok(FileSymbols::default())
     }
 
     /// Returns the mangled name of the function at an address.
@@ -82,7 +82,7 @@ impl Symbols {
 
     /// Returns about how many bytes it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.names.len() + self.stretches.len() * size_of::<Stretch>()
+        self.names.len() + self.stretches.len() * size_of::<SymbolStretch>()
     }
 }
 
@@ -93,7 +93,7 @@ fn name_at(names: &[u8], at: u32) -> &[u8] {
     &name[..end.unwrap_or(name.len())]
 }
 
-fn parse(elf: &Elf, bytes: &[u8], names: &[u8]) -> Result<Vec<Symbol>, Why> {
+fn parse(elf: &Elf, bytes: &[u8], names: &[u8]) -> Result<Vec<Symbol>, MissingReason> {
     // The tables are arrays of a fixed size each; `object` has no alignment to keep with these types.
     let size = match elf.is_64 {
         true => size_of::<Sym64<Endianness>>(),
@@ -103,11 +103,11 @@ fn parse(elf: &Elf, bytes: &[u8], names: &[u8]) -> Result<Vec<Symbol>, Why> {
     for entry in bytes.chunks_exact(size) {
         let symbol = if elf.is_64 {
             let (symbol, _) =
-                pod::from_bytes::<Sym64<Endianness>>(entry).map_err(|()| Why::Damaged)?;
+                pod::from_bytes::<Sym64<Endianness>>(entry).map_err(|()| MissingReason::Damaged)?;
             function(elf, symbol, names)
         } else {
             let (symbol, _) =
-                pod::from_bytes::<Sym32<Endianness>>(entry).map_err(|()| Why::Damaged)?;
+                pod::from_bytes::<Sym32<Endianness>>(entry).map_err(|()| MissingReason::Damaged)?;
             function(elf, symbol, names)
         };
         found.extend(symbol);
@@ -151,11 +151,11 @@ where
 }
 
 /// Returns the section of a symbol. What has none is no function of this file.
-fn section_of(elf: &Elf, index: u16) -> Option<&Section> {
+fn section_of(elf: &Elf, index: u16) -> Option<&ElfSection> {
     elf.sections.get(usize::from(index).checked_sub(1)?)
 }
 
-fn stretches(mut symbols: Vec<Symbol>, names: &[u8]) -> Vec<Stretch> {
+fn stretches(mut symbols: Vec<Symbol>, names: &[u8]) -> Vec<SymbolStretch> {
     // Those at one address stay in the order of the table, as perf has them.
     symbols.sort_by_key(|symbol| symbol.start);
     let next: Vec<u64> = symbols.iter().skip(1).map(|s| s.start).collect();
@@ -191,14 +191,14 @@ fn rank(symbol: &Symbol, names: &[u8]) -> impl Ord {
 }
 
 /// Makes of symbols that may lie in each other stretches that do not: the one that begins last has an address.
-fn flatten(symbols: &[Symbol]) -> Vec<Stretch> {
-    let mut found: Vec<Stretch> = Vec::with_capacity(symbols.len());
+fn flatten(symbols: &[Symbol]) -> Vec<SymbolStretch> {
+    let mut found: Vec<SymbolStretch> = Vec::with_capacity(symbols.len());
     let mut open: Vec<&Symbol> = Vec::new();
     let mut at = 0;
     let mut add = |symbol: &Symbol, start: u64, end: u64| {
         if start < end {
             let name = symbol.name;
-            found.push(Stretch { start, end, name });
+            found.push(SymbolStretch { start, end, name });
         }
     };
     for symbol in symbols {
@@ -247,7 +247,7 @@ mod tests {
                 .zip(0..)
                 .map(|((start, size), name)| symbol(*start, start + size, name))
                 .collect();
-            let table = Symbols {
+            let table = FileSymbols {
                 stretches: flatten(&symbols),
                 names: Arc::from(*b""),
                 complete: true,
@@ -269,7 +269,7 @@ mod tests {
         let mut first = symbol(100, 100, 1);
         first.section_end = 150;
         let found = stretches(vec![symbol(200, 210, 3), first], names);
-        let stretch = |start, end, name| Stretch { start, end, name };
+        let stretch = |start, end, name| SymbolStretch { start, end, name };
         assert_eq!(found, [stretch(100, 150, 1), stretch(200, 210, 3)]);
         first.section_end = 1000;
         let found = stretches(vec![symbol(200, 210, 3), first], names);

@@ -8,8 +8,8 @@ use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, UnwindIterator, Unwinder};
 use gimli::{BaseAddresses, EhFrameHdr, LittleEndian, Pointer};
 
-use crate::elf::{Elf, Load, address};
-use crate::why::Why;
+use crate::elf::{Elf, LoadSegment, address};
+use crate::why::MissingReason;
 
 /// Bytes of tables that are used of one file, and of tables without an index, which has to be made of them.
 const MAX_TABLES: u64 = 64 << 20;
@@ -17,7 +17,7 @@ const MAX_WITHOUT_INDEX: usize = 2 << 20;
 
 /// Registers of user space, as far as stacks are made of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Registers {
+pub enum UserRegisters {
     /// Those of x86-64.
     X86_64 {
         /// The instruction pointer.
@@ -68,22 +68,22 @@ fn of_perf(mask: u64, values: &[u64], number: u32) -> Option<u64> {
     values.get(before).copied().filter(|_| mask & bit != 0)
 }
 
-impl Registers {
+impl UserRegisters {
     /// Takes those that perf recorded of x86-64, and returns `None` where one is missing that every stack needs. Others count
     /// as 0.
-    pub fn x86_64(mask: u64, values: &[u64]) -> Option<Registers> {
+    pub fn x86_64(mask: u64, values: &[u64]) -> Option<UserRegisters> {
         let value = |number| of_perf(mask, values, number);
         value(X86_64[RSP].0)?;
-        Some(Registers::X86_64 {
+        Some(UserRegisters::X86_64 {
             ip: value(PERF_IP)?,
             all: X86_64.map(|(number, _)| value(number).unwrap_or(0)),
         })
     }
 
     /// The same of AArch64 (`arch/arm64/include/uapi/asm/perf_regs.h`).
-    pub fn aarch64(mask: u64, values: &[u64]) -> Option<Registers> {
+    pub fn aarch64(mask: u64, values: &[u64]) -> Option<UserRegisters> {
         let value = |number| of_perf(mask, values, number);
-        Some(Registers::Aarch64 {
+        Some(UserRegisters::Aarch64 {
             pc: value(32)?,
             lr: value(30)?,
             sp: value(31)?,
@@ -93,15 +93,15 @@ impl Registers {
 
     fn stack_pointer(&self) -> u64 {
         match self {
-            Registers::X86_64 { all, .. } => all[RSP],
-            Registers::Aarch64 { sp, .. } => *sp,
+            UserRegisters::X86_64 { all, .. } => all[RSP],
+            UserRegisters::Aarch64 { sp, .. } => *sp,
         }
     }
 }
 
 /// Code that a process has mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mapping<'a> {
+pub struct CodeMapping<'a> {
     /// First address.
     pub start: u64,
     /// First address behind it.
@@ -116,22 +116,25 @@ pub struct Mapping<'a> {
 
 /// The tables of one file.
 #[derive(Debug)]
-pub(crate) struct Tables {
-    loads: Vec<Load>,
+pub(crate) struct UnwindTables {
+    loads: Vec<LoadSegment>,
     sections: ExplicitModuleSectionInfo<Arc<[u8]>>,
 }
 
-impl Tables {
+impl UnwindTables {
     /// Reads the tables of a file, or of its debug file where it has none.
-    pub(crate) fn new(binary: Option<Elf>, debug: Option<Elf>) -> Result<Tables, Why> {
-        let mut tables: Option<Tables> = None;
+    pub(crate) fn new(
+        binary: Option<Elf>,
+        debug: Option<Elf>,
+    ) -> Result<UnwindTables, MissingReason> {
+        let mut tables: Option<UnwindTables> = None;
         for mut elf in [binary, debug].into_iter().flatten() {
             let sections = sections(&mut elf)?;
             let has_any = sections.eh_frame.is_some() || sections.debug_frame.is_some();
             match &mut tables {
                 None if elf.has_layout() => {
                     let loads = std::mem::take(&mut elf.loads);
-                    tables = Some(Tables { loads, sections });
+                    tables = Some(UnwindTables { loads, sections });
                 }
                 Some(tables) if has_any && tables.sections.eh_frame.is_none() => {
                     tables.sections.debug_frame = sections.debug_frame;
@@ -139,7 +142,7 @@ impl Tables {
                 _ => {}
             }
         }
-        tables.ok_or(Why::NoLayout)
+        tables.ok_or(MissingReason::NoLayout)
     }
 
     /// Returns how many bytes it takes.
@@ -153,10 +156,10 @@ impl Tables {
         all.into_iter().flatten().map(|bytes| bytes.len()).sum()
     }
 
-    fn module(&self, mapping: &Mapping<'_>) -> Option<Module<Arc<[u8]>>> {
+    fn module(&self, mapping: &CodeMapping<'_>) -> Option<Module<Arc<[u8]>>> {
         let stated = address(&self.loads, mapping.pgoff).or_else(|| {
             // A mapping begins at a page, its segment maybe within it.
-            let after = |load: &&Load| load.offset >= mapping.pgoff;
+            let after = |load: &&LoadSegment| load.offset >= mapping.pgoff;
             let next = self
                 .loads
                 .iter()
@@ -174,7 +177,7 @@ impl Tables {
     }
 }
 
-fn sections(elf: &mut Elf) -> Result<ExplicitModuleSectionInfo<Arc<[u8]>>, Why> {
+fn sections(elf: &mut Elf) -> Result<ExplicitModuleSectionInfo<Arc<[u8]>>, MissingReason> {
     let range = |elf: &Elf, name: &[u8]| {
         let section = elf.section(name)?;
         Some(section.address..section.address.checked_add(section.size)?)
@@ -237,12 +240,12 @@ fn is_index(bytes: &[u8], bases: &BaseAddresses) -> bool {
 
 /// What makes stacks of one process, as it is mapped at one time.
 pub struct Unwinding {
-    machine: Machine,
+    machine: UnwindMachine,
     /// First addresses of mapped code and those behind their last, in order.
     mapped: Vec<(u64, u64)>,
 }
 
-enum Machine {
+enum UnwindMachine {
     X86_64(UnwinderX86_64<Arc<[u8]>>, Box<CacheX86_64>),
     Aarch64(UnwinderAarch64<Arc<[u8]>>, Box<CacheAarch64>),
 }
@@ -259,19 +262,19 @@ impl Unwinding {
     /// `aarch64` says whether the process is of that machine, not of x86-64. `tables` has what is known of each mapping's file.
     pub(crate) fn new<'m>(
         aarch64: bool,
-        mappings: impl Iterator<Item = (Mapping<'m>, Option<Arc<Tables>>)>,
+        mappings: impl Iterator<Item = (CodeMapping<'m>, Option<Arc<UnwindTables>>)>,
     ) -> Unwinding {
         let mut machine = match aarch64 {
-            false => Machine::X86_64(UnwinderX86_64::new(), Box::new(CacheX86_64::new())),
-            true => Machine::Aarch64(UnwinderAarch64::new(), Box::new(CacheAarch64::new())),
+            false => UnwindMachine::X86_64(UnwinderX86_64::new(), Box::new(CacheX86_64::new())),
+            true => UnwindMachine::Aarch64(UnwinderAarch64::new(), Box::new(CacheAarch64::new())),
         };
         let mut mapped = Vec::new();
         for (mapping, tables) in mappings {
             mapped.push((mapping.start, mapping.end));
             let module = tables.and_then(|tables| tables.module(&mapping));
             match (&mut machine, module) {
-                (Machine::X86_64(unwinder, _), Some(module)) => unwinder.add_module(module),
-                (Machine::Aarch64(unwinder, _), Some(module)) => unwinder.add_module(module),
+                (UnwindMachine::X86_64(unwinder, _), Some(module)) => unwinder.add_module(module),
+                (UnwindMachine::Aarch64(unwinder, _), Some(module)) => unwinder.add_module(module),
                 (_, None) => {}
             }
         }
@@ -282,7 +285,7 @@ impl Unwinding {
     /// Makes a stack of registers and of what was on the stack, from the stack pointer on. Returns addresses, innermost first: where
     /// the CPU was, and of each caller the last byte of its call, as perf has them. The stack ends where tables end, where what is
     /// needed was not recorded, where an address is in no mapped code, and after `most` addresses.
-    pub fn stack(&mut self, registers: &Registers, stack: &[u8], most: usize) -> Vec<u64> {
+    pub fn stack(&mut self, registers: &UserRegisters, stack: &[u8], most: usize) -> Vec<u64> {
         let start = registers.stack_pointer();
         let mut read = |address: u64| {
             let at = address.checked_sub(start).ok_or(())?;
@@ -293,7 +296,7 @@ impl Unwinding {
         };
         let mapped = &self.mapped;
         match (&mut self.machine, *registers) {
-            (Machine::X86_64(unwinder, cache), Registers::X86_64 { ip, all }) => {
+            (UnwindMachine::X86_64(unwinder, cache), UserRegisters::X86_64 { ip, all }) => {
                 let mut registers = UnwindRegsX86_64::new(ip, all[RSP], all[6]);
                 for ((_, name), value) in X86_64.iter().zip(all) {
                     registers.set(*name, value);
@@ -301,7 +304,10 @@ impl Unwinding {
                 let frames = unwinder.iter_frames(ip, registers, cache, &mut read);
                 collect(frames, mapped, most)
             }
-            (Machine::Aarch64(unwinder, cache), Registers::Aarch64 { pc, lr, sp, fp }) => {
+            (
+                UnwindMachine::Aarch64(unwinder, cache),
+                UserRegisters::Aarch64 { pc, lr, sp, fp },
+            ) => {
                 // Addresses of user space have at most 48 bits; above is the signature of a return address.
                 let mask = PtrAuthMask::from_max_known_address((1 << 48) - 1);
                 let registers = UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp);
@@ -365,7 +371,7 @@ mod tests {
         // What perf asks for: no segment registers but CS and SS.
         let mask = 0x00ff_0fff;
         let values: Vec<u64> = (0..20).map(|n| n * 0x10).collect();
-        let Some(Registers::X86_64 { ip, all }) = Registers::x86_64(mask, &values) else {
+        let Some(UserRegisters::X86_64 { ip, all }) = UserRegisters::x86_64(mask, &values) else {
             panic!("they are there");
         };
         // AX, BX, CX, DX, SI, DI, BP, SP, IP, FLAGS, CS, SS, R8.
@@ -373,9 +379,9 @@ mod tests {
             (ip, all[RSP], all[6], all[3], all[8]),
             (0x80, 0x70, 0x60, 0x10, 0xc0)
         );
-        assert_eq!(Registers::x86_64(mask & !(1 << 7), &values), None);
-        let Some(Registers::Aarch64 { pc, lr, sp, fp }) =
-            Registers::aarch64((1 << 33) - 1, &(0..33).collect::<Vec<u64>>())
+        assert_eq!(UserRegisters::x86_64(mask & !(1 << 7), &values), None);
+        let Some(UserRegisters::Aarch64 { pc, lr, sp, fp }) =
+            UserRegisters::aarch64((1 << 33) - 1, &(0..33).collect::<Vec<u64>>())
         else {
             panic!("they are there");
         };
@@ -384,7 +390,7 @@ mod tests {
 
     #[test]
     fn frame_pointers_are_followed_on_aarch64_where_there_are_no_tables() {
-        let mapping = Mapping {
+        let mapping = CodeMapping {
             start: 0x40_0000,
             end: 0x41_0000,
             pgoff: 0,
@@ -399,7 +405,7 @@ mod tests {
             .iter()
             .flat_map(|word: &u64| word.to_le_bytes())
             .collect();
-        let registers = Registers::Aarch64 {
+        let registers = UserRegisters::Aarch64 {
             pc: 0x40_0100,
             lr: 0x40_0999,
             sp: 0x1000,

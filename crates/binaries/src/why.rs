@@ -2,7 +2,7 @@
 
 /// Why a place in a file has no name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Why {
+pub enum MissingReason {
     /// There is no such file here, or it cannot be read.
     NoFile,
     /// There is one of that name, and it has another build id: it is another version.
@@ -19,17 +19,19 @@ pub enum Why {
     TooBig,
 }
 
-impl Why {
+impl MissingReason {
     /// Returns the reason in words that go on after the file's name.
     pub fn words(self) -> &'static str {
         match self {
-            Why::NoFile => "is not here",
-            Why::OtherBuildId => "has another build id here",
-            Why::NoBuildId => "has no build id in the recording",
-            Why::NoSymbol => "has no symbol there",
-            Why::NoLayout => "is here as a debug file alone, which does not tell where its code is",
-            Why::Damaged => "is damaged",
-            Why::TooBig => "is too big",
+            MissingReason::NoFile => "is not here",
+            MissingReason::OtherBuildId => "has another build id here",
+            MissingReason::NoBuildId => "has no build id in the recording",
+            MissingReason::NoSymbol => "has no symbol there",
+            MissingReason::NoLayout => {
+                "is here as a debug file alone, which does not tell where its code is"
+            }
+            MissingReason::Damaged => "is damaged",
+            MissingReason::TooBig => "is too big",
         }
     }
 }

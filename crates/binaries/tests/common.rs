@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use binaries::{Binaries, Options};
+use binaries::{Binaries, SearchOptions};
 
 /// Returns whether all of these tools are there. Without them a test is skipped, unless `TRAPLINE_REQUIRE_TOOLS=1`.
 pub(crate) fn have(tools: &[&str]) -> bool {
@@ -121,10 +121,10 @@ impl Readelf {
 
 /// Returns what looks for files where the recording saw them.
 pub(crate) fn here(inlines: bool) -> Binaries {
-    Binaries::new(Options {
+    Binaries::new(SearchOptions {
         own_paths: true,
         inlines,
-        ..Options::default()
+        ..SearchOptions::default()
     })
 }
 

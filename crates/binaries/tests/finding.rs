@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use binaries::{Binaries, Options, Why};
+use binaries::{Binaries, MissingReason, SearchOptions};
 
 use crate::common::{Readelf, compile, have, output};
 
@@ -79,7 +79,12 @@ impl Program {
         folder
     }
 
-    fn ask(&self, options: &Options, path: &str, id: Option<&[u8]>) -> Result<Vec<String>, Why> {
+    fn ask(
+        &self,
+        options: &SearchOptions,
+        path: &str,
+        id: Option<&[u8]>,
+    ) -> Result<Vec<String>, MissingReason> {
         Binaries::new(options.clone()).names(path.as_bytes(), id, self.offset)
     }
 
@@ -89,7 +94,7 @@ impl Program {
     }
 }
 
-fn names(names: &[&str]) -> Result<Vec<String>, Why> {
+fn names(names: &[&str]) -> Result<Vec<String>, MissingReason> {
     Ok(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
@@ -100,9 +105,9 @@ fn a_file_counts_only_with_its_build_id() {
     }
     let program = program();
     let path = program.whole.display().to_string();
-    let own = Options {
+    let own = SearchOptions {
         own_paths: true,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     assert_eq!(
         program.ask(&own, &path, Some(&program.id)),
@@ -117,28 +122,31 @@ fn a_file_counts_only_with_its_build_id() {
     other[3] ^= 1;
     assert_eq!(
         program.ask(&own, &path, Some(&other)),
-        Err(Why::OtherBuildId)
+        Err(MissingReason::OtherBuildId)
     );
     // A part of an id is another id, unless zeros fill up the 20 bytes of old recordings.
     assert_eq!(
         program.ask(&own, &path, Some(&program.id[..8])),
-        Err(Why::OtherBuildId)
+        Err(MissingReason::OtherBuildId)
     );
-    assert_eq!(program.ask(&own, &path, None), Err(Why::NoBuildId));
+    assert_eq!(
+        program.ask(&own, &path, None),
+        Err(MissingReason::NoBuildId)
+    );
     assert_eq!(
         program.ask(&own, &path, Some(&[0; 20])),
-        Err(Why::NoBuildId)
+        Err(MissingReason::NoBuildId)
     );
     assert_eq!(
         program.ask(&own, "/nowhere", Some(&program.id)),
-        Err(Why::NoFile)
+        Err(MissingReason::NoFile)
     );
     // A symfs vouches for files without a build id, and for no others.
     let symfs = program.at("symfs", &[(&program.whole, "usr/bin/prog")]);
-    let options = Options {
+    let options = SearchOptions {
         symfs: Some(symfs),
         inlines: true,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let found = names(&["inner", "outer"]);
     assert_eq!(program.ask(&options, "/usr/bin/prog", None), found);
@@ -148,19 +156,19 @@ fn a_file_counts_only_with_its_build_id() {
     );
     assert_eq!(
         program.ask(&options, "/usr/bin/prog", Some(&other)),
-        Err(Why::OtherBuildId)
+        Err(MissingReason::OtherBuildId)
     );
     for path in ["/usr/bin/../bin/prog", "//anon", "[heap]"] {
         assert_eq!(
             program.ask(&options, path, None),
-            Err(Why::NoBuildId),
+            Err(MissingReason::NoBuildId),
             "{path}"
         );
     }
     // A place that is in no part of the program.
     let mut binaries = Binaries::new(options);
     let nowhere = binaries.names(b"/usr/bin/prog", None, 1 << 40);
-    assert_eq!(nowhere, Err(Why::NoSymbol));
+    assert_eq!(nowhere, Err(MissingReason::NoSymbol));
 }
 
 #[test]
@@ -171,10 +179,10 @@ fn files_are_found_where_tools_put_them() {
     let program = program();
     let inlined = names(&["inner", "outer"]);
     let id = Some(&program.id[..]);
-    let cached = |place: &str| Options {
+    let cached = |place: &str| SearchOptions {
         buildid_dirs: vec![program.at(place, &[(&program.whole, place)])],
         inlines: true,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     assert_eq!(
         program.ask(&cached(&program.linked("/elf")), "/gone", id),
@@ -184,14 +192,17 @@ fn files_are_found_where_tools_put_them() {
     assert_eq!(program.ask(&cached(&by_path), "/usr/bin/prog", id), inlined);
 
     let stripped = program.at("stripped-symfs", &[(&program.stripped, "bin/prog")]);
-    let with_debug = |debug: PathBuf| Options {
+    let with_debug = |debug: PathBuf| SearchOptions {
         symfs: Some(stripped.clone()),
         debug_dirs: vec![debug],
         inlines: true,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let nothing = with_debug("/nowhere".into());
-    assert_eq!(program.ask(&nothing, "/bin/prog", id), Err(Why::NoSymbol));
+    assert_eq!(
+        program.ask(&nothing, "/bin/prog", id),
+        Err(MissingReason::NoSymbol)
+    );
     let by_id = program.linked(".debug");
     let by_id = program.at("debug", &[(&program.debug, &by_id)]);
     assert_eq!(
@@ -213,14 +224,17 @@ fn files_are_found_where_tools_put_them() {
     fs::write(by_link.join("bin/prog.debug"), bytes).unwrap();
     assert_eq!(
         program.ask(&with_debug(by_link), "/bin/prog", id),
-        Err(Why::NoSymbol)
+        Err(MissingReason::NoSymbol)
     );
     // A debug file alone has symbols, and does not tell where in the file code is.
-    let alone = Options {
+    let alone = SearchOptions {
         symfs: None,
         ..with_debug(by_id)
     };
-    assert_eq!(program.ask(&alone, "/bin/prog", id), Err(Why::NoLayout));
+    assert_eq!(
+        program.ask(&alone, "/bin/prog", id),
+        Err(MissingReason::NoLayout)
+    );
     let beside = program.at(
         "beside",
         &[
@@ -228,9 +242,9 @@ fn files_are_found_where_tools_put_them() {
             (&program.debug, ".debug/prog.debug"),
         ],
     );
-    let own = Options {
+    let own = SearchOptions {
         own_paths: true,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let path = beside.join("prog").display().to_string();
     assert_eq!(program.ask(&own, &path, id), names(&["outer"]));
@@ -250,10 +264,10 @@ fn debuginfod_is_asked_when_the_caller_says_so() {
             (&program.debug, &format!("{id}/debuginfo")),
         ],
     );
-    let cached = Options {
+    let cached = SearchOptions {
         debuginfod_cache: Some(cache.clone()),
         inlines: true,
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let inlined = names(&["inner", "outer"]);
     assert_eq!(program.ask(&cached, "/gone", Some(&program.id)), inlined);
@@ -261,21 +275,24 @@ fn debuginfod_is_asked_when_the_caller_says_so() {
         let path = program.folder.path().join(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Options {
+        SearchOptions {
             debuginfod_find: Some((path, Duration::from_millis(500))),
             inlines: true,
-            ..Options::default()
+            ..SearchOptions::default()
         }
     };
     let finds = script("finds", &format!("echo {}/$2/$1", cache.display()));
     assert_eq!(program.ask(&finds, "/gone", Some(&program.id)), inlined);
     let other = [1; 20];
-    assert_eq!(program.ask(&finds, "/gone", Some(&other)), Err(Why::NoFile));
+    assert_eq!(
+        program.ask(&finds, "/gone", Some(&other)),
+        Err(MissingReason::NoFile)
+    );
     for bad in ["exit 1", "echo /nowhere", "sleep 60 &", "exec sleep 60"] {
         let options = script("bad", bad);
         assert_eq!(
             program.ask(&options, "/gone", Some(&program.id)),
-            Err(Why::NoFile),
+            Err(MissingReason::NoFile),
             "{bad}"
         );
     }
@@ -289,22 +306,28 @@ fn files_of_just_in_time_compilers_are_read_from_their_folder_alone() {
         "7f0000 20 py::main:/a.py\n",
     )
     .unwrap();
-    let mut binaries = Binaries::new(Options {
+    let mut binaries = Binaries::new(SearchOptions {
         perf_maps: Some(folder.path().to_owned()),
-        ..Options::default()
+        ..SearchOptions::default()
     });
     let path = b"/tmp/perf-77.map";
     assert_eq!(
         binaries.names(path, None, 0x7f_001f),
         names(&["py::main:/a.py"])
     );
-    assert_eq!(binaries.names(path, None, 0x7f_0020), Err(Why::NoSymbol));
+    assert_eq!(
+        binaries.names(path, None, 0x7f_0020),
+        Err(MissingReason::NoSymbol)
+    );
     assert_eq!(
         binaries.names(b"/tmp/perf-78.map", None, 0x7f_0000),
-        Err(Why::NoFile)
+        Err(MissingReason::NoFile)
     );
-    let mut nowhere = Binaries::new(Options::default());
-    assert_eq!(nowhere.names(path, None, 0x7f_0000), Err(Why::NoFile));
+    let mut nowhere = Binaries::new(SearchOptions::default());
+    assert_eq!(
+        nowhere.names(path, None, 0x7f_0000),
+        Err(MissingReason::NoFile)
+    );
 }
 
 #[test]
@@ -315,9 +338,9 @@ fn what_is_no_file_is_not_waited_for() {
         return;
     }
     output("mkfifo", &[&pipe.display().to_string()], "");
-    let mut binaries = Binaries::new(Options {
+    let mut binaries = Binaries::new(SearchOptions {
         own_paths: true,
-        ..Options::default()
+        ..SearchOptions::default()
     });
     let id = [7; 20];
     for path in [
@@ -328,7 +351,7 @@ fn what_is_no_file_is_not_waited_for() {
     ] {
         let found = binaries.names(path, Some(&id), 0);
         assert!(
-            matches!(found, Err(Why::NoFile | Why::Damaged)),
+            matches!(found, Err(MissingReason::NoFile | MissingReason::Damaged)),
             "{found:?}"
         );
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use binaries::{Binaries, Mapping, Options, Registers};
+use binaries::{Binaries, CodeMapping, SearchOptions, UserRegisters};
 use proptest::prelude::*;
 
 use crate::common::{Readelf, compile, have};
@@ -103,10 +103,10 @@ fn damaged_files_are_read_to_an_end() {
         }
         fs::write(&file, bytes).unwrap();
         let begun = Instant::now();
-        let mut binaries = Binaries::new(Options {
+        let mut binaries = Binaries::new(SearchOptions {
             symfs: Some(folder.path().to_owned()),
             inlines: true,
-            ..Options::default()
+            ..SearchOptions::default()
         });
         for offset in &offsets {
             if let Ok(names) = binaries.names(b"/bin", None, *offset) {
@@ -114,7 +114,7 @@ fn damaged_files_are_read_to_an_end() {
             }
         }
         // The same file as code that is mapped, and a stack with something of everything on it.
-        let mapping = Mapping {
+        let mapping = CodeMapping {
             start: 0x10_0000,
             end: 0x10_0000 + length as u64,
             pgoff: 0,
@@ -128,8 +128,8 @@ fn damaged_files_are_read_to_an_end() {
                 let words = [ip, at + 16, 0x10_0000 + more, 0, u64::MAX, at, ip + 1, at + 24];
                 let stack: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
                 let registers = match aarch64 {
-                    false => Registers::X86_64 { ip, all: [at; 16] },
-                    true => Registers::Aarch64 { pc: ip, lr: ip + 8, sp: at, fp: at },
+                    false => UserRegisters::X86_64 { ip, all: [at; 16] },
+                    true => UserRegisters::Aarch64 { pc: ip, lr: ip + 8, sp: at, fp: at },
                 };
                 prop_assert!(unwinding.stack(&registers, &stack, 64).len() <= 64);
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use binaries::{Why, demangle};
+use binaries::{MissingReason, demangle};
 
 use crate::common::{Readelf, compile, demangled, have, here, output};
 
@@ -85,7 +85,7 @@ fn symbols_of_the_c_library_are_those_of_nm() {
         if !covered {
             let found = name(address).unwrap();
             if !found.as_ref().is_ok_and(|names| names[0].ends_with("@plt")) {
-                assert_eq!(found, Err(Why::NoSymbol), "{address:#x}");
+                assert_eq!(found, Err(MissingReason::NoSymbol), "{address:#x}");
             }
             without += 1;
         }
@@ -137,7 +137,7 @@ fn compare(file: &Path, step: usize) -> (usize, usize, Vec<String>) {
         let ours = binaries.names(file.as_os_str().as_bytes(), id, offset);
         // Stubs have no symbols, and neither tool has names for them.
         let ours = ours.and_then(|names| match &names[..] {
-            [name] if name.ends_with("@plt") => Err(Why::NoSymbol),
+            [name] if name.ends_with("@plt") => Err(MissingReason::NoSymbol),
             _ => Ok(names),
         });
         let Ok(ours) = ours else {

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 
-use binaries::{Binaries, Mapping, Options, Registers, Unwinding};
+use binaries::{Binaries, CodeMapping, SearchOptions, Unwinding, UserRegisters};
 use perfdata::{PerfRecording, PerfSample, PerfVisitor, SideRecord};
 
 use crate::common::{compile, have, output};
@@ -67,13 +67,13 @@ impl PerfVisitor for Stacks {
             .map(|v| u64::from_le_bytes(v.try_into().unwrap()))
             .collect();
         let registers = match cfg!(target_arch = "aarch64") {
-            true => Registers::aarch64(user.mask, &values),
-            false => Registers::x86_64(user.mask, &values),
+            true => UserRegisters::aarch64(user.mask, &values),
+            false => UserRegisters::x86_64(user.mask, &values),
         };
-        let mappings: Vec<Mapping<'_>> = self
+        let mappings: Vec<CodeMapping<'_>> = self
             .mapped
             .iter()
-            .map(|(start, end, pgoff, path, build_id)| Mapping {
+            .map(|(start, end, pgoff, path, build_id)| CodeMapping {
                 start: *start,
                 end: *end,
                 pgoff: *pgoff,
@@ -188,10 +188,10 @@ fn stacks_are_those_that_perf_makes() {
     let data = PerfRecording::parse(&bytes).unwrap();
     let ids = data.info().build_ids.iter();
     let mut stacks = Stacks {
-        binaries: Binaries::new(Options {
+        binaries: Binaries::new(SearchOptions {
             own_paths: true,
             buildid_dirs: vec![cache],
-            ..Options::default()
+            ..SearchOptions::default()
         }),
         mapped: Vec::new(),
         unwinding: None,

@@ -24,7 +24,7 @@ pub(crate) struct Beside<'a> {
     /// The folder with guests' file systems.
     pub guestmount: Option<&'a Path>,
     /// Where object files of user space are looked for.
-    pub binaries: session::BinaryOptions,
+    pub binaries: session::SearchOptions,
     /// The command has something to say of a recording that was cut off before its first event.
     pub empty: bool,
     /// The first input is a host's recording, and the others are those of its guests.

@@ -3,7 +3,7 @@
 use analysis::{
     GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, VcpuThread,
 };
-use binaries::Options as BinaryOptions;
+use binaries::SearchOptions;
 use model::Machine;
 
 use crate::{Error, Guest, Opened, Options, Scope, Session};
@@ -30,7 +30,7 @@ impl Session {
         Session::open(Options {
             spool_limit: options.spool_limit,
             kallsyms: options.guest_kallsyms.clone(),
-            binaries: BinaryOptions {
+            binaries: SearchOptions {
                 symfs: None,
                 ..options.binaries.clone()
             },

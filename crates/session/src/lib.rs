@@ -65,7 +65,7 @@ mod user_stacks;
 mod watch;
 mod window;
 
-pub use binaries::{Options as BinaryOptions, Why as WhyNoName};
+pub use binaries::{MissingReason, SearchOptions};
 pub use definition::Definition;
 pub use device_names::DeviceNames;
 pub use error::{Error, why};

@@ -30,7 +30,7 @@ pub struct Options {
     /// A folder with the file systems of guests, each in a folder called after the process of its VM: `PID/proc/kallsyms`.
     pub guestmount: Option<PathBuf>,
     /// Where object files of user space are looked for, which name its functions.
-    pub binaries: binaries::Options,
+    pub binaries: binaries::SearchOptions,
     /// Threads that may work on an input; 0 is 1. What is found is the same with any number.
     pub threads: usize,
     /// What of a recording is wanted.

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use binaries::{Binaries, Why};
+use binaries::{Binaries, MissingReason};
 use symbols::UserNames;
 
 /// Files of which it is counted why their functions have no names.
@@ -48,7 +48,7 @@ pub struct UserFunctions {
     binaries: Binaries,
     build_ids: BuildIds,
     /// By path and reason, in how many places nothing has a name.
-    without: BTreeMap<(Vec<u8>, Why), u64>,
+    without: BTreeMap<(Vec<u8>, MissingReason), u64>,
 }
 
 impl UserFunctions {
@@ -61,7 +61,7 @@ impl UserFunctions {
     }
 
     /// Returns the files in which places have no name, and why: those with the most places first.
-    pub fn without_names(&self) -> Vec<(String, Why, u64)> {
+    pub fn without_names(&self) -> Vec<(String, MissingReason, u64)> {
         let all = self.without.iter().map(|((path, why), places)| {
             let path = String::from_utf8_lossy(path).into_owned();
             (path, *why, *places)
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_path_with_two_build_ids_has_none() {
-        let binaries = Binaries::new(binaries::Options {
+        let binaries = Binaries::new(binaries::SearchOptions {
             own_paths: true,
-            ..binaries::Options::default()
+            ..binaries::SearchOptions::default()
         });
         let ids: [(&[u8], &[u8]); 4] = [
             (b"/nowhere/a", &[1; 20]),
@@ -122,9 +122,9 @@ mod tests {
         }
         assert!(names.is_empty());
         let expected = [
-            ("/nowhere/b".to_owned(), Why::NoBuildId, 2),
-            ("/nowhere/a".to_owned(), Why::NoFile, 1),
-            ("/nowhere/b".to_owned(), Why::NoFile, 1),
+            ("/nowhere/b".to_owned(), MissingReason::NoBuildId, 2),
+            ("/nowhere/a".to_owned(), MissingReason::NoFile, 1),
+            ("/nowhere/b".to_owned(), MissingReason::NoFile, 1),
         ];
         assert_eq!(functions.without_names(), expected);
     }

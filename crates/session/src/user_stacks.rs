@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use binaries::{Binaries, Mapping, Registers, Unwinding};
+use binaries::{Binaries, CodeMapping, Unwinding, UserRegisters};
 use event::UserStack;
 use symbols::{EachMapping, SpaceId, UserUnwinder};
 
@@ -48,14 +48,14 @@ impl UserStacks {
             places.push([mapping.start, mapping.end, mapping.pgoff]);
         });
         let mapped = files.iter().zip(places);
-        let mapped = mapped.map(|((path, id), [start, end, pgoff])| Mapping {
+        let mapped = mapped.map(|((path, id), [start, end, pgoff])| CodeMapping {
             start,
             end,
             pgoff,
             path,
             build_id: id.as_deref(),
         });
-        let mapped: Vec<Mapping<'_>> = mapped.collect();
+        let mapped: Vec<CodeMapping<'_>> = mapped.collect();
         let unwinding = self.binaries.unwinding(self.aarch64, &mapped);
         self.processes.insert(space, (version, unwinding));
     }
@@ -76,8 +76,8 @@ impl UserUnwinder for UserStacks {
             .filter_map(|bytes| bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)))
             .collect();
         let registers = match self.aarch64 {
-            true => Registers::aarch64(stack.mask, &values),
-            false => Registers::x86_64(stack.mask, &values),
+            true => UserRegisters::aarch64(stack.mask, &values),
+            false => UserRegisters::x86_64(stack.mask, &values),
         };
         let unwinding = self.processes.get_mut(&process.0);
         if let (Some(registers), Some((_, unwinding))) = (registers, unwinding) {

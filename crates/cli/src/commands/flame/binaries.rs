@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use session::{BinaryOptions, UserFunctions};
+use session::{SearchOptions, UserFunctions};
 
 /// How long `debuginfod-find` may take for one file. It is the program's own limit for a slow server (`DEBUGINFOD_TIMEOUT`).
 const DEBUGINFOD: Duration = Duration::from_secs(90);
@@ -48,16 +48,16 @@ fn or_default(given: &[PathBuf], default: Option<PathBuf>) -> Vec<PathBuf> {
 
 impl BinaryArgs {
     /// Returns where files are looked for.
-    pub(super) fn options(&self) -> BinaryOptions {
+    pub(super) fn options(&self) -> SearchOptions {
         // Whoever wants to have the same text on every machine has folders that the options name, and no others.
         if env::var_os(NO_LOCAL_FILES).is_some_and(|value| value == "1") {
-            return BinaryOptions {
+            return SearchOptions {
                 symfs: self.symfs.clone(),
                 buildid_dirs: self.buildid_dir.clone(),
                 debug_dirs: self.debug_dir.clone(),
                 perf_maps: self.perf_maps.clone(),
                 inlines: !self.no_inline,
-                ..BinaryOptions::default()
+                ..SearchOptions::default()
             };
         }
         let home = env::var_os("HOME").filter(|home| !home.is_empty());
@@ -70,7 +70,7 @@ impl BinaryArgs {
             let caches = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
             Some(caches.or(of_home(".cache"))?.join("debuginfod_client"))
         });
-        BinaryOptions {
+        SearchOptions {
             own_paths: self.symfs.is_none(),
             symfs: self.symfs.clone(),
             buildid_dirs: or_default(&self.buildid_dir, of_home(".debug")),
