@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stacks::{Folded, FoldedReader, ReadOptions, Stacks, folded};
+use stacks::{FoldedText, FoldedReader, ReadOptions, Stacks, folded};
 
 /// The first byte says how much is kept, and whether idle CPUs are.
-fn read(text: &[u8], how: u8) -> Folded {
+fn read(text: &[u8], how: u8) -> FoldedText {
     let mut reader = FoldedReader::new(ReadOptions {
         counts: None,
         idle: how & 1 == 1,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use render::flame_picture::{self, Graph, Picture};
 use serde_json::json;
-use stacks::{Diff, Name, Part, Stacks, Tree, Weight};
+use stacks::{Diff, FrameName, FrameOwner, StackTree, Stacks, Weight};
 
 use crate::common::browser::Browser;
 use crate::common::{file, run};
@@ -21,7 +21,7 @@ const UP: char = '\u{e013}';
 /// Stacks with names; threads' names begin with `*`.
 fn stacks(lists: &[(&[&str], u64)]) -> Stacks {
     let mut names: Vec<&str> = Vec::new();
-    let mut tree = Tree::new(1 << 16);
+    let mut tree = StackTree::new(1 << 16);
     for (list, samples) in lists {
         let frames = list.iter().map(|name| {
             let known = names.iter().position(|known| known == name);
@@ -40,11 +40,11 @@ fn stacks(lists: &[(&[&str], u64)]) -> Stacks {
     let name = |frame: u32| {
         let name = names[frame as usize];
         let (text, part) = match name.strip_prefix('*') {
-            Some(thread) => (thread, Part::Group),
-            None if name.starts_with("kvm") => (name, Part::Kvm),
-            None => (name, Part::Kernel),
+            Some(thread) => (thread, FrameOwner::Group),
+            None if name.starts_with("kvm") => (name, FrameOwner::Kvm),
+            None => (name, FrameOwner::Kernel),
         };
-        Name {
+        FrameName {
             text: text.to_owned(),
             part,
         }
@@ -399,7 +399,7 @@ fn a_difference_shows_both_sides() {
         (&["*vhost", "read", "copy"], 600),
         (&["*vhost", "new"], 200),
     ]);
-    let diff = Diff::of(&a, &b, Name::clone);
+    let diff = Diff::of(&a, &b, FrameName::clone);
     let folder = tempfile::tempdir().unwrap();
     let files = written(folder.path(), Graph::Diff(&diff));
     let Some(browser) = Browser::start() else {

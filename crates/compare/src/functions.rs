@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use analysis::{Picture, ProfileSums, ProfileThread, SampleUnit, is_function, plain};
-use stacks::{Name, Part, Weight};
+use stacks::{FrameName, FrameOwner, Weight};
 
 use crate::basis::{Basis, Per};
 use crate::chance::{self, Run};
@@ -32,7 +32,7 @@ const LIKELY: f64 = 0.2;
 const LEAST: f64 = 0.1;
 
 /// A thread, or a function, by what it is called on any host.
-type Key = (Part, String);
+type Key = (FrameOwner, String);
 
 /// How sums are made comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,32 +142,37 @@ fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (By, Named) {
 fn names_user(profile: &ProfileSums) -> bool {
     let user = || {
         let names = profile.names().iter();
-        names.filter(|name| broad(name.part) == Part::User)
+        names.filter(|name| broad(name.part) == FrameOwner::User)
     };
     user().filter(|name| is_function(name)).count() * 2 > user().count()
 }
 
 /// Whose code a frame is, where one side may know more of it than the other: KVM is of the kernel, a VMM of user space.
-fn broad(part: Part) -> Part {
+fn broad(part: FrameOwner) -> FrameOwner {
     match part {
-        Part::Kvm => Part::Kernel,
-        Part::Vmm => Part::User,
+        FrameOwner::Kvm => FrameOwner::Kernel,
+        FrameOwner::Vmm => FrameOwner::User,
         part => part,
     }
 }
 
 /// Returns what a frame is compared as, where it can be: places of files without names as the file.
-fn key(name: &Name, named: Named) -> Option<Key> {
+fn key(name: &FrameName, named: Named) -> Option<Key> {
     let text = name.text.as_str();
     let function = is_function(name);
     let part = broad(name.part);
     let text = match part {
-        Part::Kernel if named.kernel && function => plain(text),
-        Part::Guest if named.guest && function => plain(text),
-        Part::Guest => "[guest]",
-        Part::User if named.user && function => plain(text),
-        Part::User if !named.user && !function => text.split_once("+0x")?.0,
-        Part::Kernel | Part::User | Part::Group | Part::Kvm | Part::Vmm | Part::Unknown => {
+        FrameOwner::Kernel if named.kernel && function => plain(text),
+        FrameOwner::Guest if named.guest && function => plain(text),
+        FrameOwner::Guest => "[guest]",
+        FrameOwner::User if named.user && function => plain(text),
+        FrameOwner::User if !named.user && !function => text.split_once("+0x")?.0,
+        FrameOwner::Kernel
+        | FrameOwner::User
+        | FrameOwner::Group
+        | FrameOwner::Kvm
+        | FrameOwner::Vmm
+        | FrameOwner::Unknown => {
             return None;
         }
     };
@@ -351,7 +356,7 @@ impl<'a> Compared<'a> {
                 });
             }
         }
-        let is_thread = |key: usize| self.keys[key].0 == Part::Group;
+        let is_thread = |key: usize| self.keys[key].0 == FrameOwner::Group;
         together.tell(&is_thread)
     }
 
@@ -379,7 +384,7 @@ impl<'a> Compared<'a> {
     ) -> Change {
         let (part, name) = &self.keys[item.key];
         let [a, b] = item.rates;
-        let kind = if *part == Part::Group {
+        let kind = if *part == FrameOwner::Group {
             "thread"
         } else {
             "function"
@@ -438,11 +443,15 @@ impl<'a> Compared<'a> {
     fn text(&self, item: &Item, thread: Option<usize>) -> String {
         let (part, name) = &self.keys[item.key];
         let called = match part {
-            Part::Group => format!("Threads called {name}"),
-            Part::Guest if name == "[guest]" => "Code of guests".to_owned(),
-            Part::Guest => format!("{name} in guests"),
-            Part::User if !self.named.user => format!("Code in {name}"),
-            Part::Kernel | Part::User | Part::Kvm | Part::Vmm | Part::Unknown => name.clone(),
+            FrameOwner::Group => format!("Threads called {name}"),
+            FrameOwner::Guest if name == "[guest]" => "Code of guests".to_owned(),
+            FrameOwner::Guest => format!("{name} in guests"),
+            FrameOwner::User if !self.named.user => format!("Code in {name}"),
+            FrameOwner::Kernel
+            | FrameOwner::User
+            | FrameOwner::Kvm
+            | FrameOwner::Vmm
+            | FrameOwner::Unknown => name.clone(),
         };
         let itself = if item.own {
             ", without what it called,"
@@ -500,7 +509,7 @@ fn rate(runs: &[Run]) -> f64 {
 }
 
 fn thread_key(thread: &ProfileThread) -> Key {
-    (Part::Group, group(&thread.comm))
+    (FrameOwner::Group, group(&thread.comm))
 }
 
 impl Sampled<'_> {

@@ -3,7 +3,7 @@
 use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileVm, Spliced, Unit as Weighs, VcpuBy};
 use serde::Serialize;
 use serde_json::Value;
-use stacks::{Function, Part, Weight};
+use stacks::{FrameOwner, FunctionWeight, Weight};
 use words::{counted, plural, share};
 
 use crate::table::{Table, Unit};
@@ -184,7 +184,7 @@ fn of_vms(report: &ProfileReport) -> Vec<OfVm> {
 
 /// A function, what all that is shown weighs, and whether it is known how many samples there are.
 pub(crate) struct Heavy<'r> {
-    pub(crate) function: &'r Function,
+    pub(crate) function: &'r FunctionWeight,
     pub(crate) whole: Weight,
     pub(crate) counted: bool,
 }
@@ -196,7 +196,7 @@ impl Heavy<'_> {
 }
 
 fn heavy<'r>(
-    functions: &'r [Function],
+    functions: &'r [FunctionWeight],
     whole: Weight,
 ) -> impl Iterator<Item = Heavy<'r>> + use<'r> {
     functions.iter().map(move |function| Heavy {
@@ -227,15 +227,15 @@ pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
 /// Columns of the table of functions on a terminal.
 pub(crate) const SHOWN_FUNCTIONS: [&str; 4] = ["function", "part", "self", "total"];
 
-pub(crate) fn part(part: Part) -> &'static str {
+pub(crate) fn part(part: FrameOwner) -> &'static str {
     match part {
-        Part::Group => "",
-        Part::Kernel => "kernel",
-        Part::Kvm => "kvm",
-        Part::User => "user",
-        Part::Vmm => "vmm",
-        Part::Guest => "guest",
-        Part::Unknown => "unknown",
+        FrameOwner::Group => "",
+        FrameOwner::Kernel => "kernel",
+        FrameOwner::Kvm => "kvm",
+        FrameOwner::User => "user",
+        FrameOwner::Vmm => "vmm",
+        FrameOwner::Guest => "guest",
+        FrameOwner::Unknown => "unknown",
     }
 }
 

@@ -3,7 +3,7 @@
 use analysis::ProfileReport;
 use serde::Serialize;
 use serde_json::Value;
-use stacks::{Change, Diff, Weight};
+use stacks::{Diff, FunctionChange, Weight};
 use words::{plural, share};
 
 use crate::flame::part;
@@ -12,7 +12,7 @@ use crate::{Layout, clean};
 
 /// A function on both sides.
 pub(crate) struct Row<'d> {
-    change: Change,
+    change: FunctionChange,
     diff: &'d Diff,
 }
 

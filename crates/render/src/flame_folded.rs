@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use serde_json::Value;
-use stacks::{Bottom, Folded, Function, Unit as Counts, Weight};
+use stacks::{Bottom, FoldedText, FunctionWeight, Weight, WeightUnit};
 use words::{plural, share};
 
 use crate::flame::{Heavy, SHOWN_FUNCTIONS, functions, of};
@@ -15,7 +15,7 @@ use crate::{Layout, speedscope};
 pub(crate) struct Row<'r> {
     bottom: &'r Bottom,
     whole: Weight,
-    unit: Counts,
+    unit: WeightUnit,
 }
 
 impl Row<'_> {
@@ -36,8 +36,8 @@ pub(crate) const SHOWN_TIMES: [&str; 7] =
     ["comm", "tid", "time_ns", "share", "guest", "kernel", "user"];
 
 /// Counts, where they are no times.
-fn count(weight: Weight, unit: Counts) -> Option<u64> {
-    (unit != Counts::Nanoseconds).then_some(weight.samples)
+fn count(weight: Weight, unit: WeightUnit) -> Option<u64> {
+    (unit != WeightUnit::Nanoseconds).then_some(weight.samples)
 }
 
 /// Columns of the table of what stands below stacks: as of recordings, as far as the text says it.
@@ -60,7 +60,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .column("user", Share, |r| r.part(r.bottom.user))
         .heading("user%", 8)
         .only_if(
-            |r| r.unit == Counts::Nanoseconds,
+            |r| r.unit == WeightUnit::Nanoseconds,
             |table| {
                 let table = table.column("time_ns", Nanoseconds, |r| r.bottom.all.amount);
                 table.heading("time", 11)
@@ -68,7 +68,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         )
 }
 
-fn rows(folded: &Folded) -> impl Iterator<Item = Row<'_>> {
+fn rows(folded: &FoldedText) -> impl Iterator<Item = Row<'_>> {
     let (whole, unit) = (folded.shown(), folded.unit);
     let bottoms = folded.bottoms.iter();
     bottoms.map(move |bottom| Row {
@@ -78,12 +78,15 @@ fn rows(folded: &Folded) -> impl Iterator<Item = Row<'_>> {
     })
 }
 
-fn heavy<'r>(folded: &Folded, functions: &'r [Function]) -> impl Iterator<Item = Heavy<'r>> {
+fn heavy<'r>(
+    folded: &FoldedText,
+    functions: &'r [FunctionWeight],
+) -> impl Iterator<Item = Heavy<'r>> {
     let (whole, unit) = (folded.shown(), folded.unit);
     functions.iter().map(move |function| Heavy {
         function,
         whole,
-        counted: unit != Counts::Nanoseconds,
+        counted: unit != WeightUnit::Nanoseconds,
     })
 }
 
@@ -106,7 +109,7 @@ pub struct Document {
 }
 
 /// Returns the fields of a document.
-pub fn document(folded: &Folded) -> Document {
+pub fn document(folded: &FoldedText) -> Document {
     let all = folded.stacks.functions();
     Document {
         event: None,
@@ -114,8 +117,8 @@ pub fn document(folded: &Folded) -> Document {
         idle_samples: count(folded.idle, folded.unit),
         unresolved_samples: None,
         unit: match folded.unit {
-            Counts::Samples => "samples",
-            Counts::Nanoseconds => "nanoseconds",
+            WeightUnit::Samples => "samples",
+            WeightUnit::Nanoseconds => "nanoseconds",
             _ => "count",
         },
         total: folded.shown().amount,
@@ -126,20 +129,20 @@ pub fn document(folded: &Folded) -> Document {
 }
 
 /// Returns the rows of threads as CSV.
-pub fn csv(folded: &Folded) -> String {
+pub fn csv(folded: &FoldedText) -> String {
     columns().csv(rows(folded))
 }
 
 /// Returns the tables for a terminal: threads, and functions by what they and those they called weigh.
-pub fn table(folded: &Folded, layout: Layout) -> String {
+pub fn table(folded: &FoldedText, layout: Layout) -> String {
     let amount = |weight: Weight| match folded.unit {
-        Counts::Nanoseconds => layout.time(weight.amount),
-        Counts::Samples => plural(weight.samples, "sample"),
+        WeightUnit::Nanoseconds => layout.time(weight.amount),
+        WeightUnit::Samples => plural(weight.samples, "sample"),
         _ => weight.amount.to_string(),
     };
     let all = amount(folded.all);
     let mut text = match folded.unit {
-        Counts::Count => {
+        WeightUnit::Count => {
             format!("flame: folded stacks, {all} together; --unit says what they count")
         }
         _ => format!("flame: folded stacks, {all}"),
@@ -153,7 +156,7 @@ pub fn table(folded: &Folded, layout: Layout) -> String {
     }
     text.push('\n');
     let shown = match folded.unit {
-        Counts::Nanoseconds => SHOWN_TIMES,
+        WeightUnit::Nanoseconds => SHOWN_TIMES,
         _ => SHOWN,
     };
     text.push_str(&columns().view(shown).text(rows(folded), layout));
@@ -171,8 +174,8 @@ pub fn table(folded: &Folded, layout: Layout) -> String {
 /// # Errors
 ///
 /// As serde_json.
-pub fn speedscope(folded: &Folded, name: &str) -> serde_json::Result<String> {
-    let nanoseconds = folded.unit == Counts::Nanoseconds;
+pub fn speedscope(folded: &FoldedText, name: &str) -> serde_json::Result<String> {
+    let nanoseconds = folded.unit == WeightUnit::Nanoseconds;
     let whole = folded.shown();
     speedscope::sampled(&folded.stacks, whole, "folded stacks", nanoseconds, name)
 }

@@ -4,7 +4,7 @@ use analysis::ProfileOf;
 use render::Layout;
 use render::flame;
 use render::flame_picture::{Graph, Picture};
-use stacks::Bounds;
+use stacks::LayoutBounds;
 
 use crate::Recording;
 use crate::out::Out;
@@ -51,7 +51,7 @@ pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
             graph: Graph::Stacks(&report.stacks),
             nanoseconds: flame::is_time(report),
         };
-        let bounds = Bounds {
+        let bounds = LayoutBounds {
             parts: PARTS,
             boxes: BOXES / graphs,
             name_bytes: BYTES / 4 / graphs,

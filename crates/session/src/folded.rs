@@ -1,7 +1,7 @@
 //! Folded stacks in the place of a recording.
 
 use event::Quality;
-use stacks::{Folded, FoldedReader, ReadOptions};
+use stacks::{FoldedReader, FoldedText, ReadOptions};
 
 use crate::kind::is_folded;
 use crate::{Error, Input};
@@ -18,7 +18,7 @@ impl Input<'_> {
     ///
     /// Fails when filters were asked for: the text has sums, of which nothing can be left out. Fails when it is the difference
     /// of two files.
-    pub fn folded(&self, options: ReadOptions) -> Result<Option<(Folded, Quality)>, Error> {
+    pub fn folded(&self, options: ReadOptions) -> Result<Option<(FoldedText, Quality)>, Error> {
         if !self.is_folded() {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! What changed between two recordings' stacks.
 
 use crate::folded::path;
-use crate::named::{Name, Part, Stacks};
+use crate::named::{FrameName, FrameOwner, Stacks};
 use crate::tree::{ROOT, Weight};
 
 /// Differences that are smaller than so many standard errors are called noise.
@@ -9,9 +9,9 @@ const NOISE: f64 = 2.0;
 
 /// What a function weighs on both sides, the earlier recording first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FunctionChange {
     /// Its name.
-    pub name: Name,
+    pub name: FrameName,
     /// Samples that were in it.
     pub own: [Weight; 2],
     /// Those and samples in what it called; where it called itself they count once.
@@ -31,7 +31,7 @@ pub struct Diff {
 impl Diff {
     /// Returns the stacks of two recordings side by side. `name` gives what is called by a number that changes from one recording
     /// to the next, such as a thread, a name that both have.
-    pub fn of(a: &Stacks, b: &Stacks, name: impl Fn(&Name) -> Name) -> Diff {
+    pub fn of(a: &Stacks, b: &Stacks, name: impl Fn(&FrameName) -> FrameName) -> Diff {
         let most = a.tree().nodes().len() + b.tree().nodes().len();
         let mut union = Stacks::new(most);
         let mut before = vec![Weight::default(); most];
@@ -105,16 +105,17 @@ impl Diff {
     }
 
     /// Returns all functions, those whose own share changed most first, then by the share with what they called.
-    pub fn functions(&self) -> Vec<Change> {
+    pub fn functions(&self) -> Vec<FunctionChange> {
         let now: Vec<Weight> = self.union.tree().nodes().iter().map(|n| n.own).collect();
         let sides = [&self.before, &now].map(|own| self.union.weigh_functions(own));
         let [a, b] = sides;
-        let both = a.into_iter().zip(b).map(|(a, b)| Change {
+        let both = a.into_iter().zip(b).map(|(a, b)| FunctionChange {
             name: a.name,
             own: [a.own, b.own],
             total: [a.total, b.total],
         });
-        let mut changes: Vec<Change> = both.filter(|c| c.name.part != Part::Group).collect();
+        let mut changes: Vec<FunctionChange> =
+            both.filter(|c| c.name.part != FrameOwner::Group).collect();
         let size = |pair: [Weight; 2]| self.change(pair).abs();
         changes.sort_by(|x, y| {
             let own = size(y.own).total_cmp(&size(x.own));
@@ -194,12 +195,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Tree;
+    use crate::StackTree;
     use crate::samples::of;
 
     fn stacks(lists: &[(&[&str], u64)]) -> Stacks {
         let mut names: Vec<String> = Vec::new();
-        let mut tree = Tree::new(1 << 16);
+        let mut tree = StackTree::new(1 << 16);
         for (list, samples) in lists {
             let frames: Vec<u32> = (list.iter())
                 .map(|name| {
@@ -219,19 +220,23 @@ mod tests {
         let name = |frame: u32| {
             let text = names[frame as usize].clone();
             let is_thread = text.starts_with("vhost");
-            let part = if is_thread { Part::Group } else { Part::Kernel };
-            Name { text, part }
+            let part = if is_thread {
+                FrameOwner::Group
+            } else {
+                FrameOwner::Kernel
+            };
+            FrameName { text, part }
         };
         Stacks::of(&tree, name, |_| false)
     }
 
-    fn threads_alike(name: &Name) -> Name {
+    fn threads_alike(name: &FrameName) -> FrameName {
         let text = match name.part {
-            Part::Group => "vhost".to_owned(),
+            FrameOwner::Group => "vhost".to_owned(),
             _ => name.text.clone(),
         };
         let part = name.part;
-        Name { text, part }
+        FrameName { text, part }
     }
 
     fn lines(diff: &Diff) -> Vec<String> {
@@ -285,8 +290,8 @@ mod tests {
             let f = functions.into_iter().find(|f| f.name.text == "f");
             diff.is_noise(f.unwrap().own)
         };
-        assert!(f(&Diff::of(&a, &b, Name::clone)));
-        assert!(!f(&Diff::of(&a, &more, Name::clone)));
+        assert!(f(&Diff::of(&a, &b, FrameName::clone)));
+        assert!(!f(&Diff::of(&a, &more, FrameName::clone)));
     }
 
     fn any() -> impl Strategy<Value = Vec<(Vec<u32>, u64)>> {
@@ -298,7 +303,7 @@ mod tests {
         #[test]
         fn a_recording_beside_itself_is_no_change(lists in any()) {
             let stacks = of(&lists);
-            let diff = Diff::of(&stacks, &stacks, Name::clone);
+            let diff = Diff::of(&stacks, &stacks, FrameName::clone);
             for function in diff.functions() {
                 prop_assert_eq!(function.own[0], function.own[1]);
                 prop_assert!(diff.is_noise(function.total));
@@ -309,7 +314,7 @@ mod tests {
         #[test]
         fn each_side_is_what_it_was(a in any(), b in any()) {
             let (a, b) = (of(&a), of(&b));
-            let diff = Diff::of(&a, &b, Name::clone);
+            let diff = Diff::of(&a, &b, FrameName::clone);
             let sum = |stacks: &Stacks| stacks.tree().totals()[0];
             prop_assert_eq!(diff.wholes(), [sum(&a), sum(&b)]);
             for (side, stacks) in [&a, &b].into_iter().enumerate() {

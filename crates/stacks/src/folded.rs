@@ -57,7 +57,7 @@ fn shortened(path: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Name, Part, Tree, Weight};
+    use crate::{FrameName, FrameOwner, StackTree, Weight};
 
     fn lines(stacks: &Stacks, most: usize) -> Vec<String> {
         let mut lines = Vec::new();
@@ -65,17 +65,17 @@ mod tests {
         lines
     }
 
-    fn stacks(tree: &Tree, names: &[&str]) -> Stacks {
-        let name = |frame: u32| Name {
+    fn stacks(tree: &StackTree, names: &[&str]) -> Stacks {
+        let name = |frame: u32| FrameName {
             text: names[frame as usize].to_owned(),
-            part: Part::User,
+            part: FrameOwner::User,
         };
         Stacks::of(tree, name, |_| false)
     }
 
     #[test]
     fn one_line_a_stack() {
-        let mut tree = Tree::new(100);
+        let mut tree = StackTree::new(100);
         let weight = Weight {
             samples: 1,
             amount: 7,
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn lines_have_an_end() {
-        let mut tree = Tree::new(1 << 20);
+        let mut tree = StackTree::new(1 << 20);
         let weight = Weight {
             samples: 1,
             amount: 1,

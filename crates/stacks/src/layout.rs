@@ -6,11 +6,11 @@
 
 use crate::diff::Diff;
 use crate::named::Stacks;
-use crate::tree::{ROOT, Tree, Weight};
+use crate::tree::{ROOT, StackTree, Weight};
 
 /// What is laid out. Whatever is smaller or deeper is merged, the smallest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct LayoutBounds {
     /// A box is at least one of so many parts of the whole, on one side of a difference.
     pub parts: u64,
     /// So many boxes at most, without those that stand for smaller ones: of these, each box has one at most.
@@ -23,7 +23,7 @@ pub struct Bounds {
 
 /// What a box stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum BoxContent {
     /// All stacks.
     All,
     /// A frame, by the number of its name.
@@ -36,7 +36,7 @@ pub enum Content {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// What it stands for.
-    pub content: Content,
+    pub content: BoxContent,
     /// The box that it lies on; the first one lies on itself.
     pub parent: u32,
     /// How many boxes are below it.
@@ -55,7 +55,7 @@ pub struct Block {
 
 /// What has no box of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LeftOut {
+pub struct LeftOutFrames {
     /// Frames behind those that called them.
     pub frames: u64,
     /// What they weigh.
@@ -66,21 +66,21 @@ pub struct LeftOut {
 
 /// The boxes of a flame graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct FlameLayout {
     /// Boxes; each comes before those that it called, from the left on. The first one is all stacks.
     pub blocks: Vec<Block>,
     /// How many levels there are.
     pub levels: u32,
     /// What was too small.
-    pub smaller: LeftOut,
+    pub smaller: LeftOutFrames,
     /// What was too deep.
-    pub deeper: LeftOut,
+    pub deeper: LeftOutFrames,
 }
 
 /// The tree that is laid out.
-struct Source<'s> {
+struct LayoutSource<'s> {
     stacks: &'s Stacks,
-    tree: &'s Tree,
+    tree: &'s StackTree,
     totals: Vec<Weight>,
     before: Vec<Weight>,
 }
@@ -88,13 +88,13 @@ struct Source<'s> {
 /// Sizes are parts of this, so that those of two recordings can be compared.
 const WHOLE: u128 = 1 << 62;
 
-impl Layout {
+impl FlameLayout {
     /// Lays out stacks. `bytes` says how long the name with a number is.
-    pub fn of(stacks: &Stacks, bounds: Bounds, bytes: impl Fn(u32) -> usize) -> Layout {
+    pub fn of(stacks: &Stacks, bounds: LayoutBounds, bytes: impl Fn(u32) -> usize) -> FlameLayout {
         let tree = stacks.tree();
         let totals = tree.totals();
         let before = vec![Weight::default(); totals.len()];
-        let source = Source {
+        let source = LayoutSource {
             stacks,
             tree,
             totals,
@@ -104,10 +104,10 @@ impl Layout {
     }
 
     /// Lays out a difference: widths are B's.
-    pub fn of_diff(diff: &Diff, bounds: Bounds, bytes: impl Fn(u32) -> usize) -> Layout {
+    pub fn of_diff(diff: &Diff, bounds: LayoutBounds, bytes: impl Fn(u32) -> usize) -> FlameLayout {
         let stacks = diff.stacks();
         let tree = stacks.tree();
-        let source = Source {
+        let source = LayoutSource {
             stacks,
             tree,
             totals: tree.totals(),
@@ -123,7 +123,7 @@ impl Layout {
 }
 
 /// What is to be laid out.
-enum Item {
+enum LayoutTask {
     /// A node, the box that it lies on, and where it begins.
     Node(u32, u32, u64),
     /// A box that is done.
@@ -132,12 +132,12 @@ enum Item {
 
 /// What of a node's children has no box.
 #[derive(Debug, Clone, Copy, Default)]
-struct Rest {
-    smaller: LeftOut,
-    deeper: LeftOut,
+struct BoxlessRest {
+    smaller: LeftOutFrames,
+    deeper: LeftOutFrames,
 }
 
-impl LeftOut {
+impl LeftOutFrames {
     fn add(&mut self, frames: u64, weight: Weight, before: Weight) {
         self.frames += frames;
         self.weight.add(weight);
@@ -147,7 +147,7 @@ impl LeftOut {
     /// Returns the box that stands for it.
     fn block(&self, parent: u32, level: u32, start: u64) -> Block {
         Block {
-            content: Content::Smaller(self.frames),
+            content: BoxContent::Smaller(self.frames),
             parent,
             level,
             start,
@@ -159,7 +159,7 @@ impl LeftOut {
     }
 }
 
-impl Source<'_> {
+impl LayoutSource<'_> {
     /// Returns how much of the whole two weights are, on the side where it is more. No node is larger than who called it.
     fn size(&self, weight: Weight, before: Weight) -> u64 {
         let of = |part: Weight, whole: Weight| match whole.amount {
@@ -191,7 +191,7 @@ impl Source<'_> {
         &self,
         sizes: &[u64],
         levels: &[u32],
-        bounds: Bounds,
+        bounds: LayoutBounds,
         bytes: impl Fn(u32) -> usize,
     ) -> Vec<u32> {
         let least = least(bounds);
@@ -224,7 +224,7 @@ impl Source<'_> {
         chosen
     }
 
-    fn lay(&self, bounds: Bounds, bytes: impl Fn(u32) -> usize) -> Layout {
+    fn lay(&self, bounds: LayoutBounds, bytes: impl Fn(u32) -> usize) -> FlameLayout {
         let nodes = self.tree.nodes();
         let sizes = self.sizes();
         let levels = self.levels();
@@ -249,11 +249,11 @@ impl Source<'_> {
         for list in &mut called {
             list.sort_by(|a, b| name(a).cmp(&name(b)));
         }
-        let mut layout = Layout {
+        let mut layout = FlameLayout {
             blocks: Vec::with_capacity(chosen.len() * 2 + 1),
             levels: 0,
-            smaller: LeftOut::default(),
-            deeper: LeftOut::default(),
+            smaller: LeftOutFrames::default(),
+            deeper: LeftOutFrames::default(),
         };
         for rest in &rests {
             let (smaller, deeper) = (rest.smaller, rest.deeper);
@@ -263,11 +263,11 @@ impl Source<'_> {
         }
         let least = least(bounds);
         // What is left to lay out, last first: stacks may be deeper than ours.
-        let mut left = vec![Item::Node(ROOT, 0, 0)];
+        let mut left = vec![LayoutTask::Node(ROOT, 0, 0)];
         while let Some(item) = left.pop() {
             let (at, parent, start) = match item {
-                Item::Node(at, parent, start) => (at, parent, start),
-                Item::Block(block) => {
+                LayoutTask::Node(at, parent, start) => (at, parent, start),
+                LayoutTask::Block(block) => {
                     layout.levels = layout.levels.max(block.level + 1);
                     layout.blocks.push(block);
                     continue;
@@ -283,12 +283,16 @@ impl Source<'_> {
             let mut next = start;
             let from = left.len();
             for child in &called[place as usize] {
-                left.push(Item::Node(*child, own_place, next));
+                left.push(LayoutTask::Node(*child, own_place, next));
                 next = next.saturating_add(self.totals[*child as usize].amount);
             }
             if self.size(rest.smaller.weight, rest.smaller.before) >= least {
                 block.hidden = rest.deeper.weight;
-                left.push(Item::Block(rest.smaller.block(own_place, level + 1, next)));
+                left.push(LayoutTask::Block(rest.smaller.block(
+                    own_place,
+                    level + 1,
+                    next,
+                )));
             }
             left[from..].reverse();
             layout.levels = layout.levels.max(level + 1);
@@ -298,10 +302,15 @@ impl Source<'_> {
     }
 
     /// Returns by place what of its children has no box.
-    fn rests(&self, places: &[Option<u32>], levels: &[u32], bounds: Bounds) -> Vec<Rest> {
+    fn rests(
+        &self,
+        places: &[Option<u32>],
+        levels: &[u32],
+        bounds: LayoutBounds,
+    ) -> Vec<BoxlessRest> {
         let nodes = self.tree.nodes();
         let count = places.iter().flatten().count();
-        let mut rests = vec![Rest::default(); count];
+        let mut rests = vec![BoxlessRest::default(); count];
         // By node without a box, how many frames it and all that it called are.
         let mut frames: Vec<u64> = vec![0; nodes.len()];
         for at in (1..nodes.len()).rev() {
@@ -324,14 +333,14 @@ impl Source<'_> {
         rests
     }
 
-    fn block(&self, at: u32, parent: u32, start: u64, level: u32, rest: &Rest) -> Block {
+    fn block(&self, at: u32, parent: u32, start: u64, level: u32, rest: &BoxlessRest) -> Block {
         let node = &self.tree.nodes()[at as usize];
         let mut hidden = rest.smaller.weight;
         hidden.add(rest.deeper.weight);
         Block {
             content: match at {
-                ROOT => Content::All,
-                _ => Content::Frame(node.frame),
+                ROOT => BoxContent::All,
+                _ => BoxContent::Frame(node.frame),
             },
             parent,
             level,
@@ -345,7 +354,7 @@ impl Source<'_> {
 }
 
 /// Returns how large a box is at least.
-fn least(bounds: Bounds) -> u64 {
+fn least(bounds: LayoutBounds) -> u64 {
     ((WHOLE / u128::from(bounds.parts.max(1))) as u64).max(1)
 }
 
@@ -354,10 +363,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Name;
+    use crate::FrameName;
     use crate::samples::of;
 
-    const ALL: Bounds = Bounds {
+    const ALL: LayoutBounds = LayoutBounds {
         parts: u64::MAX,
         boxes: usize::MAX,
         name_bytes: usize::MAX,
@@ -365,11 +374,11 @@ mod tests {
     };
 
     /// Name, level, start, width.
-    fn told(stacks: &Stacks, layout: &Layout) -> Vec<(String, u32, u64, u64)> {
+    fn told(stacks: &Stacks, layout: &FlameLayout) -> Vec<(String, u32, u64, u64)> {
         let text = |content| match content {
-            Content::All => "all".to_owned(),
-            Content::Frame(frame) => stacks.name(frame).unwrap().text.clone(),
-            Content::Smaller(frames) => format!("{frames} smaller"),
+            BoxContent::All => "all".to_owned(),
+            BoxContent::Frame(frame) => stacks.name(frame).unwrap().text.clone(),
+            BoxContent::Smaller(frames) => format!("{frames} smaller"),
         };
         let blocks = layout.blocks.iter();
         blocks
@@ -396,7 +405,7 @@ mod tests {
     #[test]
     fn children_lie_on_their_parents_by_name() {
         let stacks = small();
-        let layout = Layout::of(&stacks, ALL, |_| 2);
+        let layout = FlameLayout::of(&stacks, ALL, |_| 2);
         let boxes = [
             ("all", 0, 0, 1000),
             ("f0", 1, 0, 200),
@@ -414,8 +423,8 @@ mod tests {
     #[test]
     fn what_is_small_is_merged() {
         let stacks = small();
-        let bounds = Bounds { parts: 34, ..ALL };
-        let layout = Layout::of(&stacks, bounds, |_| 2);
+        let bounds = LayoutBounds { parts: 34, ..ALL };
+        let layout = FlameLayout::of(&stacks, bounds, |_| 2);
         let merged = told(&stacks, &layout).pop().unwrap();
         assert_eq!(merged, ("3 smaller".to_owned(), 2, 900, 30));
         assert_eq!(
@@ -423,7 +432,7 @@ mod tests {
             (3, 3)
         );
         // What is too small even together has no box, and is counted all the same.
-        let layout = Layout::of(&stacks, Bounds { parts: 33, ..ALL }, |_| 2);
+        let layout = FlameLayout::of(&stacks, LayoutBounds { parts: 33, ..ALL }, |_| 2);
         assert_eq!(layout.blocks.len(), 5);
         assert_eq!(layout.blocks[2].hidden.amount, 30);
         assert_eq!(layout.smaller.weight.amount, 30);
@@ -432,8 +441,8 @@ mod tests {
     #[test]
     fn a_picture_has_an_end() {
         let stacks = small();
-        let few = Bounds { boxes: 2, ..ALL };
-        let told_few = told(&stacks, &Layout::of(&stacks, few, |_| 2));
+        let few = LayoutBounds { boxes: 2, ..ALL };
+        let told_few = told(&stacks, &FlameLayout::of(&stacks, few, |_| 2));
         let boxes = [
             ("all", 0, 0, 1000),
             ("f1", 1, 0, 800),
@@ -442,32 +451,35 @@ mod tests {
             ("1 smaller", 1, 800, 200),
         ];
         assert_eq!(told_few, expected(&boxes));
-        let short = Bounds {
+        let short = LayoutBounds {
             name_bytes: 4,
             ..ALL
         };
-        assert_eq!(told(&stacks, &Layout::of(&stacks, short, |_| 2)), told_few);
+        assert_eq!(
+            told(&stacks, &FlameLayout::of(&stacks, short, |_| 2)),
+            told_few
+        );
     }
 
     #[test]
     fn levels_have_an_end() {
         let deep: Vec<u32> = (0..10_000).map(|n| n % 3).collect();
         let stacks = of(&[(deep, 5)]);
-        let layout = Layout::of(&stacks, Bounds { levels: 200, ..ALL }, |_| 2);
+        let layout = FlameLayout::of(&stacks, LayoutBounds { levels: 200, ..ALL }, |_| 2);
         assert_eq!((layout.levels, layout.blocks.len()), (201, 201));
         assert_eq!(
             (layout.deeper.frames, layout.deeper.weight.samples),
             (9800, 5)
         );
-        assert_eq!(Layout::of(&stacks, ALL, |_| 2).levels, 10_001);
+        assert_eq!(FlameLayout::of(&stacks, ALL, |_| 2).levels, 10_001);
     }
 
     #[test]
     fn a_difference_keeps_what_only_one_side_has() {
         let a = of(&[(vec![1], 50), (vec![2], 50)]);
         let b = of(&[(vec![1], 10), (vec![3], 10)]);
-        let diff = Diff::of(&a, &b, Name::clone);
-        let layout = Layout::of_diff(&diff, Bounds { parts: 3, ..ALL }, |_| 2);
+        let diff = Diff::of(&a, &b, FrameName::clone);
+        let layout = FlameLayout::of_diff(&diff, LayoutBounds { parts: 3, ..ALL }, |_| 2);
         let told: Vec<(u64, u64, u64)> = (layout.blocks.iter())
             .map(|b| (b.start, b.weight.amount, b.before.amount))
             .collect();
@@ -482,9 +494,9 @@ mod tests {
         prop::collection::vec((stack, 0u64..50), 0..30)
     }
 
-    fn bounds() -> impl Strategy<Value = Bounds> {
+    fn bounds() -> impl Strategy<Value = LayoutBounds> {
         let of = (1u64..200, 0usize..30, 0usize..40, 0u32..8);
-        of.prop_map(|(parts, boxes, name_bytes, levels)| Bounds {
+        of.prop_map(|(parts, boxes, name_bytes, levels)| LayoutBounds {
             parts,
             boxes,
             name_bytes,
@@ -500,7 +512,7 @@ mod tests {
                 true => ALL,
                 false => bounds,
             };
-            let layout = Layout::of(&stacks, bounds, |_| 2);
+            let layout = FlameLayout::of(&stacks, bounds, |_| 2);
             prop_assert_eq!(layout.whole(), stacks.tree().totals()[0]);
             let mut inner: Vec<Weight> = layout.blocks.iter().map(|b| b.own).collect();
             let mut ends: Vec<u64> = layout.blocks.iter().map(|b| b.start).collect();
@@ -509,7 +521,7 @@ mod tests {
                 own.add(block.own);
                 merged.add(block.hidden);
                 inner[at as usize].add(block.hidden);
-                if let Content::Smaller(frames) = block.content {
+                if let BoxContent::Smaller(frames) = block.content {
                     prop_assert!(frames > 0);
                     inner[at as usize].add(block.weight);
                     merged.add(block.weight);
@@ -534,7 +546,7 @@ mod tests {
             prop_assert_eq!(merged, left_out);
             own.add(left_out);
             prop_assert_eq!(own, layout.whole());
-            let frames = layout.blocks.iter().filter(|b| matches!(b.content, Content::Frame(_)));
+            let frames = layout.blocks.iter().filter(|b| matches!(b.content, BoxContent::Frame(_)));
             let count = frames.count();
             prop_assert!(count <= bounds.boxes);
             let all = stacks.tree().nodes().len() as u64 - 1;

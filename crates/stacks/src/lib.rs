@@ -1,7 +1,7 @@
 /*!
 Call stacks and what they weigh, as a tree: what profiles, flame graphs and folded text are made of.
 
-A [`Tree`] has frames as numbers, so that whoever collects stacks decides what a frame is. [`Stacks`] has frames with names,
+A [`StackTree`] has frames as numbers, so that whoever collects stacks decides what a frame is. [`Stacks`] has frames with names,
 and is what is shown. This crate knows nothing of recordings and does no I/O.
 */
 #![forbid(unsafe_code)]
@@ -16,11 +16,12 @@ mod read;
 mod samples;
 mod tree;
 
-pub use diff::{Change, Diff, folded_pair};
+pub use diff::{Diff, FunctionChange, folded_pair};
 pub use folded::folded;
-pub use layout::{Block, Bounds, Content, Layout, LeftOut};
-pub use named::{Function, Name, Part, Stacks};
+pub use layout::{Block, BoxContent, FlameLayout, LayoutBounds, LeftOutFrames};
+pub use named::{FrameName, FrameOwner, FunctionWeight, Stacks};
 pub use read::{
-    Bottom, Counts, Folded, FoldedReader, Lines, ReadOptions, Told, Unit, looks_folded,
+    Bottom, CountMeaning, FoldedReader, FoldedText, LineCount, ReadOptions, ReportedLine,
+    WeightUnit, looks_folded,
 };
-pub use tree::{Node, ROOT, Tree, Weight};
+pub use tree::{ROOT, StackNode, StackTree, Weight};

@@ -3,15 +3,15 @@
 //! Forms: `stackcollapse-perf.pl` and `flamegraph.pl` (FlameGraph 1.0), inferno 0.12.8, and `offcputime`, `offwaketime`,
 //! `wakeuptime` and `profile` of bcc 0.29.
 
-use crate::named::Part;
+use crate::named::FrameOwner;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Line<'l> {
+pub(crate) enum FoldedLine<'l> {
     /// Nothing but blanks.
     Empty,
     /// Frames, and what they weigh.
-    Stack(Counted<'l>),
+    Stack(CountedStack<'l>),
     /// What a tool says beside its stacks.
     Message,
     /// None of these.
@@ -20,7 +20,7 @@ pub(crate) enum Line<'l> {
 
 /// A stack with its count.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Counted<'l> {
+pub(crate) struct CountedStack<'l> {
     /// The frames, with semicolons between.
     pub(crate) frames: &'l [u8],
     pub(crate) count: Decimal,
@@ -57,21 +57,21 @@ const MESSAGES: &[&[u8]] = &[
 ];
 
 /// Returns what a line is; it has no line feed.
-pub(crate) fn line(bytes: &[u8]) -> Line<'_> {
+pub(crate) fn line(bytes: &[u8]) -> FoldedLine<'_> {
     let text = bytes.trim_ascii();
     if text.is_empty() {
-        return Line::Empty;
+        return FoldedLine::Empty;
     }
     match counted(text) {
-        Some(stack) => Line::Stack(stack),
-        None if MESSAGES.iter().any(|begin| text.starts_with(begin)) => Line::Message,
-        None => Line::Other,
+        Some(stack) => FoldedLine::Stack(stack),
+        None if MESSAGES.iter().any(|begin| text.starts_with(begin)) => FoldedLine::Message,
+        None => FoldedLine::Other,
     }
 }
 
-fn counted(text: &[u8]) -> Option<Counted<'_>> {
+fn counted(text: &[u8]) -> Option<CountedStack<'_>> {
     let (frames, count) = last_word(text)?;
-    Some(Counted {
+    Some(CountedStack {
         frames,
         count: decimal(count)?,
         two: last_word(frames).is_some_and(|(_, word)| decimal(word).is_some()),
@@ -115,10 +115,10 @@ fn decimal(word: &[u8]) -> Option<Decimal> {
 
 /// A frame as a line has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Frame<'l> {
+pub(crate) struct LineFrame<'l> {
     /// Its name without what says whose code it is.
     pub(crate) name: &'l [u8],
-    pub(crate) part: Part,
+    pub(crate) part: FrameOwner,
     /// Whether the line says that it is the kernel's (`_[k]`), so that those that do not say so are not.
     pub(crate) marked_kernel: bool,
 }
@@ -127,15 +127,15 @@ pub(crate) struct Frame<'l> {
 pub(crate) struct Frames<'l> {
     rest: Option<&'l [u8]>,
     first: bool,
-    place: Place,
+    place: StackPlace,
     /// Whose code frames are that do not say so themselves.
-    unsaid: Part,
-    caller: Part,
+    unsaid: FrameOwner,
+    caller: FrameOwner,
 }
 
 /// Which stack of a line frames are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StackPlace {
     Own,
     Waker,
 }
@@ -150,31 +150,31 @@ impl<'l> Frames<'l> {
         let mut all = Frames {
             rest: Some(frames),
             first: true,
-            place: Place::Own,
-            unsaid: Part::Unknown,
-            caller: Part::Unknown,
+            place: StackPlace::Own,
+            unsaid: FrameOwner::Unknown,
+            caller: FrameOwner::Unknown,
         };
         all.unsaid = all.before_border(frames);
         all
     }
 
     /// Whose the frames are up to the border between kernel and user space, if this stack has one.
-    fn before_border(&self, frames: &[u8]) -> Part {
+    fn before_border(&self, frames: &[u8]) -> FrameOwner {
         for frame in frames.split(|byte| *byte == b';') {
             match (frame, self.place) {
-                (BORDER, Place::Own) => return Part::User,
-                (BORDER, Place::Waker) => return Part::Kernel,
-                (WAKER, _) => return Part::Unknown,
+                (BORDER, StackPlace::Own) => return FrameOwner::User,
+                (BORDER, StackPlace::Waker) => return FrameOwner::Kernel,
+                (WAKER, _) => return FrameOwner::Unknown,
                 _ => {}
             }
         }
-        Part::Unknown
+        FrameOwner::Unknown
     }
 
-    fn frame(&mut self, text: &'l [u8]) -> Frame<'l> {
-        let group = |name| Frame {
+    fn frame(&mut self, text: &'l [u8]) -> LineFrame<'l> {
+        let group = |name| LineFrame {
             name,
-            part: Part::Group,
+            part: FrameOwner::Group,
             marked_kernel: false,
         };
         let innermost = self.rest.is_none();
@@ -182,35 +182,35 @@ impl<'l> Frames<'l> {
             return group(text);
         }
         if text == WAKER {
-            self.place = Place::Waker;
+            self.place = StackPlace::Waker;
             self.unsaid = self
                 .rest
-                .map_or(Part::Unknown, |rest| self.before_border(rest));
-            self.caller = Part::Unknown;
+                .map_or(FrameOwner::Unknown, |rest| self.before_border(rest));
+            self.caller = FrameOwner::Unknown;
             return group(text);
         }
         if text == BORDER {
             self.unsaid = match self.unsaid {
-                Part::User => Part::Kernel,
-                Part::Kernel => Part::User,
+                FrameOwner::User => FrameOwner::Kernel,
+                FrameOwner::Kernel => FrameOwner::User,
                 other => other,
             };
             return group(text);
         }
         // The thread that woke this one up.
-        if innermost && self.place == Place::Waker {
+        if innermost && self.place == StackPlace::Waker {
             return group(text);
         }
         let (name, mark) = without_mark(text);
         let part = match mark {
-            Some(b'k') => Part::Kernel,
-            Some(b'j') => Part::User,
+            Some(b'k') => FrameOwner::Kernel,
+            Some(b'j') => FrameOwner::User,
             // What the compiler put into its caller is of the same code.
-            Some(b'i') if self.caller != Part::Group => self.caller,
+            Some(b'i') if self.caller != FrameOwner::Group => self.caller,
             _ => by_name(name).unwrap_or(self.unsaid),
         };
         self.caller = part;
-        Frame {
+        LineFrame {
             name,
             part,
             marked_kernel: mark == Some(b'k'),
@@ -219,9 +219,9 @@ impl<'l> Frames<'l> {
 }
 
 impl<'l> Iterator for Frames<'l> {
-    type Item = Frame<'l>;
+    type Item = LineFrame<'l>;
 
-    fn next(&mut self) -> Option<Frame<'l>> {
+    fn next(&mut self) -> Option<LineFrame<'l>> {
         let rest = self.rest?;
         let (text, rest) = match memchr::memchr(b';', rest) {
             Some(at) => (&rest[..at], Some(&rest[at + 1..])),
@@ -247,18 +247,20 @@ fn without_mark(text: &[u8]) -> (&[u8], Option<u8>) {
 }
 
 /// Returns whose code frames of some names are, which stand for code that has no name.
-fn by_name(name: &[u8]) -> Option<Part> {
+fn by_name(name: &[u8]) -> Option<FrameOwner> {
     match name {
-        b"[guest]" => Some(Part::Guest),
+        b"[guest]" => Some(FrameOwner::Guest),
         // Where tools left frames out, or had none.
         b"[left out]" | b"[...]" | b"[Missed Kernel Stack]" | b"[Missed User Stack]" => {
-            Some(Part::Group)
+            Some(FrameOwner::Group)
         }
-        _ if name.starts_with(b"[Missed User Stack] ") => Some(Part::Group),
+        _ if name.starts_with(b"[Missed User Stack] ") => Some(FrameOwner::Group),
         _ if name.starts_with(b"[[guest.kernel") || name.starts_with(b"[guest.kernel") => {
-            Some(Part::Guest)
+            Some(FrameOwner::Guest)
         }
-        _ if name.starts_with(b"[[kernel.") || name.starts_with(b"[kernel.") => Some(Part::Kernel),
+        _ if name.starts_with(b"[[kernel.") || name.starts_with(b"[kernel.") => {
+            Some(FrameOwner::Kernel)
+        }
         _ => None,
     }
 }
@@ -342,7 +344,7 @@ mod tests {
 
     fn count(text: &str) -> Option<(String, u64, bool)> {
         match line(text.as_bytes()) {
-            Line::Stack(stack) => Some((
+            FoldedLine::Stack(stack) => Some((
                 String::from_utf8_lossy(stack.frames).into_owned(),
                 stack.count.times(1000).0,
                 stack.two,
@@ -373,14 +375,14 @@ mod tests {
             "a;b 5.x",
             "a;b 99999999999999999999",
         ] {
-            assert_eq!(line(other.as_bytes()), Line::Other, "{other}");
+            assert_eq!(line(other.as_bytes()), FoldedLine::Other, "{other}");
         }
-        assert_eq!(line(b" \t\r"), Line::Empty);
+        assert_eq!(line(b" \t\r"), FoldedLine::Empty);
         let banner = "Tracing off-CPU time (us) of all threads by user + kernel stack for 10 secs.";
-        assert_eq!(line(banner.as_bytes()), Line::Message);
+        assert_eq!(line(banner.as_bytes()), FoldedLine::Message);
         assert_eq!(
             line(b"WARNING: 7 stack traces could not be displayed."),
-            Line::Message
+            FoldedLine::Message
         );
     }
 
@@ -395,7 +397,7 @@ mod tests {
         assert_eq!(times("18446744073709551615", 1000), (u64::MAX, false));
     }
 
-    fn parts(text: &str) -> Vec<(String, Part)> {
+    fn parts(text: &str) -> Vec<(String, FrameOwner)> {
         Frames::new(text.as_bytes())
             .map(|frame| (String::from_utf8_lossy(frame.name).into_owned(), frame.part))
             .collect()
@@ -403,8 +405,8 @@ mod tests {
 
     #[test]
     fn annotations_say_whose_code_it_is() {
-        use Part::{Group, Guest, Kernel, Unknown, User};
-        let named = |list: &[(&str, Part)]| -> Vec<(String, Part)> {
+        use FrameOwner::{Group, Guest, Kernel, Unknown, User};
+        let named = |list: &[(&str, FrameOwner)]| -> Vec<(String, FrameOwner)> {
             list.iter()
                 .map(|(name, part)| ((*name).to_owned(), *part))
                 .collect()

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use crate::tree::{ROOT, Tree, Weight};
+use crate::tree::{ROOT, StackTree, Weight};
 
 /// Nodes that inlined functions may take beside those of the functions that they were put into.
 const MAX_INLINED: usize = 1 << 22;
 
 /// Whose code a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum FrameOwner {
     /// No code: a thread, a CPU, a VM that stands below its stacks.
     Group,
     /// The host's kernel, without KVM.
@@ -30,18 +30,18 @@ pub enum Part {
 
 /// A frame's name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct FrameName {
     /// The name.
     pub text: String,
     /// Whose code it is.
-    pub part: Part,
+    pub part: FrameOwner,
 }
 
 /// What a function weighs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Function {
+pub struct FunctionWeight {
     /// Its name.
-    pub name: Name,
+    pub name: FrameName,
     /// Samples that were in it.
     pub own: Weight,
     /// Those and samples in what it called; where it called itself they count once.
@@ -51,9 +51,9 @@ pub struct Function {
 /// Stacks with names, outermost frame first.
 #[derive(Debug, Clone)]
 pub struct Stacks {
-    names: Vec<Name>,
-    index: FxHashMap<Name, u32>,
-    tree: Tree,
+    names: Vec<FrameName>,
+    index: FxHashMap<FrameName, u32>,
+    tree: StackTree,
 }
 
 impl Stacks {
@@ -62,25 +62,25 @@ impl Stacks {
         Stacks {
             names: Vec::new(),
             index: FxHashMap::default(),
-            tree: Tree::new(most),
+            tree: StackTree::new(most),
         }
     }
 
     /// Returns the stacks of a tree. `name` says what its frames are called, and `drop` which nodes of the first frame are left
     /// out with all that they called. Frames that have one name become one.
     pub fn of(
-        tree: &Tree,
-        mut name: impl FnMut(u32) -> Name,
+        tree: &StackTree,
+        mut name: impl FnMut(u32) -> FrameName,
         drop: impl Fn(u32) -> bool,
     ) -> Stacks {
         Stacks::of_inlined(tree, |frame| vec![name(frame)], drop)
     }
 
     /// Returns the same of frames that may be several: a function with what was inlined into it, outermost first. Where there is
-    /// no more room inner ones are left out, and what that takes from stacks is counted ([`Tree::shortened`]).
+    /// no more room inner ones are left out, and what that takes from stacks is counted ([`StackTree::shortened`]).
     pub fn of_inlined(
-        tree: &Tree,
-        mut names: impl FnMut(u32) -> Vec<Name>,
+        tree: &StackTree,
+        mut names: impl FnMut(u32) -> Vec<FrameName>,
         drop: impl Fn(u32) -> bool,
     ) -> Stacks {
         let nodes = tree.nodes();
@@ -119,7 +119,7 @@ impl Stacks {
     }
 
     /// Returns the number of a name.
-    pub fn number(&mut self, name: Name) -> u32 {
+    pub fn number(&mut self, name: FrameName) -> u32 {
         let next = self.names.len() as u32;
         *self.index.entry(name).or_insert_with_key(|name| {
             self.names.push(name.clone());
@@ -138,28 +138,28 @@ impl Stacks {
     }
 
     /// Returns the tree to change.
-    pub(crate) fn tree_mut(&mut self) -> &mut Tree {
+    pub(crate) fn tree_mut(&mut self) -> &mut StackTree {
         &mut self.tree
     }
 
     /// Returns the tree; its frames are numbers of names.
-    pub fn tree(&self) -> &Tree {
+    pub fn tree(&self) -> &StackTree {
         &self.tree
     }
 
     /// Returns the name of a frame.
-    pub fn name(&self, frame: u32) -> Option<&Name> {
+    pub fn name(&self, frame: u32) -> Option<&FrameName> {
         self.names.get(frame as usize)
     }
 
     /// Returns all functions, heaviest first by what they and those they called weigh, then by name.
-    pub fn functions(&self) -> Vec<Function> {
+    pub fn functions(&self) -> Vec<FunctionWeight> {
         let own: Vec<Weight> = self.tree.nodes().iter().map(|node| node.own).collect();
         let mut functions = self.weigh_functions(&own);
         // Names are also those of stacks that were collected and are not shown, such as idle ones.
         functions.retain(|function| {
             let shown = function.total != Weight::default();
-            function.name.part != Part::Group && shown
+            function.name.part != FrameOwner::Group && shown
         });
         functions.sort_by(|a, b| {
             let total = b.total.amount.cmp(&a.total.amount);
@@ -170,13 +170,13 @@ impl Stacks {
     }
 
     /// Returns what each name weighs, by its number, where `own` says of each node what ended there.
-    pub(crate) fn weigh_functions(&self, own: &[Weight]) -> Vec<Function> {
+    pub(crate) fn weigh_functions(&self, own: &[Weight]) -> Vec<FunctionWeight> {
         let nodes = self.tree.nodes();
         let totals = self.tree.totals_of(own);
-        let mut functions: Vec<Function> = self
+        let mut functions: Vec<FunctionWeight> = self
             .names
             .iter()
-            .map(|name| Function {
+            .map(|name| FunctionWeight {
                 name: name.clone(),
                 own: Weight::default(),
                 total: Weight::default(),
@@ -217,16 +217,16 @@ impl Stacks {
             let name = self.names.get(frame as usize);
             let first = name.and_then(|name| texts.get(name.text.as_str()));
             let first = first.and_then(|first| self.names.get(*first as usize));
-            first.cloned().unwrap_or_else(|| Name {
+            first.cloned().unwrap_or_else(|| FrameName {
                 text: String::new(),
-                part: Part::Group,
+                part: FrameOwner::Group,
             })
         };
         Cow::Owned(Stacks::of(&self.tree, name, |_| false))
     }
 
     /// Returns the names of all frames, by number.
-    pub fn names(&self) -> &[Name] {
+    pub fn names(&self) -> &[FrameName] {
         &self.names
     }
 
@@ -282,13 +282,13 @@ impl Stacks {
 mod tests {
     use super::*;
 
-    fn name(frame: u32) -> Name {
-        Name {
+    fn name(frame: u32) -> FrameName {
+        FrameName {
             text: ["a", "b", "b", "c", "thread"][frame as usize].to_owned(),
             part: if frame == 4 {
-                Part::Group
+                FrameOwner::Group
             } else {
-                Part::Kernel
+                FrameOwner::Kernel
             },
         }
     }
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn frames_of_one_name_are_one() {
-        let mut tree = Tree::new(100);
+        let mut tree = StackTree::new(100);
         tree.add([4, 0, 1], weight(1));
         tree.add([4, 0, 2], weight(2));
         tree.add([3], weight(5));
@@ -321,11 +321,17 @@ mod tests {
 
     #[test]
     fn names_that_read_the_same_can_be_one() {
-        let mut tree = Tree::new(100);
+        let mut tree = StackTree::new(100);
         tree.add([0, 3], weight(1));
         tree.add([1, 3], weight(2));
-        let part = |frame| if frame == 0 { Part::User } else { Part::Vmm };
-        let name = |frame| Name {
+        let part = |frame| {
+            if frame == 0 {
+                FrameOwner::User
+            } else {
+                FrameOwner::Vmm
+            }
+        };
+        let name = |frame| FrameName {
             text: if frame == 3 { "read" } else { "[unknown]" }.to_owned(),
             part: part(frame),
         };
@@ -341,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_function_that_calls_itself_counts_once() {
-        let mut tree = Tree::new(100);
+        let mut tree = StackTree::new(100);
         tree.add([0, 1, 0, 0], weight(3));
         tree.add([0], weight(1));
         let functions = Stacks::of(&tree, name, |_| false).functions();
@@ -351,7 +357,7 @@ mod tests {
 
     #[test]
     fn deep_stacks_are_no_deep_calls() {
-        let mut tree = Tree::new(1 << 20);
+        let mut tree = StackTree::new(1 << 20);
         tree.add((0..300_000).map(|n| n % 3), weight(1));
         let functions = Stacks::of(&tree, name, |_| false).functions();
         assert_eq!(functions.len(), 2);

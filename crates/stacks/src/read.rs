@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::line::{self, Counted, Frames, Line};
-use crate::named::{Name, Part, Stacks};
-use crate::tree::{ROOT, Tree, Weight};
+use crate::line::{self, CountedStack, FoldedLine, Frames};
+use crate::named::{FrameName, FrameOwner, Stacks};
+use crate::tree::{ROOT, StackTree, Weight};
 
 /// Bytes of a frame's name that are kept: C++ has names of thousands.
 const MAX_NAME: usize = 8 << 10;
@@ -18,7 +18,7 @@ const TOLD_BYTES: usize = 100;
 /// What the counts of a file are. The file does not say so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Counts {
+pub enum CountMeaning {
     /// How many samples there were.
     Samples,
     /// Times.
@@ -34,7 +34,7 @@ pub enum Counts {
 /// What the amounts of stacks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Unit {
+pub enum WeightUnit {
     /// Nobody knows.
     #[default]
     Count,
@@ -44,20 +44,20 @@ pub enum Unit {
     Nanoseconds,
 }
 
-impl Counts {
-    fn unit(self) -> Unit {
+impl CountMeaning {
+    fn unit(self) -> WeightUnit {
         match self {
-            Counts::Samples => Unit::Samples,
-            _ => Unit::Nanoseconds,
+            CountMeaning::Samples => WeightUnit::Samples,
+            _ => WeightUnit::Nanoseconds,
         }
     }
 
     fn scale(self) -> u32 {
         match self {
-            Counts::Samples | Counts::Nanoseconds => 1,
-            Counts::Microseconds => 1000,
-            Counts::Milliseconds => 1_000_000,
-            Counts::Seconds => 1_000_000_000,
+            CountMeaning::Samples | CountMeaning::Nanoseconds => 1,
+            CountMeaning::Microseconds => 1000,
+            CountMeaning::Milliseconds => 1_000_000,
+            CountMeaning::Seconds => 1_000_000_000,
         }
     }
 }
@@ -66,7 +66,7 @@ impl Counts {
 #[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
     /// What its counts are, if somebody says so; else what bcc's tools say in their first line, which some print.
-    pub counts: Option<Counts>,
+    pub counts: Option<CountMeaning>,
     /// Whether stacks of idle CPUs are read too.
     pub idle: bool,
     /// Nodes that are kept.
@@ -84,8 +84,8 @@ pub struct ReadOptions {
 #[derive(Debug)]
 pub struct FoldedReader {
     options: ReadOptions,
-    tree: Tree,
-    names: Vec<Name>,
+    tree: StackTree,
+    names: Vec<FrameName>,
     /// By part, numbers of names.
     numbers: [FxHashMap<Box<[u8]>, u32>; PARTS.len()],
     name_bytes: usize,
@@ -93,25 +93,25 @@ pub struct FoldedReader {
     groups: FxHashMap<u32, [Weight; PARTS.len()]>,
     marked_kernel: bool,
     two: u64,
-    read: Folded,
+    read: FoldedText,
 }
 
 /// The parts, in the order in which weights are kept by part.
-const PARTS: [Part; 5] = [
-    Part::Group,
-    Part::Unknown,
-    Part::Kernel,
-    Part::User,
-    Part::Guest,
+const PARTS: [FrameOwner; 5] = [
+    FrameOwner::Group,
+    FrameOwner::Unknown,
+    FrameOwner::Kernel,
+    FrameOwner::User,
+    FrameOwner::Guest,
 ];
 
-fn place(part: Part) -> usize {
+fn place(part: FrameOwner) -> usize {
     PARTS.iter().position(|each| *each == part).unwrap_or(0)
 }
 
 /// A line that is told, and its number, from 1 on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ReportedLine {
     /// Its number.
     pub number: u64,
     /// Its beginning.
@@ -120,14 +120,14 @@ pub struct Told {
 
 /// Lines of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineCount {
     /// How many.
     pub count: u64,
     /// The first of them.
-    pub first: Vec<Told>,
+    pub first: Vec<ReportedLine>,
 }
 
-impl Lines {
+impl LineCount {
     fn add(&mut self, number: u64, bytes: &[u8]) {
         self.count += 1;
         if self.first.len() < TOLD {
@@ -137,7 +137,7 @@ impl Lines {
             if bytes.len() > TOLD_BYTES {
                 text.push_str("...");
             }
-            self.first.push(Told { number, text });
+            self.first.push(ReportedLine { number, text });
         }
     }
 }
@@ -161,14 +161,14 @@ pub struct Bottom {
 
 /// What a folded text holds.
 #[derive(Debug, Clone)]
-pub struct Folded {
+pub struct FoldedText {
     /// The stacks, those of idle CPUs only if they were asked for. The weight of a stack has its count as the amount; as the
     /// samples too, unless counts are times: then these are lines.
     pub stacks: Stacks,
     /// What stands below them, heaviest first.
     pub bottoms: Vec<Bottom>,
     /// What the amounts are.
-    pub unit: Unit,
+    pub unit: WeightUnit,
     /// All stacks together, idle ones included.
     pub all: Weight,
     /// Stacks of idle CPUs.
@@ -178,9 +178,9 @@ pub struct Folded {
     /// Whether every line ends in two counts: it is the difference of two files, and neither.
     pub two_counts: bool,
     /// What a tool says beside its stacks.
-    pub messages: Lines,
+    pub messages: LineCount,
     /// Lines that are no stacks.
-    pub odd: Lines,
+    pub odd: LineCount,
     /// Lines whose counts have decimals that were rounded.
     pub rounded: u64,
     /// Lines in which a name was cut.
@@ -189,7 +189,7 @@ pub struct Folded {
     pub shortened: Weight,
 }
 
-impl Folded {
+impl FoldedText {
     /// Returns what is shown: all, or all without idle CPUs.
     pub fn shown(&self) -> Weight {
         self.bottoms.iter().fold(Weight::default(), |mut sum, row| {
@@ -208,23 +208,23 @@ impl FoldedReader {
     /// Returns a reader that has seen nothing.
     pub fn new(options: ReadOptions) -> FoldedReader {
         FoldedReader {
-            tree: Tree::new(options.most),
+            tree: StackTree::new(options.most),
             names: Vec::new(),
             numbers: Default::default(),
             name_bytes: 0,
             groups: FxHashMap::default(),
             marked_kernel: false,
             two: 0,
-            read: Folded {
+            read: FoldedText {
                 stacks: Stacks::new(1),
                 bottoms: Vec::new(),
-                unit: options.counts.map_or(Unit::Count, Counts::unit),
+                unit: options.counts.map_or(WeightUnit::Count, CountMeaning::unit),
                 all: Weight::default(),
                 idle: Weight::default(),
                 lines: 0,
                 two_counts: false,
-                messages: Lines::default(),
-                odd: Lines::default(),
+                messages: LineCount::default(),
+                odd: LineCount::default(),
                 rounded: 0,
                 cut: 0,
                 shortened: Weight::default(),
@@ -247,26 +247,29 @@ impl FoldedReader {
             _ => bytes,
         };
         match line::line(bytes) {
-            Line::Empty => {}
-            Line::Stack(stack) => self.stack(&stack),
-            Line::Message => {
+            FoldedLine::Empty => {}
+            FoldedLine::Stack(stack) => self.stack(&stack),
+            FoldedLine::Message => {
                 if self.options.counts.is_none() && self.read.lines == 0 {
                     self.options.counts = said(bytes);
-                    self.read.unit = self.options.counts.map_or(Unit::Count, Counts::unit);
+                    self.read.unit = self
+                        .options
+                        .counts
+                        .map_or(WeightUnit::Count, CountMeaning::unit);
                 }
                 self.read.messages.add(number, bytes);
             }
-            Line::Other => self.read.odd.add(number, bytes),
+            FoldedLine::Other => self.read.odd.add(number, bytes),
         }
     }
 
-    fn stack(&mut self, stack: &Counted<'_>) {
-        let scale = self.options.counts.map_or(1, Counts::scale);
+    fn stack(&mut self, stack: &CountedStack<'_>) {
+        let scale = self.options.counts.map_or(1, CountMeaning::scale);
         let (amount, rounded) = stack.count.times(scale);
         let weight = Weight {
             samples: match self.read.unit {
-                Unit::Nanoseconds => u64::from(amount > 0),
-                Unit::Count | Unit::Samples => amount,
+                WeightUnit::Nanoseconds => u64::from(amount > 0),
+                WeightUnit::Count | WeightUnit::Samples => amount,
             },
             amount,
         };
@@ -286,13 +289,13 @@ impl FoldedReader {
     fn add(&mut self, frames: &[u8], weight: Weight) {
         let mut at = ROOT;
         let mut bottom = None;
-        let mut part = Part::Group;
+        let mut part = FrameOwner::Group;
         let mut own = true;
         let mut cut = false;
         for frame in Frames::new(frames) {
             self.marked_kernel |= frame.marked_kernel;
             own &= frame.name != line::WAKER;
-            if own && frame.part != Part::Group {
+            if own && frame.part != FrameOwner::Group {
                 part = frame.part;
             }
             let name = frame.name.get(..MAX_NAME).unwrap_or(frame.name);
@@ -314,7 +317,7 @@ impl FoldedReader {
     }
 
     /// Returns the number of a name; `None` where there is no room for it.
-    fn number(&mut self, name: &[u8], part: Part) -> Option<u32> {
+    fn number(&mut self, name: &[u8], part: FrameOwner) -> Option<u32> {
         let numbers = &mut self.numbers[place(part)];
         if let Some(number) = numbers.get(name) {
             return Some(*number);
@@ -326,7 +329,7 @@ impl FoldedReader {
         self.name_bytes += name.len();
         let number = self.names.len() as u32;
         numbers.insert(name.into(), number);
-        self.names.push(Name {
+        self.names.push(FrameName {
             text: String::from_utf8_lossy(name).into_owned(),
             part,
         });
@@ -334,16 +337,16 @@ impl FoldedReader {
     }
 
     /// Returns what was read.
-    pub fn finish(self) -> Folded {
+    pub fn finish(self) -> FoldedText {
         let mut read = self.read;
         // A tool that marks the kernel's code marks all of it.
         let unsaid = match self.marked_kernel {
-            true => Part::User,
-            false => Part::Unknown,
+            true => FrameOwner::User,
+            false => FrameOwner::Unknown,
         };
         let mut names = self.names;
         for name in &mut names {
-            if name.part == Part::Unknown {
+            if name.part == FrameOwner::Unknown {
                 name.part = unsaid;
             }
         }
@@ -354,13 +357,13 @@ impl FoldedReader {
                 name: comm.to_owned(),
                 tid,
                 all: Weight::default(),
-                guest: weights[place(Part::Guest)],
-                kernel: weights[place(Part::Kernel)],
-                user: weights[place(Part::User)],
+                guest: weights[place(FrameOwner::Guest)],
+                kernel: weights[place(FrameOwner::Kernel)],
+                user: weights[place(FrameOwner::User)],
             };
             weights.iter().for_each(|weight| bottom.all.add(*weight));
-            if unsaid == Part::User {
-                bottom.user.add(weights[place(Part::Unknown)]);
+            if unsaid == FrameOwner::User {
+                bottom.user.add(weights[place(FrameOwner::Unknown)]);
             }
             Some(bottom)
         });
@@ -382,9 +385,9 @@ impl FoldedReader {
             heavier.then_with(|| (&a.name, a.tid).cmp(&(&b.name, b.tid)))
         });
         read.two_counts = read.lines > 0 && self.two == read.lines;
-        let unnamed = || Name {
+        let unnamed = || FrameName {
             text: String::new(),
-            part: Part::Unknown,
+            part: FrameOwner::Unknown,
         };
         let name = |frame: u32| names.get(frame as usize).cloned().unwrap_or_else(unnamed);
         read.stacks = Stacks::of(&self.tree, name, |_| false);
@@ -393,13 +396,13 @@ impl FoldedReader {
 }
 
 /// Returns what bcc's tools say of their counts in their first line.
-fn said(message: &[u8]) -> Option<Counts> {
+fn said(message: &[u8]) -> Option<CountMeaning> {
     let has = |word: &[u8]| message.windows(word.len()).any(|at| at == word);
     let times = has(b"time (");
     match () {
-        () if times && has(b"(us)") => Some(Counts::Microseconds),
-        () if times && has(b"(ns)") => Some(Counts::Nanoseconds),
-        () if message.trim_ascii().starts_with(b"Sampling at ") => Some(Counts::Samples),
+        () if times && has(b"(us)") => Some(CountMeaning::Microseconds),
+        () if times && has(b"(ns)") => Some(CountMeaning::Nanoseconds),
+        () if message.trim_ascii().starts_with(b"Sampling at ") => Some(CountMeaning::Samples),
         () => None,
     }
 }
@@ -414,14 +417,14 @@ pub fn looks_folded(head: &[u8]) -> bool {
     let lines = head.split(|byte| *byte == b'\n');
     for bytes in lines.take(LOOKED_AT) {
         match line::line(bytes) {
-            Line::Stack(stack) => {
+            FoldedLine::Stack(stack) => {
                 stacks += 1;
                 // Commands in a shell's line have a blank there.
                 let border = |two: &[u8]| two[0] == b';' && two[1] != b' ';
                 deep |= stack.frames.windows(2).any(border);
             }
-            Line::Other => others += 1,
-            Line::Empty | Line::Message => {}
+            FoldedLine::Other => others += 1,
+            FoldedLine::Empty | FoldedLine::Message => {}
         }
     }
     // The last line may be cut off by the end of the head.

@@ -24,7 +24,7 @@ impl Weight {
 
 /// A frame behind those that called it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Node {
+pub struct StackNode {
     /// Who called it.
     pub parent: u32,
     /// The frame.
@@ -35,8 +35,8 @@ pub struct Node {
 
 /// Stacks, outermost frame first.
 #[derive(Debug, Clone)]
-pub struct Tree {
-    nodes: Vec<Node>,
+pub struct StackTree {
+    nodes: Vec<StackNode>,
     index: FxHashMap<(u32, u32), u32>,
     /// By node, the frame that it called last and its node: mostly that is what it calls again, and the index is a large table
     /// somewhere else in memory. The root stands for nothing.
@@ -45,11 +45,11 @@ pub struct Tree {
     shortened: Weight,
 }
 
-impl Tree {
+impl StackTree {
     /// Returns an empty tree that has no more than so many nodes.
-    pub fn new(most: usize) -> Tree {
-        Tree {
-            nodes: vec![Node {
+    pub fn new(most: usize) -> StackTree {
+        StackTree {
+            nodes: vec![StackNode {
                 parent: ROOT,
                 frame: 0,
                 own: Weight::default(),
@@ -99,7 +99,7 @@ impl Tree {
         }
         *last = (frame, node as u32);
         self.last.push((0, ROOT));
-        self.nodes.push(Node {
+        self.nodes.push(StackNode {
             parent,
             frame,
             own: Weight::default(),
@@ -126,7 +126,7 @@ impl Tree {
     }
 
     /// Returns all nodes by number, the root first and nobody before who called it.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[StackNode] {
         &self.nodes
     }
 
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn stacks_share_what_they_begin_with() {
-        let mut tree = Tree::new(100);
+        let mut tree = StackTree::new(100);
         tree.add([1, 2, 3], ONE);
         tree.add([1, 2, 4], ONE);
         tree.add([1, 2], ONE);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_there_is_no_room_for_is_shortened_and_counted() {
-        let mut tree = Tree::new(3);
+        let mut tree = StackTree::new(3);
         tree.add([1, 2, 3], ONE);
         tree.add([4], ONE);
         tree.add([1, 2], ONE);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn recursion_without_end_is_no_recursion_here() {
-        let mut tree = Tree::new(1 << 20);
+        let mut tree = StackTree::new(1 << 20);
         tree.add(std::iter::repeat_n(7, 500_000), ONE);
         assert_eq!(tree.totals()[0], ONE);
         assert_eq!(tree.nodes().len(), 500_001);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use stacks::{
-    Counts, Folded, FoldedReader, Name, Part, ReadOptions, Stacks, Tree, Unit, Weight, folded,
-    looks_folded,
+    CountMeaning, FoldedReader, FoldedText, FrameName, FrameOwner, ReadOptions, StackTree, Stacks,
+    Weight, WeightUnit, folded, looks_folded,
 };
 
 const ANY: ReadOptions = ReadOptions {
@@ -14,7 +14,7 @@ const ANY: ReadOptions = ReadOptions {
     most: 1 << 20,
 };
 
-fn read(text: &[u8], options: ReadOptions) -> Folded {
+fn read(text: &[u8], options: ReadOptions) -> FoldedText {
     let mut reader = FoldedReader::new(options);
     reader.text(text);
     reader.finish()
@@ -54,26 +54,32 @@ fn what_is_no_stack_is_counted_and_told() {
 #[test]
 fn counts_are_what_somebody_says_and_nothing_else() {
     let plain = read(b"a;b 3\n", ANY);
-    assert_eq!((plain.unit, plain.all.amount), (Unit::Count, 3));
+    assert_eq!((plain.unit, plain.all.amount), (WeightUnit::Count, 3));
     let banner =
         "Tracing off-CPU time (us) of all threads by user + kernel stack... Hit Ctrl-C to end.\n";
     let text = format!("{banner}\na;b 3\na;b 1.5\n");
     let times = read(text.as_bytes(), ANY);
-    assert_eq!((times.unit, times.all.amount), (Unit::Nanoseconds, 4500));
+    assert_eq!(
+        (times.unit, times.all.amount),
+        (WeightUnit::Nanoseconds, 4500)
+    );
     assert_eq!((times.rounded, times.all.samples), (0, 2));
     assert_eq!((times.messages.count, times.odd.count), (1, 0));
     let nanoseconds = ReadOptions {
-        counts: Some(Counts::Nanoseconds),
+        counts: Some(CountMeaning::Nanoseconds),
         ..ANY
     };
     let times = read(text.as_bytes(), nanoseconds);
-    assert_eq!((times.unit, times.all.amount), (Unit::Nanoseconds, 5));
+    assert_eq!((times.unit, times.all.amount), (WeightUnit::Nanoseconds, 5));
     assert_eq!(times.rounded, 1);
     let samples = read(b"Sampling at 49 Hertz of all threads\na 2\n", ANY);
-    assert_eq!((samples.unit, samples.all.samples), (Unit::Samples, 2));
+    assert_eq!(
+        (samples.unit, samples.all.samples),
+        (WeightUnit::Samples, 2)
+    );
     // Too late: lines before it would have had another unit.
     let late = read(format!("a 2\n{banner}").as_bytes(), ANY);
-    assert_eq!((late.unit, late.all.amount), (Unit::Count, 2));
+    assert_eq!((late.unit, late.all.amount), (WeightUnit::Count, 2));
 }
 
 #[test]
@@ -106,12 +112,15 @@ fn threads_and_whose_code_it_is() {
     );
     let functions = folded.stacks.functions();
     let ioctl = functions.iter().find(|f| f.name.text == "ioctl").unwrap();
-    assert_eq!((ioctl.name.part, ioctl.own.amount), (Part::Kernel, 3));
+    assert_eq!((ioctl.name.part, ioctl.own.amount), (FrameOwner::Kernel, 3));
     // Without marks nobody knows.
     let plain = read(b"qemu;main;ioctl 3\n", ANY);
     assert_eq!(plain.bottoms[0].user, Weight::default());
-    let parts: Vec<Part> = plain.stacks.names().iter().map(|name| name.part).collect();
-    assert_eq!(parts, [Part::Group, Part::Unknown, Part::Unknown]);
+    let parts: Vec<FrameOwner> = plain.stacks.names().iter().map(|name| name.part).collect();
+    assert_eq!(
+        parts,
+        [FrameOwner::Group, FrameOwner::Unknown, FrameOwner::Unknown]
+    );
 }
 
 #[test]
@@ -179,14 +188,14 @@ proptest! {
         let mut names: Vec<&String> = stacks.iter().flat_map(|(frames, _)| frames).collect();
         names.sort();
         names.dedup();
-        let mut tree = Tree::new(1 << 20);
+        let mut tree = StackTree::new(1 << 20);
         let mut expected: BTreeMap<String, u64> = BTreeMap::new();
         for (frames, amount) in &stacks {
             let numbers = frames.iter().map(|name| names.binary_search(&name).unwrap() as u32);
             tree.add(numbers, Weight { samples: *amount, amount: *amount });
             *expected.entry(frames.join(";")).or_default() += amount;
         }
-        let name = |frame: u32| Name { text: names[frame as usize].clone(), part: Part::User };
+        let name = |frame: u32| FrameName { text: names[frame as usize].clone(), part: FrameOwner::User };
         let written = lines(&Stacks::of(&tree, name, |_| false));
         let folded = read(written.join("\n").as_bytes(), ANY);
         prop_assert_eq!(folded.lines as usize, expected.len());

@@ -1,7 +1,7 @@
 //! Stacks with names, out of what was collected.
 
 use rustc_hash::FxHashMap;
-use stacks::{Name, Part, ROOT, Stacks, Weight};
+use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 
 use super::calls::{Calls, NOBODY, Row};
 use super::naming::{Named, Signs, deeper, is_deeper};
@@ -31,17 +31,17 @@ impl<'c> Builder<'c> {
         let mut numbers = Vec::new();
         let mut vmm = Vec::new();
         for place in named {
-            let of = |name: &Name| stacks.number(name.clone());
+            let of = |name: &FrameName| stacks.number(name.clone());
             let own: Vec<u32> = place.names.iter().map(of).collect();
             let user = place
                 .names
                 .first()
-                .is_some_and(|name| name.part == Part::User);
+                .is_some_and(|name| name.part == FrameOwner::User);
             if user {
-                let of = |name: &Name| {
-                    stacks.number(Name {
+                let of = |name: &FrameName| {
+                    stacks.number(FrameName {
                         text: name.text.clone(),
-                        part: Part::Vmm,
+                        part: FrameOwner::Vmm,
                     })
                 };
                 vmm.push(place.names.iter().map(of).collect());
@@ -65,15 +65,15 @@ impl<'c> Builder<'c> {
 
     /// Adds a frame that is no code.
     pub(super) fn group(&mut self, below: u32, text: &str) -> u32 {
-        let name = Name {
+        let name = FrameName {
             text: text.to_owned(),
-            part: Part::Group,
+            part: FrameOwner::Group,
         };
         self.frame(below, name)
     }
 
     /// Adds a frame.
-    pub(super) fn frame(&mut self, below: u32, name: Name) -> u32 {
+    pub(super) fn frame(&mut self, below: u32, name: FrameName) -> u32 {
         let number = self.stacks.number(name);
         self.stacks.child(below, number).unwrap_or(below)
     }

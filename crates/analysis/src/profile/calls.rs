@@ -6,7 +6,7 @@ use event::{
     CallBranches, CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame, UserStack,
 };
 use rustc_hash::FxHashMap;
-use stacks::{ROOT, Tree, Weight};
+use stacks::{ROOT, StackTree, Weight};
 use symbols::{
     Addresses, CpuMode, FileId, FileRegion, KernelFile, SpaceId, ThreadName, UserUnwinder, frames,
 };
@@ -129,7 +129,7 @@ pub(super) struct Calls {
     /// Bytes of names that texts told.
     told_bytes: usize,
     /// Frames are numbers of places, outermost first.
-    pub tree: Tree,
+    pub tree: StackTree,
     pub rows: Vec<(Row, Weight)>,
     row_numbers: FxHashMap<Row, u32>,
     /// Samples whose stacks are damaged, and stacks that lost frames.
@@ -153,7 +153,7 @@ impl Calls {
             places: Vec::new(),
             place_numbers: FxHashMap::default(),
             told_bytes: 0,
-            tree: Tree::new(MAX_NODES),
+            tree: StackTree::new(MAX_NODES),
             rows: Vec::new(),
             row_numbers: FxHashMap::default(),
             damaged: 0,

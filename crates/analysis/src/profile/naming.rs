@@ -1,7 +1,7 @@
 //! What places of code are called, whose they are, and what being there means.
 
 use event::NONE;
-use stacks::{Name, Part};
+use stacks::{FrameName, FrameOwner};
 use symbols::{CpuMode, FileId, KernelFunctions, UserNames};
 
 use super::calls::{Calls, Code, DEEPER, Place, base};
@@ -132,7 +132,7 @@ impl Signs {
 /// A place with its names, outermost first: several where functions were inlined.
 #[derive(Debug, Clone)]
 pub(super) struct Named {
-    pub names: Vec<Name>,
+    pub names: Vec<FrameName>,
     pub signs: Signs,
     /// Whether it is in the host's kernel.
     pub is_kernel: bool,
@@ -167,9 +167,9 @@ impl Calls {
             },
             Place::Told(name, file, mode) => told(name.as_deref(), file, *mode),
             Place::Reason(reason) => Named {
-                names: vec![Name {
+                names: vec![FrameName {
                     text: reason.to_string(),
-                    part: Part::Group,
+                    part: FrameOwner::Group,
                 }],
                 signs: Signs::default(),
                 is_kernel: false,
@@ -215,7 +215,7 @@ impl Calls {
         };
         let part = part(code.mode, signs);
         Named {
-            names: vec![Name { text, part }],
+            names: vec![FrameName { text, part }],
             signs,
             is_kernel: code.mode == CpuMode::Kernel,
         }
@@ -230,10 +230,10 @@ impl Calls {
 }
 
 /// The frame of what is left out.
-pub(super) fn deeper() -> Name {
-    Name {
+pub(super) fn deeper() -> FrameName {
+    FrameName {
         text: "[left out]".to_owned(),
-        part: Part::Group,
+        part: FrameOwner::Group,
     }
 }
 
@@ -252,9 +252,9 @@ fn guest_without_name(mode: CpuMode) -> &'static str {
 
 /// A place of user space that files name, with what was inlined there.
 fn of_files(names: Vec<String>, mode: CpuMode) -> Named {
-    let names = names.into_iter().map(|text| Name {
+    let names = names.into_iter().map(|text| FrameName {
         text,
-        part: Part::User,
+        part: FrameOwner::User,
     });
     Named {
         names: names.collect(),
@@ -272,7 +272,7 @@ fn told(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
         None => file,
     };
     Named {
-        names: vec![Name {
+        names: vec![FrameName {
             text: text.to_owned(),
             part: part(mode, signs),
         }],
@@ -281,12 +281,12 @@ fn told(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
     }
 }
 
-fn part(mode: CpuMode, signs: Signs) -> Part {
+fn part(mode: CpuMode, signs: Signs) -> FrameOwner {
     match mode {
-        CpuMode::Kernel if signs.kvm => Part::Kvm,
-        CpuMode::Kernel => Part::Kernel,
-        CpuMode::GuestKernel | CpuMode::GuestUser => Part::Guest,
-        CpuMode::User | CpuMode::Other => Part::User,
+        CpuMode::Kernel if signs.kvm => FrameOwner::Kvm,
+        CpuMode::Kernel => FrameOwner::Kernel,
+        CpuMode::GuestKernel | CpuMode::GuestUser => FrameOwner::Guest,
+        CpuMode::User | CpuMode::Other => FrameOwner::User,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::{FxHashMap, FxHashSet};
-use stacks::{Function, ROOT, Stacks, Weight};
+use stacks::{FunctionWeight, ROOT, Stacks, Weight};
 use symbols::{ThreadName, UserNames};
 
 use super::build::Builder;
@@ -144,7 +144,7 @@ impl ProfileReport {
     }
 
     /// Returns the functions that were sampled, heaviest first.
-    pub fn functions(&self) -> Vec<Function> {
+    pub fn functions(&self) -> Vec<FunctionWeight> {
         self.stacks.functions()
     }
 

@@ -7,7 +7,7 @@
 
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::FxHashMap;
-use stacks::{Name, Part, ROOT, Stacks, Weight};
+use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 use symbols::{ThreadName, UserNames};
 
 use super::Profile;
@@ -257,9 +257,9 @@ impl<'g> Splice<'g> {
             let mut node = *below;
             for frame in path {
                 let text = names.get(*frame as usize).map_or("", |name| &name.text);
-                let name = Name {
+                let name = FrameName {
                     text: text.to_owned(),
-                    part: Part::Guest,
+                    part: FrameOwner::Guest,
                 };
                 node = builder.frame(node, name);
             }

@@ -2,7 +2,7 @@
 
 use event::{Data, Event, EventType, Side};
 use rustc_hash::FxHashMap;
-use stacks::{Name, Part, ROOT, Stacks, Weight};
+use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 use symbols::KernelFile;
 
 use super::log::Log;
@@ -99,7 +99,7 @@ impl ProfileSums {
             .collect();
         let names = stacks.names().iter().zip(0u32..);
         let of_group = names
-            .filter(|(name, _)| name.part == Part::Group)
+            .filter(|(name, _)| name.part == FrameOwner::Group)
             .filter_map(|(name, frame)| Some((frame, *by_name.get(&name.text)?)))
             .collect();
         let log = log.and_then(Log::entries);
@@ -134,9 +134,11 @@ impl ProfileSums {
                 continue;
             };
             let (all, named) = match name.part {
-                Part::Kernel | Part::Kvm => &mut self.kernel,
-                Part::Guest => &mut self.guest,
-                Part::Group | Part::User | Part::Vmm | Part::Unknown => continue,
+                FrameOwner::Kernel | FrameOwner::Kvm => &mut self.kernel,
+                FrameOwner::Guest => &mut self.guest,
+                FrameOwner::Group | FrameOwner::User | FrameOwner::Vmm | FrameOwner::Unknown => {
+                    continue;
+                }
             };
             *all += node.own.samples;
             *named += if is_function(name) {
@@ -173,15 +175,16 @@ impl ProfileSums {
     }
 
     /// Returns the names of frames, by number.
-    pub fn names(&self) -> &[Name] {
+    pub fn names(&self) -> &[FrameName] {
         self.stacks.names()
     }
 
     /// Returns by number which frames are functions of some part whose names a test picks, without what the compiler added.
-    pub fn marked(&self, part: Part, pick: impl Fn(&str) -> bool) -> Vec<bool> {
+    pub fn marked(&self, part: FrameOwner, pick: impl Fn(&str) -> bool) -> Vec<bool> {
         let all = self.stacks.names().iter();
         // KVM is of the kernel.
-        let is_of = |of: Part| of == part || of == Part::Kvm && part == Part::Kernel;
+        let is_of =
+            |of: FrameOwner| of == part || of == FrameOwner::Kvm && part == FrameOwner::Kernel;
         all.map(|name| is_of(name.part) && pick(plain(&name.text)))
             .collect()
     }
@@ -264,7 +267,7 @@ fn is_suffix(rest: &str) -> bool {
 }
 
 /// Returns whether a frame is a function that has a name, and no place or address that stands for it.
-pub fn is_function(name: &Name) -> bool {
+pub fn is_function(name: &FrameName) -> bool {
     let text = name.text.as_str();
     !text.contains("+0x") && !text.starts_with('[') && !text.starts_with("0x")
 }
@@ -424,9 +427,9 @@ mod tests {
         ] {
             assert_eq!(plain(name), source);
         }
-        let name = |text: &str| Name {
+        let name = |text: &str| FrameName {
             text: text.to_owned(),
-            part: Part::Kernel,
+            part: FrameOwner::Kernel,
         };
         assert!(is_function(&name("od_dbs_update")));
         for place in ["vmlinux+0xffffffff81000000", "[unknown]", "[guest]"] {

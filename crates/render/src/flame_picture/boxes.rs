@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use stacks::{Block, Bounds, Content, Diff, Layout, Part, Stacks, Weight};
+use stacks::{Block, BoxContent, Diff, FlameLayout, FrameOwner, LayoutBounds, Stacks, Weight};
 use words::{duration, plural, share};
 
 use super::palette::{self, Look};
@@ -25,25 +25,25 @@ const LEAST_LABEL: f64 = 26.0;
 pub(super) struct Boxes<'p> {
     pub stacks: &'p Stacks,
     pub diff: Option<&'p Diff>,
-    pub layout: Layout,
+    pub layout: FlameLayout,
     pub looks: Vec<Look>,
     nanoseconds: bool,
 }
 
 impl<'p> Boxes<'p> {
-    pub(super) fn of(picture: &Picture<'p>, bounds: Bounds) -> Boxes<'p> {
+    pub(super) fn of(picture: &Picture<'p>, bounds: LayoutBounds) -> Boxes<'p> {
         let bytes = |stacks: &Stacks, frame: u32| {
             let name = stacks.name(frame);
             name.map_or(0, |name| escape(&shown(&name.text)).len() + 4)
         };
         let (stacks, diff, layout) = match picture.graph {
             Graph::Stacks(stacks) => {
-                let layout = Layout::of(stacks, bounds, |frame| bytes(stacks, frame));
+                let layout = FlameLayout::of(stacks, bounds, |frame| bytes(stacks, frame));
                 (stacks, None, layout)
             }
             Graph::Diff(diff) => {
                 let stacks = diff.stacks();
-                let layout = Layout::of_diff(diff, bounds, |frame| bytes(stacks, frame));
+                let layout = FlameLayout::of_diff(diff, bounds, |frame| bytes(stacks, frame));
                 (stacks, Some(diff), layout)
             }
         };
@@ -66,21 +66,21 @@ impl<'p> Boxes<'p> {
             return palette::of_change(diff.shares(pair), diff.is_noise(pair));
         }
         match block.content {
-            Content::All => palette::of(Part::Group),
-            Content::Smaller(_) => palette::SMALLER,
-            Content::Frame(frame) => {
+            BoxContent::All => palette::of(FrameOwner::Group),
+            BoxContent::Smaller(_) => palette::SMALLER,
+            BoxContent::Frame(frame) => {
                 let name = self.stacks.name(frame);
-                palette::of(name.map_or(Part::Group, |name| name.part))
+                palette::of(name.map_or(FrameOwner::Group, |name| name.part))
             }
         }
     }
 
     fn name(&self, block: &Block) -> String {
         match block.content {
-            Content::All => "all".to_owned(),
-            Content::Smaller(1) => "1 smaller frame".to_owned(),
-            Content::Smaller(frames) => format!("{frames} smaller frames"),
-            Content::Frame(frame) => {
+            BoxContent::All => "all".to_owned(),
+            BoxContent::Smaller(1) => "1 smaller frame".to_owned(),
+            BoxContent::Smaller(frames) => format!("{frames} smaller frames"),
+            BoxContent::Frame(frame) => {
                 let name = self.stacks.name(frame);
                 name.map_or(String::new(), |name| shown(&name.text))
             }

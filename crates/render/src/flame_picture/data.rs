@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use stacks::{Block, Content};
+use stacks::{Block, BoxContent};
 
 use super::boxes::Boxes;
 use super::palette::Look;
@@ -39,9 +39,9 @@ pub(super) fn json(boxes: &Boxes<'_>, nanoseconds: bool, top: u32) -> String {
     let mut names = Vec::new();
     let mut numbers: FxHashMap<u32, i64> = FxHashMap::default();
     let name = blocks.iter().map(|block| match block.content {
-        Content::All => 0,
-        Content::Smaller(frames) => -i64::try_from(frames).unwrap_or(i64::MAX),
-        Content::Frame(frame) => *numbers.entry(frame).or_insert_with(|| {
+        BoxContent::All => 0,
+        BoxContent::Smaller(frames) => -i64::try_from(frames).unwrap_or(i64::MAX),
+        BoxContent::Frame(frame) => *numbers.entry(frame).or_insert_with(|| {
             let name = boxes.stacks.name(frame);
             names.push(name.map_or(String::new(), |name| shown(&name.text)));
             names.len() as i64 - 1

@@ -15,7 +15,7 @@ mod text;
 
 use std::fmt::Write;
 
-use stacks::{Bounds, Diff, Stacks};
+use stacks::{Diff, LayoutBounds, Stacks};
 
 use boxes::{Boxes, PAD, ROW, WIDTH};
 use palette::Look;
@@ -81,7 +81,7 @@ pub struct Drawn {
 impl Picture<'_> {
     /// Draws it, with as many boxes as have room.
     pub fn draw(&self) -> Drawn {
-        let bounds = Bounds {
+        let bounds = LayoutBounds {
             parts: PARTS,
             boxes: MAX_BOXES,
             name_bytes: MAX_NAME_BYTES,
@@ -91,7 +91,7 @@ impl Picture<'_> {
     }
 
     /// Draws it within bounds, with as many of their boxes as take at most so many bytes, and no fewer than some hundreds.
-    pub fn draw_at_most(&self, bounds: Bounds, bytes: usize) -> Drawn {
+    pub fn draw_at_most(&self, bounds: LayoutBounds, bytes: usize) -> Drawn {
         let mut bounds = bounds;
         loop {
             let drawn = self.draw_within(bounds);
@@ -102,7 +102,7 @@ impl Picture<'_> {
         }
     }
 
-    fn draw_within(&self, bounds: Bounds) -> Drawn {
+    fn draw_within(&self, bounds: LayoutBounds) -> Drawn {
         let boxes = Boxes::of(self, bounds);
         let title = shown(self.title);
         let left_out = boxes.left_out();

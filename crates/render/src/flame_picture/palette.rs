@@ -3,7 +3,7 @@
 //! Those of parts are Okabe and Ito's ("Color Universal Design", 2008) or lighter, each of a lightness of its own, so that they can
 //! be told apart in grey too. Those of changes go from blue by grey to orange.
 
-use stacks::Part;
+use stacks::FrameOwner;
 
 /// How boxes of a kind look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,15 +62,15 @@ pub(super) const SMALLER: Look = look('s', "smaller", "#c8c8c8", "smaller frames
 pub(super) const PARTS: [Look; 8] = [GROUP, GUEST, VMM, USER, KERNEL, KVM, UNKNOWN, SMALLER];
 
 /// Returns how the boxes of a part look.
-pub(super) fn of(part: Part) -> Look {
+pub(super) fn of(part: FrameOwner) -> Look {
     match part {
-        Part::Group => GROUP,
-        Part::Kernel => KERNEL,
-        Part::Kvm => KVM,
-        Part::User => USER,
-        Part::Vmm => VMM,
-        Part::Guest => GUEST,
-        Part::Unknown => UNKNOWN,
+        FrameOwner::Group => GROUP,
+        FrameOwner::Kernel => KERNEL,
+        FrameOwner::Kvm => KVM,
+        FrameOwner::User => USER,
+        FrameOwner::Vmm => VMM,
+        FrameOwner::Guest => GUEST,
+        FrameOwner::Unknown => UNKNOWN,
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest, Sha256};
-use stacks::{Diff, Name, Part, Stacks, Tree, Weight};
+use stacks::{Diff, FrameName, FrameOwner, StackTree, Stacks, Weight};
 
 use super::*;
 
@@ -24,7 +24,7 @@ impl Random {
 /// Returns stacks at random, all of them different ones, of functions with names of some length.
 fn stacks(count: u64, seed: u64, name: impl Fn(u32) -> String) -> Stacks {
     let mut random = Random(seed);
-    let mut tree = Tree::new(1 << 26);
+    let mut tree = StackTree::new(1 << 26);
     for number in 0..count {
         // A function calls few others, mostly the same; the last two frames make the stack one of its own.
         let depth = 6 + random.below(20);
@@ -41,11 +41,17 @@ fn stacks(count: u64, seed: u64, name: impl Fn(u32) -> String) -> Stacks {
         let amount = samples * 10_101_010;
         tree.add(frames, Weight { samples, amount });
     }
-    let parts = [Part::Guest, Part::Kernel, Part::Kvm, Part::User, Part::Vmm];
-    let name = |frame: u32| Name {
+    let parts = [
+        FrameOwner::Guest,
+        FrameOwner::Kernel,
+        FrameOwner::Kvm,
+        FrameOwner::User,
+        FrameOwner::Vmm,
+    ];
+    let name = |frame: u32| FrameName {
         text: name(frame),
         part: match frame {
-            0..64 => Part::Group,
+            0..64 => FrameOwner::Group,
             _ => parts[frame as usize % parts.len()],
         },
     };
@@ -69,7 +75,7 @@ fn names_that_grow_do_not_make_a_file_large() {
     let name = |frame: u32| format!("{frame}{}", "\u{202e}<&\"".repeat(100));
     let a = stacks(20_000, 1, name);
     let b = stacks(20_000, 2, name);
-    let diff = Diff::of(&a, &b, Name::clone);
+    let diff = Diff::of(&a, &b, FrameName::clone);
     for graph in [Graph::Stacks(&a), Graph::Diff(&diff)] {
         let drawn = picture(graph).draw();
         assert!(drawn.svg().len() <= MOST && drawn.page().len() <= MOST);
@@ -93,7 +99,7 @@ fn a_million_different_stacks() {
     eprintln!("{} bytes, {}", drawn.svg().len(), drawn.left_out.join(" "));
     assert!(drawn.svg().len() <= MOST && drawn.page().len() <= MOST);
     let start = Instant::now();
-    let diff = Diff::of(&a, &b, Name::clone);
+    let diff = Diff::of(&a, &b, FrameName::clone);
     let drawn = picture(Graph::Diff(&diff)).draw();
     eprintln!("the difference in {:?}", start.elapsed());
     eprintln!("{} bytes, {}", drawn.svg().len(), drawn.left_out.join(" "));
@@ -150,6 +156,6 @@ fn what_is_empty_is_drawn() {
     let none = Stacks::new(10);
     let drawn = picture(Graph::Stacks(&none)).draw();
     assert!(drawn.svg().contains("\"level\":[0]") && drawn.left_out.is_empty());
-    let diff = Diff::of(&none, &none, Name::clone);
+    let diff = Diff::of(&none, &none, FrameName::clone);
     assert!(picture(Graph::Diff(&diff)).draw().left_out.is_empty());
 }

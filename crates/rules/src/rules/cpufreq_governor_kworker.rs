@@ -1,7 +1,7 @@
 //! kworkers of a cpufreq governor that samples the load.
 
 use analysis::{ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow};
-use stacks::{Part, Weight};
+use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
 use crate::evidence::{Evidence, Many, Ns, Thread, says};
@@ -188,8 +188,8 @@ impl<'a> Samples<'a> {
             let name = name.trim_start_matches('_');
             FUNCTIONS.contains(&name) || name.starts_with("cpufreq_")
         };
-        let governor = profile.marked(Part::Kernel, governor);
-        let any = profile.marked(Part::Kernel, |name| {
+        let governor = profile.marked(FrameOwner::Kernel, governor);
+        let any = profile.marked(FrameOwner::Kernel, |name| {
             !name.contains("+0x") && name != "[unknown]"
         });
         let governing = profile.of_threads(|thread, path| {

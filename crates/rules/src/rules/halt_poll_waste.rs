@@ -2,7 +2,7 @@
 
 use analysis::{ProfileSums, ProfileThread, VcpusReport};
 use model::State;
-use stacks::{Part, Weight};
+use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, Share, says};
@@ -252,7 +252,7 @@ impl Samples {
         let profile = case.picture.profile.as_ref()?;
         let is_vcpu = sampled::is_vcpu(case);
         let polls = host_polls(profile);
-        let guests = profile.marked(Part::Guest, |name| GUESTS.contains(&name));
+        let guests = profile.marked(FrameOwner::Guest, |name| GUESTS.contains(&name));
         let in_guest = |path: &[u32]| path.iter().any(|frame| sampled::has(&guests, *frame));
         let host = profile.of_threads(|thread, path| is_vcpu(thread) && polls(path));
         let guest = profile.of_threads(|thread, path| is_vcpu(thread) && in_guest(path));
@@ -286,9 +286,9 @@ impl Samples {
 
 /// Returns a test of stacks, innermost frame first: whether they are in the host's loop that polls.
 fn host_polls(profile: &ProfileSums) -> impl Fn(&[u32]) -> bool + use<> {
-    let halts = profile.marked(Part::Kernel, |name| HALTS.contains(&name));
-    let asks = profile.marked(Part::Kernel, |name| ASKS.contains(&name));
-    let check = profile.marked(Part::Kernel, |name| name == ASKS[0]);
+    let halts = profile.marked(FrameOwner::Kernel, |name| HALTS.contains(&name));
+    let asks = profile.marked(FrameOwner::Kernel, |name| ASKS.contains(&name));
+    let check = profile.marked(FrameOwner::Kernel, |name| name == ASKS[0]);
     move |path| {
         // From 5.17 on the one calls the other, to sleep.
         let halt = path.iter().rposition(|frame| sampled::has(&halts, *frame));

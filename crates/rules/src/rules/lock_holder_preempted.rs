@@ -1,7 +1,7 @@
 //! A guest's CPUs spin on locks whose holders have no CPU.
 
 use analysis::{ProfileSums, ProfileThread};
-use stacks::{Part, Weight};
+use stacks::{FrameOwner, Weight};
 use words::share::tenths;
 
 use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
@@ -108,8 +108,8 @@ struct Spinning<'a> {
 impl<'a> Spinning<'a> {
     /// `part` says whose code spins: guests', or the recording's own kernel, if it is one of a guest.
     fn of(case: &Case<'_>, profile: &'a ProfileSums) -> Spinning<'a> {
-        let locks = profile.marked(Part::Guest, |name| LOCKS.contains(&name));
-        let yields = profile.marked(Part::Kernel, |name| name == "kvm_vcpu_on_spin");
+        let locks = profile.marked(FrameOwner::Guest, |name| LOCKS.contains(&name));
+        let yields = profile.marked(FrameOwner::Kernel, |name| name == "kvm_vcpu_on_spin");
         let is_vcpu = sampled::is_vcpu(case);
         let any = |marks: &[bool], path: &[u32]| path.iter().any(|at| sampled::has(marks, *at));
         let mut vcpus = profile.of_threads(|_, path| any(&locks, path));
@@ -263,7 +263,7 @@ fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence)
 
 /// A recording without samples of guests: it may be one of a guest.
 fn inside(profile: &ProfileSums) -> Verdict {
-    let locks = profile.marked(Part::Kernel, |name| LOCKS.contains(&name));
+    let locks = profile.marked(FrameOwner::Kernel, |name| LOCKS.contains(&name));
     let spins = profile.of_threads(|thread, path| {
         !thread.is_idle() && path.iter().any(|frame| sampled::has(&locks, *frame))
     });

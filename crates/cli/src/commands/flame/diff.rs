@@ -7,7 +7,7 @@ use compare::stack_group;
 use render::flame;
 use render::flame_diff;
 use render::flame_picture::{Graph, Picture};
-use stacks::{Diff, Name, Part};
+use stacks::{Diff, FrameName, FrameOwner};
 
 use super::picture::lacks;
 use super::write::{Content, Form, write};
@@ -92,13 +92,13 @@ fn event(side: &Collected) -> &str {
 }
 
 /// The name that both recordings have of what stands below stacks.
-fn comparable(name: &Name) -> Name {
+fn comparable(name: &FrameName) -> FrameName {
     let text = match name.part {
-        Part::Group => stack_group(&name.text),
+        FrameOwner::Group => stack_group(&name.text),
         _ => name.text.clone(),
     };
     let part = name.part;
-    Name { text, part }
+    FrameName { text, part }
 }
 
 fn write_file(

@@ -8,7 +8,7 @@ use event::Quality;
 use render::flame_picture::{Graph, Picture};
 use render::{flame_folded, quality};
 use session::{Input, Session};
-use stacks::{Counts, Folded, Lines, ReadOptions};
+use stacks::{CountMeaning, FoldedText, LineCount, ReadOptions};
 
 use super::write::{Content, Form, write};
 use super::{By, FlameArgs, limit, wrote};
@@ -34,13 +34,13 @@ pub(super) enum CountUnit {
 }
 
 impl CountUnit {
-    fn counts(self) -> Counts {
+    fn counts(self) -> CountMeaning {
         match self {
-            CountUnit::Samples => Counts::Samples,
-            CountUnit::Ns => Counts::Nanoseconds,
-            CountUnit::Us => Counts::Microseconds,
-            CountUnit::Ms => Counts::Milliseconds,
-            CountUnit::S => Counts::Seconds,
+            CountUnit::Samples => CountMeaning::Samples,
+            CountUnit::Ns => CountMeaning::Nanoseconds,
+            CountUnit::Us => CountMeaning::Microseconds,
+            CountUnit::Ms => CountMeaning::Milliseconds,
+            CountUnit::S => CountMeaning::Seconds,
         }
     }
 }
@@ -142,7 +142,7 @@ pub(super) fn run(
 
 /// Writes stacks to a file, and returns what it leaves out.
 fn picture(
-    folded: &Folded,
+    folded: &FoldedText,
     file: &Path,
     form: Form,
     name: &str,
@@ -155,14 +155,14 @@ fn picture(
             title: name,
             notes: &lacks.warnings,
             graph: Graph::Stacks(&folded.stacks),
-            nanoseconds: folded.unit == stacks::Unit::Nanoseconds,
+            nanoseconds: folded.unit == stacks::WeightUnit::Nanoseconds,
         },
     };
     write(file, form, &content)
 }
 
 /// How much of the text are stacks.
-fn summary(folded: &Folded) -> String {
+fn summary(folded: &FoldedText) -> String {
     let lines = words::plural(folded.lines, "line");
     match folded.odd.count + folded.messages.count {
         0 => format!("{lines}, all of them stacks"),
@@ -171,7 +171,7 @@ fn summary(folded: &Folded) -> String {
 }
 
 /// What is left out or not certain, in sentences.
-fn warnings(folded: &Folded) -> Vec<String> {
+fn warnings(folded: &FoldedText) -> Vec<String> {
     let mut warnings = Vec::new();
     if folded.messages.count > 0 {
         warnings.push(format!(
@@ -213,7 +213,7 @@ fn warnings(folded: &Folded) -> Vec<String> {
 }
 
 /// The first lines of a kind.
-fn told(lines: &Lines) -> String {
+fn told(lines: &LineCount) -> String {
     let first = lines.first.iter();
     let first: Vec<String> = first
         .map(|line| format!("line {}, '{}'", line.number, line.text))
