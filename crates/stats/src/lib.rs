@@ -35,12 +35,12 @@ pub struct Stats {
     /// The sum of squares, modulo 2^128: exact, so that sums are the same in whatever order durations come, and large
     /// ones that differ little do not cancel out.
     squares: u128,
-    durations: Durations,
+    durations: DurationSamples,
 }
 
 /// What percentiles are made of. Tables have a million rows of which most count one duration or two, so that costs nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
-enum Durations {
+enum DurationSamples {
     /// None, as where only sums were printed.
     #[default]
     None,
@@ -56,20 +56,20 @@ enum Durations {
     Buckets(Box<Vec<u32>>),
 }
 
-impl Durations {
+impl DurationSamples {
     /// Returns those that are kept as they are.
     fn exact(&self) -> &[u64] {
         match self {
-            Durations::One(ns) => std::slice::from_ref(ns),
-            Durations::Exact(list) => list,
-            Durations::None | Durations::Buckets(_) => &[],
+            DurationSamples::One(ns) => std::slice::from_ref(ns),
+            DurationSamples::Exact(list) => list,
+            DurationSamples::None | DurationSamples::Buckets(_) => &[],
         }
     }
 
     /// Returns the buckets, empty where durations are kept as they are.
     fn buckets(&self) -> &[u32] {
         match self {
-            Durations::Buckets(buckets) => buckets,
+            DurationSamples::Buckets(buckets) => buckets,
             _ => &[],
         }
     }
@@ -77,18 +77,18 @@ impl Durations {
     #[inline]
     fn add(&mut self, ns: u64) {
         match self {
-            Durations::None => *self = Durations::One(ns),
-            Durations::One(one) => *self = Durations::Exact(vec![*one, ns]),
-            Durations::Exact(list) if list.len() < EXACT => list.push(ns),
-            Durations::Exact(_) => self.count(|buckets| count_in(buckets, ns)),
-            Durations::Buckets(buckets) => count_in(buckets, ns),
+            DurationSamples::None => *self = DurationSamples::One(ns),
+            DurationSamples::One(one) => *self = DurationSamples::Exact(vec![*one, ns]),
+            DurationSamples::Exact(list) if list.len() < EXACT => list.push(ns),
+            DurationSamples::Exact(_) => self.count(|buckets| count_in(buckets, ns)),
+            DurationSamples::Buckets(buckets) => count_in(buckets, ns),
         }
     }
 
     /// Puts all into buckets, and more.
     fn count(&mut self, more: impl FnOnce(&mut Vec<u32>)) {
         let mut buckets = match std::mem::take(self) {
-            Durations::Buckets(buckets) => buckets,
+            DurationSamples::Buckets(buckets) => buckets,
             few => {
                 let mut buckets = Box::default();
                 for &ns in few.exact() {
@@ -98,7 +98,7 @@ impl Durations {
             }
         };
         more(&mut buckets);
-        *self = Durations::Buckets(buckets);
+        *self = DurationSamples::Buckets(buckets);
     }
 }
 
@@ -130,7 +130,7 @@ impl Stats {
 
     /// Returns whether durations were added, so that there are percentiles.
     pub fn has_percentiles(&self) -> bool {
-        self.durations != Durations::None
+        self.durations != DurationSamples::None
     }
 
     /// Adds one duration.
@@ -190,9 +190,9 @@ impl Stats {
     /// Gives back memory that was taken for durations to come, once none will.
     pub fn settle(&mut self) {
         match &mut self.durations {
-            Durations::Exact(list) => list.shrink_to_fit(),
-            Durations::Buckets(buckets) => buckets.shrink_to_fit(),
-            Durations::None | Durations::One(_) => {}
+            DurationSamples::Exact(list) => list.shrink_to_fit(),
+            DurationSamples::Buckets(buckets) => buckets.shrink_to_fit(),
+            DurationSamples::None | DurationSamples::One(_) => {}
         }
     }
 
@@ -386,7 +386,7 @@ mod tests {
         one.add(7);
         assert_eq!((one.percentile(0.5), one.durations.exact()), (7, &[7][..]));
         assert!(
-            matches!(one.durations, Durations::One(7)),
+            matches!(one.durations, DurationSamples::One(7)),
             "nothing is allocated for one"
         );
         let mut sums = Stats::of_sums(3, 30, 5, 15, 0.0);
