@@ -1,14 +1,14 @@
 //! Names of the devices and registers behind the keys of exit tables.
 
-use devices::{Arch, Names};
+use devices::{AddressNames, Arch};
 use event::Isa;
 use model::Access;
 
 use crate::{ExitTable, ExitsReport, VcpusReport};
 
 /// Returns the built-in names of the machines that VMs of this instruction set are given.
-pub fn builtin_names(isa: Option<Isa>) -> Names {
-    Names::builtin(match isa {
+pub fn builtin_names(isa: Option<Isa>) -> AddressNames {
+    AddressNames::builtin(match isa {
         Some(Isa::Vmx | Isa::Svm) => Arch::X86,
         Some(Isa::Arm64) => Arch::Arm64,
         _ => Arch::Other,
@@ -16,7 +16,7 @@ pub fn builtin_names(isa: Option<Isa>) -> Names {
 }
 
 /// Names the rows of a table of accesses, as far as their address is known.
-pub fn name_rows(report: &mut ExitsReport, names: &Names) {
+pub fn name_rows(report: &mut ExitsReport, names: &AddressNames) {
     let table = report.table;
     for row in &mut report.rows {
         let Some(address) = row.address else { continue };
@@ -33,7 +33,7 @@ pub fn name_rows(report: &mut ExitsReport, names: &Names) {
 }
 
 /// Returns device and register behind an access, as far as they are known.
-pub fn name_access(access: &Access, names: &Names) -> Option<String> {
+pub fn name_access(access: &Access, names: &AddressNames) -> Option<String> {
     let name = match *access {
         Access::Port { port, write } => names.port(port, write),
         Access::Mmio { gpa, write } => names.mmio(gpa, write),
@@ -43,7 +43,7 @@ pub fn name_access(access: &Access, names: &Names) -> Option<String> {
 }
 
 /// Names what vCPUs were in the VMM for, as far as it is known.
-pub fn name_causes(report: &mut VcpusReport, names: &Names) {
+pub fn name_causes(report: &mut VcpusReport, names: &AddressNames) {
     for cause in report.rows.iter_mut().flat_map(|row| &mut row.user) {
         let access = cause.access.as_ref();
         cause.name = access.and_then(|access| name_access(access, names));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use devices::Names;
+use devices::AddressNames;
 use event::{Isa, Quality, RecordingCost};
 use model::{Access, State, guesses};
 use paths::{PathReport, Paths};
@@ -122,7 +122,7 @@ pub struct Picture {
 }
 
 /// Returns the names of devices for a machine, and tells what of them was not understood.
-pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> Names;
+pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> AddressNames;
 
 impl Picture {
     /// Takes out of a study what it found, after [`Study::finish`]. `keep` says, where filters choose, which tasks are
@@ -340,7 +340,7 @@ fn drawn(
     timeline: Timeline,
     study: &Study,
     reports: &[PathReport],
-    devices: &Names,
+    devices: &AddressNames,
     span: (u64, u64),
 ) -> (TimelineReport, Vec<PathExamples>) {
     let walked = study.walked();
@@ -352,7 +352,7 @@ fn drawn(
 }
 
 /// Returns the tables of exits, with the names of devices: those whose rows are of what guests did, or those whose rows are not.
-fn exits(study: &Study, by_task: bool, devices: &Names) -> Vec<ExitsReport> {
+fn exits(study: &Study, by_task: bool, devices: &AddressNames) -> Vec<ExitsReport> {
     let mut of_kind = study.all::<Exits>().filter(|one| one.by().task == by_task);
     let mut exits = of_kind
         .next()

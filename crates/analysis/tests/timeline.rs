@@ -7,7 +7,7 @@ use analysis::{
     Cell, Info, LaneGroup, OUTSIDE, Picture, Plan, Sched, Study, Timeline, TimelineLane,
     TimelineLimits, TimelineReport, TimelineWindow, Vcpus, Window, builtin_names,
 };
-use devices::Names;
+use devices::AddressNames;
 use event::sched::{Comm, SchedMigrateTask, SchedSwitch, SchedWakeup, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit,
@@ -120,7 +120,7 @@ fn walk(study: &mut Study, events: &[One]) {
     study.finish();
 }
 
-fn names(_: Option<Isa>, _: &mut Quality) -> Names {
+fn names(_: Option<Isa>, _: &mut Quality) -> AddressNames {
     builtin_names(None)
 }
 

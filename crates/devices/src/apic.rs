@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::name::Name;
+use crate::name::DeviceName;
 use crate::regs;
 
 /// Number of the register (offset / 16, or MSR - 0x800) and its name.
@@ -53,34 +53,34 @@ fn local_register(number: u32) -> Option<Cow<'static, str>> {
 }
 
 /// The local APIC's page; what follows it in QEMU's region takes message signalled interrupts.
-pub(crate) fn local(offset: u64) -> Name {
+pub(crate) fn local(offset: u64) -> DeviceName {
     let Some(page @ 0..0x1000) = u32::try_from(offset).ok() else {
-        return Name::device("MSI address");
+        return DeviceName::device("MSI address");
     };
     let register = local_register(page / 16).filter(|_| page % 16 < 4);
-    Name::register("LAPIC", register.unwrap_or_else(|| regs::plain(offset)))
+    DeviceName::register("LAPIC", register.unwrap_or_else(|| regs::plain(offset)))
 }
 
 /// MSRs of the x2APIC, which has no DFR and one ICR of 64 bits.
 pub(crate) const X2APIC: std::ops::RangeInclusive<u32> = 0x800..=0x8ff;
 
-pub(crate) fn x2apic(msr: u32) -> Name {
+pub(crate) fn x2apic(msr: u32) -> DeviceName {
     let number = msr.saturating_sub(*X2APIC.start());
     let register = local_register(number).filter(|_| !matches!(number, 0x0e | 0x31));
-    Name::register(
+    DeviceName::register(
         "x2APIC",
         register.unwrap_or_else(|| regs::plain(u64::from(number))),
     )
 }
 
-pub(crate) fn io(offset: u64) -> Name {
+pub(crate) fn io(offset: u64) -> DeviceName {
     let register = match offset {
         0x00..=0x03 => Cow::Borrowed("select"),
         0x10..=0x13 => Cow::Borrowed("data"),
         0x40..=0x43 => Cow::Borrowed("EOI"),
         _ => regs::plain(offset),
     };
-    Name::register("IOAPIC", register)
+    DeviceName::register("IOAPIC", register)
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 
-use crate::name::Name;
+use crate::name::DeviceName;
 use crate::regs::{self, Reg};
 
 /// Registers that come in rows: offset, bytes of the row, bytes of one register, name.
-struct Row(u64, u64, u64, &'static str);
+struct RegisterRow(u64, u64, u64, &'static str);
 
 /// The distributor: both versions agree where both have a register, except for the identification registers,
 /// which are at the end of 4 KiB in version 2 and of 64 KiB in version 3.
@@ -27,22 +27,22 @@ const GICD: &[Reg] = &[
     Reg(0xffe8, 4, "GICD_PIDR2"),
 ];
 
-const GICD_ROWS: &[Row] = &[
-    Row(0x0080, 0x80, 4, "GICD_IGROUPR"),
-    Row(0x0100, 0x80, 4, "GICD_ISENABLER"),
-    Row(0x0180, 0x80, 4, "GICD_ICENABLER"),
-    Row(0x0200, 0x80, 4, "GICD_ISPENDR"),
-    Row(0x0280, 0x80, 4, "GICD_ICPENDR"),
-    Row(0x0300, 0x80, 4, "GICD_ISACTIVER"),
-    Row(0x0380, 0x80, 4, "GICD_ICACTIVER"),
-    Row(0x0400, 0x400, 4, "GICD_IPRIORITYR"),
-    Row(0x0800, 0x400, 4, "GICD_ITARGETSR"),
-    Row(0x0c00, 0x100, 4, "GICD_ICFGR"),
-    Row(0x0d00, 0x80, 4, "GICD_IGRPMODR"),
-    Row(0x0e00, 0x100, 4, "GICD_NSACR"),
-    Row(0x0f10, 0x10, 4, "GICD_CPENDSGIR"),
-    Row(0x0f20, 0x10, 4, "GICD_SPENDSGIR"),
-    Row(0x6000, 0x2000, 8, "GICD_IROUTER"),
+const GICD_ROWS: &[RegisterRow] = &[
+    RegisterRow(0x0080, 0x80, 4, "GICD_IGROUPR"),
+    RegisterRow(0x0100, 0x80, 4, "GICD_ISENABLER"),
+    RegisterRow(0x0180, 0x80, 4, "GICD_ICENABLER"),
+    RegisterRow(0x0200, 0x80, 4, "GICD_ISPENDR"),
+    RegisterRow(0x0280, 0x80, 4, "GICD_ICPENDR"),
+    RegisterRow(0x0300, 0x80, 4, "GICD_ISACTIVER"),
+    RegisterRow(0x0380, 0x80, 4, "GICD_ICACTIVER"),
+    RegisterRow(0x0400, 0x400, 4, "GICD_IPRIORITYR"),
+    RegisterRow(0x0800, 0x400, 4, "GICD_ITARGETSR"),
+    RegisterRow(0x0c00, 0x100, 4, "GICD_ICFGR"),
+    RegisterRow(0x0d00, 0x80, 4, "GICD_IGRPMODR"),
+    RegisterRow(0x0e00, 0x100, 4, "GICD_NSACR"),
+    RegisterRow(0x0f10, 0x10, 4, "GICD_CPENDSGIR"),
+    RegisterRow(0x0f20, 0x10, 4, "GICD_SPENDSGIR"),
+    RegisterRow(0x6000, 0x2000, 8, "GICD_IROUTER"),
 ];
 
 /// A redistributor's first frame.
@@ -77,7 +77,7 @@ const GICR_SGI: &[Reg] = &[
     Reg(0x0e00, 4, "GICR_NSACR"),
 ];
 
-const GICR_SGI_ROWS: &[Row] = &[Row(0x0400, 0x20, 4, "GICR_IPRIORITYR")];
+const GICR_SGI_ROWS: &[RegisterRow] = &[RegisterRow(0x0400, 0x20, 4, "GICR_IPRIORITYR")];
 
 /// Version 2's CPU interface.
 const GICC: &[Reg] = &[
@@ -96,9 +96,9 @@ const GICC: &[Reg] = &[
     Reg(0x1000, 4, "GICC_DIR"),
 ];
 
-const GICC_ROWS: &[Row] = &[
-    Row(0x00d0, 0x10, 4, "GICC_APR"),
-    Row(0x00e0, 0x10, 4, "GICC_NSAPR"),
+const GICC_ROWS: &[RegisterRow] = &[
+    RegisterRow(0x00d0, 0x10, 4, "GICC_APR"),
+    RegisterRow(0x00e0, 0x10, 4, "GICC_NSAPR"),
 ];
 
 /// Where the ITS's second frame begins: the one with the register that devices write to.
@@ -115,7 +115,7 @@ const GITS: &[Reg] = &[
     Reg(0x1_0040, 4, "GITS_TRANSLATER"),
 ];
 
-const GITS_ROWS: &[Row] = &[Row(0x0100, 0x40, 8, "GITS_BASER")];
+const GITS_ROWS: &[RegisterRow] = &[RegisterRow(0x0100, 0x40, 8, "GITS_BASER")];
 
 const V2M: &[Reg] = &[
     Reg(0x0008, 4, "MSI_TYPER"),
@@ -123,38 +123,40 @@ const V2M: &[Reg] = &[
     Reg(0x0fcc, 4, "MSI_IIDR"),
 ];
 
-fn register(regs: &'static [Reg], rows: &[Row], offset: u64) -> Cow<'static, str> {
-    let row = rows.iter().find_map(|Row(start, bytes, each, name)| {
-        let into = offset.checked_sub(*start).filter(|into| into < bytes)?;
-        let half = if *each == 8 && into % 8 >= 4 {
-            " (high)"
-        } else {
-            ""
-        };
-        Some(format!("{name}{}{half}", into / each))
-    });
+fn register(regs: &'static [Reg], rows: &[RegisterRow], offset: u64) -> Cow<'static, str> {
+    let row = rows
+        .iter()
+        .find_map(|RegisterRow(start, bytes, each, name)| {
+            let into = offset.checked_sub(*start).filter(|into| into < bytes)?;
+            let half = if *each == 8 && into % 8 >= 4 {
+                " (high)"
+            } else {
+                ""
+            };
+            Some(format!("{name}{}{half}", into / each))
+        });
     row.map_or_else(|| regs::at(regs, offset), Cow::Owned)
 }
 
-pub(crate) fn distributor(offset: u64) -> Name {
-    Name::register("GIC distributor", register(GICD, GICD_ROWS, offset))
+pub(crate) fn distributor(offset: u64) -> DeviceName {
+    DeviceName::register("GIC distributor", register(GICD, GICD_ROWS, offset))
 }
 
-pub(crate) fn cpu_interface(offset: u64) -> Name {
-    Name::register("GICv2 CPU interface", register(GICC, GICC_ROWS, offset))
+pub(crate) fn cpu_interface(offset: u64) -> DeviceName {
+    DeviceName::register("GICv2 CPU interface", register(GICC, GICC_ROWS, offset))
 }
 
-pub(crate) fn v2m(offset: u64) -> Name {
-    Name::register("GICv2m", register(V2M, &[], offset))
+pub(crate) fn v2m(offset: u64) -> DeviceName {
+    DeviceName::register("GICv2m", register(V2M, &[], offset))
 }
 
-pub(crate) fn its(offset: u64) -> Name {
-    Name::register("GICv3 ITS", register(GITS, GITS_ROWS, offset))
+pub(crate) fn its(offset: u64) -> DeviceName {
+    DeviceName::register("GICv3 ITS", register(GITS, GITS_ROWS, offset))
 }
 
 /// Two frames of 64 KiB for each CPU, one CPU after the other. A second region goes on where the first one
 /// ends, which its name does not say, so only in the first one the CPU is named.
-pub(crate) fn redistributor(region: &str, offset: u64) -> Name {
+pub(crate) fn redistributor(region: &str, offset: u64) -> DeviceName {
     let frame = offset % 0x2_0000;
     let register = if frame < 0x1_0000 {
         register(GICR, &[], frame)
@@ -162,12 +164,12 @@ pub(crate) fn redistributor(region: &str, offset: u64) -> Name {
         register(GICR_SGI, GICR_SGI_ROWS, frame - 0x1_0000)
     };
     if region.ends_with("[0]") {
-        Name::register(
+        DeviceName::register(
             format!("GICv3 redistributor {}", offset / 0x2_0000),
             register,
         )
     } else {
-        Name::register("GICv3 redistributor", register)
+        DeviceName::register("GICv3 redistributor", register)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The high precision event timer's registers: IA-PC HPET specification 1.0a, section 2.3; QEMU's
 //! `include/hw/timer/hpet.h`.
 
-use crate::name::Name;
+use crate::name::DeviceName;
 use crate::regs::{self, Reg};
 
 const REGS: &[Reg] = &[
@@ -22,13 +22,13 @@ const TIMER: &[Reg] = &[
 /// The specification has room for 32 timers in the 1 KiB of the block.
 const TIMERS: std::ops::Range<u64> = 0x100..0x500;
 
-pub(crate) fn name(offset: u64) -> Name {
+pub(crate) fn name(offset: u64) -> DeviceName {
     if TIMERS.contains(&offset) {
         let timer = (offset - TIMERS.start) / 0x20;
         let register = regs::at(TIMER, offset % 0x20);
-        return Name::register("HPET", format!("timer {timer} {register}"));
+        return DeviceName::register("HPET", format!("timer {timer} {register}"));
     }
-    Name::register("HPET", regs::at(REGS, offset))
+    DeviceName::register("HPET", regs::at(REGS, offset))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use crate::name::Name;
+use crate::name::DeviceName;
 
 const MSRS: &[(u32, &str)] = &[
     (0x4000_0000, "guest OS ID"),
@@ -40,7 +40,7 @@ const MSRS: &[(u32, &str)] = &[
 ];
 
 /// The name of an MSR of Hyper-V, if it is one.
-pub(crate) fn name(msr: u32) -> Option<Name> {
+pub(crate) fn name(msr: u32) -> Option<DeviceName> {
     let register: Cow<'static, str> = match msr {
         0x4000_0090..=0x4000_009f => format!("SYNIC SINT{}", msr - 0x4000_0090).into(),
         0x4000_00b0..=0x4000_00b7 => {
@@ -55,7 +55,7 @@ pub(crate) fn name(msr: u32) -> Option<Name> {
         0x4000_0100..=0x4000_0104 => format!("crash parameter {}", msr - 0x4000_0100).into(),
         _ => Cow::Borrowed(MSRS.iter().find(|entry| entry.0 == msr)?.1),
     };
-    Some(Name::register("Hyper-V", register))
+    Some(DeviceName::register("Hyper-V", register))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 /*!
 Which device and register an I/O port, an MMIO address or an MSR is.
 
-[`Names`] answers for one VM. [`Names::builtin`] knows the machines people run: the PC as QEMU builds it
-(`pc`, `q35`) and QEMU's arm64 `virt`. [`Names::with_mtree`] adds the text of QEMU's monitor command
+[`AddressNames`] answers for one VM. [`AddressNames::builtin`] knows the machines people run: the PC as QEMU builds it
+(`pc`, `q35`) and QEMU's arm64 `virt`. [`AddressNames::with_mtree`] adds the text of QEMU's monitor command
 `info mtree`, which says exactly what is where in that VM.
 
 # How a name is found
@@ -63,9 +63,9 @@ mod virt;
 mod virtio;
 
 use mtree::Mtree;
-use region::{Place, Region};
+use region::{MachineRegion, RegionHit};
 
-pub use name::Name;
+pub use name::DeviceName;
 
 /// The kind of guest, which decides the built-in machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub enum Arch {
 
 /// The address spaces a guest reaches devices through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Space {
+enum DeviceSpace {
     /// Guest physical addresses.
     Memory,
     /// x86 I/O ports.
@@ -91,15 +91,15 @@ enum Space {
 ///
 /// A lookup goes over some hundred regions: meant for the rows of a table, not for every event.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub struct AddressNames {
     arch: Arch,
     mtree: Option<Mtree>,
 }
 
-impl Names {
+impl AddressNames {
     /// The names known without being told anything about the VM.
-    pub fn builtin(arch: Arch) -> Names {
-        Names { arch, mtree: None }
+    pub fn builtin(arch: Arch) -> AddressNames {
+        AddressNames { arch, mtree: None }
     }
 
     /// Adds what the text of QEMU's `info mtree` says, in place of any earlier such text.
@@ -111,10 +111,10 @@ impl Names {
     ///
     /// The second value holds what could not be read, with line numbers and byte offsets; everything else
     /// was taken.
-    pub fn with_mtree(self, text: &str) -> (Names, Vec<String>) {
+    pub fn with_mtree(self, text: &str) -> (AddressNames, Vec<String>) {
         let (mtree, notes) = Mtree::parse(text);
         (
-            Names {
+            AddressNames {
                 arch: self.arch,
                 mtree: Some(mtree),
             },
@@ -123,38 +123,44 @@ impl Names {
     }
 
     /// What the I/O port `port` is; `write` tells registers apart that differ by direction.
-    pub fn port(&self, port: u16, write: bool) -> Option<Name> {
-        let builtin: &[Region] = if self.arch == Arch::X86 {
+    pub fn port(&self, port: u16, write: bool) -> Option<DeviceName> {
+        let builtin: &[MachineRegion] = if self.arch == Arch::X86 {
             ports::REGIONS
         } else {
             &[]
         };
-        self.look(Space::Io, builtin, u64::from(port), write)
+        self.look(DeviceSpace::Io, builtin, u64::from(port), write)
     }
 
     /// What the guest physical address `gpa` is; `write` tells registers apart that differ by direction.
-    pub fn mmio(&self, gpa: u64, write: bool) -> Option<Name> {
-        let builtin: &[Region] = match self.arch {
+    pub fn mmio(&self, gpa: u64, write: bool) -> Option<DeviceName> {
+        let builtin: &[MachineRegion] = match self.arch {
             Arch::X86 => pc::REGIONS,
             Arch::Arm64 => virt::REGIONS,
             Arch::Other => &[],
         };
-        self.look(Space::Memory, builtin, gpa, write)
+        self.look(DeviceSpace::Memory, builtin, gpa, write)
     }
 
     /// What the model specific register `msr` is. Only x86 has them.
-    pub fn msr(&self, msr: u32) -> Option<Name> {
+    pub fn msr(&self, msr: u32) -> Option<DeviceName> {
         match self.arch {
             Arch::X86 => msr::name(msr),
             Arch::Arm64 | Arch::Other => None,
         }
     }
 
-    fn look(&self, space: Space, builtin: &[Region], addr: u64, write: bool) -> Option<Name> {
+    fn look(
+        &self,
+        space: DeviceSpace,
+        builtin: &[MachineRegion],
+        addr: u64,
+        write: bool,
+    ) -> Option<DeviceName> {
         self.mtree
             .as_ref()
             .and_then(|tree| tree.find(space, addr))
             .or_else(|| region::find(builtin, addr))
-            .and_then(|place: Place<'_>| map::describe(space, &place, write))
+            .and_then(|place: RegionHit<'_>| map::describe(space, &place, write))
     }
 }

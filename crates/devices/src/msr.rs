@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::name::Name;
+use crate::name::DeviceName;
 use crate::{apic, hyperv, kvm_pv};
 
 /// By number.
@@ -274,14 +274,14 @@ const MTRR_VARIABLE: std::ops::RangeInclusive<u32> = 0x200..=0x21f;
 const AMD_COUNTERS: std::ops::RangeInclusive<u32> = 0xc001_0200..=0xc001_020b;
 
 /// The name of an MSR.
-pub(crate) fn name(msr: u32) -> Option<Name> {
+pub(crate) fn name(msr: u32) -> Option<DeviceName> {
     if apic::X2APIC.contains(&msr) {
         return Some(apic::x2apic(msr));
     }
     if let Some((_, register)) = kvm_pv::MSRS.iter().find(|entry| entry.0 == msr) {
-        return Some(Name::register("KVM", *register));
+        return Some(DeviceName::register("KVM", *register));
     }
-    hyperv::name(msr).or_else(|| plain(msr).map(Name::device))
+    hyperv::name(msr).or_else(|| plain(msr).map(DeviceName::device))
 }
 
 fn plain(msr: u32) -> Option<Cow<'static, str>> {

@@ -8,11 +8,11 @@
 mod line;
 mod tree;
 
-use crate::Space;
-use crate::region::Place;
+use crate::DeviceSpace;
+use crate::region::RegionHit;
 
-use line::Line;
-use tree::{Tree, Views};
+use line::MtreeLine;
+use tree::{MtreeTree, Views};
 
 /// Most regions that are kept: a large VM has some thousand.
 const MAX_REGIONS: usize = 1 << 16;
@@ -24,13 +24,13 @@ const MAX_NOTES: usize = 16;
 /// An address map.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mtree {
-    tree: Tree,
+    tree: MtreeTree,
 }
 
 impl Mtree {
     /// Reads a text; the notes are what could not be read.
     pub(crate) fn parse(text: &str) -> (Mtree, Vec<String>) {
-        let mut reader = Reader::default();
+        let mut reader = MtreeReader::default();
         let mut at = 0;
         for (index, raw) in text.split('\n').enumerate() {
             reader.place = (index + 1, at);
@@ -44,14 +44,14 @@ impl Mtree {
     }
 
     /// The innermost region at `addr`.
-    pub(crate) fn find(&self, space: Space, addr: u64) -> Option<Place<'_>> {
+    pub(crate) fn find(&self, space: DeviceSpace, addr: u64) -> Option<RegionHit<'_>> {
         self.tree.find(space, addr)
     }
 }
 
 #[derive(Default)]
-struct Reader {
-    tree: Tree,
+struct MtreeReader {
+    tree: MtreeTree,
     /// Line number and offset of the line being read.
     place: (usize, usize),
     /// What the last heading named, and whether regions followed it: headings without regions add up.
@@ -64,23 +64,23 @@ struct Reader {
     dropped: usize,
 }
 
-impl Reader {
+impl MtreeReader {
     fn line(&mut self, text: &str) {
         match line::parse(text) {
-            Line::Other => {}
+            MtreeLine::Other => {}
             // Headings with nothing between them share the tree that follows.
-            Line::AddressSpace(name) => {
+            MtreeLine::AddressSpace(name) => {
                 let mut views = Views::of(name);
                 if !self.heading_used && self.heading.is_address_space() {
                     views = views.and(self.heading);
                 }
                 self.begin(views);
             }
-            Line::Target => self.begin(Views::TARGET),
-            Line::FlatView => self.begin(Views::FLAT),
-            Line::FlatSpace(name) => self.begin(Views::of(name).and(self.heading)),
-            Line::Damaged(what) => self.note(what),
-            Line::Region(region) => {
+            MtreeLine::Target => self.begin(Views::TARGET),
+            MtreeLine::FlatView => self.begin(Views::FLAT),
+            MtreeLine::FlatSpace(name) => self.begin(Views::of(name).and(self.heading)),
+            MtreeLine::Damaged(what) => self.note(what),
+            MtreeLine::Region(region) => {
                 self.heading_used = true;
                 while self
                     .open

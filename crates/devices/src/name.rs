@@ -7,17 +7,17 @@ use std::fmt;
 ///
 /// Its text is both, with a space between: `HPET main counter`, `acpi-tmr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name {
+pub struct DeviceName {
     /// The device, such as `HPET`, `serial COM1`, or what QEMU calls the region: `acpi-tmr`.
     pub device: Cow<'static, str>,
     /// The register: `main counter`. None if the device is one register, or its registers are not known.
     pub register: Option<Cow<'static, str>>,
 }
 
-impl Name {
+impl DeviceName {
     /// A device of one register, or of unknown ones.
-    pub(crate) fn device(device: impl Into<Cow<'static, str>>) -> Name {
-        Name {
+    pub(crate) fn device(device: impl Into<Cow<'static, str>>) -> DeviceName {
+        DeviceName {
             device: device.into(),
             register: None,
         }
@@ -27,15 +27,15 @@ impl Name {
     pub(crate) fn register(
         device: impl Into<Cow<'static, str>>,
         register: impl Into<Cow<'static, str>>,
-    ) -> Name {
-        Name {
+    ) -> DeviceName {
+        DeviceName {
             device: device.into(),
             register: Some(register.into()),
         }
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for DeviceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.register {
             Some(register) => write!(f, "{} {register}", self.device),

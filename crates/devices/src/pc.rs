@@ -1,32 +1,32 @@
 //! The PC's physical addresses: QEMU's `pc` and `q35` machines (`hw/i386`, `hw/pci-host/q35.c`), with SeaBIOS.
 
-use crate::region::{Region, WINDOW};
+use crate::region::{MachineRegion, WINDOW};
 
 #[rustfmt::skip]
-pub(crate) const REGIONS: &[Region] = &[
-    Region(0x000a_0000, 0x000b_ffff, "vga-lowmem"),
+pub(crate) const REGIONS: &[MachineRegion] = &[
+    MachineRegion(0x000a_0000, 0x000b_ffff, "vga-lowmem"),
     // q35: configuration space. With OVMF it is elsewhere.
-    Region(0xb000_0000, 0xbfff_ffff, "pcie-mmcfg-mmio"),
+    MachineRegion(0xb000_0000, 0xbfff_ffff, "pcie-mmcfg-mmio"),
     // From the end of low memory, which depends on the VM, to the I/O APIC.
-    Region(0x8000_0000, 0xfebf_ffff, WINDOW),
-    Region(0xfec0_0000, 0xfec0_0fff, "ioapic"),
-    Region(0xfed0_0000, 0xfed0_03ff, "hpet"),
-    Region(0xfed1_c000, 0xfed1_ffff, "lpc-rcrb-mmio"),
-    Region(0xfed4_0000, 0xfed4_4fff, "tpm-tis-mmio"),
-    Region(0xfed9_0000, 0xfed9_0fff, "intel_iommu"),
-    Region(0xfee0_0000, 0xfeef_ffff, "apic-msi"),
-    Region(0xffc0_0000, 0xffff_ffff, "pc.bios"),
+    MachineRegion(0x8000_0000, 0xfebf_ffff, WINDOW),
+    MachineRegion(0xfec0_0000, 0xfec0_0fff, "ioapic"),
+    MachineRegion(0xfed0_0000, 0xfed0_03ff, "hpet"),
+    MachineRegion(0xfed1_c000, 0xfed1_ffff, "lpc-rcrb-mmio"),
+    MachineRegion(0xfed4_0000, 0xfed4_4fff, "tpm-tis-mmio"),
+    MachineRegion(0xfed9_0000, 0xfed9_0fff, "intel_iommu"),
+    MachineRegion(0xfee0_0000, 0xfeef_ffff, "apic-msi"),
+    MachineRegion(0xffc0_0000, 0xffff_ffff, "pc.bios"),
     // Memory never exits as MMIO, so above 4 GiB it can only be the 64-bit window, wherever that is.
-    Region(0x1_0000_0000, 0xf_ffff_ffff_ffff, WINDOW),
+    MachineRegion(0x1_0000_0000, 0xf_ffff_ffff_ffff, WINDOW),
 ];
 
 #[cfg(test)]
 mod tests {
-    use crate::{Arch, Names};
+    use crate::{AddressNames, Arch};
 
     #[test]
     fn the_pc() {
-        let names = Names::builtin(Arch::X86);
+        let names = AddressNames::builtin(Arch::X86);
         let text = |gpa, write| names.mmio(gpa, write).map(|name| name.to_string());
         for (gpa, write, expected) in [
             (0xfed0_00f0, false, "HPET main counter"),

@@ -2,8 +2,8 @@
 //! memory (ECAM, section 7.2.2), and AHCI controllers (Serial ATA AHCI specification 1.3.1, section 3), which
 //! `q35` always has.
 
-use crate::name::Name;
-use crate::region::{Place, WINDOW};
+use crate::name::DeviceName;
+use crate::region::{RegionHit, WINDOW};
 use crate::regs::{self, Reg};
 
 /// Bytes of the four areas of QEMU's virtio devices: common, ISR, device configuration, notification
@@ -14,25 +14,25 @@ const VIRTIO_NOTIFY: u64 = 0x3000;
 const GUESSED_QUEUES: u64 = 64;
 
 /// An address in a window of PCI devices: which one cannot be known without the guest's or QEMU's help.
-pub(crate) fn window(place: &Place<'_>, write: bool) -> Name {
+pub(crate) fn window(place: &RegionHit<'_>, write: bool) -> DeviceName {
     let addr = place.base.wrapping_add(place.offset);
     let into = (addr % VIRTIO_BAR).checked_sub(VIRTIO_NOTIFY);
     match into.filter(|into| write && into % 4 == 0 && into / 4 < GUESSED_QUEUES) {
-        Some(into) => Name::register(
+        Some(into) => DeviceName::register(
             WINDOW,
             format!("(queue notify, queue {}, if virtio)", into / 4),
         ),
-        None => Name::device(WINDOW),
+        None => DeviceName::device(WINDOW),
     }
 }
 
 /// The configuration space of every function, 4 KiB each.
-pub(crate) fn ecam(offset: u64) -> Name {
+pub(crate) fn ecam(offset: u64) -> DeviceName {
     let bus = offset >> 20;
     let device = (offset >> 15) & 0x1f;
     let function = (offset >> 12) & 7;
     let device = format!("PCI config {bus:02x}:{device:02x}.{function}");
-    Name::register(device, regs::plain(offset & 0xfff))
+    DeviceName::register(device, regs::plain(offset & 0xfff))
 }
 
 const MSIX_ENTRY: &[Reg] = &[
@@ -42,12 +42,12 @@ const MSIX_ENTRY: &[Reg] = &[
 ];
 
 /// An MSI-X table: the region around it is named for the device.
-pub(crate) fn msix_table(place: &Place<'_>) -> Name {
+pub(crate) fn msix_table(place: &RegionHit<'_>) -> DeviceName {
     let field = regs::at(MSIX_ENTRY, place.offset % 16);
     let entry = format!("MSI-X entry {} {field}", place.offset / 16);
     match place.parent.strip_suffix("-msix") {
-        Some(device) => Name::register(device.to_string(), entry),
-        None => Name::device(entry),
+        Some(device) => DeviceName::register(device.to_string(), entry),
+        None => DeviceName::device(entry),
     }
 }
 
@@ -75,23 +75,23 @@ const AHCI_PORT: &[Reg] = &[
 ];
 
 /// AHCI has 32 ports of 0x80 bytes from 0x100 on.
-pub(crate) fn ahci(offset: u64) -> Name {
+pub(crate) fn ahci(offset: u64) -> DeviceName {
     match offset.checked_sub(0x100) {
         Some(into) if into < 32 * 0x80 => {
             let register = regs::at(AHCI_PORT, into % 0x80);
-            Name::register("ahci", format!("port {} {register}", into / 0x80))
+            DeviceName::register("ahci", format!("port {} {register}", into / 0x80))
         }
-        _ => Name::register("ahci", regs::at(AHCI, offset)),
+        _ => DeviceName::register("ahci", regs::at(AHCI, offset)),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{ahci, ecam, msix_table, window};
-    use crate::region::{Place, WINDOW};
+    use crate::region::{RegionHit, WINDOW};
 
-    fn place<'a>(name: &'a str, parent: &'a str, offset: u64) -> Place<'a> {
-        Place {
+    fn place<'a>(name: &'a str, parent: &'a str, offset: u64) -> RegionHit<'a> {
+        RegionHit {
             name,
             parent,
             base: 0xc000_0000,

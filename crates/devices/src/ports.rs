@@ -7,90 +7,90 @@
 
 use std::borrow::Cow;
 
-use crate::Space;
-use crate::name::Name;
-use crate::region::{Place, Region};
+use crate::DeviceSpace;
+use crate::name::DeviceName;
+use crate::region::{MachineRegion, RegionHit};
 use crate::regs;
 
 #[rustfmt::skip]
-pub(crate) const REGIONS: &[Region] = &[
-    Region(0x0000, 0x0007, "dma-chan"),
-    Region(0x0008, 0x000f, "dma-cont"),
-    Region(0x0020, 0x0021, "pic"),
-    Region(0x0040, 0x0043, "pit"),
-    Region(0x0060, 0x0060, "i8042-data"),
-    Region(0x0061, 0x0061, "pcspk"),
-    Region(0x0064, 0x0064, "i8042-cmd"),
-    Region(0x0070, 0x0071, "rtc"),
-    Region(0x007e, 0x007f, "kvmvapic"),
-    Region(0x0080, 0x0080, "ioport80"),
-    Region(0x0081, 0x0083, "dma-page"),
-    Region(0x0087, 0x0087, "dma-page"),
-    Region(0x0089, 0x008b, "dma-page"),
-    Region(0x008f, 0x008f, "dma-page"),
-    Region(0x0092, 0x0092, "port92"),
-    Region(0x00a0, 0x00a1, "pic"),
-    Region(0x00b2, 0x00b3, "apm-io"),
-    Region(0x00c0, 0x00cf, "dma-chan"),
-    Region(0x00d0, 0x00df, "dma-cont"),
-    Region(0x00f0, 0x00f0, "ioportF0"),
-    Region(0x0170, 0x0177, "ide"),
-    Region(0x01ce, 0x01d1, "vbe"),
-    Region(0x01f0, 0x01f7, "ide"),
-    Region(0x02e8, 0x02ef, "serial"),
-    Region(0x02f8, 0x02ff, "serial"),
-    Region(0x0376, 0x0376, "ide"),
-    Region(0x0378, 0x037f, "parallel"),
-    Region(0x03b4, 0x03b5, "vga"),
-    Region(0x03ba, 0x03ba, "vga"),
-    Region(0x03c0, 0x03cf, "vga"),
-    Region(0x03d4, 0x03d5, "vga"),
-    Region(0x03da, 0x03da, "vga"),
-    Region(0x03e8, 0x03ef, "serial"),
-    Region(0x03f1, 0x03f5, "fdc"),
-    Region(0x03f6, 0x03f6, "ide"),
-    Region(0x03f7, 0x03f7, "fdc"),
-    Region(0x03f8, 0x03ff, "serial"),
-    Region(0x0402, 0x0402, "isa-debugcon"),
-    Region(0x04d0, 0x04d0, "elcr"),
-    Region(0x04d1, 0x04d1, "elcr"),
-    Region(0x0501, 0x0501, "isa-debug-exit"),
-    Region(0x0505, 0x0505, "pvpanic"),
-    Region(0x0510, 0x0511, "fwcfg"),
-    Region(0x0514, 0x051b, "fwcfg.dma"),
+pub(crate) const REGIONS: &[MachineRegion] = &[
+    MachineRegion(0x0000, 0x0007, "dma-chan"),
+    MachineRegion(0x0008, 0x000f, "dma-cont"),
+    MachineRegion(0x0020, 0x0021, "pic"),
+    MachineRegion(0x0040, 0x0043, "pit"),
+    MachineRegion(0x0060, 0x0060, "i8042-data"),
+    MachineRegion(0x0061, 0x0061, "pcspk"),
+    MachineRegion(0x0064, 0x0064, "i8042-cmd"),
+    MachineRegion(0x0070, 0x0071, "rtc"),
+    MachineRegion(0x007e, 0x007f, "kvmvapic"),
+    MachineRegion(0x0080, 0x0080, "ioport80"),
+    MachineRegion(0x0081, 0x0083, "dma-page"),
+    MachineRegion(0x0087, 0x0087, "dma-page"),
+    MachineRegion(0x0089, 0x008b, "dma-page"),
+    MachineRegion(0x008f, 0x008f, "dma-page"),
+    MachineRegion(0x0092, 0x0092, "port92"),
+    MachineRegion(0x00a0, 0x00a1, "pic"),
+    MachineRegion(0x00b2, 0x00b3, "apm-io"),
+    MachineRegion(0x00c0, 0x00cf, "dma-chan"),
+    MachineRegion(0x00d0, 0x00df, "dma-cont"),
+    MachineRegion(0x00f0, 0x00f0, "ioportF0"),
+    MachineRegion(0x0170, 0x0177, "ide"),
+    MachineRegion(0x01ce, 0x01d1, "vbe"),
+    MachineRegion(0x01f0, 0x01f7, "ide"),
+    MachineRegion(0x02e8, 0x02ef, "serial"),
+    MachineRegion(0x02f8, 0x02ff, "serial"),
+    MachineRegion(0x0376, 0x0376, "ide"),
+    MachineRegion(0x0378, 0x037f, "parallel"),
+    MachineRegion(0x03b4, 0x03b5, "vga"),
+    MachineRegion(0x03ba, 0x03ba, "vga"),
+    MachineRegion(0x03c0, 0x03cf, "vga"),
+    MachineRegion(0x03d4, 0x03d5, "vga"),
+    MachineRegion(0x03da, 0x03da, "vga"),
+    MachineRegion(0x03e8, 0x03ef, "serial"),
+    MachineRegion(0x03f1, 0x03f5, "fdc"),
+    MachineRegion(0x03f6, 0x03f6, "ide"),
+    MachineRegion(0x03f7, 0x03f7, "fdc"),
+    MachineRegion(0x03f8, 0x03ff, "serial"),
+    MachineRegion(0x0402, 0x0402, "isa-debugcon"),
+    MachineRegion(0x04d0, 0x04d0, "elcr"),
+    MachineRegion(0x04d1, 0x04d1, "elcr"),
+    MachineRegion(0x0501, 0x0501, "isa-debug-exit"),
+    MachineRegion(0x0505, 0x0505, "pvpanic"),
+    MachineRegion(0x0510, 0x0511, "fwcfg"),
+    MachineRegion(0x0514, 0x051b, "fwcfg.dma"),
     // q35 with any firmware and pc with SeaBIOS: event block, control block and timer. What follows them is
     // q35's alone; pc has the general purpose events at 0xafe0.
-    Region(0x0600, 0x0603, "acpi-evt"),
-    Region(0x0604, 0x0605, "acpi-cnt"),
-    Region(0x0608, 0x060b, "acpi-tmr"),
-    Region(0x0620, 0x062f, "acpi-gpe0"),
-    Region(0x0630, 0x0637, "acpi-smi"),
-    Region(0x0660, 0x067f, "sm-tco"),
-    Region(0x0700, 0x073f, "pm-smbus"),
-    Region(0x0a00, 0x0a17, "acpi-mem-hotplug"),
-    Region(0x0a18, 0x0a1b, "nvdimm-acpi-io"),
-    Region(0x0cc0, 0x0cd7, "acpi-pci-hotplug"),
-    Region(0x0cd8, 0x0cf7, "acpi-cpu-hotplug"),
-    Region(0x0cf8, 0x0cfb, "pci-conf-idx"),
-    Region(0x0cf9, 0x0cf9, "lpc-reset-control"),
-    Region(0x0cfc, 0x0cff, "pci-conf-data"),
-    Region(0x5658, 0x5658, "vmport"),
+    MachineRegion(0x0600, 0x0603, "acpi-evt"),
+    MachineRegion(0x0604, 0x0605, "acpi-cnt"),
+    MachineRegion(0x0608, 0x060b, "acpi-tmr"),
+    MachineRegion(0x0620, 0x062f, "acpi-gpe0"),
+    MachineRegion(0x0630, 0x0637, "acpi-smi"),
+    MachineRegion(0x0660, 0x067f, "sm-tco"),
+    MachineRegion(0x0700, 0x073f, "pm-smbus"),
+    MachineRegion(0x0a00, 0x0a17, "acpi-mem-hotplug"),
+    MachineRegion(0x0a18, 0x0a1b, "nvdimm-acpi-io"),
+    MachineRegion(0x0cc0, 0x0cd7, "acpi-pci-hotplug"),
+    MachineRegion(0x0cd8, 0x0cf7, "acpi-cpu-hotplug"),
+    MachineRegion(0x0cf8, 0x0cfb, "pci-conf-idx"),
+    MachineRegion(0x0cf9, 0x0cf9, "lpc-reset-control"),
+    MachineRegion(0x0cfc, 0x0cff, "pci-conf-data"),
+    MachineRegion(0x5658, 0x5658, "vmport"),
     // pc.
-    Region(0xae00, 0xae17, "acpi-pci-hotplug"),
-    Region(0xaf00, 0xaf1f, "acpi-cpu-hotplug"),
-    Region(0xafe0, 0xafe3, "acpi-gpe0"),
+    MachineRegion(0xae00, 0xae17, "acpi-pci-hotplug"),
+    MachineRegion(0xaf00, 0xaf1f, "acpi-cpu-hotplug"),
+    MachineRegion(0xafe0, 0xafe3, "acpi-gpe0"),
     // pc with OVMF.
-    Region(0xb000, 0xb003, "acpi-evt"),
-    Region(0xb004, 0xb005, "acpi-cnt"),
-    Region(0xb008, 0xb00b, "acpi-tmr"),
-    Region(0xb100, 0xb13f, "pm-smbus"),
+    MachineRegion(0xb000, 0xb003, "acpi-evt"),
+    MachineRegion(0xb004, 0xb005, "acpi-cnt"),
+    MachineRegion(0xb008, 0xb00b, "acpi-tmr"),
+    MachineRegion(0xb100, 0xb13f, "pm-smbus"),
     // Where SeaBIOS and OVMF place devices.
-    Region(0x6000, 0xffff, "PCI device I/O"),
+    MachineRegion(0x6000, 0xffff, "PCI device I/O"),
 ];
 
 /// The register of a device that is only in I/O space; `bare` is the region's name without `kvm-`. None for
 /// those that are called what QEMU calls them.
-pub(crate) fn register(bare: &str, place: &Place<'_>, write: bool) -> Option<Name> {
+pub(crate) fn register(bare: &str, place: &RegionHit<'_>, write: bool) -> Option<DeviceName> {
     let off = place.offset;
     let (device, register): (&'static str, Cow<'static, str>) = match (bare, off) {
         ("pit", 0..=2) => ("PIT", format!("counter {off}").into()),
@@ -121,31 +121,31 @@ pub(crate) fn register(bare: &str, place: &Place<'_>, write: bool) -> Option<Nam
         ("pcspk", _) => ("pcspk", "(PIT gate)".into()),
         _ => return None,
     };
-    Some(Name::register(device, register))
+    Some(DeviceName::register(device, register))
 }
 
 /// QEMU's firmware configuration device: two ports and a DMA register on x86, three regions in memory on Arm.
-pub(crate) fn fwcfg(space: Space, place: &Place<'_>) -> Name {
+pub(crate) fn fwcfg(space: DeviceSpace, place: &RegionHit<'_>) -> DeviceName {
     let register = match (place.name, space) {
         // The upper half comes first: the register is big endian.
         ("fwcfg.dma", _) if place.offset < 4 => Cow::Borrowed("DMA address (high)"),
         ("fwcfg.dma", _) if place.offset < 8 => Cow::Borrowed("DMA address"),
         ("fwcfg.ctl", _) => Cow::Borrowed("selector"),
         ("fwcfg.data", _) => Cow::Borrowed("data"),
-        ("fwcfg", Space::Io) if place.offset == 0 => Cow::Borrowed("selector"),
-        ("fwcfg", Space::Io) => Cow::Borrowed("data"),
+        ("fwcfg", DeviceSpace::Io) if place.offset == 0 => Cow::Borrowed("selector"),
+        ("fwcfg", DeviceSpace::Io) => Cow::Borrowed("data"),
         _ => regs::plain(place.offset),
     };
-    Name::register("fw_cfg", register)
+    DeviceName::register("fw_cfg", register)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Arch, Names};
+    use crate::{AddressNames, Arch};
 
     #[test]
     fn the_pc() {
-        let names = Names::builtin(Arch::X86);
+        let names = AddressNames::builtin(Arch::X86);
         let text = |port, write| names.port(port, write).map(|name| name.to_string());
         for (port, write, expected) in [
             (0x608, false, "acpi-tmr"),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn other_machines_have_no_ports() {
-        assert_eq!(Names::builtin(Arch::Arm64).port(0x608, false), None);
-        assert_eq!(Names::builtin(Arch::Other).port(0x608, false), None);
+        assert_eq!(AddressNames::builtin(Arch::Arm64).port(0x608, false), None);
+        assert_eq!(AddressNames::builtin(Arch::Other).port(0x608, false), None);
     }
 }

@@ -4,11 +4,11 @@
 pub(crate) const WINDOW: &str = "PCI device memory";
 
 /// A region of a built-in machine: first and last address, and the name QEMU gives it.
-pub(crate) struct Region(pub u64, pub u64, pub &'static str);
+pub(crate) struct MachineRegion(pub u64, pub u64, pub &'static str);
 
 /// A region found for an address.
 #[derive(Clone, Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct RegionHit<'a> {
     /// QEMU's name of the region.
     pub name: &'a str,
     /// The name of the region around it; empty if there is none or it is not known.
@@ -24,13 +24,13 @@ pub(crate) struct Place<'a> {
 }
 
 /// The smallest region of `regions` that holds `addr`.
-pub(crate) fn find(regions: &[Region], addr: u64) -> Option<Place<'static>> {
-    let Region(base, end, name) = regions
+pub(crate) fn find(regions: &[MachineRegion], addr: u64) -> Option<RegionHit<'static>> {
+    let MachineRegion(base, end, name) = regions
         .iter()
-        .filter(|Region(low, high, _)| (*low..=*high).contains(&addr))
-        .min_by_key(|Region(low, high, _)| high - low)?;
+        .filter(|MachineRegion(low, high, _)| (*low..=*high).contains(&addr))
+        .min_by_key(|MachineRegion(low, high, _)| high - low)?;
     let first = regions.iter().filter(|r| r.2 == *name).map(|r| r.0).min();
-    Some(Place {
+    Some(RegionHit {
         name,
         parent: "",
         base: *base,

@@ -4,9 +4,9 @@
 
 use std::borrow::Cow;
 
-use crate::Space;
-use crate::name::Name;
-use crate::region::Place;
+use crate::DeviceSpace;
+use crate::name::DeviceName;
+use crate::region::RegionHit;
 use crate::regs::{self, Reg};
 
 /// The I/O ports of the PC's serial lines.
@@ -31,10 +31,10 @@ const UART16550: [(&str, &str); 8] = [
 ];
 
 /// A 16550. In memory its registers may be further apart than a byte; the size of the region tells.
-pub(crate) fn serial(space: Space, place: &Place<'_>, write: bool) -> Name {
+pub(crate) fn serial(space: DeviceSpace, place: &RegionHit<'_>, write: bool) -> DeviceName {
     let device = COM
         .iter()
-        .find(|(base, _)| space == Space::Io && *base == place.base)
+        .find(|(base, _)| space == DeviceSpace::Io && *base == place.base)
         .map_or("serial", |(_, name)| name);
     let stride = (place.last.saturating_add(1) / 8).max(1);
     let register = usize::try_from(place.offset / stride)
@@ -45,7 +45,7 @@ pub(crate) fn serial(space: Space, place: &Place<'_>, write: bool) -> Name {
         Some((read, _)) => Cow::Borrowed(*read),
         None => regs::plain(place.offset),
     };
-    Name::register(device, register)
+    DeviceName::register(device, register)
 }
 
 const PL011: &[Reg] = &[
@@ -67,18 +67,18 @@ const PL011: &[Reg] = &[
     Reg(0xff0, 0x10, "UARTPCellID"),
 ];
 
-pub(crate) fn pl011(offset: u64) -> Name {
-    Name::register("PL011", regs::at(PL011, offset))
+pub(crate) fn pl011(offset: u64) -> DeviceName {
+    DeviceName::register("PL011", regs::at(PL011, offset))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{pl011, serial};
-    use crate::Space;
-    use crate::region::Place;
+    use crate::DeviceSpace;
+    use crate::region::RegionHit;
 
-    fn place(base: u64, last: u64, offset: u64) -> Place<'static> {
-        Place {
+    fn place(base: u64, last: u64, offset: u64) -> RegionHit<'static> {
+        RegionHit {
             name: "serial",
             parent: "",
             base,
@@ -90,8 +90,9 @@ mod tests {
 
     #[test]
     fn ports_and_directions() {
-        let text =
-            |base, offset, write| serial(Space::Io, &place(base, 7, offset), write).to_string();
+        let text = |base, offset, write| {
+            serial(DeviceSpace::Io, &place(base, 7, offset), write).to_string()
+        };
         assert_eq!(text(0x3f8, 0, true), "serial COM1 THR");
         assert_eq!(text(0x3f8, 0, false), "serial COM1 RBR");
         assert_eq!(text(0x2f8, 2, false), "serial COM2 IIR");
@@ -102,8 +103,9 @@ mod tests {
 
     #[test]
     fn registers_spread_in_memory() {
-        let text =
-            |last, offset| serial(Space::Memory, &place(0x3f8, last, offset), false).to_string();
+        let text = |last, offset| {
+            serial(DeviceSpace::Memory, &place(0x3f8, last, offset), false).to_string()
+        };
         assert_eq!(text(31, 20), "serial LSR");
         assert_eq!(text(0, 0), "serial RBR");
         assert_eq!(text(0, 9), "serial +0x9");

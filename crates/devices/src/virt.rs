@@ -4,57 +4,57 @@
 
 use std::borrow::Cow;
 
-use crate::name::Name;
-use crate::region::{Region, WINDOW};
+use crate::name::DeviceName;
+use crate::region::{MachineRegion, WINDOW};
 use crate::regs::{self, Reg};
 
 /// Transports of virtio-mmio in the machine, 0x200 bytes each.
 const TRANSPORTS: usize = 32;
 
 #[rustfmt::skip]
-const FIXED: [Region; 24] = [
-    Region(0x0000_0000, 0x03ff_ffff, "virt.flash0"),
-    Region(0x0400_0000, 0x07ff_ffff, "virt.flash1"),
+const FIXED: [MachineRegion; 24] = [
+    MachineRegion(0x0000_0000, 0x03ff_ffff, "virt.flash0"),
+    MachineRegion(0x0400_0000, 0x07ff_ffff, "virt.flash1"),
     // GICv2 has a distributor of 4 KiB there.
-    Region(0x0800_0000, 0x0800_ffff, "gicv3_dist"),
-    Region(0x0801_0000, 0x0801_ffff, "gic_cpu"),
-    Region(0x0802_0000, 0x0802_0fff, "gicv2m"),
-    Region(0x0808_0000, 0x0809_ffff, "gicv3_its"),
-    Region(0x080a_0000, 0x08ff_ffff, "gicv3_redist_region[0]"),
-    Region(0x0900_0000, 0x0900_0fff, "pl011"),
-    Region(0x0901_0000, 0x0901_0fff, "pl031"),
-    Region(0x0902_0000, 0x0902_0007, "fwcfg.data"),
-    Region(0x0902_0008, 0x0902_0009, "fwcfg.ctl"),
-    Region(0x0902_0010, 0x0902_0017, "fwcfg.dma"),
-    Region(0x0903_0000, 0x0903_0fff, "pl061"),
-    Region(0x0904_0000, 0x0904_0fff, "pl011"),
-    Region(0x0905_0000, 0x0906_ffff, "smmuv3"),
-    Region(0x0907_0000, 0x0907_0017, "acpi-mem-hotplug"),
-    Region(0x0908_0000, 0x0908_0003, "acpi-ged"),
-    Region(0x0c00_0000, 0x0dff_ffff, "platform bus device"),
-    Region(0x1000_0000, 0x3efe_ffff, WINDOW),
-    Region(0x3eff_0000, 0x3eff_ffff, "PCI device I/O"),
-    Region(0x3f00_0000, 0x3fff_ffff, "pcie-ecam"),
-    Region(0x40_0000_0000, 0x40_03ff_ffff, "gicv3_redist_region[1]"),
-    Region(0x40_1000_0000, 0x40_1fff_ffff, "pcie-ecam"),
-    Region(0x80_0000_0000, 0xff_ffff_ffff, WINDOW),
+    MachineRegion(0x0800_0000, 0x0800_ffff, "gicv3_dist"),
+    MachineRegion(0x0801_0000, 0x0801_ffff, "gic_cpu"),
+    MachineRegion(0x0802_0000, 0x0802_0fff, "gicv2m"),
+    MachineRegion(0x0808_0000, 0x0809_ffff, "gicv3_its"),
+    MachineRegion(0x080a_0000, 0x08ff_ffff, "gicv3_redist_region[0]"),
+    MachineRegion(0x0900_0000, 0x0900_0fff, "pl011"),
+    MachineRegion(0x0901_0000, 0x0901_0fff, "pl031"),
+    MachineRegion(0x0902_0000, 0x0902_0007, "fwcfg.data"),
+    MachineRegion(0x0902_0008, 0x0902_0009, "fwcfg.ctl"),
+    MachineRegion(0x0902_0010, 0x0902_0017, "fwcfg.dma"),
+    MachineRegion(0x0903_0000, 0x0903_0fff, "pl061"),
+    MachineRegion(0x0904_0000, 0x0904_0fff, "pl011"),
+    MachineRegion(0x0905_0000, 0x0906_ffff, "smmuv3"),
+    MachineRegion(0x0907_0000, 0x0907_0017, "acpi-mem-hotplug"),
+    MachineRegion(0x0908_0000, 0x0908_0003, "acpi-ged"),
+    MachineRegion(0x0c00_0000, 0x0dff_ffff, "platform bus device"),
+    MachineRegion(0x1000_0000, 0x3efe_ffff, WINDOW),
+    MachineRegion(0x3eff_0000, 0x3eff_ffff, "PCI device I/O"),
+    MachineRegion(0x3f00_0000, 0x3fff_ffff, "pcie-ecam"),
+    MachineRegion(0x40_0000_0000, 0x40_03ff_ffff, "gicv3_redist_region[1]"),
+    MachineRegion(0x40_1000_0000, 0x40_1fff_ffff, "pcie-ecam"),
+    MachineRegion(0x80_0000_0000, 0xff_ffff_ffff, WINDOW),
 ];
 
 /// All of the machine.
-pub(crate) const REGIONS: &[Region] = &all();
+pub(crate) const REGIONS: &[MachineRegion] = &all();
 
-const fn all() -> [Region; FIXED.len() + TRANSPORTS] {
-    let mut regions = [const { Region(0, 0, "") }; FIXED.len() + TRANSPORTS];
+const fn all() -> [MachineRegion; FIXED.len() + TRANSPORTS] {
+    let mut regions = [const { MachineRegion(0, 0, "") }; FIXED.len() + TRANSPORTS];
     let mut at = 0;
     while at < FIXED.len() {
-        let Region(low, high, name) = FIXED[at];
-        regions[at] = Region(low, high, name);
+        let MachineRegion(low, high, name) = FIXED[at];
+        regions[at] = MachineRegion(low, high, name);
         at += 1;
     }
     let mut slot = 0;
     while slot < TRANSPORTS {
         let low = 0x0a00_0000 + 0x200 * slot as u64;
-        regions[FIXED.len() + slot] = Region(low, low + 0x1ff, "virtio-mmio");
+        regions[FIXED.len() + slot] = MachineRegion(low, low + 0x1ff, "virtio-mmio");
         slot += 1;
     }
     regions
@@ -87,27 +87,27 @@ const PL061: &[Reg] = &[
     Reg(0xff0, 0x10, "GPIOPCellID"),
 ];
 
-pub(crate) fn pl031(offset: u64) -> Name {
-    Name::register("PL031", regs::at(PL031, offset))
+pub(crate) fn pl031(offset: u64) -> DeviceName {
+    DeviceName::register("PL031", regs::at(PL031, offset))
 }
 
-pub(crate) fn pl061(offset: u64) -> Name {
+pub(crate) fn pl061(offset: u64) -> DeviceName {
     // The lines are the address: 1 KiB of one register.
     let register = if offset < 0x400 {
         Cow::Borrowed("GPIODATA")
     } else {
         regs::at(PL061, offset)
     };
-    Name::register("PL061", register)
+    DeviceName::register("PL061", register)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Arch, Names};
+    use crate::{AddressNames, Arch};
 
     #[test]
     fn the_machine() {
-        let names = Names::builtin(Arch::Arm64);
+        let names = AddressNames::builtin(Arch::Arm64);
         let text = |gpa, write| names.mmio(gpa, write).map(|name| name.to_string());
         for (gpa, write, expected) in [
             (0x0a00_3e50, true, "virtio-mmio 31 queue notify"),
@@ -140,7 +140,10 @@ mod tests {
 
     #[test]
     fn other_machines() {
-        assert_eq!(Names::builtin(Arch::Other).mmio(0x0a00_3e50, true), None);
-        assert_eq!(Names::builtin(Arch::Arm64).msr(0x830), None);
+        assert_eq!(
+            AddressNames::builtin(Arch::Other).mmio(0x0a00_3e50, true),
+            None
+        );
+        assert_eq!(AddressNames::builtin(Arch::Arm64).msr(0x830), None);
     }
 }

@@ -4,8 +4,8 @@
 
 use std::borrow::Cow;
 
-use crate::name::Name;
-use crate::region::Place;
+use crate::name::DeviceName;
+use crate::region::RegionHit;
 use crate::regs::{self, Reg};
 
 const MMIO: &[Reg] = &[
@@ -43,7 +43,7 @@ const MMIO_CONFIG: u64 = 0x100;
 
 /// A virtio-mmio transport, counted from the first one as QEMU does: `virtio-mmio-bus.N`. Its place says
 /// nothing of the device on it.
-pub(crate) fn mmio(place: &Place<'_>, write: bool) -> Name {
+pub(crate) fn mmio(place: &RegionHit<'_>, write: bool) -> DeviceName {
     let size = place.last.saturating_add(1);
     let slot = place.base.saturating_sub(place.first).checked_div(size);
     let offset = place.offset;
@@ -53,7 +53,7 @@ pub(crate) fn mmio(place: &Place<'_>, write: bool) -> Name {
         None if offset == 0x50 && !write => regs::plain(offset),
         None => regs::at(MMIO, offset),
     };
-    Name::register(format!("virtio-mmio {}", slot.unwrap_or(0)), register)
+    DeviceName::register(format!("virtio-mmio {}", slot.unwrap_or(0)), register)
 }
 
 const PCI_COMMON: &[Reg] = &[
@@ -90,13 +90,13 @@ const PCI_LEGACY: &[Reg] = &[
     Reg(0x13, 1, "ISR"),
 ];
 
-pub(crate) fn legacy(offset: u64) -> Name {
+pub(crate) fn legacy(offset: u64) -> DeviceName {
     let register = if offset < 0x14 {
         regs::at(PCI_LEGACY, offset)
     } else {
         Cow::Borrowed("device configuration")
     };
-    Name::register("virtio-pci", register)
+    DeviceName::register("virtio-pci", register)
 }
 
 /// Bytes from one queue's notification address to the next: QEMU gives each queue four bytes of one page, or,
@@ -106,7 +106,7 @@ fn notify_stride(last: u64) -> u64 {
 }
 
 /// The areas of a modern PCI device: `virtio-pci-AREA-DEVICE`, in QEMU before 5.2 without the device.
-pub(crate) fn pci(place: &Place<'_>) -> Option<Name> {
+pub(crate) fn pci(place: &RegionHit<'_>) -> Option<DeviceName> {
     let rest = place.name.strip_prefix("virtio-pci-")?;
     let (area, device) = rest.split_once('-').unwrap_or((rest, "virtio"));
     // The notification area in I/O space, an option of QEMU's, has one port for all queues.
@@ -127,16 +127,16 @@ pub(crate) fn pci(place: &Place<'_>) -> Option<Name> {
         }
         _ => return None,
     };
-    Some(Name::register(device.to_string(), register))
+    Some(DeviceName::register(device.to_string(), register))
 }
 
 #[cfg(test)]
 mod tests {
     use super::{legacy, mmio, pci};
-    use crate::region::Place;
+    use crate::region::RegionHit;
 
-    fn place(name: &str, base: u64, last: u64, offset: u64) -> Place<'_> {
-        Place {
+    fn place(name: &str, base: u64, last: u64, offset: u64) -> RegionHit<'_> {
+        RegionHit {
             name,
             parent: "",
             base,

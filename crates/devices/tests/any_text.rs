@@ -1,6 +1,6 @@
 //! Any text and any number: no panic, and what is found has a name.
 
-use devices::{Arch, Names};
+use devices::{AddressNames, Arch};
 use proptest::prelude::*;
 
 /// Texts that are nearly `info mtree`'s, so that arbitrary ones reach past the first check.
@@ -45,7 +45,7 @@ fn arch() -> impl Strategy<Value = Arch> {
     prop_oneof![Just(Arch::X86), Just(Arch::Arm64), Just(Arch::Other)]
 }
 
-fn ask(names: &Names, number: u64, write: bool) {
+fn ask(names: &AddressNames, number: u64, write: bool) {
     let found = [
         names.mmio(number, write),
         names.port(number as u16, write),
@@ -59,7 +59,7 @@ fn ask(names: &Names, number: u64, write: bool) {
 proptest! {
     #[test]
     fn any_text(text in any::<String>(), number in any::<u64>(), arch in arch()) {
-        let (names, _) = Names::builtin(arch).with_mtree(&text);
+        let (names, _) = AddressNames::builtin(arch).with_mtree(&text);
         ask(&names, number, true);
     }
 
@@ -69,7 +69,7 @@ proptest! {
         numbers in prop::collection::vec((any::<u64>(), 0u32..64, any::<bool>()), 8),
         arch in arch(),
     ) {
-        let (names, _) = Names::builtin(arch).with_mtree(&text);
+        let (names, _) = AddressNames::builtin(arch).with_mtree(&text);
         for (number, shift, write) in numbers {
             ask(&names, number >> shift, write);
         }
@@ -77,6 +77,6 @@ proptest! {
 
     #[test]
     fn any_number(number in any::<u64>(), shift in 0u32..64, write in any::<bool>(), arch in arch()) {
-        ask(&Names::builtin(arch), number >> shift, write);
+        ask(&AddressNames::builtin(arch), number >> shift, write);
     }
 }

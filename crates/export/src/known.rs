@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use analysis::{GuestTasks, LeftOut, Walked};
-use devices::Names;
+use devices::AddressNames;
 use event::ExitReason;
 use model::{Access, Cause, Machine, Seen, Span, State, Vm};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,14 +39,14 @@ pub struct Known<'k> {
     by_tid: FxHashMap<i32, Vec<VcpuName>>,
     /// Threads of vCPUs whose guests' recordings say what they did.
     told: FxHashSet<i32>,
-    names: &'k Names,
+    names: &'k AddressNames,
     begin: u64,
     end: u64,
 }
 
 impl<'k> Known<'k> {
     /// Keeps what a walk found out that followed the vCPUs' states. `names` has the names of devices.
-    pub fn new(walked: &Walked<'k>, names: &'k Names) -> Known<'k> {
+    pub fn new(walked: &Walked<'k>, names: &'k AddressNames) -> Known<'k> {
         let machine = walked.machine;
         let vms = machine.vms();
         let vm_names = model::vm_names(&vms);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use analysis::{ExitsReport, VcpusReport};
-use devices::Names;
+use devices::AddressNames;
 use event::{Isa, Quality};
 
 use crate::{Error, HostFacts, Kind, Wanted, sniff};
@@ -72,7 +72,7 @@ impl DeviceNames {
     }
 
     /// Returns the names for a machine, and tells in `quality` what of the text was not understood.
-    pub fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> Names {
+    pub fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> AddressNames {
         let mut names = analysis::builtin_names(isa);
         if let Some(text) = &self.mtree {
             let (with, notes) = names.with_mtree(text);

@@ -1,6 +1,6 @@
 //! From what was collected to lanes with names.
 
-use devices::Names;
+use devices::AddressNames;
 use model::{Seen, State, Vm, vm_names};
 use paths::{PathReport, Paths};
 use rustc_hash::FxHashMap;
@@ -45,7 +45,7 @@ impl Timeline {
     pub(crate) fn report(
         mut self,
         walked: &Walked<'_>,
-        devices: &Names,
+        devices: &AddressNames,
         paths: Option<&Paths>,
         span: (u64, u64),
     ) -> TimelineReport {
@@ -404,7 +404,13 @@ fn settled(kind: u8, seen: &Seen) -> u8 {
 impl TimelineReport {
     /// Puts stretches in the place of the sums that a plan has, as another walk found them. What does not add up to the same
     /// stays a sum.
-    pub fn refine(&mut self, plan: &Plan, found: Timeline, walked: &Walked<'_>, devices: &Names) {
+    pub fn refine(
+        &mut self,
+        plan: &Plan,
+        found: Timeline,
+        walked: &Walked<'_>,
+        devices: &AddressNames,
+    ) {
         let mut found = found;
         let machine = walked.machine;
         let causes = std::mem::take(&mut found.causes);

@@ -1,6 +1,6 @@
 //! The names that a timeline's cells, marks and events have: each once, in a bounded number.
 
-use devices::Names;
+use devices::AddressNames;
 use model::Machine;
 use rustc_hash::FxHashMap;
 
@@ -71,7 +71,7 @@ impl TimelineNames {
 /// Gives names to what a walk knows by number.
 pub(crate) struct Namer<'n> {
     pub machine: &'n Machine,
-    pub devices: &'n Names,
+    pub devices: &'n AddressNames,
     pub causes: &'n Causes,
     pub names: &'n mut TimelineNames,
     tasks: FxHashMap<u32, u32>,
@@ -81,7 +81,7 @@ pub(crate) struct Namer<'n> {
 impl<'n> Namer<'n> {
     pub(crate) fn new(
         machine: &'n Machine,
-        devices: &'n Names,
+        devices: &'n AddressNames,
         causes: &'n Causes,
         names: &'n mut TimelineNames,
     ) -> Namer<'n> {

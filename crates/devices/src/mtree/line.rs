@@ -2,7 +2,7 @@
 
 /// What a line is.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum MtreeLine<'a> {
     /// Begins the tree of an address space, or names one more for the tree that follows.
     AddressSpace(&'a str),
     /// Begins the tree of a region that aliases point into.
@@ -12,7 +12,7 @@ pub(super) enum Line<'a> {
     /// Names an address space that the flat view is of.
     FlatSpace(&'a str),
     /// A region.
-    Region(Region<'a>),
+    Region(MtreeRegion<'a>),
     /// Looks like a region and cannot be read.
     Damaged(&'static str),
     /// Anything else.
@@ -21,7 +21,7 @@ pub(super) enum Line<'a> {
 
 /// A region's line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Region<'a> {
+pub(super) struct MtreeRegion<'a> {
     /// Where on the line it begins.
     pub column: usize,
     pub base: u64,
@@ -37,39 +37,39 @@ pub(super) struct Region<'a> {
     pub disabled: bool,
 }
 
-pub(super) fn parse(text: &str) -> Line<'_> {
+pub(super) fn parse(text: &str) -> MtreeLine<'_> {
     let text = text.trim_end();
     if let Some(at) = text.find(" (prio ") {
         return region(text, at);
     }
     if let Some((_, name)) = text.split_once("address-space: ") {
-        return Line::AddressSpace(name.trim());
+        return MtreeLine::AddressSpace(name.trim());
     }
     if text.contains("memory-region: ") {
-        return Line::Target;
+        return MtreeLine::Target;
     }
     let bare = text.trim_start();
     if bare.starts_with("FlatView #") {
-        return Line::FlatView;
+        return MtreeLine::FlatView;
     }
     // AS "memory", root: system
     if let Some(name) = bare
         .strip_prefix("AS \"")
         .and_then(|rest| rest.split('"').next())
     {
-        return Line::FlatSpace(name);
+        return MtreeLine::FlatSpace(name);
     }
     match bare {
-        "memory" | "I/O" => Line::AddressSpace(bare),
-        "aliases" => Line::Target,
-        _ => Line::Other,
+        "memory" | "I/O" => MtreeLine::AddressSpace(bare),
+        "aliases" => MtreeLine::Target,
+        _ => MtreeLine::Other,
     }
 }
 
-fn region(text: &str, prio_at: usize) -> Line<'_> {
+fn region(text: &str, prio_at: usize) -> MtreeLine<'_> {
     let (head, tail) = (text.get(..prio_at), text.get(prio_at + " (prio ".len()..));
     let (Some(head), Some(tail)) = (head, tail) else {
-        return Line::Other;
+        return MtreeLine::Other;
     };
     let range = head
         .rsplit([' ', '\t', '>', '|', '"'])
@@ -80,20 +80,20 @@ fn region(text: &str, prio_at: usize) -> Line<'_> {
         .split_once('-')
         .and_then(|(a, b)| Some((hex(a)?, hex(b)?)))
     else {
-        return Line::Damaged("the range of addresses cannot be read");
+        return MtreeLine::Damaged("the range of addresses cannot be read");
     };
     if last < base {
-        return Line::Damaged("the range of addresses ends before it begins");
+        return MtreeLine::Damaged("the range of addresses ends before it begins");
     }
     // N, KIND): NAME
     let Some((prio, rest)) = tail.split_once(',') else {
-        return Line::Damaged("the priority cannot be read");
+        return MtreeLine::Damaged("the priority cannot be read");
     };
     let Ok(prio) = prio.trim().parse() else {
-        return Line::Damaged("the priority cannot be read");
+        return MtreeLine::Damaged("the priority cannot be read");
     };
     let Some((_, name)) = rest.split_once("):") else {
-        return Line::Damaged("the region has no kind");
+        return MtreeLine::Damaged("the region has no kind");
     };
     let mut name = name.trim();
     for owner in [" owner:{", " parent:{"] {
@@ -112,7 +112,7 @@ fn region(text: &str, prio_at: usize) -> Line<'_> {
             break;
         }
     }
-    let mut region = Region {
+    let mut region = MtreeRegion {
         column,
         base,
         last,
@@ -128,13 +128,13 @@ fn region(text: &str, prio_at: usize) -> Line<'_> {
             .rsplit_once(" @")
             .or_else(|| Some(("", alias.strip_prefix('@')?)))
         else {
-            return Line::Damaged("the alias has no target");
+            return MtreeLine::Damaged("the alias has no target");
         };
         let from = target
             .rsplit_once(' ')
             .and_then(|(target, range)| Some((target, hex(range.split_once('-')?.0)?)));
         let Some((target, from)) = from else {
-            return Line::Damaged("the range of the alias cannot be read");
+            return MtreeLine::Damaged("the range of the alias cannot be read");
         };
         region.name = name;
         region.alias = Some((target.trim(), from));
@@ -145,7 +145,7 @@ fn region(text: &str, prio_at: usize) -> Line<'_> {
         region.name = name.trim_end();
         region.skipped = skipped;
     }
-    Line::Region(region)
+    MtreeLine::Region(region)
 }
 
 fn hex(text: &str) -> Option<u64> {
@@ -157,10 +157,10 @@ fn hex(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Region, parse};
+    use super::{MtreeLine, MtreeRegion, parse};
 
-    fn plain(name: &str) -> Region<'_> {
-        Region {
+    fn plain(name: &str) -> MtreeRegion<'_> {
+        MtreeRegion {
             column: 2,
             base: 0x600,
             last: 0x67f,
@@ -176,11 +176,14 @@ mod tests {
     fn regions() {
         let line =
             |rest: &str| format!("  0000000000000600-000000000000067f (prio 0, i/o): {rest}");
-        assert_eq!(parse(&line("ich9-pm")), Line::Region(plain("ich9-pm")));
-        assert_eq!(parse(&line("ich9-pm\r")), Line::Region(plain("ich9-pm")));
+        assert_eq!(parse(&line("ich9-pm")), MtreeLine::Region(plain("ich9-pm")));
+        assert_eq!(
+            parse(&line("ich9-pm\r")),
+            MtreeLine::Region(plain("ich9-pm"))
+        );
         assert_eq!(
             parse(&line("ich9-pm [disabled]")),
-            Line::Region(Region {
+            MtreeLine::Region(MtreeRegion {
                 disabled: true,
                 ..plain("ich9-pm")
             })
@@ -189,11 +192,11 @@ mod tests {
             parse(&line(
                 "ich9-pm owner:{dev path=/machine/unattached/device[25]}"
             )),
-            Line::Region(plain("ich9-pm"))
+            MtreeLine::Region(plain("ich9-pm"))
         );
         assert_eq!(
             parse(&line("rtc @0000000000000001 KVM")),
-            Line::Region(Region {
+            MtreeLine::Region(MtreeRegion {
                 skipped: 1,
                 ..plain("rtc")
             })
@@ -202,7 +205,7 @@ mod tests {
             parse(&line(
                 "alias bus master @system 0000000000000010-ffffffffffffffff [disabled]"
             )),
-            Line::Region(Region {
+            MtreeLine::Region(MtreeRegion {
                 alias: Some(("system", 0x10)),
                 disabled: true,
                 ..plain("bus master")
@@ -210,7 +213,7 @@ mod tests {
         );
         assert_eq!(
             parse("0000000000000600-000000000000067f (prio -1, RW): pci"),
-            Line::Region(Region {
+            MtreeLine::Region(MtreeRegion {
                 column: 0,
                 prio: -1,
                 ..plain("pci")
@@ -232,27 +235,30 @@ mod tests {
             "  00000600-0000067f (prio 0, i/o): alias a @b 12",
             "  00000000000000000600-0000067f (prio 99999999999999999999, i/o): a",
         ] {
-            assert!(matches!(parse(text), Line::Damaged(_)), "{text}");
+            assert!(matches!(parse(text), MtreeLine::Damaged(_)), "{text}");
         }
     }
 
     #[test]
     fn headings() {
-        assert_eq!(parse("address-space: I/O\r"), Line::AddressSpace("I/O"));
+        assert_eq!(
+            parse("address-space: I/O\r"),
+            MtreeLine::AddressSpace("I/O")
+        );
         assert_eq!(
             parse("(qemu) address-space: memory"),
-            Line::AddressSpace("memory")
+            MtreeLine::AddressSpace("memory")
         );
-        assert_eq!(parse("I/O"), Line::AddressSpace("I/O"));
-        assert_eq!(parse("memory-region: pci"), Line::Target);
-        assert_eq!(parse("aliases"), Line::Target);
-        assert_eq!(parse("FlatView #2"), Line::FlatView);
+        assert_eq!(parse("I/O"), MtreeLine::AddressSpace("I/O"));
+        assert_eq!(parse("memory-region: pci"), MtreeLine::Target);
+        assert_eq!(parse("aliases"), MtreeLine::Target);
+        assert_eq!(parse("FlatView #2"), MtreeLine::FlatView);
         assert_eq!(
             parse(" AS \"cpu-memory-0\", root: system"),
-            Line::FlatSpace("cpu-memory-0")
+            MtreeLine::FlatSpace("cpu-memory-0")
         );
-        assert_eq!(parse(" Root memory region: (none)"), Line::Other);
-        assert_eq!(parse("(qemu) info mtree"), Line::Other);
-        assert_eq!(parse(""), Line::Other);
+        assert_eq!(parse(" Root memory region: (none)"), MtreeLine::Other);
+        assert_eq!(parse("(qemu) info mtree"), MtreeLine::Other);
+        assert_eq!(parse(""), MtreeLine::Other);
     }
 }

@@ -1,4 +1,4 @@
-use crate::{Arch, Names};
+use crate::{AddressNames, Arch};
 
 /// A small q35, as printed through a serial monitor: CRLF, the prompt, and the command's echo.
 const Q35: &str = "QEMU 8.0.0 monitor - type 'help' for more information\r
@@ -39,19 +39,19 @@ memory-region: pc.ram\r
 \r
 (qemu) ";
 
-fn names(arch: Arch, text: &str) -> (Names, Vec<String>) {
-    Names::builtin(arch).with_mtree(text)
+fn names(arch: Arch, text: &str) -> (AddressNames, Vec<String>) {
+    AddressNames::builtin(arch).with_mtree(text)
 }
 
-fn mmio(names: &Names, gpa: u64) -> Option<String> {
+fn mmio(names: &AddressNames, gpa: u64) -> Option<String> {
     names.mmio(gpa, true).map(|name| name.to_string())
 }
 
-fn port(names: &Names, port: u16) -> Option<String> {
+fn port(names: &AddressNames, port: u16) -> Option<String> {
     names.port(port, true).map(|name| name.to_string())
 }
 
-fn check_q35(names: &Names) {
+fn check_q35(names: &AddressNames) {
     for (gpa, expected) in [
         (0xfe00_001c, "virtio-net-pci MSI-X entry 1 vector control"),
         (0xfe00_0800, "msix-pba"),

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::line::Region;
-use crate::Space;
+use super::line::MtreeRegion;
+use crate::DeviceSpace;
 use crate::map;
-use crate::region::Place;
+use crate::region::RegionHit;
 
 /// Longest name kept, in bytes: QEMU's are below a hundred.
 const MAX_NAME: usize = 200;
@@ -74,7 +74,7 @@ impl Views {
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+struct MtreeNode {
     base: u64,
     last: u64,
     prio: i64,
@@ -92,8 +92,8 @@ struct Node {
 
 /// All regions of a text.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
-    nodes: Vec<Node>,
+pub(super) struct MtreeTree {
+    nodes: Vec<MtreeNode>,
     memory: Vec<usize>,
     io: Vec<usize>,
     flat_memory: Vec<usize>,
@@ -115,7 +115,7 @@ fn clip(name: &str) -> Box<str> {
         .into()
 }
 
-impl Tree {
+impl MtreeTree {
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -129,7 +129,7 @@ impl Tree {
 
     /// Whether `addr` is in `node` and `node` is mapped. A line indented by more than one level has a container
     /// that is not shown, because it is not mapped.
-    fn holds(&self, node: &Node, addr: u64) -> bool {
+    fn holds(&self, node: &MtreeNode, addr: u64) -> bool {
         !node.disabled
             && self.step.is_none_or(|step| node.indent <= step)
             && (node.base..=node.last).contains(&addr)
@@ -139,13 +139,13 @@ impl Tree {
     /// this one's line is indented.
     pub(super) fn push(
         &mut self,
-        region: &Region<'_>,
+        region: &MtreeRegion<'_>,
         outer: Option<(usize, usize)>,
         views: Views,
     ) -> usize {
         let outer = outer.filter(|_| !views.flat);
         let index = self.nodes.len();
-        self.nodes.push(Node {
+        self.nodes.push(MtreeNode {
             base: region.base,
             last: region.last,
             prio: region.prio,
@@ -175,7 +175,7 @@ impl Tree {
         index
     }
 
-    fn add_root(&mut self, region: &Region<'_>, views: Views, index: usize) {
+    fn add_root(&mut self, region: &MtreeRegion<'_>, views: Views, index: usize) {
         // Lines picked out of the text, without the heading: ports have small numbers.
         let loose = !views.named;
         if views.memory || (loose && region.last > 0xffff) {
@@ -207,10 +207,10 @@ impl Tree {
 
     /// The innermost region at `addr`, by QEMU's rules: higher priorities first, what is inside of a region
     /// before the region, and nothing for what only holds others.
-    pub(super) fn find(&self, space: Space, addr: u64) -> Option<Place<'_>> {
+    pub(super) fn find(&self, space: DeviceSpace, addr: u64) -> Option<RegionHit<'_>> {
         let (roots, flat) = match space {
-            Space::Memory => (&self.memory, &self.flat_memory),
-            Space::Io => (&self.io, &self.flat_io),
+            DeviceSpace::Memory => (&self.memory, &self.flat_memory),
+            DeviceSpace::Io => (&self.io, &self.flat_io),
         };
         let mut steps = MAX_STEPS;
         let holds = |index: &usize| {
@@ -296,7 +296,7 @@ impl Tree {
         addr: u64,
         offset: u64,
         flat: Option<&Vec<usize>>,
-    ) -> Option<Place<'_>> {
+    ) -> Option<RegionHit<'_>> {
         let node = self.nodes.get(index)?;
         let parent = node.parent.and_then(|parent| self.nodes.get(parent));
         let base = addr.saturating_sub(offset);
@@ -307,7 +307,7 @@ impl Tree {
             (None, None) => None,
         };
         let before = first.map_or(0, |first| node.base.saturating_sub(first));
-        Some(Place {
+        Some(RegionHit {
             name: &node.name,
             parent: parent.map_or("", |parent| &parent.name),
             base,
@@ -317,7 +317,7 @@ impl Tree {
         })
     }
 
-    fn children(&self, node: &Node) -> impl Iterator<Item = usize> {
+    fn children(&self, node: &MtreeNode) -> impl Iterator<Item = usize> {
         std::iter::successors(node.first_child, |at| self.nodes.get(*at)?.next)
     }
 

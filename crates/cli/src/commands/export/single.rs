@@ -7,7 +7,7 @@ use analysis::{
     Continuity, ExitTable, Exits, GuestTasks, Inside, Options, Study, Unpaired, Vcpus, unknowable,
 };
 use anyhow::Result;
-use devices::Names;
+use devices::AddressNames;
 use event::Quality;
 use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
 use paths::{Paths, lang};
@@ -21,7 +21,7 @@ pub(super) struct First {
     kind: Kind,
     rows: Rows,
     study: Study,
-    names: Names,
+    names: AddressNames,
     quality: Quality,
 }
 

@@ -78,7 +78,7 @@ pub(super) fn run(
 struct Each<'d> {
     study: Study,
     devices: &'d DeviceNames,
-    names: Option<devices::Names>,
+    names: Option<devices::AddressNames>,
     isa: Option<event::Isa>,
     format: Format,
     nanoseconds: bool,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use devices::Names;
+use devices::AddressNames;
 use facts::{Facts, Vm};
 use live::{Choice, Error, Live, Named, Options, Snapshot, Way};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -182,7 +182,7 @@ impl Watch {
             Counter::Rings(_) => {}
         }
         if let Some(text) = self.devices.as_ref().and_then(DeviceNames::mtree) {
-            let (_, notes) = Names::builtin(devices::Arch::Other).with_mtree(text);
+            let (_, notes) = AddressNames::builtin(devices::Arch::Other).with_mtree(text);
             warnings.extend(notes.into_iter().map(|note| format!("info mtree: {note}")));
         }
         warnings
