@@ -86,7 +86,7 @@ impl Density {
 
 /// Offsets at which much happened in both at the same times.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Likely {
+pub struct LikelyOffsets {
     /// What is to be added to the guest's time to make it the host's, in nanoseconds, the likeliest first.
     pub offsets_ns: Vec<i64>,
     /// By how much these can be wrong.
@@ -94,7 +94,7 @@ pub struct Likely {
 }
 
 /// Finds the offsets at which a host's times and a guest's are most alike: their correlation, of which the `most` highest peaks are taken.
-pub fn likely(host: &Density, guest: &Density, most: usize) -> Likely {
+pub fn likely(host: &Density, guest: &Density, most: usize) -> LikelyOffsets {
     let (mut host, mut guest) = (host.clone(), guest.clone());
     while host.bits < guest.bits {
         host.fold();
@@ -104,7 +104,7 @@ pub fn likely(host: &Density, guest: &Density, most: usize) -> Likely {
     }
     let within_ns = 2u64 << host.bits.min(62);
     if host.counts.is_empty() || guest.counts.is_empty() {
-        return Likely {
+        return LikelyOffsets {
             offsets_ns: Vec::new(),
             within_ns,
         };
@@ -144,7 +144,7 @@ pub fn likely(host: &Density, guest: &Density, most: usize) -> Likely {
         let offset = (base + lag) << host.bits;
         i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX })
     });
-    Likely {
+    LikelyOffsets {
         offsets_ns: offsets.collect(),
         within_ns,
     }

@@ -1,6 +1,6 @@
 //! How a guest's clock reads on its host's: an offset, and a drift where one constant does not do.
 
-use crate::Vcpu;
+use crate::VcpuWindows;
 use crate::plateau::{Plateau, plateau};
 
 /// Parts of the time in which offsets are looked for on their own, where one does not do for all.
@@ -75,11 +75,11 @@ impl Fit {
 
 /// Finds how a guest's clock reads on its host's, with an offset no further than `within` from `around`: one constant if that does, else one
 /// with a drift, if that puts more events into windows. `None` where no event has a window in reach.
-pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
+pub fn fit(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Fit> {
     let first = best(vcpus, around, within)?;
     let all = count(vcpus);
     // What the host did not record is no evidence.
-    let vcpus: Vec<Vcpu<'_>> = vcpus
+    let vcpus: Vec<VcpuWindows<'_>> = vcpus
         .iter()
         .map(|vcpu| covered(vcpu, first.middle()))
         .collect();
@@ -102,7 +102,7 @@ pub fn fit(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Fit> {
 }
 
 /// The best offset: where it is some of the events say, looked for in all of the reach, and how exactly all of them, looked for near that.
-fn best(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Plateau> {
+fn best(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Plateau> {
     let wide = plateau(vcpus, around, within)?;
     if wide.of == count(vcpus) {
         return Some(wide);
@@ -121,7 +121,7 @@ fn best(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Plateau> {
 }
 
 /// Tries drifts on both sides, closer and closer, as long as events lie outside.
-fn refined(vcpus: &[Vcpu<'_>], mut best: Fit, span: u64) -> Fit {
+fn refined(vcpus: &[VcpuWindows<'_>], mut best: Fit, span: u64) -> Fit {
     // What moves the ends by as much as an offset is wrong where parts are short.
     let mut step = i128::from(REACH) * 1_000_000_000 / i128::from(span.max(1));
     for _ in 0..HALVINGS {
@@ -146,7 +146,7 @@ fn refined(vcpus: &[Vcpu<'_>], mut best: Fit, span: u64) -> Fit {
 
 /// Takes the line that lies deepest in all windows that events are in or next to. Halving drifts may end where each small step puts as many
 /// events out as in; this does not, since what windows leave of room is a concave function of the drift.
-fn straightened(vcpus: &[Vcpu<'_>], mut best: Fit) -> Fit {
+fn straightened(vcpus: &[VcpuWindows<'_>], mut best: Fit) -> Fit {
     for reach in STRAY {
         for _ in 0..AGAIN {
             let moves = allowed(vcpus, &best, reach);
@@ -169,7 +169,7 @@ fn straightened(vcpus: &[Vcpu<'_>], mut best: Fit) -> Fit {
 
 /// What the nearest window of an event allows.
 #[derive(Debug, Clone, Copy)]
-struct Allowed {
+struct AllowedOffsets {
     /// The guest's time of the event, less that at which the offset is said.
     time: f64,
     /// By how much the event may be moved, in nanoseconds of the host.
@@ -178,14 +178,14 @@ struct Allowed {
 }
 
 /// What the windows allow of events that are in one, or no further from it than `reach`.
-fn allowed(vcpus: &[Vcpu<'_>], fit: &Fit, reach: u64) -> Vec<Allowed> {
+fn allowed(vcpus: &[VcpuWindows<'_>], fit: &Fit, reach: u64) -> Vec<AllowedOffsets> {
     let mut out = Vec::new();
     for vcpu in vcpus {
         for event in vcpu.events {
             let host = fit.host(*event);
             let behind = vcpu.windows.partition_point(|one| one.entry <= host);
             let near = vcpu.windows[behind.saturating_sub(1)..].iter().take(2);
-            let away = |one: &crate::Window| {
+            let away = |one: &crate::GuestWindow| {
                 one.entry.saturating_sub(host) + host.saturating_sub(one.exit)
             };
             let nearest = near.min_by_key(|one| away(one));
@@ -193,7 +193,7 @@ fn allowed(vcpus: &[Vcpu<'_>], fit: &Fit, reach: u64) -> Vec<Allowed> {
                 continue;
             };
             let apart = |to: u64, from: u64| (i128::from(to) - i128::from(from)) as f64;
-            out.push(Allowed {
+            out.push(AllowedOffsets {
                 time: apart(*event, fit.at),
                 low: apart(window.entry, host),
                 high: apart(window.exit, host),
@@ -204,7 +204,7 @@ fn allowed(vcpus: &[Vcpu<'_>], fit: &Fit, reach: u64) -> Vec<Allowed> {
 }
 
 /// The drift near `around_ppb` that leaves most room between what all events allow.
-fn deepest(moves: &[Allowed], around_ppb: i64) -> Option<i64> {
+fn deepest(moves: &[AllowedOffsets], around_ppb: i64) -> Option<i64> {
     let longest = moves.iter().map(|one| one.time.abs()).fold(0.0, f64::max);
     if longest <= 0.0 {
         return None;
@@ -233,14 +233,14 @@ fn deepest(moves: &[Allowed], around_ppb: i64) -> Option<i64> {
     Some(around_ppb.saturating_add(more))
 }
 
-fn count(vcpus: &[Vcpu<'_>]) -> u64 {
+fn count(vcpus: &[VcpuWindows<'_>]) -> u64 {
     vcpus.iter().map(|vcpu| vcpu.events.len() as u64).sum()
 }
 
 /// The events that are neither before the first window nor behind the last one.
-fn covered<'a>(vcpu: &Vcpu<'a>, offset_ns: i64) -> Vcpu<'a> {
+fn covered<'a>(vcpu: &VcpuWindows<'a>, offset_ns: i64) -> VcpuWindows<'a> {
     let (Some(first), Some(last)) = (vcpu.windows.first(), vcpu.windows.last()) else {
-        return Vcpu::default();
+        return VcpuWindows::default();
     };
     let [from, to] = [first.entry, last.exit].map(|host| {
         let guest = i128::from(host) - i128::from(offset_ns);
@@ -251,7 +251,7 @@ fn covered<'a>(vcpu: &Vcpu<'a>, offset_ns: i64) -> Vcpu<'a> {
 
 /// The best offset with a drift.
 fn with_drift(
-    vcpus: &[Vcpu<'_>],
+    vcpus: &[VcpuWindows<'_>],
     constant: &Fit,
     drift_ppb: i64,
     (around, within): (i64, u64),
@@ -266,25 +266,30 @@ fn with_drift(
     let events: Vec<Vec<u64>> = events
         .map(|events| events.map(|event| turn.host(*event)).collect())
         .collect();
-    let turned = vcpus.iter().zip(&events).map(|(vcpu, events)| Vcpu {
+    let turned = vcpus.iter().zip(&events).map(|(vcpu, events)| VcpuWindows {
         windows: vcpu.windows,
         events,
     });
-    let turned: Vec<Vcpu<'_>> = turned.collect();
+    let turned: Vec<VcpuWindows<'_>> = turned.collect();
     let found = plateau(&turned, around, within)?;
     Some(Fit::of(found, constant.at, drift_ppb, constant.uncovered))
 }
 
 /// The slope of the line through the offsets that parts of the time allow, in parts of 10^9: by least squares, each part with the weight of
 /// how exactly it says it.
-fn drift(vcpus: &[Vcpu<'_>], (first, last): (u64, u64), around: i64, within: u64) -> Option<i64> {
+fn drift(
+    vcpus: &[VcpuWindows<'_>],
+    (first, last): (u64, u64),
+    around: i64,
+    within: u64,
+) -> Option<i64> {
     let each = last.saturating_sub(first) / PARTS + 1;
     let mut points = Vec::new();
     for part in 0..PARTS {
         let from = first.saturating_add(part * each);
         let to = from.saturating_add(each);
         let cut = vcpus.iter().map(|vcpu| stretch(vcpu, from, to));
-        let cut: Vec<Vcpu<'_>> = cut.collect();
+        let cut: Vec<VcpuWindows<'_>> = cut.collect();
         let Some(found) = plateau(&cut, around, within) else {
             continue;
         };
@@ -319,10 +324,10 @@ fn to_f64(ns: u64) -> f64 {
 }
 
 /// The events of a stretch of the guest's time.
-fn stretch<'a>(vcpu: &Vcpu<'a>, from: u64, to: u64) -> Vcpu<'a> {
+fn stretch<'a>(vcpu: &VcpuWindows<'a>, from: u64, to: u64) -> VcpuWindows<'a> {
     let first = vcpu.events.partition_point(|event| *event < from);
     let behind = vcpu.events.partition_point(|event| *event < to);
-    Vcpu {
+    VcpuWindows {
         windows: vcpu.windows,
         events: &vcpu.events[first..behind],
     }

@@ -1,6 +1,6 @@
 //! The offsets that put most of a guest's events into windows of their vCPUs.
 
-use crate::Vcpu;
+use crate::VcpuWindows;
 
 /// Places at which the number of events inside changes that are looked at once: where there are more, some events are passed over.
 const MOST: usize = 1 << 18;
@@ -45,10 +45,10 @@ impl Plateau {
 ///
 /// Time and memory go with the events, times the windows that lie within reach of each; where those are too many, with a part of the
 /// events, evenly spread.
-pub fn plateau(vcpus: &[Vcpu<'_>], around: i64, within: u64) -> Option<Plateau> {
+pub fn plateau(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Plateau> {
     let low = around.saturating_sub_unsigned(within);
     let high = around.saturating_add_unsigned(within);
-    let reach = |vcpu: &Vcpu<'_>, event: u64| {
+    let reach = |vcpu: &VcpuWindows<'_>, event: u64| {
         let first = vcpu
             .windows
             .partition_point(|one| offset(one.exit, event) < low);
@@ -128,13 +128,13 @@ fn offset(host: u64, guest: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Window;
+    use crate::GuestWindow;
 
     /// Looks in windows for events.
     fn found(windows: &[(u64, u64)], events: &[u64], around: i64, within: u64) -> Option<Plateau> {
-        let window = |&(entry, exit): &(u64, u64)| Window { entry, exit };
-        let windows: Vec<Window> = windows.iter().map(window).collect();
-        let vcpu = Vcpu {
+        let window = |&(entry, exit): &(u64, u64)| GuestWindow { entry, exit };
+        let windows: Vec<GuestWindow> = windows.iter().map(window).collect();
+        let vcpu = VcpuWindows {
             windows: &windows,
             events,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BinaryHeap;
 
-use crate::Vcpu;
+use crate::VcpuWindows;
 
 /// Events that are tried.
 const TRIED: usize = 256;
@@ -13,7 +13,7 @@ const SMALL: u64 = 16_000;
 
 /// A stretch of offsets, by how many events it may put into windows.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Stretch {
+struct OffsetStretch {
     at_most: usize,
     /// Of equal ones the shorter comes first, so that the search goes down.
     shorter: u64,
@@ -27,11 +27,11 @@ struct Stretch {
 ///
 /// A stretch of offsets puts an event into a window at most if the event, moved by any of them, comes upon one. So the stretch that may put
 /// most events into windows is cut in two, again and again, and those that cannot be the best are never looked at.
-pub fn search(vcpus: &[Vcpu<'_>], near: Option<(i64, u64)>) -> Option<i64> {
+pub fn search(vcpus: &[VcpuWindows<'_>], near: Option<(i64, u64)>) -> Option<i64> {
     let count: usize = vcpus.iter().map(|vcpu| vcpu.events.len()).sum();
     let step = count.div_ceil(TRIED).max(1);
     let with = vcpus.iter().filter(|vcpu| !vcpu.windows.is_empty());
-    let tried: Vec<(&Vcpu<'_>, u64)> = with
+    let tried: Vec<(&VcpuWindows<'_>, u64)> = with
         .flat_map(|vcpu| {
             vcpu.events
                 .iter()
@@ -69,8 +69,8 @@ pub fn search(vcpus: &[Vcpu<'_>], near: Option<(i64, u64)>) -> Option<i64> {
     None
 }
 
-fn of(tried: &[(&Vcpu<'_>, u64)], low: i64, high: i64) -> Stretch {
-    let comes_upon = |(vcpu, event): &&(&Vcpu<'_>, u64)| {
+fn of(tried: &[(&VcpuWindows<'_>, u64)], low: i64, high: i64) -> OffsetStretch {
+    let comes_upon = |(vcpu, event): &&(&VcpuWindows<'_>, u64)| {
         let (from, to) = (
             event.saturating_add_signed(low),
             event.saturating_add_signed(high),
@@ -78,7 +78,7 @@ fn of(tried: &[(&Vcpu<'_>, u64)], low: i64, high: i64) -> Stretch {
         let next = vcpu.windows.partition_point(|one| one.exit < from);
         vcpu.windows.get(next).is_some_and(|one| one.entry <= to)
     };
-    Stretch {
+    OffsetStretch {
         at_most: tried.iter().filter(comes_upon).count(),
         shorter: u64::MAX - high.abs_diff(low),
         low,
@@ -95,7 +95,7 @@ fn difference(host: u64, guest: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Window;
+    use crate::GuestWindow;
 
     #[test]
     fn an_offset_of_days_is_found() {
@@ -105,8 +105,8 @@ mod tests {
             Some(*at)
         });
         let days = 300_000_000_000_000u64;
-        let windows: Vec<Window> = starts
-            .map(|at| Window {
+        let windows: Vec<GuestWindow> = starts
+            .map(|at| GuestWindow {
                 entry: days + at,
                 exit: days + at + 30_000,
             })
@@ -115,7 +115,7 @@ mod tests {
             .iter()
             .map(|one| one.entry - days + 12_345 + 15_000)
             .collect();
-        let vcpu = Vcpu {
+        let vcpu = VcpuWindows {
             windows: &windows,
             events: &events,
         };
@@ -134,13 +134,13 @@ mod tests {
     #[test]
     fn without_events_or_windows_there_is_none() {
         assert_eq!(search(&[], None), None);
-        let windows = [Window { entry: 5, exit: 9 }];
-        let vcpu = Vcpu {
+        let windows = [GuestWindow { entry: 5, exit: 9 }];
+        let vcpu = VcpuWindows {
             windows: &windows,
             events: &[],
         };
         assert_eq!(search(&[vcpu], None), None);
-        let vcpu = Vcpu {
+        let vcpu = VcpuWindows {
             windows: &windows,
             events: &[u64::MAX, 0],
         };

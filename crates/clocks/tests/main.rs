@@ -2,7 +2,7 @@
 
 mod references;
 
-use clocks::{Fit, Vcpu, Window, fit};
+use clocks::{Fit, GuestWindow, VcpuWindows, fit};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn turns() -> impl Strategy<Value = Turns> {
 }
 
 /// What the host and the guest recorded: `to_guest` is the guest's clock.
-fn recorded(turns: &Turns, to_guest: impl Fn(u64) -> u64) -> (Vec<Window>, Vec<u64>) {
+fn recorded(turns: &Turns, to_guest: impl Fn(u64) -> u64) -> (Vec<GuestWindow>, Vec<u64>) {
     let (mut windows, mut events) = (Vec::new(), Vec::new());
     let mut now = 50_000_000_000;
     for (out, inside, places) in turns {
@@ -27,16 +27,16 @@ fn recorded(turns: &Turns, to_guest: impl Fn(u64) -> u64) -> (Vec<Window>, Vec<u
         times.sort_unstable();
         events.extend(times.into_iter().map(&to_guest));
         now = entry + inside;
-        windows.push(Window { entry, exit: now });
+        windows.push(GuestWindow { entry, exit: now });
     }
     (windows, events)
 }
 
 fn fitted(vcpus: &[Turns], to_guest: impl Fn(u64) -> u64, around: i64) -> Option<Fit> {
     let recorded: Vec<_> = vcpus.iter().map(|one| recorded(one, &to_guest)).collect();
-    let vcpus: Vec<Vcpu<'_>> = recorded
+    let vcpus: Vec<VcpuWindows<'_>> = recorded
         .iter()
-        .map(|(windows, events)| Vcpu { windows, events })
+        .map(|(windows, events)| VcpuWindows { windows, events })
         .collect();
     fit(&vcpus, around, 2_000_000)
 }
@@ -86,15 +86,15 @@ proptest! {
 
 #[test]
 fn what_the_host_did_not_record_is_no_evidence() {
-    let windows: Vec<Window> = (0..100)
-        .map(|at| Window {
+    let windows: Vec<GuestWindow> = (0..100)
+        .map(|at| GuestWindow {
             entry: 1_000_000 + at * 10_000,
             exit: 1_004_000 + at * 10_000,
         })
         .collect();
     // Every second one begins before the host's recording.
     let events: Vec<u64> = (0..200).map(|at| 2_000 + at * 10_000).collect();
-    let vcpu = Vcpu {
+    let vcpu = VcpuWindows {
         windows: &windows,
         events: &events,
     };
@@ -110,9 +110,9 @@ fn what_the_host_did_not_record_is_no_evidence() {
 #[test]
 fn times_out_of_order_end_nothing() {
     let windows = [(100, 200), (50, 60), (300, 250)];
-    let windows = windows.map(|(entry, exit)| Window { entry, exit });
+    let windows = windows.map(|(entry, exit)| GuestWindow { entry, exit });
     for events in [[9, 3, 7, 1], [u64::MAX, 0, 40, 2]] {
-        let vcpu = Vcpu {
+        let vcpu = VcpuWindows {
             windows: &windows,
             events: &events,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use clocks::{Vcpu, Window, fit};
+use clocks::{GuestWindow, VcpuWindows, fit};
 use event::{Event, EventType, Kind, Order, Sink};
 use source::{Header, ReaderOptions, Recording};
 
@@ -12,7 +12,7 @@ use source::{Header, ReaderOptions, Recording};
 #[derive(Default)]
 struct Host {
     entered: BTreeMap<i32, u64>,
-    windows: BTreeMap<i32, Vec<Window>>,
+    windows: BTreeMap<i32, Vec<GuestWindow>>,
 }
 
 impl Sink for Host {
@@ -28,10 +28,13 @@ impl Sink for Host {
         if event.ty.kind == Kind::KvmEntry {
             self.entered.insert(event.tid, event.time);
         } else if let Some(entry) = self.entered.remove(&event.tid) {
-            self.windows.entry(event.tid).or_default().push(Window {
-                entry,
-                exit: event.time,
-            });
+            self.windows
+                .entry(event.tid)
+                .or_default()
+                .push(GuestWindow {
+                    entry,
+                    exit: event.time,
+                });
         }
         ControlFlow::Continue(())
     }
@@ -111,12 +114,12 @@ fn one_constant_puts_events_of_guests_into_the_windows_of_their_vcpus() {
                 _ => (0..).zip(hosts.windows.keys().copied()).collect(),
             };
             let vcpus = map.iter().filter_map(|(cpu, tid)| {
-                Some(Vcpu {
+                Some(VcpuWindows {
                     windows: hosts.windows.get(tid)?,
                     events: events.0.get(cpu)?,
                 })
             });
-            let vcpus: Vec<Vcpu<'_>> = vcpus.collect();
+            let vcpus: Vec<VcpuWindows<'_>> = vcpus.collect();
             let around = guests_header.together.offset_ns.expect("it was measured");
             let found = fit(&vcpus, around, 1_000_000).expect("it has events");
             let all = found.inside + found.outside;

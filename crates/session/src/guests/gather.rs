@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use clocks::{Density, Window};
+use clocks::{Density, GuestWindow};
 use event::{Event, EventType, Kind, Order, Sink};
 use model::Vm;
 
@@ -20,7 +20,7 @@ pub(crate) struct Windows {
     vms: BTreeMap<i32, usize>,
     densities: Vec<Density>,
     entered: BTreeMap<i32, u64>,
-    pub(crate) by_tid: BTreeMap<i32, Vec<Window>>,
+    pub(crate) by_tid: BTreeMap<i32, Vec<GuestWindow>>,
     count: usize,
     most: Option<usize>,
 }
@@ -43,7 +43,7 @@ impl Windows {
         self.densities.get(*self.vms.get(&tid)?)
     }
 
-    fn add(&mut self, tid: i32, window: Window) {
+    fn add(&mut self, tid: i32, window: GuestWindow) {
         if !self.spread.has(window.entry) && !self.spread.has(window.exit) {
             return;
         }
@@ -62,9 +62,9 @@ impl Windows {
                 continue;
             }
             windows.sort_unstable_by_key(|one| (one.entry, one.exit));
-            let mut apart: Vec<Window> = Vec::with_capacity(windows.len());
+            let mut apart: Vec<GuestWindow> = Vec::with_capacity(windows.len());
             for window in windows.drain(..) {
-                let long = |one: &Window| one.exit - one.entry;
+                let long = |one: &GuestWindow| one.exit - one.entry;
                 match apart.last_mut().filter(|last| last.exit > window.entry) {
                     Some(last) if long(last) > long(&window) => *last = window,
                     Some(_) => {}
@@ -107,7 +107,7 @@ impl Sink for Windows {
             && event.time >= entry
         {
             let exit = event.time;
-            self.add(event.tid, Window { entry, exit });
+            self.add(event.tid, GuestWindow { entry, exit });
         }
         ControlFlow::Continue(())
     }
@@ -228,7 +228,7 @@ mod tests {
             let entry = n * STEP;
             windows.add(
                 7,
-                Window {
+                GuestWindow {
                     entry,
                     exit: entry + 1000,
                 },
@@ -259,7 +259,7 @@ mod tests {
         let mut windows = Windows::default();
         let all = [(10, 20), (5, 9), (1, 1 << 40), (30, 40), (12, 14)];
         for (entry, exit) in all {
-            windows.add(7, Window { entry, exit });
+            windows.add(7, GuestWindow { entry, exit });
         }
         windows.put_in_order();
         let kept = windows.by_tid[&7].iter().map(|one| (one.entry, one.exit));

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use clocks::{Fit, Vcpu, fit, likely, search};
+use clocks::{Fit, VcpuWindows, fit, likely, search};
 use model::Vm;
 use source::{Outcome, TimeUnit};
 
@@ -426,9 +426,9 @@ fn near(
     fit(&sides, around, NEAR_NS)
 }
 
-fn sides<'a>(windows: &'a Windows, times: &'a Times, vcpus: &[(u32, i32)]) -> Vec<Vcpu<'a>> {
+fn sides<'a>(windows: &'a Windows, times: &'a Times, vcpus: &[(u32, i32)]) -> Vec<VcpuWindows<'a>> {
     let sides = vcpus.iter().filter_map(|(cpu, tid)| {
-        Some(Vcpu {
+        Some(VcpuWindows {
             windows: windows.by_tid.get(tid)?,
             events: times.by_cpu.get(cpu)?,
         })
