@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use perftables::Table;
+use perftables::PerfTable;
 
-fn rows(tables: &[Table]) -> usize {
+fn rows(tables: &[PerfTable]) -> usize {
     let rows = tables.iter().map(|table| match table {
-        Table::KvmStat(table) => table.rows.len(),
-        Table::SchedLatency(table) => table.rows.len(),
-        Table::PerfStat(table) => table.counts.len(),
+        PerfTable::KvmStat(table) => table.rows.len(),
+        PerfTable::SchedLatency(table) => table.rows.len(),
+        PerfTable::PerfStat(table) => table.counts.len(),
         _ => 0,
     });
     rows.sum()

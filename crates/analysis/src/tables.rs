@@ -1,14 +1,14 @@
 //! Printed tables as pictures.
 
 use event::{ExitReason, Isa};
-use perftables::{Event, KvmRow, KvmStat, SchedLatency, SchedRow, Table, Value};
+use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
 use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, Taken, TaskRow};
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
 /// begins another picture; tables of different kinds go together, as those that perf printed of one recording. Where a table fits
 /// several pictures, one that has another table of its file gets it.
-pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
+pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
     let mut out: Vec<Picture> = Vec::new();
     for (name, table) in tables {
         let of_file = |one: &Picture| one.names.contains(&name);
@@ -37,14 +37,14 @@ pub fn of_tables(tables: Vec<(String, Table)>) -> Vec<Picture> {
 
 /// Returns what is wrong where a text has several tables of one kind, of which nobody can say which is meant: a full
 /// sentence that names them. `tables` are all of one file.
-pub fn ambiguous(tables: &[Table]) -> Option<String> {
-    let kind = |table: &Table| match table {
-        Table::KvmStat(stat) => {
+pub fn ambiguous(tables: &[PerfTable]) -> Option<String> {
+    let kind = |table: &PerfTable| match table {
+        PerfTable::KvmStat(stat) => {
             let event = table_of(stat.event)?;
             Some(format!("perf kvm stat ({})", event.name()))
         }
-        Table::SchedLatency(_) => Some("perf sched latency".to_owned()),
-        Table::PerfStat(_) => Some("perf stat".to_owned()),
+        PerfTable::SchedLatency(_) => Some("perf sched latency".to_owned()),
+        PerfTable::PerfStat(_) => Some("perf stat".to_owned()),
         _ => None,
     };
     tables.iter().find_map(|first| {
@@ -65,36 +65,36 @@ pub fn ambiguous(tables: &[Table]) -> Option<String> {
 }
 
 /// Returns where a table stands: its line, and the heading above it.
-fn place(table: &Table) -> String {
+fn place(table: &PerfTable) -> String {
     match table.label() {
         Some(label) => format!("line {} ({})", table.line(), label.trim_matches(['#', ' '])),
         None => format!("line {}", table.line()),
     }
 }
 
-fn table_of(event: Event) -> Option<ExitTable> {
+fn table_of(event: KvmStatEvent) -> Option<ExitTable> {
     match event {
-        Event::Vmexit => Some(ExitTable::Vmexit),
-        Event::Ioport => Some(ExitTable::Ioport),
-        Event::Mmio => Some(ExitTable::Mmio),
-        Event::Msr => Some(ExitTable::Msr),
+        KvmStatEvent::Vmexit => Some(ExitTable::Vmexit),
+        KvmStatEvent::Ioport => Some(ExitTable::Ioport),
+        KvmStatEvent::Mmio => Some(ExitTable::Mmio),
+        KvmStatEvent::Msr => Some(ExitTable::Msr),
         _ => None,
     }
 }
 
-fn has(picture: &Picture, table: &Table) -> bool {
+fn has(picture: &Picture, table: &PerfTable) -> bool {
     match table {
-        Table::KvmStat(stat) => {
+        PerfTable::KvmStat(stat) => {
             table_of(stat.event).is_some_and(|table| picture.table(table).is_some())
         }
-        Table::SchedLatency(_) => picture.sched.is_some(),
+        PerfTable::SchedLatency(_) => picture.sched.is_some(),
         _ => !picture.counts.is_empty(),
     }
 }
 
-fn add(picture: &mut Picture, table: Table) {
+fn add(picture: &mut Picture, table: PerfTable) {
     match table {
-        Table::KvmStat(stat) => {
+        PerfTable::KvmStat(stat) => {
             let Some(table) = table_of(stat.event) else {
                 picture.quality.warn(format!(
                     "The table in line {} does not say what its rows are, and is left out.",
@@ -117,14 +117,14 @@ fn add(picture: &mut Picture, table: Table) {
             let report = exits(&stat, table, picture.isa);
             picture.exits.push(report);
         }
-        Table::SchedLatency(latency) => {
+        PerfTable::SchedLatency(latency) => {
             let lost = latency.lost_events.unwrap_or(0);
             picture.quality.lost_events = picture.quality.lost_events.max(lost);
             picture.sched = Some(sched(&latency));
         }
-        Table::PerfStat(stat) => {
+        PerfTable::PerfStat(stat) => {
             for count in &stat.counts {
-                if let Value::Count(value) = count.value {
+                if let StatCount::Count(value) = count.value {
                     picture.counts.push((count.event.clone(), value));
                 }
             }

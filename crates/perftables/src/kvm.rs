@@ -1,12 +1,12 @@
 //! Tables of `perf kvm stat` (`print_result` in `tools/perf/builtin-kvm.c`).
 
-use crate::lines::{Line, joined, squeezed};
+use crate::lines::{CleanLine, joined, squeezed};
 use crate::number::{self, Time, count, is_unit, share, words};
-use crate::types::Event;
+use crate::types::KvmStatEvent;
 
 /// Columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum KvmColumns {
     /// Key, samples, samples%, time%, mean: perf 3.13 and older.
     Mean,
     /// Key, samples, samples%, time%, min, max, mean.
@@ -17,20 +17,21 @@ pub(crate) enum Layout {
 
 /// A heading of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
-    pub event: Event,
-    pub layout: Layout,
+pub(crate) struct KvmHeading {
+    pub event: KvmStatEvent,
+    pub layout: KvmColumns,
 }
 
 /// Reads a heading, which may be broken in two or three. Returns it and how many lines it takes.
-pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
+pub(crate) fn header(view: &[CleanLine]) -> Option<(KvmHeading, usize)> {
     let first = &view.first()?.text;
     if !first.contains("Sample") {
         return None;
     }
     let mut found = header_in(first).map(|header| (header, 1));
     // The rest of a heading of which enough is in the first line.
-    if found.is_none_or(|(header, _)| header.layout == Layout::Mean && !first.contains("Avg time"))
+    if found
+        .is_none_or(|(header, _)| header.layout == KvmColumns::Mean && !first.contains("Avg time"))
     {
         for lines in 2..=view.len() {
             let rest = view.get(lines - 1)?;
@@ -57,7 +58,7 @@ pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
     Some((header, used + usize::from(ends)))
 }
 
-fn header_in(text: &str) -> Option<Header> {
+fn header_in(text: &str) -> Option<KvmHeading> {
     // Programs that print or read such headings quote them.
     if text.contains('"') {
         return None;
@@ -69,27 +70,27 @@ fn header_in(text: &str) -> Option<Header> {
     }
     let title = text[..at].trim_matches(|c: char| c.is_whitespace() || c == '|' || c == '*');
     let event = match title.to_ascii_uppercase().replace('-', " ").trim() {
-        "VM EXIT" | "VMEXIT" => Event::Vmexit,
-        "IO PORT ACCESS" => Event::Ioport,
-        "MMIO ACCESS" => Event::Mmio,
-        "MSR ACCESS" => Event::Msr,
-        "HCALL EVENT" => Event::Hcall,
-        _ => Event::Untold,
+        "VM EXIT" | "VMEXIT" => KvmStatEvent::Vmexit,
+        "IO PORT ACCESS" => KvmStatEvent::Ioport,
+        "MMIO ACCESS" => KvmStatEvent::Mmio,
+        "MSR ACCESS" => KvmStatEvent::Msr,
+        "HCALL EVENT" => KvmStatEvent::Hcall,
+        _ => KvmStatEvent::Untold,
     };
     let columns = squeezed(text);
     let layout = if columns.contains("(ns)") {
-        Layout::Nanoseconds
+        KvmColumns::Nanoseconds
     } else if columns.contains("MinTime") || columns.contains("MaxTime") {
-        Layout::MinMaxMean
+        KvmColumns::MinMaxMean
     } else {
-        Layout::Mean
+        KvmColumns::Mean
     };
-    Some(Header { event, layout })
+    Some(KvmHeading { event, layout })
 }
 
 /// What a table is restricted to, the line above the heading.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct KvmFilter {
     pub pids: Option<Vec<i32>>,
     pub vcpu: Option<u32>,
 }
@@ -98,7 +99,7 @@ pub(crate) struct Head {
 const MAX_PIDS: usize = 4096;
 
 /// Reads `Analyze events for all VMs, VCPU 1:`. perf 3.x leaves out the first part.
-pub(crate) fn head(text: &str) -> Option<Head> {
+pub(crate) fn head(text: &str) -> Option<KvmFilter> {
     let at = text.find("Analyze events for")?;
     let rest = &text[at + "Analyze events for".len()..];
     if rest.contains('"') || rest.contains('%') {
@@ -114,7 +115,7 @@ pub(crate) fn head(text: &str) -> Option<Head> {
             .collect()
     });
     let number = vcpu[4..].trim_matches(|c: char| c.is_whitespace() || c == ':');
-    Some(Head {
+    Some(KvmFilter {
         pids,
         vcpu: number.parse().ok(),
     })
@@ -128,7 +129,7 @@ pub(crate) struct Total {
 }
 
 /// Reads `Total Samples:24618, Total events handled time:35370.40us.`, which may be broken.
-pub(crate) fn total(view: &[Line]) -> Option<(Total, usize)> {
+pub(crate) fn total(view: &[CleanLine]) -> Option<(Total, usize)> {
     if !view.first()?.text.contains("Total Sam") {
         return None;
     }
@@ -163,7 +164,7 @@ pub(crate) fn unknown(text: &str) -> Option<u64> {
 
 /// A row as printed.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Printed {
+pub(crate) struct PrintedKvmRow {
     pub key: String,
     /// Of the message before the row.
     pub unknown_code: Option<u64>,
@@ -179,8 +180,8 @@ pub(crate) struct Printed {
 }
 
 /// Reads a whole row.
-pub(crate) fn row(text: &str, layout: Option<Layout>) -> Option<Printed> {
-    if layout == Some(Layout::Nanoseconds) {
+pub(crate) fn row(text: &str, layout: Option<KvmColumns>) -> Option<PrintedKvmRow> {
+    if layout == Some(KvmColumns::Nanoseconds) {
         return row_ns(text);
     }
     // A sign of the error and two shares: most lines are recognised by that.
@@ -194,8 +195,8 @@ pub(crate) fn row(text: &str, layout: Option<Layout>) -> Option<Printed> {
 }
 
 /// Reads a row that was cut off on the right, anywhere behind the share of time.
-pub(crate) fn cut_row(text: &str, layout: Option<Layout>) -> Option<Printed> {
-    if layout == Some(Layout::Nanoseconds) || !text.contains('%') {
+pub(crate) fn cut_row(text: &str, layout: Option<KvmColumns>) -> Option<PrintedKvmRow> {
+    if layout == Some(KvmColumns::Nanoseconds) || !text.contains('%') {
         return None;
     }
     let text = unbarred(text);
@@ -241,12 +242,12 @@ pub(crate) fn error_of(text: &str) -> Option<(&str, f64)> {
 }
 
 /// Words of a row, taken from the right.
-struct Columns<'a> {
+struct RowWords<'a> {
     text: &'a str,
     words: Vec<(usize, &'a str)>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> RowWords<'a> {
     /// Takes the last word if it can be read, or the last two if the last is a unit or sign of its own.
     fn take<T>(&mut self, alone: fn(&str) -> bool, read: fn(&str) -> Option<T>) -> Option<T> {
         let (at, word) = *self.words.last()?;
@@ -292,8 +293,8 @@ impl<'a> Columns<'a> {
 /// perf prints at most 40 characters.
 const MAX_KEY: usize = 80;
 
-fn columns(left: &str, layout: Option<Layout>, error: Option<f64>) -> Option<Printed> {
-    let mut columns = Columns {
+fn columns(left: &str, layout: Option<KvmColumns>, error: Option<f64>) -> Option<PrintedKvmRow> {
+    let mut columns = RowWords {
         text: left,
         words: words(left),
     };
@@ -313,10 +314,10 @@ fn columns(left: &str, layout: Option<Layout>, error: Option<f64>) -> Option<Pri
         (3, _) => (at(0), at(1), at(2)),
         (1, Some(_)) => (None, None, at(0)),
         (_, Some(_)) => return None,
-        (1, None) if layout == Some(Layout::Mean) => (None, None, at(0)),
+        (1, None) if layout == Some(KvmColumns::Mean) => (None, None, at(0)),
         _ => (at(0), at(1), None),
     };
-    Some(Printed {
+    Some(PrintedKvmRow {
         key: columns.key()?,
         unknown_code: None,
         count,
@@ -331,9 +332,9 @@ fn columns(left: &str, layout: Option<Layout>, error: Option<f64>) -> Option<Pri
 }
 
 /// Reads a row of the full-screen view.
-fn row_ns(text: &str) -> Option<Printed> {
+fn row_ns(text: &str) -> Option<PrintedKvmRow> {
     let text = unbarred(text);
-    let mut columns = Columns {
+    let mut columns = RowWords {
         text: &text,
         words: words(&text),
     };
@@ -347,7 +348,7 @@ fn row_ns(text: &str) -> Option<Printed> {
     let count = columns.count()?;
     mean?;
     total_ns?;
-    Some(Printed {
+    Some(PrintedKvmRow {
         key: columns.key()?.trim_start_matches(['+', ' ']).to_owned(),
         unknown_code: None,
         count,
@@ -391,7 +392,10 @@ fn ends_row(text: &str) -> bool {
 }
 
 /// Reads a row that may be broken in two or three. Returns it and how many lines it takes.
-pub(crate) fn row_of(view: &[Line], layout: Option<Layout>) -> Option<(Printed, usize)> {
+pub(crate) fn row_of(
+    view: &[CleanLine],
+    layout: Option<KvmColumns>,
+) -> Option<(PrintedKvmRow, usize)> {
     let first = &view.first()?.text;
     let (row, used) = match row(first, layout) {
         Some(row) => (row, 1),
@@ -414,9 +418,9 @@ pub(crate) fn row_of(view: &[Line], layout: Option<Layout>) -> Option<(Printed, 
 mod tests {
     use super::*;
 
-    fn lines(text: &str) -> Vec<Line> {
+    fn lines(text: &str) -> Vec<CleanLine> {
         let numbered = text.lines().zip(1..);
-        let line = |(text, number): (&str, u64)| Line {
+        let line = |(text, number): (&str, u64)| CleanLine {
             number,
             text: text.to_owned(),
         };
@@ -426,7 +430,7 @@ mod tests {
     const ROW: &str = "      IO_INSTRUCTION      24618    65.05%     0.19%      3.91us     90.62us      5.96us ( +-   0.43% )";
 
     #[track_caller]
-    fn is_the_row(row: &Printed) {
+    fn is_the_row(row: &PrintedKvmRow) {
         assert_eq!(row.key, "IO_INSTRUCTION");
         assert_eq!(row.count, 24618);
         assert_eq!((row.count_share, row.time_share), (0.6505, 0.0019));
@@ -448,8 +452,8 @@ mod tests {
         for at in from..ROW.len() {
             let (a, b) = ROW.split_at(at);
             let view = lines(&format!("{}\n{}", a.trim_end(), b));
-            let (row, used) =
-                row_of(&view, Some(Layout::MinMaxMean)).unwrap_or_else(|| panic!("{a:?} {b:?}"));
+            let (row, used) = row_of(&view, Some(KvmColumns::MinMaxMean))
+                .unwrap_or_else(|| panic!("{a:?} {b:?}"));
             is_the_row(&row);
             assert!(
                 used == 2 || b.trim().is_empty() || a.contains("0.43%"),
@@ -471,7 +475,7 @@ mod tests {
     fn rows_of_other_layouts() {
         let old = row(
             "  HLT   12  10.00%  20.00%  33.10us ( +-   0.43% )",
-            Some(Layout::Mean),
+            Some(KvmColumns::Mean),
         )
         .unwrap();
         assert_eq!((old.min, old.mean.unwrap().ns), (None, 33_100));
@@ -491,7 +495,7 @@ mod tests {
         assert_eq!(wiki.key, "DIAG (0x44) time slice end");
         assert_eq!((wiki.mean.unwrap().ns, wiki.count_share), (33_100, 0.1));
         let tui = "   EPT_VIOLATION    92840   61.14%   369800000   56.08%   51530   1120   3983";
-        let tui = row(tui, Some(Layout::Nanoseconds)).unwrap();
+        let tui = row(tui, Some(KvmColumns::Nanoseconds)).unwrap();
         assert_eq!(tui.total_ns, Some(369_800_000));
         assert_eq!(
             (
@@ -508,7 +512,7 @@ mod tests {
     #[test]
     fn rows_cut_off_give_what_is_left() {
         for at in ROW.find("0.19%").unwrap() + 5..ROW.len() - 3 {
-            let cut = cut_row(&ROW[..at], Some(Layout::MinMaxMean))
+            let cut = cut_row(&ROW[..at], Some(KvmColumns::MinMaxMean))
                 .unwrap_or_else(|| panic!("{}", &ROW[..at]));
             assert_eq!((cut.count, cut.time_share), (24618, 0.0019));
             assert!(
@@ -555,9 +559,9 @@ mod tests {
     #[test]
     fn headings_and_last_lines_may_be_broken() {
         let text = "  IO Port Access    Samples  Samples%     Time%    Min Time    Max Time         Avg time";
-        let want = Header {
-            event: Event::Ioport,
-            layout: Layout::MinMaxMean,
+        let want = KvmHeading {
+            event: KvmStatEvent::Ioport,
+            layout: KvmColumns::MinMaxMean,
         };
         assert_eq!(header(&lines(text)), Some((want, 1)));
         for at in text.find("Samples%").unwrap()..text.find("Time%").unwrap() + 5 {

@@ -1,21 +1,21 @@
 //! Makes a table of `perf kvm stat` of what was printed, and says what does not fit together.
 
-use crate::kvm::{Printed, Total};
-use crate::types::{Event, KvmRow, KvmStat, Note};
+use crate::kvm::{PrintedKvmRow, Total};
+use crate::types::{KvmRow, KvmStat, KvmStatEvent, TableNote};
 
 /// Half of the last digit of a printed share.
 const SHARE_HALF: f64 = 0.5e-4;
 
 /// Returns the rows. Rows without a mean need the table's time; those that cannot have one are left out and noted.
 pub(crate) fn rows(
-    printed: Vec<(u64, Printed)>,
+    printed: Vec<(u64, PrintedKvmRow)>,
     total: Option<Total>,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<TableNote>,
 ) -> Vec<KvmRow> {
     let only = printed.len() == 1;
     let all = printed.into_iter().filter_map(|(line, p)| {
         let (total_ns, total_error_ns) = total_of(&p, total, only).or_else(|| {
-            notes.push(Note {
+            notes.push(TableNote {
                 line,
                 text: format!(
                     "The row {} ({} samples) ends before its mean, and without the table's last line its time is \
@@ -48,7 +48,7 @@ pub(crate) fn rows(
 }
 
 /// Returns the time of all samples of a row and the bound of its error.
-fn total_of(p: &Printed, total: Option<Total>, only: bool) -> Option<(u64, u64)> {
+fn total_of(p: &PrintedKvmRow, total: Option<Total>, only: bool) -> Option<(u64, u64)> {
     if let Some(exact) = p.total_ns {
         return Some((exact, 0));
     }
@@ -85,7 +85,7 @@ fn whole_ns(rounded: f64) -> u64 {
 }
 
 /// Tells what the rows are from their keys, where the text does not say.
-pub(crate) fn event_of(rows: &[KvmRow]) -> Event {
+pub(crate) fn event_of(rows: &[KvmRow]) -> KvmStatEvent {
     let is_access = |key: &str, kinds: [&str; 2]| {
         let address = kinds.iter().find_map(|kind| key.strip_suffix(kind));
         address.is_some_and(|address| address.starts_with("0x"))
@@ -93,20 +93,20 @@ pub(crate) fn event_of(rows: &[KvmRow]) -> Event {
     let all =
         |test: &dyn Fn(&str) -> bool| !rows.is_empty() && rows.iter().all(|row| test(&row.key));
     if all(&|key| is_access(key, [":PIN", ":POUT"])) {
-        Event::Ioport
+        KvmStatEvent::Ioport
     } else if all(&|key| key.starts_with("H_")) {
-        Event::Hcall
+        KvmStatEvent::Hcall
     } else if all(&|key| is_access(key, [":R", ":W"])) || rows.is_empty() {
         // Addresses of MMIO and numbers of MSRs look alike.
-        Event::Untold
+        KvmStatEvent::Untold
     } else {
-        Event::Vmexit
+        KvmStatEvent::Vmexit
     }
 }
 
 /// Notes what does not fit together in a table.
-pub(crate) fn check(table: &KvmStat, notes: &mut Vec<Note>) {
-    let mut note = |line: u64, text: String| notes.push(Note { line, text });
+pub(crate) fn check(table: &KvmStat, notes: &mut Vec<TableNote>) {
+    let mut note = |line: u64, text: String| notes.push(TableNote { line, text });
     let sum = table
         .rows
         .iter()
@@ -191,7 +191,7 @@ mod tests {
     use crate::kvm::row;
     use crate::number::Time;
 
-    fn printed(text: &str) -> Printed {
+    fn printed(text: &str) -> PrintedKvmRow {
         row(text, None).unwrap()
     }
 
@@ -235,10 +235,10 @@ mod tests {
                 &mut Vec::new(),
             ))
         };
-        assert_eq!(of(&["0x608:PIN", "0x70:POUT"]), Event::Ioport);
-        assert_eq!(of(&["0xfee00300:W", "0x1b:R"]), Event::Untold);
-        assert_eq!(of(&["HLT", "MSR_WRITE"]), Event::Vmexit);
-        assert_eq!(of(&["H_CEDE"]), Event::Hcall);
-        assert_eq!(of(&[]), Event::Untold);
+        assert_eq!(of(&["0x608:PIN", "0x70:POUT"]), KvmStatEvent::Ioport);
+        assert_eq!(of(&["0xfee00300:W", "0x1b:R"]), KvmStatEvent::Untold);
+        assert_eq!(of(&["HLT", "MSR_WRITE"]), KvmStatEvent::Vmexit);
+        assert_eq!(of(&["H_CEDE"]), KvmStatEvent::Hcall);
+        assert_eq!(of(&[]), KvmStatEvent::Untold);
     }
 }

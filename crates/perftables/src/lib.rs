@@ -3,7 +3,7 @@ The printed tables of the standard tools, as they come in tickets, mails and rep
 
 | table | from | layouts |
 | --- | --- | --- |
-| [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `Event name` to `Mean Time (ns)` |
+| [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `KvmStatEvent name` to `Mean Time (ns)` |
 | [`SchedLatency`] | `perf sched latency` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
 | [`PerfStat`] | `perf stat` | people's layout with `#` metrics, `-r`, `-I`, `-A` and `--per-*`; separated with `-x` |
 
@@ -23,7 +23,7 @@ without its heading or without its last line.
 
 # What it returns
 
-Everything that does not fit together is a [`Note`] with its line, never an error: rows whose sum is not the
+Everything that does not fit together is a [`TableNote`] with its line, never an error: rows whose sum is not the
 printed sum, shares that are not those of the numbers, rows that could not be read.
 
 ```
@@ -63,7 +63,8 @@ mod stat_csv;
 mod types;
 
 pub use types::{
-    Count, Event, KvmRow, KvmStat, Metric, Note, PerfStat, SchedLatency, SchedRow, Table, Value,
+    Count, KvmRow, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedRow,
+    StatCount, TableNote,
 };
 
 /// Bytes of a text that [`looks_like`] reads.
@@ -85,6 +86,6 @@ pub fn looks_like(text: &[u8]) -> bool {
 ///
 /// Never fails. At most 4096 tables of 65536 rows each and 100 notes are returned; a note says so where more
 /// were left out.
-pub fn read(text: &[u8]) -> (Vec<Table>, Vec<Note>) {
+pub fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
     reader::read(text)
 }

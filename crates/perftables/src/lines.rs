@@ -10,23 +10,23 @@ pub(crate) const WINDOW: usize = 3;
 
 /// A line, cleaned.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Line {
+pub(crate) struct CleanLine {
     /// Counted from 1.
     pub number: u64,
     pub text: String,
 }
 
 /// Lines of a text, with the next ones in view.
-pub(crate) struct Lines<'a> {
+pub(crate) struct CleanLines<'a> {
     rest: Option<&'a [u8]>,
     number: u64,
-    window: VecDeque<Line>,
+    window: VecDeque<CleanLine>,
 }
 
-impl<'a> Lines<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> Lines<'a> {
+impl<'a> CleanLines<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> CleanLines<'a> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        Lines {
+        CleanLines {
             rest: Some(text),
             number: 0,
             window: VecDeque::with_capacity(WINDOW),
@@ -34,7 +34,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the lines in view: up to [`WINDOW`], the first being the next. Empty at the end.
-    pub(crate) fn view(&mut self) -> &[Line] {
+    pub(crate) fn view(&mut self) -> &[CleanLine] {
         while self.window.len() < WINDOW {
             let Some(line) = self.pull() else { break };
             self.window.push_back(line);
@@ -49,7 +49,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    fn pull(&mut self) -> Option<Line> {
+    fn pull(&mut self) -> Option<CleanLine> {
         let rest = self.rest?;
         // CR alone ends a line too; CR LF is one end.
         let (line, next) = match memchr::memchr2(b'\n', b'\r', rest) {
@@ -61,7 +61,7 @@ impl<'a> Lines<'a> {
         };
         self.rest = next.filter(|next| !next.is_empty());
         self.number += 1;
-        Some(Line {
+        Some(CleanLine {
             number: self.number,
             text: clean(line),
         })
@@ -210,7 +210,7 @@ fn entity(text: &str) -> Option<(char, usize)> {
 
 /// Returns how a row may have been before it was broken into the first `count` lines: directly broken, or between
 /// words. Fewer lines than that give nothing.
-pub(crate) fn joined(lines: &[Line], count: usize) -> Vec<String> {
+pub(crate) fn joined(lines: &[CleanLine], count: usize) -> Vec<String> {
     let Some(lines) = lines.get(..count) else {
         return Vec::new();
     };
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn all_line_ends_end_lines() {
-        let mut lines = Lines::new(b"\xef\xbb\xbfa\r\nb\rc\n\nd");
+        let mut lines = CleanLines::new(b"\xef\xbb\xbfa\r\nb\rc\n\nd");
         let mut seen = Vec::new();
         while let Some(line) = lines.view().first() {
             seen.push((line.number, line.text.clone()));
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn broken_lines_join_both_ways() {
-        let line = |text: &str| Line {
+        let line = |text: &str| CleanLine {
             number: 1,
             text: text.to_owned(),
         };

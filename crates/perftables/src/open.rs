@@ -1,10 +1,12 @@
 //! Tables that are being read.
 
-use crate::kvm::{Head, Header, Printed, Total};
+use crate::kvm::{KvmFilter, KvmHeading, PrintedKvmRow, Total};
 use crate::kvm_check;
 use crate::sched;
-use crate::stat::{self, Header as StatHeader, MAX_METRICS, Seconds};
-use crate::types::{Count, Event, KvmStat, Metric, Note, PerfStat, SchedLatency, SchedRow, Table};
+use crate::stat::{self, MAX_METRICS, Seconds, StatHeading};
+use crate::types::{
+    Count, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedRow, TableNote,
+};
 
 /// Rows that are kept of a table.
 const MAX_ROWS: usize = 65536;
@@ -41,7 +43,7 @@ impl Foreign {
         self.inside.0 = self.inside.0.saturating_add(lines);
     }
 
-    fn note(&self, notes: &mut Vec<Note>) {
+    fn note(&self, notes: &mut Vec<TableNote>) {
         let text = match self.inside.0 {
             0 => return,
             lines => words::counted(
@@ -50,7 +52,7 @@ impl Foreign {
                 "lines inside a table are no rows and passed over.",
             ),
         };
-        notes.push(Note {
+        notes.push(TableNote {
             line: self.inside.1,
             text,
         });
@@ -58,9 +60,9 @@ impl Foreign {
 }
 
 /// Notes that there were more rows than are kept.
-fn too_many(line: u64, beyond: u64, notes: &mut Vec<Note>) {
+fn too_many(line: u64, beyond: u64, notes: &mut Vec<TableNote>) {
     if beyond > 0 {
-        notes.push(Note {
+        notes.push(TableNote {
             line,
             text: format!(
                 "The table has more than {MAX_ROWS} rows; the {beyond} behind them are left out."
@@ -70,8 +72,8 @@ fn too_many(line: u64, beyond: u64, notes: &mut Vec<Note>) {
 }
 
 /// Notes a heading with nothing below.
-fn empty(line: u64, notes: &mut Vec<Note>) {
-    notes.push(Note {
+fn empty(line: u64, notes: &mut Vec<TableNote>) {
+    notes.push(TableNote {
         line,
         text: "The heading of a table stands here, and no rows could be read below.".to_owned(),
     });
@@ -83,10 +85,10 @@ pub(crate) struct OpenKvm {
     line: u64,
     label: Option<String>,
     /// `--event=` of the command line before.
-    asked: Option<Event>,
-    pub head: Head,
-    pub header: Option<Header>,
-    rows: Vec<(u64, Printed)>,
+    asked: Option<KvmStatEvent>,
+    pub head: KvmFilter,
+    pub header: Option<KvmHeading>,
+    rows: Vec<(u64, PrintedKvmRow)>,
     pub total: Option<Total>,
     pub lost_events: Option<u64>,
     pub foreign: Foreign,
@@ -96,7 +98,7 @@ pub(crate) struct OpenKvm {
 }
 
 impl OpenKvm {
-    pub(crate) fn new(line: u64, label: Option<String>, asked: Option<Event>) -> OpenKvm {
+    pub(crate) fn new(line: u64, label: Option<String>, asked: Option<KvmStatEvent>) -> OpenKvm {
         OpenKvm {
             line,
             label,
@@ -110,7 +112,7 @@ impl OpenKvm {
         self.header.is_none() && self.rows.is_empty() && self.total.is_none()
     }
 
-    pub(crate) fn push(&mut self, line: u64, mut row: Printed) {
+    pub(crate) fn push(&mut self, line: u64, mut row: PrintedKvmRow) {
         self.foreign.end();
         let unknown = self.unknown.take();
         row.unknown_code = unknown.filter(|_| row.key == "UNKNOWN");
@@ -121,7 +123,7 @@ impl OpenKvm {
         }
     }
 
-    pub(crate) fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+    pub(crate) fn close(self, notes: &mut Vec<TableNote>) -> Option<PerfTable> {
         if self.rows.is_empty() && self.total.is_none() {
             // A line "Analyze events for" alone may be prose.
             if self.header.is_some() {
@@ -138,7 +140,7 @@ impl OpenKvm {
         let told = self
             .header
             .map(|header| header.event)
-            .filter(|event| *event != Event::Untold);
+            .filter(|event| *event != KvmStatEvent::Untold);
         let event = told
             .or(self.asked)
             .unwrap_or_else(|| kvm_check::event_of(&rows));
@@ -156,7 +158,7 @@ impl OpenKvm {
         if self.beyond == 0 {
             kvm_check::check(&table, notes);
         }
-        Some(Table::KvmStat(table))
+        Some(PerfTable::KvmStat(table))
     }
 }
 
@@ -165,7 +167,7 @@ impl OpenKvm {
 pub(crate) struct OpenSched {
     line: u64,
     label: Option<String>,
-    pub header: Option<sched::Header>,
+    pub header: Option<sched::SchedHeading>,
     pub foreign: Foreign,
     rows: Vec<SchedRow>,
     total: Option<(u64, u64)>,
@@ -188,15 +190,15 @@ impl OpenSched {
         self.total.is_some()
     }
 
-    pub(crate) fn push(&mut self, row: sched::Row) {
+    pub(crate) fn push(&mut self, row: sched::SchedLine) {
         self.foreign.end();
         match row {
-            sched::Row::Total {
+            sched::SchedLine::Total {
                 runtime_ns,
                 switches,
             } => self.total = Some((runtime_ns, switches)),
-            sched::Row::Task(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
-            sched::Row::Task(_) => self.beyond += 1,
+            sched::SchedLine::Task(row) if self.rows.len() < MAX_ROWS => self.rows.push(row),
+            sched::SchedLine::Task(_) => self.beyond += 1,
         }
     }
 
@@ -214,7 +216,7 @@ impl OpenSched {
         true
     }
 
-    pub(crate) fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+    pub(crate) fn close(self, notes: &mut Vec<TableNote>) -> Option<PerfTable> {
         if self.rows.is_empty() && self.total.is_none() {
             empty(self.line, notes);
             return None;
@@ -233,7 +235,7 @@ impl OpenSched {
         if self.beyond == 0 {
             sched::check(&table, notes);
         }
-        Some(Table::SchedLatency(table))
+        Some(PerfTable::SchedLatency(table))
     }
 }
 
@@ -242,7 +244,7 @@ impl OpenSched {
 pub(crate) struct OpenStat {
     line: u64,
     label: Option<String>,
-    pub header: Option<StatHeader>,
+    pub header: Option<StatHeading>,
     counts: Vec<Count>,
     seconds: Vec<Seconds>,
     beyond: u64,
@@ -299,7 +301,7 @@ impl OpenStat {
         new
     }
 
-    pub(crate) fn close(self, notes: &mut Vec<Note>) -> Option<Table> {
+    pub(crate) fn close(self, notes: &mut Vec<TableNote>) -> Option<PerfTable> {
         // A number and a word are not enough.
         let strong = |count: &Count| stat::is_known(&count.event) || !count.metrics.is_empty();
         let known = match &self.header {
@@ -336,6 +338,6 @@ impl OpenStat {
                 Seconds::Sys(ns) => table.sys_ns = Some(ns),
             }
         }
-        Some(Table::PerfStat(table))
+        Some(PerfTable::PerfStat(table))
     }
 }

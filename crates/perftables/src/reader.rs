@@ -1,12 +1,12 @@
 //! Goes through a text and finds the tables in it.
 
 use crate::kvm;
-use crate::lines::{Line, Lines};
+use crate::lines::{CleanLine, CleanLines};
 use crate::open::{OpenKvm, OpenSched, OpenStat};
 use crate::sched;
 use crate::stat;
 use crate::stat_csv;
-use crate::types::{Count, Event, Note, Table, Value};
+use crate::types::{Count, KvmStatEvent, PerfTable, StatCount, TableNote};
 
 /// Tables that are kept.
 const MAX_TABLES: usize = 4096;
@@ -19,24 +19,24 @@ const MAX_LABEL: usize = 120;
 
 /// What is known while a text is read. At most one table is open.
 #[derive(Default)]
-struct Reader {
-    tables: Vec<Table>,
-    notes: Vec<Note>,
+struct TableReader {
+    tables: Vec<PerfTable>,
+    notes: Vec<TableNote>,
     kvm: Option<OpenKvm>,
     sched: Option<OpenSched>,
     stat: Option<OpenStat>,
     label: Option<(u64, String)>,
     /// `--event=` of the last command line, and its line.
-    asked: Option<(u64, Event)>,
+    asked: Option<(u64, KvmStatEvent)>,
     /// Rows that were broken and put together, and the first one's line.
     joined: (u64, u64),
     /// Tables that are not kept, and the first one's line.
     beyond: (u64, u64),
 }
 
-pub(crate) fn read(text: &[u8]) -> (Vec<Table>, Vec<Note>) {
-    let mut lines = Lines::new(text);
-    let mut reader = Reader::default();
+pub(crate) fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
+    let mut lines = CleanLines::new(text);
+    let mut reader = TableReader::default();
     loop {
         let view = lines.view();
         if view.is_empty() {
@@ -48,9 +48,9 @@ pub(crate) fn read(text: &[u8]) -> (Vec<Table>, Vec<Note>) {
     reader.end()
 }
 
-impl Reader {
+impl TableReader {
     /// Reads what begins at the first line in view. Returns how many lines it takes.
-    fn line(&mut self, view: &[Line]) -> usize {
+    fn line(&mut self, view: &[CleanLine]) -> usize {
         let Some(first) = view.first() else { return 1 };
         let text = first.text.trim();
         if text.is_empty() || is_ruler(text) {
@@ -98,7 +98,7 @@ impl Reader {
     }
 
     /// Reads a line of a table, opening one if none of its kind is open. Returns how many lines it takes.
-    fn row(&mut self, view: &[Line]) -> Option<usize> {
+    fn row(&mut self, view: &[CleanLine]) -> Option<usize> {
         let first = view.first()?;
         let layout = self.kvm.as_ref().and_then(|open| Some(open.header?.layout));
         if let Some((row, used)) = kvm::row_of(view, layout) {
@@ -143,7 +143,7 @@ impl Reader {
     }
 
     /// Reads a line of `perf stat`. Returns whether it is one.
-    fn stat_line(&mut self, line: &Line) -> bool {
+    fn stat_line(&mut self, line: &CleanLine) -> bool {
         let text = &line.text;
         if let Some(open) = &mut self.stat {
             if let Some(seconds) = stat::seconds(text) {
@@ -178,7 +178,7 @@ impl Reader {
     }
 
     /// Takes a line that belongs to no table.
-    fn other(&mut self, line: &Line) {
+    fn other(&mut self, line: &CleanLine) {
         let text = line.text.trim();
         let foreign = match (&mut self.kvm, &mut self.sched) {
             (Some(open), _) => Some(&mut open.foreign),
@@ -254,13 +254,13 @@ impl Reader {
         self.notes.extend(notes.into_iter().take(room));
     }
 
-    fn end(mut self) -> (Vec<Table>, Vec<Note>) {
+    fn end(mut self) -> (Vec<PerfTable>, Vec<TableNote>) {
         self.close();
         let more = self.notes.len() > MAX_NOTES - 3;
         self.notes.truncate(MAX_NOTES - 3);
         let mut note = |(times, line): (u64, u64), text: String| {
             if times > 0 {
-                self.notes.push(Note { line, text });
+                self.notes.push(TableNote { line, text });
             }
         };
         let (rows, _) = self.joined;
@@ -289,7 +289,7 @@ fn begins_stat(text: &str, count: &Count, inside: bool) -> bool {
         return stat::is_known(&count.event);
     }
     let first = text.split_whitespace().next().unwrap_or_default();
-    let grouped = matches!(count.value, Value::Count(n) if n >= 1000)
+    let grouped = matches!(count.value, StatCount::Count(n) if n >= 1000)
         && first.contains([',', '.', '\'', '\u{2019}']);
     grouped || !count.metrics.is_empty() || count.event.contains([':', '/'])
 }
@@ -402,16 +402,16 @@ fn is_command(text: &str) -> bool {
 }
 
 /// Reads what `perf kvm stat` was asked for: `--event=ioport`.
-fn asked(command: &str) -> Option<Event> {
+fn asked(command: &str) -> Option<KvmStatEvent> {
     let (_, rest) = command.split_once("--event")?;
     let name = rest.trim_start_matches(['=', ' ']);
     let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
     Some(match name {
-        "vmexit" => Event::Vmexit,
-        "ioport" => Event::Ioport,
-        "mmio" => Event::Mmio,
-        "msr" => Event::Msr,
-        "hcall" => Event::Hcall,
+        "vmexit" => KvmStatEvent::Vmexit,
+        "ioport" => KvmStatEvent::Ioport,
+        "mmio" => KvmStatEvent::Mmio,
+        "msr" => KvmStatEvent::Msr,
+        "hcall" => KvmStatEvent::Hcall,
         _ => return None,
     })
 }

@@ -1,12 +1,12 @@
 //! Tables of `perf sched latency` (`output_lat_thread` and `perf_sched__lat` in `tools/perf/builtin-sched.c`).
 
-use crate::lines::{Line, joined, squeezed};
+use crate::lines::{CleanLine, joined, squeezed};
 use crate::number::{count, scaled};
-use crate::types::{Note, SchedLatency, SchedRow};
+use crate::types::{SchedLatency, SchedRow, TableNote};
 
 /// A heading of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct SchedHeading {
     /// Rows end with the time of the longest delay.
     pub at: bool,
     /// Rows begin with a bar, as a wiki's do.
@@ -14,13 +14,13 @@ pub(crate) struct Header {
 }
 
 /// Reads a heading, which may be broken. Returns it and how many lines it takes.
-pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
+pub(crate) fn header(view: &[CleanLine]) -> Option<(SchedHeading, usize)> {
     let first = &view.first()?.text;
     if !first.contains('|') || !first.contains("Task") {
         return None;
     }
     // What goes on in the next line has letters and bars alone.
-    let goes_on = |line: &&Line| {
+    let goes_on = |line: &&CleanLine| {
         let text = line.text.trim();
         let column = |word: &str| ["ms", "s", "at", "end", "start", "delay"].contains(&word);
         let letters = |c: char| c.is_ascii_alphabetic() || "|=".contains(c) || c.is_whitespace();
@@ -35,40 +35,40 @@ pub(crate) fn header(view: &[Line]) -> Option<(Header, usize)> {
         let header =
             words.contains("Runtimems") && (words.contains("Switches") || words.contains("Count"));
         let at = words.contains("delayat") || words.contains("delayend");
-        (header && !quoted).then_some((Header { at, barred }, lines))
+        (header && !quoted).then_some((SchedHeading { at, barred }, lines))
     })
 }
 
 /// A line of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Row {
+pub(crate) enum SchedLine {
     Task(SchedRow),
     Total { runtime_ns: u64, switches: u64 },
 }
 
 /// A cell: what stands before its number, the number, and what stands behind it.
-struct Cell<'a> {
+struct SchedCell<'a> {
     /// Without blanks.
     label: String,
     number: &'a str,
     unit: &'a str,
 }
 
-fn cell(text: &str) -> Option<Cell<'_>> {
+fn cell(text: &str) -> Option<SchedCell<'_>> {
     let text = text.trim();
     let from = text.find(|c: char| c.is_ascii_digit())?;
     let rest = &text[from..];
     let len = rest
         .find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',')
         .unwrap_or(rest.len());
-    Some(Cell {
+    Some(SchedCell {
         label: squeezed(&text[..from]).replace(':', ""),
         number: &rest[..len],
         unit: rest[len..].trim(),
     })
 }
 
-impl Cell<'_> {
+impl SchedCell<'_> {
     /// Returns the time in ns if the cell is labelled as told, or not at all.
     fn ns(&self, labels: &[&str], unit: &str, exponent: u32) -> Option<u64> {
         if self.unit != unit || !(self.label.is_empty() || labels.contains(&self.label.as_str())) {
@@ -79,7 +79,7 @@ impl Cell<'_> {
 }
 
 /// Reads a row. `whole` asks for the time of the longest delay.
-pub(crate) fn row(text: &str, line: u64, barred: bool, whole: bool) -> Option<Row> {
+pub(crate) fn row(text: &str, line: u64, barred: bool, whole: bool) -> Option<SchedLine> {
     if !text.contains('|') || !text.contains("ms") {
         return None;
     }
@@ -98,7 +98,7 @@ pub(crate) fn row(text: &str, line: u64, barred: bool, whole: bool) -> Option<Ro
     let switches = count(cells.next()?.trim())?;
     let name = name.trim();
     if name == "TOTAL:" {
-        return Some(Row::Total {
+        return Some(SchedLine::Total {
             runtime_ns,
             switches,
         });
@@ -119,7 +119,7 @@ pub(crate) fn row(text: &str, line: u64, barred: bool, whole: bool) -> Option<Ro
     }
     // perf prints 0.000000 where there was no delay.
     let was = |time: &u64| *time > 0 || delay_max_ns > 0;
-    Some(Row::Task(SchedRow {
+    Some(SchedLine::Task(SchedRow {
         line,
         comm: comm.to_owned(),
         tid,
@@ -164,7 +164,10 @@ fn ends_row(text: &str) -> bool {
 }
 
 /// Reads a row that may be broken in two or three. Returns it and how many lines it takes.
-pub(crate) fn row_of(view: &[Line], header: Option<Header>) -> Option<(Row, usize)> {
+pub(crate) fn row_of(
+    view: &[CleanLine],
+    header: Option<SchedHeading>,
+) -> Option<(SchedLine, usize)> {
     let first = view.first()?;
     // Without a heading a row is known by its label.
     if header.is_none() && !first.text.contains("| avg:") && !first.text.contains("|avg:") {
@@ -200,9 +203,9 @@ pub(crate) fn lost(info: &str) -> Option<u64> {
 }
 
 /// Notes what does not fit together in a table.
-pub(crate) fn check(table: &SchedLatency, notes: &mut Vec<Note>) {
+pub(crate) fn check(table: &SchedLatency, notes: &mut Vec<TableNote>) {
     let mut note = |text: String| {
-        notes.push(Note {
+        notes.push(TableNote {
             line: table.line,
             text,
         });
@@ -242,7 +245,7 @@ pub(crate) fn check(table: &SchedLatency, notes: &mut Vec<Note>) {
         .iter()
         .find(|row| row.delay_mean_ns > row.delay_max_ns)
     {
-        notes.push(Note {
+        notes.push(TableNote {
             line: row.line,
             text: format!(
                 "The mean delay of {} ({} us) is longer than its longest ({} us).",
@@ -258,9 +261,9 @@ pub(crate) fn check(table: &SchedLatency, notes: &mut Vec<Note>) {
 mod tests {
     use super::*;
 
-    fn lines(text: &str) -> Vec<Line> {
+    fn lines(text: &str) -> Vec<CleanLine> {
         let numbered = text.lines().zip(1..);
-        let line = |(text, number): (&str, u64)| Line {
+        let line = |(text, number): (&str, u64)| CleanLine {
             number,
             text: text.to_owned(),
         };
@@ -269,14 +272,14 @@ mod tests {
 
     const OLD: &str = "  kworker/9:1-eve:211650 |    2643.633 ms |    53689 | avg:    0.003 ms | max:    2.335 ms | max at: 910801.817809 s";
     const NEW: &str = "  CPU 1/KVM:(2)         |   2378.374 ms |      223 | avg:   0.182 ms | max:  15.189 ms | max start:    83.045449 s | max end:    83.060638 s";
-    const AT: Header = Header {
+    const AT: SchedHeading = SchedHeading {
         at: true,
         barred: false,
     };
 
-    fn read(text: &str, header: Option<Header>) -> (SchedRow, usize) {
+    fn read(text: &str, header: Option<SchedHeading>) -> (SchedRow, usize) {
         match row_of(&lines(text), header) {
-            Some((Row::Task(row), used)) => (row, used),
+            Some((SchedLine::Task(row), used)) => (row, used),
             other => panic!("{text:?}: {other:?}"),
         }
     }
@@ -310,7 +313,7 @@ mod tests {
                 format!("  {name}:7 |  2.5 ms | 3 | avg: 0.1 ms | max: 0.2 ms | max at: 1.0 s");
             assert_eq!(read(&text, Some(AT)).0.comm, name);
         }
-        let wiki = Header {
+        let wiki = SchedHeading {
             at: true,
             barred: true,
         };
@@ -360,7 +363,7 @@ mod tests {
         assert_eq!(
             header(&lines(older)),
             Some((
-                Header {
+                SchedHeading {
                     at: false,
                     barred: false
                 },

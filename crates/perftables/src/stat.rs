@@ -3,17 +3,17 @@
 use crate::kvm::error_of;
 use crate::lines::is_group_blank;
 use crate::number::{decimal, scaled, share, words};
-use crate::types::{Count, Metric, Value};
+use crate::types::{Count, Metric, StatCount};
 
 /// The first line of a block.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Header {
+pub(crate) struct StatHeading {
     pub target: Option<String>,
     pub runs: Option<u64>,
 }
 
 /// Reads `Performance counter stats for 'system wide' (5 runs):`, or the heading of `perf stat -I`.
-pub(crate) fn header(text: &str) -> Option<Header> {
+pub(crate) fn header(text: &str) -> Option<StatHeading> {
     if text.contains('"') {
         return None;
     }
@@ -22,7 +22,7 @@ pub(crate) fn header(text: &str) -> Option<Header> {
         && text.contains("counts")
         && text.contains("events")
     {
-        return Some(Header::default());
+        return Some(StatHeading::default());
     }
     let (_, rest) = text.split_once("Performance counter stats for")?;
     let rest = rest.trim().trim_end_matches(':').trim_end();
@@ -34,7 +34,7 @@ pub(crate) fn header(text: &str) -> Option<Header> {
         None => (rest, None),
     };
     let target = target.replace('\'', "");
-    Some(Header {
+    Some(StatHeading {
         target: Some(target.trim().to_owned()),
         runs,
     })
@@ -309,10 +309,10 @@ pub(crate) fn is_known(event: &str) -> bool {
 }
 
 /// Reads a count: `2,507,215,365`, `2.507.215.365`, `2'507'215`, `1,234.56`, `<not counted>`.
-pub(crate) fn value(word: &str) -> Option<Value> {
+pub(crate) fn value(word: &str) -> Option<StatCount> {
     match word {
-        "<not counted>" => return Some(Value::NotCounted),
-        "<not supported>" => return Some(Value::NotSupported),
+        "<not counted>" => return Some(StatCount::NotCounted),
+        "<not supported>" => return Some(StatCount::NotSupported),
         _ => {}
     }
     let digits = |c: char| c.is_ascii_digit();
@@ -326,7 +326,7 @@ pub(crate) fn value(word: &str) -> Option<Value> {
     let parts: Vec<&str> = word.split(|c: char| !digits(c)).collect();
     let all_same = signs.iter().all(|sign| *sign == signs[0]);
     if signs.is_empty() || (all_same && are_groups(&parts)) {
-        return Some(Value::Count(parts.concat().parse().ok()?));
+        return Some(StatCount::Count(parts.concat().parse().ok()?));
     }
     // The last sign is the decimal one; those before stand between groups.
     let (fraction, whole) = parts.split_last()?;
@@ -339,7 +339,7 @@ pub(crate) fn value(word: &str) -> Option<Value> {
     if !groups || !".,".contains(*point) {
         return None;
     }
-    Some(Value::Amount(
+    Some(StatCount::Amount(
         format!("{}.{fraction}", whole.concat()).parse().ok()?,
     ))
 }
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn counts_in_the_languages_of_the_world() {
         let count = |text: &str| match value(text) {
-            Some(Value::Count(count)) => count,
+            Some(StatCount::Count(count)) => count,
             other => panic!("{text}: {other:?}"),
         };
         for text in [
@@ -420,7 +420,7 @@ mod tests {
             ("0,123", 0.123),
             ("1708.761321", 1708.761321),
         ] {
-            assert_eq!(value(text), Some(Value::Amount(amount)));
+            assert_eq!(value(text), Some(StatCount::Amount(amount)));
         }
         for text in ["", "1,", ",1", "1,2,3", "1.2.3", "1'5", "12a", "1,2345,678"] {
             assert_eq!(value(text), None, "{text}");
@@ -439,7 +439,7 @@ mod tests {
         );
         assert_eq!(
             (row.event.as_str(), row.value),
-            ("cache-misses", Value::Count(111_415_469))
+            ("cache-misses", StatCount::Count(111_415_469))
         );
         assert_eq!((row.error, row.running), (Some(0.005), Some(83.33 / 100.0)));
         let metric = Metric {
@@ -462,7 +462,7 @@ mod tests {
             read("          1,004.53 msec task-clock                #    0.999 CPUs utilized");
         assert_eq!(
             (row.value, row.unit.as_deref()),
-            (Value::Amount(1004.53), Some("msec"))
+            (StatCount::Amount(1004.53), Some("msec"))
         );
         let row =
             read("       1708.761321      task-clock (msec)         #   11.037 CPUs utilized");
@@ -474,7 +474,10 @@ mod tests {
         let row = read(
             "   <not supported>      LLC-loads                                                     (0.00%)",
         );
-        assert_eq!((row.value, row.running), (Value::NotSupported, Some(0.0)));
+        assert_eq!(
+            (row.value, row.running),
+            (StatCount::NotSupported, Some(0.0))
+        );
         assert_eq!(read("     <not counted>      cycles:u").event, "cycles:u");
 
         let row = read("     1.000108930          2,507,215      kvm:kvm_exit");
@@ -513,11 +516,11 @@ mod tests {
             "     2\u{a0}507\u{a0}215      cycles",
             "     2 507 215      cycles",
         ] {
-            assert_eq!(read(text).value, Value::Count(2_507_215), "{text}");
+            assert_eq!(read(text).value, StatCount::Count(2_507_215), "{text}");
         }
         assert_eq!(
             read("     1.000108930   2\u{a0}507      cycles").value,
-            Value::Count(2507)
+            StatCount::Count(2507)
         );
     }
 

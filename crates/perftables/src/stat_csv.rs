@@ -2,7 +2,7 @@
 
 use crate::number::{count, decimal, share};
 use crate::stat::{self, MAX_METRICS};
-use crate::types::{Count, Metric, Value};
+use crate::types::{Count, Metric, StatCount};
 
 /// Signs that are tried.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
@@ -71,12 +71,12 @@ fn fields_at(fields: &[&str], at: usize, separator: char, line: u64) -> Option<C
 }
 
 /// Reads a count, which has no signs between groups of digits here.
-fn number(field: &str) -> Option<Value> {
+fn number(field: &str) -> Option<StatCount> {
     match (count(field), decimal(field)) {
-        (Some(count), _) => Some(Value::Count(count)),
-        (None, Some(amount)) => Some(Value::Amount(amount)),
+        (Some(count), _) => Some(StatCount::Count(count)),
+        (None, Some(amount)) => Some(StatCount::Amount(amount)),
         _ => stat::value(field)
-            .filter(|value| matches!(value, Value::NotCounted | Value::NotSupported)),
+            .filter(|value| matches!(value, StatCount::NotCounted | StatCount::NotSupported)),
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
             let row = read(text);
             assert_eq!(
                 (row.event.as_str(), row.value),
-                ("cache-misses", Value::Count(111_415_469))
+                ("cache-misses", StatCount::Count(111_415_469))
             );
             assert_eq!(row.running, Some(83.33 / 100.0));
             let metric = Metric {
@@ -133,7 +133,7 @@ mod tests {
         let row = read("1004.53,msec,task-clock,0.50%,1004530000,100.00,0.999,CPUs utilized");
         assert_eq!(
             (row.value, row.error, row.running),
-            (Value::Amount(1004.53), Some(0.005), None)
+            (StatCount::Amount(1004.53), Some(0.005), None)
         );
         let row = read("     1.000108930,CPU3,2507215,,cycles,1000000,100.00,,");
         assert_eq!(
@@ -143,7 +143,7 @@ mod tests {
         let row = read("S0-D0-C1,2,<not counted>,,cycles,0,100.00,,");
         assert_eq!(
             (row.value, row.of.as_deref()),
-            (Value::NotCounted, Some("S0-D0-C1"))
+            (StatCount::NotCounted, Some("S0-D0-C1"))
         );
         assert_eq!(
             read("7,,cpu/event=0x3c,umask=1/,1000,100.00,,").event,

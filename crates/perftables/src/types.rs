@@ -5,7 +5,7 @@ use std::fmt;
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Table {
+pub enum PerfTable {
     /// `perf kvm stat report` or `perf kvm stat live`.
     KvmStat(KvmStat),
     /// `perf sched latency`.
@@ -14,13 +14,13 @@ pub enum Table {
     PerfStat(PerfStat),
 }
 
-impl Table {
+impl PerfTable {
     /// Returns the line where the table begins, counted from 1.
     pub fn line(&self) -> u64 {
         match self {
-            Table::KvmStat(table) => table.line,
-            Table::SchedLatency(table) => table.line,
-            Table::PerfStat(table) => table.line,
+            PerfTable::KvmStat(table) => table.line,
+            PerfTable::SchedLatency(table) => table.line,
+            PerfTable::PerfStat(table) => table.line,
         }
     }
 
@@ -28,23 +28,23 @@ impl Table {
     /// prints the time of day there.
     pub fn label(&self) -> Option<&str> {
         match self {
-            Table::KvmStat(table) => table.label.as_deref(),
-            Table::SchedLatency(table) => table.label.as_deref(),
-            Table::PerfStat(table) => table.label.as_deref(),
+            PerfTable::KvmStat(table) => table.label.as_deref(),
+            PerfTable::SchedLatency(table) => table.label.as_deref(),
+            PerfTable::PerfStat(table) => table.label.as_deref(),
         }
     }
 }
 
 /// Something odd in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct TableNote {
     /// The line, counted from 1.
     pub line: u64,
     /// What is odd, as a sentence without the line.
     pub text: String,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for TableNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.text)
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Note {
 
 /// What the rows of `perf kvm stat` are (its option `--event`, the title of its first column).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Event {
+pub enum KvmStatEvent {
     /// `VM-EXIT`: exits by reason.
     Vmexit,
     /// `IO Port Access`: keys `0x608:PIN`, `0x70:POUT`.
@@ -72,10 +72,10 @@ pub enum Event {
 pub struct KvmStat {
     /// The line where it begins, counted from 1.
     pub line: u64,
-    /// The line of text before it, see [`Table::label`].
+    /// The line of text before it, see [`PerfTable::label`].
     pub label: Option<String>,
     /// What its rows are.
-    pub event: Event,
+    pub event: KvmStatEvent,
     /// The processes it was restricted to (`Analyze events for pid(s) 123,124`); `None` when it was not, or the
     /// text does not say.
     pub pids: Option<Vec<i32>>,
@@ -131,7 +131,7 @@ pub struct KvmRow {
 pub struct SchedLatency {
     /// The line where it begins, counted from 1.
     pub line: u64,
-    /// The line of text before it, see [`Table::label`].
+    /// The line of text before it, see [`PerfTable::label`].
     pub label: Option<String>,
     /// Its rows, in its order.
     pub rows: Vec<SchedRow>,
@@ -176,7 +176,7 @@ pub struct SchedRow {
 pub struct PerfStat {
     /// The line where it begins, counted from 1.
     pub line: u64,
-    /// The line of text before it, see [`Table::label`].
+    /// The line of text before it, see [`PerfTable::label`].
     pub label: Option<String>,
     /// What was measured (`Performance counter stats for 'system wide'`), without quotes; `None` where that line
     /// is missing.
@@ -208,7 +208,7 @@ pub struct Count {
     /// The event, with its modifiers.
     pub event: String,
     /// How many.
-    pub value: Value,
+    pub value: StatCount,
     /// Unit of [`Count::value`], where it is none of its own (`msec`, `Joules`).
     pub unit: Option<String>,
     /// What perf makes of it (behind `#`).
@@ -222,7 +222,7 @@ pub struct Count {
 
 /// A number of `perf stat`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value {
+pub enum StatCount {
     /// A whole number.
     Count(u64),
     /// A number with a fraction, of an event with a scale.

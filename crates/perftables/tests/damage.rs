@@ -1,6 +1,6 @@
 //! What pasting does to a table leaves its numbers as they were.
 
-use perftables::{Event, Table, Value, looks_like, read};
+use perftables::{KvmStatEvent, PerfTable, StatCount, looks_like, read};
 use proptest::prelude::*;
 
 const KVM: &str = include_str!("tables/case2-windows-before.perf-kvm-stat-vmexit.txt");
@@ -9,19 +9,19 @@ const SCHED: &str =
 const STAT: &str = include_str!("tables/case5-perf-stat.txt");
 
 /// Returns the tables without their places and labels.
-fn tables(text: &[u8]) -> Vec<Table> {
+fn tables(text: &[u8]) -> Vec<PerfTable> {
     let (mut tables, _) = read(text);
     for table in &mut tables {
         match table {
-            Table::KvmStat(table) => {
+            PerfTable::KvmStat(table) => {
                 (table.line, table.label) = (0, None);
                 table.rows.iter_mut().for_each(|row| row.line = 0);
             }
-            Table::SchedLatency(table) => {
+            PerfTable::SchedLatency(table) => {
                 (table.line, table.label) = (0, None);
                 table.rows.iter_mut().for_each(|row| row.line = 0);
             }
-            Table::PerfStat(table) => {
+            PerfTable::PerfStat(table) => {
                 (table.line, table.label) = (0, None);
                 table.counts.iter_mut().for_each(|count| count.line = 0);
             }
@@ -157,20 +157,20 @@ fn tables_of_a_wiki() {
 fn rows_without_heading_and_last_line() {
     let rows: Vec<&str> = KVM.lines().filter(|line| line.contains("+-")).collect();
     let (tables, notes) = read(rows.join("\n").as_bytes());
-    let [Table::KvmStat(table)] = &tables[..] else {
+    let [PerfTable::KvmStat(table)] = &tables[..] else {
         panic!("{tables:?}")
     };
     assert_eq!(
         (table.rows.len(), table.event, table.total_count),
-        (12, Event::Vmexit, None)
+        (12, KvmStatEvent::Vmexit, None)
     );
     assert_eq!(notes, []);
     let text = format!("$ perf kvm stat report --event mmio\n{}", rows[1]);
     let (tables, notes) = read(text.as_bytes());
-    let [Table::KvmStat(table)] = &tables[..] else {
+    let [PerfTable::KvmStat(table)] = &tables[..] else {
         panic!("{tables:?}")
     };
-    assert_eq!((table.rows.len(), table.event), (1, Event::Mmio));
+    assert_eq!((table.rows.len(), table.event), (1, KvmStatEvent::Mmio));
     // One row of 10.52% alone.
     assert!(notes[0].text.contains("10.52%"), "{notes:?}");
 }
@@ -180,7 +180,7 @@ fn rows_cut_off_by_a_screen() {
     let cut = |text: &str, width: usize| each_line(text, |line| line.chars().take(width).collect());
     let text = cut(KVM, 80);
     let (tables, _) = read(text.as_bytes());
-    let [Table::KvmStat(table)] = &tables[..] else {
+    let [PerfTable::KvmStat(table)] = &tables[..] else {
         panic!("{tables:?}")
     };
     assert_eq!((table.rows.len(), table.total_count), (12, Some(351826)));
@@ -300,7 +300,7 @@ fn live_tables_are_kept_with_their_time() {
     let (tables, notes) = read(text.as_bytes());
     assert_eq!(notes, []);
     let told = tables.iter().map(|table| match table {
-        Table::KvmStat(kvm) => (
+        PerfTable::KvmStat(kvm) => (
             table.label().unwrap().to_owned(),
             kvm.total_count.unwrap(),
             kvm.lost_events,
@@ -320,20 +320,20 @@ fn counts_in_another_language() {
                   10,0473 +- 0,0012 seconds time elapsed  ( +-  0,01% )\n\n       0,5 seconds user\n";
     let (tables, notes) = read(text.as_bytes());
     assert_eq!(notes, []);
-    let [Table::PerfStat(stat)] = &tables[..] else {
+    let [PerfTable::PerfStat(stat)] = &tables[..] else {
         panic!("{tables:?}")
     };
     assert_eq!(
         (stat.target.as_deref(), stat.runs),
         (Some("system wide"), Some(5))
     );
-    let values: Vec<Value> = stat.counts.iter().map(|count| count.value).collect();
+    let values: Vec<StatCount> = stat.counts.iter().map(|count| count.value).collect();
     assert_eq!(
         values,
         [
-            Value::Amount(1004.53),
-            Value::Count(2_507_215_365),
-            Value::NotCounted
+            StatCount::Amount(1004.53),
+            StatCount::Count(2_507_215_365),
+            StatCount::NotCounted
         ]
     );
     assert_eq!(stat.counts[1].metrics[0].unit, "insn per cycle");
@@ -354,7 +354,7 @@ fn reasons_without_a_name_keep_their_code() {
                 Total Samples:100, Total events handled time:600.00us.\n";
     let (tables, notes) = read(text.as_bytes());
     assert_eq!(notes, []);
-    let [Table::KvmStat(table)] = &tables[..] else {
+    let [PerfTable::KvmStat(table)] = &tables[..] else {
         panic!("{tables:?}")
     };
     let codes: Vec<Option<u64>> = table.rows.iter().map(|row| row.unknown_code).collect();
@@ -374,7 +374,7 @@ fn counts_as_mailers_and_terminals_leave_them() {
                 1.002000709 seconds time elapsed\n";
     let (tables, notes) = read(text.as_bytes());
     assert_eq!(notes, []);
-    let [Table::PerfStat(every), Table::PerfStat(all)] = &tables[..] else {
+    let [PerfTable::PerfStat(every), PerfTable::PerfStat(all)] = &tables[..] else {
         panic!("{tables:?}")
     };
     let at: Vec<_> = every
@@ -404,7 +404,7 @@ fn counts_as_mailers_and_terminals_leave_them() {
     );
     assert_eq!(
         (all.counts[2].value, all.counts[2].of.as_deref()),
-        (Value::Amount(1.56), Some("S0-D0-C0"))
+        (StatCount::Amount(1.56), Some("S0-D0-C0"))
     );
     assert_eq!(
         (all.target.as_deref(), all.elapsed_ns),
@@ -420,7 +420,7 @@ fn mails_break_lines_softly() {
                 :  25.125 ms | sum:60160.000 ms | max start:   400.000875 s | max end:   =\n400.026000 s\n  \
                 TOTAL:           |1500000.500 ms |   64000 |                      =\n               |   60160.000 ms |\n";
     let (tables, _) = read(text.as_bytes());
-    let [Table::SchedLatency(table)] = &tables[..] else {
+    let [PerfTable::SchedLatency(table)] = &tables[..] else {
         panic!("{tables:?}")
     };
     assert_eq!((table.rows.len(), table.total_switches), (1, Some(64000)));

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use perftables::{Event, Table, looks_like, read};
+use perftables::{KvmStatEvent, PerfTable, looks_like, read};
 
 /// Returns all texts below a folder whose names a test wants.
 fn texts(folder: &Path, wanted: fn(&str) -> bool, found: &mut Vec<PathBuf>) {
@@ -56,14 +56,14 @@ fn every_kvm_table_adds_up() {
         let lines: Vec<&str> = text.lines().collect();
         let mut rows = 0;
         for table in &tables {
-            let Table::KvmStat(table) = table else {
+            let PerfTable::KvmStat(table) = table else {
                 panic!("{name}: {table:?}");
             };
             assert!(
                 lines[table.line as usize - 1].contains("Analyze events for"),
                 "{name}"
             );
-            assert_ne!(table.event, Event::Untold, "{name}");
+            assert_ne!(table.event, KvmStatEvent::Untold, "{name}");
             rows += table.rows.len();
             let counts: u64 = table.rows.iter().map(|row| row.count).sum();
             if let Some(total) = table.total_count {
@@ -106,7 +106,7 @@ fn every_sched_table_adds_up() {
         let lines: Vec<&str> = text.lines().collect();
         let mut rows = 0;
         for table in &tables {
-            let Table::SchedLatency(table) = table else {
+            let PerfTable::SchedLatency(table) = table else {
                 panic!("{name}: {table:?}");
             };
             rows += table.rows.len();

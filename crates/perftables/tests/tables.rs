@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use perftables::{Event, KvmStat, Note, SchedLatency, Table, Value, looks_like, read};
+use perftables::{
+    KvmStat, KvmStatEvent, PerfTable, SchedLatency, StatCount, TableNote, looks_like, read,
+};
 
 fn text(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -11,26 +13,26 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn tables(name: &str) -> (Vec<Table>, Vec<Note>) {
+fn tables(name: &str) -> (Vec<PerfTable>, Vec<TableNote>) {
     let text = text(name);
     assert!(looks_like(text.as_bytes()), "{name}");
     read(text.as_bytes())
 }
 
-fn kvm(name: &str) -> (KvmStat, Vec<Note>) {
+fn kvm(name: &str) -> (KvmStat, Vec<TableNote>) {
     let (mut tables, notes) = tables(name);
     assert_eq!(tables.len(), 1, "{name}");
     match tables.remove(0) {
-        Table::KvmStat(table) => (table, notes),
+        PerfTable::KvmStat(table) => (table, notes),
         other => panic!("{name}: {other:?}"),
     }
 }
 
-fn sched(name: &str) -> (SchedLatency, Vec<Note>) {
+fn sched(name: &str) -> (SchedLatency, Vec<TableNote>) {
     let (mut tables, notes) = tables(name);
     assert_eq!(tables.len(), 1, "{name}");
     match tables.remove(0) {
-        Table::SchedLatency(table) => (table, notes),
+        PerfTable::SchedLatency(table) => (table, notes),
         other => panic!("{name}: {other:?}"),
     }
 }
@@ -38,74 +40,80 @@ fn sched(name: &str) -> (SchedLatency, Vec<Note>) {
 #[test]
 fn kvm_tables_of_documents() {
     // Name, event, rows, samples, time in ns.
-    let tables: [(&str, Event, usize, u64, u64); 11] = [
+    let tables: [(&str, KvmStatEvent, usize, u64, u64); 11] = [
         (
             "case2-acpi_pm.perf-kvm-stat-ioport",
-            Event::Ioport,
+            KvmStatEvent::Ioport,
             1,
             24618,
             35_370_400,
         ),
         (
             "case2-acpi_pm.perf-kvm-stat-vmexit",
-            Event::Vmexit,
+            KvmStatEvent::Vmexit,
             11,
             37847,
             78_936_674_730,
         ),
-        ("case2-hpet.perf-kvm-stat-ioport", Event::Ioport, 0, 0, 0),
+        (
+            "case2-hpet.perf-kvm-stat-ioport",
+            KvmStatEvent::Ioport,
+            0,
+            0,
+            0,
+        ),
         (
             "case2-hpet.perf-kvm-stat-vmexit",
-            Event::Vmexit,
+            KvmStatEvent::Vmexit,
             11,
             38804,
             83_474_382_310,
         ),
         (
             "case2-kvm-clock.perf-kvm-stat-ioport",
-            Event::Ioport,
+            KvmStatEvent::Ioport,
             0,
             0,
             0,
         ),
         (
             "case2-kvm-clock.perf-kvm-stat-vmexit",
-            Event::Vmexit,
+            KvmStatEvent::Vmexit,
             11,
             10421,
             75_040_337_720,
         ),
         (
             "case2-tsc.perf-kvm-stat-ioport",
-            Event::Ioport,
+            KvmStatEvent::Ioport,
             1,
             1,
             48_510,
         ),
         (
             "case2-tsc.perf-kvm-stat-vmexit",
-            Event::Vmexit,
+            KvmStatEvent::Vmexit,
             12,
             12863,
             72_859_743_230,
         ),
         (
             "case2-windows-after.perf-kvm-stat-vmexit",
-            Event::Vmexit,
+            KvmStatEvent::Vmexit,
             11,
             151854,
             659_416_830,
         ),
         (
             "case2-windows-before.perf-kvm-stat-ioport",
-            Event::Ioport,
+            KvmStatEvent::Ioport,
             4,
             256738,
             899_615_430,
         ),
         (
             "case2-windows-before.perf-kvm-stat-vmexit",
-            Event::Vmexit,
+            KvmStatEvent::Vmexit,
             12,
             351826,
             3_319_455_970,
@@ -227,7 +235,7 @@ fn counts_of_a_document() {
     let (tables, notes) = tables("case5-perf-stat.txt");
     let mut counts = Vec::new();
     for table in &tables {
-        let Table::PerfStat(stat) = table else {
+        let PerfTable::PerfStat(stat) = table else {
             panic!("{table:?}");
         };
         let last = stat.counts.last().unwrap();
@@ -240,7 +248,7 @@ fn counts_of_a_document() {
         assert!(
             stat.counts
                 .iter()
-                .all(|count| matches!(count.value, Value::Count(_))),
+                .all(|count| matches!(count.value, StatCount::Count(_))),
             "{last:?}"
         );
     }
@@ -251,13 +259,13 @@ fn counts_of_a_document() {
     ];
     assert_eq!(counts, want);
     assert_eq!(notes, []);
-    let Table::PerfStat(stat) = &tables[2] else {
+    let PerfTable::PerfStat(stat) = &tables[2] else {
         unreachable!()
     };
     let cycles = &stat.counts[2];
     assert_eq!(
         (cycles.event.as_str(), cycles.value),
-        ("cycles", Value::Count(111_003_587_975))
+        ("cycles", StatCount::Count(111_003_587_975))
     );
     assert_eq!(
         (

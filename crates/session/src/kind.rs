@@ -1,6 +1,6 @@
 //! What an input is, and what to say where something else was wanted.
 
-use perftables::Table;
+use perftables::PerfTable;
 use source::Content;
 use tracefmt::Kallsyms;
 
@@ -257,11 +257,11 @@ fn printers(bytes: &[u8]) -> Option<Vec<&'static str>> {
 }
 
 /// Returns the tool that printed a table.
-fn printer(table: &Table) -> &'static str {
+fn printer(table: &PerfTable) -> &'static str {
     match table {
-        Table::KvmStat(_) => "perf kvm stat report",
-        Table::SchedLatency(_) => "perf sched latency",
-        Table::PerfStat(_) => "perf stat",
+        PerfTable::KvmStat(_) => "perf kvm stat report",
+        PerfTable::SchedLatency(_) => "perf sched latency",
+        PerfTable::PerfStat(_) => "perf stat",
         _ => "perf",
     }
 }

@@ -2,7 +2,7 @@
 
 use analysis::{ExitTable, Picture};
 use event::Isa;
-use perftables::{Note, Table};
+use perftables::{PerfTable, TableNote};
 
 use crate::{Error, Input, PictureOptions, Session};
 
@@ -10,9 +10,9 @@ use crate::{Error, Input, PictureOptions, Session};
 #[derive(Debug, Default)]
 pub struct Printed {
     /// Each with its input's name.
-    tables: Vec<(String, Table)>,
+    tables: Vec<(String, PerfTable)>,
     /// What was not understood, with the input's name.
-    notes: Vec<(String, Note)>,
+    notes: Vec<(String, TableNote)>,
 }
 
 impl Printed {
@@ -73,7 +73,7 @@ impl Input<'_> {
         Ok(!is_recording)
     }
 
-    fn own(&self, tables: Vec<Table>, notes: Vec<Note>) -> Printed {
+    fn own(&self, tables: Vec<PerfTable>, notes: Vec<TableNote>) -> Printed {
         let name = || self.name().to_owned();
         Printed {
             tables: tables.into_iter().map(|one| (name(), one)).collect(),
