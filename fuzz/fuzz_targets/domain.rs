@@ -1,7 +1,7 @@
 //! A domain's XML: any text; what can be read can be changed, read again, and changed again to no effect.
 #![no_main]
 
-use domain::{Change, NoteKind, Which};
+use domain::{DomainChange, NoteKind, DeviceChoice};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -21,92 +21,92 @@ fuzz_target!(|data: &[u8]| {
     let changed = after != text;
     assert_eq!(domain::diff("x", text, &after).is_empty(), !changed);
     assert!(domain::parse(&after).is_ok());
-    let refused = |note: &domain::Note| note.kind == NoteKind::Refused;
+    let refused = |note: &domain::DomainNote| note.kind == NoteKind::Refused;
     if !notes.iter().any(refused) {
         let (again, _) = domain::apply(&after, &[change]).expect("it was changed once");
         assert_eq!(again, after);
     }
 });
 
-fn change(pick: u8) -> Change {
+fn change(pick: u8) -> DomainChange {
     let on = pick & 0x80 == 0;
     let name = |name: &str| name.to_owned();
-    let device = || Which::Index(usize::from(pick >> 5 & 1));
+    let device = || DeviceChoice::Index(usize::from(pick >> 5 & 1));
     match pick & 0x1f {
-        0 => Change::Timer {
+        0 => DomainChange::Timer {
             name: name("hypervclock"),
             present: on,
         },
-        1 => Change::Timer {
+        1 => DomainChange::Timer {
             name: name("hpet"),
             present: on,
         },
-        2 => Change::HypervFeature {
+        2 => DomainChange::HypervFeature {
             name: name("synic"),
             on,
         },
-        3 => Change::HypervFeature {
+        3 => DomainChange::HypervFeature {
             name: name("stimer-direct"),
             on,
         },
-        4 => Change::HypervFeature {
+        4 => DomainChange::HypervFeature {
             name: name("spinlocks"),
             on,
         },
-        5 => Change::KvmFeature {
+        5 => DomainChange::KvmFeature {
             name: name("pv-ipi"),
             on,
         },
-        6 => Change::Feature {
+        6 => DomainChange::Feature {
             name: name("apic"),
             on,
         },
-        7 => Change::Feature {
+        7 => DomainChange::Feature {
             name: name("pmu"),
             on,
         },
-        8 => Change::ApicEoi(on),
-        9 => Change::CpuMode(name("host-passthrough")),
-        10 => Change::CpuFeature {
+        8 => DomainChange::ApicEoi(on),
+        9 => DomainChange::CpuMode(name("host-passthrough")),
+        10 => DomainChange::CpuFeature {
             name: name("x2apic"),
             policy: name("require"),
         },
-        11 => Change::VcpuPin {
+        11 => DomainChange::VcpuPin {
             vcpu: 1,
             cpus: [2, 5].into_iter().collect(),
         },
-        12 => Change::EmulatorPin([0].into_iter().collect()),
-        13 => Change::IothreadPin {
+        12 => DomainChange::EmulatorPin([0].into_iter().collect()),
+        13 => DomainChange::IothreadPin {
             iothread: 1,
             cpus: [3].into_iter().collect(),
         },
-        14 => Change::Iothreads(2),
-        15 => Change::HugePages {
+        14 => DomainChange::Iothreads(2),
+        15 => DomainChange::HugePages {
             size_kib: on.then_some(2048),
         },
-        16 => Change::MemoryLocked,
-        17 => Change::NumaMemory {
+        16 => DomainChange::MemoryLocked,
+        17 => DomainChange::NumaMemory {
             mode: name("strict"),
             nodeset: [0].into_iter().collect(),
         },
-        18 => Change::DiskCache {
+        18 => DomainChange::DiskCache {
             disk: device(),
             cache: name("none"),
         },
-        19 => Change::DiskIothread {
+        19 => DomainChange::DiskIothread {
             disk: device(),
             iothread: 1,
         },
-        20 => Change::InterfaceDriver {
+        20 => DomainChange::InterfaceDriver {
             interface: device(),
             name: name("vhost"),
         },
-        21 => Change::ConsoleVirtio,
-        22 => Change::RemoveSerial { port: 0 },
-        23 => Change::ControllerIothread {
+        21 => DomainChange::ConsoleVirtio,
+        22 => DomainChange::RemoveSerial { port: 0 },
+        23 => DomainChange::ControllerIothread {
             index: 0,
             iothread: 1,
         },
-        _ => Change::ClockOffset(name(if on { "utc" } else { "localtime" })),
+        _ => DomainChange::ClockOffset(name(if on { "utc" } else { "localtime" })),
     }
 }

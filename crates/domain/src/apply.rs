@@ -6,14 +6,14 @@ mod devices;
 mod features;
 mod memory;
 
-use crate::change::Change;
+use crate::change::DomainChange;
 use crate::element::Element;
-use crate::error::{Error, ErrorKind, Note, NoteKind, position, quoted};
-use crate::page::{Edit, Page, edited};
-use crate::tree::{self, Node, attr, child, is};
+use crate::error::{DomainError, DomainNote, ErrorKind, NoteKind, position, quoted};
+use crate::page::{DomainText, Edit, edited};
+use crate::tree::{self, XmlNode, attr, child, is};
 
 /// What becomes of a change.
-enum Outcome {
+enum ChangeOutcome {
     /// These edits make it.
     Edits(Vec<Edit>),
     /// There is nothing to do: what sort of note that is, the byte that it is about, and why.
@@ -34,30 +34,33 @@ const MAX_SAME: usize = 64;
 ///
 /// Those of [`crate::parse`]; and it fails for a document that wraps a domain (`<domstatus>`, `<domainsnapshot>`), since
 /// libvirt takes none of these back.
-pub fn apply(text: &str, changes: &[Change]) -> Result<(String, Vec<Note>), Error> {
+pub fn apply(
+    text: &str,
+    changes: &[DomainChange],
+) -> Result<(String, Vec<DomainNote>), DomainError> {
     let mut notes = Vec::new();
     let mut text = text.to_owned();
-    editable(&Page::new(&text)?)?;
+    editable(&DomainText::new(&text)?)?;
     for (index, change) in changes.iter().enumerate() {
-        let page = Page::new(&text)?;
-        let target = Target {
+        let page = DomainText::new(&text)?;
+        let target = ChangeTarget {
             domain: editable(&page)?,
             page: &page,
         };
         let outcome = target.outcome(change);
         let outcome = match outcome {
             // Edits that would spoil the document are none.
-            Outcome::Edits(edits) => edited(&text, edits)
+            ChangeOutcome::Edits(edits) => edited(&text, edits)
                 .filter(|new| tree::document(new).is_ok())
                 .ok_or_else(|| {
                     let what = "this change cannot be written as XML: not made".to_owned();
                     (NoteKind::Refused, target.domain.range().start, what)
                 }),
-            Outcome::Nothing(kind, at, what) => Err((kind, at, what)),
+            ChangeOutcome::Nothing(kind, at, what) => Err((kind, at, what)),
         };
         match outcome {
             Ok(new) => text = new,
-            Err((kind, at, what)) => notes.push(Note {
+            Err((kind, at, what)) => notes.push(DomainNote {
                 kind,
                 line: position(&text, at).0,
                 change: Some(index),
@@ -70,7 +73,7 @@ pub fn apply(text: &str, changes: &[Change]) -> Result<(String, Vec<Note>), Erro
 }
 
 /// Returns the domain of a document if libvirt takes the document back.
-fn editable<'p, 't>(page: &'p Page<'t>) -> Result<Node<'p, 't>, Error> {
+fn editable<'p, 't>(page: &'p DomainText<'t>) -> Result<XmlNode<'p, 't>, DomainError> {
     let domain = tree::domain(page.doc())?;
     if let Some(outer) = domain.parent_element() {
         let what = format!(
@@ -80,64 +83,66 @@ fn editable<'p, 't>(page: &'p Page<'t>) -> Result<Node<'p, 't>, Error> {
         );
         let at = outer.range().start;
         let text = page.doc().input_text();
-        return Err(Error::at(text, at, ErrorKind::NotEditable, what));
+        return Err(DomainError::at(text, at, ErrorKind::NotEditable, what));
     }
     Ok(domain)
 }
 
 /// What is changed.
-struct Target<'p, 't> {
-    page: &'p Page<'t>,
-    domain: Node<'p, 't>,
+struct ChangeTarget<'p, 't> {
+    page: &'p DomainText<'t>,
+    domain: XmlNode<'p, 't>,
 }
 
-impl<'p, 't> Target<'p, 't> {
-    fn outcome(&self, change: &Change) -> Outcome {
+impl<'p, 't> ChangeTarget<'p, 't> {
+    fn outcome(&self, change: &DomainChange) -> ChangeOutcome {
         match change {
-            Change::ClockOffset(offset) => self.clock_offset(offset),
-            Change::Timer { name, present } => self.timer(name, *present),
-            Change::HypervFeature { name, on } => self.hyperv(name, *on),
-            Change::KvmFeature { name, on } => self.kvm(name, *on),
-            Change::Feature { name, on } => self.feature(name, *on),
-            Change::ApicEoi(on) => self.apic_eoi(*on),
-            Change::CpuMode(mode) => self.cpu_mode(mode),
-            Change::CpuFeature { name, policy } => self.cpu_feature(name, policy),
-            Change::VcpuPin { vcpu, cpus } => self.vcpu_pin(*vcpu, cpus),
-            Change::EmulatorPin(cpus) => self.emulator_pin(cpus),
-            Change::IothreadPin { iothread, cpus } => self.iothread_pin(*iothread, cpus),
-            Change::Iothreads(count) => self.iothreads(*count),
-            Change::NumaMemory { mode, nodeset } => self.numa_memory(mode, nodeset),
-            Change::HugePages { size_kib } => self.huge_pages(*size_kib),
-            Change::MemoryLocked => self.memory_flag("locked"),
-            Change::NoSharePages => self.memory_flag("nosharepages"),
-            Change::DiskCache { disk, cache } => self.disk_cache(disk, cache),
-            Change::DiskIo { disk, io } => self.disk_io(disk, io),
-            Change::DiskIothread { disk, iothread } => self.disk_iothread(disk, *iothread),
-            Change::DiskQueues { disk, queues } => self.disk_queues(disk, *queues),
-            Change::ControllerIothread { index, iothread } => {
+            DomainChange::ClockOffset(offset) => self.clock_offset(offset),
+            DomainChange::Timer { name, present } => self.timer(name, *present),
+            DomainChange::HypervFeature { name, on } => self.hyperv(name, *on),
+            DomainChange::KvmFeature { name, on } => self.kvm(name, *on),
+            DomainChange::Feature { name, on } => self.feature(name, *on),
+            DomainChange::ApicEoi(on) => self.apic_eoi(*on),
+            DomainChange::CpuMode(mode) => self.cpu_mode(mode),
+            DomainChange::CpuFeature { name, policy } => self.cpu_feature(name, policy),
+            DomainChange::VcpuPin { vcpu, cpus } => self.vcpu_pin(*vcpu, cpus),
+            DomainChange::EmulatorPin(cpus) => self.emulator_pin(cpus),
+            DomainChange::IothreadPin { iothread, cpus } => self.iothread_pin(*iothread, cpus),
+            DomainChange::Iothreads(count) => self.iothreads(*count),
+            DomainChange::NumaMemory { mode, nodeset } => self.numa_memory(mode, nodeset),
+            DomainChange::HugePages { size_kib } => self.huge_pages(*size_kib),
+            DomainChange::MemoryLocked => self.memory_flag("locked"),
+            DomainChange::NoSharePages => self.memory_flag("nosharepages"),
+            DomainChange::DiskCache { disk, cache } => self.disk_cache(disk, cache),
+            DomainChange::DiskIo { disk, io } => self.disk_io(disk, io),
+            DomainChange::DiskIothread { disk, iothread } => self.disk_iothread(disk, *iothread),
+            DomainChange::DiskQueues { disk, queues } => self.disk_queues(disk, *queues),
+            DomainChange::ControllerIothread { index, iothread } => {
                 self.controller_iothread(*index, *iothread)
             }
-            Change::InterfaceDriver { interface, name } => self.interface_driver(interface, name),
-            Change::InterfaceQueues { interface, queues } => {
+            DomainChange::InterfaceDriver { interface, name } => {
+                self.interface_driver(interface, name)
+            }
+            DomainChange::InterfaceQueues { interface, queues } => {
                 self.interface_queues(interface, *queues)
             }
-            Change::ConsoleVirtio => self.console_virtio(),
-            Change::RemoveSerial { port } => self.remove_serial(*port),
+            DomainChange::ConsoleVirtio => self.console_virtio(),
+            DomainChange::RemoveSerial { port } => self.remove_serial(*port),
         }
     }
 
     /// The change holds already.
-    fn holds(&self, node: Node<'_, '_>, what: impl Into<String>) -> Outcome {
-        Outcome::Nothing(NoteKind::Holds, node.range().start, what.into())
+    fn holds(&self, node: XmlNode<'_, '_>, what: impl Into<String>) -> ChangeOutcome {
+        ChangeOutcome::Nothing(NoteKind::Holds, node.range().start, what.into())
     }
 
     /// The change cannot be made.
-    fn refused(&self, node: Node<'_, '_>, what: impl Into<String>) -> Outcome {
-        Outcome::Nothing(NoteKind::Refused, node.range().start, what.into())
+    fn refused(&self, node: XmlNode<'_, '_>, what: impl Into<String>) -> ChangeOutcome {
+        ChangeOutcome::Nothing(NoteKind::Refused, node.range().start, what.into())
     }
 
     /// Returns why a word is none of those that libvirt knows.
-    fn unknown(&self, what: &str, word: &str, known: &[&str]) -> Option<Outcome> {
+    fn unknown(&self, what: &str, word: &str, known: &[&str]) -> Option<ChangeOutcome> {
         if known.contains(&word) {
             return None;
         }
@@ -150,7 +155,7 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Returns why a guest of another architecture cannot have something that is x86's.
-    fn not_x86(&self, what: &str) -> Option<Outcome> {
+    fn not_x86(&self, what: &str) -> Option<ChangeOutcome> {
         let os_type = self.all(&["os", "type"]).into_iter().next()?;
         let arch = attr(os_type, "arch")?;
         let said = || {
@@ -165,7 +170,7 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Returns the elements at a path within the domain.
-    fn all(&self, path: &[&str]) -> Vec<Node<'p, 't>> {
+    fn all(&self, path: &[&str]) -> Vec<XmlNode<'p, 't>> {
         let mut found = vec![self.domain];
         for name in path {
             let inner = found.iter().flat_map(|node| node.children());
@@ -175,12 +180,12 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Puts an element at a path within the domain, and what of the path is not there around it.
-    fn put(&self, path: &[&str], element: Element) -> Outcome {
-        Outcome::Edits(vec![self.put_in(self.domain, path, element)])
+    fn put(&self, path: &[&str], element: Element) -> ChangeOutcome {
+        ChangeOutcome::Edits(vec![self.put_in(self.domain, path, element)])
     }
 
     /// Puts an element at a path within another.
-    fn put_in(&self, node: Node<'p, 't>, path: &[&str], element: Element) -> Edit {
+    fn put_in(&self, node: XmlNode<'p, 't>, path: &[&str], element: Element) -> Edit {
         let mut parent = node;
         let mut missing = path.iter();
         for name in path {
@@ -204,7 +209,7 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Returns why so many elements are not changed.
-    fn too_many(&self, nodes: &[Node<'p, 't>]) -> Option<Outcome> {
+    fn too_many(&self, nodes: &[XmlNode<'p, 't>]) -> Option<ChangeOutcome> {
         let first = nodes.first().filter(|_| nodes.len() > MAX_SAME)?;
         let what = format!(
             "there are {} elements <{}> that this change is about; expected one: not made",
@@ -215,14 +220,20 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Takes elements away.
-    fn remove_all(&self, nodes: &[Node<'p, 't>]) -> Outcome {
+    fn remove_all(&self, nodes: &[XmlNode<'p, 't>]) -> ChangeOutcome {
         let edits = || nodes.iter().map(|node| self.page.remove(*node)).collect();
         self.too_many(nodes)
-            .unwrap_or_else(|| Outcome::Edits(edits()))
+            .unwrap_or_else(|| ChangeOutcome::Edits(edits()))
     }
 
     /// Gives elements an attribute, unless all have it; `what` says that they have.
-    fn set_all(&self, nodes: &[Node<'p, 't>], name: &str, value: &str, what: String) -> Outcome {
+    fn set_all(
+        &self,
+        nodes: &[XmlNode<'p, 't>],
+        name: &str,
+        value: &str,
+        what: String,
+    ) -> ChangeOutcome {
         if let Some(refused) = self.too_many(nodes) {
             return refused;
         }
@@ -236,6 +247,6 @@ impl<'p, 't> Target<'p, 't> {
             let node = nodes.first().copied().unwrap_or(self.domain);
             return self.holds(node, what);
         }
-        Outcome::Edits(edits)
+        ChangeOutcome::Edits(edits)
     }
 }

@@ -6,30 +6,30 @@ use cpuset::CpuSet;
 
 /// Which of several devices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Which {
+pub enum DeviceChoice {
     /// By its place among those of its sort, from 0, in the document's order.
     Index(usize),
     /// By its name: the target, as in `vda` and `vnet0`, or an interface's MAC address.
     Name(String),
 }
 
-impl From<usize> for Which {
-    fn from(index: usize) -> Which {
-        Which::Index(index)
+impl From<usize> for DeviceChoice {
+    fn from(index: usize) -> DeviceChoice {
+        DeviceChoice::Index(index)
     }
 }
 
-impl From<&str> for Which {
-    fn from(name: &str) -> Which {
-        Which::Name(name.to_owned())
+impl From<&str> for DeviceChoice {
+    fn from(name: &str) -> DeviceChoice {
+        DeviceChoice::Name(name.to_owned())
     }
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for DeviceChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Which::Index(index) => write!(f, "number {index}"),
-            Which::Name(name) => f.write_str(&crate::error::quoted(name)),
+            DeviceChoice::Index(index) => write!(f, "number {index}"),
+            DeviceChoice::Name(name) => f.write_str(&crate::error::quoted(name)),
         }
     }
 }
@@ -37,7 +37,7 @@ impl fmt::Display for Which {
 /// One change. Words are those of libvirt's format; what is none of them is refused with a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Change {
+pub enum DomainChange {
     /// `<clock offset=>`: `utc` or `localtime`.
     ClockOffset(String),
     /// `<clock><timer name= present=>`.
@@ -117,28 +117,28 @@ pub enum Change {
     /// `<disk><driver cache=>`.
     DiskCache {
         /// Which disk.
-        disk: Which,
+        disk: DeviceChoice,
         /// `none`, `writeback`, `writethrough`, `directsync`, `unsafe` or `default`.
         cache: String,
     },
     /// `<disk><driver io=>`.
     DiskIo {
         /// Which disk.
-        disk: Which,
+        disk: DeviceChoice,
         /// `threads`, `native` or `io_uring`.
         io: String,
     },
     /// `<disk><driver iothread=>`.
     DiskIothread {
         /// Which disk.
-        disk: Which,
+        disk: DeviceChoice,
         /// Number of the iothread, from 1.
         iothread: u32,
     },
     /// `<disk><driver queues=>`.
     DiskQueues {
         /// Which disk.
-        disk: Which,
+        disk: DeviceChoice,
         /// How many.
         queues: u32,
     },
@@ -152,14 +152,14 @@ pub enum Change {
     /// `<interface><driver name=>`.
     InterfaceDriver {
         /// Which interface.
-        interface: Which,
+        interface: DeviceChoice,
         /// `vhost` or `qemu`.
         name: String,
     },
     /// `<interface><driver queues=>`.
     InterfaceQueues {
         /// Which interface.
-        interface: Which,
+        interface: DeviceChoice,
         /// How many.
         queues: u32,
     },

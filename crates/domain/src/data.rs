@@ -48,7 +48,7 @@ pub struct Domain {
     /// `<cputune><iothreadpin>`, by number of the iothread.
     pub iothread_pins: BTreeMap<u32, CpuSet>,
     /// `<cputune><vcpusched>`, `<iothreadsched>` and `<emulatorsched>`.
-    pub scheds: Vec<Sched>,
+    pub scheds: Vec<ThreadScheduling>,
     /// Numbers in `<cputune>` by element name: `shares`; `period`, `quota`, `emulator_quota` and the like, in
     /// microseconds, a quota below zero being none.
     pub cputune: BTreeMap<String, i64>,
@@ -66,12 +66,12 @@ pub struct Domain {
     /// `<cpu><topology>`.
     pub topology: Option<Topology>,
     /// `<cpu><numa><cell>`: the guest's NUMA nodes.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<NumaCell>,
 
     /// `<clock offset=>`: `utc`, `localtime`, `timezone`, `variable`, `absolute`.
     pub clock_offset: Option<String>,
     /// `<clock><timer>`.
-    pub timers: Vec<Timer>,
+    pub timers: Vec<DomainTimer>,
 
     /// `<features>`: elements that are there and not `state='off'`, as in `acpi`, `apic`, `pae`, `hyperv`.
     pub features: BTreeSet<String>,
@@ -102,7 +102,7 @@ pub struct Domain {
     /// `<devices><interface>`.
     pub interfaces: Vec<Interface>,
     /// `<devices><serial>` and `<console>`, in the document's order.
-    pub consoles: Vec<Console>,
+    pub consoles: Vec<DomainConsole>,
     /// `<devices><hostdev>`: devices of the host, given to the guest.
     pub hostdevs: Vec<Hostdev>,
     /// `<devices><memballoon model=>`: `virtio`, `none`, ...
@@ -133,7 +133,7 @@ pub enum GuestOs {
 
 /// How threads are scheduled.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Sched {
+pub struct ThreadScheduling {
     /// `vcpusched`, `iothreadsched` or `emulatorsched`.
     pub element: String,
     /// Numbers of the vCPUs or iothreads; none for the emulator.
@@ -183,7 +183,7 @@ pub struct Topology {
 
 /// A NUMA node of the guest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Cell {
+pub struct NumaCell {
     /// Its number; none if it is its place among the others.
     pub id: Option<u32>,
     /// Its vCPUs.
@@ -194,7 +194,7 @@ pub struct Cell {
 
 /// A timer of the guest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Timer {
+pub struct DomainTimer {
     /// `rtc`, `pit`, `hpet`, `tsc`, `kvmclock`, `hypervclock`, `armvtimer`, `platform`.
     pub name: String,
     /// `present=`.
@@ -321,7 +321,7 @@ pub struct Interface {
 
 /// A serial port or a console.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Console {
+pub struct DomainConsole {
     /// Line of its element, from 1.
     pub line: usize,
     /// `serial` or `console`.
@@ -364,7 +364,7 @@ impl Domain {
     }
 
     /// Returns a timer by name.
-    pub fn timer(&self, name: &str) -> Option<&Timer> {
+    pub fn timer(&self, name: &str) -> Option<&DomainTimer> {
         self.timers.iter().find(|timer| timer.name == name)
     }
 

@@ -1,24 +1,24 @@
 //! `<devices>`.
 
-use crate::data::{Console, Controller, Disk, Domain, Hostdev, Interface};
-use crate::read::Reader;
-use crate::tree::{self, Node, attr, child, elements};
+use crate::data::{Controller, Disk, Domain, DomainConsole, Hostdev, Interface};
+use crate::read::DomainReader;
+use crate::tree::{self, XmlNode, attr, child, elements};
 
 /// Returns an attribute of an element in a node.
-fn of(node: Node<'_, '_>, name: &str, attribute: &str) -> Option<String> {
+fn of(node: XmlNode<'_, '_>, name: &str, attribute: &str) -> Option<String> {
     attr(child(node, name)?, attribute).map(str::to_owned)
 }
 
 /// Returns the first that there is of several attributes of an element in a node.
-fn any_of(node: Node<'_, '_>, name: &str, attributes: &[&str]) -> Option<String> {
+fn any_of(node: XmlNode<'_, '_>, name: &str, attributes: &[&str]) -> Option<String> {
     let element = child(node, name)?;
     let value = attributes.iter().find_map(|wanted| attr(element, wanted));
     value.map(str::to_owned)
 }
 
-impl Reader {
+impl DomainReader {
     /// Reads the devices that matter for where time goes.
-    pub(crate) fn devices(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
+    pub(crate) fn devices(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
         for device in elements(node) {
             match device.tag_name().name() {
                 "emulator" => domain.emulator = Some(tree::text(device).into_owned()),
@@ -42,7 +42,7 @@ impl Reader {
                 }
                 name @ ("serial" | "console") => {
                     let target = child(device, "target");
-                    domain.consoles.push(Console {
+                    domain.consoles.push(DomainConsole {
                         line: self.line(device),
                         element: name.to_owned(),
                         kind: attr(device, "type").map(str::to_owned),
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    fn disk(&mut self, node: Node<'_, '_>) -> Disk {
+    fn disk(&mut self, node: XmlNode<'_, '_>) -> Disk {
         let driver = child(node, "driver");
         let address = child(node, "address").filter(|a| attr(*a, "type") == Some("drive"));
         Disk {
@@ -92,7 +92,7 @@ impl Reader {
         }
     }
 
-    fn interface(&mut self, node: Node<'_, '_>) -> Interface {
+    fn interface(&mut self, node: XmlNode<'_, '_>) -> Interface {
         let driver = child(node, "driver");
         let mut number = |name: &str| driver.and_then(|driver| self.number(driver, name));
         Interface {

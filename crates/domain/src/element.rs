@@ -50,7 +50,7 @@ impl Element {
     }
 
     /// Writes it: on lines of its own if there is an indentation, on one otherwise.
-    pub(crate) fn write(&self, out: &mut String, style: &Style, indent: Option<&str>) {
+    pub(crate) fn write(&self, out: &mut String, style: &ElementStyle, indent: Option<&str>) {
         out.push('<');
         out.push_str(&self.name);
         for (name, value) in &self.attributes {
@@ -82,7 +82,7 @@ impl Element {
 }
 
 /// How new elements look.
-pub(crate) struct Style {
+pub(crate) struct ElementStyle {
     /// One step of indentation.
     pub(crate) unit: String,
     /// The line end.

@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a text cannot be used, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {what}")]
-pub struct Error {
+pub struct DomainError {
     /// What sort of error it is.
     pub kind: ErrorKind,
     /// Line, from 1.
@@ -16,7 +16,7 @@ pub struct Error {
     pub what: String,
 }
 
-/// The sorts of [`Error`].
+/// The sorts of [`DomainError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The bytes are not UTF-8.
@@ -33,11 +33,16 @@ pub enum ErrorKind {
     NotEditable,
 }
 
-impl Error {
+impl DomainError {
     /// Returns an error at a byte of a text.
-    pub(crate) fn at(text: &str, offset: usize, kind: ErrorKind, what: impl Into<String>) -> Error {
+    pub(crate) fn at(
+        text: &str,
+        offset: usize,
+        kind: ErrorKind,
+        what: impl Into<String>,
+    ) -> DomainError {
         let (line, column) = position(text, offset);
-        Error {
+        DomainError {
             kind,
             line,
             column,
@@ -48,7 +53,7 @@ impl Error {
 
 /// What is said about a document that could be read, or about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct DomainNote {
     /// What sort of note it is.
     pub kind: NoteKind,
     /// Line that it is about, from 1.
@@ -59,7 +64,7 @@ pub struct Note {
     pub what: String,
 }
 
-/// The sorts of [`Note`].
+/// The sorts of [`DomainNote`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoteKind {
     /// Something in the document is not understood and left out.
@@ -72,7 +77,7 @@ pub enum NoteKind {
     Advice,
 }
 
-impl fmt::Display for Note {
+impl fmt::Display for DomainNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: {}", self.line, self.what)
     }

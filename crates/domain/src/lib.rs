@@ -1,7 +1,7 @@
 /*!
 libvirt's domain XML: read into a [`Domain`], and changed without touching the rest of its text.
 
-[`parse`] reads what matters for where a guest's time goes; [`apply`] makes [`Change`]s by editing the text itself, so
+[`parse`] reads what matters for where a guest's time goes; [`apply`] makes [`DomainChange`]s by editing the text itself, so
 that comments, indentation and order stay; [`diff`] tells what is different as `patch` takes it. There is no I/O, and
 no document type or entity is ever read.
 
@@ -39,11 +39,11 @@ mod scan;
 mod tree;
 
 pub use apply::apply;
-pub use change::{Change, Which};
+pub use change::{DeviceChoice, DomainChange};
 pub use data::{
-    Cell, Console, Controller, CpuFeature, Disk, Domain, GuestOs, Hostdev, HugePages, Hyperv,
-    Interface, MemoryBacking, NumaMemory, Sched, Timer, Topology,
+    Controller, CpuFeature, Disk, Domain, DomainConsole, DomainTimer, GuestOs, Hostdev, HugePages,
+    Hyperv, Interface, MemoryBacking, NumaCell, NumaMemory, ThreadScheduling, Topology,
 };
 pub use diff::diff;
-pub use error::{Error, ErrorKind, Note, NoteKind};
+pub use error::{DomainError, DomainNote, ErrorKind, NoteKind};
 pub use read::{decode, parse, parse_bytes};

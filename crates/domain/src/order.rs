@@ -4,10 +4,10 @@ Where libvirt writes an element among its siblings (`virDomainDefFormatInternalS
 */
 
 use crate::element::Element;
-use crate::tree::{Node, attr};
+use crate::tree::{XmlNode, attr};
 
 /// A place among siblings: by name, then by number.
-pub(crate) type Place = (usize, u32);
+pub(crate) type SiblingPlace = (usize, u32);
 
 const DOMAIN: &[&str] = &[
     "name",
@@ -201,7 +201,7 @@ fn number(name: &str, attribute: impl Fn(&str) -> Option<u32>) -> u32 {
 }
 
 /// Returns the place of an element that is there; `None` if it has none.
-pub(crate) fn of(parent: &str, node: Node<'_, '_>) -> Option<Place> {
+pub(crate) fn of(parent: &str, node: XmlNode<'_, '_>) -> Option<SiblingPlace> {
     let name = node.tag_name().name();
     let rank = table(parent).iter().position(|known| *known == name)?;
     let value = |key: &str| attr(node, key).and_then(|value| value.trim().parse().ok());
@@ -209,7 +209,7 @@ pub(crate) fn of(parent: &str, node: Node<'_, '_>) -> Option<Place> {
 }
 
 /// Returns the place of a new element: behind all others if it has none of its own.
-pub(crate) fn of_new(parent: &str, element: &Element) -> Place {
+pub(crate) fn of_new(parent: &str, element: &Element) -> SiblingPlace {
     let name = element.name();
     let rank = table(parent).iter().position(|known| *known == name);
     let value = |key: &str| element.attribute(key).and_then(|value| value.parse().ok());

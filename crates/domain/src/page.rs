@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use roxmltree::Document;
 
-use crate::element::{Element, Style, escape, write_attribute};
+use crate::element::{Element, ElementStyle, escape, write_attribute};
 use crate::order;
 use crate::scan;
-use crate::tree::{self, Node};
+use crate::tree::{self, XmlNode};
 
 /// A piece of text in the place of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct Edit {
 }
 
 /// A document with its text.
-pub(crate) struct Page<'t> {
+pub(crate) struct DomainText<'t> {
     text: &'t str,
     doc: Document<'t>,
 }
@@ -35,11 +35,11 @@ struct Tags {
     close: Option<usize>,
 }
 
-impl<'t> Page<'t> {
+impl<'t> DomainText<'t> {
     /// Parses a text.
-    pub(crate) fn new(text: &'t str) -> Result<Page<'t>, crate::Error> {
+    pub(crate) fn new(text: &'t str) -> Result<DomainText<'t>, crate::DomainError> {
         let doc = tree::document(text)?;
-        Ok(Page { text, doc })
+        Ok(DomainText { text, doc })
     }
 
     /// Returns the document's tree.
@@ -112,8 +112,8 @@ impl<'t> Page<'t> {
     }
 
     /// Returns one step of indentation, as it is between an element and what is in or around it.
-    fn unit(&self, parent: Node<'_, '_>) -> String {
-        let step = |outer: Node<'_, '_>, inner: Node<'_, '_>| {
+    fn unit(&self, parent: XmlNode<'_, '_>) -> String {
+        let step = |outer: XmlNode<'_, '_>, inner: XmlNode<'_, '_>| {
             let outer = self.indent(outer.range().start)?;
             let step = self.indent(inner.range().start)?.strip_prefix(outer)?;
             (!step.is_empty()).then(|| step.to_owned())
@@ -129,7 +129,7 @@ impl<'t> Page<'t> {
         let root = || {
             let root = self.doc.root_element();
             root.children()
-                .filter(Node::is_element)
+                .filter(XmlNode::is_element)
                 // The first ones tell, and in a document that is one line none does.
                 .take(16)
                 .find_map(|child| step(root, child))
@@ -140,7 +140,7 @@ impl<'t> Page<'t> {
             .unwrap_or_else(|| "  ".to_owned())
     }
 
-    fn tags(&self, node: Node<'_, '_>) -> Tags {
+    fn tags(&self, node: XmlNode<'_, '_>) -> Tags {
         let range = node.range();
         let open_end = scan::tag_end(self.text, range.start).unwrap_or(range.end);
         let empty = open_end >= range.end;
@@ -153,8 +153,8 @@ impl<'t> Page<'t> {
     }
 
     /// Returns how an element is written that goes into another at a position.
-    fn style(&self, parent: Node<'_, '_>, at: usize) -> Style {
-        Style {
+    fn style(&self, parent: XmlNode<'_, '_>, at: usize) -> ElementStyle {
+        ElementStyle {
             unit: self.unit(parent),
             newline: self.newline(at),
             quote: self.quote(),
@@ -162,7 +162,7 @@ impl<'t> Page<'t> {
     }
 
     /// Puts an element into another, behind those that libvirt writes before it.
-    pub(crate) fn insert(&self, parent: Node<'_, '_>, element: &Element) -> Edit {
+    pub(crate) fn insert(&self, parent: XmlNode<'_, '_>, element: &Element) -> Edit {
         let name = parent.tag_name().name();
         let place = order::of_new(name, element);
         let mut anchor = None;
@@ -187,7 +187,7 @@ impl<'t> Page<'t> {
     }
 
     /// Gives an element an attribute, or another value to one that it has.
-    pub(crate) fn set(&self, node: Node<'_, '_>, name: &str, value: &str) -> Edit {
+    pub(crate) fn set(&self, node: XmlNode<'_, '_>, name: &str, value: &str) -> Edit {
         if let Some(attribute) = tree::attribute(node, name) {
             let range = attribute.range();
             let quote = self.part(range.clone()).chars().last().unwrap_or('\'');
@@ -229,7 +229,7 @@ impl<'t> Page<'t> {
     }
 
     /// Takes an attribute away, with the blanks before it.
-    pub(crate) fn unset(&self, node: Node<'_, '_>, name: &str) -> Option<Edit> {
+    pub(crate) fn unset(&self, node: XmlNode<'_, '_>, name: &str) -> Option<Edit> {
         let range = tree::attribute(node, name)?.range();
         let start = self.part(0..range.start).trim_end().len();
         Some(Edit {
@@ -239,7 +239,7 @@ impl<'t> Page<'t> {
     }
 
     /// Takes an element away, with its line if there is nothing else on it.
-    pub(crate) fn remove(&self, node: Node<'_, '_>) -> Edit {
+    pub(crate) fn remove(&self, node: XmlNode<'_, '_>) -> Edit {
         let range = node.range();
         let rest = self.part(range.end..self.text.len());
         let skipped = rest.trim_start_matches([' ', '\t']);
@@ -259,7 +259,7 @@ impl<'t> Page<'t> {
     }
 
     /// Gives an element another text; comments in it and the blanks around the text stay.
-    pub(crate) fn set_text(&self, node: Node<'_, '_>, value: &str) -> Vec<Edit> {
+    pub(crate) fn set_text(&self, node: XmlNode<'_, '_>, value: &str) -> Vec<Edit> {
         let mut text = String::new();
         escape(&mut text, value, None);
         let tags = self.tags(node);
@@ -313,8 +313,8 @@ impl<'t> Page<'t> {
 
 /// An element that goes into another.
 struct Insertion<'p, 't, 'i> {
-    page: &'p Page<'t>,
-    parent: Node<'p, 'i>,
+    page: &'p DomainText<'t>,
+    parent: XmlNode<'p, 'i>,
     element: &'p Element,
 }
 
@@ -359,7 +359,7 @@ impl Insertion<'_, '_, '_> {
     }
 
     /// Behind another element.
-    fn behind(&self, anchor: Node<'_, '_>) -> Edit {
+    fn behind(&self, anchor: XmlNode<'_, '_>) -> Edit {
         let range = anchor.range();
         match self.page.end_of_line(range.end) {
             Some(end) if self.has_own_line(range.start) => {
@@ -370,7 +370,7 @@ impl Insertion<'_, '_, '_> {
     }
 
     /// Before the first element.
-    fn before(&self, first: Node<'_, '_>, tags: &Tags) -> Edit {
+    fn before(&self, first: XmlNode<'_, '_>, tags: &Tags) -> Edit {
         let page = self.page;
         let start = first.range().start;
         match (self.has_own_line(start), page.end_of_line(tags.open_end)) {

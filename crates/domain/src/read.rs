@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use cpuset::CpuSet;
 
 use crate::data::{
-    Cell, CpuFeature, Domain, HugePages, MemoryBacking, NumaMemory, Sched, Timer, Topology,
+    CpuFeature, Domain, DomainTimer, HugePages, MemoryBacking, NumaCell, NumaMemory,
+    ThreadScheduling, Topology,
 };
-use crate::error::{Error, Note, NoteKind, quoted};
+use crate::error::{DomainError, DomainNote, NoteKind, quoted};
 use crate::os;
-use crate::tree::{self, Node, attr, child, children, elements, is};
+use crate::tree::{self, XmlNode, attr, child, children, elements, is};
 
 /// The namespace of `<qemu:commandline>`.
 const QEMU: &str = "http://libvirt.org/schemas/domain/qemu/1.0";
@@ -41,10 +42,10 @@ pub(crate) const MAX_VCPUS: u32 = u16::MAX as u32;
 ///
 /// Fails if the text is not well-formed XML, has a document type or entities of its own (which are never read), is
 /// larger or deeper than any domain, or holds no domain or several.
-pub fn parse(text: &str) -> Result<(Domain, Vec<Note>), Error> {
+pub fn parse(text: &str) -> Result<(Domain, Vec<DomainNote>), DomainError> {
     let doc = tree::document(text)?;
     let node = tree::domain(&doc)?;
-    let mut reader = Reader::new(text);
+    let mut reader = DomainReader::new(text);
     let domain = reader.domain(node);
     Ok((domain, reader.finish()))
 }
@@ -54,8 +55,8 @@ pub fn parse(text: &str) -> Result<(Domain, Vec<Note>), Error> {
 /// # Errors
 ///
 /// Fails if they are not UTF-8 or their XML declaration names another encoding, and says which.
-pub fn decode(bytes: &[u8]) -> Result<&str, Error> {
-    let error = |offset: usize, what: String| Error {
+pub fn decode(bytes: &[u8]) -> Result<&str, DomainError> {
+    let error = |offset: usize, what: String| DomainError {
         kind: crate::ErrorKind::Encoding,
         line: 1 + bytes.iter().take(offset).filter(|b| **b == b'\n').count(),
         column: 1 + bytes
@@ -100,7 +101,7 @@ pub fn decode(bytes: &[u8]) -> Result<&str, Error> {
 /// # Errors
 ///
 /// Those of [`decode`] and [`parse`].
-pub fn parse_bytes(bytes: &[u8]) -> Result<(Domain, Vec<Note>), Error> {
+pub fn parse_bytes(bytes: &[u8]) -> Result<(Domain, Vec<DomainNote>), DomainError> {
     parse(decode(bytes)?)
 }
 
@@ -118,27 +119,27 @@ fn declared_encoding(text: &str) -> Option<&str> {
 }
 
 /// What is read of a document, and noted.
-pub(crate) struct Reader {
+pub(crate) struct DomainReader {
     /// Where the lines begin, but for the first.
     lines: Vec<usize>,
-    notes: Vec<Note>,
+    notes: Vec<DomainNote>,
     more: usize,
 }
 
-impl Reader {
-    fn new(text: &str) -> Reader {
+impl DomainReader {
+    fn new(text: &str) -> DomainReader {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Reader {
+        DomainReader {
             lines: ends.map(|(at, _)| at + 1).collect(),
             notes: Vec::new(),
             more: 0,
         }
     }
 
-    fn finish(mut self) -> Vec<Note> {
+    fn finish(mut self) -> Vec<DomainNote> {
         if self.more > 0 {
             let what = format!("{} more notes about this document", self.more);
-            self.notes.push(Note {
+            self.notes.push(DomainNote {
                 kind: NoteKind::Unread,
                 line: self.notes.last().map_or(1, |note| note.line),
                 change: None,
@@ -149,19 +150,19 @@ impl Reader {
     }
 
     /// Returns the line of an element, from 1.
-    pub(crate) fn line(&self, node: Node<'_, '_>) -> usize {
+    pub(crate) fn line(&self, node: XmlNode<'_, '_>) -> usize {
         1 + self
             .lines
             .partition_point(|start| *start <= node.range().start)
     }
 
     /// Notes that something is left out.
-    pub(crate) fn note(&mut self, node: Node<'_, '_>, what: String) {
+    pub(crate) fn note(&mut self, node: XmlNode<'_, '_>, what: String) {
         if self.notes.len() >= MAX_NOTES {
             self.more += 1;
             return;
         }
-        self.notes.push(Note {
+        self.notes.push(DomainNote {
             kind: NoteKind::Unread,
             line: self.line(node),
             change: None,
@@ -172,7 +173,7 @@ impl Reader {
     /// Reads a number from a text in or on an element.
     fn parsed<T: std::str::FromStr>(
         &mut self,
-        node: Node<'_, '_>,
+        node: XmlNode<'_, '_>,
         what: &str,
         text: &str,
         expected: &str,
@@ -190,13 +191,13 @@ impl Reader {
     }
 
     /// Reads an attribute that is a number.
-    pub(crate) fn number(&mut self, node: Node<'_, '_>, name: &str) -> Option<u32> {
+    pub(crate) fn number(&mut self, node: XmlNode<'_, '_>, name: &str) -> Option<u32> {
         let text = attr(node, name)?;
         self.parsed(node, name, text, "a number")
     }
 
     /// Reads an attribute that is a set of CPUs or nodes.
-    fn cpus(&mut self, node: Node<'_, '_>, name: &str) -> Option<CpuSet> {
+    fn cpus(&mut self, node: XmlNode<'_, '_>, name: &str) -> Option<CpuSet> {
         let text = attr(node, name)?;
         // The kernel's steps, as in 0-31:2/4, are not in libvirt's lists.
         let list = if text.contains(':') { "" } else { text };
@@ -213,7 +214,7 @@ impl Reader {
     }
 
     /// Reads an attribute that is one of two words: `yes` and `no`, or `on` and `off`.
-    pub(crate) fn switch(&mut self, node: Node<'_, '_>, name: &str) -> Option<bool> {
+    pub(crate) fn switch(&mut self, node: XmlNode<'_, '_>, name: &str) -> Option<bool> {
         let text = attr(node, name)?;
         match text {
             "yes" | "on" => Some(true),
@@ -231,7 +232,7 @@ impl Reader {
     }
 
     /// Reads a number of bytes that has a unit: KiB if none is given (`scaledInteger`, `virParseScaledValue`).
-    fn bytes(&mut self, node: Node<'_, '_>, number: &str) -> Option<u64> {
+    fn bytes(&mut self, node: XmlNode<'_, '_>, number: &str) -> Option<u64> {
         let unit = attr(node, "unit").unwrap_or("KiB");
         let number: u64 = self.parsed(node, "the size", number, "a number")?;
         let bytes = scale(unit).and_then(|scale| number.checked_mul(scale));
@@ -245,7 +246,7 @@ impl Reader {
         bytes
     }
 
-    fn domain(&mut self, node: Node<'_, '_>) -> Domain {
+    fn domain(&mut self, node: XmlNode<'_, '_>) -> Domain {
         let mut domain = Domain {
             kind: attr(node, "type").unwrap_or_default().to_owned(),
             ..Domain::default()
@@ -258,7 +259,7 @@ impl Reader {
             self.note(root, what);
         }
         let mut seen = BTreeSet::new();
-        for element in node.children().filter(Node::is_element) {
+        for element in node.children().filter(XmlNode::is_element) {
             let namespace = element.tag_name().namespace();
             let name = element.tag_name().name();
             if namespace == Some(QEMU) && name == "commandline" {
@@ -286,7 +287,7 @@ impl Reader {
     }
 
     /// An element in `<domain>`.
-    fn element(&mut self, domain: &mut Domain, node: Node<'_, '_>, name: &str) {
+    fn element(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>, name: &str) {
         match name {
             "name" => domain.name = tree::text(node).into_owned(),
             "uuid" => domain.uuid = Some(tree::text(node).into_owned()),
@@ -332,7 +333,7 @@ impl Reader {
                 let offset = attr(node, "offset").map(str::to_owned);
                 domain.clock_offset = domain.clock_offset.take().or(offset);
                 for timer in children(node, "timer") {
-                    domain.timers.push(Timer {
+                    domain.timers.push(DomainTimer {
                         name: attr(timer, "name").unwrap_or_default().to_owned(),
                         present: self.switch(timer, "present"),
                         tickpolicy: attr(timer, "tickpolicy").map(str::to_owned),
@@ -346,8 +347,8 @@ impl Reader {
         }
     }
 
-    fn metadata(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
-        let named = |node: &Node<'_, '_>, name: &str| {
+    fn metadata(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
+        let named = |node: &XmlNode<'_, '_>, name: &str| {
             node.tag_name().namespace() == Some(os::LIBOSINFO) && node.tag_name().name() == name
         };
         let outer = node.children().filter(|n| named(n, "libosinfo"));
@@ -358,7 +359,7 @@ impl Reader {
         }
     }
 
-    fn vcpu(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
+    fn vcpu(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
         let text = tree::text(node);
         // An empty element is one vCPU (virDomainVcpuParse).
         let count = if text.is_empty() { "1" } else { text.as_ref() };
@@ -376,7 +377,7 @@ impl Reader {
         domain.vcpu_cpuset = self.cpus(node, "cpuset");
     }
 
-    fn cputune(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
+    fn cputune(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
         for element in elements(node) {
             let name = element.tag_name().name();
             match name {
@@ -398,7 +399,7 @@ impl Reader {
                     } else {
                         "iothreads"
                     };
-                    domain.scheds.push(Sched {
+                    domain.scheds.push(ThreadScheduling {
                         element: name.to_owned(),
                         who: self.cpus(element, who),
                         scheduler: attr(element, "scheduler").unwrap_or_default().to_owned(),
@@ -414,7 +415,7 @@ impl Reader {
         }
     }
 
-    fn tune(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
+    fn tune(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
         let text = tree::text(node);
         if let Some(value) = self.parsed(node, "the text", &text, "a number") {
             let name = node.tag_name().name().to_owned();
@@ -422,7 +423,7 @@ impl Reader {
         }
     }
 
-    fn memory_backing(&mut self, backing: &mut MemoryBacking, node: Node<'_, '_>) {
+    fn memory_backing(&mut self, backing: &mut MemoryBacking, node: XmlNode<'_, '_>) {
         for element in elements(node) {
             match element.tag_name().name() {
                 "locked" => backing.locked = true,
@@ -445,7 +446,7 @@ impl Reader {
         }
     }
 
-    fn cpu(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
+    fn cpu(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
         domain.cpu_mode = attr(node, "mode").map(str::to_owned);
         let model = child(node, "model").map(|model| tree::text(model).into_owned());
         domain.cpu_model = model.filter(|model| !model.is_empty());
@@ -466,7 +467,7 @@ impl Reader {
         }
         for cell in children(node, "numa").flat_map(|numa| children(numa, "cell")) {
             let memory = attr(cell, "memory").and_then(|memory| self.bytes(cell, memory));
-            domain.cells.push(Cell {
+            domain.cells.push(NumaCell {
                 id: self.number(cell, "id"),
                 cpus: self.cpus(cell, "cpus"),
                 memory_bytes: memory,
@@ -474,7 +475,7 @@ impl Reader {
         }
     }
 
-    fn features(&mut self, domain: &mut Domain, node: Node<'_, '_>) {
+    fn features(&mut self, domain: &mut Domain, node: XmlNode<'_, '_>) {
         for element in elements(node) {
             let name = element.tag_name().name();
             // These are there or not: libvirt looks at no state of theirs (virDomainFeaturesDefParse).
@@ -508,7 +509,7 @@ impl Reader {
     }
 
     /// Elements with a `state`, and those in them.
-    fn states(&mut self, states: &mut BTreeMap<String, bool>, node: Node<'_, '_>) {
+    fn states(&mut self, states: &mut BTreeMap<String, bool>, node: XmlNode<'_, '_>) {
         for element in elements(node) {
             let name = element.tag_name().name();
             // libvirt's schema wants a state; without one an element that is there is taken to be on.

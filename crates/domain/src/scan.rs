@@ -7,7 +7,7 @@ bounded here, before it runs. The bounds are far beyond what libvirt takes (its 
 documents up to 4 MiB: `REMOTE_STRING_MAX` in `remote_protocol.x`).
 */
 
-use crate::error::{Error, ErrorKind, quoted};
+use crate::error::{DomainError, ErrorKind, quoted};
 
 /// Bytes of a document.
 pub(crate) const MAX_BYTES: usize = 4 << 20;
@@ -23,8 +23,8 @@ const MAX_ATTRIBUTES_OF_ONE: usize = 256;
 const MAX_NAMESPACES: usize = 64;
 
 /// Checks a document against the limits, and that its tags pair up.
-pub(crate) fn check(text: &str) -> Result<(), Error> {
-    let limit = |offset, what: String| Err(Error::at(text, offset, ErrorKind::Limit, what));
+pub(crate) fn check(text: &str) -> Result<(), DomainError> {
+    let limit = |offset, what: String| Err(DomainError::at(text, offset, ErrorKind::Limit, what));
     if text.len() > MAX_BYTES {
         let what = format!(
             "the document has {} bytes; expected the XML of one domain, of at most {MAX_BYTES}",
@@ -42,7 +42,7 @@ pub(crate) fn check(text: &str) -> Result<(), Error> {
             return limit(0, what);
         }
     }
-    let mut scan = Scan {
+    let mut scan = MarkupScan {
         text,
         open: Vec::new(),
         had_root: false,
@@ -63,7 +63,7 @@ fn rest(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()
 }
 
-struct Scan<'a> {
+struct MarkupScan<'a> {
     text: &'a str,
     /// Where the tags of the elements that are open begin.
     open: Vec<usize>,
@@ -71,13 +71,13 @@ struct Scan<'a> {
     namespaces: usize,
 }
 
-impl Scan<'_> {
-    fn error(&self, offset: usize, what: impl Into<String>) -> Error {
-        Error::at(self.text, offset, ErrorKind::Malformed, what)
+impl MarkupScan<'_> {
+    fn error(&self, offset: usize, what: impl Into<String>) -> DomainError {
+        DomainError::at(self.text, offset, ErrorKind::Malformed, what)
     }
 
     /// Text between two pieces of markup.
-    fn between(&self, from: usize, to: usize) -> Result<(), Error> {
+    fn between(&self, from: usize, to: usize) -> Result<(), DomainError> {
         if !self.open.is_empty() {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl Scan<'_> {
     }
 
     /// A piece of markup; returns where it ends.
-    fn markup(&mut self, start: usize) -> Result<usize, Error> {
+    fn markup(&mut self, start: usize) -> Result<usize, DomainError> {
         let from = rest(self.text, start);
         for (begins, ends, name) in [
             ("<!--", "-->", "comment"),
@@ -115,7 +115,7 @@ impl Scan<'_> {
         if from.starts_with("<!") {
             let what = "there is a document type declaration, which can define entities; \
                         a domain's XML has none and it is not read: remove it";
-            return Err(Error::at(self.text, start, ErrorKind::Entity, what));
+            return Err(DomainError::at(self.text, start, ErrorKind::Entity, what));
         }
         if from.starts_with("</") {
             let end = from
@@ -130,7 +130,7 @@ impl Scan<'_> {
     }
 
     /// A start tag or an empty element.
-    fn start_tag(&mut self, start: usize) -> Result<usize, Error> {
+    fn start_tag(&mut self, start: usize) -> Result<usize, DomainError> {
         if self.open.is_empty() && self.had_root {
             let what = "another element begins after the end of the document; \
                         expected one domain in a file";
@@ -142,7 +142,7 @@ impl Scan<'_> {
         let tag = self.text.get(start..end).unwrap_or_default();
         let (attributes, namespaces) = attributes(tag);
         self.namespaces += namespaces;
-        let limit = |what| Err(Error::at(self.text, start, ErrorKind::Limit, what));
+        let limit = |what| Err(DomainError::at(self.text, start, ErrorKind::Limit, what));
         if attributes > MAX_ATTRIBUTES_OF_ONE {
             return limit(format!(
                 "this element has {attributes} attributes; at most {MAX_ATTRIBUTES_OF_ONE} are read"
@@ -165,7 +165,7 @@ impl Scan<'_> {
     }
 
     /// The end of the document.
-    fn end(self) -> Result<(), Error> {
+    fn end(self) -> Result<(), DomainError> {
         if let Some(&start) = self.open.last() {
             let name = quoted(tag_name(self.text, start));
             let what = format!(

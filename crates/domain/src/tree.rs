@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use roxmltree::{Document, ParsingOptions};
 
-use crate::error::{Error, ErrorKind, position, quoted};
+use crate::error::{DomainError, ErrorKind, position, quoted};
 use crate::scan;
 
-pub(crate) type Node<'a, 'i> = roxmltree::Node<'a, 'i>;
+pub(crate) type XmlNode<'a, 'i> = roxmltree::Node<'a, 'i>;
 
 /// Parses a document, without document types and so without any entity but XML's own five.
-pub(crate) fn document(text: &str) -> Result<Document<'_>, Error> {
+pub(crate) fn document(text: &str) -> Result<Document<'_>, DomainError> {
     scan::check(text)?;
     let options = ParsingOptions {
         allow_dtd: false,
@@ -19,7 +19,7 @@ pub(crate) fn document(text: &str) -> Result<Document<'_>, Error> {
     Document::parse_with_options(text, options).map_err(|error| error_of(text, &error))
 }
 
-fn error_of(text: &str, error: &roxmltree::Error) -> Error {
+fn error_of(text: &str, error: &roxmltree::Error) -> DomainError {
     use roxmltree::Error as E;
     let pos = error.pos();
     let (line, column) = match error {
@@ -88,7 +88,7 @@ fn error_of(text: &str, error: &roxmltree::Error) -> Error {
             (ErrorKind::Malformed, format!("no well-formed XML: {said}"))
         }
     };
-    Error {
+    DomainError {
         kind,
         line,
         column,
@@ -97,32 +97,34 @@ fn error_of(text: &str, error: &roxmltree::Error) -> Error {
 }
 
 /// Returns whether a node is an element with a name, and in no namespace.
-pub(crate) fn is(node: Node<'_, '_>, name: &str) -> bool {
+pub(crate) fn is(node: XmlNode<'_, '_>, name: &str) -> bool {
     node.is_element() && node.tag_name().namespace().is_none() && node.tag_name().name() == name
 }
 
 /// Returns the elements in a node that have a name.
 pub(crate) fn children<'a, 'i: 'a>(
-    node: Node<'a, 'i>,
+    node: XmlNode<'a, 'i>,
     name: &'a str,
-) -> impl Iterator<Item = Node<'a, 'i>> + 'a {
+) -> impl Iterator<Item = XmlNode<'a, 'i>> + 'a {
     node.children().filter(move |child| is(*child, name))
 }
 
 /// Returns the first element in a node that has a name.
-pub(crate) fn child<'a, 'i: 'a>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+pub(crate) fn child<'a, 'i: 'a>(node: XmlNode<'a, 'i>, name: &str) -> Option<XmlNode<'a, 'i>> {
     node.children().find(|child| is(*child, name))
 }
 
 /// Returns the elements in a node that are in no namespace.
-pub(crate) fn elements<'a, 'i: 'a>(node: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> + 'a {
+pub(crate) fn elements<'a, 'i: 'a>(
+    node: XmlNode<'a, 'i>,
+) -> impl Iterator<Item = XmlNode<'a, 'i>> + 'a {
     node.children()
         .filter(|child| child.is_element() && child.tag_name().namespace().is_none())
 }
 
 /// Returns an attribute that is in no namespace.
 pub(crate) fn attribute<'a, 'i: 'a>(
-    node: Node<'a, 'i>,
+    node: XmlNode<'a, 'i>,
     name: &str,
 ) -> Option<roxmltree::Attribute<'a, 'i>> {
     node.attributes()
@@ -130,12 +132,12 @@ pub(crate) fn attribute<'a, 'i: 'a>(
 }
 
 /// Returns the value of an attribute that is in no namespace.
-pub(crate) fn attr<'a, 'i: 'a>(node: Node<'a, 'i>, name: &str) -> Option<&'a str> {
+pub(crate) fn attr<'a, 'i: 'a>(node: XmlNode<'a, 'i>, name: &str) -> Option<&'a str> {
     attribute(node, name).map(|attribute| attribute.value())
 }
 
 /// Returns the text in an element, comments left out, without the blanks around it.
-pub(crate) fn text<'a, 'i: 'a>(node: Node<'a, 'i>) -> Cow<'a, str> {
+pub(crate) fn text<'a, 'i: 'a>(node: XmlNode<'a, 'i>) -> Cow<'a, str> {
     let mut pieces = node
         .children()
         .filter(|child| child.is_text())
@@ -152,11 +154,11 @@ pub(crate) fn text<'a, 'i: 'a>(node: Node<'a, 'i>) -> Cow<'a, str> {
 }
 
 /// Returns the domain in a document: its root, or the only one in what libvirt wraps around one.
-pub(crate) fn domain<'a, 'i>(doc: &'a Document<'i>) -> Result<Node<'a, 'i>, Error> {
+pub(crate) fn domain<'a, 'i>(doc: &'a Document<'i>) -> Result<XmlNode<'a, 'i>, DomainError> {
     let root = doc.root_element();
     let error = |what| {
         let start = root.range().start;
-        Err(Error::at(
+        Err(DomainError::at(
             doc.input_text(),
             start,
             ErrorKind::NotDomain,

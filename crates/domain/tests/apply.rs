@@ -1,27 +1,27 @@
 //! What a change makes of a text, to the byte; and what is said when it makes nothing.
 
-use domain::{Change, ErrorKind, Note, NoteKind, apply, diff};
+use domain::{DomainChange, DomainNote, ErrorKind, NoteKind, apply, diff};
 
 const WINDOWS: &str = include_str!("domains/windows.xml");
 const HYPERV: &str = include_str!("domains/hyperv.xml");
 const COMMENTS: &str = include_str!("domains/comments.xml");
 const TABS: &str = include_str!("domains/tabs-crlf.xml");
 
-fn timer(name: &str, present: bool) -> Change {
-    Change::Timer {
+fn timer(name: &str, present: bool) -> DomainChange {
+    DomainChange::Timer {
         name: name.to_owned(),
         present,
     }
 }
 
-fn hyperv(name: &str) -> Change {
-    Change::HypervFeature {
+fn hyperv(name: &str) -> DomainChange {
+    DomainChange::HypervFeature {
         name: name.to_owned(),
         on: true,
     }
 }
 
-fn changed(text: &str, change: Change) -> (String, Vec<Note>) {
+fn changed(text: &str, change: DomainChange) -> (String, Vec<DomainNote>) {
     apply(text, &[change]).unwrap()
 }
 
@@ -152,18 +152,22 @@ fn elements_without_content_are_opened() {
         assert_eq!(changed(&with(before), hyperv("vpindex")).0, with(after));
     }
     assert_eq!(
-        changed("<domain/>", Change::MemoryLocked).0,
+        changed("<domain/>", DomainChange::MemoryLocked).0,
         "<domain><memoryBacking><locked/></memoryBacking></domain>"
     );
 }
 
 #[test]
 fn comments_stay_with_what_they_are_about() {
-    let pin = |vcpu: u32| Change::VcpuPin {
+    let pin = |vcpu: u32| DomainChange::VcpuPin {
         vcpu,
         cpus: "7".parse().unwrap(),
     };
-    let (after, _) = apply(COMMENTS, &[pin(0), pin(1), pin(3), Change::Iothreads(8)]).unwrap();
+    let (after, _) = apply(
+        COMMENTS,
+        &[pin(0), pin(1), pin(3), DomainChange::Iothreads(8)],
+    )
+    .unwrap();
     assert_eq!(
         lines(COMMENTS, &after),
         [
@@ -175,7 +179,7 @@ fn comments_stay_with_what_they_are_about() {
             "+    <vcpupin vcpu='3' cpuset='7'/>",
         ]
     );
-    let cache = Change::DiskCache {
+    let cache = DomainChange::DiskCache {
         disk: "vdb".into(),
         cache: "none".to_owned(),
     };
@@ -196,7 +200,7 @@ fn line_ends_and_tabs_are_those_of_the_document() {
     ));
     assert_eq!(after.matches('\n').count(), after.matches("\r\n").count());
     let marked = format!("\u{feff}{}", with(""));
-    let (after, _) = apply(&marked, &[Change::MemoryLocked]).unwrap();
+    let (after, _) = apply(&marked, &[DomainChange::MemoryLocked]).unwrap();
     assert!(after.starts_with("\u{feff}<domain type='kvm'>\n  <name>"));
 }
 
@@ -219,13 +223,16 @@ fn text_is_replaced_where_it_stands() {
             "<iothreads>4<?p i?></iothreads>",
         ),
     ] {
-        assert_eq!(changed(&with(before), Change::Iothreads(4)).0, with(after));
+        assert_eq!(
+            changed(&with(before), DomainChange::Iothreads(4)).0,
+            with(after)
+        );
     }
 }
 
 #[test]
 fn devices_are_found_by_place_name_and_mac() {
-    let driver = |interface: domain::Which| Change::InterfaceDriver {
+    let driver = |interface: domain::DeviceChoice| DomainChange::InterfaceDriver {
         interface,
         name: "vhost".to_owned(),
     };
@@ -237,7 +244,7 @@ fn devices_are_found_by_place_name_and_mac() {
         notes[0].what,
         "there is no interface number 1: the domain has 1: not made"
     );
-    let io = Change::DiskIothread {
+    let io = DomainChange::DiskIothread {
         disk: "vda".into(),
         iothread: 1,
     };
@@ -258,7 +265,10 @@ fn devices_are_found_by_place_name_and_mac() {
 fn a_serial_port_goes_with_its_console() {
     let (after, notes) = apply(
         WINDOWS,
-        &[Change::RemoveSerial { port: 0 }, Change::ConsoleVirtio],
+        &[
+            DomainChange::RemoveSerial { port: 0 },
+            DomainChange::ConsoleVirtio,
+        ],
     )
     .unwrap();
     assert!(notes[0].what.contains("console=hvc0"));
@@ -275,14 +285,17 @@ fn a_serial_port_goes_with_its_console() {
     assert_eq!(domain.consoles.len(), 1);
     let two =
         with("  <devices>\n    <serial type='pty'/>\n    <serial type='pty'/>\n  </devices>\n");
-    let (after, notes) = changed(&two, Change::RemoveSerial { port: 0 });
+    let (after, notes) = changed(&two, DomainChange::RemoveSerial { port: 0 });
     assert_eq!(after, two);
     assert_eq!((notes[0].kind, notes[0].line), (NoteKind::Refused, 4));
 }
 
 #[test]
 fn a_cpus_model_goes_with_its_mode() {
-    let (after, _) = changed(COMMENTS, Change::CpuMode("host-passthrough".to_owned()));
+    let (after, _) = changed(
+        COMMENTS,
+        DomainChange::CpuMode("host-passthrough".to_owned()),
+    );
     assert_eq!(
         lines(COMMENTS, &after),
         [
@@ -298,7 +311,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
     let text = str::to_owned;
     let arm = with("  <os>\n    <type arch='aarch64'>hvm</type>\n  </os>\n");
     let all = with("  <features>\n    <hyperv mode='passthrough'/>\n  </features>\n");
-    let off = |name: &str| Change::HypervFeature {
+    let off = |name: &str| DomainChange::HypervFeature {
         name: text(name),
         on: false,
     };
@@ -319,12 +332,12 @@ fn what_cannot_be_is_refused_with_its_reason() {
         (&all, off("synic"), "takes no single one"),
         (
             WINDOWS,
-            Change::CpuMode(text("custom")),
+            DomainChange::CpuMode(text("custom")),
             "'custom' is no mode",
         ),
         (
             &arm,
-            Change::CpuFeature {
+            DomainChange::CpuFeature {
                 name: text("x2apic"),
                 policy: text("require"),
             },
@@ -332,7 +345,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             WINDOWS,
-            Change::VcpuPin {
+            DomainChange::VcpuPin {
                 vcpu: 4,
                 cpus: "1".parse().unwrap(),
             },
@@ -340,13 +353,13 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             WINDOWS,
-            Change::EmulatorPin(cpuset::CpuSet::new()),
+            DomainChange::EmulatorPin(cpuset::CpuSet::new()),
             "no CPU was given",
         ),
-        (WINDOWS, Change::Iothreads(0), "0 iothreads cannot be"),
+        (WINDOWS, DomainChange::Iothreads(0), "0 iothreads cannot be"),
         (
             WINDOWS,
-            Change::DiskIothread {
+            DomainChange::DiskIothread {
                 disk: "sdb".into(),
                 iothread: 1,
             },
@@ -354,7 +367,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             WINDOWS,
-            Change::DiskCache {
+            DomainChange::DiskCache {
                 disk: "vdz".into(),
                 cache: text("none"),
             },
@@ -362,7 +375,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             WINDOWS,
-            Change::DiskIo {
+            DomainChange::DiskIo {
                 disk: 0.into(),
                 io: text("fast"),
             },
@@ -370,7 +383,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             HYPERV,
-            Change::InterfaceDriver {
+            DomainChange::InterfaceDriver {
                 interface: 0.into(),
                 name: text("vhost"),
             },
@@ -378,7 +391,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             HYPERV,
-            Change::ControllerIothread {
+            DomainChange::ControllerIothread {
                 index: 0,
                 iothread: 1,
             },
@@ -386,7 +399,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
         ),
         (
             WINDOWS,
-            Change::HugePages { size_kib: Some(3) },
+            DomainChange::HugePages { size_kib: Some(3) },
             "a power of two",
         ),
     ] {
@@ -412,16 +425,16 @@ fn what_else_a_change_needs_is_said() {
         (vec![hyperv("tlbflush")], "tlbflush needs vpindex too"),
         (
             vec![
-                Change::KvmFeature {
+                DomainChange::KvmFeature {
                     name: text("hint-dedicated"),
                     on: true,
                 },
-                Change::CpuMode(text("host-model")),
+                DomainChange::CpuMode(text("host-model")),
             ],
             "host-passthrough",
         ),
         (
-            vec![Change::DiskIo {
+            vec![DomainChange::DiskIo {
                 disk: 0.into(),
                 io: text("native"),
             }],
@@ -429,11 +442,11 @@ fn what_else_a_change_needs_is_said() {
         ),
         (
             vec![
-                Change::IothreadPin {
+                DomainChange::IothreadPin {
                     iothread: 2,
                     cpus: "1".parse().unwrap(),
                 },
-                Change::Iothreads(1),
+                DomainChange::Iothreads(1),
             ],
             "there is no iothread 2",
         ),
@@ -441,7 +454,7 @@ fn what_else_a_change_needs_is_said() {
             vec![
                 hyperv("synic"),
                 hyperv("vpindex"),
-                Change::HypervFeature {
+                DomainChange::HypervFeature {
                     name: text("vpindex"),
                     on: false,
                 },
@@ -459,20 +472,20 @@ fn what_else_a_change_needs_is_said() {
     }
     // What is given along is not asked for.
     let native = [
-        Change::DiskIo {
+        DomainChange::DiskIo {
             disk: 0.into(),
             io: text("native"),
         },
-        Change::DiskCache {
+        DomainChange::DiskCache {
             disk: 0.into(),
             cache: text("none"),
         },
-        Change::DiskIothread {
+        DomainChange::DiskIothread {
             disk: 0.into(),
             iothread: 1,
         },
-        Change::Iothreads(1),
-        Change::IothreadPin {
+        DomainChange::Iothreads(1),
+        DomainChange::IothreadPin {
             iothread: 1,
             cpus: "1".parse().unwrap(),
         },
@@ -483,7 +496,7 @@ fn what_else_a_change_needs_is_said() {
 #[test]
 fn what_libvirt_does_not_take_back_is_not_changed() {
     let status = format!("<domstatus>\n{}</domstatus>\n", with(""));
-    let error = apply(&status, &[Change::MemoryLocked]).unwrap_err();
+    let error = apply(&status, &[DomainChange::MemoryLocked]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::NotEditable);
     assert!(
         error.to_string().contains("<domstatus> cannot be changed"),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{DOMAINS, changes};
-use domain::{Change, Domain, ErrorKind, NoteKind, apply, diff, parse, parse_bytes};
+use domain::{Domain, DomainChange, ErrorKind, NoteKind, apply, diff, parse, parse_bytes};
 use proptest::prelude::*;
 
 /// What is put between tags: well-formed, so that there is something to be read.
@@ -232,36 +232,38 @@ fn comments(text: &str) -> BTreeMap<&str, usize> {
 }
 
 /// Returns whether a change holds in a domain, as far as its reading shows; `None` where it shows nothing.
-fn holds(change: &Change, domain: &Domain) -> Option<bool> {
+fn holds(change: &DomainChange, domain: &Domain) -> Option<bool> {
     match change {
-        Change::ClockOffset(offset) => Some(domain.clock_offset.as_ref() == Some(offset)),
-        Change::Timer { name, present } => {
+        DomainChange::ClockOffset(offset) => Some(domain.clock_offset.as_ref() == Some(offset)),
+        DomainChange::Timer { name, present } => {
             Some(domain.timer(name).and_then(|timer| timer.present) == Some(*present))
         }
-        Change::HypervFeature { name, on } => Some(domain.hyperv_on(name).unwrap_or(false) == *on),
-        Change::KvmFeature { name, on } => {
+        DomainChange::HypervFeature { name, on } => {
+            Some(domain.hyperv_on(name).unwrap_or(false) == *on)
+        }
+        DomainChange::KvmFeature { name, on } => {
             Some(domain.kvm_features.get(name).copied().unwrap_or(false) == *on)
         }
-        Change::Feature { name, on } => Some(domain.features.contains(name) == *on),
-        Change::ApicEoi(on) => Some(domain.apic_eoi == Some(*on)),
-        Change::CpuMode(mode) => Some(domain.cpu_mode.as_ref() == Some(mode)),
-        Change::CpuFeature { name, policy } => {
+        DomainChange::Feature { name, on } => Some(domain.features.contains(name) == *on),
+        DomainChange::ApicEoi(on) => Some(domain.apic_eoi == Some(*on)),
+        DomainChange::CpuMode(mode) => Some(domain.cpu_mode.as_ref() == Some(mode)),
+        DomainChange::CpuFeature { name, policy } => {
             let mut named = domain
                 .cpu_features
                 .iter()
                 .filter(|feature| feature.name == *name);
             Some(named.all(|feature| feature.policy.as_ref() == Some(policy)))
         }
-        Change::VcpuPin { vcpu, cpus } => Some(domain.vcpu_pins.get(vcpu) == Some(cpus)),
-        Change::EmulatorPin(cpus) => Some(domain.emulator_pin.as_ref() == Some(cpus)),
-        Change::IothreadPin { iothread, cpus } => {
+        DomainChange::VcpuPin { vcpu, cpus } => Some(domain.vcpu_pins.get(vcpu) == Some(cpus)),
+        DomainChange::EmulatorPin(cpus) => Some(domain.emulator_pin.as_ref() == Some(cpus)),
+        DomainChange::IothreadPin { iothread, cpus } => {
             Some(domain.iothread_pins.get(iothread) == Some(cpus))
         }
-        Change::Iothreads(count) => Some(domain.iothreads >= Some(*count)),
-        Change::HugePages { .. } => Some(domain.memory_backing.hugepages.is_some()),
-        Change::MemoryLocked => Some(domain.memory_backing.locked),
-        Change::NoSharePages => Some(domain.memory_backing.nosharepages),
-        Change::ConsoleVirtio => {
+        DomainChange::Iothreads(count) => Some(domain.iothreads >= Some(*count)),
+        DomainChange::HugePages { .. } => Some(domain.memory_backing.hugepages.is_some()),
+        DomainChange::MemoryLocked => Some(domain.memory_backing.locked),
+        DomainChange::NoSharePages => Some(domain.memory_backing.nosharepages),
+        DomainChange::ConsoleVirtio => {
             let virtio = |kind: &Option<String>| kind.as_deref() == Some("virtio");
             Some(
                 domain
@@ -275,7 +277,7 @@ fn holds(change: &Change, domain: &Domain) -> Option<bool> {
 }
 
 /// What has to hold for any text and change.
-fn check(text: &str, change: &Change) {
+fn check(text: &str, change: &DomainChange) {
     let Ok((_, notes)) = parse(text) else {
         // What cannot be read cannot be changed, and it is said.
         assert!(apply(text, std::slice::from_ref(change)).is_err());
@@ -316,7 +318,9 @@ fn check(text: &str, change: &Change) {
     // These take elements away, with what is in them.
     let removes = matches!(
         change,
-        Change::CpuMode(_) | Change::RemoveSerial { .. } | Change::Feature { on: false, .. }
+        DomainChange::CpuMode(_)
+            | DomainChange::RemoveSerial { .. }
+            | DomainChange::Feature { on: false, .. }
     );
     if !removes {
         let (before, after) = (comments(text), comments(&after));
@@ -344,7 +348,7 @@ proptest! {
         let text = harmed(DOMAINS[which].1, &harms);
         let all = changes();
         check(&text, picked.get(&all));
-        let several: Vec<Change> = others.iter().map(|other| other.get(&all).clone()).collect();
+        let several: Vec<DomainChange> = others.iter().map(|other| other.get(&all).clone()).collect();
         if let Ok((after, notes)) = apply(&text, &several) {
             prop_assert!(parse(&after).is_ok());
             prop_assert!(notes.iter().all(|note| note.line > 0 && note.change < Some(several.len())));
@@ -367,23 +371,23 @@ proptest! {
         let text = DOMAINS[7].1;
         let cpus: cpuset::CpuSet = [number].into_iter().collect();
         let all = [
-            Change::ClockOffset(word.clone()),
-            Change::Timer { name: word.clone(), present: true },
-            Change::HypervFeature { name: word.clone(), on: true },
-            Change::KvmFeature { name: word.clone(), on: true },
-            Change::Feature { name: word.clone(), on: true },
-            Change::CpuMode(word.clone()),
-            Change::CpuFeature { name: word.clone(), policy: "require".to_owned() },
-            Change::CpuFeature { name: "x2apic".to_owned(), policy: word.clone() },
-            Change::DiskCache { disk: word.as_str().into(), cache: "none".to_owned() },
-            Change::DiskCache { disk: (number as usize).into(), cache: word.clone() },
-            Change::InterfaceDriver { interface: 0.into(), name: word },
-            Change::VcpuPin { vcpu: number, cpus: cpus.clone() },
-            Change::IothreadPin { iothread: number, cpus: cpus.clone() },
-            Change::EmulatorPin(cpus),
-            Change::Iothreads(number),
-            Change::HugePages { size_kib: Some(u64::from(number)) },
-            Change::DiskQueues { disk: 0.into(), queues: number },
+            DomainChange::ClockOffset(word.clone()),
+            DomainChange::Timer { name: word.clone(), present: true },
+            DomainChange::HypervFeature { name: word.clone(), on: true },
+            DomainChange::KvmFeature { name: word.clone(), on: true },
+            DomainChange::Feature { name: word.clone(), on: true },
+            DomainChange::CpuMode(word.clone()),
+            DomainChange::CpuFeature { name: word.clone(), policy: "require".to_owned() },
+            DomainChange::CpuFeature { name: "x2apic".to_owned(), policy: word.clone() },
+            DomainChange::DiskCache { disk: word.as_str().into(), cache: "none".to_owned() },
+            DomainChange::DiskCache { disk: (number as usize).into(), cache: word.clone() },
+            DomainChange::InterfaceDriver { interface: 0.into(), name: word },
+            DomainChange::VcpuPin { vcpu: number, cpus: cpus.clone() },
+            DomainChange::IothreadPin { iothread: number, cpus: cpus.clone() },
+            DomainChange::EmulatorPin(cpus),
+            DomainChange::Iothreads(number),
+            DomainChange::HugePages { size_kib: Some(u64::from(number)) },
+            DomainChange::DiskQueues { disk: 0.into(), queues: number },
         ];
         let (after, _) = apply(text, &all).unwrap();
         prop_assert!(parse(&after).is_ok());

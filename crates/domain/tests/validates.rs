@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use domain::{Change, NoteKind};
+use domain::{DomainChange, NoteKind};
 
 /// The schema that virt-xml-validate takes for a domain.
 const SCHEMA: &str = "/usr/share/libvirt/schemas/domain.rng";
@@ -105,25 +105,25 @@ fn validates(folder: &Path, files: &[(String, String)]) {
 }
 
 /// Returns whether a change is one that turns something on.
-fn is_wanted(change: &Change) -> bool {
+fn is_wanted(change: &DomainChange) -> bool {
     match change {
-        Change::Timer { present, .. } => *present,
-        Change::HypervFeature { on, .. }
-        | Change::KvmFeature { on, .. }
-        | Change::Feature { on, .. } => *on,
-        Change::InterfaceDriver { name, .. } => name == "vhost",
+        DomainChange::Timer { present, .. } => *present,
+        DomainChange::HypervFeature { on, .. }
+        | DomainChange::KvmFeature { on, .. }
+        | DomainChange::Feature { on, .. } => *on,
+        DomainChange::InterfaceDriver { name, .. } => name == "vhost",
         _ => true,
     }
 }
 
 /// What the casebook's second case gives a Windows guest.
-fn casebook() -> Vec<Change> {
-    let mut changes = vec![Change::Timer {
+fn casebook() -> Vec<DomainChange> {
+    let mut changes = vec![DomainChange::Timer {
         name: "hypervclock".to_owned(),
         present: true,
     }];
     for name in ["vpindex", "synic", "stimer"] {
-        changes.push(Change::HypervFeature {
+        changes.push(DomainChange::HypervFeature {
             name: name.to_owned(),
             on: true,
         });
@@ -138,7 +138,7 @@ fn what_is_changed_validates_and_the_diffs_apply() {
     }
     let folder = tempfile::tempdir().unwrap();
     let changes = crate::common::changes();
-    let (wanted, unwanted): (Vec<Change>, Vec<Change>) =
+    let (wanted, unwanted): (Vec<DomainChange>, Vec<DomainChange>) =
         changes.iter().cloned().partition(is_wanted);
     let mut results = Vec::new();
     for (name, text) in crate::common::DOMAINS {

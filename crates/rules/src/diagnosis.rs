@@ -1,6 +1,6 @@
 //! What all rules say of a situation.
 
-use domain::Change;
+use domain::DomainChange;
 
 use crate::evidence::says;
 use crate::{Case, Finding, Record, Rule, Verdict, guests, rules, torn};
@@ -37,8 +37,8 @@ impl Diagnosis {
 
     /// Returns all changes of the guest's definition that remedies ask for, each once: of every finding those of the
     /// first remedy that has any.
-    pub fn changes(&self) -> Vec<Change> {
-        let mut out: Vec<Change> = Vec::new();
+    pub fn changes(&self) -> Vec<DomainChange> {
+        let mut out: Vec<DomainChange> = Vec::new();
         // A definition is not changed on a guess.
         let sure = self
             .findings

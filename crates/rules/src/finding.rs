@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use domain::Change;
+use domain::DomainChange;
 use words::{duration, share};
 
 use crate::evidence::Evidence;
@@ -113,7 +113,7 @@ pub struct Advice {
     /// The remedy.
     pub remedy: Remedy,
     /// The same as changes to the guest's definition, where it is known and they are not there yet.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DomainChange>,
     /// What is particular to this case; a full sentence.
     pub note: Option<String>,
 }
@@ -210,7 +210,7 @@ impl Finding {
     }
 
     /// Gives changes of the guest's definition to a remedy, by its position.
-    pub fn changes(mut self, remedy: usize, changes: Vec<Change>) -> Finding {
+    pub fn changes(mut self, remedy: usize, changes: Vec<DomainChange>) -> Finding {
         if let Some(advice) = self.remedies.get_mut(remedy) {
             advice.changes = changes;
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::{Domain, Note};
+use domain::{Domain, DomainNote};
 
 use crate::{Error, Wanted, sniff};
 
@@ -53,14 +53,14 @@ impl Definition {
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<(&str, Domain, Vec<Note>), domain::Error> {
+fn parse(bytes: &[u8]) -> Result<(&str, Domain, Vec<DomainNote>), domain::DomainError> {
     let text = domain::decode(bytes)?;
     let (domain, notes) = domain::parse(text)?;
     Ok((text, domain, notes))
 }
 
 /// Returns what is wrong with a file: where its XML breaks, or that it is something else.
-fn refused(name: String, bytes: &[u8], error: domain::Error) -> Error {
+fn refused(name: String, bytes: &[u8], error: domain::DomainError) -> Error {
     let is_xml = bytes.trim_ascii_start().starts_with(b"<");
     let kind = sniff(bytes);
     if kind.is_taken() && !is_xml {

@@ -60,7 +60,7 @@ pub enum Error {
         /// The file.
         name: String,
         /// Why.
-        error: domain::Error,
+        error: domain::DomainError,
     },
     /// A file of paths cannot be used.
     #[error("{name}: {error}")]

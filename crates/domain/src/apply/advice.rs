@@ -1,9 +1,9 @@
 //! What else a change needs, seen when all are made.
 
-use crate::change::{Change, Which};
+use crate::change::{DeviceChoice, DomainChange};
 use crate::data::{Disk, Domain};
-use crate::error::{Error, Note, NoteKind};
-use crate::page::Page;
+use crate::error::{DomainError, DomainNote, NoteKind};
+use crate::page::DomainText;
 use crate::tree;
 
 /// What QEMU wants of an enlightenment's others (its `docs/system/i386/hyperv.rst`); `hypervclock` is the timer that it
@@ -21,8 +21,12 @@ const NEEDS: &[(&str, &[&str])] = &[
 ];
 
 /// Adds a note for what a change needs that the document does not have; notes are put in the changes' order.
-pub(super) fn add(text: &str, changes: &[Change], notes: &mut Vec<Note>) -> Result<(), Error> {
-    let page = Page::new(text)?;
+pub(super) fn add(
+    text: &str,
+    changes: &[DomainChange],
+    notes: &mut Vec<DomainNote>,
+) -> Result<(), DomainError> {
+    let page = DomainText::new(text)?;
     let line = {
         let at = tree::domain(page.doc())?.range().start;
         crate::error::position(text, at).0
@@ -37,7 +41,7 @@ pub(super) fn add(text: &str, changes: &[Change], notes: &mut Vec<Note>) -> Resu
         if !refused.contains(&index)
             && let Some(what) = of(change, &domain)
         {
-            notes.push(Note {
+            notes.push(DomainNote {
                 kind: NoteKind::Advice,
                 line,
                 change: Some(index),
@@ -49,10 +53,10 @@ pub(super) fn add(text: &str, changes: &[Change], notes: &mut Vec<Note>) -> Resu
     Ok(())
 }
 
-fn find<'d>(domain: &'d Domain, which: &Which) -> Option<&'d Disk> {
+fn find<'d>(domain: &'d Domain, which: &DeviceChoice) -> Option<&'d Disk> {
     match which {
-        Which::Index(index) => domain.disks.get(*index),
-        Which::Name(name) => domain.disk(name),
+        DeviceChoice::Index(index) => domain.disks.get(*index),
+        DeviceChoice::Name(name) => domain.disk(name),
     }
 }
 
@@ -88,14 +92,14 @@ fn needed(name: &str, domain: &Domain) -> Option<String> {
     })
 }
 
-fn of(change: &Change, domain: &Domain) -> Option<String> {
+fn of(change: &DomainChange, domain: &Domain) -> Option<String> {
     match change {
-        Change::HypervFeature { name, on: false } => needed(name, domain),
-        Change::Timer {
+        DomainChange::HypervFeature { name, on: false } => needed(name, domain),
+        DomainChange::Timer {
             name,
             present: false,
         } => needed(name, domain),
-        Change::HypervFeature { name, on: true } => {
+        DomainChange::HypervFeature { name, on: true } => {
             let (_, needs) = NEEDS.iter().find(|(of, _)| of == name)?;
             let is_missing = |need: &&str| !is_on(need, domain);
             let missing: Vec<_> = needs.iter().copied().filter(is_missing).collect();
@@ -106,14 +110,14 @@ fn of(change: &Change, domain: &Domain) -> Option<String> {
                 )
             })
         }
-        Change::DiskIothread { iothread, .. }
-        | Change::ControllerIothread { iothread, .. }
-        | Change::IothreadPin { iothread, .. } => (!has_iothread(domain, *iothread)).then(|| {
+        DomainChange::DiskIothread { iothread, .. }
+        | DomainChange::ControllerIothread { iothread, .. }
+        | DomainChange::IothreadPin { iothread, .. } => (!has_iothread(domain, *iothread)).then(|| {
             format!(
                 "there is no iothread {iothread}: the domain needs <iothreads> of so many at least"
             )
         }),
-        Change::DiskIo { disk, .. } | Change::DiskCache { disk, .. } => {
+        DomainChange::DiskIo { disk, .. } | DomainChange::DiskCache { disk, .. } => {
             let disk = find(domain, disk)?;
             let direct = matches!(disk.cache.as_deref(), Some("none" | "directsync"));
             (disk.io.as_deref() == Some("native") && !direct).then(|| {
@@ -123,24 +127,24 @@ fn of(change: &Change, domain: &Domain) -> Option<String> {
             })
         }
         // qemuValidateDomainDefFeatures
-        Change::KvmFeature { name, on: true } if name == "hint-dedicated" => {
+        DomainChange::KvmFeature { name, on: true } if name == "hint-dedicated" => {
             let mode = domain.cpu_mode.as_deref();
             (!matches!(mode, Some("host-passthrough" | "maximum"))).then(|| {
                 "libvirt takes hint-dedicated only with <cpu mode='host-passthrough'> or 'maximum'"
                     .to_owned()
             })
         }
-        Change::ConsoleVirtio => Some(
+        DomainChange::ConsoleVirtio => Some(
             "the guest has to use it: console=hvc0 on a Linux guest's kernel command line, \
              in the place of the serial port"
                 .to_owned(),
         ),
-        Change::MemoryLocked => Some(
+        DomainChange::MemoryLocked => Some(
             "libvirt advises a <memtune><hard_limit> beside <locked/>, \
              above all that QEMU may need: else QEMU may lock all of the host's memory"
                 .to_owned(),
         ),
-        Change::HugePages { .. } => Some(
+        DomainChange::HugePages { .. } => Some(
             "the host has to have as many huge pages free as the guest has memory, \
              else it does not start"
                 .to_owned(),

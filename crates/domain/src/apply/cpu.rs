@@ -2,14 +2,14 @@
 
 use cpuset::CpuSet;
 
-use super::{Outcome, Target};
+use super::{ChangeOutcome, ChangeTarget};
 use crate::element::Element;
 use crate::error::quoted;
 use crate::read::MAX_VCPUS;
-use crate::tree::{self, Node, attr, elements, is};
+use crate::tree::{self, XmlNode, attr, elements, is};
 
-impl Target<'_, '_> {
-    pub(super) fn cpu_mode(&self, mode: &str) -> Outcome {
+impl ChangeTarget<'_, '_> {
+    pub(super) fn cpu_mode(&self, mode: &str) -> ChangeOutcome {
         let known = ["host-passthrough", "host-model", "maximum"];
         if let Some(refused) = self.unknown("mode of a CPU without a model", mode, &known) {
             return refused;
@@ -30,10 +30,10 @@ impl Target<'_, '_> {
         let mut edits = vec![self.page.set(cpu, "mode", mode)];
         edits.extend(self.page.unset(cpu, "match"));
         edits.extend(models.iter().map(|node| self.page.remove(*node)));
-        Outcome::Edits(edits)
+        ChangeOutcome::Edits(edits)
     }
 
-    pub(super) fn cpu_feature(&self, name: &str, policy: &str) -> Outcome {
+    pub(super) fn cpu_feature(&self, name: &str, policy: &str) -> ChangeOutcome {
         let known = ["force", "require", "optional", "disable", "forbid"];
         if let Some(refused) = self.unknown("policy", policy, &known) {
             return refused;
@@ -55,13 +55,13 @@ impl Target<'_, '_> {
         if found.is_empty() {
             let feature = Element::new("feature");
             let feature = feature.with("policy", policy).with("name", name);
-            return Outcome::Edits(vec![self.page.insert(cpu, &feature)]);
+            return ChangeOutcome::Edits(vec![self.page.insert(cpu, &feature)]);
         }
         let what = format!("the CPU feature {name} has policy='{policy}' already");
         self.set_all(&found, "policy", policy, what)
     }
 
-    pub(super) fn vcpu_pin(&self, vcpu: u32, cpus: &CpuSet) -> Outcome {
+    pub(super) fn vcpu_pin(&self, vcpu: u32, cpus: &CpuSet) -> ChangeOutcome {
         // A domain without <vcpu> has one; a number that cannot be read is no reason against.
         let element = self.all(&["vcpu"]).into_iter().next();
         let vcpus = element.map_or(1, |vcpu| tree::text(vcpu).parse().unwrap_or(MAX_VCPUS));
@@ -77,11 +77,11 @@ impl Target<'_, '_> {
         )
     }
 
-    pub(super) fn emulator_pin(&self, cpus: &CpuSet) -> Outcome {
+    pub(super) fn emulator_pin(&self, cpus: &CpuSet) -> ChangeOutcome {
         self.pin(None, "emulatorpin", "the emulator", cpus)
     }
 
-    pub(super) fn iothread_pin(&self, iothread: u32, cpus: &CpuSet) -> Outcome {
+    pub(super) fn iothread_pin(&self, iothread: u32, cpus: &CpuSet) -> ChangeOutcome {
         if iothread == 0 {
             let what = "iothreads are counted from 1: there is no iothread 0: not made";
             return self.refused(self.domain, what);
@@ -96,12 +96,12 @@ impl Target<'_, '_> {
         name: &str,
         whose: &str,
         cpus: &CpuSet,
-    ) -> Outcome {
+    ) -> ChangeOutcome {
         if cpus.is_empty() {
             let what = format!("no CPU was given for {whose}; expected one at least: not made");
             return self.refused(self.domain, what);
         }
-        let same = |node: &Node<'_, '_>| match number {
+        let same = |node: &XmlNode<'_, '_>| match number {
             None => true,
             Some((key, number)) => {
                 let value = attr(*node, key).and_then(|value| value.trim().parse().ok());
@@ -118,7 +118,7 @@ impl Target<'_, '_> {
             return self.put(&["cputune"], pin.with("cpuset", cpus));
         }
         // Sets are compared: 0-1 and 0,1 are the same.
-        let pinned = |node: &Node<'_, '_>| {
+        let pinned = |node: &XmlNode<'_, '_>| {
             let set = attr(*node, "cpuset").and_then(|set| set.parse::<CpuSet>().ok());
             set.as_ref() == Some(cpus)
         };
@@ -130,7 +130,7 @@ impl Target<'_, '_> {
         self.set_all(&found, "cpuset", &cpus.to_string(), String::new())
     }
 
-    pub(super) fn iothreads(&self, count: u32) -> Outcome {
+    pub(super) fn iothreads(&self, count: u32) -> ChangeOutcome {
         if count == 0 || count > MAX_VCPUS {
             let what = format!("{count} iothreads cannot be; expected 1 to {MAX_VCPUS}: not made");
             return self.refused(self.domain, what);
@@ -142,7 +142,7 @@ impl Target<'_, '_> {
             Ok(have) if have >= count => {
                 self.holds(node, format!("there are {have} iothreads already"))
             }
-            _ => Outcome::Edits(self.page.set_text(node, &count.to_string())),
+            _ => ChangeOutcome::Edits(self.page.set_text(node, &count.to_string())),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! `<devices>`.
 
-use super::{Outcome, Target};
-use crate::change::Which;
+use super::{ChangeOutcome, ChangeTarget};
+use crate::change::DeviceChoice;
 use crate::element::Element;
 use crate::read::MAX_VCPUS;
-use crate::tree::{Node, attr, child};
+use crate::tree::{XmlNode, attr, child};
 
 /// Returns an attribute of an element in a device.
-fn of<'p>(device: Node<'p, '_>, name: &str, attribute: &str) -> Option<&'p str> {
+fn of<'p>(device: XmlNode<'p, '_>, name: &str, attribute: &str) -> Option<&'p str> {
     attr(child(device, name)?, attribute)
 }
 
@@ -19,13 +19,17 @@ pub(super) fn is_virtio_disk(bus: Option<&str>, target: Option<&str>) -> bool {
     }
 }
 
-impl<'p, 't> Target<'p, 't> {
+impl<'p, 't> ChangeTarget<'p, 't> {
     /// Finds one device, or says why there is none.
-    fn device(&self, element: &str, which: &Which) -> Result<Node<'p, 't>, Outcome> {
+    fn device(
+        &self,
+        element: &str,
+        which: &DeviceChoice,
+    ) -> Result<XmlNode<'p, 't>, ChangeOutcome> {
         let devices = self.all(&["devices", element]);
         let found = match which {
-            Which::Index(index) => devices.get(*index),
-            Which::Name(name) => devices.iter().find(|device| {
+            DeviceChoice::Index(index) => devices.get(*index),
+            DeviceChoice::Name(name) => devices.iter().find(|device| {
                 of(**device, "target", "dev") == Some(name)
                     || of(**device, "mac", "address")
                         .is_some_and(|mac| mac.eq_ignore_ascii_case(name))
@@ -43,22 +47,22 @@ impl<'p, 't> Target<'p, 't> {
     /// Gives a device's driver an attribute.
     fn driver(
         &self,
-        device: Node<'p, 't>,
+        device: XmlNode<'p, 't>,
         new: Element,
         name: &'static str,
         value: &str,
         what: String,
-    ) -> Outcome {
+    ) -> ChangeOutcome {
         match child(device, "driver") {
             Some(driver) => self.set_all(&[driver], name, value, what),
             None => {
                 let driver = new.with(name, value);
-                Outcome::Edits(vec![self.page.insert(device, &driver)])
+                ChangeOutcome::Edits(vec![self.page.insert(device, &driver)])
             }
         }
     }
 
-    fn disk(&self, disk: &Which, name: &'static str, value: &str) -> Outcome {
+    fn disk(&self, disk: &DeviceChoice, name: &'static str, value: &str) -> ChangeOutcome {
         let device = match self.device("disk", disk) {
             Ok(device) => device,
             Err(refused) => return refused,
@@ -73,8 +77,8 @@ impl<'p, 't> Target<'p, 't> {
         )
     }
 
-    /// Like [`Target::disk`], for what only disks on virtio have.
-    fn virtio_disk(&self, disk: &Which, name: &'static str, value: &str) -> Outcome {
+    /// Like [`ChangeTarget::disk`], for what only disks on virtio have.
+    fn virtio_disk(&self, disk: &DeviceChoice, name: &'static str, value: &str) -> ChangeOutcome {
         let device = match self.device("disk", disk) {
             Ok(device) => device,
             Err(refused) => return refused,
@@ -91,7 +95,7 @@ impl<'p, 't> Target<'p, 't> {
         self.disk(disk, name, value)
     }
 
-    pub(super) fn disk_cache(&self, disk: &Which, cache: &str) -> Outcome {
+    pub(super) fn disk_cache(&self, disk: &DeviceChoice, cache: &str) -> ChangeOutcome {
         let known = [
             "none",
             "writeback",
@@ -104,12 +108,12 @@ impl<'p, 't> Target<'p, 't> {
             .unwrap_or_else(|| self.disk(disk, "cache", cache))
     }
 
-    pub(super) fn disk_io(&self, disk: &Which, io: &str) -> Outcome {
+    pub(super) fn disk_io(&self, disk: &DeviceChoice, io: &str) -> ChangeOutcome {
         self.unknown("mode of I/O", io, &["threads", "native", "io_uring"])
             .unwrap_or_else(|| self.disk(disk, "io", io))
     }
 
-    pub(super) fn disk_iothread(&self, disk: &Which, iothread: u32) -> Outcome {
+    pub(super) fn disk_iothread(&self, disk: &DeviceChoice, iothread: u32) -> ChangeOutcome {
         if iothread == 0 {
             let what = "iothreads are counted from 1: there is no iothread 0: not made";
             return self.refused(self.domain, what);
@@ -117,17 +121,17 @@ impl<'p, 't> Target<'p, 't> {
         self.virtio_disk(disk, "iothread", &iothread.to_string())
     }
 
-    pub(super) fn disk_queues(&self, disk: &Which, queues: u32) -> Outcome {
+    pub(super) fn disk_queues(&self, disk: &DeviceChoice, queues: u32) -> ChangeOutcome {
         self.no_queues(queues)
             .unwrap_or_else(|| self.virtio_disk(disk, "queues", &queues.to_string()))
     }
 
-    pub(super) fn controller_iothread(&self, index: u32, iothread: u32) -> Outcome {
+    pub(super) fn controller_iothread(&self, index: u32, iothread: u32) -> ChangeOutcome {
         if iothread == 0 {
             let what = "iothreads are counted from 1: there is no iothread 0: not made";
             return self.refused(self.domain, what);
         }
-        let is_it = |controller: &Node<'_, '_>| {
+        let is_it = |controller: &XmlNode<'_, '_>| {
             let number = attr(*controller, "index").and_then(|index| index.trim().parse().ok());
             let virtio =
                 attr(*controller, "model").is_some_and(|model| model.starts_with("virtio"));
@@ -144,7 +148,7 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Returns why a number of queues cannot be.
-    fn no_queues(&self, queues: u32) -> Option<Outcome> {
+    fn no_queues(&self, queues: u32) -> Option<ChangeOutcome> {
         let sound = (1..=MAX_VCPUS).contains(&queues);
         let what =
             format!("{queues} queues cannot be; expected one for each vCPU at most: not made");
@@ -152,7 +156,7 @@ impl<'p, 't> Target<'p, 't> {
     }
 
     /// Finds an interface whose packets QEMU or vhost carry, or says why it is none.
-    fn tap(&self, interface: &Which) -> Result<Node<'p, 't>, Outcome> {
+    fn tap(&self, interface: &DeviceChoice) -> Result<XmlNode<'p, 't>, ChangeOutcome> {
         let device = self.device("interface", interface)?;
         let kind = attr(device, "type").unwrap_or_default();
         let no = |why: String| {
@@ -176,7 +180,7 @@ impl<'p, 't> Target<'p, 't> {
         }
     }
 
-    pub(super) fn interface_driver(&self, interface: &Which, name: &str) -> Outcome {
+    pub(super) fn interface_driver(&self, interface: &DeviceChoice, name: &str) -> ChangeOutcome {
         if let Some(refused) = self.unknown("driver of an interface", name, &["vhost", "qemu"]) {
             return refused;
         }
@@ -189,7 +193,7 @@ impl<'p, 't> Target<'p, 't> {
         }
     }
 
-    pub(super) fn interface_queues(&self, interface: &Which, queues: u32) -> Outcome {
+    pub(super) fn interface_queues(&self, interface: &DeviceChoice, queues: u32) -> ChangeOutcome {
         if let Some(refused) = self.no_queues(queues) {
             return refused;
         }
@@ -203,9 +207,9 @@ impl<'p, 't> Target<'p, 't> {
         }
     }
 
-    pub(super) fn console_virtio(&self) -> Outcome {
+    pub(super) fn console_virtio(&self) -> ChangeOutcome {
         let consoles = self.all(&["devices", "console"]);
-        let virtio = |console: &&Node<'_, '_>| of(**console, "target", "type") == Some("virtio");
+        let virtio = |console: &&XmlNode<'_, '_>| of(**console, "target", "type") == Some("virtio");
         if let Some(console) = consoles.iter().find(virtio) {
             return self.holds(*console, "there is a virtio console already");
         }
@@ -215,8 +219,8 @@ impl<'p, 't> Target<'p, 't> {
         self.put(&["devices"], console)
     }
 
-    pub(super) fn remove_serial(&self, port: u32) -> Outcome {
-        let told = |node: &Node<'p, 't>| {
+    pub(super) fn remove_serial(&self, port: u32) -> ChangeOutcome {
+        let told = |node: &XmlNode<'p, 't>| {
             let port = of(*node, "target", "port")?;
             port.trim().parse::<u32>().ok()
         };

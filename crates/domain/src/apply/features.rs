@@ -1,6 +1,6 @@
 //! `<features>` and `<clock>`.
 
-use super::{Outcome, Target};
+use super::{ChangeOutcome, ChangeTarget};
 use crate::element::Element;
 use crate::order::{HYPERV, KVM};
 use crate::tree::{attr, child, elements, is};
@@ -24,8 +24,8 @@ fn on_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-impl Target<'_, '_> {
-    pub(super) fn clock_offset(&self, offset: &str) -> Outcome {
+impl ChangeTarget<'_, '_> {
+    pub(super) fn clock_offset(&self, offset: &str) -> ChangeOutcome {
         if let Some(refused) = self.unknown("offset of a clock", offset, &["utc", "localtime"]) {
             return refused;
         }
@@ -41,10 +41,10 @@ impl Target<'_, '_> {
         for other in ["timezone", "basis", "start"] {
             edits.extend(self.page.unset(*clock, other));
         }
-        Outcome::Edits(edits)
+        ChangeOutcome::Edits(edits)
     }
 
-    pub(super) fn timer(&self, name: &str, present: bool) -> Outcome {
+    pub(super) fn timer(&self, name: &str, present: bool) -> ChangeOutcome {
         if let Some(refused) = self.unknown("timer", name, TIMERS) {
             return refused;
         }
@@ -67,7 +67,7 @@ impl Target<'_, '_> {
         self.set_all(&timers, "present", value, what)
     }
 
-    pub(super) fn hyperv(&self, name: &str, on: bool) -> Outcome {
+    pub(super) fn hyperv(&self, name: &str, on: bool) -> ChangeOutcome {
         let (name, inner) = match name {
             "stimer-direct" => ("stimer", Some("direct")),
             name => (name, None),
@@ -105,7 +105,7 @@ impl Target<'_, '_> {
             }
             let outcome = self.state(&["features", "hyperv"], name, on, element);
             return match outcome {
-                Outcome::Edits(mut edits) if name == "spinlocks" && on => {
+                ChangeOutcome::Edits(mut edits) if name == "spinlocks" && on => {
                     let bare = found
                         .iter()
                         .filter(|node| attr(**node, "retries").is_none());
@@ -113,7 +113,7 @@ impl Target<'_, '_> {
                     for node in bare {
                         edits.push(self.page.set(*node, "retries", &retries));
                     }
-                    Outcome::Edits(edits)
+                    ChangeOutcome::Edits(edits)
                 }
                 outcome => outcome,
             };
@@ -126,7 +126,7 @@ impl Target<'_, '_> {
                     Some(node) => edits.push(self.page.set(node, "state", "on")),
                     None => edits.push(self.page.insert(*outer, &element)),
                 }
-                Outcome::Edits(edits)
+                ChangeOutcome::Edits(edits)
             }
             None if on => {
                 let outer = Element::new(name).with("state", "on").holding(element);
@@ -136,7 +136,7 @@ impl Target<'_, '_> {
         }
     }
 
-    pub(super) fn kvm(&self, name: &str, on: bool) -> Outcome {
+    pub(super) fn kvm(&self, name: &str, on: bool) -> ChangeOutcome {
         // It has a size that has to fit the guest, and is about migration.
         let known: Vec<_> = KVM
             .iter()
@@ -154,7 +154,7 @@ impl Target<'_, '_> {
     }
 
     /// Sets the `state` of an element that is off as long as it is not there.
-    fn state(&self, path: &[&str], name: &str, on: bool, element: Element) -> Outcome {
+    fn state(&self, path: &[&str], name: &str, on: bool, element: Element) -> ChangeOutcome {
         let value = on_off(on);
         let parents = self.all(path);
         let of_parent = |parent: &_| {
@@ -173,7 +173,7 @@ impl Target<'_, '_> {
         self.put(path, element)
     }
 
-    pub(super) fn feature(&self, name: &str, on: bool) -> Outcome {
+    pub(super) fn feature(&self, name: &str, on: bool) -> ChangeOutcome {
         let flags = ["acpi", "apic", "pae"];
         let known = ["acpi", "apic", "pae", "pmu", "vmport", "pvspinlock"];
         if let Some(refused) = self.unknown("feature", name, &known) {
@@ -201,7 +201,7 @@ impl Target<'_, '_> {
         self.set_all(&found, "state", value, format!("{name} is {value} already"))
     }
 
-    pub(super) fn apic_eoi(&self, on: bool) -> Outcome {
+    pub(super) fn apic_eoi(&self, on: bool) -> ChangeOutcome {
         if let Some(refused) = self.not_x86("the apic") {
             return refused;
         }

@@ -2,13 +2,13 @@
 
 use cpuset::CpuSet;
 
-use super::{Outcome, Target};
+use super::{ChangeOutcome, ChangeTarget};
 use crate::element::Element;
 use crate::read::scale;
 use crate::tree::attr;
 
-impl Target<'_, '_> {
-    pub(super) fn huge_pages(&self, size_kib: Option<u64>) -> Outcome {
+impl ChangeTarget<'_, '_> {
+    pub(super) fn huge_pages(&self, size_kib: Option<u64>) -> ChangeOutcome {
         if size_kib.is_some_and(|size| !size.is_power_of_two()) {
             let what =
                 "the size of huge pages is a power of two, such as 2048 or 1048576 KiB: not made";
@@ -33,14 +33,14 @@ impl Target<'_, '_> {
             number.checked_mul(unit)
         };
         match pages[..] {
-            [] => Outcome::Edits(vec![self.page.insert(hugepages, &page(size))]),
+            [] => ChangeOutcome::Edits(vec![self.page.insert(hugepages, &page(size))]),
             [only] if has(&only) != size.checked_mul(1024) => {
                 let size = size.to_string();
                 let mut edits = vec![self.page.set(only, "size", &size)];
                 if attr(only, "unit").is_some_and(|unit| unit != "KiB") {
                     edits.push(self.page.set(only, "unit", "KiB"));
                 }
-                Outcome::Edits(edits)
+                ChangeOutcome::Edits(edits)
             }
             [only] => self.holds(
                 only,
@@ -55,14 +55,14 @@ impl Target<'_, '_> {
     }
 
     /// An empty element in `<memoryBacking>`.
-    pub(super) fn memory_flag(&self, name: &str) -> Outcome {
+    pub(super) fn memory_flag(&self, name: &str) -> ChangeOutcome {
         match self.all(&["memoryBacking", name]).first() {
             Some(node) => self.holds(*node, format!("<{name}/> is there already")),
             None => self.put(&["memoryBacking"], Element::new(name)),
         }
     }
 
-    pub(super) fn numa_memory(&self, mode: &str, nodeset: &CpuSet) -> Outcome {
+    pub(super) fn numa_memory(&self, mode: &str, nodeset: &CpuSet) -> ChangeOutcome {
         let known = ["strict", "preferred", "interleave", "restrictive"];
         if let Some(refused) = self.unknown("mode of memory", mode, &known) {
             return refused;
@@ -96,6 +96,6 @@ impl Target<'_, '_> {
                 format!("memory is {mode} from nodes {nodeset} already"),
             );
         }
-        Outcome::Edits(edits)
+        ChangeOutcome::Edits(edits)
     }
 }

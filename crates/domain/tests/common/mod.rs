@@ -1,6 +1,6 @@
 //! Domains and changes that the tests share.
 
-use domain::{Change, Which};
+use domain::{DeviceChoice, DomainChange};
 
 /// Domains as people have them, by file name.
 pub(crate) const DOMAINS: &[(&str, &str)] = &[
@@ -18,47 +18,47 @@ pub(crate) const DOMAINS: &[(&str, &str)] = &[
 ];
 
 /// Every sort of change, in both directions where it has two.
-pub(crate) fn changes() -> Vec<Change> {
+pub(crate) fn changes() -> Vec<DomainChange> {
     let text = str::to_owned;
     let cpus = |list: &str| list.parse().unwrap();
     let mut all = vec![
-        Change::ClockOffset(text("localtime")),
-        Change::ClockOffset(text("utc")),
-        Change::ApicEoi(true),
-        Change::CpuMode(text("host-model")),
-        Change::CpuMode(text("host-passthrough")),
-        Change::CpuFeature {
+        DomainChange::ClockOffset(text("localtime")),
+        DomainChange::ClockOffset(text("utc")),
+        DomainChange::ApicEoi(true),
+        DomainChange::CpuMode(text("host-model")),
+        DomainChange::CpuMode(text("host-passthrough")),
+        DomainChange::CpuFeature {
             name: text("x2apic"),
             policy: text("require"),
         },
-        Change::CpuFeature {
+        DomainChange::CpuFeature {
             name: text("invtsc"),
             policy: text("require"),
         },
-        Change::EmulatorPin(cpus("0-1")),
-        Change::EmulatorPin(cpus("0,8")),
-        Change::Iothreads(1),
-        Change::Iothreads(3),
-        Change::NumaMemory {
+        DomainChange::EmulatorPin(cpus("0-1")),
+        DomainChange::EmulatorPin(cpus("0,8")),
+        DomainChange::Iothreads(1),
+        DomainChange::Iothreads(3),
+        DomainChange::NumaMemory {
             mode: text("strict"),
             nodeset: cpus("0"),
         },
-        Change::NumaMemory {
+        DomainChange::NumaMemory {
             mode: text("interleave"),
             nodeset: cpus("0-1"),
         },
-        Change::HugePages { size_kib: None },
-        Change::HugePages {
+        DomainChange::HugePages { size_kib: None },
+        DomainChange::HugePages {
             size_kib: Some(2048),
         },
-        Change::MemoryLocked,
-        Change::NoSharePages,
-        Change::ConsoleVirtio,
-        Change::RemoveSerial { port: 0 },
+        DomainChange::MemoryLocked,
+        DomainChange::NoSharePages,
+        DomainChange::ConsoleVirtio,
+        DomainChange::RemoveSerial { port: 0 },
     ];
     for present in [true, false] {
         for name in ["hypervclock", "kvmclock", "hpet", "pit", "rtc", "tsc"] {
-            all.push(Change::Timer {
+            all.push(DomainChange::Timer {
                 name: text(name),
                 present,
             });
@@ -82,77 +82,77 @@ pub(crate) fn changes() -> Vec<Change> {
             "evmcs",
             "avic",
         ] {
-            all.push(Change::HypervFeature {
+            all.push(DomainChange::HypervFeature {
                 name: text(name),
                 on,
             });
         }
         for name in ["hidden", "hint-dedicated", "poll-control", "pv-ipi"] {
-            all.push(Change::KvmFeature {
+            all.push(DomainChange::KvmFeature {
                 name: text(name),
                 on,
             });
         }
         for name in ["acpi", "apic", "pae", "pmu", "vmport", "pvspinlock"] {
-            all.push(Change::Feature {
+            all.push(DomainChange::Feature {
                 name: text(name),
                 on,
             });
         }
     }
     for vcpu in [0, 1, 2, 3] {
-        all.push(Change::VcpuPin {
+        all.push(DomainChange::VcpuPin {
             vcpu,
             cpus: cpus(&format!("{}", vcpu + 4)),
         });
     }
     for iothread in [1, 2] {
-        all.push(Change::IothreadPin {
+        all.push(DomainChange::IothreadPin {
             iothread,
             cpus: cpus("0-3,^1"),
         });
     }
     for disk in [
-        Which::Index(0),
-        Which::Index(1),
-        Which::from("vda"),
-        Which::from("nope"),
+        DeviceChoice::Index(0),
+        DeviceChoice::Index(1),
+        DeviceChoice::from("vda"),
+        DeviceChoice::from("nope"),
     ] {
         let disk = || disk.clone();
-        all.push(Change::DiskCache {
+        all.push(DomainChange::DiskCache {
             disk: disk(),
             cache: text("none"),
         });
-        all.push(Change::DiskIo {
+        all.push(DomainChange::DiskIo {
             disk: disk(),
             io: text("native"),
         });
-        all.push(Change::DiskIothread {
+        all.push(DomainChange::DiskIothread {
             disk: disk(),
             iothread: 1,
         });
-        all.push(Change::DiskQueues {
+        all.push(DomainChange::DiskQueues {
             disk: disk(),
             queues: 4,
         });
     }
-    all.push(Change::ControllerIothread {
+    all.push(DomainChange::ControllerIothread {
         index: 0,
         iothread: 2,
     });
     for interface in [
-        Which::Index(0),
-        Which::Index(1),
-        Which::from("52:54:00:4B:1A:07"),
+        DeviceChoice::Index(0),
+        DeviceChoice::Index(1),
+        DeviceChoice::from("52:54:00:4B:1A:07"),
     ] {
         let interface = || interface.clone();
         for name in ["vhost", "qemu"] {
-            all.push(Change::InterfaceDriver {
+            all.push(DomainChange::InterfaceDriver {
                 interface: interface(),
                 name: text(name),
             });
         }
-        all.push(Change::InterfaceQueues {
+        all.push(DomainChange::InterfaceQueues {
             interface: interface(),
             queues: 4,
         });

@@ -326,9 +326,10 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
     };
     finding.at_least = Severity::Medium;
     if let Some(domain) = case.domain {
-        let virtio = |console: &domain::Console| console.target_type.as_deref() == Some("virtio");
+        let virtio =
+            |console: &domain::DomainConsole| console.target_type.as_deref() == Some("virtio");
         if !domain.consoles.iter().any(virtio) {
-            finding = finding.changes(1, vec![domain::Change::ConsoleVirtio]);
+            finding = finding.changes(1, vec![domain::DomainChange::ConsoleVirtio]);
         }
     }
     finding.found()

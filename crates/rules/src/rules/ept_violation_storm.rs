@@ -135,7 +135,7 @@ fn look(case: &Case<'_>) -> Verdict {
             .only(&[1, 2])
             .found()
     } else {
-        let pages = domain::Change::HugePages { size_kib: None };
+        let pages = domain::DomainChange::HugePages { size_kib: None };
         finding.changes(0, vec![pages]).found()
     }
 }

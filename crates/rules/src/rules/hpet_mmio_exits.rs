@@ -1,7 +1,7 @@
 //! The guest reads its clock from the HPET.
 
 use analysis::ExitTable;
-use domain::{Change, GuestOs};
+use domain::{DomainChange, GuestOs};
 use words::duration::human;
 
 use crate::case::Sum;
@@ -220,7 +220,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
 
 fn advise(case: &Case<'_>, finding: Finding) -> Finding {
     let present = case.domain.map(|domain| domain.timer("hpet"));
-    let off = Change::Timer {
+    let off = DomainChange::Timer {
         name: "hpet".to_owned(),
         present: false,
     };
@@ -237,7 +237,7 @@ fn advise(case: &Case<'_>, finding: Finding) -> Finding {
             let clock = case.domain.and_then(|domain| domain.timer("hypervclock"));
             let mut changes = changes;
             if clock.and_then(|timer| timer.present) != Some(true) {
-                changes.push(Change::Timer {
+                changes.push(DomainChange::Timer {
                     name: "hypervclock".to_owned(),
                     present: true,
                 });

@@ -1,7 +1,7 @@
 //! Hyper-V's synthetic interrupts with AutoEOI keep APICv from being used.
 
 use analysis::ExitTable;
-use domain::{Change, Domain};
+use domain::{Domain, DomainChange};
 
 use crate::evidence::says;
 use crate::{Case, Finding, Record, Remedy, Rule, Severity, Verdict};
@@ -208,7 +208,7 @@ fn patch(case: &Case<'_>, finding: Finding) -> Finding {
     }
     finding.changes(
         0,
-        vec![Change::HypervFeature {
+        vec![DomainChange::HypervFeature {
             name: "avic".to_owned(),
             on: true,
         }],

@@ -1,7 +1,7 @@
 //! The guest reads its clock from I/O ports: the ACPI PM timer, the RTC or the PIT.
 
 use analysis::{ExitRow, ExitTable};
-use domain::{Change, Domain, GuestOs};
+use domain::{Domain, DomainChange, GuestOs};
 use words::{duration::human, share};
 
 use crate::case::Sum;
@@ -287,10 +287,10 @@ fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
 }
 
 /// Returns the change that gives a Linux guest back the clock that its definition takes away.
-pub(super) fn kvmclock(case: &Case<'_>) -> Vec<Change> {
+pub(super) fn kvmclock(case: &Case<'_>) -> Vec<DomainChange> {
     let timer = case.domain.and_then(|domain| domain.timer("kvmclock"));
     match timer.and_then(|timer| timer.present) {
-        Some(false) => vec![Change::Timer {
+        Some(false) => vec![DomainChange::Timer {
             name: "kvmclock".to_owned(),
             present: true,
         }],
@@ -299,17 +299,17 @@ pub(super) fn kvmclock(case: &Case<'_>) -> Vec<Change> {
 }
 
 /// Returns what Hyper-V's clock takes that the definition does not have.
-fn missing(domain: &Domain) -> Vec<Change> {
+fn missing(domain: &Domain) -> Vec<DomainChange> {
     let mut out = Vec::new();
     if domain.timer("hypervclock").and_then(|timer| timer.present) != Some(true) {
-        out.push(Change::Timer {
+        out.push(DomainChange::Timer {
             name: "hypervclock".to_owned(),
             present: true,
         });
     }
     for name in ["vpindex", "synic", "stimer"] {
         if domain.hyperv_on(name) != Some(true) {
-            out.push(Change::HypervFeature {
+            out.push(DomainChange::HypervFeature {
                 name: name.to_owned(),
                 on: true,
             });

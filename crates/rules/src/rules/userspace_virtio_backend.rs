@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{ExitRow, ExitTable};
-use domain::Change;
+use domain::DomainChange;
 use paths::{DeviceReport, PathReport, What};
 use stats::Stats;
 use words::duration::human;
@@ -408,8 +408,8 @@ fn patch(case: &Case<'_>, finding: Finding) -> Finding {
             let model = interface.model.as_deref().unwrap_or_default();
             model.starts_with("virtio") && interface.driver.as_deref() == Some("qemu")
         });
-    let changes: Vec<Change> = virtio
-        .map(|(_, index)| Change::InterfaceDriver {
+    let changes: Vec<DomainChange> = virtio
+        .map(|(_, index)| DomainChange::InterfaceDriver {
             interface: index.into(),
             name: "vhost".to_owned(),
         })

@@ -2,7 +2,7 @@
 
 use analysis::{Crowd, Held, Stall, VcpuRow, VcpuWaits, VcpusReport, Who};
 use cpuset::CpuSet;
-use domain::Change;
+use domain::DomainChange;
 use model::State;
 use words::duration::human;
 
@@ -292,7 +292,7 @@ fn pins(case: &Case<'_>, finding: Finding) -> Finding {
 }
 
 /// Returns a CPU for each vCPU, all of one node, or nothing where there are too few or pins are there already.
-pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Change> {
+pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<DomainChange> {
     let vcpus = domain.vcpus.unwrap_or(0);
     if vcpus == 0 || !domain.vcpu_pins.is_empty() || domain.vcpu_cpuset.is_some() {
         return Vec::new();
@@ -313,9 +313,9 @@ pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Change
     let Some(cpus) = nodes.chain(whole).find(|cpus| cpus.len() >= vcpus as usize) else {
         return Vec::new();
     };
-    let mut changes: Vec<Change> = (0..vcpus)
+    let mut changes: Vec<DomainChange> = (0..vcpus)
         .zip(&cpus)
-        .map(|(vcpu, cpu)| Change::VcpuPin {
+        .map(|(vcpu, cpu)| DomainChange::VcpuPin {
             vcpu,
             cpus: [*cpu].into_iter().collect(),
         })
@@ -323,7 +323,7 @@ pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Change
     let used = &cpus[..vcpus as usize];
     let rest: CpuSet = online.iter().filter(|cpu| !used.contains(cpu)).collect();
     if domain.emulator_pin.is_none() && !rest.is_empty() {
-        changes.push(Change::EmulatorPin(rest));
+        changes.push(DomainChange::EmulatorPin(rest));
     }
     changes
 }
