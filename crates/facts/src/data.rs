@@ -13,9 +13,9 @@ use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS, fill, na
 #[non_exhaustive]
 pub struct Facts {
     /// Threads by their id.
-    pub threads: BTreeMap<i32, Thread>,
+    pub threads: BTreeMap<i32, ReportedThread>,
     /// VMs, in the order they were told.
-    pub vms: Vec<Vm>,
+    pub vms: Vec<ReportedVm>,
     /// Text of QEMU's `info mtree`, for one VM.
     pub mtree: Option<String>,
     /// The host itself, as `trapline facts` tells it.
@@ -24,7 +24,7 @@ pub struct Facts {
 
 /// One thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Thread {
+pub struct ReportedThread {
     /// Its process, where that is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
@@ -63,7 +63,7 @@ impl Policy {
 
 /// One VM.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Vm {
+pub struct ReportedVm {
     /// Process of its VMM.
     pub pid: Option<i32>,
     /// The guest's name, as the VMM was told it.
@@ -82,12 +82,12 @@ pub struct Vm {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vhost: Vec<i32>,
     /// Its vCPUs whose threads are given.
-    pub vcpus: Vec<Vcpu>,
+    pub vcpus: Vec<ReportedVcpu>,
 }
 
 /// One vCPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Vcpu {
+pub struct ReportedVcpu {
     /// Its number.
     pub id: u32,
     /// Its thread.
@@ -100,13 +100,13 @@ pub struct Vcpu {
     pub policy: Option<Policy>,
 }
 
-impl Vcpu {
+impl ReportedVcpu {
     /// Returns a vCPU of which only number and thread are known.
-    pub fn new(id: u32, tid: i32) -> Vcpu {
-        Vcpu {
+    pub fn new(id: u32, tid: i32) -> ReportedVcpu {
+        ReportedVcpu {
             id,
             tid,
-            ..Vcpu::default()
+            ..ReportedVcpu::default()
         }
     }
 }
@@ -123,7 +123,7 @@ impl Facts {
     /// Adds facts told later: they fill gaps, what was told first stays. Returns what was left out, and where the
     /// two contradict each other about the host.
     pub fn merge(&mut self, later: Facts) -> Vec<String> {
-        let mut gather = Gather::of(std::mem::take(self));
+        let mut gather = FactsBuilder::of(std::mem::take(self));
         for (tid, thread) in later.threads {
             gather.thread(tid, thread);
         }
@@ -153,20 +153,20 @@ impl Facts {
 
 /// Facts on their way in.
 #[derive(Debug, Default)]
-pub(crate) struct Gather {
+pub(crate) struct FactsBuilder {
     facts: Facts,
     /// Index of the VM with a process, and of the one a thread is a vCPU of.
     vm_of_pid: HashMap<i32, usize>,
-    vm_of_tid: HashMap<i32, Place>,
+    vm_of_tid: HashMap<i32, VcpuPlace>,
     left_out: usize,
 }
 
 /// Where a vCPU stands: index of its VM, and among that VM's vCPUs.
-type Place = (usize, usize);
+type VcpuPlace = (usize, usize);
 
-impl Gather {
-    fn of(facts: Facts) -> Gather {
-        let mut gather = Gather::default();
+impl FactsBuilder {
+    fn of(facts: Facts) -> FactsBuilder {
+        let mut gather = FactsBuilder::default();
         for (at, vm) in facts.vms.iter().enumerate() {
             if let Some(pid) = vm.pid {
                 gather.vm_of_pid.entry(pid).or_insert(at);
@@ -180,7 +180,7 @@ impl Gather {
     }
 
     /// Takes a thread.
-    pub(crate) fn thread(&mut self, tid: i32, told: Thread) {
+    pub(crate) fn thread(&mut self, tid: i32, told: ReportedThread) {
         if self.facts.threads.len() >= MAX_THREADS && !self.facts.threads.contains_key(&tid) {
             self.left_out += 1;
             return;
@@ -206,7 +206,7 @@ impl Gather {
 
     /// Takes a VM: another one, or more of the one that has this process or one of these threads. Returns
     /// its index.
-    pub(crate) fn vm(&mut self, vm: Vm) -> Option<usize> {
+    pub(crate) fn vm(&mut self, vm: ReportedVm) -> Option<usize> {
         let of_pid = vm.pid.and_then(|pid| self.vm_of_pid.get(&pid).copied());
         let of_tid = || {
             let mut owners = vm.vcpus.iter().map(|v| self.vm_of_tid.get(&v.tid));
@@ -218,7 +218,7 @@ impl Gather {
         let at = match of_pid.or_else(of_tid) {
             Some(at) => at,
             None if self.facts.vms.len() < MAX_VMS => {
-                self.facts.vms.push(Vm::default());
+                self.facts.vms.push(ReportedVm::default());
                 self.facts.vms.len() - 1
             }
             None => {

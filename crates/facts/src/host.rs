@@ -49,7 +49,7 @@ pub struct Host {
     pub cpus: Vec<HostCpu>,
     /// NUMA nodes, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<HostNode>,
     /// How clock frequencies are set; empty where no driver does, as in most virtual machines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cpufreq: Vec<FreqPolicy>,
@@ -119,7 +119,7 @@ pub struct HostCpu {
 
 /// One NUMA node (`/sys/devices/system/node`).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Node {
+pub struct HostNode {
     /// Its number.
     pub node: u32,
     /// Its CPUs; some nodes are memory alone.

@@ -6,8 +6,8 @@
 use serde_json::{Map, StreamDeserializer, Value, de::StrRead};
 
 use crate::keep::id;
-use crate::reader::{Reader, Session};
-use crate::{Vcpu, document};
+use crate::reader::{FactsReader, MonitorSession};
+use crate::{ReportedVcpu, document};
 
 /// JSON is not read beyond this many bytes: a large host's facts have some hundred thousand.
 const MAX_JSON: usize = 8 << 20;
@@ -23,7 +23,7 @@ const DOCUMENT: [&str; 6] = [
 ];
 
 /// Reads values from the begin of a text. Returns how many bytes they take, none if there is no value.
-pub(crate) fn read(text: &str, reader: &mut Reader) -> Option<usize> {
+pub(crate) fn read(text: &str, reader: &mut FactsReader) -> Option<usize> {
     let part = &text[..text.floor_char_boundary(MAX_JSON)];
     let mut values = StreamDeserializer::<_, Value>::new(StrRead::new(part));
     let value = match values.next()? {
@@ -53,7 +53,7 @@ fn starts_with(text: &str, name: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('"'))
 }
 
-fn take(value: &Value, reader: &mut Reader) {
+fn take(value: &Value, reader: &mut FactsReader) {
     match value {
         Value::Array(_) => {
             if !take_cpus(value, reader) {
@@ -65,10 +65,10 @@ fn take(value: &Value, reader: &mut Reader) {
     }
 }
 
-fn take_object(object: &Map<String, Value>, reader: &mut Reader) {
+fn take_object(object: &Map<String, Value>, reader: &mut FactsReader) {
     let has = |name: &str| object.contains_key(name);
     if has("QMP") {
-        reader.session = Session::default();
+        reader.session = MonitorSession::default();
     } else if let Some(answer) = object.get("return") {
         take_answer(answer, reader);
     } else if let Some(error) = object.get("error") {
@@ -85,7 +85,7 @@ fn take_object(object: &Map<String, Value>, reader: &mut Reader) {
 }
 
 /// Takes an answer of QMP; those that tell of other things are passed over.
-fn take_answer(answer: &Value, reader: &mut Reader) {
+fn take_answer(answer: &Value, reader: &mut FactsReader) {
     match answer {
         Value::Array(_) => {
             take_cpus(answer, reader);
@@ -104,13 +104,13 @@ fn take_answer(answer: &Value, reader: &mut Reader) {
 }
 
 /// Takes the list of a VM's vCPUs; returns whether it is one.
-fn take_cpus(list: &Value, reader: &mut Reader) -> bool {
+fn take_cpus(list: &Value, reader: &mut FactsReader) -> bool {
     let entries = list.as_array().map_or(&[][..], Vec::as_slice);
-    let vcpus: Vec<Vcpu> = entries
+    let vcpus: Vec<ReportedVcpu> = entries
         .iter()
         .filter_map(|entry| {
             let number = |names: [&str; 2]| names.iter().find_map(|n| entry.get(n)?.as_i64());
-            Some(Vcpu::new(
+            Some(ReportedVcpu::new(
                 u32::try_from(number(["cpu-index", "CPU"])?).ok()?,
                 id(number(["thread-id", "thread_id"])?)?,
             ))

@@ -46,8 +46,8 @@ mod text;
 mod vmm;
 mod write;
 
-pub use data::{Facts, Policy, Thread, Vcpu, Vm};
-pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
+pub use data::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm};
+pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 pub use text::read;
 pub use vmm::vm_of_args;
-pub use write::{Document, FACTS_VERSION, write};
+pub use write::{FACTS_VERSION, FactsDocument, write};

@@ -1,12 +1,12 @@
 //! Lines that QEMU's human monitor prints.
 
-use crate::Vcpu;
+use crate::ReportedVcpu;
 
 /// A line of the monitor.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum MonitorLine {
     /// A vCPU of `info cpus`; none where its thread is not told.
-    Cpu(Option<Vcpu>),
+    Cpu(Option<ReportedVcpu>),
     /// A heading or region of `info mtree`.
     Mtree,
     /// What the monitor says when somebody connects.
@@ -15,17 +15,17 @@ pub(crate) enum Line {
 }
 
 /// Reads a line.
-pub(crate) fn parse(line: &str) -> Line {
+pub(crate) fn parse(line: &str) -> MonitorLine {
     if let Some(cpu) = cpu(line) {
-        return Line::Cpu(cpu);
+        return MonitorLine::Cpu(cpu);
     }
     if is_mtree(line) {
-        return Line::Mtree;
+        return MonitorLine::Mtree;
     }
     if line.starts_with("QEMU ") && line.contains(" monitor") {
-        return Line::Banner;
+        return MonitorLine::Banner;
     }
-    Line::Other
+    MonitorLine::Other
 }
 
 /// Returns what follows the monitor's prompts, if there are any.
@@ -38,7 +38,7 @@ pub(crate) fn after_prompt(line: &str) -> Option<&str> {
 }
 
 /// `* CPU #0: thread_id=1700`; before QEMU 2.12 with `pc=0x… (halted)` between (`hmp_info_cpus`).
-fn cpu(line: &str) -> Option<Option<Vcpu>> {
+fn cpu(line: &str) -> Option<Option<ReportedVcpu>> {
     let line = line.trim_start();
     let line = line.strip_prefix('*').unwrap_or(line).trim_start();
     let (number, rest) = line.strip_prefix("CPU #")?.split_once(':')?;
@@ -47,7 +47,7 @@ fn cpu(line: &str) -> Option<Option<Vcpu>> {
         .split_ascii_whitespace()
         .find_map(|word| word.strip_prefix("thread_id="));
     let tid = tid.and_then(|tid| crate::keep::id(tid.parse().ok()?));
-    Some(tid.map(|tid| Vcpu::new(id, tid)))
+    Some(tid.map(|tid| ReportedVcpu::new(id, tid)))
 }
 
 /// Headings and regions of `info mtree` in its forms (see the crate `devices`, which reads the text).
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn lines_of_the_monitor() {
-        let cpu = |id, tid| Line::Cpu(Some(Vcpu::new(id, tid)));
+        let cpu = |id, tid| MonitorLine::Cpu(Some(ReportedVcpu::new(id, tid)));
         for (line, expected) in [
             ("* CPU #0: thread_id=1700", cpu(0, 1700)),
             ("  CPU #11: thread_id=1703", cpu(11, 1703)),
@@ -86,18 +86,18 @@ mod tests {
                 "* CPU #1: pc=0x00000000fff0 (halted) thread_id=71",
                 cpu(1, 71),
             ),
-            ("  CPU #1: thread_id=0", Line::Cpu(None)),
-            ("  CPU #x: thread_id=3", Line::Other),
-            ("address-space: I/O", Line::Mtree),
+            ("  CPU #1: thread_id=0", MonitorLine::Cpu(None)),
+            ("  CPU #x: thread_id=3", MonitorLine::Other),
+            ("address-space: I/O", MonitorLine::Mtree),
             (
                 "    0000000000000608-000000000000060b (prio 0, i/o): acpi-tmr",
-                Line::Mtree,
+                MonitorLine::Mtree,
             ),
             (
                 "QEMU 7.2.22 monitor - type 'help' for more information",
-                Line::Banner,
+                MonitorLine::Banner,
             ),
-            ("CPU 0/KVM", Line::Other),
+            ("CPU 0/KVM", MonitorLine::Other),
         ] {
             assert_eq!(parse(line), expected, "{line}");
         }

@@ -5,14 +5,14 @@ const MAX_NOTES: usize = 16;
 
 /// Notes about a text, with line numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct FactsNotes {
     list: Vec<String>,
     more: usize,
     /// First and last of the lines that were not understood and follow each other.
     lines: Option<(usize, usize)>,
 }
 
-impl Notes {
+impl FactsNotes {
     /// Notes something about a line.
     pub(crate) fn add(&mut self, line: usize, what: impl AsRef<str>) {
         self.flush();

@@ -13,15 +13,15 @@ const COMM: usize = 15;
 
 /// The columns of a `ps` text.
 #[derive(Debug)]
-pub(crate) struct Columns {
-    columns: Vec<Column>,
+pub(crate) struct PsColumns {
+    columns: Vec<PsColumn>,
     pid: Option<usize>,
     tid: Option<usize>,
-    command: Command,
+    command: PsCommand,
 }
 
 #[derive(Debug)]
-struct Column {
+struct PsColumn {
     /// Where its header begins.
     start: usize,
     /// Whether its values may hold blanks.
@@ -32,7 +32,7 @@ struct Column {
 
 /// Which columns tell what runs.
 #[derive(Debug, Clone, Copy)]
-enum Command {
+enum PsCommand {
     None,
     /// The thread's name.
     Comm(usize),
@@ -46,16 +46,16 @@ enum Command {
 
 /// One line of a `ps` text.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Row<'t> {
+pub(crate) struct PsRow<'t> {
     pub(crate) pid: Option<i32>,
     pub(crate) tid: i32,
     pub(crate) comm: Option<&'t str>,
     pub(crate) args: Option<&'t str>,
 }
 
-impl Columns {
+impl PsColumns {
     /// Reads a line as a header; none if it is not one.
-    pub(crate) fn of_header(line: &str) -> Option<Columns> {
+    pub(crate) fn of_header(line: &str) -> Option<PsColumns> {
         let is_name = |word: &str| {
             word.bytes()
                 .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b"%_+:?-/".contains(&b))
@@ -80,28 +80,28 @@ impl Columns {
         let is_command = |name: &str| matches!(name, "COMMAND" | "CMD" | "COMM" | "ARGS" | "UCMD");
         let mut commands = (0..names.len()).filter(|i| is_command(names[*i].1));
         let command = match (commands.next(), commands.next()) {
-            (Some(comm), Some(args)) => Command::Both(comm, args),
+            (Some(comm), Some(args)) => PsCommand::Both(comm, args),
             (Some(one), None) => {
                 let has = |name| at(&[name]).is_some();
                 if has("STIME") || has("START") || (has("TTY") && has("STAT")) {
                     // ps -f, ps -F, ps u, ps x
-                    Command::Args(one)
+                    PsCommand::Args(one)
                 } else if has("TIME+") || (has("TTY") && has("TIME")) {
                     // top; ps -e, ps -L, ps -T
-                    Command::Comm(one)
+                    PsCommand::Comm(one)
                 } else {
-                    Command::Either(one)
+                    PsCommand::Either(one)
                 }
             }
-            _ => Command::None,
+            _ => PsCommand::None,
         };
-        let columns = names.iter().map(|(start, name)| Column {
+        let columns = names.iter().map(|(start, name)| PsColumn {
             start: *start,
             // STARTED is a time of day, or a day, or both and a year.
             text: is_command(name) || *name == "STARTED",
             right: *name == "STARTED",
         });
-        Some(Columns {
+        Some(PsColumns {
             columns: columns.collect(),
             pid,
             tid,
@@ -110,7 +110,7 @@ impl Columns {
     }
 
     /// Reads a line below the header; none if it is not one of a thread or process.
-    pub(crate) fn row<'t>(&self, line: &'t str) -> Option<Row<'t>> {
+    pub(crate) fn row<'t>(&self, line: &'t str) -> Option<PsRow<'t>> {
         let values = self.values(line)?;
         let value = |at: usize| values.get(at).copied().filter(|v: &&str| !v.is_empty());
         let number = |at: Option<usize>| match at {
@@ -127,16 +127,16 @@ impl Columns {
             return None;
         }
         let (comm, args) = match self.command {
-            Command::None => (None, None),
-            Command::Comm(at) => (value(at), None),
-            Command::Args(at) => of_args(value(at)),
-            Command::Either(at) => match value(at) {
+            PsCommand::None => (None, None),
+            PsCommand::Comm(at) => (value(at), None),
+            PsCommand::Args(at) => of_args(value(at)),
+            PsCommand::Either(at) => match value(at) {
                 Some(text) if !is_args(text) => (Some(text), None),
                 text => of_args(text),
             },
-            Command::Both(comm, args) => (value(comm), value(args)),
+            PsCommand::Both(comm, args) => (value(comm), value(args)),
         };
-        Some(Row {
+        Some(PsRow {
             pid,
             tid,
             comm,
@@ -149,7 +149,7 @@ impl Columns {
         let columns = &self.columns;
         let mut values = Vec::with_capacity(columns.len());
         let first = columns.iter().position(|c| c.text);
-        let mut rest = Rest::new(line);
+        let mut rest = PsRest::new(line);
         for _ in 0..first.unwrap_or(columns.len()) {
             values.push(rest.word()?);
         }
@@ -213,7 +213,7 @@ impl Bare {
 
     /// Reads a line; none if it does not begin with two numbers that can be thread ids.
     pub(crate) fn of(line: &str) -> Option<Bare> {
-        let mut rest = Rest::new(line);
+        let mut rest = PsRest::new(line);
         let mut number = || crate::keep::id(rest.word()?.parse().ok()?);
         let (first, second) = (number()?, number()?);
         // The CPU it ran on last.
@@ -235,7 +235,7 @@ impl Bare {
     }
 
     /// Returns the line as one of process, thread, name and command line.
-    pub(crate) fn row(&self) -> Row<'_> {
+    pub(crate) fn row(&self) -> PsRow<'_> {
         let text = self.text.as_str();
         let (comm, args) = match split(text, COMM + 1) {
             Some((comm, args)) => (comm.trim_end(), Some(args)),
@@ -245,7 +245,7 @@ impl Bare {
                 (comm, Some(args))
             }
         };
-        Row {
+        PsRow {
             pid: Some(self.first),
             tid: self.second,
             comm: Some(comm),
@@ -281,9 +281,9 @@ fn split(text: &str, column: usize) -> Option<(&str, &str)> {
 
 /// Parts a name from what follows where blanks were folded, by the names with blanks that VMMs give.
 fn by_habit(text: &str) -> (&str, &str) {
-    let mut rest = Rest::new(text);
+    let mut rest = PsRest::new(text);
     let first = rest.word().unwrap_or("");
-    let mut more = Rest { text: rest.text };
+    let mut more = PsRest { text: rest.text };
     let second = more.word().unwrap_or("");
     let two = match first {
         "CPU" => second.ends_with("/KVM") || second.ends_with("/TCG"),
@@ -308,13 +308,13 @@ fn last_word(text: &str) -> Option<(&str, &str)> {
 }
 
 /// What is left of a line.
-struct Rest<'t> {
+struct PsRest<'t> {
     text: &'t str,
 }
 
-impl<'t> Rest<'t> {
-    fn new(line: &'t str) -> Rest<'t> {
-        Rest {
+impl<'t> PsRest<'t> {
+    fn new(line: &'t str) -> PsRest<'t> {
+        PsRest {
             text: line.trim_ascii(),
         }
     }
@@ -347,7 +347,7 @@ mod tests {
     type Told<'t> = (Option<i32>, i32, Option<&'t str>, Option<&'t str>);
 
     fn row<'t>(header: &str, line: &'t str) -> Option<Told<'t>> {
-        let columns = Columns::of_header(header).unwrap_or_else(|| panic!("{header}"));
+        let columns = PsColumns::of_header(header).unwrap_or_else(|| panic!("{header}"));
         columns.row(line).map(|r| (r.pid, r.tid, r.comm, r.args))
     }
 
@@ -488,7 +488,7 @@ mod tests {
             "THE TIME IS 12",
             "1 2 3",
         ] {
-            assert!(Columns::of_header(line).is_none(), "{line}");
+            assert!(PsColumns::of_header(line).is_none(), "{line}");
         }
     }
 }

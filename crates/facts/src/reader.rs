@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::data::Gather;
-use crate::monitor::{self, Line};
-use crate::notes::Notes;
-use crate::ps::{Bare, Columns, Row};
-use crate::{Thread, Vcpu, Vm, vmm};
+use crate::data::FactsBuilder;
+use crate::monitor::{self, MonitorLine};
+use crate::notes::FactsNotes;
+use crate::ps::{Bare, PsColumns, PsRow};
+use crate::{ReportedThread, ReportedVcpu, ReportedVm, vmm};
 
 /// Most lines without a header that wait for the end of their list.
 const MAX_BARE: usize = 1 << 14;
 
 /// What the lines are part of.
 #[derive(Debug, Default)]
-enum Part {
+enum TextPart {
     #[default]
     None,
     /// `ps`, with its header.
-    Ps(Columns),
+    Ps(PsColumns),
     /// `ps`, without.
     Bare(Vec<(usize, Bare)>),
     /// `info cpus`: thread by vCPU.
@@ -30,26 +30,26 @@ enum Part {
 
 /// What a monitor's session said about its VM.
 #[derive(Debug, Default)]
-pub(crate) struct Session {
-    pub(crate) vm: Vm,
+pub(crate) struct MonitorSession {
+    pub(crate) vm: ReportedVm,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    pub(crate) gather: Gather,
-    pub(crate) notes: Notes,
+pub(crate) struct FactsReader {
+    pub(crate) gather: FactsBuilder,
+    pub(crate) notes: FactsNotes,
     /// Number of the line being read.
     pub(crate) number: usize,
-    pub(crate) session: Session,
-    part: Part,
+    pub(crate) session: MonitorSession,
+    part: TextPart,
 }
 
-impl Reader {
+impl FactsReader {
     /// Returns a reader at the first line of a text.
-    pub(crate) fn new() -> Reader {
-        Reader {
+    pub(crate) fn new() -> FactsReader {
+        FactsReader {
             number: 1,
-            ..Reader::default()
+            ..FactsReader::default()
         }
     }
 
@@ -83,21 +83,21 @@ impl Reader {
         if self.monitor(line) {
             return;
         }
-        if let Some(columns) = Columns::of_header(line) {
+        if let Some(columns) = PsColumns::of_header(line) {
             self.end_of_part();
-            self.part = Part::Ps(columns);
+            self.part = TextPart::Ps(columns);
             return;
         }
-        if let Part::Ps(columns) = &self.part
+        if let TextPart::Ps(columns) = &self.part
             && let Some(row) = columns.row(line)
         {
             take_row(&mut self.gather, &row);
             return;
         }
         if is_virsh(line) {
-            if !matches!(self.part, Part::Virsh) {
+            if !matches!(self.part, TextPart::Virsh) {
                 self.end_of_part();
-                self.part = Part::Virsh;
+                self.part = TextPart::Virsh;
                 self.notes.add(
                     self.number,
                     "virsh vcpuinfo and vcpupin tell no thread ids; 'virsh qemu-monitor-command --hmp \
@@ -109,15 +109,15 @@ impl Reader {
         if let Some(bare) = Bare::of(line) {
             let row = (self.number, bare);
             match &mut self.part {
-                Part::Bare(rows) if rows.len() < MAX_BARE => rows.push(row),
+                TextPart::Bare(rows) if rows.len() < MAX_BARE => rows.push(row),
                 _ => {
                     self.end_of_part();
-                    self.part = Part::Bare(vec![row]);
+                    self.part = TextPart::Bare(vec![row]);
                 }
             }
             return;
         }
-        if matches!(self.part, Part::Mtree) && line.starts_with(' ') {
+        if matches!(self.part, TextPart::Mtree) && line.starts_with(' ') {
             self.gather.mtree(line);
             return;
         }
@@ -132,49 +132,49 @@ impl Reader {
     /// Takes a line of QEMU's monitor; returns whether it is one.
     fn monitor(&mut self, line: &str) -> bool {
         match monitor::parse(line) {
-            Line::Cpu(None) => {
+            MonitorLine::Cpu(None) => {
                 self.notes.add(self.number, "a vCPU without a thread");
             }
-            Line::Cpu(Some(vcpu)) => {
+            MonitorLine::Cpu(Some(vcpu)) => {
                 // A number that comes again is another VM's.
-                if let Part::Cpus(vcpus) = &mut self.part
+                if let TextPart::Cpus(vcpus) = &mut self.part
                     && !vcpus.contains_key(&vcpu.id)
                 {
                     vcpus.insert(vcpu.id, vcpu.tid);
                 } else {
                     self.end_of_part();
-                    self.part = Part::Cpus(BTreeMap::from([(vcpu.id, vcpu.tid)]));
+                    self.part = TextPart::Cpus(BTreeMap::from([(vcpu.id, vcpu.tid)]));
                 }
             }
-            Line::Mtree => {
-                if !matches!(self.part, Part::Mtree) {
+            MonitorLine::Mtree => {
+                if !matches!(self.part, TextPart::Mtree) {
                     self.end_of_part();
-                    self.part = Part::Mtree;
+                    self.part = TextPart::Mtree;
                 }
                 self.gather.mtree(line);
             }
-            Line::Banner => {
+            MonitorLine::Banner => {
                 self.end_of_part();
-                self.session = Session::default();
+                self.session = MonitorSession::default();
             }
-            Line::Other => return false,
+            MonitorLine::Other => return false,
         }
         true
     }
 
     /// Takes the vCPUs of the session's VM, or of the next VM if this one has told its own.
-    pub(crate) fn vcpus(&mut self, vcpus: Vec<Vcpu>) {
+    pub(crate) fn vcpus(&mut self, vcpus: Vec<ReportedVcpu>) {
         if !self.session.vm.vcpus.is_empty() {
-            self.session = Session::default();
+            self.session = MonitorSession::default();
         }
         self.session.vm.vcpus = vcpus;
         self.gather.vm(self.session.vm.clone());
     }
 
     /// Takes a name (or UUID) of the session's VM, or of the next VM if this one has told its own.
-    pub(crate) fn named(&mut self, field: fn(&mut Vm) -> &mut Option<String>, name: &str) {
+    pub(crate) fn named(&mut self, field: fn(&mut ReportedVm) -> &mut Option<String>, name: &str) {
         if field(&mut self.session.vm).is_some() {
-            self.session = Session::default();
+            self.session = MonitorSession::default();
         }
         *field(&mut self.session.vm) = Some(name.to_owned());
         // A name alone says nothing of any thread.
@@ -185,12 +185,14 @@ impl Reader {
 
     pub(crate) fn end_of_part(&mut self) {
         match std::mem::take(&mut self.part) {
-            Part::Cpus(vcpus) => {
-                let vcpus = vcpus.into_iter().map(|(id, tid)| Vcpu::new(id, tid));
+            TextPart::Cpus(vcpus) => {
+                let vcpus = vcpus
+                    .into_iter()
+                    .map(|(id, tid)| ReportedVcpu::new(id, tid));
                 self.vcpus(vcpus.collect());
             }
-            Part::Bare(rows) => self.bare(&rows),
-            Part::None | Part::Ps(_) | Part::Mtree | Part::Virsh => {}
+            TextPart::Bare(rows) => self.bare(&rows),
+            TextPart::None | TextPart::Ps(_) | TextPart::Mtree | TextPart::Virsh => {}
         }
     }
 
@@ -217,7 +219,7 @@ impl Reader {
     }
 }
 
-fn take_row(gather: &mut Gather, row: &Row<'_>) {
+fn take_row(gather: &mut FactsBuilder, row: &PsRow<'_>) {
     let found = row.args.and_then(vmm::read);
     // The kernel names a process after its program, whose name VMMs keep for their first thread.
     let program = found.as_ref().map(|vmm| {
@@ -228,16 +230,16 @@ fn take_row(gather: &mut Gather, row: &Row<'_>) {
         .comm
         .map(kernels_name)
         .or_else(|| program.filter(|_| row.pid == Some(row.tid)));
-    let thread = Thread {
+    let thread = ReportedThread {
         pid: row.pid,
         comm: comm.map(str::to_owned),
-        ..Thread::default()
+        ..ReportedThread::default()
     };
     gather.thread(row.tid, thread);
     if let (Some(vmm), Some(pid)) = (found, row.pid)
         && (vmm.vm.name.is_some() || vmm.vm.uuid.is_some())
     {
-        gather.vm(Vm {
+        gather.vm(ReportedVm {
             pid: Some(pid),
             ..vmm.vm
         });

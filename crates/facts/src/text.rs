@@ -1,6 +1,6 @@
 //! A text as a whole: lines, and JSON between them.
 
-use crate::reader::Reader;
+use crate::reader::FactsReader;
 use crate::{Facts, json};
 
 /// JSON that cannot be read is tried at so many lines: each try may read far.
@@ -9,7 +9,7 @@ const MAX_JSON_FAILURES: usize = 16;
 /// Reads a text. What was not understood is noted with line numbers, everything else was taken.
 pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
     let text = String::from_utf8_lossy(text);
-    let mut reader = Reader::new();
+    let mut reader = FactsReader::new();
     take(text.strip_prefix('\u{feff}').unwrap_or(&text), &mut reader);
     reader.end_of_part();
     let (facts, left_out) = reader.gather.finish();
@@ -19,7 +19,7 @@ pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
 }
 
 /// Takes a text, line by line, with the JSON that stands between the lines.
-fn take(text: &str, reader: &mut Reader) {
+fn take(text: &str, reader: &mut FactsReader) {
     let mut json_failures = 0;
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {

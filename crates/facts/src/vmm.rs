@@ -6,23 +6,23 @@
 //! between them and no quotes, so a name with a blank in it ends there.
 
 use crate::keep::name;
-use crate::{Vm, mask};
+use crate::{ReportedVm, mask};
 
 /// Longest command line that is looked at, in words; libvirt's have some hundred.
 const MAX_WORDS: usize = 4096;
 
 /// A VMM's process, as its command line tells.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Vmm<'t> {
+pub(crate) struct VmmCommand<'t> {
     /// The program, without its folder.
     pub(crate) program: &'t str,
     /// The VM; its process and vCPUs are not in here.
-    pub(crate) vm: Vm,
+    pub(crate) vm: ReportedVm,
 }
 
 /// Returns the VM that a VMM's command line tells of, and how many values of its command line were masked; none if it
 /// is not a VMM's. The VM's process and vCPUs are not in a command line.
-pub fn vm_of_args(args: &[String]) -> Option<(Vm, u64)> {
+pub fn vm_of_args(args: &[String]) -> Option<(ReportedVm, u64)> {
     let mut vm = of_words(args.iter().map(String::as_str))?.vm;
     let kept = args.get(..MAX_WORDS).unwrap_or(args);
     let (args, masked) = mask::args(kept);
@@ -34,15 +34,15 @@ pub fn vm_of_args(args: &[String]) -> Option<(Vm, u64)> {
 }
 
 /// Reads a command line as `ps` prints it; none if it is not a VMM's.
-pub(crate) fn read(args: &str) -> Option<Vmm<'_>> {
+pub(crate) fn read(args: &str) -> Option<VmmCommand<'_>> {
     of_words(args.split_ascii_whitespace())
 }
 
-fn of_words<'t>(words: impl Iterator<Item = &'t str>) -> Option<Vmm<'t>> {
+fn of_words<'t>(words: impl Iterator<Item = &'t str>) -> Option<VmmCommand<'t>> {
     let mut words = words.take(MAX_WORDS);
     let program = words.next()?.rsplit('/').next()?;
-    let mut vm = Vm::default();
-    let mut set = |field: fn(&mut Vm) -> &mut Option<String>, value: Option<String>| {
+    let mut vm = ReportedVm::default();
+    let mut set = |field: fn(&mut ReportedVm) -> &mut Option<String>, value: Option<String>| {
         let slot = field(&mut vm);
         if slot.is_none() {
             *slot = value;
@@ -88,7 +88,7 @@ fn of_words<'t>(words: impl Iterator<Item = &'t str>) -> Option<Vmm<'t>> {
             set(|vm| &mut vm.uuid, uuid.map(str::to_owned));
         }
     }
-    Some(Vmm { program, vm })
+    Some(VmmCommand { program, vm })
 }
 
 /// The guest's name in QEMU's list of properties: `guest=NAME`, or what stands first without a key.

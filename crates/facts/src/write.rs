@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Facts, Host, Thread, Vm};
+use crate::{Facts, Host, ReportedThread, ReportedVm};
 
 /// Version of the JSON that [`write()`] makes: it changes when a member comes to mean something else. Members that
 /// are added do not change it.
@@ -11,33 +11,33 @@ pub const FACTS_VERSION: u64 = 1;
 /// The fields of a document of facts. Sets of CPUs are texts as the kernel's (`0-3,8`). What is not known is left out, but
 /// `pid` and `name` of a VM are null.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct FactsDocument<'a> {
     facts_version: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     host: Option<&'a Host>,
-    vms: &'a [Vm],
-    threads: Vec<Known<'a>>,
+    vms: &'a [ReportedVm],
+    threads: Vec<KnownThread<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mtree: Option<&'a str>,
 }
 
 /// A thread and its id.
 #[derive(Debug, Serialize)]
-struct Known<'a> {
+struct KnownThread<'a> {
     tid: i32,
     #[serde(flatten)]
-    thread: &'a Thread,
+    thread: &'a ReportedThread,
 }
 
 /// Returns facts as the fields of a JSON document.
-pub fn write(facts: &Facts) -> Document<'_> {
+pub fn write(facts: &Facts) -> FactsDocument<'_> {
     let threads = facts.threads.iter();
-    Document {
+    FactsDocument {
         facts_version: FACTS_VERSION,
         host: facts.host.as_ref(),
         vms: &facts.vms,
         threads: threads
-            .map(|(tid, thread)| Known { tid: *tid, thread })
+            .map(|(tid, thread)| KnownThread { tid: *tid, thread })
             .collect(),
         mtree: facts.mtree.as_deref(),
     }

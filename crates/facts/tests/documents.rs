@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use facts::{
-    CpuIdle, Facts, FreqPolicy, Host, HostCpu, Irq, Node, Policy, Thread, Unreadable, Vcpu, Vm,
-    read,
+    CpuIdle, Facts, FreqPolicy, Host, HostCpu, HostNode, Irq, Policy, ReportedThread, ReportedVcpu,
+    ReportedVm, Unreadable, read,
 };
 use serde_json::{Value, json};
 
@@ -29,15 +29,15 @@ fn full() -> Facts {
     };
     let parameters = BTreeMap::from([("halt_poll_ns".to_owned(), "200000".to_owned())]);
     let mut facts = Facts::default();
-    let thread = Thread {
+    let thread = ReportedThread {
         pid: Some(1689),
         comm: text("CPU 0/KVM"),
         affinity: Some(cpus("2")),
         policy: Some(policy.clone()),
     };
     facts.threads.insert(1700, thread);
-    facts.threads.insert(1701, Thread::default());
-    facts.vms.push(Vm {
+    facts.threads.insert(1701, ReportedThread::default());
+    facts.vms.push(ReportedVm {
         pid: Some(1689),
         name: text("web"),
         uuid: text("8d2f1c9e-0000-0000-0000-000000000001"),
@@ -50,12 +50,12 @@ fn full() -> Facts {
         ]),
         vhost: vec![1710, 1711],
         vcpus: vec![
-            Vcpu {
+            ReportedVcpu {
                 affinity: Some(cpus("2")),
                 policy: Some(policy),
-                ..Vcpu::new(0, 1700)
+                ..ReportedVcpu::new(0, 1700)
             },
-            Vcpu::new(1, 1703),
+            ReportedVcpu::new(1, 1703),
         ],
     });
     facts.mtree = text("address-space: memory\n");
@@ -77,7 +77,7 @@ fn full() -> Facts {
             node: Some(0),
             siblings: cpus("0,2"),
         }],
-        nodes: vec![Node {
+        nodes: vec![HostNode {
             node: 0,
             cpus: cpus("0-3"),
             memory_bytes: Some(1 << 40),
@@ -139,9 +139,9 @@ fn what_is_written_is_read_again() {
     assert!(!document.to_string().contains("null"));
     // What is not told is not written, and read as not told.
     let mut few = Facts::default();
-    few.vms.push(Vm {
+    few.vms.push(ReportedVm {
         pid: Some(7),
-        ..Vm::default()
+        ..ReportedVm::default()
     });
     few.host = Some(Host {
         hz: Some(100),

@@ -1,6 +1,6 @@
 //! Whole texts: what is in them is found, several in one file too, and no damage does harm.
 
-use facts::{Facts, Vcpu, read};
+use facts::{Facts, ReportedVcpu, read};
 
 const PS: &str = include_str!("../../../corpus/x86/format-variants/l1-ps.txt");
 const KERNEL_THREADS: &str = include_str!("../../../corpus/x86/format-variants/l1-ps-kthreads.txt");
@@ -102,7 +102,7 @@ fn a_list_without_its_header_says_itself_what_its_numbers_are() {
 fn monitors_tell_vcpus() {
     let (facts, notes) = read(INFO_CPUS.as_bytes());
     assert_eq!(notes, [""; 0]);
-    let vcpus = [Vcpu::new(0, 3742), Vcpu::new(1, 3743)];
+    let vcpus = [ReportedVcpu::new(0, 3742), ReportedVcpu::new(1, 3743)];
     assert_eq!((facts.vms.len(), &facts.vms[0].vcpus[..]), (1, &vcpus[..]));
     // A vCPU that was plugged in again stands last.
     let (facts, _) = read(b"* CPU #0: thread_id=5\n  CPU #2: thread_id=7\n  CPU #1: thread_id=9\n");
@@ -126,9 +126,9 @@ fn qmp_tells_vcpus_and_names() {
     assert_eq!(facts.vms.len(), 2, "{facts:?}");
     assert_eq!(facts.vms[0].name.as_deref(), Some("web"));
     assert!(facts.vms[0].uuid.as_deref().unwrap().starts_with("8d2f"));
-    let vcpus = [Vcpu::new(0, 2001), Vcpu::new(1, 2002)];
+    let vcpus = [ReportedVcpu::new(0, 2001), ReportedVcpu::new(1, 2002)];
     assert_eq!(facts.vms[0].vcpus, vcpus);
-    assert_eq!(facts.vms[1].vcpus, [Vcpu::new(0, 3001)]);
+    assert_eq!(facts.vms[1].vcpus, [ReportedVcpu::new(0, 3001)]);
     assert_eq!(facts.vms[1].name.as_deref(), Some("db"));
     assert!(facts.mtree.unwrap().contains("acpi-tmr"));
     assert_eq!(notes.len(), 1, "{notes:?}");
@@ -146,8 +146,8 @@ fn documents_of_other_versions_are_read() {
         (facts.vms[0].pid, facts.vms[0].name.as_deref()),
         (Some(77), Some("web"))
     );
-    assert_eq!(facts.vms[0].vcpus, [Vcpu::new(0, 78)]);
-    assert_eq!(facts.vms[1].vcpus, [Vcpu::new(0, 90)]);
+    assert_eq!(facts.vms[0].vcpus, [ReportedVcpu::new(0, 78)]);
+    assert_eq!(facts.vms[1].vcpus, [ReportedVcpu::new(0, 90)]);
     assert_eq!(comm(&facts, 78), Some("CPU 0/KVM"));
     assert_eq!(facts.threads[&79].pid, None);
     assert!(facts.mtree.is_some());

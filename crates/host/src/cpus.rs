@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
-use facts::{CpuIdle, FreqPolicy, Host, HostCpu, Node};
+use facts::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode};
 
 use crate::tree::Tree;
 
@@ -24,7 +24,7 @@ pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
     host.smt = tree.line(&format!("{CPU}/smt/control"));
 }
 
-fn nodes(tree: &mut Tree) -> Vec<Node> {
+fn nodes(tree: &mut Tree) -> Vec<HostNode> {
     let mut nodes = Vec::new();
     for node in tree.numbered::<u32>(NODE, "node") {
         let folder = format!("{NODE}/node{node}");
@@ -35,7 +35,7 @@ fn nodes(tree: &mut Tree) -> Vec<Node> {
             let kib: u64 = rest.split_ascii_whitespace().next()?.parse().ok()?;
             kib.checked_mul(1024)
         });
-        nodes.push(Node {
+        nodes.push(HostNode {
             node,
             cpus: tree.cpus(&format!("{folder}/cpulist")).unwrap_or_default(),
             memory_bytes: total,
@@ -44,7 +44,7 @@ fn nodes(tree: &mut Tree) -> Vec<Node> {
     nodes
 }
 
-fn topology(tree: &mut Tree, online: Option<&CpuSet>, nodes: &[Node]) -> Vec<HostCpu> {
+fn topology(tree: &mut Tree, online: Option<&CpuSet>, nodes: &[HostNode]) -> Vec<HostCpu> {
     let mut cpus = Vec::new();
     for cpu in tree.numbered::<u32>(CPU, "cpu") {
         // Those that are offline have no place.

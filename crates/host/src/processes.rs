@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
-use facts::{Facts, Policy, Thread, Vcpu, Vm, vm_of_args};
+use facts::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm, vm_of_args};
 use model::vcpu_from_comm;
 
 use crate::tree::{Tree, cpu_list};
@@ -54,7 +54,7 @@ pub(crate) fn read(tree: &mut Tree, facts: &mut Facts, online: Option<&CpuSet>) 
             found.push(Vmm {
                 parent: process.parent,
                 threads: threads.keys().copied().collect(),
-                vm: Vm {
+                vm: ReportedVm {
                     pid: Some(pid),
                     ..vm
                 },
@@ -77,7 +77,7 @@ pub(crate) fn read(tree: &mut Tree, facts: &mut Facts, online: Option<&CpuSet>) 
 
 /// A process of a VMM.
 struct Vmm {
-    vm: Vm,
+    vm: ReportedVm,
     parent: Option<i32>,
     threads: Vec<i32>,
 }
@@ -96,12 +96,12 @@ fn vms(tree: &mut Tree, facts: &mut Facts, found: Vec<Vmm>, kernels: &[i32]) {
     } in found
     {
         let of_parent = parent.and_then(|parent| lines.get(&parent));
-        let mut vcpus: Vec<Vcpu> = threads
+        let mut vcpus: Vec<ReportedVcpu> = threads
             .iter()
             .filter_map(|tid| {
                 let id = vcpu_from_comm(comm(tid)?)?;
                 let thread = facts.threads.get(tid)?;
-                Some(Vcpu {
+                Some(ReportedVcpu {
                     id,
                     tid: *tid,
                     affinity: thread.affinity.clone(),
@@ -182,8 +182,8 @@ fn ids(tree: &mut Tree, folder: &str) -> Vec<i32> {
 fn threads(
     tree: &mut Tree,
     pid: i32,
-    is_wanted: impl Fn(&Thread) -> bool,
-) -> BTreeMap<i32, Thread> {
+    is_wanted: impl Fn(&ReportedThread) -> bool,
+) -> BTreeMap<i32, ReportedThread> {
     let mut threads = BTreeMap::new();
     let folder = format!("/proc/{pid}/task");
     for tid in ids(tree, &folder) {
@@ -196,7 +196,7 @@ fn threads(
         if list.is_some() && affinity.is_none() {
             tree.refuse(&path, "expected a list of CPUs in Cpus_allowed_list");
         }
-        let mut thread = Thread {
+        let mut thread = ReportedThread {
             pid: Some(pid),
             comm: field(&status, "Name")
                 .map(plain)

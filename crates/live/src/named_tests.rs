@@ -66,11 +66,13 @@ fn facts() -> Facts {
     let mut facts = Facts::default();
     for (pid, name, tids) in [(10, "web", vec![11, 12]), (20, "db", vec![21])] {
         let vcpus = tids.into_iter().zip(0..);
-        facts.vms.push(facts::Vm {
+        facts.vms.push(facts::ReportedVm {
             pid: Some(pid),
             name: Some(name.to_owned()),
-            vcpus: vcpus.map(|(tid, id)| facts::Vcpu::new(id, tid)).collect(),
-            ..facts::Vm::default()
+            vcpus: vcpus
+                .map(|(tid, id)| facts::ReportedVcpu::new(id, tid))
+                .collect(),
+            ..facts::ReportedVm::default()
         });
     }
     facts
@@ -151,10 +153,10 @@ fn what_ran_shortest_meanwhile_is_one_row() {
 #[test]
 fn threads_of_a_vm_and_their_waits_have_names() {
     let mut facts = facts();
-    let comm = |comm: &str| facts::Thread {
+    let comm = |comm: &str| facts::ReportedThread {
         pid: Some(10),
         comm: Some(comm.to_owned()),
-        ..facts::Thread::default()
+        ..facts::ReportedThread::default()
     };
     facts.threads.insert(15, comm("IO iothread1"));
     facts.threads.insert(16, comm("vhost-10"));

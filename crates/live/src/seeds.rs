@@ -131,10 +131,10 @@ mod tests {
     #[test]
     fn threads_of_a_vm_are_its_back_ends_kvms_and_the_rest_of_its_process() {
         let mut facts = Facts::default();
-        let thread = |pid, comm: &str| facts::Thread {
+        let thread = |pid, comm: &str| facts::ReportedThread {
             pid: Some(pid),
             comm: Some(comm.to_owned()),
-            ..facts::Thread::default()
+            ..facts::ReportedThread::default()
         };
         for (tid, pid, comm) in [
             (10, 10, "qemu-system-x86"),
@@ -147,11 +147,11 @@ mod tests {
         ] {
             facts.threads.insert(tid, thread(pid, comm));
         }
-        facts.vms.push(facts::Vm {
+        facts.vms.push(facts::ReportedVm {
             pid: Some(10),
             vhost: vec![30],
-            vcpus: vec![facts::Vcpu::new(0, 11)],
-            ..facts::Vm::default()
+            vcpus: vec![facts::ReportedVcpu::new(0, 11)],
+            ..facts::ReportedVm::default()
         });
         let expected = [
             (30, 10, ThreadRole::Vhost),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use cpuset::CpuSet;
-use facts::{Facts, FreqPolicy, Host, HostCpu, Policy, Thread, Vm};
+use facts::{Facts, FreqPolicy, Host, HostCpu, Policy, ReportedThread, ReportedVm};
 use serde_json::Value;
 
 use crate::{Layout, clean, csv};
@@ -265,7 +265,7 @@ fn kvm(page: &mut Page, host: &Host) {
     page.line("counted", &list.join(", "));
 }
 
-fn one_vm(page: &mut Page, vm: &Vm) {
+fn one_vm(page: &mut Page, vm: &ReportedVm) {
     page.gap();
     let text = joined([
         Some(
@@ -330,12 +330,12 @@ fn threads(page: &mut Page, told: &Facts) {
         .map(|v| v.tid)
         .collect();
     let vcpus: std::collections::HashSet<i32> = vcpus.into_iter().collect();
-    let pinned = |thread: &Thread| {
+    let pinned = |thread: &ReportedThread| {
         let affinity = thread.affinity.as_ref();
         let online = told.host.as_ref().and_then(|host| host.online.as_ref());
         affinity.is_some_and(|set| online.is_none_or(|online| set.len() < online.len()))
     };
-    let others: Vec<(&i32, &Thread)> = told
+    let others: Vec<(&i32, &ReportedThread)> = told
         .threads
         .iter()
         .filter(|(tid, thread)| !vcpus.contains(tid) && pinned(thread))

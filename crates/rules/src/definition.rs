@@ -73,7 +73,7 @@ fn topology(domain: &Domain, host: &Host, out: &mut Vec<String>) {
             ));
         }
     }
-    let on = |nodes: &facts::Node| used.intersects(&nodes.cpus);
+    let on = |nodes: &facts::HostNode| used.intersects(&nodes.cpus);
     let nodes: Vec<u32> = host
         .nodes
         .iter()
@@ -250,10 +250,10 @@ mod tests {
             siblings: set(siblings),
             ..facts::HostCpu::default()
         };
-        let node = |node: u32, cpus: &str| facts::Node {
+        let node = |node: u32, cpus: &str| facts::HostNode {
             node,
             cpus: set(cpus),
-            ..facts::Node::default()
+            ..facts::HostNode::default()
         };
         let host = facts::Host {
             online: Some(set("0-3")),

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::members::{Members, text};
 use crate::host::MAX_UNREADABLE;
-use crate::reader::Reader;
-use crate::{CpuIdle, FreqPolicy, Host, HostCpu, Irq, Node, Unreadable};
+use crate::reader::FactsReader;
+use crate::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 
 /// Most NUMA nodes: `MAX_NUMNODES` of the largest configurations is 1024.
 const MAX_NODES: usize = 1 << 12;
@@ -19,7 +19,7 @@ const MAX_MODULES: usize = 64;
 const MAX_NAMES: usize = 1024;
 
 /// Reads the member `host`.
-pub(super) fn read(host: &Members<'_>, reader: &mut Reader) -> Host {
+pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
     Host {
         kernel: host.text("kernel", reader),
         arch: host.text("arch", reader),
@@ -50,7 +50,7 @@ pub(super) fn read(host: &Members<'_>, reader: &mut Reader) -> Host {
     }
 }
 
-fn cpus(host: &Members<'_>, reader: &mut Reader) -> Vec<HostCpu> {
+fn cpus(host: &Members<'_>, reader: &mut FactsReader) -> Vec<HostCpu> {
     let mut cpus = Vec::new();
     for cpu in host.objects("cpus", MAX_CPUS, reader) {
         let Some(number) = cpu.required("cpu", Members::small, reader) else {
@@ -70,13 +70,13 @@ fn cpus(host: &Members<'_>, reader: &mut Reader) -> Vec<HostCpu> {
     cpus
 }
 
-fn nodes(host: &Members<'_>, reader: &mut Reader) -> Vec<Node> {
+fn nodes(host: &Members<'_>, reader: &mut FactsReader) -> Vec<HostNode> {
     let mut nodes = Vec::new();
     for node in host.objects("nodes", MAX_NODES, reader) {
         let Some(number) = node.required("node", Members::small, reader) else {
             continue;
         };
-        nodes.push(Node {
+        nodes.push(HostNode {
             node: number,
             cpus: node.cpus("cpus", reader).unwrap_or_default(),
             memory_bytes: node.number("memory_bytes", reader),
@@ -87,7 +87,7 @@ fn nodes(host: &Members<'_>, reader: &mut Reader) -> Vec<Node> {
     nodes
 }
 
-fn cpufreq(host: &Members<'_>, reader: &mut Reader) -> Vec<FreqPolicy> {
+fn cpufreq(host: &Members<'_>, reader: &mut FactsReader) -> Vec<FreqPolicy> {
     let mut policies = Vec::new();
     for policy in host.objects("cpufreq", MAX_CPUS, reader) {
         policies.push(FreqPolicy {
@@ -102,7 +102,7 @@ fn cpufreq(host: &Members<'_>, reader: &mut Reader) -> Vec<FreqPolicy> {
     policies
 }
 
-fn cpuidle(host: &Members<'_>, reader: &mut Reader) -> Option<CpuIdle> {
+fn cpuidle(host: &Members<'_>, reader: &mut FactsReader) -> Option<CpuIdle> {
     let cpuidle = host.object("cpuidle", reader)?;
     Some(CpuIdle {
         driver: cpuidle.text("driver", reader),
@@ -110,7 +110,10 @@ fn cpuidle(host: &Members<'_>, reader: &mut Reader) -> Option<CpuIdle> {
     })
 }
 
-fn modules(host: &Members<'_>, reader: &mut Reader) -> BTreeMap<String, BTreeMap<String, String>> {
+fn modules(
+    host: &Members<'_>,
+    reader: &mut FactsReader,
+) -> BTreeMap<String, BTreeMap<String, String>> {
     let Some(modules) = host.object("modules", reader) else {
         return BTreeMap::new();
     };
@@ -121,7 +124,7 @@ fn modules(host: &Members<'_>, reader: &mut Reader) -> BTreeMap<String, BTreeMap
     all
 }
 
-fn irqs(host: &Members<'_>, reader: &mut Reader) -> Vec<Irq> {
+fn irqs(host: &Members<'_>, reader: &mut FactsReader) -> Vec<Irq> {
     let mut irqs = Vec::new();
     for irq in host.objects("irqs", MAX_IRQS, reader) {
         let Some(number) = irq.required("irq", Members::small, reader) else {
@@ -139,7 +142,7 @@ fn irqs(host: &Members<'_>, reader: &mut Reader) -> Vec<Irq> {
     irqs
 }
 
-fn unreadable(host: &Members<'_>, reader: &mut Reader) -> Vec<Unreadable> {
+fn unreadable(host: &Members<'_>, reader: &mut FactsReader) -> Vec<Unreadable> {
     let mut all = Vec::new();
     for one in host.objects("unreadable", MAX_UNREADABLE, reader) {
         all.push(Unreadable {
@@ -155,7 +158,7 @@ fn values<T>(
     of: &Members<'_>,
     name: &str,
     expected: &str,
-    reader: &mut Reader,
+    reader: &mut FactsReader,
     read: fn(&Value) -> Option<T>,
 ) -> BTreeMap<String, T> {
     let Some(members) = of.object(name, reader) else {

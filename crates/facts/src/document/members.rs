@@ -4,7 +4,7 @@ use cpuset::CpuSet;
 use serde_json::{Map, Value};
 
 use crate::keep::id;
-use crate::reader::Reader;
+use crate::reader::FactsReader;
 
 /// Longest text that is kept, in bytes: the longest are words of command lines.
 const MAX_TEXT: usize = 1 << 17;
@@ -40,7 +40,7 @@ impl<'v> Members<'v> {
     }
 
     /// Notes that a member is not what was expected.
-    pub(super) fn wrong(&self, name: &str, expected: &str, reader: &mut Reader) {
+    pub(super) fn wrong(&self, name: &str, expected: &str, reader: &mut FactsReader) {
         let note = format!("{}: expected {expected}", self.path(name));
         reader.notes.add(reader.number, note);
     }
@@ -55,7 +55,7 @@ impl<'v> Members<'v> {
         &self,
         name: &str,
         expected: &str,
-        reader: &mut Reader,
+        reader: &mut FactsReader,
         read: impl FnOnce(&'v Value) -> Option<T>,
     ) -> Option<T> {
         let found = read(self.get(name)?);
@@ -65,30 +65,30 @@ impl<'v> Members<'v> {
         found
     }
 
-    pub(super) fn text(&self, name: &str, reader: &mut Reader) -> Option<String> {
+    pub(super) fn text(&self, name: &str, reader: &mut FactsReader) -> Option<String> {
         self.read(name, "a text", reader, text)
     }
 
-    pub(super) fn flag(&self, name: &str, reader: &mut Reader) -> Option<bool> {
+    pub(super) fn flag(&self, name: &str, reader: &mut FactsReader) -> Option<bool> {
         self.read(name, "true or false", reader, Value::as_bool)
     }
 
-    pub(super) fn number(&self, name: &str, reader: &mut Reader) -> Option<u64> {
+    pub(super) fn number(&self, name: &str, reader: &mut FactsReader) -> Option<u64> {
         self.read(name, "a whole number", reader, Value::as_u64)
     }
 
     /// Returns a number of 32 bits.
-    pub(super) fn small(&self, name: &str, reader: &mut Reader) -> Option<u32> {
+    pub(super) fn small(&self, name: &str, reader: &mut FactsReader) -> Option<u32> {
         self.read(name, "a whole number", reader, small)
     }
 
     /// Returns a process or thread id.
-    pub(super) fn thread_id(&self, name: &str, reader: &mut Reader) -> Option<i32> {
+    pub(super) fn thread_id(&self, name: &str, reader: &mut FactsReader) -> Option<i32> {
         self.read(name, "a thread id", reader, |v| id(v.as_i64()?))
     }
 
     /// Returns a set of CPUs.
-    pub(super) fn cpus(&self, name: &str, reader: &mut Reader) -> Option<CpuSet> {
+    pub(super) fn cpus(&self, name: &str, reader: &mut FactsReader) -> Option<CpuSet> {
         self.read(name, "a list of CPUs as \"0-3,8\"", reader, cpus)
     }
 
@@ -96,8 +96,8 @@ impl<'v> Members<'v> {
     pub(super) fn required<T>(
         &self,
         name: &str,
-        read: impl FnOnce(&Self, &str, &mut Reader) -> Option<T>,
-        reader: &mut Reader,
+        read: impl FnOnce(&Self, &str, &mut FactsReader) -> Option<T>,
+        reader: &mut FactsReader,
     ) -> Option<T> {
         if self.get(name).is_none() {
             self.wrong(
@@ -110,7 +110,7 @@ impl<'v> Members<'v> {
     }
 
     /// Returns a list's entries, `max` of them at most.
-    pub(super) fn list(&self, name: &str, max: usize, reader: &mut Reader) -> &'v [Value] {
+    pub(super) fn list(&self, name: &str, max: usize, reader: &mut FactsReader) -> &'v [Value] {
         let list = self.read(name, "a list", reader, Value::as_array);
         let list = list.map_or(&[][..], Vec::as_slice);
         if list.len() > max {
@@ -124,7 +124,12 @@ impl<'v> Members<'v> {
     }
 
     /// Returns the objects of a list.
-    pub(super) fn objects(&self, name: &str, max: usize, reader: &mut Reader) -> Vec<Members<'v>> {
+    pub(super) fn objects(
+        &self,
+        name: &str,
+        max: usize,
+        reader: &mut FactsReader,
+    ) -> Vec<Members<'v>> {
         let mut objects = Vec::new();
         for (at, value) in self.list(name, max, reader).iter().enumerate() {
             match value.as_object() {
@@ -139,7 +144,7 @@ impl<'v> Members<'v> {
     }
 
     /// Returns the object that a member is.
-    pub(super) fn object(&self, name: &str, reader: &mut Reader) -> Option<Members<'v>> {
+    pub(super) fn object(&self, name: &str, reader: &mut FactsReader) -> Option<Members<'v>> {
         let object = self.read(name, "an object", reader, Value::as_object)?;
         Some(Members {
             object,
@@ -148,7 +153,7 @@ impl<'v> Members<'v> {
     }
 
     /// Returns the texts of a list.
-    pub(super) fn texts(&self, name: &str, max: usize, reader: &mut Reader) -> Vec<String> {
+    pub(super) fn texts(&self, name: &str, max: usize, reader: &mut FactsReader) -> Vec<String> {
         let list = self.list(name, max, reader);
         let texts: Vec<String> = list.iter().filter_map(text).collect();
         if texts.len() < list.len() {

@@ -9,13 +9,13 @@ mod members;
 use serde_json::{Map, Value};
 
 use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS};
-use crate::reader::Reader;
+use crate::reader::FactsReader;
 use crate::write::FACTS_VERSION;
-use crate::{Policy, Thread, Vcpu, Vm};
+use crate::{Policy, ReportedThread, ReportedVcpu, ReportedVm};
 use members::Members;
 
 /// Takes a document.
-pub(crate) fn take(object: &Map<String, Value>, reader: &mut Reader) {
+pub(crate) fn take(object: &Map<String, Value>, reader: &mut FactsReader) {
     let document = Members::of_document(object);
     if let Some(version) = document.number("facts_version", reader)
         && version > FACTS_VERSION
@@ -33,7 +33,7 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut Reader) {
         let Some(tid) = thread.required("tid", Members::thread_id, reader) else {
             continue;
         };
-        let told = Thread {
+        let told = ReportedThread {
             pid: thread.thread_id("pid", reader),
             comm: thread.text("comm", reader),
             affinity: thread.cpus("affinity", reader),
@@ -56,12 +56,12 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut Reader) {
     }
 }
 
-fn take_vm(vm: &Members<'_>, reader: &mut Reader) {
+fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
     // What info guessed of one recording is no fact of another.
     if vm.read("guessed", "true or false", reader, Value::as_bool) == Some(true) {
         return;
     }
-    let mut told = Vm {
+    let mut told = ReportedVm {
         pid: vm.thread_id("pid", reader),
         name: vm.text("name", reader),
         uuid: vm.text("uuid", reader),
@@ -80,10 +80,10 @@ fn take_vm(vm: &Members<'_>, reader: &mut Reader) {
         let id = vcpu.required("id", Members::small, reader);
         let tid = vcpu.required("tid", Members::thread_id, reader);
         if let Some((id, tid)) = id.zip(tid) {
-            told.vcpus.push(Vcpu {
+            told.vcpus.push(ReportedVcpu {
                 affinity: vcpu.cpus("affinity", reader),
                 policy: policy(&vcpu, reader),
-                ..Vcpu::new(id, tid)
+                ..ReportedVcpu::new(id, tid)
             });
         }
     }
@@ -93,7 +93,7 @@ fn take_vm(vm: &Members<'_>, reader: &mut Reader) {
 }
 
 /// How a thread is scheduled, as a member tells.
-fn policy(of: &Members<'_>, reader: &mut Reader) -> Option<Policy> {
+fn policy(of: &Members<'_>, reader: &mut FactsReader) -> Option<Policy> {
     let policy = of.object("policy", reader)?;
     let nice = |value: &Value| i32::try_from(value.as_i64()?).ok();
     Some(Policy {

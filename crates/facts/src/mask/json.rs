@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::key::Style;
+use super::key::WordStyle;
 use super::{MASK, Masker};
 
 /// What stands before JSON in place of a file's name.
@@ -25,14 +25,14 @@ impl Masker {
             Some(end) => object.split_at(end + 1),
             None => (object, ""),
         };
-        let before = self.keys(before, Style::List);
+        let before = self.keys(before, WordStyle::List);
         let object = if in_list {
             let single = object.replace(",,", ",");
             self.object(&single).replace(',', ",,")
         } else {
             self.object(object)
         };
-        let behind = self.text(behind, Style::List);
+        let behind = self.text(behind, WordStyle::List);
         Some(format!("{before}{object}{behind}"))
     }
 
@@ -53,7 +53,7 @@ impl Masker {
     /// Masks in a value, which the parser has made no deeper than 128.
     fn walk(&mut self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.text(text, Style::List),
+            Value::String(text) => *text = self.text(text, WordStyle::List),
             Value::Array(list) => list.iter_mut().for_each(|value| self.walk(value)),
             Value::Object(object) => {
                 for (name, value) in object.iter_mut() {

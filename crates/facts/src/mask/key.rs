@@ -43,7 +43,7 @@ const NAMES_OF_SECRETS: [&str; 7] = [
 
 /// How a word is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum WordStyle {
     /// A list with commas, as most options take; a comma in a value is doubled.
     List,
     /// One of `-fw_cfg`, whose strings are whatever the guest is to be told.
@@ -88,7 +88,7 @@ pub(super) fn is_login(name: &str) -> bool {
 
 impl Masker {
     /// Masks the values behind names of secrets.
-    pub(super) fn keys(&mut self, text: &str, style: Style) -> String {
+    pub(super) fn keys(&mut self, text: &str, style: WordStyle) -> String {
         let mut out = String::with_capacity(text.len());
         // What is copied already; what has been looked at.
         let mut copied = 0;
@@ -100,7 +100,7 @@ impl Masker {
             let name = name_before(&text[at.min(name_end)..name_end]);
             at = sign + 1;
             let is_value = text[sign..].starts_with('=');
-            let secret = is_secret(name) || (style == Style::FwCfg && name == "string");
+            let secret = is_secret(name) || (style == WordStyle::FwCfg && name == "string");
             let login = is_value && is_login(name);
             if name.is_empty() || !(secret || login) {
                 continue;
@@ -109,7 +109,7 @@ impl Masker {
             let start = text.len() - text[at..].trim_start_matches(' ').len();
             let (start, end) = value(text, start, before, style);
             let value = &text[start..end];
-            if style == Style::Vnc && matches!(value, "on" | "off") {
+            if style == WordStyle::Vnc && matches!(value, "on" | "off") {
                 continue;
             }
             out.push_str(&text[copied..start]);
@@ -145,10 +145,10 @@ fn name_before(text: &str) -> &str {
 }
 
 /// Returns where a value begins and ends, by what stands before its name.
-fn value(text: &str, start: usize, before: Option<char>, style: Style) -> (usize, usize) {
+fn value(text: &str, start: usize, before: Option<char>, style: WordStyle) -> (usize, usize) {
     let rest = &text[start..];
     let stops: &[char] = match before {
-        _ if style == Style::Kernel => &[],
+        _ if style == WordStyle::Kernel => &[],
         // An option of its own: --token=abc.
         None if text.starts_with('-') => &[],
         Some('&' | '?') => &['&', '#', ','],

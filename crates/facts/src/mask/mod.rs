@@ -12,7 +12,7 @@ mod form;
 mod json;
 mod key;
 
-use key::Style;
+use key::WordStyle;
 
 /// What stands in place of a value.
 pub const MASK: &str = "***";
@@ -95,15 +95,15 @@ impl Masker {
             return format!("{name}={}", self.kernel(value));
         }
         let style = match option {
-            "fw_cfg" => Style::FwCfg,
-            "vnc" => Style::Vnc,
-            _ => Style::List,
+            "fw_cfg" => WordStyle::FwCfg,
+            "vnc" => WordStyle::Vnc,
+            _ => WordStyle::List,
         };
         self.text(arg, style)
     }
 
     /// Masks a word.
-    fn text(&mut self, text: &str, style: Style) -> String {
+    fn text(&mut self, text: &str, style: WordStyle) -> String {
         if text.contains("-----BEGIN") {
             return self.value(text).to_owned();
         }
@@ -147,10 +147,10 @@ impl Masker {
                 }
                 _ => match inside_quotes(word) {
                     Some(inside) => {
-                        let inside = self.text(inside, Style::Kernel);
+                        let inside = self.text(inside, WordStyle::Kernel);
                         out.push_str(&format!("\"{inside}\""));
                     }
-                    None => out.push_str(&self.text(word, Style::Kernel)),
+                    None => out.push_str(&self.text(word, WordStyle::Kernel)),
                 },
             }
             secret_next = word.starts_with("--")

@@ -6,7 +6,7 @@ mod made;
 use std::io::Write;
 use std::path::Path;
 
-use facts::{CpuIdle, Host, Vcpu};
+use facts::{CpuIdle, Host, ReportedVcpu};
 
 use made::{CPU, Made, OTHER, amd, why};
 
@@ -119,7 +119,7 @@ fn an_amd_host_with_a_pinned_vm() {
     let vcpus: Vec<_> = vm
         .vcpus
         .iter()
-        .map(|v: &Vcpu| (v.id, v.tid, set(&v.affinity)))
+        .map(|v: &ReportedVcpu| (v.id, v.tid, set(&v.affinity)))
         .collect();
     assert_eq!(vcpus, [(0, 1700, some("2")), (1, 1703, some("3"))]);
     let policy = vm.vcpus[0].policy.as_ref().unwrap();

@@ -1,7 +1,7 @@
 //! What is to be recorded, by what the user asks.
 
 use anyhow::{Result, bail};
-use facts::{Facts, Vm};
+use facts::{Facts, ReportedVm};
 use record::{Missing, Plan, Question, Target, Tracefs, Wanted};
 
 use crate::args::{For, RecordArgs};
@@ -122,8 +122,8 @@ fn of_path(name: &str) -> Result<Vec<Wanted>> {
 }
 
 /// Returns the VM that was asked for.
-fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f Vm>> {
-    let (asked, found): (String, Option<&Vm>) = match (&args.vm, args.pid) {
+fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f ReportedVm>> {
+    let (asked, found): (String, Option<&ReportedVm>) = match (&args.vm, args.pid) {
         (Some(name), _) => {
             let found = facts.vms.iter().find(|vm| vm.name.as_ref() == Some(name));
             (format!("--vm {name}"), found)
@@ -152,7 +152,7 @@ fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f Vm>> {
 }
 
 /// Returns the threads of a VM, and where they may run.
-fn target(vm: &Vm, facts: &Facts) -> Target {
+fn target(vm: &ReportedVm, facts: &Facts) -> Target {
     let mut target = Target {
         vcpus: vm.vcpus.iter().map(|vcpu| vcpu.tid).collect(),
         ..Target::default()

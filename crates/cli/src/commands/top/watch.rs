@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use devices::AddressNames;
-use facts::{Facts, Vm};
+use facts::{Facts, ReportedVm};
 use live::{Choice, Error, Live, Named, Options, Snapshot, Way};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use rustix::time::{ClockId, clock_gettime};
@@ -108,11 +108,11 @@ impl Watch {
     /// Takes over what was found, and the VMs that are gone since: what they did up to their end is still to be told, by their names.
     fn remember(&mut self, mut found: Facts) {
         let before = std::mem::take(&mut self.facts);
-        let is_new = |vm: &Vm| {
+        let is_new = |vm: &ReportedVm| {
             let pid = vm.pid.filter(|pid| !self.ended.contains(pid));
             pid.is_some() && !found.vms.iter().any(|other| other.pid == pid)
         };
-        let gone: Vec<Vm> = before.vms.into_iter().filter(is_new).collect();
+        let gone: Vec<ReportedVm> = before.vms.into_iter().filter(is_new).collect();
         self.ended = gone.iter().filter_map(|vm| vm.pid).collect();
         for (tid, thread) in before.threads {
             let of_gone = thread.pid.is_some_and(|pid| self.ended.contains(&pid));
