@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use facts::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode};
 
-use crate::tree::Tree;
+use crate::tree::HostTree;
 
 const CPU: &str = "/sys/devices/system/cpu";
 const NODE: &str = "/sys/devices/system/node";
 
 /// Reads all of it.
-pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
+pub(crate) fn read(tree: &mut HostTree, host: &mut Host) {
     tree.expect(&format!("{CPU}/online"));
     host.online = tree.cpus(&format!("{CPU}/online"));
     host.nodes = nodes(tree);
@@ -24,7 +24,7 @@ pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
     host.smt = tree.line(&format!("{CPU}/smt/control"));
 }
 
-fn nodes(tree: &mut Tree) -> Vec<HostNode> {
+fn nodes(tree: &mut HostTree) -> Vec<HostNode> {
     let mut nodes = Vec::new();
     for node in tree.numbered::<u32>(NODE, "node") {
         let folder = format!("{NODE}/node{node}");
@@ -44,7 +44,7 @@ fn nodes(tree: &mut Tree) -> Vec<HostNode> {
     nodes
 }
 
-fn topology(tree: &mut Tree, online: Option<&CpuSet>, nodes: &[HostNode]) -> Vec<HostCpu> {
+fn topology(tree: &mut HostTree, online: Option<&CpuSet>, nodes: &[HostNode]) -> Vec<HostCpu> {
     let mut cpus = Vec::new();
     for cpu in tree.numbered::<u32>(CPU, "cpu") {
         // Those that are offline have no place.
@@ -79,7 +79,7 @@ fn topology(tree: &mut Tree, online: Option<&CpuSet>, nodes: &[HostNode]) -> Vec
     cpus
 }
 
-fn cpufreq(tree: &mut Tree) -> Vec<FreqPolicy> {
+fn cpufreq(tree: &mut HostTree) -> Vec<FreqPolicy> {
     let numbers = tree.numbered::<u32>(&format!("{CPU}/cpufreq"), "policy");
     let mut folders: Vec<String> = numbers
         .iter()
@@ -123,7 +123,7 @@ fn cpufreq(tree: &mut Tree) -> Vec<FreqPolicy> {
     policies
 }
 
-fn cpuidle(tree: &mut Tree) -> Option<CpuIdle> {
+fn cpuidle(tree: &mut HostTree) -> Option<CpuIdle> {
     let driver = tree.line(&format!("{CPU}/cpuidle/current_driver"));
     let governor = tree
         .line(&format!("{CPU}/cpuidle/current_governor"))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use facts::Irq;
 
-use crate::tree::{MAX_FILE, Tree};
+use crate::tree::{HostTree, MAX_FILE};
 
 /// Most interrupts that are kept; large hosts have some ten thousand.
 const MAX_IRQS: usize = 1 << 16;
@@ -12,7 +12,7 @@ const MAX_IRQS: usize = 1 << 16;
 const MAX_NAME: usize = 256;
 
 /// Reads them, in the order of their numbers.
-pub(crate) fn read(tree: &mut Tree) -> Vec<Irq> {
+pub(crate) fn read(tree: &mut HostTree) -> Vec<Irq> {
     tree.expect("/proc/interrupts");
     // It has a column for each CPU: those of large hosts are longer than what is read. Folders tell the rest.
     let text = tree.head("/proc/interrupts", MAX_FILE).unwrap_or_default();

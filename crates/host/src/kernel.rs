@@ -5,7 +5,7 @@ use std::io::Read;
 use cpuset::CpuSet;
 use facts::{Host, mask};
 
-use crate::tree::{MAX_FILE, Tree};
+use crate::tree::{HostTree, MAX_FILE};
 
 /// `/proc/cpuinfo` tells the same of each CPU; the first ones do.
 const CPUINFO: u64 = 16 << 10;
@@ -15,7 +15,7 @@ const MAX_CMDLINE: u64 = 64 << 10;
 const MAX_CONFIG: u64 = 4 * MAX_FILE;
 
 /// Reads what the kernel is, its clock source and its settings of memory.
-pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
+pub(crate) fn read(tree: &mut HostTree, host: &mut Host) {
     host.kernel = tree.expected("/proc/sys/kernel/osrelease");
     cpuinfo(tree, host);
     if let Some(arch) = tree.line("/proc/sys/kernel/arch") {
@@ -52,7 +52,7 @@ pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
 }
 
 /// Reads what `/proc/cpuinfo` tells of the first CPU (`arch/*/kernel/cpu/proc.c`, `arch/arm64/kernel/cpuinfo.c`).
-fn cpuinfo(tree: &mut Tree, host: &mut Host) {
+fn cpuinfo(tree: &mut HostTree, host: &mut Host) {
     tree.expect("/proc/cpuinfo");
     let text = tree.head("/proc/cpuinfo", CPUINFO).unwrap_or_default();
     let value = |name: &str| {
@@ -75,7 +75,7 @@ fn cpuinfo(tree: &mut Tree, host: &mut Host) {
 }
 
 /// Returns the ticks in a second, as the kernel's configuration has them.
-fn hz(tree: &mut Tree, kernel: Option<&str>) -> Option<u32> {
+fn hz(tree: &mut HostTree, kernel: Option<&str>) -> Option<u32> {
     let of_text = |text: &str| {
         let mut lines = text.lines();
         lines.find_map(|line| line.strip_prefix("CONFIG_HZ=")?.trim().parse().ok())
@@ -110,7 +110,7 @@ fn hz(tree: &mut Tree, kernel: Option<&str>) -> Option<u32> {
 }
 
 /// Reads which CPUs are kept free of what. Where the kernel does not say, its command line does.
-pub(crate) fn read_isolation(tree: &mut Tree, host: &mut Host) {
+pub(crate) fn read_isolation(tree: &mut HostTree, host: &mut Host) {
     const CPU: &str = "/sys/devices/system/cpu";
     let isolated = tree.cpus(&format!("{CPU}/isolated"));
     let nohz_full = tree.cpus(&format!("{CPU}/nohz_full"));

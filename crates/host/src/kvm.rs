@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use facts::Host;
 
-use crate::tree::Tree;
+use crate::tree::HostTree;
 
 /// The modules that are looked at, of those that are there.
 const MODULES: [&str; 5] = ["kvm", "kvm_intel", "kvm_amd", "vhost", "vhost_net"];
@@ -12,7 +12,7 @@ const MODULES: [&str; 5] = ["kvm", "kvm_intel", "kvm_amd", "vhost", "vhost_net"]
 const MAX_NAMES: usize = 1024;
 
 /// Reads all of it.
-pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
+pub(crate) fn read(tree: &mut HostTree, host: &mut Host) {
     tree.expect("/sys/module/kvm");
     for module in MODULES {
         let folder = format!("/sys/module/{module}");
@@ -36,7 +36,7 @@ pub(crate) fn read(tree: &mut Tree, host: &mut Host) {
 
 /// Reads KVM's counters. The files of the folder itself are sums over all VMs (`kvm_init_debug` of
 /// `virt/kvm/kvm_main.c`); those of single VMs stand in folders below it, and are left alone.
-fn debug(tree: &mut Tree) -> BTreeMap<String, u64> {
+fn debug(tree: &mut HostTree) -> BTreeMap<String, u64> {
     const DEBUG: &str = "/sys/kernel/debug/kvm";
     let mut counters = BTreeMap::new();
     if !tree.is_folder(DEBUG) {

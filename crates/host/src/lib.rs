@@ -34,11 +34,11 @@ use std::path::Path;
 
 use facts::{Facts, Host};
 
-use tree::Tree;
+use tree::HostTree;
 
 /// Collects the facts of the host whose files stand below `root`: `/` is the running one.
 pub fn collect(root: &Path) -> Facts {
-    let mut tree = Tree::new(root);
+    let mut tree = HostTree::new(root);
     let mut host = Host::default();
     kernel::read(&mut tree, &mut host);
     cpus::read(&mut tree, &mut host);

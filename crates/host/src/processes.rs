@@ -6,7 +6,7 @@ use cpuset::CpuSet;
 use facts::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm, vm_of_args};
 use model::vcpu_from_comm;
 
-use crate::tree::{Tree, cpu_list};
+use crate::tree::{HostTree, cpu_list};
 
 /// Most threads that are kept; a large host's VMMs have some ten thousand.
 const MAX_THREADS: usize = 1 << 16;
@@ -19,10 +19,10 @@ const MAX_STATUS: u64 = 16 << 10;
 ///
 /// Kept are the VMMs' threads; the kernel's that work for VMs or devices (`vhost-PID`, `kvm-…`, `irq/…`); and those
 /// of other processes that may not run on all CPUs: somebody pinned them, as a poll-mode driver does.
-pub(crate) fn read(tree: &mut Tree, facts: &mut Facts, online: Option<&CpuSet>) -> u64 {
+pub(crate) fn read(tree: &mut HostTree, facts: &mut Facts, online: Option<&CpuSet>) -> u64 {
     tree.expect("/proc");
     let mut masked = 0;
-    let mut found: Vec<Vmm> = Vec::new();
+    let mut found: Vec<VmmProcess> = Vec::new();
     let mut kernels = Vec::new();
     for pid in ids(tree, "/proc") {
         let Some(process) = Process::read(tree, pid) else {
@@ -51,7 +51,7 @@ pub(crate) fn read(tree: &mut Tree, facts: &mut Facts, online: Option<&CpuSet>) 
         }
         if let Some((vm, count)) = vmm {
             masked += count;
-            found.push(Vmm {
+            found.push(VmmProcess {
                 parent: process.parent,
                 threads: threads.keys().copied().collect(),
                 vm: ReportedVm {
@@ -76,20 +76,20 @@ pub(crate) fn read(tree: &mut Tree, facts: &mut Facts, online: Option<&CpuSet>) 
 }
 
 /// A process of a VMM.
-struct Vmm {
+struct VmmProcess {
     vm: ReportedVm,
     parent: Option<i32>,
     threads: Vec<i32>,
 }
 
 /// Takes the VMMs. What a VMM forked off and did not start anew has its command line too, and no VM of its own.
-fn vms(tree: &mut Tree, facts: &mut Facts, found: Vec<Vmm>, kernels: &[i32]) {
+fn vms(tree: &mut HostTree, facts: &mut Facts, found: Vec<VmmProcess>, kernels: &[i32]) {
     let lines: BTreeMap<i32, Vec<String>> = found
         .iter()
         .filter_map(|vmm| Some((vmm.vm.pid?, vmm.vm.args.clone())))
         .collect();
     let comm = |tid: &i32| facts.threads.get(tid)?.comm.as_deref();
-    for Vmm {
+    for VmmProcess {
         mut vm,
         parent,
         threads,
@@ -147,7 +147,7 @@ struct Process {
 }
 
 impl Process {
-    fn read(tree: &mut Tree, pid: i32) -> Option<Process> {
+    fn read(tree: &mut HostTree, pid: i32) -> Option<Process> {
         let status = tree.head(&format!("/proc/{pid}/status"), MAX_STATUS)?;
         let text = tree
             .text(&format!("/proc/{pid}/cmdline"))
@@ -172,7 +172,7 @@ impl Process {
 }
 
 /// Returns the process or thread ids that a folder's names are; none is above `PID_MAX_LIMIT` of `linux/threads.h`.
-fn ids(tree: &mut Tree, folder: &str) -> Vec<i32> {
+fn ids(tree: &mut HostTree, folder: &str) -> Vec<i32> {
     let mut ids = tree.numbered::<i32>(folder, "");
     ids.retain(|id| (1..=4 << 20).contains(id));
     ids
@@ -180,7 +180,7 @@ fn ids(tree: &mut Tree, folder: &str) -> Vec<i32> {
 
 /// Returns the threads of a process that are wanted.
 fn threads(
-    tree: &mut Tree,
+    tree: &mut HostTree,
     pid: i32,
     is_wanted: impl Fn(&ReportedThread) -> bool,
 ) -> BTreeMap<i32, ReportedThread> {

@@ -20,7 +20,7 @@ const MAX_ALIKE: usize = 3;
 const MAX_KINDS: usize = 256;
 
 /// The tree of a host's files.
-pub(crate) struct Tree {
+pub(crate) struct HostTree {
     root: PathBuf,
     /// The folder's real path, unless it is the root of this machine.
     bounds: Option<PathBuf>,
@@ -36,11 +36,11 @@ enum Failure {
     Why(String),
 }
 
-impl Tree {
+impl HostTree {
     /// Returns the tree below a folder.
-    pub(crate) fn new(root: &Path) -> Tree {
+    pub(crate) fn new(root: &Path) -> HostTree {
         let real = fs::canonicalize(root).ok();
-        Tree {
+        HostTree {
             root: root.to_path_buf(),
             bounds: real.filter(|real| real != Path::new("/")),
             unreadable: BTreeMap::new(),
