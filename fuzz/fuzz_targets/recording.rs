@@ -8,7 +8,7 @@ use analysis::{Exits, Info, Merge, Picture, Sched, Signs, Sleeps, Slices, Study,
 use event::{Event, EventType, Quality, Side, Sink};
 use libfuzzer_sys::fuzz_target;
 use paths::Paths;
-use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use source::{Reader, ReaderOptions, Recording};
 use symbols::KernelFunctions;
 use tracefmt::{FormatCatalog, FormatText};
@@ -45,7 +45,7 @@ impl Sink for All<'_> {
 
 fn printer<'f>(reader: &'f Reader<'_>, formats: &'f FormatCatalog) -> EventPrinter<'f> {
     let header = reader.header();
-    let times = Times {
+    let times = TimeColumns {
         seconds: header.seconds,
         ns: header.nine_digits,
     };

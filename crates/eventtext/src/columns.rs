@@ -9,7 +9,7 @@ const NANOSECONDS: u64 = 1_000_000_000;
 
 /// A short text that is copied as a whole, whatever its length: copies of a known size need no call.
 #[derive(Debug, Clone)]
-pub(crate) struct Piece<const N: usize> {
+pub(crate) struct ShortText<const N: usize> {
     pub bytes: [u8; N],
     pub len: u8,
     /// Whether nothing in the text steers a terminal.
@@ -18,9 +18,9 @@ pub(crate) struct Piece<const N: usize> {
     long: Option<Box<[u8]>>,
 }
 
-impl<const N: usize> Piece<N> {
-    pub(crate) fn new(text: &[u8]) -> Piece<N> {
-        let mut piece = Piece {
+impl<const N: usize> ShortText<N> {
+    pub(crate) fn new(text: &[u8]) -> ShortText<N> {
+        let mut piece = ShortText {
             bytes: [0; N],
             len: 0,
             plain: is_plain(text),
@@ -62,7 +62,7 @@ impl<const N: usize> Piece<N> {
 
 /// Time stamps: the millisecond hardly changes from one line to the next.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub(crate) struct StampCache {
     /// The nanosecond at which the millisecond in `text` begins.
     start: u64,
     /// The second with its point and three decimals, which are 15 bytes at most, and how many they are.
@@ -72,9 +72,9 @@ pub(crate) struct Clock {
     pub nanoseconds: bool,
 }
 
-impl Clock {
-    pub(crate) fn new(nanoseconds: bool) -> Clock {
-        let mut clock = Clock {
+impl StampCache {
+    pub(crate) fn new(nanoseconds: bool) -> StampCache {
+        let mut clock = StampCache {
             start: 0,
             text: [0; 16],
             len: 0,
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn milliseconds_are_right_in_any_order() {
-        let mut clock = Clock::new(false);
+        let mut clock = StampCache::new(false);
         let seconds = [0, 1, 7, 99_999, 100_000, u64::MAX / NANOSECONDS - 1];
         let parts = [0, 1, 999_999, 1_000_000, 77_123_456, 999_999_999];
         let times = seconds.map(|s| parts.map(|p| s * NANOSECONDS + p));

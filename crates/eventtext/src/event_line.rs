@@ -10,7 +10,7 @@ use crate::tracecmd_line::{LineCache, LineHead, LineStyle, TimeStyle, lost_line}
 
 /// How a recording prints its times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct TimeColumns {
     /// As seconds with decimals; if not, as plain numbers.
     pub seconds: bool,
     /// With nine decimals instead of six.
@@ -21,11 +21,11 @@ pub struct Times {
 #[derive(Debug)]
 pub struct EventPrinter<'f> {
     formats: &'f FormatCatalog,
-    columns: Columns<'f>,
+    columns: LineColumns<'f>,
 }
 
 #[derive(Debug)]
-enum Columns<'f> {
+enum LineColumns<'f> {
     Perf(Box<PerfPrinter>),
     TraceCmd {
         style: LineStyle,
@@ -36,7 +36,7 @@ enum Columns<'f> {
     },
     Text {
         style: TextStyle,
-        times: Times,
+        times: TimeColumns,
     },
 }
 
@@ -45,7 +45,7 @@ impl<'f> EventPrinter<'f> {
     pub fn perf(formats: &'f FormatCatalog, printer: PerfPrinter) -> EventPrinter<'f> {
         EventPrinter {
             formats,
-            columns: Columns::Perf(Box::new(printer)),
+            columns: LineColumns::Perf(Box::new(printer)),
         }
     }
 
@@ -53,7 +53,7 @@ impl<'f> EventPrinter<'f> {
     /// first.
     pub fn trace_cmd(
         formats: &'f FormatCatalog,
-        times: Times,
+        times: TimeColumns,
         buffers: &'f [String],
     ) -> EventPrinter<'f> {
         let time = match (times.seconds, times.ns) {
@@ -65,7 +65,7 @@ impl<'f> EventPrinter<'f> {
         let style = LineStyle::new(time, instances);
         EventPrinter {
             formats,
-            columns: Columns::TraceCmd {
+            columns: LineColumns::TraceCmd {
                 style,
                 cache: LineCache::new(),
                 buffers,
@@ -75,17 +75,21 @@ impl<'f> EventPrinter<'f> {
     }
 
     /// Prints events of a text, whose own texts stay as they stood.
-    pub fn text(formats: &'f FormatCatalog, style: TextStyle, times: Times) -> EventPrinter<'f> {
+    pub fn text(
+        formats: &'f FormatCatalog,
+        style: TextStyle,
+        times: TimeColumns,
+    ) -> EventPrinter<'f> {
         EventPrinter {
             formats,
-            columns: Columns::Text { style, times },
+            columns: LineColumns::Text { style, times },
         }
     }
 
     /// Takes note of a kind of event: columns are as wide as the longest name. To be called for every kind
     /// that the recording tells of before the first event.
     pub fn declare(&mut self, ty: &EventType<'_>) {
-        if let Columns::Perf(printer) = &mut self.columns {
+        if let LineColumns::Perf(printer) = &mut self.columns {
             printer.declare(ty);
         }
     }
@@ -93,8 +97,8 @@ impl<'f> EventPrinter<'f> {
     /// Takes a side record. trace-cmd prints a line for lost events.
     pub fn side(&mut self, side: &Side<'_>, out: &mut FormatText) {
         match &mut self.columns {
-            Columns::Perf(printer) => printer.side(side),
-            Columns::TraceCmd {
+            LineColumns::Perf(printer) => printer.side(side),
+            LineColumns::TraceCmd {
                 style,
                 buffers,
                 gap,
@@ -109,7 +113,7 @@ impl<'f> EventPrinter<'f> {
                     *gap = Some(buffer);
                 }
             }
-            Columns::Text { .. } => {}
+            LineColumns::Text { .. } => {}
         }
     }
 
@@ -118,8 +122,8 @@ impl<'f> EventPrinter<'f> {
     #[inline]
     pub fn event(&mut self, event: &Event<'_>, out: &mut FormatText) -> bool {
         match &mut self.columns {
-            Columns::Perf(printer) => printer.event(event, self.formats, out),
-            Columns::TraceCmd {
+            LineColumns::Perf(printer) => printer.event(event, self.formats, out),
+            LineColumns::TraceCmd {
                 style,
                 cache,
                 buffers,
@@ -150,7 +154,7 @@ impl<'f> EventPrinter<'f> {
                 }
                 plain
             }
-            Columns::Text { style, times } => {
+            LineColumns::Text { style, times } => {
                 text_line(
                     out,
                     event,

@@ -15,6 +15,6 @@ mod perf_stack;
 mod text_line;
 mod tracecmd_line;
 
-pub use event_line::{EventPrinter, Times};
+pub use event_line::{EventPrinter, TimeColumns};
 pub use perf_line::{PerfPrinter, PerfStyle};
 pub use text_line::{TextStyle, text_line};

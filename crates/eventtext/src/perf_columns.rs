@@ -4,7 +4,7 @@
 use symbols::ThreadName;
 use tracefmt::FormatText;
 
-use crate::columns::{CPUS, Clock, LINE, Piece, copy};
+use crate::columns::{CPUS, LINE, ShortText, StampCache, copy};
 use crate::digits::{decimal, signed, six, three, three_and_colon};
 
 /// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
@@ -17,7 +17,7 @@ const TID_WIDTH: usize = 5;
 /// Name and id of a thread, with a space behind each.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadColumns {
-    piece: Piece<32>,
+    piece: ShortText<32>,
     /// Spaces in front of the name, which lines with call chains leave out.
     pad: u8,
     comm: u8,
@@ -34,7 +34,7 @@ impl ThreadName for ThreadColumns {
         signed(&mut text, i64::from(tid), TID_WIDTH);
         text.push(b' ');
         ThreadColumns {
-            piece: Piece::new(text.as_bytes()),
+            piece: ShortText::new(text.as_bytes()),
             pad: pad as u8,
             comm: comm.len() as u8,
         }
@@ -65,7 +65,7 @@ impl ThreadColumns {
 
 /// Name of a kind of event, with colon and space behind it.
 #[derive(Debug, Clone)]
-pub(crate) struct NameColumn(Piece<{ NameColumn::USUAL }>);
+pub(crate) struct NameColumn(ShortText<{ NameColumn::USUAL }>);
 
 impl NameColumn {
     /// Bytes that are enough for all but the longest names.
@@ -80,13 +80,13 @@ impl NameColumn {
         let mut text = vec![b' '; width.saturating_sub(label.len())];
         text.extend_from_slice(label);
         text.extend_from_slice(b": ");
-        NameColumn(Piece::new(&text))
+        NameColumn(ShortText::new(&text))
     }
 }
 
 /// What the columns are made of.
 #[derive(Debug)]
-pub(crate) struct Head<'h> {
+pub(crate) struct ColumnParts<'h> {
     pub thread: &'h ThreadColumns,
     /// Whether the thread's name has no spaces in front of it.
     pub narrow: bool,
@@ -103,7 +103,7 @@ pub(crate) fn put_usual(
     out: &mut FormatText,
     thread: &ThreadColumns,
     cpu: i32,
-    clock: &mut Clock,
+    clock: &mut StampCache,
     time: u64,
     name: &NameColumn,
 ) -> Option<bool> {
@@ -127,9 +127,9 @@ pub(crate) fn put_usual(
     Some(thread.piece.plain)
 }
 
-impl Head<'_> {
+impl ColumnParts<'_> {
     /// Appends the columns, whichever there are and however long.
-    pub(crate) fn put(&self, out: &mut FormatText, clock: &mut Clock) {
+    pub(crate) fn put(&self, out: &mut FormatText, clock: &mut StampCache) {
         let thread = self.thread;
         out.extend_from_slice(if self.narrow {
             thread.narrow()

@@ -11,9 +11,9 @@ use event::{Body, Event, EventType, Sample, Side};
 use symbols::{Addresses, CpuMode, KernelFile};
 use tracefmt::{EventFormat, FormatCatalog, FormatText, PrintStyle};
 
-use crate::columns::Clock;
-use crate::perf_columns::{Head, NameColumn, ThreadColumns, put_usual};
-use crate::perf_stack::{Endings, Place};
+use crate::columns::StampCache;
+use crate::perf_columns::{ColumnParts, NameColumn, ThreadColumns, put_usual};
+use crate::perf_stack::{Endings, StackLookup};
 
 /// What of a recording and of the wish decides how lines look.
 #[derive(Debug, Clone, Default)]
@@ -37,16 +37,16 @@ pub struct PerfStyle<'f> {
 #[derive(Debug)]
 pub struct PerfPrinter {
     style: PerfStyle<'static>,
-    names: Vec<Option<Name>>,
+    names: Vec<Option<PerfEventName>>,
     width: usize,
-    clock: Clock,
+    clock: StampCache,
     addresses: Addresses<ThreadColumns>,
     endings: Endings,
 }
 
 /// What is known of a kind of event.
 #[derive(Debug)]
-struct Name {
+struct PerfEventName {
     column: NameColumn,
     /// Whether neither the name nor any text of such an event steers a terminal.
     plain: bool,
@@ -74,7 +74,7 @@ impl PerfPrinter {
         PerfPrinter {
             names: Vec::new(),
             width: 0,
-            clock: Clock::new(style.nanoseconds),
+            clock: StampCache::new(style.nanoseconds),
             addresses,
             endings,
             style: PerfStyle {
@@ -144,7 +144,7 @@ impl PerfPrinter {
             _ => new_name(&mut self.names, event.ty, self.width),
         };
         let (thread, space) = self.addresses.running(mode, event.pid, event.tid);
-        let head = Head {
+        let head = ColumnParts {
             thread,
             narrow: stack.is_some(),
             cpu: sample.has_cpu.then_some(event.cpu),
@@ -172,7 +172,7 @@ impl PerfPrinter {
             out.push(b'\n');
             return;
         };
-        let place = Place {
+        let place = StackLookup {
             addresses: &self.addresses,
             endings: &self.endings,
             mode,
@@ -193,7 +193,11 @@ impl PerfPrinter {
 
 /// Makes the column of a kind of event that was not printed before.
 #[cold]
-fn new_name<'n>(names: &'n mut Vec<Option<Name>>, ty: &EventType<'_>, width: usize) -> &'n Name {
+fn new_name<'n>(
+    names: &'n mut Vec<Option<PerfEventName>>,
+    ty: &EventType<'_>,
+    width: usize,
+) -> &'n PerfEventName {
     let index = ty.index as usize;
     if names.len() <= index {
         // Kinds of events are few: each has an attribute of 64 bytes or more in the recording.
@@ -201,7 +205,7 @@ fn new_name<'n>(names: &'n mut Vec<Option<Name>>, ty: &EventType<'_>, width: usi
     }
     names[index].get_or_insert_with(|| {
         let column = NameColumn::new(&label(ty), width);
-        Name {
+        PerfEventName {
             plain: column.is_plain() && ty.format.is_some_and(EventFormat::prints_plain),
             column,
         }

@@ -7,7 +7,7 @@ use event::CallChain;
 use symbols::{Addresses, CpuMode, FileRegion, Files, SpaceId, frames};
 use tracefmt::FormatText;
 
-use crate::columns::Piece;
+use crate::columns::ShortText;
 use crate::digits::{hex, hex16};
 use crate::perf_columns::ThreadColumns;
 
@@ -19,7 +19,7 @@ const UNKNOWN_SYMBOL: &[u8] = b" [unknown]";
 
 /// How lines about each file end, ` [unknown] (NAME)` with the line feed: put together once a file.
 #[derive(Debug, Default)]
-pub(crate) struct Endings(Vec<Piece<48>>);
+pub(crate) struct Endings(Vec<ShortText<48>>);
 
 impl Endings {
     /// Adds the endings of files that are new. To be called before lines about them are printed.
@@ -30,13 +30,13 @@ impl Endings {
         }
         for name in names.skip(self.0.len()) {
             let ending = [UNKNOWN_SYMBOL, b" (", name, b")\n"].concat();
-            self.0.push(Piece::new(&ending));
+            self.0.push(ShortText::new(&ending));
         }
     }
 }
 
 /// Where the addresses of one event are looked up.
-pub(crate) struct Place<'p> {
+pub(crate) struct StackLookup<'p> {
     pub addresses: &'p Addresses<ThreadColumns>,
     pub endings: &'p Endings,
     /// Whose code ran when the event happened.
@@ -46,7 +46,7 @@ pub(crate) struct Place<'p> {
     pub file: bool,
 }
 
-impl Place<'_> {
+impl StackLookup<'_> {
     /// Appends the lines of a call chain.
     pub(crate) fn chain(&self, out: &mut FormatText, chain: CallChain<'_>) {
         let start = out.len();

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use tracefmt::{EventFormat, FormatCatalog, FormatText};
 
-use crate::columns::{CPUS, Clock, LINE, Piece, copy};
+use crate::columns::{CPUS, LINE, ShortText, StampCache, copy};
 use crate::digits::{decimal, nine, signed, six, three_and_colon};
 
 /// How many columns an event name and the colon behind it take up at least.
@@ -80,17 +80,17 @@ pub(crate) struct LineHead<'e> {
 /// Columns that were put together for earlier lines.
 #[derive(Debug)]
 pub(crate) struct LineCache {
-    clock: Clock,
+    clock: StampCache,
     /// By the low bits of the thread id.
-    threads: Vec<Option<(i32, Piece<32>)>>,
+    threads: Vec<Option<(i32, ShortText<32>)>>,
     /// By kind of event.
-    names: Vec<Option<Name>>,
+    names: Vec<Option<TracecmdEventName>>,
 }
 
 /// What is known of a kind of event.
 #[derive(Debug, Clone)]
-struct Name {
-    column: Piece<USUAL_NAME>,
+struct TracecmdEventName {
+    column: ShortText<USUAL_NAME>,
     /// Whether neither the name nor any text of such an event steers a terminal.
     plain: bool,
 }
@@ -98,7 +98,7 @@ struct Name {
 impl LineCache {
     pub(crate) fn new() -> LineCache {
         LineCache {
-            clock: Clock::new(false),
+            clock: StampCache::new(false),
             threads: vec![None; THREADS],
             names: Vec::new(),
         }
@@ -152,15 +152,19 @@ impl LineCache {
 }
 
 #[cold]
-fn new_name<'n>(names: &'n mut Vec<Option<Name>>, index: u32, format: &EventFormat) -> &'n Name {
+fn new_name<'n>(
+    names: &'n mut Vec<Option<TracecmdEventName>>,
+    index: u32,
+    format: &EventFormat,
+) -> &'n TracecmdEventName {
     let index = index as usize;
     if names.len() <= index {
         names.resize(index + 1, None);
     }
     let mut text = FormatText::new();
     name_column(&mut text, &format.name);
-    let column = Piece::new(text.as_bytes());
-    names[index].insert(Name {
+    let column = ShortText::new(text.as_bytes());
+    names[index].insert(TracecmdEventName {
         plain: column.plain && format.prints_plain(),
         column,
     })
@@ -168,13 +172,13 @@ fn new_name<'n>(names: &'n mut Vec<Option<Name>>, index: u32, format: &EventForm
 
 #[cold]
 fn new_thread<'t>(
-    slot: &'t mut Option<(i32, Piece<32>)>,
+    slot: &'t mut Option<(i32, ShortText<32>)>,
     pid: i32,
     formats: &FormatCatalog,
-) -> &'t Piece<32> {
+) -> &'t ShortText<32> {
     let mut text = FormatText::new();
     thread_column(&mut text, pid, formats);
-    &slot.insert((pid, Piece::new(text.as_bytes()))).1
+    &slot.insert((pid, ShortText::new(text.as_bytes()))).1
 }
 
 /// Appends all columns before the event's own text. `format` is `None` for an event whose format is not there.

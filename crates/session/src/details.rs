@@ -8,7 +8,7 @@ use analysis::{
     TimelineWindow, Window,
 };
 use event::{Event, EventType, Order, Quality, Side, Sink};
-use eventtext::{EventPrinter, TextStyle, Times};
+use eventtext::{EventPrinter, TextStyle, TimeColumns};
 use rules::Finding;
 use tracefmt::{FormatCatalog, FormatText};
 
@@ -77,7 +77,7 @@ impl Input<'_> {
         let opened = self.recording_with_symbols()?;
         let none = FormatCatalog::default();
         let formats = opened.reader().formats().unwrap_or(&none);
-        let times = Times {
+        let times = TimeColumns {
             seconds: true,
             ns: true,
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use event::{Event, EventType, Quality, Side, Sink};
-use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use model::Threads;
 use serde::Serialize;
 use session::{Guest, Opened, Paired, Scope};
@@ -151,7 +151,7 @@ pub(super) fn printer<'f>(
     ns: bool,
 ) -> EventPrinter<'f> {
     let header = reader.header();
-    let times = Times {
+    let times = TimeColumns {
         seconds: header.seconds,
         ns: ns || header.nine_digits,
     };

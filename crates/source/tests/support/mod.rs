@@ -15,7 +15,7 @@ use analysis::{
     ProfileOf, ProfileOptions, Sched, Signs, Sleeps, Slices, Study, Timers, Vcpus, Window,
 };
 use event::{Event, EventType, Quality, Side, Sink};
-use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, Times};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use paths::Paths;
 use source::{Reader, ReaderOptions, Recording};
 use symbols::{KernelFile, KernelFunctions};
@@ -115,7 +115,7 @@ fn printer<'f>(
     other: bool,
 ) -> EventPrinter<'f> {
     let header = reader.header();
-    let times = Times {
+    let times = TimeColumns {
         seconds: header.seconds,
         ns: header.nine_digits,
     };
