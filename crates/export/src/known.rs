@@ -30,7 +30,7 @@ pub struct VcpuName {
 
 /// What a first walk found out.
 #[derive(Debug)]
-pub struct Known<'k> {
+pub struct FirstWalk<'k> {
     machine: &'k Machine,
     seen: Seen,
     vms: Vec<Vm>,
@@ -44,9 +44,9 @@ pub struct Known<'k> {
     end: u64,
 }
 
-impl<'k> Known<'k> {
+impl<'k> FirstWalk<'k> {
     /// Keeps what a walk found out that followed the vCPUs' states. `names` has the names of devices.
-    pub fn new(walked: &Walked<'k>, names: &'k AddressNames) -> Known<'k> {
+    pub fn new(walked: &Walked<'k>, names: &'k AddressNames) -> FirstWalk<'k> {
         let machine = walked.machine;
         let vms = machine.vms();
         let vm_names = model::vm_names(&vms);
@@ -73,7 +73,7 @@ impl<'k> Known<'k> {
             begin = begin.min(vcpu.from);
             end = end.max(vcpu.to);
         }
-        Known {
+        FirstWalk {
             machine,
             seen: machine.seen(),
             vms,
@@ -87,7 +87,7 @@ impl<'k> Known<'k> {
     }
 
     /// Takes what the walk found of guests whose recordings were walked too.
-    pub fn with_guests(mut self, walked: &Walked<'_>, tasks: &GuestTasks) -> Known<'k> {
+    pub fn with_guests(mut self, walked: &Walked<'_>, tasks: &GuestTasks) -> FirstWalk<'k> {
         let tids = walked.machine.vcpus().map(|vcpu| vcpu.tid);
         self.told = tids
             .filter(|tid| tasks.report(walked, *tid).is_some())
@@ -133,7 +133,7 @@ fn is_left_out(left_out: &LeftOut, tid: i32) -> bool {
 
 /// The vCPUs of a second walk, by their numbers in its machine, with the names that the first found.
 #[derive(Debug, Default)]
-pub(crate) struct Vcpus {
+pub(crate) struct VcpuNumbers {
     all: Vec<VcpuName>,
     /// By thread id, which of them is the last.
     by_tid: FxHashMap<i32, usize>,
@@ -141,9 +141,9 @@ pub(crate) struct Vcpus {
     counts: FxHashMap<i32, usize>,
 }
 
-impl Vcpus {
+impl VcpuNumbers {
     /// Learns of the vCPUs that have come.
-    fn learn(&mut self, machine: &Machine, known: &Known<'_>) {
+    fn learn(&mut self, machine: &Machine, known: &FirstWalk<'_>) {
         for vcpu in machine.vcpus().skip(self.all.len()) {
             let nth = self.counts.entry(vcpu.tid).or_default();
             let same = known.by_tid.get(&vcpu.tid);
@@ -166,7 +166,7 @@ impl Vcpus {
         &mut self,
         vcpu: u32,
         machine: &Machine,
-        known: &Known<'_>,
+        known: &FirstWalk<'_>,
     ) -> Option<&VcpuName> {
         if self.all.len() <= vcpu as usize {
             self.learn(machine, known);
@@ -179,7 +179,7 @@ impl Vcpus {
         &mut self,
         tid: i32,
         machine: &Machine,
-        known: &Known<'_>,
+        known: &FirstWalk<'_>,
     ) -> Option<(u32, &VcpuName)> {
         if !self.by_tid.contains_key(&tid) {
             self.learn(machine, known);
@@ -195,7 +195,7 @@ pub(crate) struct Devices(FxHashMap<Access, Option<Arc<str>>>);
 
 impl Devices {
     /// Returns device and register behind an access, where that is known.
-    pub(crate) fn name(&mut self, cause: &Cause, known: &Known<'_>) -> Option<Arc<str>> {
+    pub(crate) fn name(&mut self, cause: &Cause, known: &FirstWalk<'_>) -> Option<Arc<str>> {
         let access = cause.access?;
         if let Some(name) = self.0.get(&access) {
             return name.clone();

@@ -1,11 +1,11 @@
 /*!
 Recordings as files of other tools: Perfetto's traces, tables for spreadsheets, a summary for tickets.
 
-What is exported of single spans, exits, instances of paths and switches is made while the recording is walked ([`Walk`]): memory
+What is exported of single spans, exits, instances of paths and switches is made while the recording is walked ([`ExportWalk`]): memory
 grows with threads, CPUs and names, never with length. Names of vCPUs and VMs, and what the recording cannot tell, are known at a
-recording's end only, so that it is walked twice: [`Known`] is what the first walk found.
+recording's end only, so that it is walked twice: [`FirstWalk`] is what the first walk found.
 
-Nothing is written here: what was made waits in [`Take::made`], to be taken and written by the caller.
+Nothing is written here: what was made waits in [`ExportFile::made`], to be taken and written by the caller.
 */
 #![forbid(unsafe_code)]
 
@@ -16,8 +16,8 @@ mod rows;
 mod tap;
 mod walk;
 
-pub use known::{Known, VcpuName};
-pub use perfetto::{About, Perfetto};
+pub use known::{FirstWalk, VcpuName};
+pub use perfetto::{Perfetto, TraceMachine};
 pub use rows::{ExitRows, InstanceRows, SpanRows};
-pub use tap::{Tap, Wanted};
-pub use walk::{Found, Scene, Take, Walk};
+pub use tap::{ExportWish, Tap};
+pub use walk::{ExportFile, ExportWalk, ExportedThing, Scene};

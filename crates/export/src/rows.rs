@@ -9,8 +9,8 @@ use render::exit_list::{self, ExitLine};
 use render::paths::Instances;
 use render::spans::{self, Behind, SpanLine, Vcpu};
 
-use crate::known::{Devices, Known, VcpuName};
-use crate::walk::{Found, Scene, Take};
+use crate::known::{Devices, FirstWalk, VcpuName};
+use crate::walk::{ExportFile, ExportedThing, Scene};
 
 fn vcpu(name: &VcpuName) -> Vcpu {
     Vcpu {
@@ -76,11 +76,11 @@ impl SpanRows {
     }
 }
 
-impl Take for SpanRows {
-    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+impl ExportFile for SpanRows {
+    fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
         match found {
-            Found::Span { vcpu, span } if !self.guests => self.row(vcpu, span, None, scene),
-            Found::Guest { vcpu, part } if self.guests => {
+            ExportedThing::Span { vcpu, span } if !self.guests => self.row(vcpu, span, None, scene),
+            ExportedThing::Guest { vcpu, part } if self.guests => {
                 let told = scene.known.guest_told(vcpu.tid);
                 let tasks = scene.guests.filter(|_| told);
                 let guest = tasks.map(|tasks| tasks.who(vcpu.tid, part.doing));
@@ -105,7 +105,7 @@ pub struct ExitRows {
     made: Vec<u8>,
     exits: exit_list::Exits,
     devices: Devices,
-    causes: Causes,
+    causes: ExitAccesses,
 }
 
 impl Default for ExitRows {
@@ -115,16 +115,16 @@ impl Default for ExitRows {
             made: exits.csv_head().into_bytes(),
             exits,
             devices: Devices::default(),
-            causes: Causes::default(),
+            causes: ExitAccesses::default(),
         }
     }
 }
 
-impl Take for ExitRows {
-    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+impl ExportFile for ExitRows {
+    fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
         let (name, exit) = match found {
-            Found::Span { span, .. } => return self.causes.note(span),
-            Found::Exit {
+            ExportedThing::Span { span, .. } => return self.causes.note(span),
+            ExportedThing::Exit {
                 vcpu: Some((number, name)),
                 exit,
             } => ((*number, *name), exit),
@@ -164,9 +164,9 @@ impl Take for ExitRows {
 
 /// Which access made the exit of each vCPU that is under way: its spans say so.
 #[derive(Debug, Default)]
-pub(crate) struct Causes(Vec<(u64, Option<Access>)>);
+pub(crate) struct ExitAccesses(Vec<(u64, Option<Access>)>);
 
-impl Causes {
+impl ExitAccesses {
     /// Notes what a span says.
     pub(crate) fn note(&mut self, span: &Span) {
         let at = span.vcpu as usize;
@@ -217,7 +217,7 @@ pub(crate) fn told(
     scene: &Scene<'_>,
     devices: &std::cell::RefCell<Devices>,
 ) -> Option<paths::InstanceReport> {
-    let known: &Known<'_> = scene.known;
+    let known: &FirstWalk<'_> = scene.known;
     let name = |access: &Access| {
         let cause = model::Cause {
             reason: None,
@@ -229,9 +229,9 @@ pub(crate) fn told(
     Some(scene.paths?.tell(one, scene.machine, &name))
 }
 
-impl Take for InstanceRows {
-    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
-        if let Found::Instance(one) = found
+impl ExportFile for InstanceRows {
+    fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
+        if let ExportedThing::Instance(one) = found
             && let Some(told) = told(one, scene, &self.devices)
         {
             self.made

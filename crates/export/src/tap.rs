@@ -7,7 +7,7 @@ use model::Span;
 
 /// What is wanted of a recording beside exits and instances of paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct ExportWish {
     /// Spans of the vCPUs' states.
     pub spans: bool,
     /// Switches and wake-ups of the scheduler, exits as they happen, and losses.
@@ -16,7 +16,7 @@ pub struct Wanted {
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Item {
+pub(crate) enum TapItem {
     Span(Span),
     /// A vCPU left its guest.
     Left {
@@ -48,14 +48,14 @@ pub(crate) enum Item {
 /// Keeps what an event tells until it is taken.
 #[derive(Debug)]
 pub struct Tap {
-    wanted: Wanted,
+    wanted: ExportWish,
     window: Window,
-    items: Vec<Item>,
+    items: Vec<TapItem>,
 }
 
 impl Tap {
     /// Returns one that keeps what is wanted, of what happens in a window.
-    pub fn new(wanted: Wanted, window: Window) -> Tap {
+    pub fn new(wanted: ExportWish, window: Window) -> Tap {
         Tap {
             wanted,
             window,
@@ -64,7 +64,7 @@ impl Tap {
     }
 
     /// Exchanges what has come for an empty list.
-    pub(crate) fn swap(&mut self, empty: &mut Vec<Item>) {
+    pub(crate) fn swap(&mut self, empty: &mut Vec<TapItem>) {
         std::mem::swap(&mut self.items, empty);
     }
 
@@ -102,17 +102,19 @@ impl Analysis for Tap {
         match *data {
             Data::KvmExit(_) if context.chosen.counts => {
                 if let Some(vcpu) = context.machine.vcpu_of(event.tid) {
-                    self.items.push(Item::Left { vcpu, time });
+                    self.items.push(TapItem::Left { vcpu, time });
                 }
             }
-            Data::SchedSwitch(switch) => self.items.push(Item::Switch { time, cpu, switch }),
-            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => self.items.push(Item::Wakes {
-                time,
-                cpu,
-                tid: event.tid,
-                waking: event.ty.kind == Kind::SchedWaking,
-                wakeup,
-            }),
+            Data::SchedSwitch(switch) => self.items.push(TapItem::Switch { time, cpu, switch }),
+            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
+                self.items.push(TapItem::Wakes {
+                    time,
+                    cpu,
+                    tid: event.tid,
+                    waking: event.ty.kind == Kind::SchedWaking,
+                    wakeup,
+                })
+            }
             _ => {}
         }
     }
@@ -120,7 +122,7 @@ impl Analysis for Tap {
     fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
         for span in spans {
             if let Some((start, end)) = self.window.part(span) {
-                self.items.push(Item::Span(Span {
+                self.items.push(TapItem::Span(Span {
                     start,
                     end,
                     ..*span
@@ -151,7 +153,7 @@ impl Tap {
             && self.wanted.moments
             && (time == 0 || self.window.has_time(time))
         {
-            self.items.push(Item::Lost {
+            self.items.push(TapItem::Lost {
                 time,
                 cpu: if guest { NONE } else { cpu },
                 count,

@@ -8,12 +8,12 @@ use event::{Event, EventType, Order, Side, Sink};
 use model::{Machine, Span};
 use paths::{Instance, Paths};
 
-use crate::known::{Known, VcpuName, Vcpus};
-use crate::tap::{Item, Tap};
+use crate::known::{FirstWalk, VcpuName, VcpuNumbers};
+use crate::tap::{Tap, TapItem};
 
 /// Something that was found.
 #[derive(Debug)]
-pub enum Found<'f> {
+pub enum ExportedThing<'f> {
     /// A vCPU spent some time in one state. Those of a vCPU come in order; they are within the window of time asked for.
     Span {
         /// Whose.
@@ -86,7 +86,7 @@ pub enum Found<'f> {
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'s> {
     /// What a first walk found out.
-    pub known: &'s Known<'s>,
+    pub known: &'s FirstWalk<'s>,
     /// The machine at this moment.
     pub machine: &'s Machine,
     /// The paths that are followed, if any are.
@@ -96,9 +96,9 @@ pub struct Scene<'s> {
 }
 
 /// Makes a file of what is found.
-pub trait Take {
+pub trait ExportFile {
     /// Takes one thing.
-    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>);
+    fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>);
 
     /// Ends the file. Returns what is to be said of what it does not hold, a sentence each.
     fn finish(&mut self) -> Vec<String>;
@@ -108,17 +108,17 @@ pub trait Take {
 }
 
 /// A walk over a recording that hands what it finds to whoever makes a file of it.
-pub struct Walk<'w> {
+pub struct ExportWalk<'w> {
     study: Study,
-    known: &'w Known<'w>,
-    vcpus: Vcpus,
-    into: &'w mut dyn Take,
+    known: &'w FirstWalk<'w>,
+    vcpus: VcpuNumbers,
+    into: &'w mut dyn ExportFile,
     write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
-    items: Vec<Item>,
+    items: Vec<TapItem>,
     parts: Vec<GuestPart>,
 }
 
-impl std::fmt::Debug for Walk<'_> {
+impl std::fmt::Debug for ExportWalk<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Walk").finish_non_exhaustive()
     }
@@ -127,15 +127,15 @@ impl std::fmt::Debug for Walk<'_> {
 /// Bytes that wait at most before they are written.
 const WAITING: usize = 64 << 10;
 
-impl<'w> Walk<'w> {
+impl<'w> ExportWalk<'w> {
     /// Returns a walk of a study that has a [`Tap`], and [`Exits`], [`Paths`] or [`GuestTasks`] where these are wanted. `write` takes the bytes
     /// that were made; the walk ends when it breaks.
     pub fn new(
         study: Study,
-        known: &'w Known<'w>,
-        into: &'w mut dyn Take,
+        known: &'w FirstWalk<'w>,
+        into: &'w mut dyn ExportFile,
         write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
-    ) -> Walk<'w> {
+    ) -> ExportWalk<'w> {
         let mut study = study;
         if let Some(exits) = study.get_mut::<Exits>() {
             exits.list();
@@ -146,10 +146,10 @@ impl<'w> Walk<'w> {
         if let Some(tasks) = study.get_mut::<GuestTasks>() {
             tasks.list();
         }
-        Walk {
+        ExportWalk {
             study,
             known,
-            vcpus: Vcpus::default(),
+            vcpus: VcpuNumbers::default(),
             into,
             write,
             items: Vec::new(),
@@ -189,16 +189,16 @@ impl<'w> Walk<'w> {
         for part in &self.parts {
             let vcpu = self.vcpus.at(part.span.vcpu, machine, known);
             if let Some(vcpu) = vcpu.filter(|vcpu| !vcpu.left_out) {
-                self.into.take(&Found::Guest { vcpu, part }, &scene);
+                self.into.take(&ExportedThing::Guest { vcpu, part }, &scene);
             }
         }
         self.parts.clear();
         for exit in &exits {
             let vcpu = self.vcpus.of(exit.tid, machine, known);
-            self.into.take(&Found::Exit { vcpu, exit }, &scene);
+            self.into.take(&ExportedThing::Exit { vcpu, exit }, &scene);
         }
         for instance in &instances {
-            self.into.take(&Found::Instance(instance), &scene);
+            self.into.take(&ExportedThing::Instance(instance), &scene);
         }
     }
 
@@ -213,44 +213,49 @@ impl<'w> Walk<'w> {
 }
 
 /// Hands out one thing.
-fn item_found(item: &Item, scene: &Scene<'_>, vcpus: &mut Vcpus, into: &mut dyn Take) {
+fn item_found(
+    item: &TapItem,
+    scene: &Scene<'_>,
+    vcpus: &mut VcpuNumbers,
+    into: &mut dyn ExportFile,
+) {
     let found = match item {
-        Item::Span(span) => match vcpus.at(span.vcpu, scene.machine, scene.known) {
-            Some(vcpu) if !vcpu.left_out => Found::Span { vcpu, span },
+        TapItem::Span(span) => match vcpus.at(span.vcpu, scene.machine, scene.known) {
+            Some(vcpu) if !vcpu.left_out => ExportedThing::Span { vcpu, span },
             _ => return,
         },
-        Item::Left { vcpu, time } => match vcpus.at(*vcpu, scene.machine, scene.known) {
-            Some(name) if !name.left_out => Found::Left {
+        TapItem::Left { vcpu, time } => match vcpus.at(*vcpu, scene.machine, scene.known) {
+            Some(name) if !name.left_out => ExportedThing::Left {
                 vcpu: *vcpu,
                 name,
                 time: *time,
             },
             _ => return,
         },
-        Item::Switch { time, cpu, switch } => Found::Switch {
+        TapItem::Switch { time, cpu, switch } => ExportedThing::Switch {
             time: *time,
             cpu: *cpu,
             switch,
         },
-        Item::Wakes {
+        TapItem::Wakes {
             time,
             cpu,
             tid,
             waking,
             wakeup,
-        } => Found::Wakes {
+        } => ExportedThing::Wakes {
             time: *time,
             cpu: *cpu,
             tid: *tid,
             waking: *waking,
             wakeup,
         },
-        Item::Lost {
+        TapItem::Lost {
             time,
             cpu,
             count,
             guest,
-        } => Found::Lost {
+        } => ExportedThing::Lost {
             time: *time,
             cpu: *cpu,
             count: *count,
@@ -260,7 +265,7 @@ fn item_found(item: &Item, scene: &Scene<'_>, vcpus: &mut Vcpus, into: &mut dyn 
     into.take(&found, scene);
 }
 
-impl Sink for Walk<'_> {
+impl Sink for ExportWalk<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.study.wants(ty)
     }

@@ -23,7 +23,7 @@ const WARNINGS: usize = 30;
 
 /// What a summary is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Summary<'s> {
+pub struct MarkdownSummary<'s> {
     /// The recording's name.
     pub name: &'s str,
     /// What it says of itself.
@@ -42,7 +42,7 @@ pub struct Summary<'s> {
     pub version: &'s str,
 }
 
-impl Summary<'_> {
+impl MarkdownSummary<'_> {
     /// Returns the summary. Whatever a recording calls things, nothing of it becomes markup, a link, a mention or HTML.
     pub fn markdown(&self) -> String {
         let mut out = format!("## trapline: {}\n\n", code(self.name));

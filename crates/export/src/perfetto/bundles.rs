@@ -6,7 +6,7 @@ use event::sched::{Comm, Leaves, SchedSwitch, SchedWakeup, TaskState};
 
 use super::numbers::{ftrace, packet};
 use super::packets::{Packets, shown, time};
-use super::proto::Message;
+use super::proto::ProtoMessage;
 
 /// Bytes of a CPU's events that wait at most.
 const BUNDLE: usize = 4 << 10;
@@ -16,7 +16,7 @@ const WAITING: usize = 4 << 20;
 /// Events that wait until they are some.
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
-    by_cpu: BTreeMap<i32, Message>,
+    by_cpu: BTreeMap<i32, ProtoMessage>,
     waiting: usize,
     /// Events that are of no CPU.
     nowhere: u64,
@@ -38,7 +38,7 @@ fn state(state: TaskState, kernel_known: bool) -> u64 {
 }
 
 /// Adds a name, if there is one.
-fn comm(one: &mut Message, field: u32, name: &Comm) {
+fn comm(one: &mut ProtoMessage, field: u32, name: &Comm) {
     let name = name.to_str_lossy();
     if !name.is_empty() {
         one.bytes(field, shown(&name).as_bytes());
@@ -54,7 +54,7 @@ impl Bundles {
         }
     }
 
-    fn add(&mut self, cpu: i32, packets: &mut Packets, fill: impl FnOnce(&mut Message)) {
+    fn add(&mut self, cpu: i32, packets: &mut Packets, fill: impl FnOnce(&mut ProtoMessage)) {
         if event::cpu_index(cpu).is_none() {
             self.nowhere += 1;
             return;
@@ -135,7 +135,7 @@ impl Bundles {
 }
 
 /// Writes a CPU's events as a packet.
-fn write(cpu: i32, waits: &mut Message, packets: &mut Packets) {
+fn write(cpu: i32, waits: &mut ProtoMessage, packets: &mut Packets) {
     if waits.is_empty() {
         return;
     }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use analysis::{GuestDoing, GuestPart};
 use render::spans::{guest_called, guest_what};
 
-use super::packets::{Arg, Kind, Packets, TrackEvent};
+use super::packets::{Arg, PacketKind, Packets, TrackEvent};
 use super::tracks::Tracks;
 use crate::known::VcpuName;
 use crate::walk::Scene;
 
 /// What the guest of a vCPU does, until it does something else.
 #[derive(Debug)]
-struct Open {
+struct OpenSlice {
     doing: GuestDoing,
     title: String,
     start: u64,
@@ -21,19 +21,19 @@ struct Open {
 
 /// The guest of a vCPU.
 #[derive(Debug)]
-struct OfGuest {
+struct GuestOfVcpu {
     track: u64,
-    open: Option<Open>,
+    open: Option<OpenSlice>,
 }
 
 /// Slices of what guests did. They go on where the vCPU was out of its guest, so that they add up to what `vcpus` has.
 #[derive(Debug, Default)]
-pub(super) struct Guests {
+pub(super) struct GuestSlices {
     /// By the number of the vCPU.
-    vcpus: BTreeMap<u32, OfGuest>,
+    vcpus: BTreeMap<u32, GuestOfVcpu>,
 }
 
-impl Guests {
+impl GuestSlices {
     /// Adds a part of a vCPU's span.
     pub(super) fn add(
         &mut self,
@@ -49,18 +49,18 @@ impl Guests {
         }
         let guest = self.vcpus.entry(part.span.vcpu).or_insert_with(|| {
             let parent = tracks.vcpu(vcpu, scene.known, packets).states;
-            OfGuest {
+            GuestOfVcpu {
                 track: tracks.below(parent, "guest", packets),
                 open: None,
             }
         });
-        let same = |open: &&mut Open| open.end == start && open.doing == part.doing;
+        let same = |open: &&mut OpenSlice| open.end == start && open.doing == part.doing;
         if let Some(open) = guest.open.as_mut().filter(same) {
             open.end = end;
             return;
         }
         write(guest, packets);
-        guest.open = Some(Open {
+        guest.open = Some(OpenSlice {
             doing: part.doing,
             title: guest_called(&tasks.who(vcpu.tid, part.doing)),
             start,
@@ -77,7 +77,7 @@ impl Guests {
 }
 
 /// Writes the slice that is under way.
-fn write(guest: &mut OfGuest, packets: &mut Packets) {
+fn write(guest: &mut GuestOfVcpu, packets: &mut Packets) {
     let Some(open) = guest.open.take() else {
         return;
     };
@@ -89,7 +89,7 @@ fn write(guest: &mut OfGuest, packets: &mut Packets) {
         category: Some("guest"),
         name: Some(&open.title),
         args: &args,
-        ..TrackEvent::new(open.start, guest.track, Kind::Begin)
+        ..TrackEvent::new(open.start, guest.track, PacketKind::Begin)
     });
-    packets.event(&TrackEvent::new(open.end, guest.track, Kind::End));
+    packets.event(&TrackEvent::new(open.end, guest.track, PacketKind::End));
 }

@@ -25,14 +25,14 @@ use paths::InstanceReport;
 use render::spans::state_name;
 use rustc_hash::FxHashMap;
 
-use crate::known::{Devices, Known, VcpuName};
-use crate::rows::{Causes, told};
-use crate::walk::{Found, Scene, Take};
+use crate::known::{Devices, FirstWalk, VcpuName};
+use crate::rows::{ExitAccesses, told};
+use crate::walk::{ExportFile, ExportedThing, Scene};
 use bundles::Bundles;
-use guests::Guests;
+use guests::GuestSlices;
 use lanes::Lanes;
 use numbers::{clock, packet, system, tree};
-use packets::{Arg, Kind, Packets, TrackEvent, shown};
+use packets::{Arg, PacketKind, Packets, TrackEvent, shown};
 use tracks::Tracks;
 
 /// Lanes of a path's instances, or of a vCPU's exits, at most.
@@ -43,7 +43,7 @@ const IN_A_PACKET: usize = 512;
 
 /// What a recording says of its machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct TraceMachine {
     /// Kernel release.
     pub kernel: Option<String>,
     /// Architecture as `uname -m` has it.
@@ -58,12 +58,12 @@ pub struct Perfetto {
     packets: Packets,
     tracks: Tracks,
     bundles: Bundles,
-    guests: Guests,
+    guests: GuestSlices,
     /// Lanes of instances, by path.
     paths: BTreeMap<usize, Lanes>,
     /// Lanes of exits, by vCPU.
     exits: FxHashMap<u32, Lanes>,
-    causes: Causes,
+    causes: ExitAccesses,
     devices: RefCell<Devices>,
     /// Length of a counter's slices of time.
     slice: u64,
@@ -76,7 +76,7 @@ pub struct Perfetto {
 
 impl Perfetto {
     /// Returns a trace that has said what is known at the beginning: clock, machine, processes and threads with their names.
-    pub fn new(known: &Known<'_>, about: &About) -> Perfetto {
+    pub fn new(known: &FirstWalk<'_>, about: &TraceMachine) -> Perfetto {
         let (begin, end) = known.observed();
         let mut packets = Packets::new();
         head(&mut packets, begin, about);
@@ -85,10 +85,10 @@ impl Perfetto {
             packets,
             tracks: Tracks::default(),
             bundles: Bundles::new(about.kernel.is_some()),
-            guests: Guests::default(),
+            guests: GuestSlices::default(),
             paths: BTreeMap::new(),
             exits: FxHashMap::default(),
-            causes: Causes::default(),
+            causes: ExitAccesses::default(),
             devices: RefCell::default(),
             slice: rates::length(end.saturating_sub(begin)),
             flows: 0,
@@ -132,17 +132,17 @@ impl Perfetto {
             let (rate, packets) = (&mut tracks.polls, &mut self.packets);
             let counter = rate.track;
             rate.stretch((span.start, span.end), self.slice, &mut |time, ns| {
-                packets.event(&TrackEvent::new(time, counter, Kind::Count(ns)));
+                packets.event(&TrackEvent::new(time, counter, PacketKind::Count(ns)));
             });
         }
         self.packets.event(&TrackEvent {
             category: Some("state"),
             name: Some(state_name(state)),
             args: &args,
-            ..TrackEvent::new(span.start, track, Kind::Begin)
+            ..TrackEvent::new(span.start, track, PacketKind::Begin)
         });
         self.packets
-            .event(&TrackEvent::new(span.end, track, Kind::End));
+            .event(&TrackEvent::new(span.end, track, PacketKind::End));
     }
 
     /// A vCPU left its guest: that counts.
@@ -193,10 +193,10 @@ impl Perfetto {
             category: Some("exit"),
             name: Some(&title),
             args: &args,
-            ..TrackEvent::new(exit.start, track, Kind::Begin)
+            ..TrackEvent::new(exit.start, track, PacketKind::Begin)
         });
         self.packets
-            .event(&TrackEvent::new(exit.end, track, Kind::End));
+            .event(&TrackEvent::new(exit.end, track, PacketKind::End));
     }
 
     fn instance(&mut self, one: &paths::Instance, scene: &Scene<'_>) {
@@ -241,7 +241,7 @@ impl Perfetto {
                 name: Some(&title),
                 args: &args,
                 flow: Some((flow, ends)),
-                ..TrackEvent::new(step.time, thread, Kind::Instant)
+                ..TrackEvent::new(step.time, thread, PacketKind::Instant)
             });
         }
     }
@@ -270,7 +270,7 @@ impl Perfetto {
             name: Some(&told.path),
             args: &args,
             flow: Some((flow, false)),
-            ..TrackEvent::new(first.time, track, Kind::Begin)
+            ..TrackEvent::new(first.time, track, PacketKind::Begin)
         });
         for pair in told.steps.windows(2) {
             let [from, to] = pair else { continue };
@@ -278,13 +278,13 @@ impl Perfetto {
             self.packets.event(&TrackEvent {
                 category: Some("stage"),
                 name: Some(&stage),
-                ..TrackEvent::new(from.time, track, Kind::Begin)
+                ..TrackEvent::new(from.time, track, PacketKind::Begin)
             });
             self.packets
-                .event(&TrackEvent::new(to.time, track, Kind::End));
+                .event(&TrackEvent::new(to.time, track, PacketKind::End));
         }
         self.packets
-            .event(&TrackEvent::new(last.time, track, Kind::End));
+            .event(&TrackEvent::new(last.time, track, PacketKind::End));
     }
 
     fn lost(
@@ -317,7 +317,7 @@ impl Perfetto {
             category: Some("lost"),
             name: Some(name),
             args,
-            ..TrackEvent::new(time, track, Kind::Instant)
+            ..TrackEvent::new(time, track, PacketKind::Instant)
         });
     }
 }
@@ -333,11 +333,11 @@ fn count(rate: &mut rates::Rate, time: u64, slice: u64, packets: &mut Packets) {
 /// Tells how many exits there were in a slice of time, for each second.
 fn rate_told(time: u64, track: u64, count: u64, slice: u64, packets: &mut Packets) {
     let rate = count as f64 * 1e9 / slice as f64;
-    packets.event(&TrackEvent::new(time, track, Kind::Rate(rate)));
+    packets.event(&TrackEvent::new(time, track, PacketKind::Rate(rate)));
 }
 
 /// Tells what clock times are of, and what machine this is.
-fn head(packets: &mut Packets, begin: u64, about: &About) {
+fn head(packets: &mut Packets, begin: u64, about: &TraceMachine) {
     packets.packet(|one| {
         one.uint(packet::TIMESTAMP, packets::time(begin));
         one.message(packet::CLOCK_SNAPSHOT, |one| {
@@ -363,7 +363,7 @@ fn head(packets: &mut Packets, begin: u64, about: &About) {
 }
 
 /// Tells which threads are of which process, and what they are called.
-fn processes(packets: &mut Packets, known: &Known<'_>) {
+fn processes(packets: &mut Packets, known: &FirstWalk<'_>) {
     let threads = known.machine().threads();
     let all: Vec<(i32, i32, &str)> = threads
         .iter()
@@ -397,26 +397,26 @@ fn processes(packets: &mut Packets, known: &Known<'_>) {
     }
 }
 
-impl Take for Perfetto {
-    fn take(&mut self, found: &Found<'_>, scene: &Scene<'_>) {
+impl ExportFile for Perfetto {
+    fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
         match found {
-            Found::Span { vcpu, span } => self.span(vcpu, span, scene),
-            Found::Guest { vcpu, part } => {
+            ExportedThing::Span { vcpu, span } => self.span(vcpu, span, scene),
+            ExportedThing::Guest { vcpu, part } => {
                 let into = (&mut self.tracks, &mut self.packets);
                 self.guests.add(vcpu, part, scene, into);
             }
-            Found::Exit {
+            ExportedThing::Exit {
                 vcpu: Some(vcpu),
                 exit,
             } => self.exit(*vcpu, exit, scene),
-            Found::Exit { vcpu: None, .. } => {}
-            Found::Instance(one) => self.instance(one, scene),
-            Found::Left { name, time, .. } => self.left(name, *time, scene),
-            Found::Switch { time, cpu, switch } => {
+            ExportedThing::Exit { vcpu: None, .. } => {}
+            ExportedThing::Instance(one) => self.instance(one, scene),
+            ExportedThing::Left { name, time, .. } => self.left(name, *time, scene),
+            ExportedThing::Switch { time, cpu, switch } => {
                 self.bundles
                     .switch((*time, *cpu), switch, &mut self.packets);
             }
-            Found::Wakes {
+            ExportedThing::Wakes {
                 time,
                 cpu,
                 tid,
@@ -426,7 +426,7 @@ impl Take for Perfetto {
                 let at = (*time, *cpu, *tid);
                 self.bundles.wakes(at, *waking, wakeup, &mut self.packets);
             }
-            Found::Lost {
+            ExportedThing::Lost {
                 time,
                 cpu,
                 count,
@@ -454,7 +454,7 @@ impl Take for Perfetto {
         for rate in polls {
             let track = rate.track;
             rate.close(slice, None, &mut |time, ns| {
-                packets.event(&TrackEvent::new(time, track, Kind::Count(ns)));
+                packets.event(&TrackEvent::new(time, track, PacketKind::Count(ns)));
             });
         }
         let (exits, instances) = self.unplaced;

@@ -6,7 +6,7 @@ use render::neutral;
 use rustc_hash::FxHashMap;
 
 use super::numbers::{event, interned, packet, trace};
-use super::proto::Message;
+use super::proto::ProtoMessage;
 
 /// The one sequence that all packets are of.
 const SEQUENCE: u64 = 1;
@@ -35,7 +35,7 @@ pub(super) fn time(ns: u64) -> u64 {
 
 /// What an event is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum PacketKind {
     Begin,
     End,
     Instant,
@@ -60,7 +60,7 @@ pub(super) enum Arg<'a> {
 pub(super) struct TrackEvent<'a> {
     pub time: u64,
     pub track: u64,
-    pub kind: Kind,
+    pub kind: PacketKind,
     pub category: Option<&'static str>,
     pub name: Option<&'a str>,
     pub args: &'a [(&'static str, Arg<'a>)],
@@ -70,7 +70,7 @@ pub(super) struct TrackEvent<'a> {
 
 impl<'a> TrackEvent<'a> {
     /// Returns one that says nothing but when, where and what it is.
-    pub(super) fn new(time: u64, track: u64, kind: Kind) -> TrackEvent<'a> {
+    pub(super) fn new(time: u64, track: u64, kind: PacketKind) -> TrackEvent<'a> {
         TrackEvent {
             time,
             track,
@@ -85,21 +85,21 @@ impl<'a> TrackEvent<'a> {
 
 /// Names of one kind, and the numbers that stand for them.
 #[derive(Debug)]
-struct Names {
+struct InternedNames {
     field: u32,
     kept: FxHashMap<Box<str>, u64>,
 }
 
-impl Names {
-    fn new(field: u32) -> Names {
-        Names {
+impl InternedNames {
+    fn new(field: u32) -> InternedNames {
+        InternedNames {
             field,
             kept: FxHashMap::default(),
         }
     }
 
     /// Returns the number that stands for a name, 0 if there are too many; a new one is told in `fresh`.
-    fn number(&mut self, name: &str, fresh: &mut Message) -> u64 {
+    fn number(&mut self, name: &str, fresh: &mut ProtoMessage) -> u64 {
         if let Some(number) = self.kept.get(name) {
             return *number;
         }
@@ -120,25 +120,25 @@ impl Names {
 /// Packets under way.
 #[derive(Debug)]
 pub(super) struct Packets {
-    out: Message,
+    out: ProtoMessage,
     /// Names that the next packet tells.
-    fresh: Message,
-    categories: Names,
-    names: Names,
-    arg_names: Names,
-    arg_texts: Names,
+    fresh: ProtoMessage,
+    categories: InternedNames,
+    names: InternedNames,
+    arg_names: InternedNames,
+    arg_texts: InternedNames,
     begun: bool,
 }
 
 impl Packets {
     pub(super) fn new() -> Packets {
         Packets {
-            out: Message::default(),
-            fresh: Message::default(),
-            categories: Names::new(interned::EVENT_CATEGORIES),
-            names: Names::new(interned::EVENT_NAMES),
-            arg_names: Names::new(interned::ANNOTATION_NAMES),
-            arg_texts: Names::new(interned::ANNOTATION_STRINGS),
+            out: ProtoMessage::default(),
+            fresh: ProtoMessage::default(),
+            categories: InternedNames::new(interned::EVENT_CATEGORIES),
+            names: InternedNames::new(interned::EVENT_NAMES),
+            arg_names: InternedNames::new(interned::ANNOTATION_NAMES),
+            arg_texts: InternedNames::new(interned::ANNOTATION_STRINGS),
             begun: false,
         }
     }
@@ -148,7 +148,7 @@ impl Packets {
     }
 
     /// Adds a packet. The first one says that no name has been told before it.
-    pub(super) fn packet(&mut self, fill: impl FnOnce(&mut Message)) {
+    pub(super) fn packet(&mut self, fill: impl FnOnce(&mut ProtoMessage)) {
         let first = !std::mem::replace(&mut self.begun, true);
         self.out.message(trace::PACKET, |one| {
             one.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
@@ -203,9 +203,9 @@ impl Packets {
                 }
                 one.uint(event::TRACK_UUID, told.track);
                 match told.kind {
-                    Kind::Count(count) => one.uint(event::COUNTER_VALUE, time(count)),
-                    Kind::Rate(rate) => one.double(event::DOUBLE_COUNTER_VALUE, rate),
-                    Kind::Begin | Kind::End | Kind::Instant => {}
+                    PacketKind::Count(count) => one.uint(event::COUNTER_VALUE, time(count)),
+                    PacketKind::Rate(rate) => one.double(event::DOUBLE_COUNTER_VALUE, rate),
+                    PacketKind::Begin | PacketKind::End | PacketKind::Instant => {}
                 }
                 match told.flow {
                     Some((flow, true)) => one.fixed64(event::TERMINATING_FLOW_IDS, flow),
@@ -218,16 +218,16 @@ impl Packets {
     }
 }
 
-fn kind(kind: Kind) -> u64 {
+fn kind(kind: PacketKind) -> u64 {
     match kind {
-        Kind::Begin => event::SLICE_BEGIN,
-        Kind::End => event::SLICE_END,
-        Kind::Instant => event::INSTANT,
-        Kind::Count(_) | Kind::Rate(_) => event::COUNTER,
+        PacketKind::Begin => event::SLICE_BEGIN,
+        PacketKind::End => event::SLICE_END,
+        PacketKind::Instant => event::INSTANT,
+        PacketKind::Count(_) | PacketKind::Rate(_) => event::COUNTER,
     }
 }
 
-fn argument(one: &mut Message, arg: Arg<'_>, texts: &Names) {
+fn argument(one: &mut ProtoMessage, arg: Arg<'_>, texts: &InternedNames) {
     match arg {
         Arg::Uint(value) => one.uint(event::ANNOTATION_UINT, value),
         Arg::Int(value) => one.int(event::ANNOTATION_INT, value),
@@ -264,7 +264,7 @@ mod tests {
             packets.event(&TrackEvent {
                 name: Some(name),
                 args: &[("why", Arg::Name(name))],
-                ..TrackEvent::new(1, 2, Kind::Begin)
+                ..TrackEvent::new(1, 2, PacketKind::Begin)
             });
             packets
                 .made()

@@ -9,9 +9,9 @@ const LENGTH: u64 = 2;
 
 /// Bytes of messages.
 #[derive(Debug, Default)]
-pub(super) struct Message(Vec<u8>);
+pub(super) struct ProtoMessage(Vec<u8>);
 
-impl Message {
+impl ProtoMessage {
     fn varint(&mut self, value: u64) {
         let mut rest = value;
         while rest >= 0x80 {
@@ -55,7 +55,7 @@ impl Message {
     }
 
     /// Adds a field that is a message.
-    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
+    pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut ProtoMessage)) {
         self.tag(field, LENGTH);
         // Most are so short that one byte has their length.
         let at = self.0.len();
@@ -66,7 +66,7 @@ impl Message {
             *place = short;
             return;
         }
-        let mut prefix = Message::default();
+        let mut prefix = ProtoMessage::default();
         prefix.varint(length as u64);
         self.0.splice(at..=at, prefix.0);
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn fields_are_as_the_encoding_has_them() {
-        let mut out = Message::default();
+        let mut out = ProtoMessage::default();
         // The examples of the encoding's own description.
         out.uint(1, 150);
         out.bytes(2, b"testing");
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn long_messages_have_their_length_too() {
         for length in [0usize, 127, 128, 20_000, 3_000_000] {
-            let mut out = Message::default();
+            let mut out = ProtoMessage::default();
             out.message(1, |inner| inner.bytes_mut().extend(vec![7; length]));
             out.uint(2, 1);
-            let mut expected = Message::default();
+            let mut expected = ProtoMessage::default();
             expected.bytes(1, &vec![7; length]);
             expected.uint(2, 1);
             assert_eq!(out.as_bytes(), expected.as_bytes(), "{length}");

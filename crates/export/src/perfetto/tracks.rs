@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::numbers::{packet, track};
 use super::packets::{Packets, shown};
 use super::rates::Rate;
-use crate::known::{Known, VcpuName};
+use crate::known::{FirstWalk, VcpuName};
 
 /// The tracks of a vCPU.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) struct Tracks {
 
 /// What a track is, beside its name.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum TrackKind {
     Plain,
     /// Children stand by their rank.
     Ordered,
@@ -51,36 +51,42 @@ enum What {
 
 impl Tracks {
     /// Makes a track.
-    fn make(&mut self, parent: Option<u64>, name: &str, what: What, packets: &mut Packets) -> u64 {
+    fn make(
+        &mut self,
+        parent: Option<u64>,
+        name: &str,
+        what: TrackKind,
+        packets: &mut Packets,
+    ) -> u64 {
         self.last += 1;
         let uuid = self.last;
         let name = shown(name);
         packets.packet(|one| {
             one.message(packet::TRACK_DESCRIPTOR, |one| {
                 one.uint(track::UUID, uuid);
-                if !matches!(what, What::Thread { .. }) {
+                if !matches!(what, TrackKind::Thread { .. }) {
                     one.bytes(track::NAME, name.as_bytes());
                 }
                 if let Some(parent) = parent {
                     one.uint(track::PARENT_UUID, parent);
                 }
                 match what {
-                    What::Plain => {}
-                    What::Ordered => one.uint(track::CHILD_ORDERING, track::EXPLICIT),
-                    What::Ranked(rank) => one.int(track::SIBLING_ORDER_RANK, rank),
-                    What::Process(pid) => {
+                    TrackKind::Plain => {}
+                    TrackKind::Ordered => one.uint(track::CHILD_ORDERING, track::EXPLICIT),
+                    TrackKind::Ranked(rank) => one.int(track::SIBLING_ORDER_RANK, rank),
+                    TrackKind::Process(pid) => {
                         one.message(track::PROCESS, |one| {
                             one.int(track::PROCESS_PID, i64::from(pid));
                             one.bytes(track::PROCESS_NAME, name.as_bytes());
                         });
                         one.uint(track::CHILD_ORDERING, track::EXPLICIT);
                     }
-                    What::Thread { pid, tid } => one.message(track::THREAD, |one| {
+                    TrackKind::Thread { pid, tid } => one.message(track::THREAD, |one| {
                         one.int(track::THREAD_PID, i64::from(pid));
                         one.int(track::THREAD_TID, i64::from(tid));
                         one.bytes(track::THREAD_NAME, name.as_bytes());
                     }),
-                    What::Counter(unit) => one.message(track::COUNTER, |one| match unit {
+                    TrackKind::Counter(unit) => one.message(track::COUNTER, |one| match unit {
                         Some(unit) => one.bytes(track::COUNTER_UNIT_NAME, unit.as_bytes()),
                         None => one.uint(track::COUNTER_UNIT, track::TIME_NS),
                     }),
@@ -95,27 +101,27 @@ impl Tracks {
         if let Some(uuid) = self.groups.get(name) {
             return *uuid;
         }
-        let uuid = self.make(None, name, What::Plain, packets);
+        let uuid = self.make(None, name, TrackKind::Plain, packets);
         self.groups.insert(name, uuid);
         uuid
     }
 
     /// Makes a track below another.
     pub(super) fn below(&mut self, parent: u64, name: &str, packets: &mut Packets) -> u64 {
-        self.make(Some(parent), name, What::Plain, packets)
+        self.make(Some(parent), name, TrackKind::Plain, packets)
     }
 
     /// Returns the track of a VM, and how often its vCPUs exit.
     pub(super) fn vm(
         &mut self,
         vm: Option<usize>,
-        known: &Known<'_>,
+        known: &FirstWalk<'_>,
         packets: &mut Packets,
     ) -> &mut (u64, Rate) {
         if !self.vms.contains_key(&vm) {
             let uuid = match vm.and_then(|vm| known.vm(vm)) {
                 Some((vm, name)) => {
-                    let what = vm.pid.map_or(What::Ordered, What::Process);
+                    let what = vm.pid.map_or(TrackKind::Ordered, TrackKind::Process);
                     let name = match (&vm.name, vm.guessed) {
                         (_, true) => format!("{name} (a guess)"),
                         (Some(_), false) => format!("VM {name}"),
@@ -123,9 +129,9 @@ impl Tracks {
                     };
                     self.make(None, &name, what, packets)
                 }
-                None => self.make(None, "vCPUs of no known VM", What::Ordered, packets),
+                None => self.make(None, "vCPUs of no known VM", TrackKind::Ordered, packets),
             };
-            let unit = What::Counter(Some("exits/s"));
+            let unit = TrackKind::Counter(Some("exits/s"));
             let exits = self.make(Some(uuid), "exits per second", unit, packets);
             self.vms.insert(vm, (uuid, Rate::new(exits)));
         }
@@ -136,7 +142,7 @@ impl Tracks {
     pub(super) fn vcpu(
         &mut self,
         name: &VcpuName,
-        known: &Known<'_>,
+        known: &FirstWalk<'_>,
         packets: &mut Packets,
     ) -> &mut VcpuTracks {
         let key = (name.vm, name.number, name.tid);
@@ -146,11 +152,16 @@ impl Tracks {
                 Some(_) => format!("vCPU {}", name.number),
                 None => format!("vCPU of thread {}", name.tid),
             };
-            let rank = What::Ranked(i64::from(name.number).saturating_add(1));
+            let rank = TrackKind::Ranked(i64::from(name.number).saturating_add(1));
             let states = self.make(Some(vm), &called, rank, packets);
-            let unit = What::Counter(Some("exits/s"));
+            let unit = TrackKind::Counter(Some("exits/s"));
             let exits = self.make(Some(states), "exits per second", unit, packets);
-            let polls = self.make(Some(states), "halt polling", What::Counter(None), packets);
+            let polls = self.make(
+                Some(states),
+                "halt polling",
+                TrackKind::Counter(None),
+                packets,
+            );
             let tracks = VcpuTracks {
                 states,
                 exits: Rate::new(exits),
@@ -183,7 +194,7 @@ impl Tracks {
         });
         let uuid = match known {
             Some((tid, pid, comm)) => {
-                let what = What::Thread { pid, tid };
+                let what = TrackKind::Thread { pid, tid };
                 self.make(None, comm.as_deref().unwrap_or_default(), what, packets)
             }
             None => {

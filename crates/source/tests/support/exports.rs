@@ -3,7 +3,10 @@
 use std::ops::ControlFlow;
 
 use analysis::{ExitTable, Exits, Options, Study, Vcpus, Window};
-use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
+use export::{
+    ExitRows, ExportFile, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto, SpanRows, Tap,
+    TraceMachine,
+};
 use paths::Paths;
 use source::Reader;
 
@@ -16,8 +19,8 @@ fn exits() -> Exits {
 }
 
 /// Returns what is made of the recording.
-fn made(reader: &Reader<'_>, known: &Known<'_>, into: &mut dyn Take) -> Vec<u8> {
-    let wanted = Wanted {
+fn made(reader: &Reader<'_>, known: &FirstWalk<'_>, into: &mut dyn ExportFile) -> Vec<u8> {
+    let wanted = ExportWish {
         spans: true,
         moments: true,
     };
@@ -30,7 +33,7 @@ fn made(reader: &Reader<'_>, known: &Known<'_>, into: &mut dyn Take) -> Vec<u8> 
         all.append(made);
         ControlFlow::Continue(())
     };
-    let mut walk = Walk::new(study, known, into, &mut write);
+    let mut walk = ExportWalk::new(study, known, into, &mut write);
     reader.walk(&mut walk);
     walk.finish();
     all
@@ -62,7 +65,7 @@ pub(super) fn exports(reader: &Reader<'_>, which: usize) {
     let walked = first.walked();
     let isa = first.get::<Exits>().and_then(Exits::isa);
     let names = analysis::builtin_names(isa);
-    let known = Known::new(&walked, &names);
+    let known = FirstWalk::new(&walked, &names);
     // Names with commas and quotes would have to be parsed.
     let plain = |csv: &[u8]| !csv.contains(&b'"');
     match which % 4 {
@@ -88,7 +91,7 @@ pub(super) fn exports(reader: &Reader<'_>, which: usize) {
             assert!(rows.starts_with(b"path,"));
         }
         _ => {
-            let about = About::default();
+            let about = TraceMachine::default();
             let trace = made(reader, &known, &mut Perfetto::new(&known, &about));
             assert!(!trace.is_empty());
         }

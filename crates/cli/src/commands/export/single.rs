@@ -9,7 +9,10 @@ use analysis::{
 use anyhow::Result;
 use devices::AddressNames;
 use event::Quality;
-use export::{About, ExitRows, InstanceRows, Known, Perfetto, SpanRows, Take, Tap, Walk, Wanted};
+use export::{
+    ExitRows, ExportFile, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto, SpanRows, Tap,
+    TraceMachine,
+};
 use paths::{Paths, lang};
 use session::Session;
 
@@ -119,15 +122,15 @@ impl First {
     ) -> Result<Told> {
         let recording = together.recording;
         let walked = self.study.walked();
-        let mut known = Known::new(&walked, &self.names);
+        let mut known = FirstWalk::new(&walked, &self.names);
         let tasks = self.study.get::<GuestTasks>();
         if let Some(tasks) = tasks {
             known = known.with_guests(&walked, tasks);
         }
-        let mut into: Box<dyn Take> = match (self.kind, self.rows) {
+        let mut into: Box<dyn ExportFile> = match (self.kind, self.rows) {
             (Kind::Pftrace, _) => {
                 let header = recording.header();
-                let about = About {
+                let about = TraceMachine {
                     kernel: header.kernel.clone(),
                     arch: header.arch.clone(),
                     lost_events: self.quality.lost_events,
@@ -152,7 +155,7 @@ impl First {
                 }
             }
         };
-        let mut walk = Walk::new(study, &known, into.as_mut(), &mut write);
+        let mut walk = ExportWalk::new(study, &known, into.as_mut(), &mut write);
         recording.walk_with(together.guests(), &mut walk);
         let left_out = walk.finish();
         match failed {
@@ -170,7 +173,7 @@ impl First {
         let trace = self.kind == Kind::Pftrace;
         let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
         let tap = Tap::new(
-            Wanted {
+            ExportWish {
                 spans,
                 moments: trace,
             },

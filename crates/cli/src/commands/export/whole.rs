@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use analysis::Picture;
 use anyhow::Result;
 use event::Quality;
-use export::markdown::Summary;
+use export::markdown::MarkdownSummary;
 use render::info::GuestRow;
 use render::{diagnose, exits, info, paths as render_paths, sched, vcpus};
 use report::quoted;
@@ -84,7 +84,7 @@ pub(super) fn text(
     let head = head(&header);
     let text = match kind {
         Kind::Json => document(&host.names(), (&head, &guests), &picture, &diagnosis),
-        _ => Summary {
+        _ => MarkdownSummary {
             name: host.input().name(),
             head: &head,
             guests: &guests,
