@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why counting could not begin, or went wrong.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum LiveError {
     /// tracefs is nowhere.
     #[error(
         "tracefs is not mounted: expected it at /sys/kernel/tracing; mount it with 'mount -t tracefs nodev /sys/kernel/tracing'"
@@ -88,19 +88,19 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> (String, Option<i32>) {
     (short, code)
 }
 
-impl Error {
+impl LiveError {
     /// Returns what an error of the loader means. `what` was tried; `privileged` says whether the caller has the
     /// capabilities that it takes.
     pub(crate) fn of(
         what: &str,
         error: &(dyn std::error::Error + 'static),
         privileged: bool,
-    ) -> Error {
+    ) -> LiveError {
         let (text, code) = causes(error);
         match code {
-            Some(libc::EPERM | libc::EACCES) if !privileged => Error::NoPermission,
-            Some(libc::EPERM | libc::ENOSYS) => Error::NotAllowed(format!("{what}: {text}")),
-            _ => Error::Bpf(format!("{what}: {text}")),
+            Some(libc::EPERM | libc::EACCES) if !privileged => LiveError::NoPermission,
+            Some(libc::EPERM | libc::ENOSYS) => LiveError::NotAllowed(format!("{what}: {text}")),
+            _ => LiveError::Bpf(format!("{what}: {text}")),
         }
     }
 }

@@ -8,59 +8,59 @@ use std::path::{Path, PathBuf};
 use event::{ExitReason, Isa, reasons::ARM_EXCEPTION_TRAP};
 use tracefmt::{Abi, EventFormat};
 
-use crate::error::Error;
-use crate::raw::{Layout, MAX_WAITING, kind};
+use crate::error::LiveError;
+use crate::raw::{MAX_WAITING, RawLayout, kind};
 
 /// Where tracefs is mounted, since 4.1 and before.
 const TRACEFS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// The running kernel's formats.
 #[derive(Debug)]
-pub(crate) struct Formats {
+pub(crate) struct KernelFormats {
     events: PathBuf,
 }
 
-impl Formats {
+impl KernelFormats {
     /// Finds them.
-    pub(crate) fn find() -> Result<Formats, Error> {
-        Formats::among(&TRACEFS.map(Path::new))
+    pub(crate) fn find() -> Result<KernelFormats, LiveError> {
+        KernelFormats::among(&TRACEFS.map(Path::new))
     }
 
     /// Finds them in the first of these folders that has events.
-    fn among(places: &[&Path]) -> Result<Formats, Error> {
+    fn among(places: &[&Path]) -> Result<KernelFormats, LiveError> {
         for place in places {
             let events = place.join("events");
             match fs::metadata(&events) {
-                Ok(found) if found.is_dir() => return Ok(Formats { events }),
+                Ok(found) if found.is_dir() => return Ok(KernelFormats { events }),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err(Error::ClosedTracefs(place.to_path_buf()));
+                    return Err(LiveError::ClosedTracefs(place.to_path_buf()));
                 }
                 _ => {}
             }
         }
-        Err(Error::NoTracefs)
+        Err(LiveError::NoTracefs)
     }
 
     /// Returns the format of an event; `None` where the kernel does not have the event.
-    pub(crate) fn read(&self, system: &str, name: &str) -> Result<Option<EventFormat>, Error> {
+    pub(crate) fn read(&self, system: &str, name: &str) -> Result<Option<EventFormat>, LiveError> {
         let path = self.events.join(system).join(name).join("format");
         match fs::read(&path) {
             Ok(text) => Ok(EventFormat::parse(system, &text, Abi::default())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::Format { path, error }),
+            Err(error) => Err(LiveError::Format { path, error }),
         }
     }
 
     /// Returns a format that has to be there.
-    pub(crate) fn need(&self, system: &str, name: &str) -> Result<EventFormat, Error> {
+    pub(crate) fn need(&self, system: &str, name: &str) -> Result<EventFormat, LiveError> {
         let format = self.read(system, name)?;
-        format.ok_or_else(|| Error::NoKvm(self.events.join(system).join(name)))
+        format.ok_or_else(|| LiveError::NoKvm(self.events.join(system).join(name)))
     }
 }
 
 /// Formats of the events that are read as records.
 #[derive(Debug)]
-pub(crate) struct Records {
+pub(crate) struct RecordFormats {
     pub(crate) exit: EventFormat,
     pub(crate) switch: EventFormat,
     pub(crate) wakeup: EventFormat,
@@ -68,10 +68,10 @@ pub(crate) struct Records {
     pub(crate) end: Option<EventFormat>,
 }
 
-impl Records {
+impl RecordFormats {
     /// Reads them.
-    pub(crate) fn read(formats: &Formats) -> Result<Records, Error> {
-        Ok(Records {
+    pub(crate) fn read(formats: &KernelFormats) -> Result<RecordFormats, LiveError> {
+        Ok(RecordFormats {
             exit: formats.need("kvm", "kvm_exit")?,
             switch: formats.need("sched", "sched_switch")?,
             wakeup: formats.need("sched", "sched_wakeup")?,
@@ -88,13 +88,13 @@ impl Records {
     }
 
     /// Returns the layout.
-    pub(crate) fn layout(&self) -> Result<Layout, Error> {
+    pub(crate) fn layout(&self) -> Result<RawLayout, LiveError> {
         let at = |format: &EventFormat, name: &str| {
             let field = format.field(name);
             field.map_or(-1, |field| field.offset.cast_signed())
         };
         let must = |format: &EventFormat, event, name| match at(format, name) {
-            -1 => Err(Error::Field { event, field: name }),
+            -1 => Err(LiveError::Field { event, field: name }),
             offset => Ok(offset),
         };
         let optional = |format: &Option<EventFormat>, name: &str| {
@@ -109,7 +109,7 @@ impl Records {
         let state = self.switch.field("prev_state");
         let exit_isa = at(&self.exit, "isa");
         let (waiting, count) = waiting(arm);
-        Ok(Layout {
+        Ok(RawLayout {
             exit_reason,
             exit_isa,
             exit_ret: at(&self.exit, "ret"),

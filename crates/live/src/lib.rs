@@ -1,9 +1,9 @@
 /*!
 What vCPUs do, counted inside the kernel while they do it.
 
-[`Live`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts and waits for a CPU,
-by the rules by which `model` and `analysis` count recordings. [`Live::snapshot`] returns the sums; what two snapshots
-differ by ([`Snapshot::since`]) is what happened between them. Where a kernel allows no BPF, [`Events`] makes the same sums out of
+[`LivePrograms`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts and waits for a CPU,
+by the rules by which `model` and `analysis` count recordings. [`LivePrograms::snapshot`] returns the sums; what two snapshots
+differ by ([`Snapshot::since`]) is what happened between them. Where a kernel allows no BPF, [`EventCounter`] makes the same sums out of
 events that somebody reads from the kernel's rings.
 
 The programs stand in `bpf/`; `bpf/build` compiles them with Debian's clang into `bpf/live.bpf.o`, which is committed. They
@@ -33,11 +33,15 @@ mod replay;
 mod seeds;
 mod snapshot;
 
-pub use error::Error;
-pub use events::{EVENTS, Events};
-pub use load::{Live, Options};
+pub use error::LiveError;
+pub use events::{EVENTS, EventCounter};
+pub use load::{LiveOptions, LivePrograms};
 pub use named::{
-    Choice, Named, NamedBehind, NamedRow, NamedThread, NamedVcpu, Table, Way, Whose, named,
+    Choice, CountingWay, NamedBehind, NamedCounts, NamedRow, NamedThread, NamedVcpu, RowOwner,
+    RowTable, named,
 };
 pub use seeds::{Seed, ThreadRole, ThreadSeed, seeds, thread_seeds, threads_of_vms};
-pub use snapshot::{Behind, Dropped, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};
+pub use snapshot::{
+    DroppedCounts, DurationBuckets, LiveRow, LiveThread, LiveVcpu, RowSubject, SEVERAL, Snapshot,
+    WaitBehind,
+};

@@ -6,13 +6,13 @@ use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::programs::{BtfTracePoint, ProgramError, RawTracePoint, TracePoint};
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 
-use crate::error::Error;
-use crate::layout::{Formats, Records};
-use crate::places::Places;
+use crate::error::LiveError;
+use crate::layout::{KernelFormats, RecordFormats};
+use crate::places::MapPlaces;
 use crate::raw;
 use crate::read;
 use crate::seeds::{Seed, ThreadSeed};
-use crate::snapshot::{Behind, Dropped, SEVERAL, Snapshot, Thread};
+use crate::snapshot::{DroppedCounts, LiveThread, SEVERAL, Snapshot, WaitBehind};
 
 /// The programs.
 pub(crate) static OBJECT: &[u8] = include_bytes_aligned!("../bpf/live.bpf.o");
@@ -30,7 +30,7 @@ const NOEXIST: u64 = 1;
 
 /// What to count.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct LiveOptions {
     /// vCPUs that are known already. Others are known from their first exit or entry on.
     pub vcpus: Vec<Seed>,
     /// Other threads that are to be followed.
@@ -67,7 +67,7 @@ const OF_SCHED: [&str; 4] = [
 
 /// Programs in the kernel that count. They end with this value.
 #[derive(Debug)]
-pub struct Live {
+pub struct LivePrograms {
     bpf: Ebpf,
     from_ns: u64,
     missing: Vec<String>,
@@ -79,15 +79,15 @@ pub struct Live {
     folded: BTreeMap<(i32, Option<String>), (u64, u64)>,
 }
 
-impl Live {
+impl LivePrograms {
     /// Loads the programs and attaches them: counting begins.
     ///
     /// # Errors
     ///
-    /// See [`Error`]: each says what this machine lacks.
-    pub fn start(options: &Options) -> Result<Live, Error> {
-        let formats = Formats::find()?;
-        let records = Records::read(&formats)?;
+    /// See [`LiveError`]: each says what this machine lacks.
+    pub fn start(options: &LiveOptions) -> Result<LivePrograms, LiveError> {
+        let formats = KernelFormats::find()?;
+        let records = RecordFormats::read(&formats)?;
         let layout = records.layout()?;
         let btf = match options.without_btf {
             true => None,
@@ -109,8 +109,8 @@ impl Live {
             .map_max_entries("blames", vcpus * ROWS_EACH)
             .map_max_entries("cpus", cpus)
             .load(OBJECT)
-            .map_err(|error| Error::of("loading the maps", &error, options.privileged))?;
-        let mut live = Live {
+            .map_err(|error| LiveError::of("loading the maps", &error, options.privileged))?;
+        let mut live = LivePrograms {
             bpf,
             from_ns: options.now_ns,
             missing: Vec::new(),
@@ -119,7 +119,7 @@ impl Live {
             dropped_threads: 0,
             folded: BTreeMap::new(),
         };
-        Places::of(&mut live.bpf).fill(vcpus, vcpus * ROWS_EACH)?;
+        MapPlaces::of(&mut live.bpf).fill(vcpus, vcpus * ROWS_EACH)?;
         live.follow(&options.vcpus, &options.threads, options.now_ns)?;
         // A vCPU's first switch is seen before its first exit.
         for name in OF_SCHED {
@@ -138,7 +138,7 @@ impl Live {
                 program.load()?;
                 program.attach(name)
             });
-            attached.map_err(|error| Error::of(name, &error, options.privileged))?;
+            attached.map_err(|error| LiveError::of(name, &error, options.privileged))?;
         }
         let attached = match records.exit_by_argument() {
             true => live
@@ -152,7 +152,7 @@ impl Live {
                 program.attach("kvm", "kvm_exit").map(drop)
             }),
         };
-        attached.map_err(|error| Error::of("kvm_exit", &error, options.privileged))?;
+        attached.map_err(|error| LiveError::of("kvm_exit", &error, options.privileged))?;
         Ok(live)
     }
 
@@ -168,8 +168,8 @@ impl Live {
         &mut self,
         name: &str,
         btf: Option<&Btf>,
-        options: &Options,
-    ) -> Result<(), Error> {
+        options: &LiveOptions,
+    ) -> Result<(), LiveError> {
         let attached = match btf {
             Some(btf) => self.program::<BtfTracePoint>(name).and_then(|program| {
                 program.load(name, btf)?;
@@ -183,12 +183,12 @@ impl Live {
                 })
             }
         };
-        attached.map_err(|error| Error::of(name, &error, options.privileged))
+        attached.map_err(|error| LiveError::of(name, &error, options.privileged))
     }
 
-    fn map(&self, name: &'static str) -> Result<&aya::maps::Map, Error> {
+    fn map(&self, name: &'static str) -> Result<&aya::maps::Map, LiveError> {
         let map = self.bpf.map(name);
-        map.ok_or_else(|| Error::Bpf(format!("the programs have no map {name}")))
+        map.ok_or_else(|| LiveError::Bpf(format!("the programs have no map {name}")))
     }
 
     /// Follows threads that are not followed yet, from `now_ns` on. Other threads than vCPUs take half of the room at most.
@@ -201,10 +201,10 @@ impl Live {
         vcpus: &[Seed],
         threads: &[ThreadSeed],
         now_ns: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<(), LiveError> {
         let room = self.room as usize;
         let (mut known, mut others) = (HashSet::new(), HashSet::new());
-        let places = Places::of(&mut self.bpf);
+        let places = MapPlaces::of(&mut self.bpf);
         for (tid, vcpu) in places.threads()? {
             match vcpu.other {
                 0 => known.insert(tid),
@@ -215,7 +215,7 @@ impl Live {
             let number = i32::try_from(vcpu.number).unwrap_or(-1);
             let (tid, pid) = (vcpu.tid.cast_unsigned(), vcpu.pid.cast_unsigned());
             if !known.contains(&vcpu.tid) && known.len() + others.len() < room {
-                Places::of(&mut self.bpf).put(raw::Vcpu::seed(tid, pid, number, now_ns))?;
+                MapPlaces::of(&mut self.bpf).put(raw::RawVcpu::seed(tid, pid, number, now_ns))?;
                 known.insert(vcpu.tid);
                 others.remove(&vcpu.tid);
             }
@@ -226,8 +226,8 @@ impl Live {
         let mut dropped = new.len().saturating_sub(most) as u64;
         for thread in new.iter().take(most) {
             let (tid, vm) = (thread.tid.cast_unsigned(), thread.vm_pid.cast_unsigned());
-            let thread = raw::Vcpu::other(tid, vm, thread.asleep, thread.cpu, now_ns);
-            dropped += u64::from(!Places::of(&mut self.bpf).put(thread)?);
+            let thread = raw::RawVcpu::other(tid, vm, thread.asleep, thread.cpu, now_ns);
+            dropped += u64::from(!MapPlaces::of(&mut self.bpf).put(thread)?);
         }
         self.dropped_threads = dropped;
         let all = vcpus.iter().map(|one| one.tid);
@@ -245,11 +245,11 @@ impl Live {
     fn hash_mut<K: aya::Pod, V: aya::Pod>(
         &mut self,
         name: &'static str,
-    ) -> Result<HashMap<&mut MapData, K, V>, Error> {
+    ) -> Result<HashMap<&mut MapData, K, V>, LiveError> {
         let map = self.bpf.map_mut(name);
-        let map = map.ok_or_else(|| Error::Bpf(format!("the programs have no map {name}")))?;
+        let map = map.ok_or_else(|| LiveError::Bpf(format!("the programs have no map {name}")))?;
         map.try_into()
-            .map_err(|error: aya::maps::MapError| Error::of(name, &error, true))
+            .map_err(|error: aya::maps::MapError| LiveError::of(name, &error, true))
     }
 
     /// Forgets threads that have ended: their room is free for others.
@@ -257,13 +257,13 @@ impl Live {
     /// # Errors
     ///
     /// What the kernel says if it does not hand out a map.
-    pub fn forget(&mut self, tids: &HashSet<i32>) -> Result<(), Error> {
+    pub fn forget(&mut self, tids: &HashSet<i32>) -> Result<(), LiveError> {
         if tids.is_empty() {
             return Ok(());
         }
         let is_gone = |tid: u32| tids.contains(&tid.cast_signed());
         for tid in tids {
-            Places::of(&mut self.bpf).free(*tid)?;
+            MapPlaces::of(&mut self.bpf).free(*tid)?;
         }
         let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
         let keys: Vec<raw::BlameKey> = blames.keys().flatten().collect();
@@ -279,7 +279,7 @@ impl Live {
     /// # Errors
     ///
     /// What the kernel says if it does not hand out a map.
-    pub fn fold(&mut self, is_there: impl Fn(i32) -> bool) -> Result<(), Error> {
+    pub fn fold(&mut self, is_there: impl Fn(i32) -> bool) -> Result<(), LiveError> {
         let most = self.room as usize * ROWS_EACH as usize / 2;
         let mut blames = self.hash_mut::<raw::BlameKey, raw::Blame>("blames")?;
         let keys: Vec<raw::BlameKey> = blames.keys().flatten().collect();
@@ -334,8 +334,8 @@ impl Live {
     /// # Errors
     ///
     /// What the kernel says if it does not hand out a map.
-    pub fn snapshot(&self, now_ns: u64) -> Result<Snapshot, Error> {
-        let wrong = |error| Error::of("reading the maps", &error, true);
+    pub fn snapshot(&self, now_ns: u64) -> Result<Snapshot, LiveError> {
+        let wrong = |error| LiveError::of("reading the maps", &error, true);
         let blames: HashMap<&MapData, raw::BlameKey, raw::Blame> =
             self.map("blames")?.try_into().map_err(wrong)?;
         let dropped: PerCpuArray<&MapData, u64> = self.map("dropped")?.try_into().map_err(wrong)?;
@@ -346,7 +346,7 @@ impl Live {
         let mut snapshot = Snapshot {
             from_ns: self.from_ns,
             to_ns: now_ns,
-            dropped: Dropped {
+            dropped: DroppedCounts {
                 vcpus: dropped(raw::dropped::VCPUS),
                 rows: dropped(raw::dropped::ROWS),
                 behind: dropped(raw::dropped::BLAMES) + dropped(raw::dropped::WAITING),
@@ -356,7 +356,7 @@ impl Live {
             },
             ..Snapshot::default()
         };
-        let places = Places::of(&self.bpf);
+        let places = MapPlaces::of(&self.bpf);
         for (_, vcpu) in places.threads()? {
             let read = read::vcpu(&vcpu, now_ns);
             match vcpu.other {
@@ -364,17 +364,20 @@ impl Live {
                     snapshot.vcpus.push(read);
                     snapshot.rows.extend(places.rows(&vcpu)?);
                 }
-                _ => snapshot.threads.push(Thread::of(read)),
+                _ => snapshot.threads.push(LiveThread::of(read)),
             }
         }
-        let mut behind: BTreeMap<(i32, i32, Option<String>), Behind> = BTreeMap::new();
-        let folded = self.folded.iter().map(|((tid, comm), (count, ns))| Behind {
-            tid: *tid,
-            by_tid: SEVERAL,
-            comm: comm.clone(),
-            count: *count,
-            ns: *ns,
-        });
+        let mut behind: BTreeMap<(i32, i32, Option<String>), WaitBehind> = BTreeMap::new();
+        let folded = self
+            .folded
+            .iter()
+            .map(|((tid, comm), (count, ns))| WaitBehind {
+                tid: *tid,
+                by_tid: SEVERAL,
+                comm: comm.clone(),
+                count: *count,
+                ns: *ns,
+            });
         let kept = blames.iter().flatten();
         let kept = kept.map(|(key, blame)| read::behind(&key, &blame));
         for one in kept.chain(folded).filter(|one| one.count > 0) {

@@ -8,11 +8,13 @@ use facts::Facts;
 use model::{Access, Times};
 
 use crate::seeds::{ThreadRole, threads_of_vms};
-use crate::snapshot::{Dropped, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};
+use crate::snapshot::{
+    DroppedCounts, DurationBuckets, LiveRow, LiveThread, LiveVcpu, RowSubject, SEVERAL, Snapshot,
+};
 
 /// Which vCPU, or which VM where vCPUs are added up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Whose {
+pub struct RowOwner {
     /// What the VM is called: its name, or its process.
     pub vm: String,
     /// Its VMM's process.
@@ -27,19 +29,19 @@ pub struct Whose {
 
 /// The kinds of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
+pub enum RowTable {
     /// Exits, or accesses timed as the table of this name of `trapline exits`.
     Of(ExitTable),
     /// Notifications of virtio that KVM takes itself (`kvm_fast_mmio`).
     FastMmio,
 }
 
-impl Table {
+impl RowTable {
     /// Returns the name that documents have.
     pub fn name(self) -> &'static str {
         match self {
-            Table::Of(table) => table.name(),
-            Table::FastMmio => "fast_mmio",
+            RowTable::Of(table) => table.name(),
+            RowTable::FastMmio => "fast_mmio",
         }
     }
 }
@@ -48,9 +50,9 @@ impl Table {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedRow {
     /// Of which table.
-    pub table: Table,
+    pub table: RowTable,
     /// Whose.
-    pub whose: Whose,
+    pub whose: RowOwner,
     /// As `trapline exits` has it: `IO_INSTRUCTION`, `0x608:PIN`.
     pub key: String,
     /// Device and register, if known.
@@ -58,7 +60,7 @@ pub struct NamedRow {
     /// Whether the guest asked to wait, so that the time is nobody's work.
     pub waiting: bool,
     /// How many and how long.
-    pub durations: Durations,
+    pub durations: DurationBuckets,
     /// The shortest in nanoseconds, where it is known.
     pub min_ns: Option<u64>,
     /// How many of them the VMM handled.
@@ -74,10 +76,10 @@ impl NamedRow {
     /// register of that name.
     pub fn is_notification(&self) -> bool {
         let register = self.name.as_deref().unwrap_or_default();
-        let written = self.table == Table::FastMmio
+        let written = self.table == RowTable::FastMmio
             || self.key.ends_with(":W")
             || self.key.ends_with(":POUT");
-        self.table == Table::FastMmio || (written && register.contains("notify"))
+        self.table == RowTable::FastMmio || (written && register.contains("notify"))
     }
 }
 
@@ -85,7 +87,7 @@ impl NamedRow {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NamedBehind {
     /// Whose vCPU; or of which VM the thread is that waited.
-    pub whose: Whose,
+    pub whose: RowOwner,
     /// The name of the thread that waited, where it is no vCPU.
     pub thread: Option<String>,
     /// The other task's name, if known; `None` with no thread: the sum of what is not listed.
@@ -104,27 +106,27 @@ pub struct NamedBehind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedThread {
     /// Of which VM.
-    pub whose: Whose,
+    pub whose: RowOwner,
     /// Its name, if known.
     pub comm: Option<String>,
     /// As what it works.
     pub role: ThreadRole,
     /// What it did.
-    pub thread: Thread,
+    pub thread: LiveThread,
 }
 
 /// A vCPU with its names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedVcpu {
     /// Which.
-    pub whose: Whose,
+    pub whose: RowOwner,
     /// What it did.
-    pub vcpu: Vcpu,
+    pub vcpu: LiveVcpu,
 }
 
 /// How it was counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Way {
+pub enum CountingWay {
     /// By BPF programs in the kernel.
     #[default]
     Bpf,
@@ -137,11 +139,11 @@ pub enum Way {
 
 /// What was counted in an interval.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Named {
+pub struct NamedCounts {
     /// How long it was, in nanoseconds.
     pub interval_ns: u64,
     /// How it was counted.
-    pub way: Way,
+    pub way: CountingWay,
     /// Whose table of reasons exits are of.
     pub isa: Option<Isa>,
     /// vCPUs, by VM and number.
@@ -154,7 +156,7 @@ pub struct Named {
     /// others.
     pub behind: Vec<NamedBehind>,
     /// What found no room.
-    pub dropped: Dropped,
+    pub dropped: DroppedCounts,
 }
 
 /// Which rows are wanted, and how far they are added up.
@@ -171,31 +173,31 @@ pub struct Choice {
 }
 
 impl Choice {
-    fn takes(&self, whose: &Whose) -> bool {
+    fn takes(&self, whose: &RowOwner) -> bool {
         let named = |name: &String| whose.vm_name.as_ref() == Some(name) || *name == whose.vm;
         self.vm.as_ref().is_none_or(named) && self.pid.is_none_or(|pid| pid == whose.vm_pid)
     }
 }
 
-fn row_key(what: What) -> (Table, String, Option<ExitReason>, Option<Access>) {
+fn row_key(what: RowSubject) -> (RowTable, String, Option<ExitReason>, Option<Access>) {
     match what {
-        What::Exit(reason) => (
-            Table::Of(ExitTable::Vmexit),
+        RowSubject::Exit(reason) => (
+            RowTable::Of(ExitTable::Vmexit),
             reason.key().into_owned(),
             Some(reason),
             None,
         ),
-        What::Access(access) => {
+        RowSubject::Access(access) => {
             let table = match access {
                 Access::Port { .. } => ExitTable::Ioport,
                 Access::Mmio { .. } => ExitTable::Mmio,
                 Access::Msr { .. } => ExitTable::Msr,
             };
-            (Table::Of(table), access_key(&access), None, Some(access))
+            (RowTable::Of(table), access_key(&access), None, Some(access))
         }
-        What::FastMmio { gpa } => {
+        RowSubject::FastMmio { gpa } => {
             let access = Access::Mmio { gpa, write: true };
-            (Table::FastMmio, access_key(&access), None, Some(access))
+            (RowTable::FastMmio, access_key(&access), None, Some(access))
         }
     }
 }
@@ -216,7 +218,7 @@ impl<'f> Vms<'f> {
         }
     }
 
-    fn whose(&self, vm_pid: i32, vcpu: Option<u32>, tid: i32) -> Whose {
+    fn whose(&self, vm_pid: i32, vcpu: Option<u32>, tid: i32) -> RowOwner {
         let name = self.names.get(&vm_pid).copied();
         let shared = |name: &str| self.names.values().filter(|other| **other == name).count() > 1;
         let vm = match name {
@@ -224,7 +226,7 @@ impl<'f> Vms<'f> {
             Some(name) => name.to_owned(),
             None => vm_pid.to_string(),
         };
-        Whose {
+        RowOwner {
             vm,
             vm_pid,
             vm_name: name.map(str::to_owned),
@@ -235,7 +237,7 @@ impl<'f> Vms<'f> {
 }
 
 /// The vCPUs of a snapshot by their thread, with what they are called.
-fn whose(snapshot: &Snapshot, facts: &Facts, vms: &Vms<'_>) -> HashMap<i32, Whose> {
+fn whose(snapshot: &Snapshot, facts: &Facts, vms: &Vms<'_>) -> HashMap<i32, RowOwner> {
     let numbers = facts.vms.iter().flat_map(|vm| &vm.vcpus);
     let numbers: HashMap<i32, u32> = numbers.map(|vcpu| (vcpu.tid, vcpu.id)).collect();
     let whose = snapshot.vcpus.iter().map(|vcpu| {
@@ -262,18 +264,23 @@ fn threads(snapshot: &Snapshot, facts: &Facts, vms: &Vms<'_>) -> Vec<NamedThread
 }
 
 /// Who waited, the name of the task that ran meanwhile, and its thread where that is told apart.
-type By = (Waiter, Option<String>, Option<i32>);
+type WaitKey = (Waiter, Option<String>, Option<i32>);
 /// Whose vCPU, or whose thread of a name.
-type Waiter = (Whose, Option<String>);
+type Waiter = (RowOwner, Option<String>);
 
 /// Names what was counted in an interval. `mtree` is the text of `info mtree` of QEMU's monitor, which names devices beside those that
 /// are known.
-pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &Choice) -> Named {
+pub fn named(
+    interval: &Snapshot,
+    facts: &Facts,
+    mtree: Option<&str>,
+    choice: &Choice,
+) -> NamedCounts {
     let vms = Vms::of(facts);
     let everyone = whose(interval, facts, &vms);
     let of = |tid: i32| everyone.get(&tid).filter(|whose| choice.takes(whose));
-    let group = |whose: &Whose| match choice.by_vm {
-        true => Whose {
+    let group = |whose: &RowOwner| match choice.by_vm {
+        true => RowOwner {
             vcpu: None,
             tid: None,
             ..whose.clone()
@@ -281,14 +288,14 @@ pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &C
         false => whose.clone(),
     };
     let isa = interval.rows.iter().find_map(|row| match row.what {
-        What::Exit(reason) => Some(reason.isa),
+        RowSubject::Exit(reason) => Some(reason.isa),
         _ => None,
     });
-    let mut named = Named {
+    let mut named = NamedCounts {
         interval_ns: interval.to_ns.saturating_sub(interval.from_ns),
         isa,
         dropped: interval.dropped,
-        ..Named::default()
+        ..NamedCounts::default()
     };
     for vcpu in &interval.vcpus {
         if let Some(whose) = of(vcpu.tid) {
@@ -299,7 +306,7 @@ pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &C
         }
     }
     named.vcpus.sort_by(|a, b| a.whose.cmp(&b.whose));
-    let mut rows: BTreeMap<(Whose, What), Row> = BTreeMap::new();
+    let mut rows: BTreeMap<(RowOwner, RowSubject), LiveRow> = BTreeMap::new();
     for row in &interval.rows {
         let Some(whose) = of(row.tid) else { continue };
         match rows.entry((group(whose), row.what)) {
@@ -362,10 +369,10 @@ pub fn named(interval: &Snapshot, facts: &Facts, mtree: Option<&str>, choice: &C
 /// Returns behind whom vCPUs and threads waited, by who waited.
 fn behind(
     interval: &Snapshot,
-    everyone: &HashMap<i32, Whose>,
+    everyone: &HashMap<i32, RowOwner>,
     waiter: impl Fn(i32) -> Option<Waiter>,
 ) -> Vec<NamedBehind> {
-    let mut behind: BTreeMap<By, (u64, u64)> = BTreeMap::new();
+    let mut behind: BTreeMap<WaitKey, (u64, u64)> = BTreeMap::new();
     for one in &interval.behind {
         let Some(waiter) = waiter(one.tid) else {
             continue;

@@ -1,10 +1,10 @@
 //! Tests of names.
 
 use super::*;
-use crate::snapshot::Behind;
+use crate::snapshot::WaitBehind;
 
-fn vcpu(pid: i32, tid: i32) -> Vcpu {
-    Vcpu {
+fn vcpu(pid: i32, tid: i32) -> LiveVcpu {
+    LiveVcpu {
         tid,
         pid,
         number: None,
@@ -14,19 +14,19 @@ fn vcpu(pid: i32, tid: i32) -> Vcpu {
         before_first_entry: 0,
         without_entry: 0,
         polls: model::Polls::default(),
-        woken: Durations::default(),
-        preempted: Durations::default(),
+        woken: DurationBuckets::default(),
+        preempted: DurationBuckets::default(),
     }
 }
 
-fn row(tid: i32, code: u32, ns: u64) -> Row {
-    Row {
+fn row(tid: i32, code: u32, ns: u64) -> LiveRow {
+    LiveRow {
         tid,
-        what: What::Exit(ExitReason {
+        what: RowSubject::Exit(ExitReason {
             isa: Isa::Vmx,
             code,
         }),
-        durations: Durations {
+        durations: DurationBuckets {
             count: 1,
             total_ns: ns,
             max_ns: ns,
@@ -40,7 +40,7 @@ fn row(tid: i32, code: u32, ns: u64) -> Row {
 }
 
 fn interval() -> Snapshot {
-    let behind = |tid, by_tid, comm: &str, ns| Behind {
+    let behind = |tid, by_tid, comm: &str, ns| WaitBehind {
         tid,
         by_tid,
         comm: Some(comm.to_owned()),
@@ -58,7 +58,7 @@ fn interval() -> Snapshot {
             behind(11, 70, "sh", 1),
             behind(11, 71, "sh", 1),
         ],
-        dropped: Dropped::default(),
+        dropped: DroppedCounts::default(),
     }
 }
 
@@ -119,7 +119,7 @@ fn vcpus_of_a_vm_can_be_added_up_and_others_left_out() {
 fn what_ran_shortest_meanwhile_is_one_row() {
     let mut interval = interval();
     interval.behind = (0..40)
-        .map(|number| Behind {
+        .map(|number| WaitBehind {
             tid: 11,
             by_tid: 100 + number,
             comm: Some(format!("task{number}")),
@@ -127,7 +127,7 @@ fn what_ran_shortest_meanwhile_is_one_row() {
             ns: 1000 - u64::from(number.unsigned_abs()),
         })
         .collect();
-    interval.behind.push(Behind {
+    interval.behind.push(WaitBehind {
         tid: 11,
         by_tid: SEVERAL,
         comm: None,
@@ -162,14 +162,14 @@ fn threads_of_a_vm_and_their_waits_have_names() {
     facts.threads.insert(16, comm("vhost-10"));
     facts.vms[0].vhost = vec![16];
     let mut interval = interval();
-    let thread = |tid, ran_ns| Thread {
+    let thread = |tid, ran_ns| LiveThread {
         tid,
         vm_pid: 10,
         ran_ns,
-        ..Thread::default()
+        ..LiveThread::default()
     };
     interval.threads = vec![thread(15, 10), thread(16, 20)];
-    interval.behind = vec![Behind {
+    interval.behind = vec![WaitBehind {
         tid: 15,
         by_tid: 21,
         comm: Some("CPU 0/KVM".to_owned()),
@@ -201,8 +201,8 @@ fn a_map_of_devices_names_addresses() {
         gpa: 0xfebd_0010,
         write: true,
     };
-    interval.rows = vec![Row {
-        what: What::Access(access),
+    interval.rows = vec![LiveRow {
+        what: RowSubject::Access(access),
         ..row(11, 0, 5)
     }];
     let mtree = "address-space: memory\n  \

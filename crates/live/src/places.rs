@@ -6,40 +6,40 @@ use std::collections::BTreeSet;
 use aya::maps::{Array, HashMap, MapData, MapError, Stack};
 use aya::{Ebpf, Pod};
 
-use crate::error::Error;
+use crate::error::LiveError;
 use crate::raw;
 use crate::read;
-use crate::snapshot::Row;
+use crate::snapshot::LiveRow;
 
 /// The maps in which vCPUs, other threads and rows are kept.
-pub(crate) struct Places<B>(B);
+pub(crate) struct MapPlaces<B>(B);
 
-fn wrong(error: MapError) -> Error {
-    Error::of("reading the maps", &error, true)
+fn wrong(error: MapError) -> LiveError {
+    LiveError::of("reading the maps", &error, true)
 }
 
-impl<B: Borrow<Ebpf>> Places<B> {
+impl<B: Borrow<Ebpf>> MapPlaces<B> {
     /// Returns those of loaded programs.
-    pub(crate) fn of(bpf: B) -> Places<B> {
-        Places(bpf)
+    pub(crate) fn of(bpf: B) -> MapPlaces<B> {
+        MapPlaces(bpf)
     }
 
-    fn map(&self, name: &'static str) -> Result<&aya::maps::Map, Error> {
+    fn map(&self, name: &'static str) -> Result<&aya::maps::Map, LiveError> {
         let map = self.0.borrow().map(name);
-        map.ok_or_else(|| Error::Bpf(format!("the programs have no map {name}")))
+        map.ok_or_else(|| LiveError::Bpf(format!("the programs have no map {name}")))
     }
 
-    fn array<V: Pod>(&self, name: &'static str) -> Result<Array<&MapData, V>, Error> {
+    fn array<V: Pod>(&self, name: &'static str) -> Result<Array<&MapData, V>, LiveError> {
         self.map(name)?.try_into().map_err(wrong)
     }
 
-    fn slots(&self) -> Result<HashMap<&MapData, u32, u32>, Error> {
+    fn slots(&self) -> Result<HashMap<&MapData, u32, u32>, LiveError> {
         self.map("slots")?.try_into().map_err(wrong)
     }
 
     /// Returns all threads that are followed, by their numbers.
-    pub(crate) fn threads(&self) -> Result<Vec<(i32, raw::Vcpu)>, Error> {
-        let vcpus = self.array::<raw::Vcpu>("vcpus")?;
+    pub(crate) fn threads(&self) -> Result<Vec<(i32, raw::RawVcpu)>, LiveError> {
+        let vcpus = self.array::<raw::RawVcpu>("vcpus")?;
         let slots = self.slots()?;
         let all = slots.iter().flatten().filter_map(|(tid, slot)| {
             let vcpu = whole(|| vcpus.get(&slot, 0).ok())?;
@@ -50,10 +50,10 @@ impl<B: Borrow<Ebpf>> Places<B> {
     }
 
     /// Returns a vCPU's rows.
-    pub(crate) fn rows(&self, vcpu: &raw::Vcpu) -> Result<Vec<Row>, Error> {
-        let index = self.array::<raw::Index>("indexes")?;
+    pub(crate) fn rows(&self, vcpu: &raw::RawVcpu) -> Result<Vec<LiveRow>, LiveError> {
+        let index = self.array::<raw::RawIndex>("indexes")?;
         let index = index.get(&vcpu.slot, 0).map_err(wrong)?;
-        let rows = self.array::<raw::Row>("rows")?;
+        let rows = self.array::<raw::RawRow>("rows")?;
         let rows = index
             .places()
             .filter_map(|place| rows.get(&place, 0).ok())
@@ -62,28 +62,28 @@ impl<B: Borrow<Ebpf>> Places<B> {
     }
 }
 
-impl<B: BorrowMut<Ebpf>> Places<B> {
-    fn map_mut(&mut self, name: &'static str) -> Result<&mut aya::maps::Map, Error> {
+impl<B: BorrowMut<Ebpf>> MapPlaces<B> {
+    fn map_mut(&mut self, name: &'static str) -> Result<&mut aya::maps::Map, LiveError> {
         let map = self.0.borrow_mut().map_mut(name);
-        map.ok_or_else(|| Error::Bpf(format!("the programs have no map {name}")))
+        map.ok_or_else(|| LiveError::Bpf(format!("the programs have no map {name}")))
     }
 
-    fn stack(&mut self, name: &'static str) -> Result<Stack<&mut MapData, u32>, Error> {
+    fn stack(&mut self, name: &'static str) -> Result<Stack<&mut MapData, u32>, LiveError> {
         self.map_mut(name)?.try_into().map_err(wrong)
     }
 
-    fn set<V: Pod>(&mut self, name: &'static str, place: u32, value: V) -> Result<(), Error> {
+    fn set<V: Pod>(&mut self, name: &'static str, place: u32, value: V) -> Result<(), LiveError> {
         let map = self.map_mut(name)?;
         let mut map: Array<&mut MapData, V> = map.try_into().map_err(wrong)?;
         map.set(place, value, 0).map_err(wrong)
     }
 
-    fn slots_mut(&mut self) -> Result<HashMap<&mut MapData, u32, u32>, Error> {
+    fn slots_mut(&mut self) -> Result<HashMap<&mut MapData, u32, u32>, LiveError> {
         self.map_mut("slots")?.try_into().map_err(wrong)
     }
 
     /// Makes all places free, of maps that are new.
-    pub(crate) fn fill(&mut self, vcpus: u32, rows: u32) -> Result<(), Error> {
+    pub(crate) fn fill(&mut self, vcpus: u32, rows: u32) -> Result<(), LiveError> {
         for (name, most, each) in [
             ("free_vcpus", vcpus, 1),
             ("free_rows", rows, raw::ROWS_AT_ONCE),
@@ -97,7 +97,7 @@ impl<B: BorrowMut<Ebpf>> Places<B> {
     }
 
     /// Follows a thread, from nothing if it was followed before. Returns whether there was room.
-    pub(crate) fn put(&mut self, mut vcpu: raw::Vcpu) -> Result<bool, Error> {
+    pub(crate) fn put(&mut self, mut vcpu: raw::RawVcpu) -> Result<bool, LiveError> {
         let had = self.slots()?.get(&vcpu.tid, 0).ok();
         let slot = match had {
             Some(slot) => slot,
@@ -116,16 +116,16 @@ impl<B: BorrowMut<Ebpf>> Places<B> {
     }
 
     /// Forgets a thread that has ended, and its rows. It may have gone by itself.
-    pub(crate) fn free(&mut self, tid: i32) -> Result<(), Error> {
+    pub(crate) fn free(&mut self, tid: i32) -> Result<(), LiveError> {
         let tid = tid.cast_unsigned();
         let Ok(slot) = self.slots()?.get(&tid, 0) else {
             return Ok(());
         };
-        let index = self.array::<raw::Index>("indexes")?;
+        let index = self.array::<raw::RawIndex>("indexes")?;
         let index = index.get(&slot, 0).map_err(wrong)?;
         self.slots_mut()?.remove(&tid).map_err(wrong)?;
-        self.set("vcpus", slot, raw::Vcpu::seed(0, 0, -1, 0))?;
-        self.set("indexes", slot, raw::Index::EMPTY)?;
+        self.set("vcpus", slot, raw::RawVcpu::seed(0, 0, -1, 0))?;
+        self.set("indexes", slot, raw::RawIndex::EMPTY)?;
         let mut rows = self.stack("free_rows")?;
         let first = |place: u32| place - place % raw::ROWS_AT_ONCE;
         let taken: BTreeSet<u32> = index.places().map(first).collect();
@@ -137,7 +137,7 @@ impl<B: BorrowMut<Ebpf>> Places<B> {
 }
 
 /// Reads a vCPU again if it was changing while it was copied.
-fn whole(read: impl Fn() -> Option<raw::Vcpu>) -> Option<raw::Vcpu> {
+fn whole(read: impl Fn() -> Option<raw::RawVcpu>) -> Option<raw::RawVcpu> {
     const TRIES: usize = 8;
     let mut last = None;
     for _ in 0..TRIES {

@@ -10,7 +10,7 @@ pub(crate) const BUCKETS: usize = 40;
 pub(crate) const INDEX: usize = 256;
 /// Rows that are handed out at once (`ROWS_AT_ONCE`).
 pub(crate) const ROWS_AT_ONCE: u32 = 16;
-/// Reasons that [`Layout`] has room for.
+/// Reasons that [`RawLayout`] has room for.
 pub(crate) const MAX_WAITING: usize = 8;
 
 /// Of what a row is the sum (`enum table`).
@@ -31,7 +31,7 @@ pub(crate) mod kind {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct RawKey {
     pub(crate) tid: u32,
     pub(crate) table: u8,
     pub(crate) kind: u8,
@@ -41,8 +41,8 @@ pub(crate) struct Key {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row {
-    pub(crate) key: Key,
+pub(crate) struct RawRow {
+    pub(crate) key: RawKey,
     pub(crate) count: u64,
     pub(crate) total: u64,
     pub(crate) min: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Row {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Durations {
+pub(crate) struct RawDurations {
     pub(crate) count: u64,
     pub(crate) total: u64,
     pub(crate) max: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Durations {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Begun {
+pub(crate) struct RawBegin {
     pub(crate) at: u64,
     pub(crate) code: u64,
     pub(crate) write: u8,
@@ -74,7 +74,7 @@ pub(crate) struct Begun {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Vcpu {
+pub(crate) struct RawVcpu {
     pub(crate) finished: u64,
     pub(crate) tid: u32,
     pub(crate) tgid: u32,
@@ -94,15 +94,15 @@ pub(crate) struct Vcpu {
     pub(crate) polls_failed_ns: u64,
     pub(crate) unpolled: u64,
     pub(crate) unpolled_ns: u64,
-    pub(crate) woken: Durations,
-    pub(crate) preempted: Durations,
+    pub(crate) woken: RawDurations,
+    pub(crate) preempted: RawDurations,
     pub(crate) exit_at: u64,
     pub(crate) exit_code: u64,
     pub(crate) exit_times: [u64; STATES],
-    pub(crate) pio: Begun,
-    pub(crate) mmio: Begun,
-    pub(crate) msr: Begun,
-    pub(crate) fast: Begun,
+    pub(crate) pio: RawBegin,
+    pub(crate) mmio: RawBegin,
+    pub(crate) msr: RawBegin,
+    pub(crate) fast: RawBegin,
     pub(crate) first_port: u64,
     pub(crate) halt_at: u64,
     pub(crate) halt_busy: u64,
@@ -139,15 +139,15 @@ pub(crate) struct Vcpu {
 /// A vCPU's rows: one more than each one's place, 0 where there is none.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Index {
+pub(crate) struct RawIndex {
     pub(crate) rows: [u32; INDEX],
     pub(crate) next: u32,
     pub(crate) left: u32,
 }
 
-impl Index {
+impl RawIndex {
     /// No row.
-    pub(crate) const EMPTY: Index = Index {
+    pub(crate) const EMPTY: RawIndex = RawIndex {
         rows: [0; INDEX],
         next: 0,
         left: 0,
@@ -195,7 +195,7 @@ pub(crate) mod dropped {
 /// Where the fields of records are, and what the programs have to know of reasons.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct RawLayout {
     pub(crate) exit_reason: i32,
     pub(crate) exit_isa: i32,
     pub(crate) exit_ret: i32,
@@ -232,23 +232,23 @@ const BLOCKED: u8 = 2;
 /// Stands for tasks that found no room (`MANY`).
 pub(crate) const MANY: u32 = u32::MAX;
 
-impl Vcpu {
+impl RawVcpu {
     /// Returns a thread that is known to be a vCPU, and of which no event was seen.
-    pub(crate) fn seed(tid: u32, tgid: u32, number: i32, now_ns: u64) -> Vcpu {
-        let none = Begun {
+    pub(crate) fn seed(tid: u32, tgid: u32, number: i32, now_ns: u64) -> RawVcpu {
+        let none = RawBegin {
             at: 0,
             code: 0,
             write: 0,
             has_key: 0,
             unused: [0; 6],
         };
-        let durations = Durations {
+        let durations = RawDurations {
             count: 0,
             total: 0,
             max: 0,
             buckets: [0; BUCKETS],
         };
-        Vcpu {
+        RawVcpu {
             finished: 0,
             tid,
             tgid,
@@ -312,31 +312,31 @@ impl Vcpu {
     }
 
     /// Returns a thread that is no vCPU, and what it did last.
-    pub(crate) fn other(tid: u32, vm: u32, asleep: bool, cpu: i32, now_ns: u64) -> Vcpu {
-        Vcpu {
+    pub(crate) fn other(tid: u32, vm: u32, asleep: bool, cpu: i32, now_ns: u64) -> RawVcpu {
+        RawVcpu {
             other: 1,
             place: USER,
             sched: if asleep { BLOCKED } else { RUNNING },
             cpu,
-            ..Vcpu::seed(tid, vm, -1, now_ns)
+            ..RawVcpu::seed(tid, vm, -1, now_ns)
         }
     }
 }
 
 // SAFETY: plain numbers, laid out as C does, without padding (the test below), for which any bytes are a value.
-unsafe impl Pod for Key {}
+unsafe impl Pod for RawKey {}
 // SAFETY: as above.
-unsafe impl Pod for Row {}
+unsafe impl Pod for RawRow {}
 // SAFETY: as above.
-unsafe impl Pod for Index {}
+unsafe impl Pod for RawIndex {}
 // SAFETY: as above.
-unsafe impl Pod for Vcpu {}
+unsafe impl Pod for RawVcpu {}
 // SAFETY: as above.
 unsafe impl Pod for BlameKey {}
 // SAFETY: as above.
 unsafe impl Pod for Blame {}
 // SAFETY: as above.
-unsafe impl Pod for Layout {}
+unsafe impl Pod for RawLayout {}
 
 #[cfg(test)]
 mod tests {
@@ -344,11 +344,11 @@ mod tests {
 
     #[test]
     fn structs_have_no_padding() {
-        assert_eq!(size_of::<Key>(), 4 + 4 + 8);
-        assert_eq!(size_of::<Row>(), 8 * (2 + 6 + STATES + BUCKETS));
-        assert_eq!(size_of::<Index>(), 4 * (INDEX + 2));
-        assert_eq!(size_of::<Durations>(), 8 * (3 + BUCKETS));
-        assert_eq!(size_of::<Begun>(), 24);
+        assert_eq!(size_of::<RawKey>(), 4 + 4 + 8);
+        assert_eq!(size_of::<RawRow>(), 8 * (2 + 6 + STATES + BUCKETS));
+        assert_eq!(size_of::<RawIndex>(), 4 * (INDEX + 2));
+        assert_eq!(size_of::<RawDurations>(), 8 * (3 + BUCKETS));
+        assert_eq!(size_of::<RawBegin>(), 24);
         let words = 1
             + 2
             + 3
@@ -364,9 +364,9 @@ mod tests {
             + 3
             + 1
             + 1;
-        assert_eq!(size_of::<Vcpu>(), 8 * words);
+        assert_eq!(size_of::<RawVcpu>(), 8 * words);
         assert_eq!(size_of::<BlameKey>(), 8);
         assert_eq!(size_of::<Blame>(), 32);
-        assert_eq!(size_of::<Layout>(), 4 * 18 + 8 * MAX_WAITING);
+        assert_eq!(size_of::<RawLayout>(), 4 * 18 + 8 * MAX_WAITING);
     }
 }

@@ -4,7 +4,7 @@ use event::{ExitReason, Isa};
 use model::{Access, Polls, State, Times};
 
 use crate::raw;
-use crate::snapshot::{Behind, Durations, Row, Vcpu, What};
+use crate::snapshot::{DurationBuckets, LiveRow, LiveVcpu, RowSubject, WaitBehind};
 
 fn times(times: &[u64; raw::STATES]) -> Times {
     let mut sum = Times::default();
@@ -14,8 +14,8 @@ fn times(times: &[u64; raw::STATES]) -> Times {
     sum
 }
 
-fn durations(raw: &raw::Durations) -> Durations {
-    Durations {
+fn durations(raw: &raw::RawDurations) -> DurationBuckets {
+    DurationBuckets {
         count: raw.count,
         total_ns: raw.total,
         max_ns: raw.max,
@@ -24,7 +24,7 @@ fn durations(raw: &raw::Durations) -> Durations {
 }
 
 /// The state that place and scheduling make: `state_of` of `bpf/state.h`.
-fn state(vcpu: &raw::Vcpu) -> State {
+fn state(vcpu: &raw::RawVcpu) -> State {
     use raw::{GUEST, KERNEL, RUNNABLE, RUNNING, USER, USER_HALTED};
     match (vcpu.sched, vcpu.place) {
         (RUNNABLE, _) => State::Runnable,
@@ -40,12 +40,12 @@ fn state(vcpu: &raw::Vcpu) -> State {
 }
 
 /// Returns a vCPU, with the time up to `now_ns` as what it was last seen doing.
-pub(crate) fn vcpu(raw: &raw::Vcpu, now_ns: u64) -> Vcpu {
+pub(crate) fn vcpu(raw: &raw::RawVcpu, now_ns: u64) -> LiveVcpu {
     let mut times = times(&raw.times);
     if raw.ended == 0 {
         times.add(state(raw), now_ns.saturating_sub(raw.at));
     }
-    Vcpu {
+    LiveVcpu {
         tid: raw.tid.cast_signed(),
         pid: raw.tgid.cast_signed(),
         number: u32::try_from(raw.number).ok(),
@@ -71,22 +71,22 @@ pub(crate) fn vcpu(raw: &raw::Vcpu, now_ns: u64) -> Vcpu {
     clippy::cast_possible_truncation,
     reason = "the programs put numbers of these sizes there"
 )]
-fn what(key: &raw::Key) -> What {
+fn what(key: &raw::RawKey) -> RowSubject {
     use raw::{kind, table};
     let write = key.kind != 0;
     let code = key.code as u32;
     match key.table {
-        table::PIO => What::Access(Access::Port {
+        table::PIO => RowSubject::Access(Access::Port {
             port: key.code as u16,
             write,
         }),
-        table::MMIO => What::Access(Access::Mmio {
+        table::MMIO => RowSubject::Access(Access::Mmio {
             gpa: key.code,
             write,
         }),
-        table::MSR => What::Access(Access::Msr { msr: code, write }),
-        table::FAST_MMIO => What::FastMmio { gpa: key.code },
-        _ => What::Exit(match key.kind {
+        table::MSR => RowSubject::Access(Access::Msr { msr: code, write }),
+        table::FAST_MMIO => RowSubject::FastMmio { gpa: key.code },
+        _ => RowSubject::Exit(match key.kind {
             kind::ARM64 => ExitReason::arm64(code, (key.code >> 32) as u32),
             kind::SVM => ExitReason {
                 isa: Isa::Svm,
@@ -101,12 +101,12 @@ fn what(key: &raw::Key) -> What {
 }
 
 /// Returns a row.
-pub(crate) fn row(raw: &raw::Row) -> Row {
+pub(crate) fn row(raw: &raw::RawRow) -> LiveRow {
     let key = &raw.key;
-    Row {
+    LiveRow {
         tid: key.tid.cast_signed(),
         what: what(key),
-        durations: Durations {
+        durations: DurationBuckets {
             count: raw.count,
             total_ns: raw.total,
             max_ns: raw.max,
@@ -120,10 +120,10 @@ pub(crate) fn row(raw: &raw::Row) -> Row {
 }
 
 /// Returns behind whom a vCPU waited.
-pub(crate) fn behind(key: &raw::BlameKey, raw: &raw::Blame) -> Behind {
+pub(crate) fn behind(key: &raw::BlameKey, raw: &raw::Blame) -> WaitBehind {
     let end = raw.comm.iter().position(|byte| *byte == 0);
     let comm = &raw.comm[..end.unwrap_or(raw.comm.len())];
-    Behind {
+    WaitBehind {
         tid: key.tid.cast_signed(),
         by_tid: key.by.cast_signed(),
         comm: (!comm.is_empty()).then(|| String::from_utf8_lossy(comm).into_owned()),

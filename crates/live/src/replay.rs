@@ -13,17 +13,17 @@ use model::{Access, State, Times};
 use source::{ReaderOptions, Recording};
 use tracefmt::EventFormat;
 
-use crate::events::Events;
-use crate::layout::Records;
+use crate::events::EventCounter;
+use crate::layout::RecordFormats;
 use crate::load::OBJECT;
 use crate::raw;
 use crate::read;
 use crate::seeds::ThreadSeed;
-use crate::snapshot::{Behind, Row, Snapshot, Thread, What};
-use interpreter::{Kernel, Task};
+use crate::snapshot::{LiveRow, LiveThread, RowSubject, Snapshot, WaitBehind};
+use interpreter::{Kernel, RunningTask};
 
 /// Count, total, shortest, longest, how many the VMM handled, time of whole exits for a port, and what vCPUs did.
-type Sum = (u64, u64, u64, u64, u64, u64, Times);
+type ReplaySum = (u64, u64, u64, u64, u64, u64, Times);
 
 /// Runs the programs on events.
 struct Replay {
@@ -61,7 +61,7 @@ impl Sink for Replay {
             return ControlFlow::Continue(());
         };
         let tid = event.tid.cast_unsigned();
-        let task = Task {
+        let task = RunningTask {
             tid,
             tgid: event.pid.max(0).cast_unsigned(),
             cpu: event.cpu.cast_unsigned(),
@@ -139,14 +139,14 @@ fn program(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 /// What both sides say of exits and accesses: by table and key.
-type Sums = BTreeMap<(u8, String), Sum>;
+type ReplaySums = BTreeMap<(u8, String), ReplaySum>;
 
-fn told_by_programs(rows: &[Row]) -> Sums {
-    let mut sums = Sums::new();
+fn told_by_programs(rows: &[LiveRow]) -> ReplaySums {
+    let mut sums = ReplaySums::new();
     for row in rows {
         let (table, key) = match row.what {
-            What::Exit(reason) => (0, reason.key().into_owned()),
-            What::Access(access) => {
+            RowSubject::Exit(reason) => (0, reason.key().into_owned()),
+            RowSubject::Access(access) => {
                 let table = match access {
                     Access::Port { .. } => 1,
                     Access::Mmio { .. } => 2,
@@ -154,7 +154,7 @@ fn told_by_programs(rows: &[Row]) -> Sums {
                 };
                 (table, analysis::access_key(&access))
             }
-            What::FastMmio { .. } => continue,
+            RowSubject::FastMmio { .. } => continue,
         };
         let sum = sums
             .entry((table, key))
@@ -175,10 +175,10 @@ fn told_by_programs(rows: &[Row]) -> Sums {
     sums
 }
 
-fn told_by_analysis(study: &Study) -> Sums {
+fn told_by_analysis(study: &Study) -> ReplaySums {
     let exits = study.get::<Exits>().expect("it was added");
     let walked = study.walked();
-    let mut sums = Sums::new();
+    let mut sums = ReplaySums::new();
     for (report, table) in exits.reports(walked.machine).iter().zip(0u8..) {
         for row in &report.rows {
             let times = match report.table {
@@ -202,12 +202,12 @@ fn told_by_analysis(study: &Study) -> Sums {
     sums
 }
 
-fn records(reader: &source::Reader<'_>) -> Option<Records> {
+fn records(reader: &source::Reader<'_>) -> Option<RecordFormats> {
     let formats = reader.formats()?;
     let format = |system: &str, name: &str| -> Option<EventFormat> {
         formats.by_name(system, name).cloned()
     };
-    Some(Records {
+    Some(RecordFormats {
         exit: format("kvm", "kvm_exit")?,
         switch: format("sched", "sched_switch")?,
         wakeup: format("sched", "sched_wakeup")?,
@@ -241,10 +241,10 @@ fn is_whole(study: &Study, outcome: &source::Outcome) -> bool {
     halts && seen.switches && seen.returns && seen.wakeups && outcome.quality.lost_events == 0
 }
 
-fn rows(kernel: &Kernel) -> Vec<Row> {
+fn rows(kernel: &Kernel) -> Vec<LiveRow> {
     let rows = kernel.map("rows");
     let rows = rows.iter().map(|(_, row)| interpreter::read(row));
-    let rows = rows.filter(|row: &raw::Row| row.key.tid != 0);
+    let rows = rows.filter(|row: &raw::RawRow| row.key.tid != 0);
     rows.map(|row| read::row(&row)).collect()
 }
 
@@ -273,7 +273,7 @@ fn vcpus_agree(replay: &Replay, study: &Study, name: &str) -> usize {
         }
         let raws = raws
             .iter()
-            .map(|(_, vcpu)| interpreter::read::<raw::Vcpu>(vcpu));
+            .map(|(_, vcpu)| interpreter::read::<raw::RawVcpu>(vcpu));
         let mut raws = raws.filter(|vcpu| vcpu.tid.cast_signed() == row.tid);
         let raw = raws.next().expect("the programs know the vCPU");
         assert_eq!(
@@ -367,12 +367,12 @@ fn the_programs_say_of_recordings_what_analyses_say() {
 
 /// Threads that get a CPU in a recording, and the first event's time.
 #[derive(Default)]
-struct Seen {
+struct ReplayThreads {
     tids: BTreeSet<i32>,
     first: Option<u64>,
 }
 
-impl Sink for Seen {
+impl Sink for ReplayThreads {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         program(ty.kind, ty.name).is_some()
     }
@@ -399,7 +399,7 @@ fn snapshot(kernel: &Kernel, to_ns: u64) -> Snapshot {
     };
     snapshot.rows.retain(|row| row.durations.count > 0);
     for (_, raw) in kernel.map("vcpus") {
-        let raw = interpreter::read::<raw::Vcpu>(&raw);
+        let raw = interpreter::read::<raw::RawVcpu>(&raw);
         if raw.tid == 0 {
             continue;
         }
@@ -408,12 +408,12 @@ fn snapshot(kernel: &Kernel, to_ns: u64) -> Snapshot {
         (vcpu.number, vcpu.pid) = (None, 0);
         match raw.other {
             0 => snapshot.vcpus.push(vcpu),
-            _ => snapshot.threads.push(Thread::of(vcpu)),
+            _ => snapshot.threads.push(LiveThread::of(vcpu)),
         }
     }
     for (key, blame) in kernel.map("blames") {
         let one = read::behind(&interpreter::read(&key), &interpreter::read(&blame));
-        snapshot.behind.push(Behind { comm: None, ..one });
+        snapshot.behind.push(WaitBehind { comm: None, ..one });
     }
     snapshot.behind.retain(|one| one.count > 0);
     snapshot.sort();
@@ -440,7 +440,7 @@ fn events_that_are_counted_say_what_the_programs_say() {
             continue;
         }
         let vcpus: BTreeSet<i32> = study.walked().machine.vcpus().map(|one| one.tid).collect();
-        let mut seen = Seen::default();
+        let mut seen = ReplayThreads::default();
         let _ = reader.walk(&mut seen);
         let first = seen.first.expect("it has events");
         // Some threads that are no vCPUs, as if they worked for a VM; of the first it is not known that it sleeps.
@@ -457,12 +457,12 @@ fn events_that_are_counted_say_what_the_programs_say() {
         let mut kernel = Kernel::new(OBJECT, &layout, &[]);
         for one in &others {
             let tid = one.tid.cast_unsigned();
-            let thread = raw::Vcpu::other(tid, 1, one.asleep, -1, first);
+            let thread = raw::RawVcpu::other(tid, 1, one.asleep, -1, first);
             kernel.follow(thread);
         }
         let mut replay = Replay::new(kernel);
         let _ = reader.walk(&mut replay);
-        let mut events = Events::new(Vec::new(), others);
+        let mut events = EventCounter::new(Vec::new(), others);
         events.whole(&reader, first);
         let mut counted = events.snapshot();
         for vcpu in &mut counted.vcpus {

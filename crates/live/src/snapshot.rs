@@ -8,7 +8,7 @@ use model::{Access, Polls, State, Times};
 
 /// Durations, in buckets by powers of two.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Durations {
+pub struct DurationBuckets {
     /// How many.
     pub count: u64,
     /// Their sum in nanoseconds.
@@ -20,7 +20,7 @@ pub struct Durations {
     pub buckets: Vec<u64>,
 }
 
-impl Durations {
+impl DurationBuckets {
     /// Returns the mean in nanoseconds, 0 where there are none.
     pub fn mean_ns(&self) -> u64 {
         self.total_ns.checked_div(self.count).unwrap_or(0)
@@ -57,7 +57,7 @@ impl Durations {
     }
 
     /// Adds others.
-    pub fn merge(&mut self, other: &Durations) {
+    pub fn merge(&mut self, other: &DurationBuckets) {
         self.count += other.count;
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
@@ -70,9 +70,9 @@ impl Durations {
     }
 
     /// Returns those that were added since an earlier reading.
-    fn since(&self, earlier: &Durations) -> Durations {
+    fn since(&self, earlier: &DurationBuckets) -> DurationBuckets {
         let before = earlier.buckets.iter().chain(std::iter::repeat(&0));
-        let mut since = Durations {
+        let mut since = DurationBuckets {
             count: self.count.saturating_sub(earlier.count),
             total_ns: self.total_ns.saturating_sub(earlier.total_ns),
             max_ns: self.max_ns,
@@ -93,7 +93,7 @@ impl Durations {
 
 /// Of what a row is the sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum RowSubject {
     /// Exits of one reason, from `kvm_exit` to `kvm_entry`.
     Exit(ExitReason),
     /// Accesses to a port, an address or a register, timed as `analysis::Exits` times them.
@@ -108,13 +108,13 @@ pub enum What {
 
 /// Exits or accesses of one kind of one vCPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct LiveRow {
     /// The vCPU's thread.
     pub tid: i32,
     /// Of what.
-    pub what: What,
+    pub what: RowSubject,
     /// How many, and how long they took.
-    pub durations: Durations,
+    pub durations: DurationBuckets,
     /// The shortest in nanoseconds; not known of the difference of two snapshots if there were some before.
     pub min_ns: Option<u64>,
     /// How many of them the VMM handled.
@@ -125,9 +125,9 @@ pub struct Row {
     pub times: Times,
 }
 
-impl Row {
+impl LiveRow {
     /// Adds another row of the same kind.
-    pub(crate) fn add(&mut self, row: &Row) {
+    pub(crate) fn add(&mut self, row: &LiveRow) {
         self.durations.merge(&row.durations);
         self.min_ns = self.min_ns.zip(row.min_ns).map(|(a, b)| a.min(b));
         self.user_count += row.user_count;
@@ -138,7 +138,7 @@ impl Row {
 
 /// One vCPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vcpu {
+pub struct LiveVcpu {
     /// Its thread.
     pub tid: i32,
     /// Its VMM's process.
@@ -158,14 +158,14 @@ pub struct Vcpu {
     /// Halts and how KVM polled in them.
     pub polls: Polls,
     /// Waits for a CPU after it was woken.
-    pub woken: Durations,
+    pub woken: DurationBuckets,
     /// Waits for a CPU after it was preempted.
-    pub preempted: Durations,
+    pub preempted: DurationBuckets,
 }
 
 /// A thread that works for a VM and is no vCPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Thread {
+pub struct LiveThread {
     /// The thread.
     pub tid: i32,
     /// The VM's process, which need not be its own.
@@ -181,18 +181,18 @@ pub struct Thread {
     /// Time of which nobody knows what it did, in nanoseconds.
     pub unknown_ns: u64,
     /// Waits for a CPU after it was woken.
-    pub woken: Durations,
+    pub woken: DurationBuckets,
     /// Waits for a CPU after it was preempted.
-    pub preempted: Durations,
+    pub preempted: DurationBuckets,
 }
 
-impl Thread {
+impl LiveThread {
     /// Returns a thread that was followed as vCPUs are: on a CPU in user space, asleep in user space.
-    pub(crate) fn of(vcpu: Vcpu) -> Thread {
+    pub(crate) fn of(vcpu: LiveVcpu) -> LiveThread {
         let times = vcpu.times;
         let (ran, slept) = (times.get(State::User), times.get(State::UserBlocked));
         let runnable = times.get(State::Runnable);
-        Thread {
+        LiveThread {
             tid: vcpu.tid,
             vm_pid: vcpu.pid,
             ended: vcpu.ended,
@@ -205,8 +205,8 @@ impl Thread {
         }
     }
 
-    fn since(&self, before: &Thread) -> Thread {
-        Thread {
+    fn since(&self, before: &LiveThread) -> LiveThread {
+        LiveThread {
             ran_ns: self.ran_ns.saturating_sub(before.ran_ns),
             slept_ns: self.slept_ns.saturating_sub(before.slept_ns),
             runnable_ns: self.runnable_ns.saturating_sub(before.runnable_ns),
@@ -223,12 +223,12 @@ impl Thread {
     }
 }
 
-/// Stands for several tasks in [`Behind::by_tid`].
+/// Stands for several tasks in [`WaitBehind::by_tid`].
 pub const SEVERAL: i32 = -1;
 
 /// For how long a vCPU or another thread waited for a CPU while another task had it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behind {
+pub struct WaitBehind {
     /// The thread that waited.
     pub tid: i32,
     /// The other's; 0 is the idle task: the CPU had yet to wake up. [`SEVERAL`]: tasks of one name that have ended, or, without a
@@ -244,7 +244,7 @@ pub struct Behind {
 
 /// What found no room, and is in no row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Dropped {
+pub struct DroppedCounts {
     /// Events of vCPUs beyond the most that are followed.
     pub vcpus: u64,
     /// Exits and accesses of kinds beyond the most rows.
@@ -267,15 +267,15 @@ pub struct Snapshot {
     /// Up to when.
     pub to_ns: u64,
     /// The vCPUs, by process and thread.
-    pub vcpus: Vec<Vcpu>,
+    pub vcpus: Vec<LiveVcpu>,
     /// Other threads that work for VMs, by process and thread.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<LiveThread>,
     /// Exits and accesses, by thread and kind.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LiveRow>,
     /// Behind whom they waited, by thread.
-    pub behind: Vec<Behind>,
+    pub behind: Vec<WaitBehind>,
     /// What found no room.
-    pub dropped: Dropped,
+    pub dropped: DroppedCounts,
 }
 
 /// Returns what was added to times. What is first taken for KVM's own time becomes polling once the halt is over: where the
@@ -296,12 +296,12 @@ fn times_since(now: &Times, earlier: &Times) -> Times {
 impl Snapshot {
     /// Returns what happened between an earlier snapshot of the same [`Live`](crate::Live) and this one.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
-        let vcpu = |now: &Vcpu| {
-            let same = |before: &&Vcpu| before.tid == now.tid && before.pid == now.pid;
+        let vcpu = |now: &LiveVcpu| {
+            let same = |before: &&LiveVcpu| before.tid == now.tid && before.pid == now.pid;
             let Some(before) = earlier.vcpus.iter().find(same) else {
                 return now.clone();
             };
-            Vcpu {
+            LiveVcpu {
                 times: times_since(&now.times, &before.times),
                 exits: now.exits.saturating_sub(before.exits),
                 before_first_entry: now
@@ -315,7 +315,7 @@ impl Snapshot {
             }
         };
         let mut rows = earlier.rows.iter().peekable();
-        let row = |now: &Row| {
+        let row = |now: &LiveRow| {
             while rows
                 .next_if(|row| (row.tid, row.what) < (now.tid, now.what))
                 .is_some()
@@ -324,7 +324,7 @@ impl Snapshot {
             else {
                 return now.clone();
             };
-            Row {
+            LiveRow {
                 durations: now.durations.since(&before.durations),
                 min_ns: None,
                 user_count: now.user_count.saturating_sub(before.user_count),
@@ -335,17 +335,17 @@ impl Snapshot {
         };
         let others = earlier.behind.iter().map(|one| (one.key(), one));
         let others: HashMap<_, _> = others.collect();
-        let behind = |now: &Behind| {
+        let behind = |now: &WaitBehind| {
             let before = others.get(&now.key());
             let (count, ns) = before.map_or((0, 0), |before| (before.count, before.ns));
-            Behind {
+            WaitBehind {
                 count: now.count.saturating_sub(count),
                 ns: now.ns.saturating_sub(ns),
                 ..now.clone()
             }
         };
-        let thread = |now: &Thread| {
-            let same = |before: &&Thread| (before.tid, before.vm_pid) == (now.tid, now.vm_pid);
+        let thread = |now: &LiveThread| {
+            let same = |before: &&LiveThread| (before.tid, before.vm_pid) == (now.tid, now.vm_pid);
             let before = earlier.threads.iter().find(same);
             before.map_or_else(|| now.clone(), |before| now.since(before))
         };
@@ -356,7 +356,7 @@ impl Snapshot {
             threads: self.threads.iter().map(thread).collect(),
             rows: self.rows.iter().map(row).collect(),
             behind: self.behind.iter().map(behind).collect(),
-            dropped: Dropped {
+            dropped: DroppedCounts {
                 vcpus: self.dropped.vcpus.saturating_sub(earlier.dropped.vcpus),
                 rows: self.dropped.rows.saturating_sub(earlier.dropped.rows),
                 behind: self.dropped.behind.saturating_sub(earlier.dropped.behind),
@@ -373,14 +373,14 @@ impl Snapshot {
             .retain(|row| row.durations.count > 0 || row.whole_ns > 0);
         since.behind.retain(|one| one.ns > 0);
         since.vcpus.retain(|vcpu| vcpu.times.total() > 0);
-        since.threads.retain(Thread::did_anything);
+        since.threads.retain(LiveThread::did_anything);
         since
     }
 
     /// Adds what was counted before, of the threads that are in both.
     pub(crate) fn add(&mut self, before: &Snapshot) {
         for vcpu in &mut self.vcpus {
-            let same = |one: &&Vcpu| (one.tid, one.pid) == (vcpu.tid, vcpu.pid);
+            let same = |one: &&LiveVcpu| (one.tid, one.pid) == (vcpu.tid, vcpu.pid);
             let Some(one) = before.vcpus.iter().find(same) else {
                 continue;
             };
@@ -464,7 +464,7 @@ impl Snapshot {
     }
 }
 
-impl Behind {
+impl WaitBehind {
     /// Whose wait, and behind whom: by name where several tasks are summed up.
     fn key(&self) -> (i32, i32, Option<&str>) {
         let comm = (self.by_tid == SEVERAL).then_some(self.comm.as_deref());
@@ -487,12 +487,12 @@ fn polls_since(now: &Polls, before: &Polls) -> Polls {
 mod tests {
     use super::*;
 
-    fn durations(list: &[u64]) -> Durations {
+    fn durations(list: &[u64]) -> DurationBuckets {
         let mut buckets = vec![0; 40];
         for ns in list {
             buckets[(64 - ns.leading_zeros() as usize).min(39)] += 1;
         }
-        Durations {
+        DurationBuckets {
             count: list.len() as u64,
             total_ns: list.iter().sum(),
             max_ns: list.iter().copied().max().unwrap_or(0),
@@ -507,7 +507,7 @@ mod tests {
         assert_eq!(all.at_most_ns(0.5), 511);
         // The bucket ends at 8191, and none is longer than 5000.
         assert_eq!(all.at_most_ns(0.99), 5000);
-        assert_eq!(Durations::default().at_most_ns(0.5), 0);
+        assert_eq!(DurationBuckets::default().at_most_ns(0.5), 0);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use live::{Error, Live, Options, Seed, Snapshot, ThreadSeed};
+use live::{LiveError, LiveOptions, LivePrograms, Seed, Snapshot, ThreadSeed};
 use model::State;
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
@@ -25,9 +25,9 @@ fn now_ns() -> u64 {
 }
 
 /// Starts counting, or says why it cannot.
-fn start(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>, without_btf: bool) -> Option<Live> {
+fn start(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>, without_btf: bool) -> Option<LivePrograms> {
     let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-    let live = Live::start(&Options {
+    let live = LivePrograms::start(&LiveOptions {
         vcpus,
         threads,
         now_ns: now_ns(),
@@ -36,7 +36,7 @@ fn start(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>, without_btf: bool) -> Optio
     });
     match live {
         Ok(live) => Some(live),
-        Err(error @ (Error::Bpf(_) | Error::Field { .. })) => panic!("{error}"),
+        Err(error @ (LiveError::Bpf(_) | LiveError::Field { .. })) => panic!("{error}"),
         Err(error) if required => panic!("TRAPLINE_REQUIRE_TOOLS is set: {error}"),
         Err(error) => {
             eprintln!("SKIPPED: BPF programs were not tested in this kernel: {error}");
@@ -219,7 +219,7 @@ fn waits_are_those_that_the_kernel_counts(without_btf: bool) {
     assert!(behind <= total, "{behind} of {total}");
     close(behind, total, "waited behind tasks");
     assert!(ran > 0);
-    assert_eq!(snapshot.dropped, live::Dropped::default());
+    assert_eq!(snapshot.dropped, live::DroppedCounts::default());
     let names: Vec<_> = snapshot
         .behind
         .iter()

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use live::{Durations, Named, Whose};
+use live::{DurationBuckets, NamedCounts, RowOwner};
 use model::State;
 
 /// The type of the text.
@@ -29,7 +29,7 @@ const STATES: [(&str, State); State::COUNT] = [
 /// and polling or halted once it is over.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    told: HashMap<(Whose, State), u64>,
+    told: HashMap<(RowOwner, State), u64>,
 }
 
 /// A label's value, as the format has it.
@@ -40,7 +40,7 @@ fn label(text: &str) -> String {
         .replace('\n', "\\n")
 }
 
-fn labels(whose: &Whose) -> String {
+fn labels(whose: &RowOwner) -> String {
     let name = whose.vm_name.as_deref().unwrap_or_default();
     let mut out = format!("vm=\"{}\",pid=\"{}\"", label(name), whose.vm_pid);
     if let Some(vcpu) = whose.vcpu {
@@ -69,7 +69,7 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
 
 impl Metrics {
     /// Returns the text for what was counted since the beginning.
-    pub fn text(&mut self, named: &Named) -> String {
+    pub fn text(&mut self, named: &NamedCounts) -> String {
         let mut out = String::new();
         self.states(&mut out, named);
         exits(&mut out, named);
@@ -96,7 +96,7 @@ impl Metrics {
         out
     }
 
-    fn states(&mut self, out: &mut String, named: &Named) {
+    fn states(&mut self, out: &mut String, named: &NamedCounts) {
         let name = "trapline_vcpu_seconds_total";
         head(out, name, "counter", "Time of a vCPU by what it did.");
         for vcpu in &named.vcpus {
@@ -108,14 +108,14 @@ impl Metrics {
                 let _ = writeln!(out, "{name}{{{labels},state=\"{state_name}\"}} {seconds}");
             }
         }
-        let here = |whose: &Whose| named.vcpus.iter().any(|vcpu| vcpu.whose == *whose);
+        let here = |whose: &RowOwner| named.vcpus.iter().any(|vcpu| vcpu.whose == *whose);
         if self.told.len() > named.vcpus.len() * STATES.len() {
             self.told.retain(|(whose, _), _| here(whose));
         }
     }
 }
 
-fn exits(out: &mut String, named: &Named) {
+fn exits(out: &mut String, named: &NamedCounts) {
     let rows = || named.rows.iter().filter(|row| row.table.name() == "vmexit");
     let labels = |row: &live::NamedRow| {
         let (whose, reason) = (labels(&row.whose), label(&row.key));
@@ -152,7 +152,7 @@ fn exits(out: &mut String, named: &Named) {
     }
 }
 
-fn accesses(out: &mut String, named: &Named) {
+fn accesses(out: &mut String, named: &NamedCounts) {
     let rows = || named.rows.iter().filter(|row| row.table.name() != "vmexit");
     let labels = |row: &live::NamedRow| {
         let (whose, key) = (labels(&row.whose), label(&row.key));
@@ -188,7 +188,7 @@ fn accesses(out: &mut String, named: &Named) {
     }
 }
 
-fn waits(out: &mut String, named: &Named) {
+fn waits(out: &mut String, named: &NamedCounts) {
     let name = "trapline_cpu_wait_seconds";
     head(
         out,
@@ -231,7 +231,7 @@ fn waits(out: &mut String, named: &Named) {
     }
 }
 
-fn threads(out: &mut String, named: &Named) {
+fn threads(out: &mut String, named: &NamedCounts) {
     let labels = |one: &live::NamedThread| {
         let (whose, name) = (labels(&one.whose), one.comm.as_deref().unwrap_or_default());
         let (name, role) = (label(name), one.role.name());
@@ -264,7 +264,7 @@ fn threads(out: &mut String, named: &Named) {
     }
 }
 
-fn histogram(out: &mut String, name: &str, labels: &str, durations: &Durations) {
+fn histogram(out: &mut String, name: &str, labels: &str, durations: &DurationBuckets) {
     for bucket in BUCKETS.step_by(2) {
         let within: u64 = durations.buckets.iter().take(bucket + 1).sum();
         let end = seconds(1 << bucket);
@@ -283,8 +283,8 @@ fn histogram(out: &mut String, name: &str, labels: &str, durations: &Durations) 
     let _ = writeln!(out, "{name}_count{{{labels}}} {}", durations.count);
 }
 
-fn polls(out: &mut String, named: &Named) {
-    let values = |vcpu: &live::Vcpu| {
+fn polls(out: &mut String, named: &NamedCounts) {
+    let values = |vcpu: &live::LiveVcpu| {
         let polls = vcpu.polls;
         [
             ("succeeded", polls.succeeded, polls.succeeded_ns),
@@ -347,19 +347,19 @@ mod tests {
 
     #[test]
     fn counters_never_fall() {
-        let whose = Whose {
+        let whose = RowOwner {
             vm: "web".to_owned(),
             vm_pid: 1,
             vm_name: Some("web".to_owned()),
             vcpu: Some(0),
             tid: Some(2),
         };
-        let mut named = Named::default();
+        let mut named = NamedCounts::default();
         let mut times = model::Times::default();
         times.add(State::Kernel, 2_000_000_000);
         named.vcpus.push(live::NamedVcpu {
             whose,
-            vcpu: live::Vcpu {
+            vcpu: live::LiveVcpu {
                 tid: 2,
                 pid: 1,
                 number: Some(0),
@@ -369,8 +369,8 @@ mod tests {
                 before_first_entry: 0,
                 without_entry: 0,
                 polls: model::Polls::default(),
-                woken: Durations::default(),
-                preempted: Durations::default(),
+                woken: DurationBuckets::default(),
+                preempted: DurationBuckets::default(),
             },
         });
         let mut metrics = Metrics::default();

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use live::{Durations, Named, NamedBehind, NamedRow, NamedThread, NamedVcpu, Way, Whose};
+use live::{
+    CountingWay, DurationBuckets, NamedBehind, NamedCounts, NamedRow, NamedThread, NamedVcpu,
+    RowOwner,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,7 +32,7 @@ fn part(ns: u64, whole_ns: u64) -> f64 {
 }
 
 /// What a VM is called, as far as a column has room.
-fn vm(whose: &Whose) -> String {
+fn vm(whose: &RowOwner) -> String {
     let name = clean(&whose.vm);
     match name.char_indices().nth(NAME) {
         Some(_) => name.chars().take(NAME - 1).chain(['~']).collect(),
@@ -37,7 +40,7 @@ fn vm(whose: &Whose) -> String {
     }
 }
 
-fn whose<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &Whose) -> Table<'t, R> {
+fn whose<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &RowOwner) -> Table<'t, R> {
     use Unit::{Number, Text};
     table
         .column("vm", Text, move |row| vm(of(row)))
@@ -79,7 +82,7 @@ const PREEMPTED: [&str; 5] = [
 fn waits<'t, R: 't>(
     table: Table<'t, R>,
     names: [&'static str; 5],
-    of: fn(&R) -> &Durations,
+    of: fn(&R) -> &DurationBuckets,
 ) -> Table<'t, R> {
     use Unit::{Count, Nanoseconds};
     let [count, total, mean, p99, max] = names;
@@ -306,22 +309,22 @@ fn all<R>(rows: &[R], interval_ns: u64) -> impl Iterator<Item = In<'_, R>> {
     rows.iter().map(move |row| In { row, interval_ns })
 }
 
-fn notifications(named: &Named) -> impl Iterator<Item = In<'_, NamedRow>> {
+fn notifications(named: &NamedCounts) -> impl Iterator<Item = In<'_, NamedRow>> {
     all(&named.rows, named.interval_ns).filter(|r| r.row.is_notification())
 }
 
 /// Returns the fields of a document.
-pub fn document(named: &Named) -> Document {
+pub fn document(named: &NamedCounts) -> Document {
     let ns = named.interval_ns;
     Document {
         interval_ns: ns,
         counted_by: match named.way {
-            Way::Bpf => "bpf",
-            Way::Events { .. } => "events",
+            CountingWay::Bpf => "bpf",
+            CountingWay::Events { .. } => "events",
         },
         counted_why: match &named.way {
-            Way::Events { why } => why.as_deref().map(clean),
-            Way::Bpf => None,
+            CountingWay::Events { why } => why.as_deref().map(clean),
+            CountingWay::Bpf => None,
         },
         isa: named.isa.map(event::Isa::name),
         vcpus: vcpus().json(all(&named.vcpus, ns)),
@@ -341,7 +344,7 @@ pub fn document(named: &Named) -> Document {
 }
 
 /// Returns exits and accesses as CSV.
-pub fn csv(named: &Named) -> String {
+pub fn csv(named: &NamedCounts) -> String {
     exits().csv(all(&named.rows, named.interval_ns))
 }
 
@@ -352,12 +355,12 @@ pub struct Part {
     pub title: &'static str,
     /// The headings of its columns.
     pub head: String,
-    /// Its rows, in the order of [`Named`].
+    /// Its rows, in the order of [`NamedCounts`].
     pub lines: Vec<String>,
 }
 
 /// Returns the parts: vCPUs, exits and accesses, notifications, other threads, tasks that ran while vCPUs and threads waited.
-pub fn parts(named: &Named, layout: Layout) -> [Part; 5] {
+pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
     let ns = named.interval_ns;
     let (of_vcpus, of_exits, of_behind) = (vcpus(), exits(), behind());
     let of_threads = threads();
@@ -401,18 +404,18 @@ pub fn parts(named: &Named, layout: Layout) -> [Part; 5] {
 }
 
 /// Returns by whom it was counted, and why not in the kernel.
-pub fn way(named: &Named) -> String {
+pub fn way(named: &NamedCounts) -> String {
     match &named.way {
-        Way::Bpf => "in the kernel, by BPF programs".to_owned(),
-        Way::Events { why: None } => "out of the kernel's events".to_owned(),
-        Way::Events { why: Some(why) } => {
+        CountingWay::Bpf => "in the kernel, by BPF programs".to_owned(),
+        CountingWay::Events { why: None } => "out of the kernel's events".to_owned(),
+        CountingWay::Events { why: Some(why) } => {
             format!("out of the kernel's events, since {}", clean(why))
         }
     }
 }
 
 /// Returns the tables; each has as many rows as the layout's limit.
-pub fn table(named: &Named, layout: Layout) -> String {
+pub fn table(named: &NamedCounts, layout: Layout) -> String {
     let mut out = format!(
         "top: {} counted {}\n",
         layout.time(named.interval_ns),
@@ -434,7 +437,7 @@ pub fn table(named: &Named, layout: Layout) -> String {
 }
 
 /// Returns the warnings about what was counted in no row.
-pub fn warnings(named: &Named) -> Vec<String> {
+pub fn warnings(named: &NamedCounts) -> Vec<String> {
     let dropped = named.dropped;
     let told = [
         (

@@ -6,15 +6,15 @@ use analysis::Study;
 use event::{Event, EventType, Order, Side, Sink};
 
 /// Hands a study what happened behind a time.
-pub(super) struct Counted<'s> {
+pub(super) struct CountedEvents<'s> {
     study: &'s mut Study,
     from: u64,
     newest: u64,
 }
 
-impl<'s> Counted<'s> {
-    pub(super) fn new(study: &'s mut Study, from: u64) -> Counted<'s> {
-        Counted {
+impl<'s> CountedEvents<'s> {
+    pub(super) fn new(study: &'s mut Study, from: u64) -> CountedEvents<'s> {
+        CountedEvents {
             study,
             from,
             newest: 0,
@@ -28,7 +28,7 @@ impl<'s> Counted<'s> {
     }
 }
 
-impl Sink for Counted<'_> {
+impl Sink for CountedEvents<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.study.wants(ty)
     }

@@ -9,7 +9,7 @@ use stats::Stats;
 const FAST_MMIO: &str = "kvm_fast_mmio";
 
 #[derive(Debug, Default)]
-struct Of {
+struct EntryOwner {
     /// Whether it was seen entering its guest, and whether an exit has not been followed by an entry.
     known: bool,
     open: bool,
@@ -22,7 +22,7 @@ struct Of {
 /// Counts them.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    of: FxHashMap<i32, Of>,
+    of: FxHashMap<i32, EntryOwner>,
     rows: FxHashMap<(i32, u64), (Stats, u64)>,
     gpa: Option<FieldReader>,
 }

@@ -1,6 +1,6 @@
 //! The same sums, out of events that the kernel writes to rings: for kernels that allow no BPF.
 //!
-//! Whoever reads the rings hands over what they have as pieces of a recording ([`Events::look`]). The analyses that walk recordings walk
+//! Whoever reads the rings hands over what they have as pieces of a recording ([`EventCounter::look`]). The analyses that walk recordings walk
 //! these, so the numbers are theirs.
 
 mod counted;
@@ -16,10 +16,12 @@ use stats::Stats;
 
 use crate::raw::BUCKETS;
 use crate::seeds::{Seed, ThreadSeed};
-use crate::snapshot::{Behind, Durations, Row, SEVERAL, Snapshot, Thread, Vcpu, What};
-use counted::Counted;
+use crate::snapshot::{
+    DurationBuckets, LiveRow, LiveThread, LiveVcpu, RowSubject, SEVERAL, Snapshot, WaitBehind,
+};
+use counted::CountedEvents;
 use entries::Entries;
-use waits::Waits;
+use waits::WaitCounter;
 
 /// The events that are counted, by system and name: those that the programs in the kernel take. No kernel has all of them.
 pub const EVENTS: [(&str, &str); 14] = [
@@ -45,7 +47,7 @@ const MOST: usize = 1 << 17;
 
 /// Counts events.
 #[derive(Debug)]
-pub struct Events {
+pub struct EventCounter {
     study: Study,
     /// Whether the study was asked which events it wants.
     asked: bool,
@@ -72,15 +74,15 @@ fn study() -> Study {
         ..analysis::Options::default()
     });
     Study::default()
-        .with(Waits::default())
+        .with(WaitCounter::default())
         .with(exits)
         .with(Entries::default())
 }
 
-impl Events {
+impl EventCounter {
     /// Returns a sum of nothing. These threads are followed from the beginning; other vCPUs from their first exit or entry on.
-    pub fn new(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> Events {
-        let mut events = Events {
+    pub fn new(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> EventCounter {
+        let mut events = EventCounter {
             study: study(),
             asked: false,
             from_ns: None,
@@ -98,7 +100,7 @@ impl Events {
     pub fn follow(&mut self, vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) {
         self.vcpus = vcpus;
         self.threads = threads;
-        if let Some(waits) = self.study.get_mut::<Waits>() {
+        if let Some(waits) = self.study.get_mut::<WaitCounter>() {
             waits.follow(&self.vcpus, &self.threads);
         }
     }
@@ -106,7 +108,7 @@ impl Events {
     /// Looks at the next piece of a recording of [`EVENTS`], which one round of reading the kernel's rings brought: counts what is
     /// settled by then. Counting begins behind the first round.
     pub fn look(&mut self, pieces: &mut Pieces<'_>, piece: &Arc<Vec<u8>>) {
-        let mut counted = Counted::new(&mut self.study, self.from_ns.unwrap_or(0));
+        let mut counted = CountedEvents::new(&mut self.study, self.from_ns.unwrap_or(0));
         if !std::mem::replace(&mut self.asked, true) {
             pieces.ask(&mut counted);
         }
@@ -125,10 +127,10 @@ impl Events {
     #[cfg(test)]
     pub(crate) fn whole(&mut self, reader: &source::Reader<'_>, from_ns: u64) {
         self.from_ns = Some(from_ns);
-        if let Some(waits) = self.study.get_mut::<Waits>() {
+        if let Some(waits) = self.study.get_mut::<WaitCounter>() {
             waits.begin(from_ns);
         }
-        let mut counted = Counted::new(&mut self.study, 0);
+        let mut counted = CountedEvents::new(&mut self.study, 0);
         reader.walk(&mut counted);
         self.until_ns = counted.newest();
     }
@@ -136,13 +138,13 @@ impl Events {
     /// Lets what is followed be followed from the time on that was reached.
     fn begin(&mut self) {
         let from = self.until_ns;
-        if let Some(waits) = self.study.get_mut::<Waits>() {
+        if let Some(waits) = self.study.get_mut::<WaitCounter>() {
             waits.begin(from);
         }
     }
 
     fn size(&self) -> usize {
-        let waits = self.study.get::<Waits>().map_or(0, Waits::len);
+        let waits = self.study.get::<WaitCounter>().map_or(0, WaitCounter::len);
         let exits = self.study.get::<Exits>();
         let exits = exits.map_or(0, |exits| exits.by_thread().count());
         self.study.walked().machine.len() + waits + exits
@@ -195,7 +197,7 @@ impl Events {
             ..Snapshot::default()
         };
         let (Some(waits), Some(exits), Some(entries)) = (
-            self.study.get::<Waits>(),
+            self.study.get::<WaitCounter>(),
             self.study.get::<Exits>(),
             self.study.get::<Entries>(),
         ) else {
@@ -218,7 +220,7 @@ impl Events {
             }
             let thread = machine.threads().at(vcpu.thread).map(|(_, thread)| thread);
             let (before_first_entry, without_entry) = entries.unpaired(vcpu.tid);
-            let counted = Vcpu {
+            let counted = LiveVcpu {
                 tid: vcpu.tid,
                 pid: thread.and_then(|thread| thread.pid).unwrap_or(vcpu.tid),
                 number: thread.and_then(|thread| thread.vcpu),
@@ -232,7 +234,7 @@ impl Events {
                 preempted: durations(&waited.preempted),
             };
             if vcpu.other {
-                let mut thread = Thread::of(counted);
+                let mut thread = LiveThread::of(counted);
                 thread.vm_pid = waits.vm_of(vcpu.tid).unwrap_or(thread.vm_pid);
                 snapshot.threads.push(thread);
             } else {
@@ -243,7 +245,7 @@ impl Events {
         let vcpus: HashSet<i32> = snapshot.vcpus.iter().map(|vcpu| vcpu.tid).collect();
         snapshot.threads.retain(|one| !vcpus.contains(&one.tid));
         let behind = behind.into_iter();
-        let behind = behind.map(|((tid, by_tid, comm), (count, ns))| Behind {
+        let behind = behind.map(|((tid, by_tid, comm), (count, ns))| WaitBehind {
             tid,
             by_tid,
             comm,
@@ -260,8 +262,8 @@ impl Events {
     fn rows(&self, exits: &Exits, entries: &Entries, snapshot: &mut Snapshot) {
         for row in exits.by_thread().filter(|row| row.stats.count() > 0) {
             let what = match (row.reason, row.access) {
-                (Some(reason), _) => What::Exit(reason),
-                (None, Some(access)) => What::Access(access),
+                (Some(reason), _) => RowSubject::Exit(reason),
+                (None, Some(access)) => RowSubject::Access(access),
                 (None, None) => {
                     snapshot.dropped.rows += row.stats.count();
                     continue;
@@ -269,7 +271,7 @@ impl Events {
             };
             // What vCPUs did meanwhile is told of exits alone, as the programs have it.
             let times = row.reason.map(|_| row.times).unwrap_or_default();
-            snapshot.rows.push(Row {
+            snapshot.rows.push(LiveRow {
                 tid: row.tid,
                 what,
                 durations: durations(row.stats),
@@ -280,9 +282,9 @@ impl Events {
             });
         }
         for (tid, gpa, stats, user_count) in entries.notifications() {
-            snapshot.rows.push(Row {
+            snapshot.rows.push(LiveRow {
                 tid,
-                what: What::FastMmio { gpa },
+                what: RowSubject::FastMmio { gpa },
                 durations: durations(stats),
                 min_ns: Some(stats.min()),
                 user_count,
@@ -295,7 +297,7 @@ impl Events {
 }
 
 /// Returns durations in the programs' buckets: those of `Stats` do not cross powers of two.
-fn durations(stats: &Stats) -> Durations {
+fn durations(stats: &Stats) -> DurationBuckets {
     let mut buckets = vec![0; BUCKETS];
     for (_, end, count) in stats.octaves() {
         let bucket = end
@@ -305,7 +307,7 @@ fn durations(stats: &Stats) -> Durations {
         let bucket = (bucket as usize).min(BUCKETS - 1);
         buckets[bucket] += count;
     }
-    Durations {
+    DurationBuckets {
         count: stats.count(),
         total_ns: stats.total(),
         max_ns: stats.max(),

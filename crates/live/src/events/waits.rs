@@ -15,7 +15,7 @@ const WAKES: usize = 256;
 
 /// What was counted of one thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Waited {
+pub(super) struct ThreadWaits {
     pub(super) woken: Stats,
     pub(super) preempted: Stats,
     /// Behind whom, by the thread's slot: how often, and for how long.
@@ -29,7 +29,7 @@ pub(super) struct Waited {
     wakes: VecDeque<u64>,
 }
 
-impl Waited {
+impl ThreadWaits {
     fn take(&mut self, span: &Span) {
         while self.wakes.front().is_some_and(|at| *at < span.start) {
             self.wakes.pop_front();
@@ -65,9 +65,9 @@ impl Waited {
 
 /// Counts waits for a CPU, and has threads followed that no event of KVM tells.
 #[derive(Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct WaitCounter {
     /// By the machine's number.
-    waited: Vec<Waited>,
+    waited: Vec<ThreadWaits>,
     /// Who is to be followed, and from when on.
     seeds: Vec<(i32, i32, Follow)>,
     from: Option<u64>,
@@ -75,7 +75,7 @@ pub(super) struct Waits {
     vms: FxHashMap<i32, i32>,
 }
 
-impl Waits {
+impl WaitCounter {
     /// Follows these threads, once it has begun.
     pub(super) fn follow(&mut self, vcpus: &[Seed], threads: &[ThreadSeed]) {
         let vcpus = vcpus.iter();
@@ -105,16 +105,16 @@ impl Waits {
         self.waited.len() + behind.sum::<usize>()
     }
 
-    fn waited(&mut self, vcpu: u32) -> &mut Waited {
+    fn waited(&mut self, vcpu: u32) -> &mut ThreadWaits {
         let index = vcpu as usize;
         if self.waited.len() <= index {
-            self.waited.resize_with(index + 1, Waited::default);
+            self.waited.resize_with(index + 1, ThreadWaits::default);
         }
         &mut self.waited[index]
     }
 
     /// Returns what was counted of a thread, with the spans that the machine still keeps.
-    pub(super) fn of(&self, vcpu: u32, machine: &Machine) -> Waited {
+    pub(super) fn of(&self, vcpu: u32, machine: &Machine) -> ThreadWaits {
         let mut waited = self.waited.get(vcpu as usize).cloned().unwrap_or_default();
         for span in machine.kept(vcpu) {
             waited.take(&span);
@@ -126,7 +126,7 @@ impl Waits {
     }
 }
 
-impl Analysis for Waits {
+impl Analysis for WaitCounter {
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,

@@ -13,11 +13,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use aya_obj::Object;
 
-use crate::raw::{Layout, ROWS_AT_ONCE, Vcpu};
+use crate::raw::{ROWS_AT_ONCE, RawLayout, RawVcpu};
 
 /// Where and as whom a program runs.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Task {
+pub(crate) struct RunningTask {
     pub(crate) tid: u32,
     pub(crate) tgid: u32,
     pub(crate) cpu: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Task {
 }
 
 /// A map: values have addresses that stay.
-struct Map {
+struct InterpreterMap {
     key_bytes: usize,
     value_bytes: usize,
     most: usize,
@@ -34,8 +34,8 @@ struct Map {
 
 #[derive(Default)]
 struct World {
-    task: Task,
-    maps: Vec<Map>,
+    task: RunningTask,
+    maps: Vec<InterpreterMap>,
 }
 
 /// Elements that a map has at most: recordings need no more, and all of an array are made.
@@ -138,7 +138,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// Loads the programs.
-    pub(crate) fn new(object: &[u8], layout: &Layout, most: &[(&str, usize)]) -> Kernel {
+    pub(crate) fn new(object: &[u8], layout: &RawLayout, most: &[(&str, usize)]) -> Kernel {
         let mut object = Object::parse(object).expect("the committed object is one");
         let layout = aya_bytes(layout);
         let globals = HashMap::from([("layout", (layout, true))]);
@@ -153,14 +153,14 @@ impl Kernel {
                 "free_rows" => MOST / ROWS_AT_ONCE as usize,
                 _ => MOST,
             };
-            Map {
+            InterpreterMap {
                 key_bytes: map.key_size() as usize,
                 value_bytes: map.value_size() as usize,
                 most: most.map_or((map.max_entries() as usize).min(limit), |(_, most)| *most),
                 values: BTreeMap::new(),
             }
         });
-        let mut maps: Vec<Map> = maps.collect();
+        let mut maps: Vec<InterpreterMap> = maps.collect();
         for (map, name) in maps.iter_mut().zip(&names) {
             // Arrays have all their elements from the beginning, and user space puts all places on stacks.
             let kind = object.maps[name].map_type();
@@ -176,7 +176,7 @@ impl Kernel {
             }
         }
         WORLD.set(World {
-            task: Task::default(),
+            task: RunningTask::default(),
             maps,
         });
         let text: HashSet<usize> = object
@@ -209,7 +209,7 @@ impl Kernel {
     }
 
     /// Runs a program, and returns what it returns.
-    pub(crate) fn run(&mut self, name: &str, task: Task, context: &[u8]) -> u64 {
+    pub(crate) fn run(&mut self, name: &str, task: RunningTask, context: &[u8]) -> u64 {
         WORLD.with_borrow_mut(|world| world.task = task);
         let mut vm = rbpf::EbpfVmRaw::new(Some(&self.programs[name])).expect("it is a program");
         let helpers: [(u32, rbpf::ebpf::Helper); 7] = [
@@ -238,7 +238,7 @@ impl Kernel {
     }
 
     /// Follows a thread, as `Places::put` does.
-    pub(crate) fn follow(&mut self, mut vcpu: Vcpu) {
+    pub(crate) fn follow(&mut self, mut vcpu: RawVcpu) {
         let number = |of: &str| self.names.iter().position(|name| name == of);
         let [vcpus, slots, free] =
             ["vcpus", "slots", "free_vcpus"].map(|name| number(name).expect("it is a map"));

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use live::{EVENTS, Events, Seed, Snapshot, ThreadSeed};
+use live::{EVENTS, EventCounter, Seed, Snapshot, ThreadSeed};
 use record::file::{Feature, Features};
 use record::{Flight, Keep, Opened, Plan, Tracefs, Wanted};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -42,7 +42,8 @@ impl Rings {
         let (tell, begun) = channel();
         let reader = thread::Builder::new().name("trapline-rings".to_owned());
         // Rings and analyses are the reader's own.
-        let reader = reader.spawn(move || read(Events::new(vcpus, threads), &asked, &tell))?;
+        let reader =
+            reader.spawn(move || read(EventCounter::new(vcpus, threads), &asked, &tell))?;
         let mut rings = Rings {
             ask: Some(ask),
             reader: Some(reader),
@@ -140,7 +141,7 @@ fn open() -> Result<(Flight, Recording)> {
 }
 
 /// Reads the rings until it is told to stop.
-fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
+fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
     let (mut flight, head) = open()?;
     let head = head.reader(ReaderOptions::default())?;
     let mut pieces = head.pieces()?;
@@ -155,7 +156,7 @@ fn read(mut events: Events, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Resu
         },
     );
     let start = Instant::now();
-    let mut turn = |flight: &mut Flight, events: &mut Events| -> Result<()> {
+    let mut turn = |flight: &mut Flight, events: &mut EventCounter| -> Result<()> {
         let round = flight.turn(TURN, || start.elapsed())?;
         events.look(&mut pieces, &round);
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use live::{Named, NamedRow, Way};
+use live::{CountingWay, NamedCounts, NamedRow};
 use model::State;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Areas, Rect};
@@ -66,7 +66,7 @@ pub(super) enum Pressed {
 #[derive(Debug, Clone)]
 pub(super) struct View {
     /// What was counted last.
-    pub(super) named: Named,
+    pub(super) named: NamedCounts,
     /// Names of the VMs.
     pub(super) warnings: Vec<String>,
     pub(super) order: Order,
@@ -97,7 +97,7 @@ impl View {
     /// Returns a view of nothing yet.
     pub(super) fn new() -> View {
         View {
-            named: Named::default(),
+            named: NamedCounts::default(),
             warnings: Vec::new(),
             order: Order::Time,
             expanded: true,
@@ -163,7 +163,7 @@ impl View {
     }
 
     /// Returns what is shown: sorted, and of the VMs that are wanted.
-    fn shown(&self) -> Named {
+    fn shown(&self) -> NamedCounts {
         let mut named = self.named.clone();
         let wanted = |vm: &str| vm.contains(self.filter.as_str());
         named.vcpus.retain(|vcpu| wanted(&vcpu.whose.vm));
@@ -185,7 +185,7 @@ impl View {
         named
     }
 
-    fn status(&self, named: &Named) -> String {
+    fn status(&self, named: &NamedCounts) -> String {
         let vms = {
             let mut vms: Vec<&str> = named
                 .vcpus
@@ -212,7 +212,7 @@ impl View {
         if self.paused {
             status.push_str("  PAUSED");
         }
-        if named.way != Way::Bpf {
+        if named.way != CountingWay::Bpf {
             status.push_str(&format!("; counted {}", top::way(named)));
         }
         status
@@ -348,15 +348,15 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 #[cfg(test)]
 mod tests {
     use analysis::ExitTable;
-    use live::{Durations, NamedBehind, NamedVcpu, Table, Vcpu, Whose};
+    use live::{DurationBuckets, LiveVcpu, NamedBehind, NamedVcpu, RowOwner, RowTable};
     use model::{Polls, Times};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
     use super::*;
 
-    fn whose(vm: &str, vcpu: u32) -> Whose {
-        Whose {
+    fn whose(vm: &str, vcpu: u32) -> RowOwner {
+        RowOwner {
             vm: vm.to_owned(),
             vm_pid: 10,
             vm_name: Some(vm.to_owned()),
@@ -365,8 +365,8 @@ mod tests {
         }
     }
 
-    fn durations(count: u64, mean_ns: u64, max_ns: u64) -> Durations {
-        Durations {
+    fn durations(count: u64, mean_ns: u64, max_ns: u64) -> DurationBuckets {
+        DurationBuckets {
             count,
             total_ns: count * mean_ns,
             max_ns,
@@ -374,9 +374,9 @@ mod tests {
         }
     }
 
-    fn row(vm: &str, key: &str, durations: Durations) -> NamedRow {
+    fn row(vm: &str, key: &str, durations: DurationBuckets) -> NamedRow {
         NamedRow {
-            table: Table::Of(ExitTable::Vmexit),
+            table: RowTable::Of(ExitTable::Vmexit),
             whose: whose(vm, 0),
             key: key.to_owned(),
             name: None,
@@ -395,7 +395,7 @@ mod tests {
         times.add(State::Runnable, 250_000_000);
         let vcpu = |vm: &str| NamedVcpu {
             whose: whose(vm, 0),
-            vcpu: Vcpu {
+            vcpu: LiveVcpu {
                 tid: 11,
                 pid: 10,
                 number: Some(0),
@@ -406,11 +406,11 @@ mod tests {
                 without_entry: 0,
                 polls: Polls::default(),
                 woken: durations(1, 5000, 5000),
-                preempted: Durations::default(),
+                preempted: DurationBuckets::default(),
             },
         };
         View {
-            named: Named {
+            named: NamedCounts {
                 interval_ns: 1_000_000_000,
                 vcpus: vec![vcpu("db"), vcpu("web")],
                 rows: vec![
@@ -425,7 +425,7 @@ mod tests {
                     ns: 250_000_000,
                     ..NamedBehind::default()
                 }],
-                ..Named::default()
+                ..NamedCounts::default()
             },
             ..View::new()
         }

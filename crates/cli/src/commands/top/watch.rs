@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Result, anyhow};
 use devices::AddressNames;
 use facts::{Facts, ReportedVm};
-use live::{Choice, Error, Live, Named, Options, Snapshot, Way};
+use live::{Choice, CountingWay, LiveError, LiveOptions, LivePrograms, NamedCounts, Snapshot};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use rustix::time::{ClockId, clock_gettime};
 use session::DeviceNames;
@@ -25,7 +25,7 @@ fn now_ns() -> u64 {
 /// Who counts.
 #[derive(Debug)]
 enum Counter {
-    Programs(Live),
+    Programs(LivePrograms),
     Rings(Rings),
 }
 
@@ -33,7 +33,7 @@ enum Counter {
 #[derive(Debug)]
 pub(super) struct Watch {
     counter: Counter,
-    way: Way,
+    way: CountingWay,
     facts: Facts,
     /// Processes of VMs that had ended when it was looked last: they are among the facts until the next look.
     ended: HashSet<i32>,
@@ -52,7 +52,7 @@ impl Watch {
         let privileged = effective.contains(of_bpf) || effective.contains(CapabilitySet::SYS_ADMIN);
         let now_ns = now_ns();
         let (counter, way) = match args.events {
-            true => (rings(&facts)?, Way::Events { why: None }),
+            true => (rings(&facts)?, CountingWay::Events { why: None }),
             false => count(&facts, now_ns, privileged)?,
         };
         let left = match counter {
@@ -156,7 +156,7 @@ impl Watch {
     }
 
     /// Names what was counted.
-    pub(super) fn named(&self, counted: &Snapshot, choice: &Choice) -> Named {
+    pub(super) fn named(&self, counted: &Snapshot, choice: &Choice) -> NamedCounts {
         let mtree = self.devices.as_ref().and_then(DeviceNames::mtree);
         let mut named = live::named(counted, &self.facts, mtree, choice);
         named.way = self.way.clone();
@@ -200,8 +200,8 @@ fn rings(facts: &Facts) -> Result<Counter> {
 }
 
 /// Begins to count in the kernel, or where that is not allowed out of its rings.
-fn count(facts: &Facts, now_ns: u64, privileged: bool) -> Result<(Counter, Way)> {
-    let started = Live::start(&Options {
+fn count(facts: &Facts, now_ns: u64, privileged: bool) -> Result<(Counter, CountingWay)> {
+    let started = LivePrograms::start(&LiveOptions {
         vcpus: live::seeds(facts),
         threads: live::thread_seeds(facts),
         now_ns,
@@ -209,14 +209,16 @@ fn count(facts: &Facts, now_ns: u64, privileged: bool) -> Result<(Counter, Way)>
         without_btf: false,
     });
     let error = match started {
-        Ok(live) => return Ok((Counter::Programs(live), Way::Bpf)),
-        Err(error @ (Error::NoPermission | Error::NotAllowed(_) | Error::Bpf(_))) => error,
+        Ok(live) => return Ok((Counter::Programs(live), CountingWay::Bpf)),
+        Err(error @ (LiveError::NoPermission | LiveError::NotAllowed(_) | LiveError::Bpf(_))) => {
+            error
+        }
         // What the kernel's events lack, its rings lack too.
         Err(error) => return Err(error.into()),
     };
     let why = error.to_string();
     match rings(facts) {
-        Ok(counter) => Ok((counter, Way::Events { why: Some(why) })),
+        Ok(counter) => Ok((counter, CountingWay::Events { why: Some(why) })),
         Err(other) => Err(anyhow!("{why}; nor can its events be read: {other:#}")),
     }
 }
