@@ -15,7 +15,7 @@ pub enum Listen {
 
 /// Where a host finds an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Peer {
+pub enum AgentAddress {
     /// A guest's CID, and a port of it.
     Vsock {
         /// The number by which the host calls the guest (`guest-cid` of QEMU's vhost-vsock device).
@@ -64,17 +64,17 @@ impl fmt::Display for Listen {
     }
 }
 
-impl FromStr for Peer {
+impl FromStr for AgentAddress {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Peer, String> {
+    fn from_str(text: &str) -> Result<AgentAddress, String> {
         let bad = || {
             "expected vsock:CID:PORT, such as vsock:3:9999, or tcp:HOST:PORT, such as tcp:192.0.2.7:9999".to_owned()
         };
         let (kind, rest) = text.split_once(':').ok_or_else(bad)?;
         let (host, port) = rest.rsplit_once(':').ok_or_else(bad)?;
         match kind {
-            "vsock" => Ok(Peer::Vsock {
+            "vsock" => Ok(AgentAddress::Vsock {
                 cid: host.parse().map_err(|_| bad())?,
                 port: port.parse().map_err(|_| bad())?,
             }),
@@ -87,7 +87,7 @@ impl FromStr for Peer {
                 if host.is_empty() || (bare.is_none() && host.contains(':')) {
                     return Err(bad());
                 }
-                Ok(Peer::Tcp {
+                Ok(AgentAddress::Tcp {
                     host: host.to_owned(),
                     port: port.parse().map_err(|_| bad())?,
                 })
@@ -97,12 +97,14 @@ impl FromStr for Peer {
     }
 }
 
-impl fmt::Display for Peer {
+impl fmt::Display for AgentAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Peer::Vsock { cid, port } => write!(f, "vsock:{cid}:{port}"),
-            Peer::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),
-            Peer::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
+            AgentAddress::Vsock { cid, port } => write!(f, "vsock:{cid}:{port}"),
+            AgentAddress::Tcp { host, port } if host.contains(':') => {
+                write!(f, "tcp:[{host}]:{port}")
+            }
+            AgentAddress::Tcp { host, port } => write!(f, "tcp:{host}:{port}"),
         }
     }
 }
@@ -143,7 +145,7 @@ mod tests {
             "tcp:10.0.0.2:80",
             "tcp:[fe80::1]:80",
         ] {
-            let read: Peer = good.parse().expect(good);
+            let read: AgentAddress = good.parse().expect(good);
             assert_eq!(read.to_string(), good);
         }
         for bad in [
@@ -155,7 +157,7 @@ mod tests {
             "tcp:a:99999",
             "",
         ] {
-            assert!(bad.parse::<Peer>().is_err(), "{bad}");
+            assert!(bad.parse::<AgentAddress>().is_err(), "{bad}");
         }
     }
 }

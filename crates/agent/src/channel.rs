@@ -3,9 +3,9 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::link::Link;
-use crate::secret::{Key, TAG};
+use crate::secret::{MessageKey, TAG};
 
 /// Bytes that a message has at most, with its kind: before both sides know each other, and from then on. The length before it is not counted.
 const MOST_PLAIN: usize = 256;
@@ -21,7 +21,7 @@ pub(crate) const MESSAGE: Duration = Duration::from_secs(10);
 pub(crate) struct Channel {
     link: Link,
     /// The key of what is sent, and that of what comes.
-    keys: Option<[Key; 2]>,
+    keys: Option<[MessageKey; 2]>,
 }
 
 impl Channel {
@@ -30,7 +30,7 @@ impl Channel {
     }
 
     /// From now on each message is known by these keys: that of what is sent, and that of what comes.
-    pub(crate) fn lock(&mut self, sent: Key, received: Key) {
+    pub(crate) fn lock(&mut self, sent: MessageKey, received: MessageKey) {
         self.keys = Some([sent, received]);
     }
 
@@ -39,7 +39,7 @@ impl Channel {
     }
 
     /// Sends a message.
-    pub(crate) fn send(&mut self, kind: u8, says: &[u8], by: Instant) -> Result<(), Error> {
+    pub(crate) fn send(&mut self, kind: u8, says: &[u8], by: Instant) -> Result<(), AgentError> {
         let mut bytes = vec![0; 4];
         bytes.push(kind);
         bytes.extend_from_slice(says);
@@ -49,7 +49,7 @@ impl Channel {
         }
         let (length, most) = (bytes.len() - 4, self.most());
         if length > most {
-            return Err(Error::TooLong { length, most });
+            return Err(AgentError::TooLong { length, most });
         }
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         bytes[..4].copy_from_slice(&length.to_le_bytes());
@@ -57,7 +57,7 @@ impl Channel {
     }
 
     /// Receives a message. Returns its kind and what it says.
-    pub(crate) fn receive(&mut self, by: Instant) -> Result<(u8, Vec<u8>), Error> {
+    pub(crate) fn receive(&mut self, by: Instant) -> Result<(u8, Vec<u8>), AgentError> {
         let mut length = [0; 4];
         self.link.read(&mut length, by)?;
         let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
@@ -66,12 +66,12 @@ impl Channel {
         if length > most {
             // Who has not said that it is trapline is most likely something else.
             return Err(match self.keys {
-                None => Error::OtherProtocol,
-                Some(_) => Error::TooLong { length, most },
+                None => AgentError::OtherProtocol,
+                Some(_) => AgentError::TooLong { length, most },
             });
         }
         if length < least {
-            return Err(Error::Malformed {
+            return Err(AgentError::Malformed {
                 kind: 0,
                 why: "it is too short",
             });
@@ -81,7 +81,7 @@ impl Channel {
         if let Some([_, key]) = &mut self.keys {
             let tag = message.split_off(length - TAG);
             if !key.fits(&message, &tag) {
-                return Err(Error::Forged);
+                return Err(AgentError::Forged);
             }
         }
         let says = message.split_off(1);

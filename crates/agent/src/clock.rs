@@ -2,7 +2,7 @@
 
 /// One comparison: the host asked and the guest answered, each with the time that its events' clock had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct ClockSample {
     /// The middle between asking and having the answer, on the host's clock, ns.
     pub host_ns: u64,
     /// When the guest answered, on its own, ns.
@@ -11,11 +11,11 @@ pub struct Sample {
     pub round_ns: u64,
 }
 
-impl Sample {
+impl ClockSample {
     /// Returns what was found by asking and answering at these times; `None` where time ran backward.
-    pub fn of(asked_ns: u64, guest_ns: u64, answered_ns: u64) -> Option<Sample> {
+    pub fn of(asked_ns: u64, guest_ns: u64, answered_ns: u64) -> Option<ClockSample> {
         let round_ns = answered_ns.checked_sub(asked_ns)?;
-        Some(Sample {
+        Some(ClockSample {
             host_ns: asked_ns + round_ns / 2,
             guest_ns,
             round_ns,
@@ -23,7 +23,7 @@ impl Sample {
     }
 
     /// Returns the sample that says most: that whose answer took the least time.
-    pub fn best(samples: &[Sample]) -> Option<Sample> {
+    pub fn best(samples: &[ClockSample]) -> Option<ClockSample> {
         samples.iter().copied().min_by_key(|one| one.round_ns)
     }
 
@@ -35,17 +35,17 @@ impl Sample {
 
 /// How the clocks compared before and behind a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Clocks {
+pub struct ClockSamples {
     /// The best of the samples before it.
-    pub begin: Option<Sample>,
+    pub begin: Option<ClockSample>,
     /// The best of those behind it.
-    pub end: Option<Sample>,
+    pub end: Option<ClockSample>,
 }
 
-impl Clocks {
+impl ClockSamples {
     /// Returns the host's time less the guest's, ns: the middle of both, where there are two.
     pub fn offset_ns(&self) -> Option<i64> {
-        let offset = |one: Option<Sample>| one.and_then(|one| one.offset_ns());
+        let offset = |one: Option<ClockSample>| one.and_then(|one| one.offset_ns());
         match (offset(self.begin), offset(self.end)) {
             (Some(begin), Some(end)) => {
                 i64::try_from((i128::from(begin) + i128::from(end)) / 2).ok()
@@ -61,19 +61,19 @@ mod tests {
 
     #[test]
     fn the_quickest_answer_counts() {
-        let slow = Sample::of(1000, 50, 9000).expect("a sample");
-        let quick = Sample::of(10_000, 2000, 10_100).expect("a sample");
-        assert_eq!(Sample::best(&[slow, quick]), Some(quick));
+        let slow = ClockSample::of(1000, 50, 9000).expect("a sample");
+        let quick = ClockSample::of(10_000, 2000, 10_100).expect("a sample");
+        assert_eq!(ClockSample::best(&[slow, quick]), Some(quick));
         assert_eq!((quick.host_ns, quick.round_ns), (10_050, 100));
         assert_eq!(quick.offset_ns(), Some(8050));
-        assert_eq!(Sample::of(10, 0, 9), None);
-        assert_eq!(Sample::best(&[]), None);
+        assert_eq!(ClockSample::of(10, 0, 9), None);
+        assert_eq!(ClockSample::best(&[]), None);
     }
 
     #[test]
     fn the_offset_is_the_middle_of_begin_and_end() {
         let of = |host_ns, guest_ns| {
-            Some(Sample {
+            Some(ClockSample {
                 host_ns,
                 guest_ns,
                 round_ns: 1,
@@ -81,11 +81,11 @@ mod tests {
         };
         let begin = of(100, 1100);
         let end = of(200, 1220);
-        assert_eq!(Clocks { begin, end }.offset_ns(), Some(-1010));
-        assert_eq!(Clocks { begin, end: None }.offset_ns(), Some(-1000));
-        assert_eq!(Clocks::default().offset_ns(), None);
+        assert_eq!(ClockSamples { begin, end }.offset_ns(), Some(-1010));
+        assert_eq!(ClockSamples { begin, end: None }.offset_ns(), Some(-1000));
+        assert_eq!(ClockSamples::default().offset_ns(), None);
         let far = of(u64::MAX, 0);
-        let both = Clocks {
+        let both = ClockSamples {
             begin: far,
             end: far,
         };

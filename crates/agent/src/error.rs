@@ -5,7 +5,7 @@ use std::io;
 /// What keeps two sides from working together.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum AgentError {
     /// The system refuses.
     #[error("{0}")]
     Io(#[from] io::Error),

@@ -5,10 +5,10 @@
 use std::time::Instant;
 
 use crate::channel::Channel;
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::link::Link;
-use crate::message::Fields;
-use crate::secret::{NONCE, Nonces, PROOF, Token, random};
+use crate::message::MessageFields;
+use crate::secret::{NONCE, Nonces, PROOF, SharedToken, random};
 
 /// The version of the protocol.
 pub const VERSION: u16 = 1;
@@ -47,19 +47,19 @@ impl Hello {
     }
 
     /// Reads one. What stands before the nonce is the same in all versions.
-    fn of(kind: u8, says: &[u8]) -> Result<Hello, Error> {
-        let mut fields = Fields::of(kind, says);
+    fn of(kind: u8, says: &[u8]) -> Result<Hello, AgentError> {
+        let mut fields = MessageFields::of(kind, says);
         if kind != HELLO || fields.take(MAGIC.len()).ok() != Some(&MAGIC[..]) {
-            return Err(Error::OtherProtocol);
+            return Err(AgentError::OtherProtocol);
         }
         let version = fields.u16()?;
         let length = usize::from(fields.u8()?);
         if length > PROGRAM {
-            return Err(Error::OtherProtocol);
+            return Err(AgentError::OtherProtocol);
         }
         let program = String::from_utf8_lossy(fields.take(length)?).into_owned();
         if version != VERSION {
-            return Err(Error::Version {
+            return Err(AgentError::Version {
                 ours: VERSION,
                 theirs: version,
                 program,
@@ -74,7 +74,7 @@ impl Hello {
         })
     }
 
-    fn own() -> Result<Hello, Error> {
+    fn own() -> Result<Hello, AgentError> {
         Ok(Hello {
             version: VERSION,
             program: SELF.to_owned(),
@@ -84,7 +84,7 @@ impl Hello {
 }
 
 /// Greets an agent.
-pub(crate) fn of_host(link: Link, token: &Token, by: Instant) -> Result<Channel, Error> {
+pub(crate) fn of_host(link: Link, token: &SharedToken, by: Instant) -> Result<Channel, AgentError> {
     let mut channel = Channel::new(link);
     let own = Hello::own()?;
     channel.send(HELLO, &own.bytes(), by)?;
@@ -96,15 +96,15 @@ pub(crate) fn of_host(link: Link, token: &Token, by: Instant) -> Result<Channel,
     };
     channel.send(PROOF_OF_HOST, &nonces.of_host(token), by)?;
     match channel.receive(by)? {
-        (WRONG_TOKEN, _) => Err(Error::WrongToken),
+        (WRONG_TOKEN, _) => Err(AgentError::WrongToken),
         (PROOF_OF_GUEST, proof) if nonces.is_guests(token, &proof) => {
             let [host, guest] = nonces.keys(token);
             channel.lock(host, guest);
             Ok(channel)
         }
         // It has taken our proof for right without having the token: it is not who it says.
-        (PROOF_OF_GUEST, _) => Err(Error::WrongToken),
-        (kind, _) => Err(Error::Unexpected {
+        (PROOF_OF_GUEST, _) => Err(AgentError::WrongToken),
+        (kind, _) => Err(AgentError::Unexpected {
             kind,
             expected: "the agent's proof that it has the token",
         }),
@@ -112,13 +112,17 @@ pub(crate) fn of_host(link: Link, token: &Token, by: Instant) -> Result<Channel,
 }
 
 /// Greets a host that has connected.
-pub(crate) fn of_guest(link: Link, token: &Token, by: Instant) -> Result<Channel, Error> {
+pub(crate) fn of_guest(
+    link: Link,
+    token: &SharedToken,
+    by: Instant,
+) -> Result<Channel, AgentError> {
     let mut channel = Channel::new(link);
     let (kind, says) = channel.receive(by)?;
     let own = Hello::own()?;
     let theirs = match Hello::of(kind, &says) {
         // So that it can say both versions.
-        Err(error @ Error::Version { .. }) => {
+        Err(error @ AgentError::Version { .. }) => {
             channel.send(HELLO, &own.bytes(), by)?;
             return Err(error);
         }
@@ -131,7 +135,7 @@ pub(crate) fn of_guest(link: Link, token: &Token, by: Instant) -> Result<Channel
     };
     let (kind, proof) = channel.receive(by)?;
     if kind != PROOF_OF_HOST || proof.len() != PROOF {
-        return Err(Error::Unexpected {
+        return Err(AgentError::Unexpected {
             kind,
             expected: "the host's proof that it has the token",
         });
@@ -139,7 +143,7 @@ pub(crate) fn of_guest(link: Link, token: &Token, by: Instant) -> Result<Channel
     if !nonces.is_hosts(token, &proof) {
         // Whether it can be told or not: it was wrong.
         let _ = channel.send(WRONG_TOKEN, &[], by);
-        return Err(Error::WrongToken);
+        return Err(AgentError::WrongToken);
     }
     channel.send(PROOF_OF_GUEST, &nonces.of_guest(token), by)?;
     let [host, guest] = nonces.keys(token);

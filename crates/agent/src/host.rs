@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
-use crate::address::Peer;
+use crate::address::AgentAddress;
 use crate::channel::{CONTENT, Channel, MESSAGE};
-use crate::clock::{Clocks, Sample};
-use crate::error::Error;
+use crate::clock::{ClockSample, ClockSamples};
+use crate::error::AgentError;
 use crate::greeting;
 use crate::link::Link;
-use crate::message::{Message, Start, Started, Stopped};
-use crate::secret::Token;
+use crate::message::{AgentMessage, RecordingEnd, RecordingStart, Start};
+use crate::secret::SharedToken;
 
 /// How long a connection may take to be made, and both sides to know each other: an agent that has been told wrong tokens takes its time.
 const GREETING: Duration = Duration::from_secs(20);
@@ -34,8 +34,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] where nobody listens there, [`Error::WrongToken`], [`Error::Version`], [`Error::OtherProtocol`].
-    pub fn to(peer: &Peer, token: &Token) -> Result<Connection, Error> {
+    /// [`AgentError::Io`] where nobody listens there, [`AgentError::WrongToken`], [`AgentError::Version`], [`AgentError::OtherProtocol`].
+    pub fn to(peer: &AgentAddress, token: &SharedToken) -> Result<Connection, AgentError> {
         let link = Link::connect(peer, MESSAGE)?;
         Connection::over(link, token)
     }
@@ -45,31 +45,31 @@ impl Connection {
     /// # Errors
     ///
     /// As [`Connection::to`].
-    pub fn over(link: Link, token: &Token) -> Result<Connection, Error> {
+    pub fn over(link: Link, token: &SharedToken) -> Result<Connection, AgentError> {
         let channel = greeting::of_host(link, token, Instant::now() + GREETING)?;
         Ok(Connection { channel, size: 0 })
     }
 
-    fn say(&mut self, message: &Message) -> Result<(), Error> {
+    fn say(&mut self, message: &AgentMessage) -> Result<(), AgentError> {
         let (kind, says) = message.bytes();
         self.channel.send(kind, &says, Instant::now() + MESSAGE)
     }
 
-    fn hear(&mut self, within: Duration) -> Result<Message, Error> {
+    fn hear(&mut self, within: Duration) -> Result<AgentMessage, AgentError> {
         let (kind, says) = self.channel.receive(Instant::now() + within)?;
-        Message::of(kind, says)
+        AgentMessage::of(kind, says)
     }
 
     /// Has the agent begin to record.
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with the agent's reason.
-    pub fn start(&mut self, start: &Start) -> Result<Started, Error> {
-        self.say(&Message::Start(*start))?;
+    /// [`AgentError::Refused`] with the agent's reason.
+    pub fn start(&mut self, start: &Start) -> Result<RecordingStart, AgentError> {
+        self.say(&AgentMessage::Start(*start))?;
         self.size = start.size;
         match self.hear(WORK)? {
-            Message::Started(started) => Ok(started),
+            AgentMessage::Started(started) => Ok(started),
             other => Err(other.unexpected("that the recording has begun")),
         }
     }
@@ -79,15 +79,19 @@ impl Connection {
     /// # Errors
     ///
     /// Those of the connection.
-    pub fn clock(&mut self, mut now: impl FnMut() -> Option<u64>) -> Result<Option<Sample>, Error> {
+    pub fn clock(
+        &mut self,
+        mut now: impl FnMut() -> Option<u64>,
+    ) -> Result<Option<ClockSample>, AgentError> {
         let asked = now();
-        self.say(&Message::Clock(asked.unwrap_or(0)))?;
+        self.say(&AgentMessage::Clock(asked.unwrap_or(0)))?;
         let answer = self.hear(MESSAGE)?;
         let answered = now();
         match answer {
-            Message::Time(of, guest) if of == asked.unwrap_or(0) => {
+            AgentMessage::Time(of, guest) if of == asked.unwrap_or(0) => {
                 let all = asked.zip(guest).zip(answered);
-                Ok(all.and_then(|((asked, guest), answered)| Sample::of(asked, guest, answered)))
+                Ok(all
+                    .and_then(|((asked, guest), answered)| ClockSample::of(asked, guest, answered)))
             }
             other => Err(other.unexpected("the guest's time")),
         }
@@ -97,14 +101,14 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] with the agent's reason, [`Error::Damaged`] where its file is larger than was asked for.
-    pub fn stop(&mut self, clocks: &Clocks) -> Result<Stopped, Error> {
-        self.say(&Message::Stop(*clocks))?;
+    /// [`AgentError::Refused`] with the agent's reason, [`AgentError::Damaged`] where its file is larger than was asked for.
+    pub fn stop(&mut self, clocks: &ClockSamples) -> Result<RecordingEnd, AgentError> {
+        self.say(&AgentMessage::Stop(*clocks))?;
         match self.hear(WORK)? {
-            Message::Stopped(stopped) if stopped.length > self.size => {
-                Err(Error::Damaged("it is larger than was asked for"))
+            AgentMessage::Stopped(stopped) if stopped.length > self.size => {
+                Err(AgentError::Damaged("it is larger than was asked for"))
             }
-            Message::Stopped(stopped) => Ok(stopped),
+            AgentMessage::Stopped(stopped) => Ok(stopped),
             other => Err(other.unexpected("that the recording has ended")),
         }
     }
@@ -113,37 +117,45 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`Error::Damaged`] where what came is not what was sent; those of writing.
-    pub fn fetch(&mut self, stopped: &Stopped, file: &mut impl Write) -> Result<(), Error> {
-        self.say(&Message::Fetch)?;
+    /// [`AgentError::Damaged`] where what came is not what was sent; those of writing.
+    pub fn fetch(
+        &mut self,
+        stopped: &RecordingEnd,
+        file: &mut impl Write,
+    ) -> Result<(), AgentError> {
+        self.say(&AgentMessage::Fetch)?;
         let mut hash = Sha256::new();
         let mut left = stopped.length;
         let until = Instant::now() + WORK + Duration::from_secs(stopped.length / SLOWEST);
         loop {
             let within = until.saturating_duration_since(Instant::now());
             match self.hear(within.min(MESSAGE))? {
-                Message::Chunk(bytes) => {
+                AgentMessage::Chunk(bytes) => {
                     let more = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
                     if more > left {
-                        return Err(Error::Damaged("it is longer than was said"));
+                        return Err(AgentError::Damaged("it is longer than was said"));
                     }
                     // Pieces of nothing would come for ever.
                     if more < left && bytes.len() < CONTENT {
-                        return Err(Error::Damaged("it comes in smaller pieces than was agreed"));
+                        return Err(AgentError::Damaged(
+                            "it comes in smaller pieces than was agreed",
+                        ));
                     }
                     left -= more;
                     hash.update(&bytes);
                     file.write_all(&bytes)?;
                 }
-                Message::End(_) if left > 0 => return Err(Error::Damaged("it ends early")),
-                Message::End(said) if said != <[u8; 32]>::from(hash.finalize()) => {
-                    return Err(Error::Damaged("its SHA-256 is another"));
+                AgentMessage::End(_) if left > 0 => {
+                    return Err(AgentError::Damaged("it ends early"));
                 }
-                Message::End(_) => break,
+                AgentMessage::End(said) if said != <[u8; 32]>::from(hash.finalize()) => {
+                    return Err(AgentError::Damaged("its SHA-256 is another"));
+                }
+                AgentMessage::End(_) => break,
                 other => return Err(other.unexpected("the recording")),
             }
         }
         file.flush()?;
-        self.say(&Message::Done)
+        self.say(&AgentMessage::Done)
     }
 }

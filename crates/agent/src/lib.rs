@@ -2,7 +2,7 @@
 How a host has its guests recorded: the protocol between `trapline record --agent` on the host and `trapline agent` in a guest.
 
 [`Connection`] is the host's side: it connects, proves that it has the token, starts a recording, compares clocks, stops it and fetches
-the file. [`serve`] is the guest's side of one connection; what records there is a [`Machine`], so this crate knows neither events nor files.
+the file. [`serve`] is the guest's side of one connection; what records there is a [`GuestRecorder`], so this crate knows neither events nor files.
 `docs/agent.md` has the messages byte by byte.
 
 Whoever is at the other end may be hostile. Lengths are checked before anything is allocated, everything has a time by which it has to be
@@ -29,12 +29,12 @@ mod peers;
 mod secret;
 mod server;
 
-pub use address::{Listen, Peer};
-pub use clock::{Clocks, Sample};
-pub use error::Error;
+pub use address::{AgentAddress, Listen};
+pub use clock::{ClockSample, ClockSamples};
+pub use error::AgentError;
 pub use greeting::VERSION;
 pub use host::Connection;
 pub use link::{Link, Listener};
-pub use message::{CPU, Ended, IO, SOCKETS, Start, Started, Stopped};
-pub use secret::{Token, TokenError, number};
-pub use server::{Limits, Machine, Outcome, Recorded, serve};
+pub use message::{CPU, EndReason, IO, RecordingEnd, RecordingStart, SOCKETS, Start};
+pub use secret::{SharedToken, TokenError, number};
+pub use server::{ConnectionOutcome, GuestRecorder, Limits, RecordedGuest, serve};

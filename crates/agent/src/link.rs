@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vsock::{VMADDR_CID_ANY, VsockListener, VsockStream};
 
-use crate::address::{Listen, Peer};
-use crate::error::Error;
+use crate::address::{AgentAddress, Listen};
+use crate::error::AgentError;
 
 /// A connection.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ impl Link {
     /// # Errors
     ///
     /// Those of connect(2), and where there is no host of that name.
-    pub fn connect(peer: &Peer, within: Duration) -> io::Result<Link> {
+    pub fn connect(peer: &AgentAddress, within: Duration) -> io::Result<Link> {
         match peer {
             // The kernel gives up after two seconds itself.
-            Peer::Vsock { cid, port } => {
+            AgentAddress::Vsock { cid, port } => {
                 VsockStream::connect_with_cid_port(*cid, *port).map(Link::Vsock)
             }
-            Peer::Tcp { host, port } => {
+            AgentAddress::Tcp { host, port } => {
                 let mut last = io::ErrorKind::AddrNotAvailable.into();
                 for address in (host.as_str(), *port).to_socket_addrs()? {
                     match TcpStream::connect_timeout(&address, within) {
@@ -84,7 +84,7 @@ impl Link {
     }
 
     /// Reads as many bytes as there is room for, all of which have to be there in time.
-    pub(crate) fn read(&mut self, mut room: &mut [u8], by: Instant) -> Result<(), Error> {
+    pub(crate) fn read(&mut self, mut room: &mut [u8], by: Instant) -> Result<(), AgentError> {
         while !room.is_empty() {
             let left = left(by)?;
             let read = match self {
@@ -98,7 +98,7 @@ impl Link {
                 }
             };
             match counted(read)? {
-                Some(0) => return Err(Error::Closed),
+                Some(0) => return Err(AgentError::Closed),
                 Some(read) => room = &mut room[read..],
                 None => {}
             }
@@ -107,7 +107,7 @@ impl Link {
     }
 
     /// Writes all bytes, which the other side has to take in time.
-    pub(crate) fn write(&mut self, mut bytes: &[u8], by: Instant) -> Result<(), Error> {
+    pub(crate) fn write(&mut self, mut bytes: &[u8], by: Instant) -> Result<(), AgentError> {
         while !bytes.is_empty() {
             let left = left(by)?;
             let written = match self {
@@ -121,7 +121,7 @@ impl Link {
                 }
             };
             match counted(written)? {
-                Some(0) => return Err(Error::Closed),
+                Some(0) => return Err(AgentError::Closed),
                 Some(written) => bytes = &bytes[written..],
                 None => {}
             }
@@ -131,15 +131,15 @@ impl Link {
 }
 
 /// Returns the time that is left.
-fn left(by: Instant) -> Result<Duration, Error> {
+fn left(by: Instant) -> Result<Duration, AgentError> {
     match by.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(Error::TimedOut),
+        Duration::ZERO => Err(AgentError::TimedOut),
         left => Ok(left.max(SHORTEST)),
     }
 }
 
 /// Returns how much was read or written; none where a signal came or time is over, which is looked at next.
-fn counted(result: io::Result<usize>) -> Result<Option<usize>, Error> {
+fn counted(result: io::Result<usize>) -> Result<Option<usize>, AgentError> {
     match result {
         Ok(count) => Ok(Some(count)),
         Err(error) => match error.kind() {
@@ -148,7 +148,7 @@ fn counted(result: io::Result<usize>) -> Result<Option<usize>, Error> {
             }
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::BrokenPipe => Err(Error::Closed),
+            | io::ErrorKind::BrokenPipe => Err(AgentError::Closed),
             _ => Err(error.into()),
         },
     }

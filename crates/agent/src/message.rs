@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::{Clocks, Sample};
-use crate::error::Error;
+use crate::clock::{ClockSample, ClockSamples};
+use crate::error::AgentError;
 
 /// Questions that a recording of a guest is to answer, as bits: what its CPUs did, and what it sent and read.
 pub const CPU: u8 = 1;
@@ -46,12 +46,12 @@ pub struct Start {
 
 /// What an agent has begun to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
+pub struct RecordingStart {
     /// The number of its recording.
     pub own: u64,
     /// How long it goes on at most, and bytes that its file has at most: no more than was asked for, and no more than the agent allows.
     pub time: Duration,
-    /// See [`Started::time`].
+    /// See [`RecordingStart::time`].
     pub size: u64,
     /// The guest's host name.
     pub name: String,
@@ -61,7 +61,7 @@ pub struct Started {
 
 /// Why a recording ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndReason {
     /// The host said so.
     Asked,
     /// Its time was over.
@@ -74,9 +74,9 @@ pub enum Ended {
 
 /// What an agent has recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stopped {
+pub struct RecordingEnd {
     /// Why it ended.
-    pub ended: Ended,
+    pub ended: EndReason,
     /// Bytes of its file.
     pub length: u64,
     /// Events in it.
@@ -89,15 +89,15 @@ pub struct Stopped {
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Message {
+pub(crate) enum AgentMessage {
     Start(Start),
-    Started(Started),
+    Started(RecordingStart),
     /// What time is it? With the host's time, which the answer repeats.
     Clock(u64),
     /// The host's time, and the guest's.
     Time(u64, Option<u64>),
-    Stop(Clocks),
-    Stopped(Stopped),
+    Stop(ClockSamples),
+    Stopped(RecordingEnd),
     Fetch,
     Chunk(Vec<u8>),
     /// The SHA-256 of all chunks.
@@ -108,24 +108,24 @@ pub(crate) enum Message {
 
 /// What a message says, field by field.
 #[derive(Debug)]
-pub(crate) struct Fields<'m> {
+pub(crate) struct MessageFields<'m> {
     kind: u8,
     left: &'m [u8],
 }
 
-impl<'m> Fields<'m> {
-    pub(crate) fn of(kind: u8, says: &'m [u8]) -> Fields<'m> {
-        Fields { kind, left: says }
+impl<'m> MessageFields<'m> {
+    pub(crate) fn of(kind: u8, says: &'m [u8]) -> MessageFields<'m> {
+        MessageFields { kind, left: says }
     }
 
-    fn wrong(&self, why: &'static str) -> Error {
-        Error::Malformed {
+    fn wrong(&self, why: &'static str) -> AgentError {
+        AgentError::Malformed {
             kind: self.kind,
             why,
         }
     }
 
-    pub(crate) fn take(&mut self, length: usize) -> Result<&'m [u8], Error> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'m [u8], AgentError> {
         let (taken, left) = self
             .left
             .split_at_checked(length)
@@ -134,26 +134,26 @@ impl<'m> Fields<'m> {
         Ok(taken)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], AgentError> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(N)?);
         Ok(out)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, Error> {
+    pub(crate) fn u8(&mut self) -> Result<u8, AgentError> {
         self.array().map(u8::from_le_bytes)
     }
 
-    pub(crate) fn u16(&mut self) -> Result<u16, Error> {
+    pub(crate) fn u16(&mut self) -> Result<u16, AgentError> {
         self.array().map(u16::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, Error> {
+    fn u64(&mut self) -> Result<u64, AgentError> {
         self.array().map(u64::from_le_bytes)
     }
 
     /// A number that may not be known.
-    fn maybe(&mut self) -> Result<Option<u64>, Error> {
+    fn maybe(&mut self) -> Result<Option<u64>, AgentError> {
         let known = self.u8()?;
         let value = self.u64()?;
         match known {
@@ -163,7 +163,7 @@ impl<'m> Fields<'m> {
         }
     }
 
-    fn text(&mut self, most: usize) -> Result<String, Error> {
+    fn text(&mut self, most: usize) -> Result<String, AgentError> {
         let length = usize::from(self.u16()?);
         if length > most {
             return Err(self.wrong("a text is too long"));
@@ -171,9 +171,9 @@ impl<'m> Fields<'m> {
         Ok(String::from_utf8_lossy(self.take(length)?).into_owned())
     }
 
-    fn sample(&mut self) -> Result<Option<Sample>, Error> {
+    fn sample(&mut self) -> Result<Option<ClockSample>, AgentError> {
         let known = self.u8()?;
-        let sample = Sample {
+        let sample = ClockSample {
             host_ns: self.u64()?,
             guest_ns: self.u64()?,
             round_ns: self.u64()?,
@@ -185,7 +185,7 @@ impl<'m> Fields<'m> {
         }
     }
 
-    pub(crate) fn end(&self) -> Result<(), Error> {
+    pub(crate) fn end(&self) -> Result<(), AgentError> {
         match self.left {
             [] => Ok(()),
             _ => Err(self.wrong("it is too long")),
@@ -207,7 +207,7 @@ fn put_text(out: &mut Vec<u8>, text: &str, most: usize) {
     out.extend_from_slice(&text.as_bytes()[..end]);
 }
 
-fn put_sample(out: &mut Vec<u8>, sample: Option<Sample>) {
+fn put_sample(out: &mut Vec<u8>, sample: Option<ClockSample>) {
     out.push(u8::from(sample.is_some()));
     let words = sample.map_or([0; 3], |one| [one.host_ns, one.guest_ns, one.round_ns]);
     out.extend(words.into_iter().flat_map(u64::to_le_bytes));
@@ -217,19 +217,19 @@ fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Message {
+impl AgentMessage {
     /// Returns its kind, and what it says.
     pub(crate) fn bytes(&self) -> (u8, Vec<u8>) {
         let mut out = Vec::new();
         let kind = match self {
-            Message::Start(start) => {
+            AgentMessage::Start(start) => {
                 out.push(start.questions);
                 for word in [ms(start.time), start.size, start.host] {
                     out.extend(word.to_le_bytes());
                 }
                 kind::START
             }
-            Message::Started(started) => {
+            AgentMessage::Started(started) => {
                 for word in [started.own, ms(started.time), started.size] {
                     out.extend(word.to_le_bytes());
                 }
@@ -237,26 +237,26 @@ impl Message {
                 put_text(&mut out, &started.missing, TEXT);
                 kind::STARTED
             }
-            Message::Clock(host_ns) => {
+            AgentMessage::Clock(host_ns) => {
                 out.extend(host_ns.to_le_bytes());
                 kind::CLOCK
             }
-            Message::Time(host_ns, guest_ns) => {
+            AgentMessage::Time(host_ns, guest_ns) => {
                 out.extend(host_ns.to_le_bytes());
                 put_maybe(&mut out, *guest_ns);
                 kind::TIME
             }
-            Message::Stop(clocks) => {
+            AgentMessage::Stop(clocks) => {
                 put_sample(&mut out, clocks.begin);
                 put_sample(&mut out, clocks.end);
                 kind::STOP
             }
-            Message::Stopped(stopped) => {
+            AgentMessage::Stopped(stopped) => {
                 out.push(match stopped.ended {
-                    Ended::Asked => 0,
-                    Ended::Time => 1,
-                    Ended::Size => 2,
-                    Ended::Failed => 3,
+                    EndReason::Asked => 0,
+                    EndReason::Time => 1,
+                    EndReason::Size => 2,
+                    EndReason::Failed => 3,
                 });
                 for word in [stopped.length, stopped.events] {
                     out.extend(word.to_le_bytes());
@@ -265,17 +265,17 @@ impl Message {
                 put_text(&mut out, &stopped.why, TEXT);
                 kind::STOPPED
             }
-            Message::Fetch => kind::FETCH,
-            Message::Chunk(bytes) => {
+            AgentMessage::Fetch => kind::FETCH,
+            AgentMessage::Chunk(bytes) => {
                 out.extend_from_slice(bytes);
                 kind::CHUNK
             }
-            Message::End(hash) => {
+            AgentMessage::End(hash) => {
                 out.extend(hash);
                 kind::END
             }
-            Message::Done => kind::DONE,
-            Message::Failed(why) => {
+            AgentMessage::Done => kind::DONE,
+            AgentMessage::Failed(why) => {
                 put_text(&mut out, why, TEXT);
                 kind::FAILED
             }
@@ -284,37 +284,37 @@ impl Message {
     }
 
     /// Reads one.
-    pub(crate) fn of(number: u8, says: Vec<u8>) -> Result<Message, Error> {
+    pub(crate) fn of(number: u8, says: Vec<u8>) -> Result<AgentMessage, AgentError> {
         if number == kind::CHUNK {
-            return Ok(Message::Chunk(says));
+            return Ok(AgentMessage::Chunk(says));
         }
-        let mut fields = Fields::of(number, &says);
+        let mut fields = MessageFields::of(number, &says);
         let message = match number {
-            kind::START => Message::Start(Start {
+            kind::START => AgentMessage::Start(Start {
                 questions: fields.u8()?,
                 time: Duration::from_millis(fields.u64()?),
                 size: fields.u64()?,
                 host: fields.u64()?,
             }),
-            kind::STARTED => Message::Started(Started {
+            kind::STARTED => AgentMessage::Started(RecordingStart {
                 own: fields.u64()?,
                 time: Duration::from_millis(fields.u64()?),
                 size: fields.u64()?,
                 name: fields.text(NAME)?,
                 missing: fields.text(TEXT)?,
             }),
-            kind::CLOCK => Message::Clock(fields.u64()?),
-            kind::TIME => Message::Time(fields.u64()?, fields.maybe()?),
-            kind::STOP => Message::Stop(Clocks {
+            kind::CLOCK => AgentMessage::Clock(fields.u64()?),
+            kind::TIME => AgentMessage::Time(fields.u64()?, fields.maybe()?),
+            kind::STOP => AgentMessage::Stop(ClockSamples {
                 begin: fields.sample()?,
                 end: fields.sample()?,
             }),
-            kind::STOPPED => Message::Stopped(Stopped {
+            kind::STOPPED => AgentMessage::Stopped(RecordingEnd {
                 ended: match fields.u8()? {
-                    0 => Ended::Asked,
-                    1 => Ended::Time,
-                    2 => Ended::Size,
-                    3 => Ended::Failed,
+                    0 => EndReason::Asked,
+                    1 => EndReason::Time,
+                    2 => EndReason::Size,
+                    3 => EndReason::Failed,
                     _ => return Err(fields.wrong("it ended for no known reason")),
                 },
                 length: fields.u64()?,
@@ -322,10 +322,10 @@ impl Message {
                 lost: fields.maybe()?,
                 why: fields.text(TEXT)?,
             }),
-            kind::FETCH => Message::Fetch,
-            kind::END => Message::End(fields.array()?),
-            kind::DONE => Message::Done,
-            kind::FAILED => Message::Failed(fields.text(TEXT)?),
+            kind::FETCH => AgentMessage::Fetch,
+            kind::END => AgentMessage::End(fields.array()?),
+            kind::DONE => AgentMessage::Done,
+            kind::FAILED => AgentMessage::Failed(fields.text(TEXT)?),
             _ => return Err(fields.wrong("there is no such kind")),
         };
         fields.end()?;
@@ -333,10 +333,10 @@ impl Message {
     }
 
     /// Returns that it came where something else was expected.
-    pub(crate) fn unexpected(&self, expected: &'static str) -> Error {
+    pub(crate) fn unexpected(&self, expected: &'static str) -> AgentError {
         match self {
-            Message::Failed(why) => Error::Refused(why.clone()),
-            other => Error::Unexpected {
+            AgentMessage::Failed(why) => AgentError::Refused(why.clone()),
+            other => AgentError::Unexpected {
                 kind: other.bytes().0,
                 expected,
             },
@@ -351,45 +351,45 @@ mod tests {
 
     use super::*;
 
-    fn all() -> Vec<Message> {
-        let sample = Sample {
+    fn all() -> Vec<AgentMessage> {
+        let sample = ClockSample {
             host_ns: 1,
             guest_ns: u64::MAX,
             round_ns: 3,
         };
         vec![
-            Message::Start(Start {
+            AgentMessage::Start(Start {
                 questions: CPU | IO,
                 time: Duration::from_millis(1500),
                 size: 7,
                 host: 8,
             }),
-            Message::Started(Started {
+            AgentMessage::Started(RecordingStart {
                 own: 1,
                 time: Duration::from_secs(2),
                 size: 3,
                 name: "gäst".to_owned(),
                 missing: "ipi:ipi_send_cpu: this kernel has no such event".to_owned(),
             }),
-            Message::Clock(5),
-            Message::Time(5, None),
-            Message::Time(5, Some(0)),
-            Message::Stop(Clocks {
+            AgentMessage::Clock(5),
+            AgentMessage::Time(5, None),
+            AgentMessage::Time(5, Some(0)),
+            AgentMessage::Stop(ClockSamples {
                 begin: Some(sample),
                 end: None,
             }),
-            Message::Stopped(Stopped {
-                ended: Ended::Size,
+            AgentMessage::Stopped(RecordingEnd {
+                ended: EndReason::Size,
                 length: 1,
                 events: 2,
                 lost: Some(3),
                 why: String::new(),
             }),
-            Message::Fetch,
-            Message::Chunk(vec![1, 2, 3]),
-            Message::End([7; 32]),
-            Message::Done,
-            Message::Failed("no room".to_owned()),
+            AgentMessage::Fetch,
+            AgentMessage::Chunk(vec![1, 2, 3]),
+            AgentMessage::End([7; 32]),
+            AgentMessage::Done,
+            AgentMessage::Failed("no room".to_owned()),
         ]
     }
 
@@ -397,7 +397,7 @@ mod tests {
     fn what_is_said_is_what_is_heard() {
         for message in all() {
             let (kind, bytes) = message.bytes();
-            assert_eq!(Message::of(kind, bytes).expect("it is whole"), message);
+            assert_eq!(AgentMessage::of(kind, bytes).expect("it is whole"), message);
         }
     }
 
@@ -405,24 +405,24 @@ mod tests {
     fn a_message_that_is_cut_or_too_long_is_none() {
         for message in all() {
             let (kind, bytes) = message.bytes();
-            if matches!(message, Message::Chunk(_)) {
+            if matches!(message, AgentMessage::Chunk(_)) {
                 continue;
             }
             for length in 0..bytes.len() {
-                let cut = Message::of(kind, bytes[..length].to_vec());
+                let cut = AgentMessage::of(kind, bytes[..length].to_vec());
                 assert!(cut.is_err(), "{message:?}, {length} bytes");
             }
             let longer = [bytes, vec![0]].concat();
-            assert!(Message::of(kind, longer).is_err(), "{message:?}");
+            assert!(AgentMessage::of(kind, longer).is_err(), "{message:?}");
         }
     }
 
     #[test]
     fn long_texts_end_where_a_character_ends() {
-        let failed = Message::Failed("ä".repeat(TEXT));
+        let failed = AgentMessage::Failed("ä".repeat(TEXT));
         let (kind, bytes) = failed.bytes();
         assert_eq!(bytes.len(), 2 + TEXT);
-        let Ok(Message::Failed(text)) = Message::of(kind, bytes) else {
+        let Ok(AgentMessage::Failed(text)) = AgentMessage::of(kind, bytes) else {
             panic!("it is whole");
         };
         assert_eq!(text, "ä".repeat(TEXT / 2));
@@ -431,10 +431,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_a_message_or_none(kind in 0u8..40, bytes in vec(any::<u8>(), 0..200)) {
-            if let Ok(message) = Message::of(kind, bytes) {
+            if let Ok(message) = AgentMessage::of(kind, bytes) {
                 // Its own bytes may be others: texts hold characters alone, and end at their most.
                 let (kind, again) = message.bytes();
-                prop_assert!(Message::of(kind, again).is_ok());
+                prop_assert!(AgentMessage::of(kind, again).is_ok());
             }
         }
     }

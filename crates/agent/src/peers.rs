@@ -12,14 +12,14 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::channel::{CONTENT, Channel};
-use crate::clock::Clocks;
-use crate::error::Error;
+use crate::clock::ClockSamples;
+use crate::error::AgentError;
 use crate::greeting;
 use crate::host::Connection;
 use crate::link::Link;
-use crate::message::{Ended, Message, Start, Started, Stopped};
-use crate::secret::Token;
-use crate::server::{Limits, Machine, Recorded, serve};
+use crate::message::{AgentMessage, EndReason, RecordingEnd, RecordingStart, Start};
+use crate::secret::SharedToken;
+use crate::server::{GuestRecorder, Limits, RecordedGuest, serve};
 
 /// Counts what it is told to do.
 #[derive(Debug, Default)]
@@ -29,10 +29,10 @@ struct Counting {
     finished: u32,
 }
 
-impl Machine for Counting {
-    fn start(&mut self, start: &Start) -> Result<Started, String> {
+impl GuestRecorder for Counting {
+    fn start(&mut self, start: &Start) -> Result<RecordingStart, String> {
         self.started += 1;
-        Ok(Started {
+        Ok(RecordingStart {
             own: 1,
             time: start.time,
             size: start.size,
@@ -55,11 +55,11 @@ impl Machine for Counting {
         Ok(())
     }
 
-    fn finish(&mut self, _: &Clocks) -> Result<Recorded, String> {
+    fn finish(&mut self, _: &ClockSamples) -> Result<RecordedGuest, String> {
         self.finished += 1;
-        Ok(Recorded {
+        Ok(RecordedGuest {
             length: 100_000,
-            ..Recorded::default()
+            ..RecordedGuest::default()
         })
     }
 
@@ -70,8 +70,8 @@ impl Machine for Counting {
     fn fetched(&mut self) {}
 }
 
-fn token() -> Token {
-    Token::of(b"0123456789abcdef").expect("a token")
+fn token() -> SharedToken {
+    SharedToken::of(b"0123456789abcdef").expect("a token")
 }
 
 fn soon() -> Instant {
@@ -94,11 +94,11 @@ fn said() -> impl Strategy<Value = (u8, Vec<u8>)> {
         host: 7,
     };
     let known = [
-        Message::Start(start),
-        Message::Clock(7),
-        Message::Stop(Clocks::default()),
-        Message::Fetch,
-        Message::Done,
+        AgentMessage::Start(start),
+        AgentMessage::Clock(7),
+        AgentMessage::Stop(ClockSamples::default()),
+        AgentMessage::Fetch,
+        AgentMessage::Done,
     ];
     let known = known.map(|message| message.bytes()).to_vec();
     prop_oneof![
@@ -146,14 +146,14 @@ proptest! {
         hash in any::<bool>(),
     ) {
         let (host, guest) = pair();
-        let agent = thread::spawn(move || -> Result<(), Error> {
+        let agent = thread::spawn(move || -> Result<(), AgentError> {
             let mut channel = greeting::of_guest(guest, &token(), soon())?;
-            let say = |channel: &mut Channel, message: Message| {
+            let say = |channel: &mut Channel, message: AgentMessage| {
                 let (kind, says) = message.bytes();
                 channel.send(kind, &says, soon())
             };
             channel.receive(soon())?;
-            say(&mut channel, Message::Started(Started {
+            say(&mut channel, AgentMessage::Started(RecordingStart {
                 own: 1,
                 time: Duration::ZERO,
                 size: 0,
@@ -161,8 +161,8 @@ proptest! {
                 missing: "x\n".repeat(1000),
             }))?;
             channel.receive(soon())?;
-            say(&mut channel, Message::Stopped(Stopped {
-                ended: Ended::Asked,
+            say(&mut channel, AgentMessage::Stopped(RecordingEnd {
+                ended: EndReason::Asked,
                 length,
                 events: u64::MAX,
                 lost: Some(u64::MAX),
@@ -170,17 +170,17 @@ proptest! {
             }))?;
             channel.receive(soon())?;
             for length in chunks {
-                say(&mut channel, Message::Chunk(vec![1; length]))?;
+                say(&mut channel, AgentMessage::Chunk(vec![1; length]))?;
             }
             if hash {
-                say(&mut channel, Message::End([0; 32]))?;
+                say(&mut channel, AgentMessage::End([0; 32]))?;
             }
             Ok(())
         });
         let mut host = Connection::over(host, &token()).expect("the same token");
         let start = Start { questions: 3, time: Duration::ZERO, size: 1 << 20, host: 1 };
         host.start(&start).expect("it says that it records");
-        let stopped = host.stop(&Clocks::default());
+        let stopped = host.stop(&ClockSamples::default());
         prop_assert_eq!(stopped.is_ok(), length <= start.size);
         if let Ok(stopped) = stopped {
             let mut file = Vec::new();
@@ -202,5 +202,5 @@ fn said_first(starts: bool) -> Option<(u8, Vec<u8>)> {
         size: 1 << 19,
         host: 7,
     };
-    starts.then(|| Message::Start(start).bytes())
+    starts.then(|| AgentMessage::Start(start).bytes())
 }

@@ -30,9 +30,9 @@ const FROM_GUEST: &[u8] = b"trapline agent 1: key of the guest's messages";
 
 /// The secret that both sides have.
 #[derive(Clone)]
-pub struct Token(Vec<u8>);
+pub struct SharedToken(Vec<u8>);
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for SharedToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(..)")
     }
@@ -78,13 +78,13 @@ pub enum TokenError {
     },
 }
 
-impl Token {
+impl SharedToken {
     /// Reads a token from a file that nobody but its owner may read. Blanks around it do not count.
     ///
     /// # Errors
     ///
     /// [`TokenError`].
-    pub fn read(path: &Path) -> Result<Token, TokenError> {
+    pub fn read(path: &Path) -> Result<SharedToken, TokenError> {
         let read = |error| TokenError::Read {
             path: path.to_owned(),
             error,
@@ -110,7 +110,7 @@ impl Token {
         let mut bytes = Vec::new();
         let most = LONGEST as u64 + 1;
         file.take(most).read_to_end(&mut bytes).map_err(read)?;
-        Token::of(&bytes).map_err(|length| TokenError::Length {
+        SharedToken::of(&bytes).map_err(|length| TokenError::Length {
             path: path.to_owned(),
             length,
         })
@@ -121,10 +121,10 @@ impl Token {
     /// # Errors
     ///
     /// Returns how many bytes there are where these are too few or too many.
-    pub fn of(bytes: &[u8]) -> Result<Token, usize> {
+    pub fn of(bytes: &[u8]) -> Result<SharedToken, usize> {
         let bytes = bytes.trim_ascii();
         match bytes.len() {
-            SHORTEST..=LONGEST => Ok(Token(bytes.to_vec())),
+            SHORTEST..=LONGEST => Ok(SharedToken(bytes.to_vec())),
             length => Err(length),
         }
     }
@@ -151,33 +151,33 @@ pub(crate) struct Nonces {
 }
 
 impl Nonces {
-    fn proof(&self, token: &Token, whose: &[u8]) -> Hmac<Sha256> {
+    fn proof(&self, token: &SharedToken, whose: &[u8]) -> Hmac<Sha256> {
         token.mac([whose, &self.host, &self.guest])
     }
 
     /// Returns by what the host shows that it has the token.
-    pub(crate) fn of_host(&self, token: &Token) -> [u8; PROOF] {
+    pub(crate) fn of_host(&self, token: &SharedToken) -> [u8; PROOF] {
         self.proof(token, HOST).finalize().into_bytes().into()
     }
 
     /// Returns by what the guest shows it.
-    pub(crate) fn of_guest(&self, token: &Token) -> [u8; PROOF] {
+    pub(crate) fn of_guest(&self, token: &SharedToken) -> [u8; PROOF] {
         self.proof(token, GUEST).finalize().into_bytes().into()
     }
 
     /// Returns whether the host has shown it, in the same time whatever it sent.
-    pub(crate) fn is_hosts(&self, token: &Token, proof: &[u8]) -> bool {
+    pub(crate) fn is_hosts(&self, token: &SharedToken, proof: &[u8]) -> bool {
         self.proof(token, HOST).verify_slice(proof).is_ok()
     }
 
     /// The same of the guest.
-    pub(crate) fn is_guests(&self, token: &Token, proof: &[u8]) -> bool {
+    pub(crate) fn is_guests(&self, token: &SharedToken, proof: &[u8]) -> bool {
         self.proof(token, GUEST).verify_slice(proof).is_ok()
     }
 
     /// Returns the keys of this connection's messages: the host's, and the guest's.
-    pub(crate) fn keys(&self, token: &Token) -> [Key; 2] {
-        [FROM_HOST, FROM_GUEST].map(|whose| Key {
+    pub(crate) fn keys(&self, token: &SharedToken) -> [MessageKey; 2] {
+        [FROM_HOST, FROM_GUEST].map(|whose| MessageKey {
             key: self.proof(token, whose).finalize().into_bytes().into(),
             count: 0,
         })
@@ -185,18 +185,18 @@ impl Nonces {
 }
 
 /// The key of messages in one direction, and how many there were.
-pub(crate) struct Key {
+pub(crate) struct MessageKey {
     key: [u8; 32],
     count: u64,
 }
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for MessageKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Key(.., {})", self.count)
     }
 }
 
-impl Key {
+impl MessageKey {
     /// Begins the next message.
     fn next(&mut self, message: &[u8]) -> Hmac<Sha256> {
         let count = self.count.to_le_bytes();
@@ -259,12 +259,12 @@ mod tests {
     #[test]
     fn a_token_is_a_secret_of_some_length() {
         let (_folder, path) = written(0o600, "  0123456789abcdef\n");
-        let token = Token::read(&path).expect("a token");
+        let token = SharedToken::read(&path).expect("a token");
         assert_eq!(token.0, b"0123456789abcdef");
         assert_eq!(format!("{token:?}"), "Token(..)");
         for mode in [0o640, 0o604, 0o620, 0o666, 0o610] {
             let (_folder, path) = written(mode, "0123456789abcdef");
-            let error = Token::read(&path).expect_err("others may read it");
+            let error = SharedToken::read(&path).expect_err("others may read it");
             assert!(
                 matches!(error, TokenError::Open { .. }),
                 "{mode:o}: {error}"
@@ -279,20 +279,20 @@ mod tests {
             &"x".repeat(LONGEST * 3),
         ] {
             let (_folder, path) = written(0o600, text);
-            let error = Token::read(&path).expect_err("its length");
+            let error = SharedToken::read(&path).expect_err("its length");
             assert!(matches!(error, TokenError::Length { .. }), "{error}");
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let error = Token::read(folder.path()).expect_err("a folder");
+        let error = SharedToken::read(folder.path()).expect_err("a folder");
         assert!(matches!(error, TokenError::NoFile { .. }), "{error}");
-        let error = Token::read(&folder.path().join("none")).expect_err("nothing");
+        let error = SharedToken::read(&folder.path().join("none")).expect_err("nothing");
         assert!(error.to_string().contains("No such file"), "{error}");
     }
 
     #[test]
     fn a_proof_is_of_one_side_of_one_connection() {
-        let token = Token::of(b"0123456789abcdef").expect("a token");
-        let other = Token::of(b"0123456789abcdeg").expect("a token");
+        let token = SharedToken::of(b"0123456789abcdef").expect("a token");
+        let other = SharedToken::of(b"0123456789abcdeg").expect("a token");
         let nonces = Nonces {
             host: [1; NONCE],
             guest: [2; NONCE],
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_message_is_known_by_its_turn_and_direction() {
-        let token = Token::of(b"0123456789abcdef").expect("a token");
+        let token = SharedToken::of(b"0123456789abcdef").expect("a token");
         let nonces = Nonces {
             host: [1; NONCE],
             guest: [2; NONCE],

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use crate::channel::{CONTENT, Channel, MESSAGE};
-use crate::clock::Clocks;
-use crate::error::Error;
+use crate::clock::ClockSamples;
+use crate::error::AgentError;
 use crate::greeting;
 use crate::link::Link;
-use crate::message::{Ended, Message, Start, Started, Stopped};
-use crate::secret::Token;
+use crate::message::{AgentMessage, EndReason, RecordingEnd, RecordingStart, Start};
+use crate::secret::SharedToken;
 
 /// How often it is looked whether time is over or somebody asked the agent to end.
 const LOOK: Duration = Duration::from_millis(250);
@@ -32,13 +32,13 @@ pub struct Limits {
 }
 
 /// What records a guest.
-pub trait Machine {
+pub trait GuestRecorder {
     /// Begins a recording of at most so many bytes. Its time is looked after by [`serve`].
     ///
     /// # Errors
     ///
     /// Returns why it cannot, in a sentence for the host.
-    fn start(&mut self, start: &Start) -> Result<Started, String>;
+    fn start(&mut self, start: &Start) -> Result<RecordingStart, String>;
 
     /// Records until the peer has something to say, at most for a time. Returns whether there is room for more.
     ///
@@ -54,15 +54,15 @@ pub trait Machine {
     ///
     /// # Errors
     ///
-    /// As [`Machine::turn`].
+    /// As [`GuestRecorder::turn`].
     fn stop(&mut self) -> Result<(), String>;
 
     /// Ends the file, which may say how the clocks compared. Called once, whatever ended the recording.
     ///
     /// # Errors
     ///
-    /// As [`Machine::turn`].
-    fn finish(&mut self, clocks: &Clocks) -> Result<Recorded, String>;
+    /// As [`GuestRecorder::turn`].
+    fn finish(&mut self, clocks: &ClockSamples) -> Result<RecordedGuest, String>;
 
     /// Reads the file from a place on. Returns how many bytes were read, 0 at its end.
     ///
@@ -77,7 +77,7 @@ pub trait Machine {
 
 /// What was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Recorded {
+pub struct RecordedGuest {
     /// Bytes of the file.
     pub length: u64,
     /// Events in it.
@@ -88,26 +88,26 @@ pub struct Recorded {
 
 /// What came of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ConnectionOutcome {
     /// The host has the recording.
-    Fetched(Recorded),
+    Fetched(RecordedGuest),
     /// The recording is kept, since the host did not say that it has it.
-    Kept(Recorded),
+    Kept(RecordedGuest),
     /// The host wanted nothing.
     Nothing,
 }
 
 /// A recording that is being made, or was made and not fetched.
-struct Session<'s, M: Machine> {
+struct AgentSession<'s, M: GuestRecorder> {
     channel: Channel,
     machine: &'s mut M,
     limits: &'s Limits,
     stop: &'s AtomicBool,
     /// Why it ended, with what it failed for.
-    ended: Option<(Ended, String)>,
+    ended: Option<(EndReason, String)>,
     /// Whether its file was ended, and what there is.
     finished: bool,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedGuest>,
 }
 
 /// Serves one host: has it show its token, records what it asks for as long as it may, and sends the file.
@@ -116,16 +116,16 @@ struct Session<'s, M: Machine> {
 ///
 /// # Errors
 ///
-/// [`Error::WrongToken`] where the host has another token; those of the connection. The second value says what was recorded all the same.
-pub fn serve<M: Machine>(
+/// [`AgentError::WrongToken`] where the host has another token; those of the connection. The second value says what was recorded all the same.
+pub fn serve<M: GuestRecorder>(
     link: Link,
-    token: &Token,
+    token: &SharedToken,
     machine: &mut M,
     limits: &Limits,
     stop: &AtomicBool,
-) -> Result<Outcome, (Error, Option<Recorded>)> {
+) -> Result<ConnectionOutcome, (AgentError, Option<RecordedGuest>)> {
     let greeted = greeting::of_guest(link, token, Instant::now() + limits.greeting);
-    let mut session = Session {
+    let mut session = AgentSession {
         channel: greeted.map_err(|error| (error, None))?,
         machine,
         limits,
@@ -138,20 +138,20 @@ pub fn serve<M: Machine>(
         Ok(outcome) => Ok(outcome),
         Err(error) => {
             // Whether it can be told or not.
-            let _ = session.say(&Message::Failed(error.to_string()));
+            let _ = session.say(&AgentMessage::Failed(error.to_string()));
             Err((error, session.recorded))
         }
     }
 }
 
-impl<M: Machine> Session<'_, M> {
-    fn say(&mut self, message: &Message) -> Result<(), Error> {
+impl<M: GuestRecorder> AgentSession<'_, M> {
+    fn say(&mut self, message: &AgentMessage) -> Result<(), AgentError> {
         let (kind, says) = message.bytes();
         self.channel.send(kind, &says, Instant::now() + MESSAGE)
     }
 
     /// Waits for a message of the host, as long as it may say nothing.
-    fn hear(&mut self) -> Result<Message, Error> {
+    fn hear(&mut self) -> Result<AgentMessage, AgentError> {
         let until = Instant::now() + self.limits.silence;
         while !self.channel.link().has_something(LOOK)? {
             self.look(until)?;
@@ -159,27 +159,27 @@ impl<M: Machine> Session<'_, M> {
         self.receive()
     }
 
-    fn receive(&mut self) -> Result<Message, Error> {
+    fn receive(&mut self) -> Result<AgentMessage, AgentError> {
         let (kind, says) = self.channel.receive(Instant::now() + MESSAGE)?;
-        Message::of(kind, says)
+        AgentMessage::of(kind, says)
     }
 
     /// Ends where the agent is to end, or the host has said nothing for too long.
-    fn look(&self, until: Instant) -> Result<(), Error> {
+    fn look(&self, until: Instant) -> Result<(), AgentError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::Refused("the agent was told to end".to_owned()));
+            return Err(AgentError::Refused("the agent was told to end".to_owned()));
         }
         match Instant::now() >= until {
-            true => Err(Error::TimedOut),
+            true => Err(AgentError::TimedOut),
             false => Ok(()),
         }
     }
 
-    fn run(&mut self) -> Result<Outcome, Error> {
+    fn run(&mut self) -> Result<ConnectionOutcome, AgentError> {
         let asked = match self.hear() {
-            Ok(Message::Start(asked)) => asked,
+            Ok(AgentMessage::Start(asked)) => asked,
             // It only wanted to know whether the token fits.
-            Err(Error::Closed) => return Ok(Outcome::Nothing),
+            Err(AgentError::Closed) => return Ok(ConnectionOutcome::Nothing),
             Ok(other) => return Err(other.unexpected("what is to be recorded")),
             Err(error) => return Err(error),
         };
@@ -188,27 +188,27 @@ impl<M: Machine> Session<'_, M> {
             size: asked.size.min(self.limits.size),
             ..asked
         };
-        let started = self.machine.start(&start).map_err(Error::Refused)?;
+        let started = self.machine.start(&start).map_err(AgentError::Refused)?;
         let recorded = self.record(&start, started);
         // What broke the connection does not keep the file from being ended.
         if recorded.is_err() && !self.finished {
             if self.ended.is_none() {
-                self.end((Ended::Failed, String::new()));
+                self.end((EndReason::Failed, String::new()));
             }
-            self.recorded = self.machine.finish(&Clocks::default()).ok();
+            self.recorded = self.machine.finish(&ClockSamples::default()).ok();
         }
         recorded?;
         self.send()
     }
 
     /// Records until the host ends it and knows what there is.
-    fn record(&mut self, start: &Start, started: Started) -> Result<(), Error> {
-        let started = Started {
+    fn record(&mut self, start: &Start, started: RecordingStart) -> Result<(), AgentError> {
+        let started = RecordingStart {
             time: start.time,
             size: start.size,
             ..started
         };
-        self.say(&Message::Started(started))?;
+        self.say(&AgentMessage::Started(started))?;
         let until = Instant::now() + start.time;
         let mut heard = Instant::now();
         loop {
@@ -216,11 +216,11 @@ impl<M: Machine> Session<'_, M> {
             if has_something {
                 heard = Instant::now();
                 match self.receive()? {
-                    Message::Clock(host_ns) => {
-                        let time = Message::Time(host_ns, self.machine.now_ns());
+                    AgentMessage::Clock(host_ns) => {
+                        let time = AgentMessage::Time(host_ns, self.machine.now_ns());
                         self.say(&time)?;
                     }
-                    Message::Stop(clocks) => return self.stopped(&clocks),
+                    AgentMessage::Stop(clocks) => return self.stopped(&clocks),
                     other => return Err(other.unexpected("a comparison of clocks, or the end")),
                 }
             }
@@ -229,7 +229,7 @@ impl<M: Machine> Session<'_, M> {
     }
 
     /// Records for a while, or waits if that is over. Returns whether the host has something to say.
-    fn turn(&mut self, until: Instant) -> Result<bool, Error> {
+    fn turn(&mut self, until: Instant) -> Result<bool, AgentError> {
         if self.ended.is_none() {
             let left = until.saturating_duration_since(Instant::now());
             let turned = match left.is_zero() {
@@ -241,9 +241,9 @@ impl<M: Machine> Session<'_, M> {
             };
             let ended = match turned {
                 Ok(Some(true)) => None,
-                Ok(Some(false)) => Some((Ended::Size, String::new())),
-                Ok(None) => Some((Ended::Time, String::new())),
-                Err(why) => Some((Ended::Failed, why)),
+                Ok(Some(false)) => Some((EndReason::Size, String::new())),
+                Ok(None) => Some((EndReason::Time, String::new())),
+                Err(why) => Some((EndReason::Failed, why)),
             };
             if let Some(ended) = ended {
                 self.end(ended);
@@ -254,24 +254,24 @@ impl<M: Machine> Session<'_, M> {
     }
 
     /// Records nothing any more.
-    fn end(&mut self, ended: (Ended, String)) {
+    fn end(&mut self, ended: (EndReason, String)) {
         let stopped = self.machine.stop();
         self.ended = Some(match stopped {
-            Err(why) if ended.0 != Ended::Failed => (Ended::Failed, why),
+            Err(why) if ended.0 != EndReason::Failed => (EndReason::Failed, why),
             _ => ended,
         });
     }
 
-    fn stopped(&mut self, clocks: &Clocks) -> Result<(), Error> {
+    fn stopped(&mut self, clocks: &ClockSamples) -> Result<(), AgentError> {
         if self.ended.is_none() {
-            self.end((Ended::Asked, String::new()));
+            self.end((EndReason::Asked, String::new()));
         }
         self.finished = true;
-        let recorded = self.machine.finish(clocks).map_err(Error::Refused)?;
+        let recorded = self.machine.finish(clocks).map_err(AgentError::Refused)?;
         self.recorded = Some(recorded);
         let ended = self.ended.clone();
-        let (ended, why) = ended.unwrap_or((Ended::Asked, String::new()));
-        self.say(&Message::Stopped(Stopped {
+        let (ended, why) = ended.unwrap_or((EndReason::Asked, String::new()));
+        self.say(&AgentMessage::Stopped(RecordingEnd {
             ended,
             length: recorded.length,
             events: recorded.events,
@@ -281,11 +281,11 @@ impl<M: Machine> Session<'_, M> {
     }
 
     /// Sends the file, if the host wants it.
-    fn send(&mut self) -> Result<Outcome, Error> {
+    fn send(&mut self) -> Result<ConnectionOutcome, AgentError> {
         let recorded = self.recorded.unwrap_or_default();
         match self.hear() {
-            Ok(Message::Fetch) => {}
-            Err(Error::Closed) => return Ok(Outcome::Kept(recorded)),
+            Ok(AgentMessage::Fetch) => {}
+            Err(AgentError::Closed) => return Ok(ConnectionOutcome::Kept(recorded)),
             Ok(other) => return Err(other.unexpected("that the file is wanted")),
             Err(error) => return Err(error),
         }
@@ -298,7 +298,7 @@ impl<M: Machine> Session<'_, M> {
             let mut filled = 0;
             while filled < chunk.len() {
                 match self.machine.read(at, &mut chunk[filled..])? {
-                    0 => return Err(Error::Damaged("it was cut while it was sent")),
+                    0 => return Err(AgentError::Damaged("it was cut while it was sent")),
                     read => {
                         filled += read;
                         at += u64::try_from(read).unwrap_or(0);
@@ -306,18 +306,18 @@ impl<M: Machine> Session<'_, M> {
                 }
             }
             hash.update(&chunk);
-            self.say(&Message::Chunk(chunk.to_vec()))?;
+            self.say(&AgentMessage::Chunk(chunk.to_vec()))?;
             if self.stop.load(Ordering::Relaxed) {
-                return Err(Error::Refused("the agent was told to end".to_owned()));
+                return Err(AgentError::Refused("the agent was told to end".to_owned()));
             }
         }
-        self.say(&Message::End(hash.finalize().into()))?;
+        self.say(&AgentMessage::End(hash.finalize().into()))?;
         match self.hear() {
-            Ok(Message::Done) => {
+            Ok(AgentMessage::Done) => {
                 self.machine.fetched();
-                Ok(Outcome::Fetched(recorded))
+                Ok(ConnectionOutcome::Fetched(recorded))
             }
-            Err(Error::Closed) => Ok(Outcome::Kept(recorded)),
+            Err(AgentError::Closed) => Ok(ConnectionOutcome::Kept(recorded)),
             Ok(other) => Err(other.unexpected("that the host has the file")),
             Err(error) => Err(error),
         }

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use agent::{Connection, Error, Link, VERSION};
+use agent::{AgentError, Connection, Link, VERSION};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn heard(stream: &mut TcpStream) -> Option<(u8, Vec<u8>)> {
 }
 
 /// What an agent ended with that was sent these bytes and nothing more.
-fn sent(bytes: &[u8]) -> Error {
+fn sent(bytes: &[u8]) -> AgentError {
     let (agent, mut host) = Agent::start(Fake::default(), limits());
     // It may have gone before all is sent.
     let _ = host.write_all(bytes);
@@ -63,23 +63,29 @@ fn another_protocol_is_known_at_once() {
         "\x16\x03\x01\x02\x00\x01\x00\x01\x0c",
     ] {
         let error = sent(text.as_bytes());
-        assert!(matches!(error, Error::OtherProtocol), "{text}: {error}");
+        assert!(
+            matches!(error, AgentError::OtherProtocol),
+            "{text}: {error}"
+        );
     }
     let error = sent(&message(
         1,
         b"tripline............................................",
     ));
-    assert!(matches!(error, Error::OtherProtocol), "{error}");
+    assert!(matches!(error, AgentError::OtherProtocol), "{error}");
 }
 
 #[test]
 fn lengths_are_not_believed() {
     for length in [u32::MAX, 1 << 31, 1 << 20, 257] {
         let error = sent(&[&length.to_le_bytes()[..], &[1; 600]].concat());
-        assert!(matches!(error, Error::OtherProtocol), "{length}: {error}");
+        assert!(
+            matches!(error, AgentError::OtherProtocol),
+            "{length}: {error}"
+        );
     }
     let error = sent(&0u32.to_le_bytes());
-    assert!(matches!(error, Error::Malformed { .. }), "{error}");
+    assert!(matches!(error, AgentError::Malformed { .. }), "{error}");
 }
 
 #[test]
@@ -87,7 +93,7 @@ fn another_version_is_named_on_both_sides() {
     let error = sent(&hello(VERSION + 1, &[0; 32]));
     let text = error.to_string();
     assert!(
-        matches!(error, Error::Version { theirs, .. } if theirs == VERSION + 1),
+        matches!(error, AgentError::Version { theirs, .. } if theirs == VERSION + 1),
         "{text}"
     );
     assert!(
@@ -103,7 +109,10 @@ fn another_version_is_named_on_both_sides() {
         guest
     });
     let error = Connection::over(Link::Tcp(host), &token(TOKEN)).expect_err("another version");
-    assert!(matches!(error, Error::Version { theirs: 7, .. }), "{error}");
+    assert!(
+        matches!(error, AgentError::Version { theirs: 7, .. }),
+        "{error}"
+    );
     answers.join().expect("it answers");
 }
 
@@ -112,9 +121,12 @@ fn a_wrong_token_gets_nothing() {
     let (agent, host) = Agent::start(Fake::default(), limits());
     let error = Connection::over(Link::Tcp(host), &token("another token, as long"));
     let error = error.expect_err("it is wrong");
-    assert!(matches!(error, Error::WrongToken), "{error}");
+    assert!(matches!(error, AgentError::WrongToken), "{error}");
     let (machine, ended) = agent.end();
-    assert!(matches!(ended, Err((Error::WrongToken, None))), "{ended:?}");
+    assert!(
+        matches!(ended, Err((AgentError::WrongToken, None))),
+        "{ended:?}"
+    );
     assert_eq!(machine.started, 0);
 }
 
@@ -134,7 +146,7 @@ fn an_agent_without_the_token_is_found_out() {
             guest
         });
         let error = Connection::over(Link::Tcp(host), &token(TOKEN)).expect_err("it has no token");
-        assert!(matches!(error, Error::WrongToken), "{error}");
+        assert!(matches!(error, AgentError::WrongToken), "{error}");
         answers.join().expect("it answers");
     }
 }
@@ -174,7 +186,7 @@ fn what_was_overheard_cannot_be_said_again() {
     let needle = TOKEN.as_bytes();
     assert!(!overheard.windows(needle.len()).any(|piece| piece == needle));
     let error = sent(&overheard);
-    assert!(matches!(error, Error::WrongToken), "{error}");
+    assert!(matches!(error, AgentError::WrongToken), "{error}");
 }
 
 /// Changes one byte of what a host sends, wherever it is. Of another length an agent waits for what never comes, which other tests see to.
@@ -234,7 +246,7 @@ fn a_peer_that_stalls_is_given_up() {
         host.write_all(bytes).expect("it is sent");
         let (_, ended) = agent.end();
         let (error, _) = ended.expect_err("it says nothing");
-        assert!(matches!(error, Error::TimedOut), "{error}");
+        assert!(matches!(error, AgentError::TimedOut), "{error}");
         drop(host);
     }
     // One byte at a time does not make it longer.
@@ -249,7 +261,7 @@ fn a_peer_that_stalls_is_given_up() {
         host
     });
     let (_, ended) = agent.end();
-    assert!(matches!(ended, Err((Error::TimedOut, _))), "{ended:?}");
+    assert!(matches!(ended, Err((AgentError::TimedOut, _))), "{ended:?}");
     drip.join().expect("it ends");
 }
 

@@ -3,7 +3,10 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use agent::{CPU, Clocks, Connection, Ended, Error, IO, Limits, Link, Outcome, Sample, Start};
+use agent::{
+    AgentError, CPU, ClockSample, ClockSamples, Connection, ConnectionOutcome, EndReason, IO,
+    Limits, Link, Start,
+};
 
 use crate::support::{Agent, Fake, TOKEN, impatient, limits, token};
 
@@ -36,18 +39,21 @@ fn a_recording_is_made_and_fetched() {
         (first.host_ns, first.guest_ns, first.round_ns),
         (5_000_105, 1000, 70)
     );
-    let clocks = Clocks {
-        begin: Sample::best(&samples),
+    let clocks = ClockSamples {
+        begin: ClockSample::best(&samples),
         end: None,
     };
     let stopped = host.stop(&clocks).expect("it ends");
-    assert!(stopped.ended != Ended::Failed, "{stopped:?}");
+    assert!(stopped.ended != EndReason::Failed, "{stopped:?}");
     assert_eq!((stopped.events, stopped.lost), (5, Some(1)));
     let mut file = Vec::new();
     host.fetch(&stopped, &mut file).expect("it is sent");
     drop(host);
     let (machine, ended) = agent.end();
-    assert!(matches!(ended, Ok(Outcome::Fetched(_))), "{ended:?}");
+    assert!(
+        matches!(ended, Ok(ConnectionOutcome::Fetched(_))),
+        "{ended:?}"
+    );
     assert_eq!(machine.asked, Some(START));
     assert_eq!(file, machine.bytes);
     assert_eq!(file.len() as u64, stopped.length);
@@ -67,7 +73,7 @@ fn an_agents_bounds_hold_whatever_a_host_asks_for() {
     };
     for (size, time, ended) in [
         (u64::MAX, Duration::from_millis(u64::MAX / 2), None),
-        (u64::MAX, Duration::ZERO, Some(Ended::Time)),
+        (u64::MAX, Duration::ZERO, Some(EndReason::Time)),
         (10_000, Duration::from_secs(10), None),
     ] {
         let (agent, host) = Agent::start(Fake::default(), allowed);
@@ -86,9 +92,9 @@ fn an_agents_bounds_hold_whatever_a_host_asks_for() {
             sleep(Duration::from_millis(20));
             host.clock(|| Some(1)).expect("an answer");
         }
-        let stopped = host.stop(&Clocks::default()).expect("it ends");
+        let stopped = host.stop(&ClockSamples::default()).expect("it ends");
         assert!(
-            matches!(stopped.ended, Ended::Time | Ended::Size),
+            matches!(stopped.ended, EndReason::Time | EndReason::Size),
             "{stopped:?}"
         );
         assert!(
@@ -113,7 +119,7 @@ fn what_an_agent_cannot_do_is_said() {
     let mut host = Connection::over(Link::Tcp(host), &token(TOKEN)).expect("the same token");
     let error = host.start(&START).expect_err("it refuses");
     assert!(
-        matches!(&error, Error::Refused(why) if why == "no room in /var"),
+        matches!(&error, AgentError::Refused(why) if why == "no room in /var"),
         "{error}"
     );
     let (machine, _) = agent.end();
@@ -131,10 +137,10 @@ fn what_an_agent_cannot_do_is_said() {
     let mut host = Connection::over(Link::Tcp(host), &token(TOKEN)).expect("the same token");
     host.start(&START).expect("it records");
     sleep(Duration::from_millis(50));
-    let stopped = host.stop(&Clocks::default()).expect("it has ended");
+    let stopped = host.stop(&ClockSamples::default()).expect("it has ended");
     assert_eq!(
         (stopped.ended, stopped.why.as_str()),
-        (Ended::Failed, "no room is left")
+        (EndReason::Failed, "no room is left")
     );
     let mut file = Vec::new();
     host.fetch(&stopped, &mut file).expect("what there is");
@@ -152,7 +158,7 @@ fn a_file_that_is_cut_while_it_is_sent_is_not_taken_for_whole() {
     let mut host = Connection::over(Link::Tcp(host), &token(TOKEN)).expect("the same token");
     host.start(&START).expect("it records");
     sleep(Duration::from_millis(20));
-    let stopped = host.stop(&Clocks::default()).expect("it ends");
+    let stopped = host.stop(&ClockSamples::default()).expect("it ends");
     let error = host
         .fetch(&stopped, &mut Vec::new())
         .expect_err("it is cut");
@@ -173,7 +179,7 @@ fn a_host_that_is_gone_ends_the_recording() {
     drop(host);
     let (machine, ended) = agent.end();
     let (error, recorded) = ended.expect_err("nobody is there");
-    assert!(matches!(error, Error::Closed), "{error}");
+    assert!(matches!(error, AgentError::Closed), "{error}");
     assert!(recorded.is_some(), "its file is whole");
     assert_eq!(
         (machine.stopped, machine.clocks.len(), machine.fetched),
@@ -186,7 +192,7 @@ fn a_host_that_is_gone_ends_the_recording() {
     host.start(&START).expect("it records");
     let (machine, ended) = agent.end();
     let (error, _) = ended.expect_err("it says nothing");
-    assert!(matches!(error, Error::TimedOut), "{error}");
+    assert!(matches!(error, AgentError::TimedOut), "{error}");
     assert_eq!((machine.stopped, machine.clocks.len()), (1, 1));
     drop(host);
 }
@@ -203,9 +209,11 @@ fn an_agent_that_is_told_to_end_says_so_and_keeps_its_file() {
         (machine.stopped, machine.clocks.len(), machine.fetched),
         (1, 1, 0)
     );
-    let error = host.stop(&Clocks::default()).expect_err("it has ended");
+    let error = host
+        .stop(&ClockSamples::default())
+        .expect_err("it has ended");
     assert!(
-        error.to_string().contains("told to end") || matches!(error, Error::Closed),
+        error.to_string().contains("told to end") || matches!(error, AgentError::Closed),
         "{error}"
     );
 }
@@ -215,6 +223,6 @@ fn a_host_that_only_tries_its_token_has_nothing_recorded() {
     let (agent, host) = Agent::start(Fake::default(), limits());
     drop(Connection::over(Link::Tcp(host), &token(TOKEN)).expect("the same token"));
     let (machine, ended) = agent.end();
-    assert!(matches!(ended, Ok(Outcome::Nothing)), "{ended:?}");
+    assert!(matches!(ended, Ok(ConnectionOutcome::Nothing)), "{ended:?}");
     assert_eq!(machine.started, 0);
 }

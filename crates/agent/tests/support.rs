@@ -9,7 +9,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use agent::{
-    Clocks, Error, Limits, Link, Machine, Outcome, Recorded, Start, Started, Token, serve,
+    AgentError, ClockSamples, ConnectionOutcome, GuestRecorder, Limits, Link, RecordedGuest,
+    RecordingStart, SharedToken, Start, serve,
 };
 
 /// A machine that records the numbers of its turns.
@@ -24,7 +25,7 @@ pub(crate) struct Fake {
     pub(crate) size: u64,
     pub(crate) started: u32,
     pub(crate) stopped: u32,
-    pub(crate) clocks: Vec<Clocks>,
+    pub(crate) clocks: Vec<ClockSamples>,
     pub(crate) fetched: u32,
     pub(crate) asked: Option<Start>,
     /// What its clock says.
@@ -34,15 +35,15 @@ pub(crate) struct Fake {
 /// Bytes that a turn records.
 const TURN: usize = 10_000;
 
-impl Machine for Fake {
-    fn start(&mut self, start: &Start) -> Result<Started, String> {
+impl GuestRecorder for Fake {
+    fn start(&mut self, start: &Start) -> Result<RecordingStart, String> {
         if let Some(why) = &self.refuses {
             return Err(why.clone());
         }
         self.started += 1;
         self.size = start.size;
         self.asked = Some(*start);
-        Ok(Started {
+        Ok(RecordingStart {
             own: 77,
             time: start.time,
             size: start.size,
@@ -74,9 +75,9 @@ impl Machine for Fake {
         Ok(())
     }
 
-    fn finish(&mut self, clocks: &Clocks) -> Result<Recorded, String> {
+    fn finish(&mut self, clocks: &ClockSamples) -> Result<RecordedGuest, String> {
         self.clocks.push(*clocks);
-        Ok(Recorded {
+        Ok(RecordedGuest {
             length: self.bytes.len() as u64,
             events: 5,
             lost: Some(1),
@@ -99,10 +100,10 @@ impl Machine for Fake {
 }
 
 /// What an agent ended with.
-pub(crate) type Ended = Result<Outcome, (Error, Option<Recorded>)>;
+pub(crate) type Ended = Result<ConnectionOutcome, (AgentError, Option<RecordedGuest>)>;
 
-pub(crate) fn token(text: &str) -> Token {
-    Token::of(text.as_bytes()).expect("a token")
+pub(crate) fn token(text: &str) -> SharedToken {
+    SharedToken::of(text.as_bytes()).expect("a token")
 }
 
 pub(crate) const TOKEN: &str = "a token of some length";

@@ -72,7 +72,7 @@ pub(crate) struct RecordArgs {
     /// Have the agent in a guest record too ('trapline agent --listen' there), and put its recording beside this one as guest-NAME.perf.data:
     /// vsock:CID:PORT, or tcp:HOST:PORT. May be repeated.
     #[arg(long, value_name = "ADDRESS", requires = "agent_token", conflicts_with_all = ["keep", "check"])]
-    pub agent: Vec<agent::Peer>,
+    pub agent: Vec<agent::AgentAddress>,
 
     /// With --agent: the file with the token that the agents have too. Nobody but its owner may read it.
     #[arg(long, value_name = "FILE", requires = "agent")]

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use agent::{Clocks, Machine, Recorded, Start, Started};
+use agent::{ClockSamples, GuestRecorder, RecordedGuest, RecordingStart, Start};
 use record::cost::Cost;
 use record::file::{Feature, Features};
 use record::together::Together;
@@ -109,10 +109,10 @@ impl Guest {
     }
 }
 
-impl Machine for Guest {
-    fn start(&mut self, start: &Start) -> Result<Started, String> {
+impl GuestRecorder for Guest {
+    fn start(&mut self, start: &Start) -> Result<RecordingStart, String> {
         let (own, missing) = self.begin(start)?;
-        Ok(Started {
+        Ok(RecordingStart {
             own,
             time: start.time,
             size: start.size,
@@ -141,7 +141,7 @@ impl Machine for Guest {
         stopped.map(drop)
     }
 
-    fn finish(&mut self, clocks: &Clocks) -> Result<Recorded, String> {
+    fn finish(&mut self, clocks: &ClockSamples) -> Result<RecordedGuest, String> {
         let recording = self.recording.as_mut().ok_or("nothing is recorded")?;
         let recorder = recording.recorder.take();
         let recorder = recorder.ok_or("the recording has ended already")?;
@@ -160,7 +160,7 @@ impl Machine for Guest {
             .metadata()
             .map_err(|error| error.to_string())?;
         let summary = recording.summary.as_ref();
-        Ok(Recorded {
+        Ok(RecordedGuest {
             // Of a file that is not ended in order, what lies ahead is empty.
             length: length.len().min(recording.size),
             events: summary.map_or(0, |summary| summary.samples),

@@ -11,7 +11,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use agent::{Listen, Listener, Token};
+use agent::{Listen, Listener, SharedToken};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
@@ -27,7 +27,7 @@ const FAILED: i32 = 1;
 /// Listens until it is told to end.
 pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     // Without a token nothing listens, not even for a moment.
-    Token::read(token)?;
+    SharedToken::read(token)?;
     let listener = Listener::bind(at).map_err(|error| match (at, error.kind()) {
         (Listen::Vsock(_), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) => anyhow!(
             "{at}: {}: this guest has no vsock device; give it one (QEMU: -device vhost-vsock-pci,guest-cid=3), or listen on tcp:ADDRESS:PORT",

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use agent::{Error, Limits, Listen, Listener, Outcome, Recorded, Token, serve};
+use agent::{
+    AgentError, ConnectionOutcome, Limits, Listen, Listener, RecordedGuest, SharedToken, serve,
+};
 use anyhow::{Context, Result, bail};
 use record::{EventClock, Folder, Tracefs};
 use render::neutral;
@@ -34,7 +36,7 @@ const MOST_DOUBLED: u32 = 3;
 pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let stop = asked_to_stop()?;
     let parent = getppid();
-    let token = Token::read(token)?;
+    let token = SharedToken::read(token)?;
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     let listener = Listener::from_open(socket, at)?;
     let mut guest = ready(args)?;
@@ -57,7 +59,7 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
             continue;
         };
         match serve(link, &token, &mut guest, &limits, &stop) {
-            Err((Error::WrongToken, _)) => {
+            Err((AgentError::WrongToken, _)) => {
                 wrong = wrong.saturating_add(1);
                 let count = words::plural(u64::from(wrong), "wrong token");
                 say(&format!("{from}: wrong token ({count} in a row)"))?;
@@ -69,15 +71,15 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
                 // Who only tries is not to fill a log with that.
                 thread::sleep(PAUSE);
             }
-            Ok(Outcome::Nothing) => {
+            Ok(ConnectionOutcome::Nothing) => {
                 wrong = 0;
                 say(&format!("{from}: has the token, and asked for nothing"))?;
             }
-            Ok(Outcome::Kept(recorded)) => say(&format!(
+            Ok(ConnectionOutcome::Kept(recorded)) => say(&format!(
                 "{from}: was not fetched{}",
                 kept(&guest, recorded)
             ))?,
-            Ok(Outcome::Fetched(recorded)) => say(&format!(
+            Ok(ConnectionOutcome::Fetched(recorded)) => say(&format!(
                 "{from}: recorded {}, {} KiB, and sent them",
                 words::plural(recorded.events, "event"),
                 recorded.length / 1024
@@ -111,7 +113,7 @@ fn ready(args: &AgentArgs) -> Result<Guest> {
 }
 
 /// Says where a recording is that nobody has fetched.
-fn kept(guest: &Guest, recorded: Recorded) -> String {
+fn kept(guest: &Guest, recorded: RecordedGuest) -> String {
     format!(
         "; {}/{DATA} has {}",
         guest.folder.path().display(),

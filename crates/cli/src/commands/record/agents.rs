@@ -6,7 +6,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use agent::{CPU, Clocks, Connection, Ended, Error, IO, Peer, Sample, Start, Stopped, Token};
+use agent::{
+    AgentAddress, AgentError, CPU, ClockSample, ClockSamples, Connection, EndReason, IO,
+    RecordingEnd, SharedToken, Start,
+};
 use anyhow::{Result, anyhow};
 use record::EventClock;
 use record::file::Feature;
@@ -34,11 +37,11 @@ enum Told {
     /// Clocks were compared, and it records.
     Ready,
     /// It records nothing any more.
-    Stopped(Clocks, Stopped),
+    Stopped(ClockSamples, RecordingEnd),
     /// Its file is here.
     Fetched,
     /// What is missing, and why.
-    Failed(Error),
+    Failed(AgentError),
 }
 
 /// An agent that records.
@@ -53,7 +56,7 @@ struct Agent {
     to: Sender<File>,
     from: Receiver<Told>,
     /// What it recorded.
-    stopped: Option<(Clocks, Stopped)>,
+    stopped: Option<(ClockSamples, RecordingEnd)>,
     failed: Option<String>,
 }
 
@@ -93,9 +96,9 @@ fn file_name(name: &str, taken: &[Agent]) -> String {
 }
 
 /// Says why an agent cannot be talked to, and what to do.
-fn unreached(peer: &Peer, error: Error) -> anyhow::Error {
+fn unreached(peer: &AgentAddress, error: AgentError) -> anyhow::Error {
     match error {
-        Error::Io(error) => anyhow!(
+        AgentError::Io(error) => anyhow!(
             "{peer}: no agent answers there: {}; start 'trapline agent --listen' in the guest",
             session::why(&error)
         ),
@@ -109,7 +112,7 @@ impl Agents {
         let Some(path) = &args.agent_token else {
             return Ok(Agents::default());
         };
-        let token = Token::read(path)?;
+        let token = SharedToken::read(path)?;
         let mut agents = Agents {
             own: agent::number()?,
             all: Vec::new(),
@@ -179,7 +182,7 @@ impl Agents {
                 id: one.id,
                 // Readers take so much of what a file says of itself, and no more.
                 name: one.name.chars().take(NAME).collect(),
-                offset_ns: clocks.and_then(Clocks::offset_ns),
+                offset_ns: clocks.and_then(ClockSamples::offset_ns),
                 clocks: clocks.map(compared).unwrap_or_default(),
             }
         });
@@ -268,12 +271,12 @@ impl Agent {
             None => text.push_str("  The guest's kernel does not say how many events were lost.\n"),
         }
         let early = match stopped.ended {
-            Ended::Asked => None,
-            Ended::Time => Some("it was as long as the agent's --time lets it be".to_owned()),
-            Ended::Size => {
+            EndReason::Asked => None,
+            EndReason::Time => Some("it was as long as the agent's --time lets it be".to_owned()),
+            EndReason::Size => {
                 Some("its file was full: --agent-size, and the agent's --size".to_owned())
             }
-            Ended::Failed => Some(stopped.why.clone()),
+            EndReason::Failed => Some(stopped.why.clone()),
         };
         if let Some(why) = early {
             text.push_str(&format!("  It ended before this one did: {why}.\n"));
@@ -287,7 +290,7 @@ fn talk(
     mut connection: Connection,
     asked: &Receiver<File>,
     tell: &Sender<Told>,
-) -> Result<(), Error> {
+) -> Result<(), AgentError> {
     let mut clock = EventClock::open().ok();
     // This thread has had them from the one that started it, and has to give them away itself.
     privileges::give_away(Later::default())?;
@@ -305,7 +308,7 @@ fn talk(
         }
     };
     let end = compare(&mut connection, &mut now)?;
-    let clocks = Clocks { begin, end };
+    let clocks = ClockSamples { begin, end };
     let stopped = connection.stop(&clocks)?;
     if tell.send(Told::Stopped(clocks, stopped.clone())).is_ok() {
         connection.fetch(&stopped, &mut file)?;
@@ -318,12 +321,12 @@ fn talk(
 fn compare(
     connection: &mut Connection,
     mut now: impl FnMut() -> Option<u64>,
-) -> Result<Option<Sample>, Error> {
+) -> Result<Option<ClockSample>, AgentError> {
     let mut samples = Vec::new();
     for _ in 0..ROUNDS {
         samples.extend(connection.clock(&mut now)?);
     }
-    Ok(Sample::best(&samples))
+    Ok(ClockSample::best(&samples))
 }
 
 #[cfg(test)]
