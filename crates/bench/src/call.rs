@@ -75,19 +75,19 @@ pub(crate) fn cpuid(leaf: u32) -> Option<[u32; 4]> {
 
 /// A page of registers of a device, which can be read and not written.
 #[derive(Debug)]
-pub(crate) struct Registers {
+pub(crate) struct RegisterPage {
     map: memmap2::Mmap,
 }
 
-impl Registers {
+impl RegisterPage {
     /// Maps the page at a place of a file: `/dev/mem`, where the place is a physical address, or a device's own file.
-    pub(crate) fn map(file: &File, at: u64) -> io::Result<Registers> {
+    pub(crate) fn map(file: &File, at: u64) -> io::Result<RegisterPage> {
         let mut options = memmap2::MmapOptions::new();
         options.offset(at).len(4096);
         // SAFETY: the page is registers of a device, which nobody cuts off. They change, so they are read by `read_volatile` alone, and no
         // slice of them is made.
         let map = unsafe { options.map(file)? };
-        Ok(Registers { map })
+        Ok(RegisterPage { map })
     }
 
     /// Reads four bytes at a place of the page, which is a multiple of four.

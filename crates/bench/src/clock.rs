@@ -11,8 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::call;
 use crate::now::now;
-use crate::run::Run;
-use crate::samples::{Bounds, Samples};
+use crate::run::BenchRun;
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::on_cpu;
 use crate::why::why;
 
@@ -23,7 +23,7 @@ const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// What is read.
 #[derive(Debug, Clone, Copy)]
-enum Read {
+enum ClockRead {
     /// A clock by the C library's way, which is the vDSO where that can read the clock source.
     Clock(ClockId),
     /// The same clock by the system call.
@@ -35,18 +35,21 @@ enum Read {
 }
 
 /// The rows of a clock source, by their names.
-const READS: [(&str, Read); 8] = [
-    ("CLOCK_MONOTONIC", Read::Clock(ClockId::Monotonic)),
-    ("CLOCK_MONOTONIC_RAW", Read::Clock(ClockId::MonotonicRaw)),
-    ("CLOCK_REALTIME", Read::Clock(ClockId::Realtime)),
-    ("CLOCK_BOOTTIME", Read::Clock(ClockId::Boottime)),
+const READS: [(&str, ClockRead); 8] = [
+    ("CLOCK_MONOTONIC", ClockRead::Clock(ClockId::Monotonic)),
+    (
+        "CLOCK_MONOTONIC_RAW",
+        ClockRead::Clock(ClockId::MonotonicRaw),
+    ),
+    ("CLOCK_REALTIME", ClockRead::Clock(ClockId::Realtime)),
+    ("CLOCK_BOOTTIME", ClockRead::Clock(ClockId::Boottime)),
     (
         "CLOCK_MONOTONIC_COARSE",
-        Read::Clock(ClockId::MonotonicCoarse),
+        ClockRead::Clock(ClockId::MonotonicCoarse),
     ),
-    ("system call of it", Read::SystemCall),
-    (COUNTER, Read::Counter),
-    ("shortest system call", Read::Nothing),
+    ("system call of it", ClockRead::SystemCall),
+    (COUNTER, ClockRead::Counter),
+    ("shortest system call", ClockRead::Nothing),
 ];
 
 /// The CPU's own counter, as its architecture calls it.
@@ -57,7 +60,7 @@ const COUNTER: &str = if cfg!(target_arch = "aarch64") {
 };
 
 /// Measures; with every clock source that there is, or with the one in use.
-pub(crate) fn rows(run: &Run<'_>, each_source: bool) -> (Vec<Row>, Vec<String>) {
+pub(crate) fn rows(run: &BenchRun<'_>, each_source: bool) -> (Vec<Row>, Vec<String>) {
     let current = line("current_clocksource");
     if !each_source {
         return (of_source(run, current.as_deref(), None), Vec::new());
@@ -121,7 +124,7 @@ fn choose(source: &str) -> Result<(), String> {
     }
 }
 
-fn of_source(run: &Run<'_>, source: Option<&str>, target: Option<&str>) -> Vec<Row> {
+fn of_source(run: &BenchRun<'_>, source: Option<&str>, target: Option<&str>) -> Vec<Row> {
     let reads = READS.into_iter().map(|(name, read)| {
         let row = Row::new(name).from(run.places.from);
         let row = match target {
@@ -133,7 +136,7 @@ fn of_source(run: &Run<'_>, source: Option<&str>, target: Option<&str>) -> Vec<R
             Some(note) => row.note(note),
             None => row,
         };
-        if matches!(read, Read::Counter) && call::counter().is_none() {
+        if matches!(read, ClockRead::Counter) && call::counter().is_none() {
             return row.missing("this architecture has no counter that trapline knows");
         }
         let bounds = run.bounds;
@@ -144,16 +147,16 @@ fn of_source(run: &Run<'_>, source: Option<&str>, target: Option<&str>) -> Vec<R
 }
 
 /// Measures batches of reads.
-fn batches(bounds: Bounds<'_>, row: Row, read: Read) -> Row {
-    let mut samples = Samples::new(bounds);
+fn batches(bounds: IterationBounds<'_>, row: Row, read: ClockRead) -> Row {
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let begin = now();
         for _ in 0..BATCH {
             match read {
-                Read::Clock(clock) => drop(black_box(clock_gettime(clock))),
-                Read::SystemCall => drop(black_box(call::clock_by_system_call())),
-                Read::Counter => drop(black_box(call::counter())),
-                Read::Nothing => drop(black_box(call::shortest_system_call())),
+                ClockRead::Clock(clock) => drop(black_box(clock_gettime(clock))),
+                ClockRead::SystemCall => drop(black_box(call::clock_by_system_call())),
+                ClockRead::Counter => drop(black_box(call::counter())),
+                ClockRead::Nothing => drop(black_box(call::shortest_system_call())),
             }
         }
         let took = now().saturating_sub(begin);
@@ -165,17 +168,17 @@ fn batches(bounds: Bounds<'_>, row: Row, read: Read) -> Row {
 
 /// How the kernel reads a clock source (`drivers/clocksource`, `arch/x86/kernel`): whether user space can do it by the vDSO, and whether a
 /// guest's read exits.
-fn note(read: Read, source: Option<&str>) -> Option<String> {
+fn note(read: ClockRead, source: Option<&str>) -> Option<String> {
     match read {
-        Read::Clock(ClockId::MonotonicCoarse) => {
+        ClockRead::Clock(ClockId::MonotonicCoarse) => {
             return Some("reads no clock source: the time of the last tick".to_owned());
         }
-        Read::Clock(_) => {}
-        Read::SystemCall => return Some("CLOCK_MONOTONIC without the vDSO".to_owned()),
-        Read::Counter => {
+        ClockRead::Clock(_) => {}
+        ClockRead::SystemCall => return Some("CLOCK_MONOTONIC without the vDSO".to_owned()),
+        ClockRead::Counter => {
             return Some("one instruction; no exit unless the hypervisor traps it".to_owned());
         }
-        Read::Nothing => return Some("getppid, for comparison: no clock".to_owned()),
+        ClockRead::Nothing => return Some("getppid, for comparison: no clock".to_owned()),
     }
     let source = source?;
     let how = match source {
@@ -201,10 +204,11 @@ mod tests {
 
     #[test]
     fn notes_say_where_a_read_exits() {
-        let of = |source| note(Read::Clock(ClockId::Monotonic), Some(source)).unwrap_or_default();
+        let of =
+            |source| note(ClockRead::Clock(ClockId::Monotonic), Some(source)).unwrap_or_default();
         assert!(of("acpi_pm").contains("an exit to the VMM"));
         assert!(of("tsc").contains("no exit"));
         assert_eq!(of("new-one"), "clock source new-one");
-        assert_eq!(note(Read::Clock(ClockId::Realtime), None), None);
+        assert_eq!(note(ClockRead::Clock(ClockId::Realtime), None), None);
     }
 }

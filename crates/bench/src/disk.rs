@@ -11,10 +11,10 @@ use std::path::Path;
 use results::Row;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fdatasync, fstatfs};
 
-use crate::Error;
+use crate::BenchError;
 use crate::now::now;
-use crate::run::Run;
-use crate::samples::{Bounds, Samples};
+use crate::run::BenchRun;
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::on_cpu;
 use crate::why::why;
 
@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 20;
 
 /// What is read and written.
 #[derive(Debug)]
-struct Target {
+struct DiskTarget {
     file: File,
     blocks: u64,
     /// Whether the page cache is left out.
@@ -34,18 +34,18 @@ struct Target {
 
 /// Measures reads of a file or device, or reads and writes of a file made in a folder.
 pub(crate) fn rows(
-    run: &Run<'_>,
+    run: &BenchRun<'_>,
     path: &Path,
     write: bool,
     size: u64,
-) -> Result<(Vec<Row>, Vec<String>), Error> {
-    let failed = |error: io::Error| Error::Disk {
+) -> Result<(Vec<Row>, Vec<String>), BenchError> {
+    let failed = |error: io::Error| BenchError::Disk {
         path: path.to_owned(),
         why: why(&error),
     };
     let is_folder = std::fs::metadata(path).map_err(failed)?.is_dir();
     if write && !is_folder {
-        return Err(Error::WriteToFile(path.to_owned()));
+        return Err(BenchError::WriteToFile(path.to_owned()));
     }
     let target = match is_folder {
         true => make(run, path, size),
@@ -53,7 +53,7 @@ pub(crate) fn rows(
     };
     let target = target.map_err(failed)?;
     if target.blocks == 0 {
-        return Err(Error::Disk {
+        return Err(BenchError::Disk {
             path: path.to_owned(),
             why: "it is shorter than one request of 4096 bytes".to_owned(),
         });
@@ -70,10 +70,10 @@ pub(crate) fn rows(
             path.display()
         ));
     }
-    let mut kinds = vec![("read 4 KiB", Kind::Read)];
+    let mut kinds = vec![("read 4 KiB", RequestKind::Read)];
     if write {
-        kinds.push(("write 4 KiB", Kind::Write));
-        kinds.push(("write 4 KiB, fdatasync", Kind::Sync));
+        kinds.push(("write 4 KiB", RequestKind::Write));
+        kinds.push(("write 4 KiB, fdatasync", RequestKind::Sync));
     }
     let mut rows = Vec::new();
     for (what, kind) in kinds {
@@ -105,14 +105,14 @@ fn is_memory(file: &File) -> bool {
 
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum RequestKind {
     Read,
     Write,
     Sync,
 }
 
 /// Opens a file or device to be read.
-fn open(path: &Path) -> io::Result<Target> {
+fn open(path: &Path) -> io::Result<DiskTarget> {
     let kind = std::fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_block_device() {
         return Err(io::Error::other(
@@ -129,7 +129,7 @@ fn open(path: &Path) -> io::Result<Target> {
         other => (other?, true),
     };
     let size = file.seek(SeekFrom::End(0))?;
-    Ok(Target {
+    Ok(DiskTarget {
         file,
         blocks: size / BLOCK as u64,
         direct,
@@ -137,7 +137,7 @@ fn open(path: &Path) -> io::Result<Target> {
 }
 
 /// Makes a file in a folder, and fills it: what was never written is not read from a disk.
-fn make(run: &Run<'_>, folder: &Path, size: u64) -> io::Result<Target> {
+fn make(run: &BenchRun<'_>, folder: &Path, size: u64) -> io::Result<DiskTarget> {
     (run.doing)("filling a file");
     let mut file = tempfile::tempfile_in(folder).map_err(without_name)?;
     let mut random = Random::new();
@@ -156,7 +156,7 @@ fn make(run: &Run<'_>, folder: &Path, size: u64) -> io::Result<Target> {
     let direct = fcntl_getfl(&file)
         .and_then(|flags| fcntl_setfl(&file, flags | OFlags::DIRECT))
         .is_ok();
-    Ok(Target {
+    Ok(DiskTarget {
         file,
         blocks: blocks.saturating_sub(left / BLOCK as u64),
         direct,
@@ -190,20 +190,25 @@ impl Random {
 }
 
 /// Measures requests.
-fn requests(bounds: Bounds<'_>, row: Row, target: &Target, kind: Kind) -> Result<Row, String> {
+fn requests(
+    bounds: IterationBounds<'_>,
+    row: Row,
+    target: &DiskTarget,
+    kind: RequestKind,
+) -> Result<Row, String> {
     // O_DIRECT wants memory that begins where a block may.
     let mut room = vec![0x5au8; 2 * BLOCK];
     let from = room.as_ptr().align_offset(BLOCK).min(BLOCK);
     let block = &mut room[from..from + BLOCK];
     let mut random = Random::new();
-    let mut samples = Samples::new(bounds);
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let at = (random.next() % target.blocks) * BLOCK as u64;
         let begin = now();
         let done = match kind {
-            Kind::Read => target.file.read_exact_at(block, at),
-            Kind::Write => target.file.write_all_at(block, at),
-            Kind::Sync => target
+            RequestKind::Read => target.file.read_exact_at(block, at),
+            RequestKind::Write => target.file.write_all_at(block, at),
+            RequestKind::Sync => target
                 .file
                 .write_all_at(block, at)
                 .and_then(|()| Ok(fdatasync(&target.file)?)),

@@ -10,7 +10,7 @@ use crate::ipi::MAX_PAIRED;
 /// Why nothing can be measured at all.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum BenchError {
     /// None of the CPUs may be used.
     #[error("none of the CPUs {wanted} may be used: this process may run on {allowed}")]
     NoCpu {

@@ -12,10 +12,10 @@ use std::os::unix::fs::FileExt;
 
 use results::Row;
 
-use crate::call::{self, Registers};
+use crate::call::{self, RegisterPage};
 use crate::now::now;
-use crate::run::Run;
-use crate::samples::{Bounds, Samples};
+use crate::run::BenchRun;
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::on_cpu;
 use crate::why::why;
 
@@ -33,7 +33,7 @@ const HPET_COUNTER: usize = 0xf0;
 const IO_APIC_SELECT: usize = 0;
 
 /// Measures.
-pub(crate) fn rows(run: &Run<'_>, virtualized: Option<bool>) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<Row> {
     let base = Row::new("no exit (clock reads)");
     let mut rows = vec![measured(run, base, || Ok(|| 0))];
     if !cfg!(target_arch = "x86_64") {
@@ -86,7 +86,7 @@ pub(crate) fn rows(run: &Run<'_>, virtualized: Option<bool>) -> Vec<Row> {
 }
 
 /// Measures reads of a byte at a place of a file.
-fn reads(run: &Run<'_>, row: Row, file: &str, at: u64) -> Row {
+fn reads(run: &BenchRun<'_>, row: Row, file: &str, at: u64) -> Row {
     measured(run, row, || {
         let file = File::open(file).map_err(|error| match error.kind() {
             ErrorKind::NotFound => format!("this kernel has no {file} (CONFIG_DEVPORT)"),
@@ -105,7 +105,7 @@ fn reads(run: &Run<'_>, row: Row, file: &str, at: u64) -> Row {
 
 /// Measures one instruction at a time, in a thread on the CPU that measures, which gets itself ready first.
 fn measured<R: Fn() -> u32>(
-    run: &Run<'_>,
+    run: &BenchRun<'_>,
     row: Row,
     ready: impl FnOnce() -> Result<R, String> + Send,
 ) -> Row {
@@ -120,8 +120,8 @@ fn measured<R: Fn() -> u32>(
     all.unwrap_or_else(|why| Row { note: None, ..row }.missing(why))
 }
 
-fn each(bounds: Bounds<'_>, row: Row, read: impl Fn() -> u32) -> Row {
-    let mut samples = Samples::new(bounds);
+fn each(bounds: IterationBounds<'_>, row: Row, read: impl Fn() -> u32) -> Row {
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let begin = now();
         black_box(read());
@@ -150,7 +150,7 @@ fn start_of(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Maps the registers of a device that is mapped into memory.
-fn registers(name: &str) -> Result<Registers, String> {
+fn registers(name: &str) -> Result<RegisterPage, String> {
     let text = fs::read_to_string("/proc/iomem").unwrap_or_default();
     let at = match start_of(&text, name) {
         None => return Err("the kernel knows of no such device".to_owned()),
@@ -160,13 +160,13 @@ fn registers(name: &str) -> Result<Registers, String> {
     // Its own file, where the kernel has one, is allowed more often.
     if name.starts_with("HPET")
         && let Ok(file) = File::open("/dev/hpet")
-        && let Ok(registers) = Registers::map(&file, 0)
+        && let Ok(registers) = RegisterPage::map(&file, 0)
     {
         return Ok(registers);
     }
     let file = File::open("/dev/mem")
         .map_err(|error| format!("/dev/mem cannot be opened: {}", why(&error)))?;
-    Registers::map(&file, at).map_err(|error| {
+    RegisterPage::map(&file, at).map_err(|error| {
         format!(
             "/dev/mem does not give it ({}): the kernel keeps what a driver uses (CONFIG_IO_STRICT_DEVMEM)",
             why(&error)

@@ -20,8 +20,8 @@ use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::now::now;
 use crate::place::OTHER_NODE;
-use crate::run::Run;
-use crate::samples::{Bounds, Samples};
+use crate::run::BenchRun;
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::{on_cpu, with_spinners};
 use crate::why::why;
 use crate::{call, interrupts};
@@ -34,7 +34,7 @@ const BUSY: &str =
 const IDLE: &str = "a CPU that polls in its idle loop is told without one (TIF_POLLING_NRFLAG)";
 
 /// Measures.
-pub(crate) fn rows(run: &Run<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
     let from = run.places.from;
     let barrier = Barrier::register();
     let paused = format!("idle {}", crate::run::plain(idle_ns));
@@ -135,12 +135,12 @@ impl Barrier {
 
 /// Measures calls, each when it may begin.
 fn calls(
-    bounds: Bounds<'_>,
+    bounds: IterationBounds<'_>,
     row: Row,
-    ready: impl Fn(&Samples<'_>) -> bool,
+    ready: impl Fn(&RowSamples<'_>) -> bool,
     call: impl Fn() -> std::io::Result<()>,
 ) -> Result<(Row, u64), String> {
-    let mut samples = Samples::new(bounds);
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() && ready(&samples) {
         let begin = now();
         call().map_err(|error| format!("the call failed: {}", why(&error)))?;
@@ -150,7 +150,7 @@ fn calls(
 }
 
 /// Measures calls to CPUs that run a thread of this process.
-fn busy(run: &Run<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) -> Row {
+fn busy(run: &BenchRun<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) -> Row {
     run.say(&row);
     if let Some(why) = &barrier.refused {
         return row.missing(why);
@@ -164,7 +164,7 @@ fn busy(run: &Run<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) -> Ro
     let measured = on_cpu(from, || {
         with_spinners(to, |spinners| {
             // A thread that is off its CPU gets no IPI, and the call would be a short one.
-            let ready = |samples: &Samples<'_>| spinners.all_run(&|| samples.is_over(now()));
+            let ready = |samples: &RowSamples<'_>| spinners.all_run(&|| samples.is_over(now()));
             calls(bounds, row.clone(), ready, || barrier.pass(one))
         })
     });
@@ -178,7 +178,7 @@ fn busy(run: &Run<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) -> Ro
 }
 
 /// Measures calls to a CPU that runs nothing of this process.
-fn idle(run: &Run<'_>, row: Row, from: u32, to: u32, pause_ns: u64) -> Row {
+fn idle(run: &BenchRun<'_>, row: Row, from: u32, to: u32, pause_ns: u64) -> Row {
     run.say(&row);
     let Ok(cpu) = i32::try_from(to) else {
         return row.missing("there is no such CPU");
@@ -199,7 +199,7 @@ fn idle(run: &Run<'_>, row: Row, from: u32, to: u32, pause_ns: u64) -> Row {
     let before = interrupts::function_calls(&[to]);
     let bounds = run.bounds;
     let measured = on_cpu(from, || {
-        let ready = |_: &Samples<'_>| {
+        let ready = |_: &RowSamples<'_>| {
             let until = now().saturating_add(pause_ns);
             while now() < until {
                 std::hint::spin_loop();

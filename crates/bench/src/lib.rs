@@ -35,7 +35,7 @@ mod timer;
 mod wake;
 mod why;
 
-pub use error::Error;
+pub use error::BenchError;
 pub use ipi::MAX_PAIRED;
-pub use measure::{Setup, What, run};
+pub use measure::{MeasuredThing, Setup, run};
 pub use net::{SIZES, Server};

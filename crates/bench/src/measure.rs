@@ -11,14 +11,14 @@ use results::{Bench, Head, Noise, Outcome, Plan, RESULT_VERSION, Row};
 use rustix::thread::sched_getaffinity;
 
 use crate::ipi::MAX_PAIRED;
-use crate::place::Places;
-use crate::run::{Run, plain};
-use crate::samples::Bounds;
-use crate::{Error, clock, disk, exits, ipi, machine, net, noise, now, timer, wake};
+use crate::place::BenchCpus;
+use crate::run::{BenchRun, plain};
+use crate::samples::IterationBounds;
+use crate::{BenchError, clock, disk, exits, ipi, machine, net, noise, now, timer, wake};
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum MeasuredThing {
     /// IPIs.
     Ipi {
         /// Every pair of CPUs, too.
@@ -60,39 +60,39 @@ pub enum What {
     },
 }
 
-impl What {
+impl MeasuredThing {
     /// Returns which benchmark it is.
     pub fn bench(&self) -> Bench {
         match self {
-            What::Ipi { .. } => Bench::Ipi,
-            What::Wake { .. } => Bench::Wake,
-            What::Clock { .. } => Bench::Clock,
-            What::Timer => Bench::Timer,
-            What::Exits => Bench::Exits,
-            What::Net { .. } => Bench::Net,
-            What::Disk { .. } => Bench::Disk,
+            MeasuredThing::Ipi { .. } => Bench::Ipi,
+            MeasuredThing::Wake { .. } => Bench::Wake,
+            MeasuredThing::Clock { .. } => Bench::Clock,
+            MeasuredThing::Timer => Bench::Timer,
+            MeasuredThing::Exits => Bench::Exits,
+            MeasuredThing::Net { .. } => Bench::Net,
+            MeasuredThing::Disk { .. } => Bench::Disk,
         }
     }
 
     /// Returns what was chosen, by the names of options.
     fn settings(&self) -> BTreeMap<String, String> {
         let all: Vec<(&str, String)> = match self {
-            What::Ipi { pairs, idle_ns } => {
+            MeasuredThing::Ipi { pairs, idle_ns } => {
                 vec![("pairs", pairs.to_string()), ("idle", plain(*idle_ns))]
             }
-            What::Wake { short_ns, idle_ns } => {
+            MeasuredThing::Wake { short_ns, idle_ns } => {
                 vec![("short", plain(*short_ns)), ("idle", plain(*idle_ns))]
             }
-            What::Clock { each_source } => vec![("each-source", each_source.to_string())],
-            What::Timer | What::Exits => Vec::new(),
-            What::Net { connect, size } => vec![
+            MeasuredThing::Clock { each_source } => vec![("each-source", each_source.to_string())],
+            MeasuredThing::Timer | MeasuredThing::Exits => Vec::new(),
+            MeasuredThing::Net { connect, size } => vec![
                 (
                     "peer",
                     connect.map_or("loopback".to_owned(), |address| address.to_string()),
                 ),
                 ("size", size.to_string()),
             ],
-            What::Disk { path, write, size } => vec![
+            MeasuredThing::Disk { path, write, size } => vec![
                 ("path", path.display().to_string()),
                 ("write", write.to_string()),
                 ("size", size.to_string()),
@@ -140,22 +140,22 @@ impl std::fmt::Debug for Setup<'_> {
 /// # Errors
 ///
 /// Nothing can be measured at all: no CPU may be used, a file cannot be opened, an address cannot be bound.
-pub fn run(what: &What, setup: &Setup<'_>) -> Result<(Outcome, Vec<String>), Error> {
+pub fn run(what: &MeasuredThing, setup: &Setup<'_>) -> Result<(Outcome, Vec<String>), BenchError> {
     let cpus = usable(setup)?;
-    if matches!(what, What::Ipi { pairs: true, .. }) && cpus.len() > MAX_PAIRED {
-        return Err(Error::TooManyPairs { cpus: cpus.len() });
+    if matches!(what, MeasuredThing::Ipi { pairs: true, .. }) && cpus.len() > MAX_PAIRED {
+        return Err(BenchError::TooManyPairs { cpus: cpus.len() });
     }
-    let places = Places::of(setup.host, &cpus).ok_or_else(|| Error::NoCpu {
+    let places = BenchCpus::of(setup.host, &cpus).ok_or_else(|| BenchError::NoCpu {
         wanted: "of this machine".to_owned(),
         allowed: "none of them".to_owned(),
     })?;
-    let bounds = Bounds {
+    let bounds = IterationBounds {
         iterations: setup.iterations,
         warmup: setup.warmup,
         row_time_ns: setup.row_time_ns,
         stop: setup.stop,
     };
-    let run = Run {
+    let run = BenchRun {
         places,
         bounds,
         doing: setup.doing,
@@ -195,24 +195,24 @@ pub fn run(what: &What, setup: &Setup<'_>) -> Result<(Outcome, Vec<String>), Err
 }
 
 fn rows(
-    what: &What,
-    run: &Run<'_>,
+    what: &MeasuredThing,
+    run: &BenchRun<'_>,
     virtualized: Option<bool>,
-) -> Result<(Vec<Row>, Vec<String>), Error> {
+) -> Result<(Vec<Row>, Vec<String>), BenchError> {
     let rows = match what {
-        What::Ipi { pairs, idle_ns } => ipi::rows(run, *pairs, *idle_ns),
-        What::Wake { short_ns, idle_ns } => wake::rows(run, *short_ns, *idle_ns),
-        What::Clock { each_source } => return Ok(clock::rows(run, *each_source)),
-        What::Timer => timer::rows(run),
-        What::Exits => exits::rows(run, virtualized),
-        What::Net { connect, size } => net::rows(run, *connect, *size)?,
-        What::Disk { path, write, size } => return disk::rows(run, path, *write, *size),
+        MeasuredThing::Ipi { pairs, idle_ns } => ipi::rows(run, *pairs, *idle_ns),
+        MeasuredThing::Wake { short_ns, idle_ns } => wake::rows(run, *short_ns, *idle_ns),
+        MeasuredThing::Clock { each_source } => return Ok(clock::rows(run, *each_source)),
+        MeasuredThing::Timer => timer::rows(run),
+        MeasuredThing::Exits => exits::rows(run, virtualized),
+        MeasuredThing::Net { connect, size } => net::rows(run, *connect, *size)?,
+        MeasuredThing::Disk { path, write, size } => return disk::rows(run, path, *write, *size),
     };
     Ok((rows, Vec::new()))
 }
 
 /// Returns the CPUs that are asked for, as far as this process may run there.
-fn usable(setup: &Setup<'_>) -> Result<CpuSet, Error> {
+fn usable(setup: &Setup<'_>) -> Result<CpuSet, BenchError> {
     let mut allowed = CpuSet::new();
     if let Ok(set) = sched_getaffinity(None) {
         for cpu in 0..u32::try_from(rustix::thread::CpuSet::MAX_CPU).unwrap_or(0) {
@@ -229,7 +229,7 @@ fn usable(setup: &Setup<'_>) -> Result<CpuSet, Error> {
         both.insert(cpu);
     }
     if both.is_empty() {
-        return Err(Error::NoCpu {
+        return Err(BenchError::NoCpu {
             wanted: wanted.to_string(),
             allowed: allowed.to_string(),
         });

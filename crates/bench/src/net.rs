@@ -15,10 +15,10 @@ use std::time::Duration;
 
 use results::Row;
 
-use crate::Error;
+use crate::BenchError;
 use crate::now::now;
-use crate::run::Run;
-use crate::samples::{Bounds, Samples};
+use crate::run::BenchRun;
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::{ANSWERS, RaiseAtEnd, joined, on_cpu, pinned};
 use crate::why::why;
 
@@ -56,8 +56,8 @@ impl Server {
     /// # Errors
     ///
     /// The address is in use, is not this machine's, or may not be used.
-    pub fn bind(address: SocketAddr) -> Result<Server, Error> {
-        let failed = |error: io::Error| Error::Bind {
+    pub fn bind(address: SocketAddr) -> Result<Server, BenchError> {
+        let failed = |error: io::Error| BenchError::Bind {
             address,
             why: why(&error),
         };
@@ -184,10 +184,10 @@ fn answer(mut stream: TcpStream, stop: &AtomicBool) -> io::Result<()> {
 
 /// Measures against a peer: at an address, or of this machine.
 pub(crate) fn rows(
-    run: &Run<'_>,
+    run: &BenchRun<'_>,
     connect: Option<SocketAddr>,
     size: usize,
-) -> Result<Vec<Row>, Error> {
+) -> Result<Vec<Row>, BenchError> {
     let from = run.places.from;
     match connect {
         Some(address) => Ok(against(run, address, size, &|row| row)),
@@ -206,7 +206,10 @@ pub(crate) fn rows(
                     server.answer_connections(over);
                     Ok(())
                 });
-                let (udp, tcp) = (udp.map_err(Error::Thread)?, tcp.map_err(Error::Thread)?);
+                let (udp, tcp) = (
+                    udp.map_err(BenchError::Thread)?,
+                    tcp.map_err(BenchError::Thread)?,
+                );
                 let loopback = |row: Row| {
                     row.from(from)
                         .to(to)
@@ -215,7 +218,7 @@ pub(crate) fn rows(
                 let rows = against(run, server.address(), size, &loopback);
                 over.store(true, Ordering::Release);
                 for thread in [udp, tcp] {
-                    joined(thread).map_err(Error::Thread)?;
+                    joined(thread).map_err(BenchError::Thread)?;
                 }
                 Ok(rows)
             })
@@ -223,7 +226,12 @@ pub(crate) fn rows(
     }
 }
 
-fn against(run: &Run<'_>, address: SocketAddr, size: usize, mark: &dyn Fn(Row) -> Row) -> Vec<Row> {
+fn against(
+    run: &BenchRun<'_>,
+    address: SocketAddr,
+    size: usize,
+    mark: &dyn Fn(Row) -> Row,
+) -> Vec<Row> {
     let bounds = run.bounds;
     let from = run.places.from;
     let of = |what: &str| mark(Row::new(format!("{what}, {size} bytes")).from(from));
@@ -239,7 +247,12 @@ fn against(run: &Run<'_>, address: SocketAddr, size: usize, mark: &dyn Fn(Row) -
     rows
 }
 
-fn over_tcp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> Result<Row, String> {
+fn over_tcp(
+    bounds: IterationBounds<'_>,
+    row: Row,
+    address: SocketAddr,
+    size: usize,
+) -> Result<Row, String> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::ConnectionRefused => format!(
             "nobody answers at {address}: start 'trapline bench net --serve {address}' there"
@@ -266,7 +279,7 @@ fn over_tcp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> R
         ));
     }
     let mut message = vec![0; size];
-    let mut samples = Samples::new(bounds);
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let begin = now();
         stream.write_all(&message).map_err(failed)?;
@@ -280,7 +293,12 @@ fn over_tcp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> R
     Ok(samples.row(row))
 }
 
-fn over_udp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> Result<Row, String> {
+fn over_udp(
+    bounds: IterationBounds<'_>,
+    row: Row,
+    address: SocketAddr,
+    size: usize,
+) -> Result<Row, String> {
     let failed = |error: io::Error| format!("{address}: {}", why(&error));
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
@@ -294,7 +312,7 @@ fn over_udp(bounds: Bounds<'_>, row: Row, address: SocketAddr, size: usize) -> R
     question[8] = QUESTION;
     let mut answer = vec![0; size];
     let (mut lost, mut in_a_row, mut number) = (0u64, 0u64, 0u64);
-    let mut samples = Samples::new(bounds);
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         number += 1;
         question[NUMBER].copy_from_slice(&number.to_le_bytes());
@@ -363,8 +381,8 @@ mod tests {
         });
     }
 
-    fn bounds(stop: &AtomicBool) -> Bounds<'_> {
-        Bounds {
+    fn bounds(stop: &AtomicBool) -> IterationBounds<'_> {
+        IterationBounds {
             iterations: 20,
             warmup: 3,
             row_time_ns: u64::MAX,

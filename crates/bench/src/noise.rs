@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use results::Noise;
 
 use crate::now::now;
-use crate::samples::Bounds;
+use crate::samples::IterationBounds;
 use crate::thread::on_cpu;
 
 /// How long a CPU is watched.
@@ -17,7 +17,7 @@ const GAP_NS: u64 = 1_000;
 const TICK_NS: u64 = 10_000_000;
 
 /// Watches a CPU.
-pub(crate) fn watch(cpu: u32, bounds: Bounds<'_>) -> Noise {
+pub(crate) fn watch(cpu: u32, bounds: IterationBounds<'_>) -> Noise {
     let stop = bounds.stop;
     let watched = on_cpu(cpu, || {
         let mut noise = Noise::default();

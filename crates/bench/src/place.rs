@@ -5,7 +5,7 @@ use facts::Host;
 
 /// A CPU that is measured to, and where it is from the one that measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct TargetCpu {
     /// Where it is.
     pub place: &'static str,
     /// Its number.
@@ -14,13 +14,13 @@ pub(crate) struct Target {
 
 /// The CPUs of a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Places {
+pub(crate) struct BenchCpus {
     /// The one that measures.
     pub from: u32,
     /// All others.
     pub others: Vec<u32>,
     /// One in each place that there is.
-    pub targets: Vec<Target>,
+    pub targets: Vec<TargetCpu>,
 }
 
 /// The other thread of the same core.
@@ -30,9 +30,9 @@ pub(crate) const SAME_NODE: &str = "same node";
 /// A core of another NUMA node.
 pub(crate) const OTHER_NODE: &str = "other node";
 
-impl Places {
+impl BenchCpus {
     /// Chooses among CPUs: the lowest measures. `None` where there is no CPU.
-    pub(crate) fn of(host: &Host, cpus: &CpuSet) -> Option<Places> {
+    pub(crate) fn of(host: &Host, cpus: &CpuSet) -> Option<BenchCpus> {
         let from = cpus.iter().next()?;
         let others: Vec<u32> = cpus.iter().filter(|cpu| *cpu != from).collect();
         let own = host.cpu(from);
@@ -51,12 +51,12 @@ impl Places {
         let targets = [SAME_CORE, SAME_NODE, OTHER_NODE].into_iter();
         let targets = targets.filter_map(|wanted| {
             let found = others.iter().find(|cpu| place(**cpu) == wanted);
-            found.map(|cpu| Target {
+            found.map(|cpu| TargetCpu {
                 place: wanted,
                 cpu: *cpu,
             })
         });
-        Some(Places {
+        Some(BenchCpus {
             targets: targets.collect(),
             from,
             others,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     fn of(cpus: &str) -> Option<(u32, Vec<(&'static str, u32)>)> {
-        let places = Places::of(&host(), &cpus.parse().expect("CPUs"))?;
+        let places = BenchCpus::of(&host(), &cpus.parse().expect("CPUs"))?;
         let targets = places.targets.iter();
         let targets = targets.map(|target| (target.place, target.cpu)).collect();
         Some((places.from, targets))
@@ -122,11 +122,11 @@ mod tests {
 
     #[test]
     fn what_is_not_told_is_taken_for_one_node() {
-        let places = Places::of(&Host::default(), &"2-3".parse().expect("CPUs"));
+        let places = BenchCpus::of(&Host::default(), &"2-3".parse().expect("CPUs"));
         let places = places.expect("CPUs");
         assert_eq!(places.targets[0].place, SAME_NODE);
         assert_eq!((places.from, places.peer()), (2, 3));
-        let alone = Places::of(&Host::default(), &"2".parse().expect("CPUs"));
+        let alone = BenchCpus::of(&Host::default(), &"2".parse().expect("CPUs"));
         assert_eq!(alone.expect("a CPU").peer(), 2);
     }
 }

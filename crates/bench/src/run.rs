@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 use cpuset::CpuSet;
 use results::Row;
 
-use crate::place::Places;
-use crate::samples::Bounds;
+use crate::place::BenchCpus;
+use crate::samples::IterationBounds;
 
 /// What the measurements share.
-pub(crate) struct Run<'a> {
+pub(crate) struct BenchRun<'a> {
     /// The CPUs.
-    pub places: Places,
+    pub places: BenchCpus,
     /// How many iterations, and for how long.
-    pub bounds: Bounds<'a>,
+    pub bounds: IterationBounds<'a>,
     /// Hears what is measured next.
     pub doing: &'a dyn Fn(&str),
 }
 
-impl Run<'_> {
+impl BenchRun<'_> {
     /// Says what is measured next.
     pub(crate) fn say(&self, row: &Row) {
         let to = row.to.as_ref().map(|to| format!(", to CPU {to}"));

@@ -6,11 +6,11 @@ use results::Row;
 use stats::{Longest, Stats};
 
 use crate::now::now;
-use crate::thread::Waits;
+use crate::thread::CpuWaits;
 
 /// How many iterations, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds<'a> {
+pub(crate) struct IterationBounds<'a> {
     /// Iterations that count.
     pub iterations: u64,
     /// Those before them that do not.
@@ -23,8 +23,8 @@ pub(crate) struct Bounds<'a> {
 
 /// The iterations of a row.
 #[derive(Debug)]
-pub(crate) struct Samples<'a> {
-    bounds: Bounds<'a>,
+pub(crate) struct RowSamples<'a> {
+    bounds: IterationBounds<'a>,
     first: Option<u64>,
     warming: u64,
     made: u64,
@@ -33,13 +33,13 @@ pub(crate) struct Samples<'a> {
     longest: Longest,
     began_ns: Option<u64>,
     at_ns: u64,
-    before: Waits,
+    before: CpuWaits,
 }
 
-impl<'a> Samples<'a> {
+impl<'a> RowSamples<'a> {
     /// Begins a row, in the thread that measures.
-    pub(crate) fn new(bounds: Bounds<'a>) -> Samples<'a> {
-        Samples {
+    pub(crate) fn new(bounds: IterationBounds<'a>) -> RowSamples<'a> {
+        RowSamples {
             bounds,
             first: None,
             warming: bounds.warmup,
@@ -49,7 +49,7 @@ impl<'a> Samples<'a> {
             longest: Longest::default(),
             began_ns: None,
             at_ns: 0,
-            before: Waits::own(),
+            before: CpuWaits::own(),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> Samples<'a> {
 
     /// Ends a row, in the thread that began it.
     pub(crate) fn row(&self, row: Row) -> Row {
-        let waits = Waits::since(self.before);
+        let waits = CpuWaits::since(self.before);
         let began = self.began_ns.unwrap_or(self.at_ns);
         let row = Row {
             took_ns: Some(self.at_ns.saturating_sub(began)),
@@ -127,13 +127,13 @@ mod tests {
     #[test]
     fn the_first_iterations_do_not_count() {
         let stop = AtomicBool::new(false);
-        let bounds = Bounds {
+        let bounds = IterationBounds {
             iterations: 5,
             warmup: 2,
             row_time_ns: u64::MAX,
             stop: &stop,
         };
-        let mut samples = Samples::new(bounds);
+        let mut samples = RowSamples::new(bounds);
         let mut made = 0;
         while samples.go_on() {
             made += 1;
@@ -149,13 +149,13 @@ mod tests {
     #[test]
     fn a_row_ends_in_time_and_when_it_is_told_to() {
         let stop = AtomicBool::new(false);
-        let bounds = Bounds {
+        let bounds = IterationBounds {
             iterations: 1000,
             warmup: 0,
             row_time_ns: 100,
             stop: &stop,
         };
-        let mut samples = Samples::new(bounds);
+        let mut samples = RowSamples::new(bounds);
         let mut at = 0;
         while samples.go_on() {
             samples.add(at, 10);
@@ -163,7 +163,7 @@ mod tests {
         }
         assert_eq!(samples.made(), 10);
         // Those that warm up are not waited for longer than a tenth of it.
-        let mut samples = Samples::new(Bounds {
+        let mut samples = RowSamples::new(IterationBounds {
             warmup: 50,
             ..bounds
         });
@@ -173,7 +173,7 @@ mod tests {
             at += 1;
         }
         assert_eq!(samples.row(Row::new("x")).count, 90);
-        let mut samples = Samples::new(bounds);
+        let mut samples = RowSamples::new(bounds);
         stop.store(true, Ordering::Relaxed);
         assert!(!samples.go_on());
         assert!(samples.row(Row::new("x")).missing.is_some());

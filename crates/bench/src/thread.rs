@@ -23,33 +23,33 @@ pub(crate) fn stay_on(cpu: u32) -> Result<(), String> {
 
 /// What a thread waited for its CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Waits {
+pub(crate) struct CpuWaits {
     /// Time that it was ready to run and did not (`/proc/thread-self/schedstat`).
     pub waited_ns: Option<u64>,
     /// How often another took its CPU (`nonvoluntary_ctxt_switches`).
     pub preempted: Option<u64>,
 }
 
-impl Waits {
+impl CpuWaits {
     /// Returns those of the calling thread since it began.
-    pub(crate) fn own() -> Waits {
+    pub(crate) fn own() -> CpuWaits {
         let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         // Time on a CPU, time ready and not on one, and how often it ran.
         let waited = text.split_ascii_whitespace().nth(1);
         let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
         let mut lines = status.lines();
         let switches = lines.find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
-        Waits {
+        CpuWaits {
             waited_ns: waited.and_then(|number| number.parse().ok()),
             preempted: switches.and_then(|number| number.trim().parse().ok()),
         }
     }
 
     /// Returns what came since then.
-    pub(crate) fn since(before: Waits) -> Waits {
-        let now = Waits::own();
+    pub(crate) fn since(before: CpuWaits) -> CpuWaits {
+        let now = CpuWaits::own();
         let less = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
-        Waits {
+        CpuWaits {
             waited_ns: less(now.waited_ns, before.waited_ns),
             preempted: less(now.preempted, before.preempted),
         }

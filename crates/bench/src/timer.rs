@@ -12,8 +12,8 @@ use rustix::time::{
 };
 
 use crate::now::now;
-use crate::run::{Run, plain};
-use crate::samples::{Bounds, Samples};
+use crate::run::{BenchRun, plain};
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::{on_cpu, with_spinners};
 use crate::why::why;
 
@@ -21,7 +21,7 @@ use crate::why::why;
 const PERIODS: [u64; 3] = [100_000, 1_000_000, 10_000_000];
 
 /// Measures.
-pub(crate) fn rows(run: &Run<'_>) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>) -> Vec<Row> {
     let from = run.places.from;
     let mut rows = Vec::new();
     for period in PERIODS {
@@ -64,8 +64,8 @@ fn timespec(ns: u64) -> Timespec {
     }
 }
 
-fn by_sleep(bounds: Bounds<'_>, row: Row, period: u64) -> Result<Row, String> {
-    let mut samples = Samples::new(bounds);
+fn by_sleep(bounds: IterationBounds<'_>, row: Row, period: u64) -> Result<Row, String> {
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let due = now().saturating_add(period);
         loop {
@@ -80,10 +80,10 @@ fn by_sleep(bounds: Bounds<'_>, row: Row, period: u64) -> Result<Row, String> {
     Ok(samples.row(row))
 }
 
-fn by_timerfd(bounds: Bounds<'_>, row: Row, period: u64) -> Result<Row, String> {
+fn by_timerfd(bounds: IterationBounds<'_>, row: Row, period: u64) -> Result<Row, String> {
     let failed = |error: Errno| format!("timerfd failed: {}", why(&error));
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed)?;
-    let mut samples = Samples::new(bounds);
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let due = now().saturating_add(period);
         let once = Itimerspec {

@@ -13,12 +13,12 @@ use results::Row;
 
 use crate::bell::{Bell, KINDS};
 use crate::now::now;
-use crate::run::{Run, plain};
-use crate::samples::{Bounds, Samples};
+use crate::run::{BenchRun, plain};
+use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::{ANSWERS, MEASURES, RaiseAtEnd, joined, on_cpu, pinned, with_spinners};
 
 /// Measures.
-pub(crate) fn rows(run: &Run<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
     let from = run.places.from;
     let mut rows = Vec::new();
     let mut add = |row: Row, measured: &dyn Fn(Row) -> Result<Row, String>| {
@@ -70,7 +70,7 @@ impl Drop for RingAtEnd<'_> {
 
 /// Measures wake-ups to and fro.
 fn round_trips(
-    bounds: Bounds<'_>,
+    bounds: IterationBounds<'_>,
     row: Row,
     kind: &str,
     from: u32,
@@ -92,7 +92,7 @@ fn round_trips(
         })?;
         let asks = pinned(scope, from, MEASURES, move || {
             let _end = RingAtEnd(ping, over);
-            let mut samples = Samples::new(bounds);
+            let mut samples = RowSamples::new(bounds);
             while samples.go_on() {
                 let begin = now();
                 ping.ring();
@@ -126,7 +126,7 @@ fn round_trips(
 }
 
 /// What both threads of a one-way wake-up see.
-struct Shared {
+struct WakeShare {
     bell: Bell,
     /// When it was rung.
     rung_ns: AtomicU64,
@@ -140,13 +140,13 @@ struct Shared {
 
 /// Measures wake-ups in one direction, of a thread that has slept for a while.
 fn one_way(
-    bounds: Bounds<'_>,
+    bounds: IterationBounds<'_>,
     row: Row,
     kind: &str,
     (from, to): (u32, u32),
     pause_ns: u64,
 ) -> Result<Row, String> {
-    let shared = &Shared {
+    let shared = &WakeShare {
         bell: Bell::new(kind)?,
         rung_ns: AtomicU64::new(0),
         woken: AtomicU64::new(0),
@@ -180,9 +180,9 @@ fn one_way(
 }
 
 /// Sleeps, and says how long ago it was woken.
-fn sleep(bounds: Bounds<'_>, row: Row, shared: &Shared) -> Result<Row, String> {
+fn sleep(bounds: IterationBounds<'_>, row: Row, shared: &WakeShare) -> Result<Row, String> {
     let _enough = RaiseAtEnd(&shared.enough);
-    let mut samples = Samples::new(bounds);
+    let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         shared.bell.wait()?;
         let awake = now();

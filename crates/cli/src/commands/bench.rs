@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use bench::{Server, Setup, What};
+use bench::{MeasuredThing, Server, Setup};
 use event::Quality;
 use render::{bench as render_bench, neutral, quality};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -93,40 +93,40 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
 }
 
 /// Returns what is to be measured, and how; `None` where nothing is.
-fn asked(what: &BenchWhat) -> Option<(What, &BenchCommon)> {
+fn asked(what: &BenchWhat) -> Option<(MeasuredThing, &BenchCommon)> {
     Some(match what {
         BenchWhat::Explain(_) => return None,
         BenchWhat::Ipi(args) => (
-            What::Ipi {
+            MeasuredThing::Ipi {
                 pairs: args.pairs,
                 idle_ns: args.idle,
             },
             &args.common,
         ),
         BenchWhat::Wake(args) => (
-            What::Wake {
+            MeasuredThing::Wake {
                 short_ns: args.short,
                 idle_ns: args.idle,
             },
             &args.common,
         ),
         BenchWhat::Clock(args) => (
-            What::Clock {
+            MeasuredThing::Clock {
                 each_source: args.each_source,
             },
             &args.common,
         ),
-        BenchWhat::Timer(args) => (What::Timer, &args.common),
-        BenchWhat::Exits(args) => (What::Exits, &args.common),
+        BenchWhat::Timer(args) => (MeasuredThing::Timer, &args.common),
+        BenchWhat::Exits(args) => (MeasuredThing::Exits, &args.common),
         BenchWhat::Net(args) => (
-            What::Net {
+            MeasuredThing::Net {
                 connect: args.connect,
                 size: args.size,
             },
             &args.common,
         ),
         BenchWhat::Disk(args) => (
-            What::Disk {
+            MeasuredThing::Disk {
                 path: args.path.clone(),
                 write: args.write,
                 size: args.size,
