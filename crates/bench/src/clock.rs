@@ -6,7 +6,7 @@ What a read of a clock costs. A single read takes no longer than the two reads t
 use std::fs;
 use std::hint::black_box;
 
-use results::Row;
+use results::BenchRow;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::call;
@@ -60,7 +60,7 @@ const COUNTER: &str = if cfg!(target_arch = "aarch64") {
 };
 
 /// Measures; with every clock source that there is, or with the one in use.
-pub(crate) fn rows(run: &BenchRun<'_>, each_source: bool) -> (Vec<Row>, Vec<String>) {
+pub(crate) fn rows(run: &BenchRun<'_>, each_source: bool) -> (Vec<BenchRow>, Vec<String>) {
     let current = line("current_clocksource");
     if !each_source {
         return (of_source(run, current.as_deref(), None), Vec::new());
@@ -79,7 +79,7 @@ pub(crate) fn rows(run: &BenchRun<'_>, each_source: bool) -> (Vec<Row>, Vec<Stri
         }
         match choose(source) {
             Ok(()) => rows.extend(of_source(run, Some(source), Some(source))),
-            Err(why) => rows.push(Row::new("all clocks").target(source).missing(why)),
+            Err(why) => rows.push(BenchRow::new("all clocks").target(source).missing(why)),
         }
     }
     let name = restore.0.clone();
@@ -124,9 +124,9 @@ fn choose(source: &str) -> Result<(), String> {
     }
 }
 
-fn of_source(run: &BenchRun<'_>, source: Option<&str>, target: Option<&str>) -> Vec<Row> {
+fn of_source(run: &BenchRun<'_>, source: Option<&str>, target: Option<&str>) -> Vec<BenchRow> {
     let reads = READS.into_iter().map(|(name, read)| {
-        let row = Row::new(name).from(run.places.from);
+        let row = BenchRow::new(name).from(run.places.from);
         let row = match target {
             Some(source) => row.target(source),
             None => row,
@@ -147,7 +147,7 @@ fn of_source(run: &BenchRun<'_>, source: Option<&str>, target: Option<&str>) -> 
 }
 
 /// Measures batches of reads.
-fn batches(bounds: IterationBounds<'_>, row: Row, read: ClockRead) -> Row {
+fn batches(bounds: IterationBounds<'_>, row: BenchRow, read: ClockRead) -> BenchRow {
     let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let begin = now();

@@ -8,7 +8,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use results::Row;
+use results::BenchRow;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl, fdatasync, fstatfs};
 
 use crate::BenchError;
@@ -38,7 +38,7 @@ pub(crate) fn rows(
     path: &Path,
     write: bool,
     size: u64,
-) -> Result<(Vec<Row>, Vec<String>), BenchError> {
+) -> Result<(Vec<BenchRow>, Vec<String>), BenchError> {
     let failed = |error: io::Error| BenchError::Disk {
         path: path.to_owned(),
         why: why(&error),
@@ -77,7 +77,7 @@ pub(crate) fn rows(
     }
     let mut rows = Vec::new();
     for (what, kind) in kinds {
-        let row = Row::new(what).from(run.places.from);
+        let row = BenchRow::new(what).from(run.places.from);
         let row = match target.direct {
             true => row,
             false => row.note("through the page cache"),
@@ -192,10 +192,10 @@ impl Random {
 /// Measures requests.
 fn requests(
     bounds: IterationBounds<'_>,
-    row: Row,
+    row: BenchRow,
     target: &DiskTarget,
     kind: RequestKind,
-) -> Result<Row, String> {
+) -> Result<BenchRow, String> {
     // O_DIRECT wants memory that begins where a block may.
     let mut room = vec![0x5au8; 2 * BLOCK];
     let from = room.as_ptr().align_offset(BLOCK).min(BLOCK);

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
-use results::Row;
+use results::BenchRow;
 
 use crate::call::{self, RegisterPage};
 use crate::now::now;
@@ -33,15 +33,15 @@ const HPET_COUNTER: usize = 0xf0;
 const IO_APIC_SELECT: usize = 0;
 
 /// Measures.
-pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<Row> {
-    let base = Row::new("no exit (clock reads)");
+pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<BenchRow> {
+    let base = BenchRow::new("no exit (clock reads)");
     let mut rows = vec![measured(run, base, || Ok(|| 0))];
     if !cfg!(target_arch = "x86_64") {
         let why = "user space of this architecture has no instruction that always exits: what traps is emulated by the guest's own kernel";
-        rows.push(Row::new("an exit").missing(why));
+        rows.push(BenchRow::new("an exit").missing(why));
         return rows;
     }
-    let cpuid = Row::new("CPUID").note(match virtualized {
+    let cpuid = BenchRow::new("CPUID").note(match virtualized {
         Some(true) => "always an exit under KVM, answered in the host's kernel",
         Some(false) => "bare metal: the instruction itself",
         None => "an exit in a guest, the instruction itself on bare metal",
@@ -49,7 +49,7 @@ pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<Row> {
     rows.push(measured(run, cpuid, || {
         Ok(|| call::cpuid(0).map_or(0, |found| found[0]))
     }));
-    let zero = Row::new("no exit (/dev/zero)");
+    let zero = BenchRow::new("no exit (/dev/zero)");
     rows.push(reads(run, zero, "/dev/zero", 0));
     for (what, at, note) in [
         (
@@ -59,24 +59,24 @@ pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<Row> {
         ),
         ("port 0x80", DELAY, "a port that goes to the VMM in a guest"),
     ] {
-        let row = Row::new(what).note(note);
+        let row = BenchRow::new(what).note(note);
         rows.push(reads(run, row, PORTS, at));
     }
     rows.push(match pm_timer() {
         Ok(at) => {
-            let row = Row::new(format!("port {at:#x} (ACPI timer)"));
+            let row = BenchRow::new(format!("port {at:#x} (ACPI timer)"));
             let row = row.note(
                 "what a guest reads whose clock is acpi_pm, or Windows without a Hyper-V clock",
             );
             reads(run, row, PORTS, u64::from(at))
         }
-        Err(why) => Row::new("ACPI timer").missing(why),
+        Err(why) => BenchRow::new("ACPI timer").missing(why),
     });
     for (what, name, at) in [
         ("HPET counter (MMIO)", "HPET 0", HPET_COUNTER),
         ("I/O APIC (MMIO)", "IOAPIC 0", IO_APIC_SELECT),
     ] {
-        let row = Row::new(what);
+        let row = BenchRow::new(what);
         rows.push(measured(run, row, || {
             let registers = registers(name)?;
             Ok(move || registers.word(at))
@@ -86,7 +86,7 @@ pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<Row> {
 }
 
 /// Measures reads of a byte at a place of a file.
-fn reads(run: &BenchRun<'_>, row: Row, file: &str, at: u64) -> Row {
+fn reads(run: &BenchRun<'_>, row: BenchRow, file: &str, at: u64) -> BenchRow {
     measured(run, row, || {
         let file = File::open(file).map_err(|error| match error.kind() {
             ErrorKind::NotFound => format!("this kernel has no {file} (CONFIG_DEVPORT)"),
@@ -106,9 +106,9 @@ fn reads(run: &BenchRun<'_>, row: Row, file: &str, at: u64) -> Row {
 /// Measures one instruction at a time, in a thread on the CPU that measures, which gets itself ready first.
 fn measured<R: Fn() -> u32>(
     run: &BenchRun<'_>,
-    row: Row,
+    row: BenchRow,
     ready: impl FnOnce() -> Result<R, String> + Send,
-) -> Row {
+) -> BenchRow {
     let row = row.from(run.places.from);
     run.say(&row);
     let bounds = run.bounds;
@@ -117,10 +117,10 @@ fn measured<R: Fn() -> u32>(
         Ok(each(bounds, row.clone(), read))
     });
     // Where it was not measured, there is nothing to explain.
-    all.unwrap_or_else(|why| Row { note: None, ..row }.missing(why))
+    all.unwrap_or_else(|why| BenchRow { note: None, ..row }.missing(why))
 }
 
-fn each(bounds: IterationBounds<'_>, row: Row, read: impl Fn() -> u32) -> Row {
+fn each(bounds: IterationBounds<'_>, row: BenchRow, read: impl Fn() -> u32) -> BenchRow {
     let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let begin = now();

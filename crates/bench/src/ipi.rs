@@ -14,7 +14,7 @@ on that CPU: the kernel has the CPU read it, and waits (`perf_event_read` of `ke
 What both take without any IPI has a row of its own.
 */
 
-use results::Row;
+use results::BenchRow;
 use rings::{Attr, Event, Of};
 use rustix::thread::{MembarrierCommand, membarrier};
 
@@ -34,12 +34,12 @@ const BUSY: &str =
 const IDLE: &str = "a CPU that polls in its idle loop is told without one (TIF_POLLING_NRFLAG)";
 
 /// Measures.
-pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<BenchRow> {
     let from = run.places.from;
     let barrier = Barrier::register();
     let paused = format!("idle {}", crate::run::plain(idle_ns));
     let states = |place: &str, from: u32, to: u32| {
-        let row = Row::new(place).from(from).to(to);
+        let row = BenchRow::new(place).from(from).to(to);
         vec![
             busy(run, &barrier, row.clone().target("busy"), from, &[to]),
             idle(run, row.clone().target("idle"), from, to, 0),
@@ -50,13 +50,13 @@ pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
         busy(
             run,
             &barrier,
-            Row::new("no IPI").target("busy").from(from),
+            BenchRow::new("no IPI").target("busy").from(from),
             from,
             &[],
         ),
         idle(
             run,
-            Row::new("no IPI").target("idle").from(from),
+            BenchRow::new("no IPI").target("idle").from(from),
             from,
             from,
             0,
@@ -66,15 +66,16 @@ pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
         rows.extend(states(target.place, from, target.cpu));
     }
     if run.places.others.is_empty() {
-        rows.push(Row::new("another CPU").missing("there is one CPU alone that may be used"));
+        rows.push(BenchRow::new("another CPU").missing("there is one CPU alone that may be used"));
         return rows;
     }
     if !run.places.targets.iter().any(|to| to.place == OTHER_NODE) {
         rows.push(
-            Row::new(OTHER_NODE).missing("all CPUs are of one NUMA node, as far as is told here"),
+            BenchRow::new(OTHER_NODE)
+                .missing("all CPUs are of one NUMA node, as far as is told here"),
         );
     }
-    let all = Row::new("all others").from(from).to(run.others());
+    let all = BenchRow::new("all others").from(from).to(run.others());
     rows.push(busy(
         run,
         &barrier,
@@ -88,7 +89,7 @@ pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<Row> {
             .collect();
         for from in &cpus {
             for to in cpus.iter().filter(|to| *to != from) {
-                let row = Row::new("pair").from(*from).to(to);
+                let row = BenchRow::new("pair").from(*from).to(to);
                 rows.push(busy(
                     run,
                     &barrier,
@@ -136,10 +137,10 @@ impl Barrier {
 /// Measures calls, each when it may begin.
 fn calls(
     bounds: IterationBounds<'_>,
-    row: Row,
+    row: BenchRow,
     ready: impl Fn(&RowSamples<'_>) -> bool,
     call: impl Fn() -> std::io::Result<()>,
-) -> Result<(Row, u64), String> {
+) -> Result<(BenchRow, u64), String> {
     let mut samples = RowSamples::new(bounds);
     while samples.go_on() && ready(&samples) {
         let begin = now();
@@ -150,7 +151,7 @@ fn calls(
 }
 
 /// Measures calls to CPUs that run a thread of this process.
-fn busy(run: &BenchRun<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) -> Row {
+fn busy(run: &BenchRun<'_>, barrier: &Barrier, row: BenchRow, from: u32, to: &[u32]) -> BenchRow {
     run.say(&row);
     if let Some(why) = &barrier.refused {
         return row.missing(why);
@@ -178,7 +179,7 @@ fn busy(run: &BenchRun<'_>, barrier: &Barrier, row: Row, from: u32, to: &[u32]) 
 }
 
 /// Measures calls to a CPU that runs nothing of this process.
-fn idle(run: &BenchRun<'_>, row: Row, from: u32, to: u32, pause_ns: u64) -> Row {
+fn idle(run: &BenchRun<'_>, row: BenchRow, from: u32, to: u32, pause_ns: u64) -> BenchRow {
     run.say(&row);
     let Ok(cpu) = i32::try_from(to) else {
         return row.missing("there is no such CPU");
@@ -217,7 +218,13 @@ fn idle(run: &BenchRun<'_>, row: Row, from: u32, to: u32, pause_ns: u64) -> Row 
 
 /// Adds how many interrupts the kernel has counted meanwhile, and says so where they are fewer than the calls. They may be more: others have
 /// functions called there, too.
-fn counted(row: Row, before: Option<u64>, cpus: &[u32], calls: u64, because: &str) -> Row {
+fn counted(
+    row: BenchRow,
+    before: Option<u64>,
+    cpus: &[u32],
+    calls: u64,
+    because: &str,
+) -> BenchRow {
     if cpus.is_empty() {
         return row;
     }
@@ -227,7 +234,7 @@ fn counted(row: Row, before: Option<u64>, cpus: &[u32], calls: u64, because: &st
     };
     let interrupts = after.saturating_sub(before);
     let few = interrupts < calls - calls / 20;
-    let row = Row {
+    let row = BenchRow {
         interrupts: Some(interrupts),
         ..row
     };

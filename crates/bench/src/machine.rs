@@ -3,12 +3,12 @@
 use std::fs;
 
 use facts::Host;
-use results::Machine;
+use results::BenchMachine;
 
 use crate::call;
 
 /// Returns what a result says of its machine.
-pub(crate) fn machine(host: &Host) -> Machine {
+pub(crate) fn machine(host: &Host) -> BenchMachine {
     let hypervisor = hypervisor();
     let idle = host.cpuidle.clone().unwrap_or_default();
     let governors: Vec<String> = host
@@ -18,7 +18,7 @@ pub(crate) fn machine(host: &Host) -> Machine {
         .collect();
     let polls = |name: Option<&String>| name.is_some_and(|name| name == "haltpoll");
     let polls = polls(idle.driver.as_ref()) || polls(idle.governor.as_ref());
-    Machine {
+    BenchMachine {
         kernel: host.kernel.clone(),
         arch: host.arch.clone(),
         cpu_model: host.cpu_model.clone(),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cpuset::CpuSet;
 use facts::Host;
-use results::{Bench, Head, Noise, Outcome, Plan, RESULT_VERSION, Row};
+use results::{Bench, BenchPlan, BenchResults, BenchRow, Noise, RESULT_VERSION, ResultsHead};
 use rustix::thread::sched_getaffinity;
 
 use crate::ipi::MAX_PAIRED;
@@ -140,7 +140,10 @@ impl std::fmt::Debug for Setup<'_> {
 /// # Errors
 ///
 /// Nothing can be measured at all: no CPU may be used, a file cannot be opened, an address cannot be bound.
-pub fn run(what: &MeasuredThing, setup: &Setup<'_>) -> Result<(Outcome, Vec<String>), BenchError> {
+pub fn run(
+    what: &MeasuredThing,
+    setup: &Setup<'_>,
+) -> Result<(BenchResults, Vec<String>), BenchError> {
     let cpus = usable(setup)?;
     if matches!(what, MeasuredThing::Ipi { pairs: true, .. }) && cpus.len() > MAX_PAIRED {
         return Err(BenchError::TooManyPairs { cpus: cpus.len() });
@@ -174,13 +177,13 @@ pub fn run(what: &MeasuredThing, setup: &Setup<'_>) -> Result<(Outcome, Vec<Stri
         waited_ns: waited.fold(0, u64::saturating_add),
         ..watched
     };
-    let head = Head {
+    let head = ResultsHead {
         result_version: RESULT_VERSION,
         bench: what.bench(),
         label: setup.label.clone(),
         interrupted: setup.stop.load(Ordering::Relaxed),
         machine,
-        plan: Plan {
+        plan: BenchPlan {
             iterations: setup.iterations,
             warmup: setup.warmup,
             row_time_ns: setup.row_time_ns,
@@ -191,14 +194,14 @@ pub fn run(what: &MeasuredThing, setup: &Setup<'_>) -> Result<(Outcome, Vec<Stri
         ended,
         noise,
     };
-    Ok((Outcome { head, rows }, warnings))
+    Ok((BenchResults { head, rows }, warnings))
 }
 
 fn rows(
     what: &MeasuredThing,
     run: &BenchRun<'_>,
     virtualized: Option<bool>,
-) -> Result<(Vec<Row>, Vec<String>), BenchError> {
+) -> Result<(Vec<BenchRow>, Vec<String>), BenchError> {
     let rows = match what {
         MeasuredThing::Ipi { pairs, idle_ns } => ipi::rows(run, *pairs, *idle_ns),
         MeasuredThing::Wake { short_ns, idle_ns } => wake::rows(run, *short_ns, *idle_ns),

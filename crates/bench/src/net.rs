@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use results::Row;
+use results::BenchRow;
 
 use crate::BenchError;
 use crate::now::now;
@@ -187,7 +187,7 @@ pub(crate) fn rows(
     run: &BenchRun<'_>,
     connect: Option<SocketAddr>,
     size: usize,
-) -> Result<Vec<Row>, BenchError> {
+) -> Result<Vec<BenchRow>, BenchError> {
     let from = run.places.from;
     match connect {
         Some(address) => Ok(against(run, address, size, &|row| row)),
@@ -210,7 +210,7 @@ pub(crate) fn rows(
                     udp.map_err(BenchError::Thread)?,
                     tcp.map_err(BenchError::Thread)?,
                 );
-                let loopback = |row: Row| {
+                let loopback = |row: BenchRow| {
                     row.from(from)
                         .to(to)
                         .note("loopback: the kernel alone, no network and no device")
@@ -230,11 +230,11 @@ fn against(
     run: &BenchRun<'_>,
     address: SocketAddr,
     size: usize,
-    mark: &dyn Fn(Row) -> Row,
-) -> Vec<Row> {
+    mark: &dyn Fn(BenchRow) -> BenchRow,
+) -> Vec<BenchRow> {
     let bounds = run.bounds;
     let from = run.places.from;
-    let of = |what: &str| mark(Row::new(format!("{what}, {size} bytes")).from(from));
+    let of = |what: &str| mark(BenchRow::new(format!("{what}, {size} bytes")).from(from));
     let mut rows = Vec::new();
     let row = of("TCP");
     run.say(&row);
@@ -249,10 +249,10 @@ fn against(
 
 fn over_tcp(
     bounds: IterationBounds<'_>,
-    row: Row,
+    row: BenchRow,
     address: SocketAddr,
     size: usize,
-) -> Result<Row, String> {
+) -> Result<BenchRow, String> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::ConnectionRefused => format!(
             "nobody answers at {address}: start 'trapline bench net --serve {address}' there"
@@ -295,10 +295,10 @@ fn over_tcp(
 
 fn over_udp(
     bounds: IterationBounds<'_>,
-    row: Row,
+    row: BenchRow,
     address: SocketAddr,
     size: usize,
-) -> Result<Row, String> {
+) -> Result<BenchRow, String> {
     let failed = |error: io::Error| format!("{address}: {}", why(&error));
     let any: SocketAddr = match address {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
@@ -335,7 +335,7 @@ fn over_udp(
             break;
         }
     }
-    Ok(Row {
+    Ok(BenchRow {
         lost,
         ..samples.row(row)
     })
@@ -393,8 +393,8 @@ mod tests {
     #[test]
     fn messages_are_answered_as_often_as_they_are_sent() {
         with_server(|address, stop| {
-            let tcp = over_tcp(bounds(stop), Row::new("TCP"), address, 100).expect("answers");
-            let udp = over_udp(bounds(stop), Row::new("UDP"), address, 100).expect("answers");
+            let tcp = over_tcp(bounds(stop), BenchRow::new("TCP"), address, 100).expect("answers");
+            let udp = over_udp(bounds(stop), BenchRow::new("UDP"), address, 100).expect("answers");
             assert_eq!((tcp.count, udp.count + udp.lost), (20, 20 + udp.lost));
         });
     }
@@ -426,7 +426,7 @@ mod tests {
                 let _ = stream.read_to_end(&mut rest);
                 assert!(rest.is_empty());
             }
-            let row = over_tcp(bounds(stop), Row::new("TCP"), address, 32).expect("answers");
+            let row = over_tcp(bounds(stop), BenchRow::new("TCP"), address, 32).expect("answers");
             assert_eq!(row.count, 20);
         });
     }
@@ -437,9 +437,9 @@ mod tests {
         let address = free.local_addr().expect("an address");
         drop(free);
         let stop = AtomicBool::new(false);
-        let why = over_tcp(bounds(&stop), Row::new("TCP"), address, 64).unwrap_err();
+        let why = over_tcp(bounds(&stop), BenchRow::new("TCP"), address, 64).unwrap_err();
         assert!(why.contains("--serve"), "{why}");
-        let why = over_udp(bounds(&stop), Row::new("UDP"), address, 64).unwrap_err();
+        let why = over_udp(bounds(&stop), BenchRow::new("UDP"), address, 64).unwrap_err();
         assert!(why.contains("does not answer"), "{why}");
     }
 }

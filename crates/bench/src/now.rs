@@ -1,6 +1,6 @@
 //! Clocks.
 
-use results::Clocks;
+use results::ClockReadings;
 use rings::{Attr, Event, Of, Ring, format, sample};
 use rustix::thread::{name, set_name};
 use rustix::time::{ClockId, clock_gettime};
@@ -25,7 +25,7 @@ pub(crate) fn now() -> u64 {
 const TRIES: usize = 20;
 
 /// Reads all clocks together.
-pub(crate) fn clocks() -> Clocks {
+pub(crate) fn clocks() -> ClockReadings {
     let tries = (0..TRIES).map(|_| {
         let before = now();
         let realtime_ns = read(ClockId::Realtime);
@@ -33,7 +33,7 @@ pub(crate) fn clocks() -> Clocks {
         let counter = call::counter();
         let monotonic_ns = now();
         let boottime_ns = read(ClockId::Boottime);
-        Clocks {
+        ClockReadings {
             realtime_ns,
             monotonic_ns,
             monotonic_raw_ns,
@@ -51,7 +51,7 @@ pub(crate) fn clocks() -> Clocks {
         let moved = i128::from(recording) + since;
         u64::try_from(moved).unwrap_or(0)
     });
-    Clocks {
+    ClockReadings {
         recording_ns,
         ..best
     }

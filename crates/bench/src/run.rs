@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use cpuset::CpuSet;
-use results::Row;
+use results::BenchRow;
 
 use crate::place::BenchCpus;
 use crate::samples::IterationBounds;
@@ -20,7 +20,7 @@ pub(crate) struct BenchRun<'a> {
 
 impl BenchRun<'_> {
     /// Says what is measured next.
-    pub(crate) fn say(&self, row: &Row) {
+    pub(crate) fn say(&self, row: &BenchRow) {
         let to = row.to.as_ref().map(|to| format!(", to CPU {to}"));
         (self.doing)(&format!("{}{}", row.title(), to.unwrap_or_default()));
     }

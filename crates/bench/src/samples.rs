@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use results::Row;
+use results::BenchRow;
 use stats::{Longest, Stats};
 
 use crate::now::now;
@@ -103,10 +103,10 @@ impl<'a> RowSamples<'a> {
     }
 
     /// Ends a row, in the thread that began it.
-    pub(crate) fn row(&self, row: Row) -> Row {
+    pub(crate) fn row(&self, row: BenchRow) -> BenchRow {
         let waits = CpuWaits::since(self.before);
         let began = self.began_ns.unwrap_or(self.at_ns);
-        let row = Row {
+        let row = BenchRow {
             took_ns: Some(self.at_ns.saturating_sub(began)),
             waited_ns: waits.waited_ns,
             preempted: waits.preempted,
@@ -140,7 +140,7 @@ mod tests {
             samples.add(1000 * made, if made <= 3 { 900 } else { made });
         }
         assert_eq!((made, samples.made()), (8, 8));
-        let row = samples.row(Row::new("x"));
+        let row = samples.row(BenchRow::new("x"));
         assert_eq!((row.count, row.first_ns), (5, Some(900)));
         assert_eq!((row.min_ns, row.max_ns), (Some(4), Some(8)));
         assert_eq!((row.slow[0].begin_ns, row.slow[0].ns), (8000, 8));
@@ -172,12 +172,12 @@ mod tests {
             samples.add(at, 1);
             at += 1;
         }
-        assert_eq!(samples.row(Row::new("x")).count, 90);
+        assert_eq!(samples.row(BenchRow::new("x")).count, 90);
         let mut samples = RowSamples::new(bounds);
         stop.store(true, Ordering::Relaxed);
         assert!(!samples.go_on());
-        assert!(samples.row(Row::new("x")).missing.is_some());
+        assert!(samples.row(BenchRow::new("x")).missing.is_some());
         samples.add(0, 1);
-        assert_eq!(samples.row(Row::new("x")).first_ns, Some(1));
+        assert_eq!(samples.row(BenchRow::new("x")).first_ns, Some(1));
     }
 }

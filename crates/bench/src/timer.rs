@@ -3,7 +3,7 @@ How late a timer fires: from the time that was asked for until the thread that w
 timer slack is 1 ns, so what is late is the machine. While it waits its CPU is idle, unless another thread spins there (*busy*).
 */
 
-use results::Row;
+use results::BenchRow;
 use rustix::io::{Errno, read};
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{
@@ -21,7 +21,7 @@ use crate::why::why;
 const PERIODS: [u64; 3] = [100_000, 1_000_000, 10_000_000];
 
 /// Measures.
-pub(crate) fn rows(run: &BenchRun<'_>) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>) -> Vec<BenchRow> {
     let from = run.places.from;
     let mut rows = Vec::new();
     for period in PERIODS {
@@ -30,7 +30,7 @@ pub(crate) fn rows(run: &BenchRun<'_>) -> Vec<Row> {
             ("nanosleep", true),
             ("timerfd", false),
         ] {
-            let row = Row::new(format!("{kind} {}", plain(period))).from(from);
+            let row = BenchRow::new(format!("{kind} {}", plain(period))).from(from);
             let row = row.target(if busy { "busy" } else { "idle" });
             run.say(&row);
             let bounds = run.bounds;
@@ -43,7 +43,7 @@ pub(crate) fn rows(run: &BenchRun<'_>) -> Vec<Row> {
                 })?;
                 // On a busy CPU the wait for it is what is measured.
                 Ok(match busy {
-                    true => Row {
+                    true => BenchRow {
                         waited_ns: None,
                         preempted: None,
                         ..row
@@ -64,7 +64,7 @@ fn timespec(ns: u64) -> Timespec {
     }
 }
 
-fn by_sleep(bounds: IterationBounds<'_>, row: Row, period: u64) -> Result<Row, String> {
+fn by_sleep(bounds: IterationBounds<'_>, row: BenchRow, period: u64) -> Result<BenchRow, String> {
     let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
         let due = now().saturating_add(period);
@@ -80,7 +80,7 @@ fn by_sleep(bounds: IterationBounds<'_>, row: Row, period: u64) -> Result<Row, S
     Ok(samples.row(row))
 }
 
-fn by_timerfd(bounds: IterationBounds<'_>, row: Row, period: u64) -> Result<Row, String> {
+fn by_timerfd(bounds: IterationBounds<'_>, row: BenchRow, period: u64) -> Result<BenchRow, String> {
     let failed = |error: Errno| format!("timerfd failed: {}", why(&error));
     let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed)?;
     let mut samples = RowSamples::new(bounds);

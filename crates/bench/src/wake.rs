@@ -9,7 +9,7 @@ spins on that CPU, and the scheduler has to take it away.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use results::Row;
+use results::BenchRow;
 
 use crate::bell::{Bell, KINDS};
 use crate::now::now;
@@ -18,30 +18,33 @@ use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::{ANSWERS, MEASURES, RaiseAtEnd, joined, on_cpu, pinned, with_spinners};
 
 /// Measures.
-pub(crate) fn rows(run: &BenchRun<'_>, short_ns: u64, idle_ns: u64) -> Vec<Row> {
+pub(crate) fn rows(run: &BenchRun<'_>, short_ns: u64, idle_ns: u64) -> Vec<BenchRow> {
     let from = run.places.from;
     let mut rows = Vec::new();
-    let mut add = |row: Row, measured: &dyn Fn(Row) -> Result<Row, String>| {
+    let mut add = |row: BenchRow, measured: &dyn Fn(BenchRow) -> Result<BenchRow, String>| {
         run.say(&row);
         rows.push(measured(row.clone()).unwrap_or_else(|why| row.missing(why)));
     };
     let bounds = run.bounds;
     if run.places.targets.is_empty() {
         for kind in KINDS {
-            let row = Row::new(format!("{kind} round trip"));
+            let row = BenchRow::new(format!("{kind} round trip"));
             let row = row.from(from).to(from);
             add(row, &|row| round_trips(bounds, row, kind, from, from));
         }
-        let others = Row::new("another CPU").missing("there is one CPU alone that may be used");
+        let others =
+            BenchRow::new("another CPU").missing("there is one CPU alone that may be used");
         rows.push(others);
         return rows;
     }
     for to in &run.places.targets {
         let to = to.cpu;
         for kind in KINDS {
-            let row = Row::new(format!("{kind} round trip")).from(from).to(to);
+            let row = BenchRow::new(format!("{kind} round trip"))
+                .from(from)
+                .to(to);
             add(row, &|row| round_trips(bounds, row, kind, from, to));
-            let row = || Row::new(kind).from(from).to(to);
+            let row = || BenchRow::new(kind).from(from).to(to);
             add(row().target(&format!("idle {}", plain(short_ns))), &|row| {
                 one_way(bounds, row, kind, (from, to), short_ns)
             });
@@ -71,11 +74,11 @@ impl Drop for RingAtEnd<'_> {
 /// Measures wake-ups to and fro.
 fn round_trips(
     bounds: IterationBounds<'_>,
-    row: Row,
+    row: BenchRow,
     kind: &str,
     from: u32,
     to: u32,
-) -> Result<Row, String> {
+) -> Result<BenchRow, String> {
     let (ping, pong) = (Bell::new(kind)?, Bell::new(kind)?);
     let over = AtomicBool::new(false);
     let (ping, pong, over) = (&ping, &pong, &over);
@@ -105,7 +108,7 @@ fn round_trips(
             let row = samples.row(row);
             // Two threads of one CPU wait for each other, which is what is measured.
             Ok(match from == to {
-                true => Row {
+                true => BenchRow {
                     waited_ns: None,
                     preempted: None,
                     ..row
@@ -141,11 +144,11 @@ struct WakeShare {
 /// Measures wake-ups in one direction, of a thread that has slept for a while.
 fn one_way(
     bounds: IterationBounds<'_>,
-    row: Row,
+    row: BenchRow,
     kind: &str,
     (from, to): (u32, u32),
     pause_ns: u64,
-) -> Result<Row, String> {
+) -> Result<BenchRow, String> {
     let shared = &WakeShare {
         bell: Bell::new(kind)?,
         rung_ns: AtomicU64::new(0),
@@ -180,7 +183,11 @@ fn one_way(
 }
 
 /// Sleeps, and says how long ago it was woken.
-fn sleep(bounds: IterationBounds<'_>, row: Row, shared: &WakeShare) -> Result<Row, String> {
+fn sleep(
+    bounds: IterationBounds<'_>,
+    row: BenchRow,
+    shared: &WakeShare,
+) -> Result<BenchRow, String> {
     let _enough = RaiseAtEnd(&shared.enough);
     let mut samples = RowSamples::new(bounds);
     while samples.go_on() {
@@ -194,7 +201,7 @@ fn sleep(bounds: IterationBounds<'_>, row: Row, shared: &WakeShare) -> Result<Ro
         shared.woken.fetch_add(1, Ordering::Release);
     }
     // A sleeper waits for its CPU, on a busy one that is what is measured: its own waits are no noise.
-    Ok(Row {
+    Ok(BenchRow {
         waited_ns: None,
         preempted: None,
         ..samples.row(row)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Bench, Outcome, Row, Stat};
+use results::{Bench, BenchResults, BenchRow, Stat};
 
 /// Results of one benchmark, side by side.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ type Key<'a> = (
 /// # Errors
 ///
 /// They are of different benchmarks, or there are fewer than two.
-pub fn results(sides: &[Outcome]) -> Result<Results, String> {
+pub fn results(sides: &[BenchResults]) -> Result<Results, String> {
     let (Some(first), true) = (sides.first(), sides.len() > 1) else {
         return Err(
             "one result of 'trapline bench': those to compare it with are missing".to_owned(),
@@ -78,7 +78,7 @@ pub fn results(sides: &[Outcome]) -> Result<Results, String> {
         ));
     }
     let by_cpu = sides.iter().any(needs_cpus);
-    let maps: Vec<BTreeMap<Key<'_>, &Row>> = sides
+    let maps: Vec<BTreeMap<Key<'_>, &BenchRow>> = sides
         .iter()
         .map(|side| {
             let rows = side.rows.iter().rev();
@@ -121,19 +121,19 @@ pub fn results(sides: &[Outcome]) -> Result<Results, String> {
 }
 
 /// Whether a side has two rows that differ by their CPUs alone.
-fn needs_cpus(side: &Outcome) -> bool {
+fn needs_cpus(side: &BenchResults) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     !side.rows.iter().all(|row| seen.insert(key(row, false)))
 }
 
-fn key(row: &Row, by_cpu: bool) -> Key<'_> {
+fn key(row: &BenchRow, by_cpu: bool) -> Key<'_> {
     let cpus = by_cpu.then_some((row.from, row.to.as_deref()));
     (row.what.as_str(), row.target.as_deref(), cpus)
 }
 
 /// Returns what sides are called: their labels where all have one and no two have the same, their letters before them otherwise.
-fn names(sides: &[Outcome]) -> Vec<String> {
-    let label = |side: &Outcome| side.head.label.clone().filter(|label| !label.is_empty());
+fn names(sides: &[BenchResults]) -> Vec<String> {
+    let label = |side: &BenchResults| side.head.label.clone().filter(|label| !label.is_empty());
     let mut labels: Vec<Option<String>> = sides.iter().map(label).collect();
     let all = labels.clone();
     for (at, label) in labels.iter_mut().enumerate() {
@@ -152,7 +152,7 @@ fn names(sides: &[Outcome]) -> Vec<String> {
 }
 
 /// Returns what is not the same on all sides: of the machine, and of what was asked for.
-fn differs(sides: &[Outcome]) -> Vec<Fact> {
+fn differs(sides: &[BenchResults]) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     let mut add = |name: &str, values: Vec<Option<String>>| {
         if values.iter().any(|value| *value != values[0]) {
@@ -189,35 +189,35 @@ fn differs(sides: &[Outcome]) -> Vec<Fact> {
 
 #[cfg(test)]
 mod tests {
-    use results::{Clocks, Head, Machine, Noise, Plan, RESULT_VERSION};
+    use results::{BenchMachine, BenchPlan, ClockReadings, Noise, RESULT_VERSION, ResultsHead};
 
     use super::*;
 
-    fn side(label: Option<&str>, clocksource: &str, rows: Vec<Row>) -> Outcome {
-        Outcome {
-            head: Head {
+    fn side(label: Option<&str>, clocksource: &str, rows: Vec<BenchRow>) -> BenchResults {
+        BenchResults {
+            head: ResultsHead {
                 result_version: RESULT_VERSION,
                 bench: Bench::Ipi,
                 label: label.map(str::to_owned),
                 interrupted: false,
-                machine: Machine {
+                machine: BenchMachine {
                     clocksource: Some(clocksource.to_owned()),
-                    ..Machine::default()
+                    ..BenchMachine::default()
                 },
-                plan: Plan::default(),
-                started: Clocks::default(),
-                ended: Clocks::default(),
+                plan: BenchPlan::default(),
+                started: ClockReadings::default(),
+                ended: ClockReadings::default(),
                 noise: Noise::default(),
             },
             rows,
         }
     }
 
-    fn row(what: &str, to: u32, p50: u64) -> Row {
-        Row {
+    fn row(what: &str, to: u32, p50: u64) -> BenchRow {
+        BenchRow {
             count: 1,
             p50_ns: Some(p50),
-            ..Row::new(what).target("idle").from(0).to(to)
+            ..BenchRow::new(what).target("idle").from(0).to(to)
         }
     }
 

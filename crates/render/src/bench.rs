@@ -1,6 +1,6 @@
 //! What a benchmark found.
 
-use results::{Bench, Head, Machine, Noise, Outcome, Row};
+use results::{Bench, BenchMachine, BenchResults, BenchRow, Noise, ResultsHead};
 use serde::Serialize;
 use serde_json::Value;
 use words::duration::{human, round, seconds};
@@ -40,10 +40,10 @@ const NUMBER: usize = 9;
 const NAMES: std::ops::RangeInclusive<usize> = 16..=48;
 
 /// Columns of the table, whose names are so wide.
-pub(crate) fn columns<'r>(names: usize) -> Table<'r, Row> {
+pub(crate) fn columns<'r>(names: usize) -> Table<'r, BenchRow> {
     use Unit::{Count, Nanoseconds, Nested, Number, Text};
     Table::new()
-        .column("what", Text, |r: &Row| r.what.clone())
+        .column("what", Text, |r: &BenchRow| r.what.clone())
         .left("", names)
         .show(|row, _| crate::clean(&title(row)))
         .column("target", Text, |r| r.target.clone())
@@ -75,7 +75,7 @@ pub(crate) fn columns<'r>(names: usize) -> Table<'r, Row> {
 }
 
 /// Returns a row's name with its CPUs and what the target did: `same node 0>1, idle`.
-pub fn title(row: &Row) -> String {
+pub fn title(row: &BenchRow) -> String {
     named(
         &row.what,
         row.target.as_deref(),
@@ -104,7 +104,7 @@ pub(crate) fn named(
 }
 
 /// Returns what the machine is, in a line.
-fn machine(machine: &Machine) -> String {
+fn machine(machine: &BenchMachine) -> String {
     let mut parts = vec![words::plural(machine.cpus, "CPU")];
     if machine.nodes > 1 {
         parts.push(words::plural(machine.nodes, "node"));
@@ -137,7 +137,7 @@ fn machine(machine: &Machine) -> String {
 }
 
 /// Returns what is to be said of a result: how quiet it was, and whether it is whole.
-pub fn warnings(outcome: &Outcome) -> Vec<String> {
+pub fn warnings(outcome: &BenchResults) -> Vec<String> {
     let head = &outcome.head;
     let mut out = Vec::new();
     if head.interrupted {
@@ -199,7 +199,7 @@ pub fn warnings(outcome: &Outcome) -> Vec<String> {
 }
 
 /// Says of a row whose thread waited for its CPU how long that was.
-fn disturbed(row: &Row) -> Option<String> {
+fn disturbed(row: &BenchRow) -> Option<String> {
     let waited = row.waited_ns?;
     let took = row.took_ns?;
     (waited as f64 > took as f64 * WAITED)
@@ -207,8 +207,8 @@ fn disturbed(row: &Row) -> Option<String> {
 }
 
 /// Returns the table for a terminal, with what belongs to it.
-pub fn table(outcome: &Outcome, layout: Layout) -> String {
-    let Head {
+pub fn table(outcome: &BenchResults, layout: Layout) -> String {
+    let ResultsHead {
         bench,
         label,
         plan,
@@ -232,7 +232,7 @@ pub fn table(outcome: &Outcome, layout: Layout) -> String {
         layout.width,
     );
     out.push('\n');
-    let measured: Vec<&Row> = outcome.rows.iter().filter(|row| row.count > 0).collect();
+    let measured: Vec<&BenchRow> = outcome.rows.iter().filter(|row| row.count > 0).collect();
     let names = measured.iter().map(|row| title(row).chars().count());
     let names = names.max().unwrap_or(0) + 1;
     let columns = columns(names.clamp(*NAMES.start(), *NAMES.end()));
@@ -247,7 +247,7 @@ pub fn table(outcome: &Outcome, layout: Layout) -> String {
 }
 
 /// Returns what stands below the table.
-fn below(outcome: &Outcome, width: usize) -> String {
+fn below(outcome: &BenchResults, width: usize) -> String {
     let mut out = String::new();
     let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
     for row in &outcome.rows {
@@ -301,7 +301,7 @@ fn below(outcome: &Outcome, width: usize) -> String {
 
 /// Returns on which clock times are said, and what it is ahead of `CLOCK_MONOTONIC`: that of this machine's recordings where it is known, so that
 /// they can be looked up there.
-fn recording_clock(head: &Head) -> (&'static str, i128) {
+fn recording_clock(head: &ResultsHead) -> (&'static str, i128) {
     match head.started.recording_ns {
         Some(recording) => (
             "those of recordings of this machine (perf's clock)",
@@ -315,12 +315,12 @@ fn recording_clock(head: &Head) -> (&'static str, i128) {
 #[derive(Debug, Serialize)]
 pub struct Document<'a> {
     #[serde(flatten)]
-    head: &'a Head,
+    head: &'a ResultsHead,
     rows: Value,
 }
 
 /// Returns the fields of a document, which [`results::read`] reads.
-pub fn document(outcome: &Outcome) -> Document<'_> {
+pub fn document(outcome: &BenchResults) -> Document<'_> {
     Document {
         head: &outcome.head,
         rows: columns(0).json(&outcome.rows),
@@ -328,48 +328,48 @@ pub fn document(outcome: &Outcome) -> Document<'_> {
 }
 
 /// Returns the rows as CSV.
-pub fn csv(outcome: &Outcome) -> String {
+pub fn csv(outcome: &BenchResults) -> String {
     columns(0).csv(&outcome.rows)
 }
 
 #[cfg(test)]
 mod tests {
-    use results::{Clocks, Plan, RESULT_VERSION, Slow};
+    use results::{BenchPlan, ClockReadings, RESULT_VERSION, Slow};
 
     use super::*;
 
-    fn outcome() -> Outcome {
-        Outcome {
-            head: Head {
+    fn outcome() -> BenchResults {
+        BenchResults {
+            head: ResultsHead {
                 result_version: RESULT_VERSION,
                 bench: Bench::Ipi,
                 label: Some("haltpoll\x1b[2J".to_owned()),
                 interrupted: false,
-                machine: Machine {
+                machine: BenchMachine {
                     cpus: 2,
                     virtualized: Some(true),
                     hypervisor: Some("KVMKVMKVM".to_owned()),
-                    ..Machine::default()
+                    ..BenchMachine::default()
                 },
-                plan: Plan {
+                plan: BenchPlan {
                     iterations: 10_000,
                     warmup: 100,
                     row_time_ns: 2_000_000_000,
-                    ..Plan::default()
+                    ..BenchPlan::default()
                 },
-                started: Clocks {
+                started: ClockReadings {
                     monotonic_ns: 1_000_000_000,
                     recording_ns: Some(3_000_000_000),
-                    ..Clocks::default()
+                    ..ClockReadings::default()
                 },
-                ended: Clocks {
+                ended: ClockReadings {
                     monotonic_ns: 11_000_000_000,
-                    ..Clocks::default()
+                    ..ClockReadings::default()
                 },
                 noise: Noise::default(),
             },
             rows: vec![
-                Row {
+                BenchRow {
                     count: 10_000,
                     first_ns: Some(90_000),
                     min_ns: Some(1_000),
@@ -384,9 +384,9 @@ mod tests {
                         begin_ns: 1_500_000_000,
                         ns: 1_234_567,
                     }],
-                    ..Row::new("same node").target("busy").from(0).to(1)
+                    ..BenchRow::new("same node").target("busy").from(0).to(1)
                 },
-                Row::new("other node").missing("all CPUs are of one NUMA node"),
+                BenchRow::new("other node").missing("all CPUs are of one NUMA node"),
             ],
         }
     }

@@ -1,7 +1,7 @@
 //! Results of benchmarks side by side.
 
 use compare::{Fact, ResultRow, Results};
-use results::{Machine, Outcome};
+use results::{BenchMachine, BenchResults};
 use serde::Serialize;
 use serde_json::Value;
 use words::duration::human;
@@ -71,7 +71,7 @@ struct OnSide {
 }
 
 /// Returns the table. `files` has the input of each side.
-pub fn text(found: &Results, sides: &[Outcome], files: &[String], width: usize) -> String {
+pub fn text(found: &Results, sides: &[BenchResults], files: &[String], width: usize) -> String {
     let bench = found.bench;
     let mut out = format!("{bench}: {}\n", bench.about());
     for (at, file) in files.iter().enumerate() {
@@ -164,7 +164,7 @@ struct Side<'a> {
     side: String,
     inputs: [&'a str; 1],
     label: Option<&'a str>,
-    machine: &'a Machine,
+    machine: &'a BenchMachine,
     warnings: Vec<String>,
 }
 
@@ -190,7 +190,11 @@ struct Change {
 }
 
 /// Returns the fields of a document.
-pub fn document<'a>(found: &'a Results, sides: &'a [Outcome], files: &'a [String]) -> Document<'a> {
+pub fn document<'a>(
+    found: &'a Results,
+    sides: &'a [BenchResults],
+    files: &'a [String],
+) -> Document<'a> {
     let told = sides.iter().zip(files).enumerate();
     let told = told.map(|(at, (outcome, file))| Side {
         side: letter(at),

@@ -22,9 +22,9 @@ mod machine;
 mod read;
 mod row;
 
-pub use machine::{Clocks, Machine, Noise, Plan};
+pub use machine::{BenchMachine, BenchPlan, ClockReadings, Noise};
 pub use read::{MAX_BYTES, MAX_ROWS, ReadError, looks_like, read};
-pub use row::{Row, SLOW, Slow, Stat};
+pub use row::{BenchRow, SLOW, Slow, Stat};
 
 use std::fmt;
 
@@ -98,7 +98,7 @@ impl fmt::Display for Bench {
 
 /// What stands before the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Head {
+pub struct ResultsHead {
     /// [`RESULT_VERSION`].
     pub result_version: u64,
     /// What was measured.
@@ -108,28 +108,28 @@ pub struct Head {
     /// Whether somebody ended it before it was done.
     pub interrupted: bool,
     /// Where it was measured.
-    pub machine: Machine,
+    pub machine: BenchMachine,
     /// What was asked for.
-    pub plan: Plan,
+    pub plan: BenchPlan,
     /// The clocks when it began.
-    pub started: Clocks,
+    pub started: ClockReadings,
     /// The clocks when it ended.
-    pub ended: Clocks,
+    pub ended: ClockReadings,
     /// How quiet the CPUs were.
     pub noise: Noise,
 }
 
 /// What a benchmark found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Outcome {
+pub struct BenchResults {
     /// What stands before the rows.
     #[serde(flatten)]
-    pub head: Head,
+    pub head: ResultsHead,
     /// What was measured, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BenchRow>,
 }
 
-impl Outcome {
+impl BenchResults {
     /// Returns the slowest iterations of all rows, the slowest first: the row's number, and the iteration.
     pub fn slowest(&self, most: usize) -> Vec<(usize, Slow)> {
         let rows = self.rows.iter().enumerate();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The machine, as the kernel under which the benchmark ran knows it: a guest's own where it ran in a guest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Machine {
+pub struct BenchMachine {
     /// The kernel's release.
     pub kernel: Option<String>,
     /// Its architecture.
@@ -38,7 +38,7 @@ pub struct Machine {
     pub cpufreq_governor: Option<String>,
 }
 
-impl Machine {
+impl BenchMachine {
     /// Returns what results differ by, with a name for each: what is the same on all sides need not be said.
     pub fn facts(&self) -> Vec<(&'static str, Option<String>)> {
         let number = |value: Option<u64>| value.map(|value| value.to_string());
@@ -62,7 +62,7 @@ impl Machine {
 
 /// What was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct BenchPlan {
     /// Iterations of each row.
     pub iterations: u64,
     /// Iterations before them that do not count.
@@ -77,7 +77,7 @@ pub struct Plan {
 
 /// Several clocks, read together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clocks {
+pub struct ClockReadings {
     /// `CLOCK_REALTIME`.
     pub realtime_ns: u64,
     /// `CLOCK_MONOTONIC`, which rows have.

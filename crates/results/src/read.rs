@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::{Outcome, RESULT_VERSION};
+use crate::{BenchResults, RESULT_VERSION};
 
 /// A file of a result has no more bytes than this: rows are bounded, and each has some hundred.
 pub const MAX_BYTES: usize = 64 << 20;
@@ -68,7 +68,7 @@ struct Version {
 /// # Errors
 ///
 /// It is damaged, of another version, or larger than results are.
-pub fn read(bytes: &[u8]) -> Result<Outcome, ReadError> {
+pub fn read(bytes: &[u8]) -> Result<BenchResults, ReadError> {
     if bytes.len() > MAX_BYTES {
         let what = format!("{} bytes", bytes.len());
         return Err(ReadError::TooMuch { what });
@@ -82,7 +82,7 @@ pub fn read(bytes: &[u8]) -> Result<Outcome, ReadError> {
         let found = version.result_version;
         return Err(ReadError::Version { found });
     }
-    let outcome: Outcome = serde_json::from_slice(bytes).map_err(damaged)?;
+    let outcome: BenchResults = serde_json::from_slice(bytes).map_err(damaged)?;
     if outcome.rows.len() > MAX_ROWS {
         let what = format!("{} rows", outcome.rows.len());
         return Err(ReadError::TooMuch { what });
@@ -95,48 +95,50 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Bench, Clocks, Head, Machine, Noise, Plan, Row, Slow};
+    use crate::{
+        Bench, BenchMachine, BenchPlan, BenchRow, ClockReadings, Noise, ResultsHead, Slow,
+    };
 
-    fn outcome() -> Outcome {
-        Outcome {
-            head: Head {
+    fn outcome() -> BenchResults {
+        BenchResults {
+            head: ResultsHead {
                 result_version: RESULT_VERSION,
                 bench: Bench::Ipi,
                 label: Some("haltpoll".to_owned()),
                 interrupted: false,
-                machine: Machine {
+                machine: BenchMachine {
                     kernel: Some("6.18.0".to_owned()),
                     virtualized: Some(true),
                     cpus: 72,
-                    ..Machine::default()
+                    ..BenchMachine::default()
                 },
-                plan: Plan {
+                plan: BenchPlan {
                     iterations: 1000,
                     cpus: "0-71".to_owned(),
-                    ..Plan::default()
+                    ..BenchPlan::default()
                 },
-                started: Clocks {
+                started: ClockReadings {
                     monotonic_ns: 5,
                     counter: Some(u64::MAX),
-                    ..Clocks::default()
+                    ..ClockReadings::default()
                 },
-                ended: Clocks::default(),
+                ended: ClockReadings::default(),
                 noise: Noise {
                     lost_share: 0.25,
                     ..Noise::default()
                 },
             },
             rows: vec![
-                Row {
+                BenchRow {
                     count: 3,
                     p50_ns: Some(2300),
                     slow: vec![Slow {
                         begin_ns: 17,
                         ns: 9000,
                     }],
-                    ..Row::new("one CPU").target("idle").from(0).to(1)
+                    ..BenchRow::new("one CPU").target("idle").from(0).to(1)
                 },
-                Row::new("all").missing("there is one CPU"),
+                BenchRow::new("all").missing("there is one CPU"),
             ],
         }
     }

@@ -8,7 +8,7 @@ pub const SLOW: usize = 10;
 
 /// One thing that was measured. Where it could not be, `missing` says why and there are no durations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct BenchRow {
     /// What was measured.
     pub what: String,
     /// What the target did meanwhile: `idle`, `busy`.
@@ -67,15 +67,15 @@ pub struct Slow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stat {
-    /// [`Row::first_ns`].
+    /// [`BenchRow::first_ns`].
     First,
-    /// [`Row::mean_ns`].
+    /// [`BenchRow::mean_ns`].
     Mean,
-    /// [`Row::p50_ns`].
+    /// [`BenchRow::p50_ns`].
     P50,
-    /// [`Row::p99_ns`].
+    /// [`BenchRow::p99_ns`].
     P99,
-    /// [`Row::max_ns`].
+    /// [`BenchRow::max_ns`].
     Max,
 }
 
@@ -92,19 +92,19 @@ impl Stat {
     }
 }
 
-impl Row {
+impl BenchRow {
     /// Returns a row of which nothing is known yet.
-    pub fn new(what: impl Into<String>) -> Row {
-        Row {
+    pub fn new(what: impl Into<String>) -> BenchRow {
+        BenchRow {
             what: what.into(),
-            ..Row::default()
+            ..BenchRow::default()
         }
     }
 
     /// Returns the same row, with what the target does.
     #[must_use]
-    pub fn target(self, target: &str) -> Row {
-        Row {
+    pub fn target(self, target: &str) -> BenchRow {
+        BenchRow {
             target: Some(target.to_owned()),
             ..self
         }
@@ -112,8 +112,8 @@ impl Row {
 
     /// Returns the same row, measured from a CPU.
     #[must_use]
-    pub fn from(self, cpu: u32) -> Row {
-        Row {
+    pub fn from(self, cpu: u32) -> BenchRow {
+        BenchRow {
             from: Some(u64::from(cpu)),
             ..self
         }
@@ -121,8 +121,8 @@ impl Row {
 
     /// Returns the same row, meant for CPUs.
     #[must_use]
-    pub fn to(self, cpus: impl ToString) -> Row {
-        Row {
+    pub fn to(self, cpus: impl ToString) -> BenchRow {
+        BenchRow {
             to: Some(cpus.to_string()),
             ..self
         }
@@ -130,8 +130,8 @@ impl Row {
 
     /// Returns the same row, with what it means.
     #[must_use]
-    pub fn note(self, note: impl Into<String>) -> Row {
-        Row {
+    pub fn note(self, note: impl Into<String>) -> BenchRow {
+        BenchRow {
             note: Some(note.into()),
             ..self
         }
@@ -139,8 +139,8 @@ impl Row {
 
     /// Returns the same row as one that was not measured, and why.
     #[must_use]
-    pub fn missing(self, why: impl Into<String>) -> Row {
-        Row {
+    pub fn missing(self, why: impl Into<String>) -> BenchRow {
+        BenchRow {
             missing: Some(why.into()),
             ..self
         }
@@ -148,10 +148,10 @@ impl Row {
 
     /// Returns the same row with the durations of its iterations.
     #[must_use]
-    pub fn measured(self, first: Option<u64>, stats: &Stats, longest: &Longest) -> Row {
+    pub fn measured(self, first: Option<u64>, stats: &Stats, longest: &Longest) -> BenchRow {
         let known = |value: u64| (stats.count() > 0).then_some(value);
         let slow = longest.first(SLOW).into_iter();
-        Row {
+        BenchRow {
             count: stats.count(),
             first_ns: first,
             min_ns: known(stats.min()),
@@ -196,7 +196,7 @@ mod tests {
             stats.add(at * 10);
             longest.add(at * 10, 1_000_000 + at);
         }
-        let row = Row::new("x")
+        let row = BenchRow::new("x")
             .from(3)
             .measured(Some(7_777), &stats, &longest);
         assert_eq!(
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_row_of_nothing_has_no_durations() {
-        let row = Row::new("x").measured(None, &Stats::default(), &Longest::default());
+        let row = BenchRow::new("x").measured(None, &Stats::default(), &Longest::default());
         assert_eq!((row.count, row.min_ns, row.p99_ns), (0, None, None));
         assert!(row.slow.is_empty());
     }

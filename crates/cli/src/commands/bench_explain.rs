@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use model::Access;
 use paths::Paths;
 use render::bench_explain::{self as render_explain, Explained, Inside, Iteration, OnVcpu, Task};
-use results::{Outcome, Row, Slow};
+use results::{BenchResults, BenchRow, Slow};
 use session::{Guest, Opened, Paired};
 
 use super::compare_results;
@@ -137,7 +137,11 @@ struct Clock<'g> {
 }
 
 impl<'g> Clock<'g> {
-    fn of(result: &Outcome, recording: &Opened<'_>, guests: &'g [Guest<'g>]) -> Result<Clock<'g>> {
+    fn of(
+        result: &BenchResults,
+        recording: &Opened<'_>,
+        guests: &'g [Guest<'g>],
+    ) -> Result<Clock<'g>> {
         let head = &result.head;
         let Some(ahead) = head.started.recording_ns else {
             bail!(
@@ -210,7 +214,7 @@ struct Teller<'w> {
 }
 
 impl Teller<'_> {
-    fn iteration(&self, row: &Row, one: &Meanwhile) -> Iteration {
+    fn iteration(&self, row: &BenchRow, one: &Meanwhile) -> Iteration {
         let to = row.to.as_deref().and_then(|to| to.parse::<u32>().ok());
         let from = row.from.and_then(|from| u32::try_from(from).ok());
         let cpus = [(from, "from"), (to, "to")].map(|(cpu, role)| cpu.map(|cpu| (cpu, role)));
@@ -269,7 +273,7 @@ impl Teller<'_> {
     }
 
     /// Returns whether a thread of the benchmark had a CPU in any of the iterations.
-    fn has_bench(&self, result: &Outcome, during: &During) -> bool {
+    fn has_bench(&self, result: &BenchResults, during: &During) -> bool {
         let cpus = result.rows.iter().filter_map(|row| row.from);
         let cpus: BTreeSet<i32> = cpus.filter_map(|cpu| i32::try_from(cpu).ok()).collect();
         let ran = during.stretches().iter().flat_map(|one| one.tasks.keys());

@@ -85,7 +85,7 @@ fn is_result(path: &Path) -> bool {
 /// # Errors
 ///
 /// Fails when it cannot be read, or is no whole result.
-pub(crate) fn read(path: &Path) -> Result<results::Outcome> {
+pub(crate) fn read(path: &Path) -> Result<results::BenchResults> {
     let name = || path.display().to_string();
     let mut bytes = Vec::new();
     let most = results::MAX_BYTES as u64 + 1;
