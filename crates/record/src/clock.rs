@@ -6,7 +6,7 @@
 use rings::{Attr, Event, Of, Ring, sample};
 use rustix::thread::{name, set_name};
 
-use crate::{Error, reasons};
+use crate::{RecordError, reasons};
 
 /// `PERF_RECORD_COMM`.
 const COMM: u32 = 3;
@@ -26,18 +26,18 @@ impl EventClock {
     ///
     /// # Errors
     ///
-    /// [`Error::NoClock`] where this user may not record.
-    pub fn open() -> Result<EventClock, Error> {
+    /// [`RecordError::NoClock`] where this user may not record.
+    pub fn open() -> Result<EventClock, RecordError> {
         let attr = Attr {
             sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
             tasks: true,
             ..Attr::each(Of::Nothing)
         };
-        let refused = |error| Error::NoClock {
+        let refused = |error| RecordError::NoClock {
             why: reasons::not_opened(&error),
         };
         let event = Event::open_own(&attr).map_err(refused)?;
-        let ring = Ring::of(event, PAGES, false).map_err(|error| Error::NoClock {
+        let ring = Ring::of(event, PAGES, false).map_err(|error| RecordError::NoClock {
             why: reasons::no_ring(&error),
         })?;
         ring.event().enable(true).map_err(refused)?;

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::reasons;
 use crate::tracefs::{Tracefs, Tracepoint};
-use crate::{Error, Summary};
+use crate::{RecordError, RecordSummary};
 
 /// The event that is measured.
 const EVENT: (&str, &str) = ("signal", "signal_generate");
@@ -33,7 +33,7 @@ const CHAIN: u64 = sample::IP | sample::CALLCHAIN | sample::PERIOD;
 
 /// How an event is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum RecordingForm {
     /// Its record goes to the ring.
     Whole,
     /// With the kernel's call chain.
@@ -44,7 +44,7 @@ pub enum How {
 
 /// What events cost here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Cost {
+pub struct EventCosts {
     /// An event whose record goes to the ring: the median, ns.
     pub event_ns: u64,
     /// One with the kernel's call chain, ns; `None` where it was not measured.
@@ -60,17 +60,17 @@ pub struct Cost {
     pub recorder_ns: Option<u64>,
 }
 
-impl Cost {
+impl EventCosts {
     /// Measures on the CPU where the calling thread runs, in some ten milliseconds; with call chains if the recording has any.
     ///
     /// # Errors
     ///
     /// As [`measure`].
-    pub fn here(tracefs: &Tracefs, chains: bool) -> Result<Cost, Error> {
+    pub fn here(tracefs: &Tracefs, chains: bool) -> Result<EventCosts, RecordError> {
         let cpu = u32::try_from(sched_getcpu()).unwrap_or(u32::MAX);
-        let chain = || measure(tracefs, How::Chain);
-        Ok(Cost {
-            event_ns: measure(tracefs, How::Whole)?,
+        let chain = || measure(tracefs, RecordingForm::Chain);
+        Ok(EventCosts {
+            event_ns: measure(tracefs, RecordingForm::Whole)?,
             chain_ns: if chains { Some(chain()?) } else { None },
             mean_ns: None,
             cpu,
@@ -80,7 +80,7 @@ impl Cost {
 
     /// Returns the same at the end of a recording: the mean over its events, and the CPU time that the process has taken until now.
     #[must_use]
-    pub fn at_end(self, summary: &Summary) -> Cost {
+    pub fn at_end(self, summary: &RecordSummary) -> EventCosts {
         let count = |chain: bool| {
             let events = summary.events.iter();
             let events = events.filter(|one| one.chain == chain && !one.sampled);
@@ -93,7 +93,7 @@ impl Cost {
             let mean = all / u128::from(plain.saturating_add(chains).max(1));
             u64::try_from(mean).unwrap_or(u64::MAX)
         });
-        Cost {
+        EventCosts {
             mean_ns: mean,
             recorder_ns: Some(now_ns(ClockId::ProcessCPUTime)),
             ..self
@@ -111,13 +111,13 @@ impl Cost {
 /// # Errors
 ///
 /// Fails where the CPU is off line, or the thread may not run there.
-pub fn stay_on(cpu: u32) -> Result<(), Error> {
+pub fn stay_on(cpu: u32) -> Result<(), RecordError> {
     let mut only = CpuSet::new();
     let number = usize::try_from(cpu).unwrap_or(usize::MAX);
     if number < CpuSet::MAX_CPU {
         only.set(number);
     }
-    sched_setaffinity(Some(gettid()), &only).map_err(|_| Error::NotMeasured {
+    sched_setaffinity(Some(gettid()), &only).map_err(|_| RecordError::NotMeasured {
         why: "the CPU is off line, or this process may not run there".to_owned(),
     })
 }
@@ -126,10 +126,10 @@ pub fn stay_on(cpu: u32) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// [`Error::NotMeasured`] where the kernel has no such event, and as [`measure_event`].
-pub fn measure(tracefs: &Tracefs, how: How) -> Result<u64, Error> {
+/// [`RecordError::NotMeasured`] where the kernel has no such event, and as [`measure_event`].
+pub fn measure(tracefs: &Tracefs, how: RecordingForm) -> Result<u64, RecordError> {
     let tracepoint = tracefs.event(EVENT.0, EVENT.1)?;
-    let tracepoint = tracepoint.ok_or_else(|| Error::NotMeasured {
+    let tracepoint = tracepoint.ok_or_else(|| RecordError::NotMeasured {
         why: reasons::no_event(EVENT.0),
     })?;
     measure_event(&tracepoint, how)
@@ -140,19 +140,24 @@ pub fn measure(tracefs: &Tracefs, how: How) -> Result<u64, Error> {
 ///
 /// # Errors
 ///
-/// [`Error::NotMeasured`] where it cannot be opened, and where the kernel counts none.
-pub fn measure_event(tracepoint: &Tracepoint, how: How) -> Result<u64, Error> {
-    let failed = |why: String| Error::NotMeasured { why };
+/// [`RecordError::NotMeasured`] where it cannot be opened, and where the kernel counts none.
+pub fn measure_event(tracepoint: &Tracepoint, how: RecordingForm) -> Result<u64, RecordError> {
+    let failed = |why: String| RecordError::NotMeasured { why };
     let each = Attr::each(Of::Tracepoint(tracepoint.id));
     let attr = Attr {
-        sample: each.sample | if how == How::Chain { CHAIN } else { 0 },
-        no_user_chain: how == How::Chain,
+        sample: each.sample
+            | if how == RecordingForm::Chain {
+                CHAIN
+            } else {
+                0
+            },
+        no_user_chain: how == RecordingForm::Chain,
         read: format::ID,
         ..each
     };
     let opened = Event::open_own(&attr);
     let event = opened.map_err(|error| failed(reasons::not_opened(&error)))?;
-    if how == How::FilteredOut {
+    if how == RecordingForm::FilteredOut {
         let filtered = event.filter("sig == 0");
         filtered.map_err(|error| failed(error.to_string()))?;
     }
@@ -161,16 +166,16 @@ pub fn measure_event(tracepoint: &Tracepoint, how: How) -> Result<u64, Error> {
     let (mut on, mut off) = (Vec::new(), Vec::new());
     let until = now_ns(ClockId::Monotonic) + u64::try_from(TIME.as_nanos()).unwrap_or(0);
     // What is used for the first time takes longer.
-    batch().map_err(Error::Wait)?;
+    batch().map_err(RecordError::Wait)?;
     while on.len() < LEAST || on.len() < MOST && now_ns(ClockId::Monotonic) < until {
-        off.push(batch().map_err(Error::Wait)?);
-        ring.event().enable(true).map_err(Error::Wait)?;
-        on.push(batch().map_err(Error::Wait)?);
-        ring.event().enable(false).map_err(Error::Wait)?;
+        off.push(batch().map_err(RecordError::Wait)?);
+        ring.event().enable(true).map_err(RecordError::Wait)?;
+        on.push(batch().map_err(RecordError::Wait)?);
+        ring.event().enable(false).map_err(RecordError::Wait)?;
         ring.take(ring.waiting());
     }
-    let counted = ring.event().counts().map_err(Error::Wait)?.value;
-    if counted == 0 && how != How::FilteredOut {
+    let counted = ring.event().counts().map_err(RecordError::Wait)?.value;
+    if counted == 0 && how != RecordingForm::FilteredOut {
         return Err(failed("the kernel counted none of them".to_owned()));
     }
     let each = median(&mut on).saturating_sub(median(&mut off)) / u64::from(BATCH);

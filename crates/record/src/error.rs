@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// What keeps a recording from being made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum RecordError {
     /// tracefs is not mounted where it is looked for.
     #[error(
         "tracefs is not mounted, so the kernel's events cannot be named: mount it with 'mount -t tracefs nodev /sys/kernel/tracing', as root"

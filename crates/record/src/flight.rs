@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rings::Written;
 
-use crate::Error;
-use crate::file::{Described, Features, PerfFile, ROUND, in_memory};
-use crate::live::{Live, Summary};
-use crate::opened::Opened;
+use crate::RecordError;
+use crate::file::{Features, FileEvent, PerfFile, ROUND, in_memory};
+use crate::live::{LiveRecording, RecordSummary};
+use crate::opened::OpenedEvents;
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
+pub struct KeepLimit {
     /// What is older goes.
     pub time: Duration,
     /// Bytes of records at most: where there are more in that time, less of it is kept.
@@ -23,7 +23,7 @@ pub struct Keep {
 
 /// What one look at the rings found.
 #[derive(Debug)]
-struct Round {
+struct RingsRound {
     /// When that was, on the caller's clock.
     at: Duration,
     /// Shared with who looks at them.
@@ -33,12 +33,12 @@ struct Round {
 /// A recording of which only the last seconds are kept.
 #[derive(Debug)]
 pub struct Flight {
-    live: Live,
-    events: Vec<Described>,
+    live: LiveRecording,
+    events: Vec<FileEvent>,
     features: Features,
     side: Vec<u8>,
-    keep: Keep,
-    rounds: VecDeque<Round>,
+    keep: KeepLimit,
+    rounds: VecDeque<RingsRound>,
     /// What a look brings that finds nothing: the end of a round.
     nothing: Arc<Vec<u8>>,
     bytes: usize,
@@ -52,17 +52,17 @@ impl Flight {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`] where events cannot be enabled.
+    /// [`RecordError::Wait`] where events cannot be enabled.
     pub fn begin(
-        opened: Opened,
+        opened: OpenedEvents,
         features: Features,
         side: Vec<u8>,
-        keep: Keep,
+        keep: KeepLimit,
         now: Duration,
-    ) -> Result<Flight, Error> {
+    ) -> Result<Flight, RecordError> {
         let events = opened.described();
         Ok(Flight {
-            live: Live::begin(opened)?,
+            live: LiveRecording::begin(opened)?,
             events,
             features,
             side,
@@ -76,7 +76,7 @@ impl Flight {
 
     /// Returns what stands before the records of such a recording, as one of its own without any: `said` is what it says of the machine.
     /// Who looks at each round ([`Flight::turn`]) reads it first.
-    pub fn head(opened: &Opened, said: &Features, side: &[u8]) -> Vec<u8> {
+    pub fn head(opened: &OpenedEvents, said: &Features, side: &[u8]) -> Vec<u8> {
         // A file that says that it has no data is taken for that of a recorder that was killed.
         in_memory(&opened.described(), said, &[side, &ROUND])
     }
@@ -86,12 +86,12 @@ impl Flight {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`].
+    /// [`RecordError::Wait`].
     pub fn turn(
         &mut self,
         at_most: Duration,
         now: impl FnOnce() -> Duration,
-    ) -> Result<Arc<Vec<u8>>, Error> {
+    ) -> Result<Arc<Vec<u8>>, RecordError> {
         self.live.wait(None, at_most)?;
         // The memory of a round that went is used again.
         let mut records = self.forget();
@@ -109,7 +109,7 @@ impl Flight {
         records.extend(ROUND);
         self.bytes += records.len();
         let records = Arc::new(records);
-        self.rounds.push_back(Round {
+        self.rounds.push_back(RingsRound {
             at: now(),
             records: Arc::clone(&records),
         });
@@ -151,15 +151,15 @@ impl Flight {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`].
-    pub fn write(&mut self, file: File) -> Result<u64, Error> {
+    /// [`RecordError::Write`].
+    pub fn write(&mut self, file: File) -> Result<u64, RecordError> {
         let written = self.write_to(file);
         if written.is_ok() {
             self.since = self.rounds.back().map_or(self.since, |round| round.at);
             self.rounds.clear();
             self.bytes = 0;
         }
-        written.map_err(Error::Write)
+        written.map_err(RecordError::Write)
     }
 
     fn write_to(&self, file: File) -> std::io::Result<u64> {
@@ -177,8 +177,8 @@ impl Flight {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`].
-    pub fn so_far(&self) -> Result<Summary, Error> {
+    /// [`RecordError::Wait`].
+    pub fn so_far(&self) -> Result<RecordSummary, RecordError> {
         self.live.summary()
     }
 
@@ -186,8 +186,8 @@ impl Flight {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`].
-    pub fn stop(&mut self) -> Result<Summary, Error> {
+    /// [`RecordError::Wait`].
+    pub fn stop(&mut self) -> Result<RecordSummary, RecordError> {
         self.live.stop()?;
         self.live.summary()
     }

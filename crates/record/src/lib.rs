@@ -2,7 +2,7 @@
 Records the events of a host that its guests' time is explained by: opens them on every CPU, and writes what the kernel says to a
 perf.data file that can be read at any moment.
 
-A [`Plan`] says what is wanted, [`Opened::open`] opens it, a [`Recorder`] writes. This crate talks to the kernel, since that is what it is
+A [`RecordPlan`] says what is wanted, [`OpenedEvents::open`] opens it, a [`HostRecorder`] writes. This crate talks to the kernel, since that is what it is
 for; its system calls stand in `rings`. It prints nothing.
 */
 #![forbid(unsafe_code)]
@@ -37,15 +37,15 @@ mod tracefs;
 pub mod tracing_data;
 
 pub use clock::EventClock;
-pub use error::Error;
-pub use flight::{Flight, Keep};
+pub use error::RecordError;
+pub use flight::{Flight, KeepLimit};
 pub use folder::{Folder, has_name};
-pub use live::{EventCount, Summary};
-pub use opened::{Missing, Opened};
-pub use overwriting::{Held, Overwriting, Short, ring_bytes};
-pub use plan::{Plan, Wanted};
+pub use live::{RecordSummary, RecordedCount};
+pub use opened::{Missing, OpenedEvents};
+pub use overwriting::{HeldRings, Overwriting, ShortRing, ring_bytes};
+pub use plan::{PlannedEvent, RecordPlan};
 pub use probes::Probes;
 pub use questions::{Question, events};
-pub use recorder::Recorder;
-pub use target::{Target, narrow};
+pub use recorder::HostRecorder;
+pub use target::{TargetVm, narrow};
 pub use tracefs::{Tracefs, Tracepoint};

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use rings::Written;
 
-use crate::Error;
-use crate::opened::Opened;
+use crate::RecordError;
+use crate::opened::OpenedEvents;
 
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct EventCount {
+pub struct RecordedCount {
     /// Its name.
     pub name: String,
     /// The filter that chose its records.
@@ -28,18 +28,18 @@ pub struct EventCount {
 
 /// What was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Summary {
+pub struct RecordSummary {
     /// Bytes of records.
     pub bytes: u64,
     /// Events that were taken out of the rings.
     pub samples: u64,
     /// Events, as the kernel counted them.
-    pub events: Vec<EventCount>,
+    pub events: Vec<RecordedCount>,
     /// Records that found no room in the ring of a CPU, by CPU, where any did.
     pub lost_by_cpu: Vec<(u32, u64)>,
 }
 
-impl Summary {
+impl RecordSummary {
     /// Returns how many records were lost; `None` where the kernel does not say.
     pub fn lost(&self) -> Option<u64> {
         self.events.iter().map(|one| one.lost).sum()
@@ -61,7 +61,7 @@ impl Summary {
     }
 
     /// Returns how many of so many events, counted before the rings were read last, the kernel neither wrote nor counted as lost: at
-    /// least so many, as what was written or lost since then is taken for some of them. `None` as in [`Summary::withheld`].
+    /// least so many, as what was written or lost since then is taken for some of them. `None` as in [`RecordSummary::withheld`].
     pub fn withheld_of(&self, count: u64) -> Option<u64> {
         if self.events.iter().any(|one| one.sampled) {
             return None;
@@ -76,17 +76,17 @@ impl Summary {
 
 /// Events that are being recorded.
 #[derive(Debug)]
-pub(crate) struct Live {
-    pub(crate) opened: Opened,
+pub(crate) struct LiveRecording {
+    pub(crate) opened: OpenedEvents,
     bytes: u64,
     samples: u64,
 }
 
-impl Live {
+impl LiveRecording {
     /// Lets the events be recorded.
-    pub(crate) fn begin(opened: Opened) -> Result<Live, Error> {
-        opened.enable(true).map_err(Error::Wait)?;
-        Ok(Live {
+    pub(crate) fn begin(opened: OpenedEvents) -> Result<LiveRecording, RecordError> {
+        opened.enable(true).map_err(RecordError::Wait)?;
+        Ok(LiveRecording {
             opened,
             bytes: 0,
             samples: 0,
@@ -94,10 +94,14 @@ impl Live {
     }
 
     /// Waits until a ring has enough to be worth a look, or another file has something to read, at most for a time.
-    pub(crate) fn wait(&self, or: Option<BorrowedFd<'_>>, at_most: Duration) -> Result<(), Error> {
+    pub(crate) fn wait(
+        &self,
+        or: Option<BorrowedFd<'_>>,
+        at_most: Duration,
+    ) -> Result<(), RecordError> {
         let rings = self.opened.rings.iter().map(|one| one.ring.as_fd());
         let files: Vec<_> = rings.chain(or).collect();
-        rings::wait_for(&files, at_most).map_err(Error::Wait)?;
+        rings::wait_for(&files, at_most).map_err(RecordError::Wait)?;
         Ok(())
     }
 
@@ -107,7 +111,7 @@ impl Live {
         rings.map(|one| one.ring.written()).collect()
     }
 
-    /// Lets the kernel write again where the first so many bytes of [`Live::written`] are, as long as these rings had them: `had`
+    /// Lets the kernel write again where the first so many bytes of [`LiveRecording::written`] are, as long as these rings had them: `had`
     /// says how many each had.
     pub(crate) fn take(&mut self, had: &[usize], bytes: u64, samples: u64) {
         self.bytes += bytes;
@@ -122,11 +126,11 @@ impl Live {
 
     /// Returns a record for each event and CPU of which the kernel lost some, as perf 6.1 and later write them at the end: the rings
     /// themselves say a loss only with the next record that has room.
-    pub(crate) fn losses(&self) -> Result<Vec<u8>, Error> {
+    pub(crate) fn losses(&self) -> Result<Vec<u8>, RecordError> {
         let mut out = Vec::new();
         for event in &self.opened.events {
             for (cpu, one) in &event.on {
-                let counts = one.counts().map_err(Error::Wait)?;
+                let counts = one.counts().map_err(RecordError::Wait)?;
                 if let Some(lost @ 1..) = counts.lost {
                     lost_samples(&mut out, lost, *cpu, one.id());
                 }
@@ -143,23 +147,23 @@ impl Live {
     }
 
     /// Stops the events: what is in the rings stays there.
-    pub(crate) fn stop(&self) -> Result<(), Error> {
-        self.opened.enable(false).map_err(Error::Wait)
+    pub(crate) fn stop(&self) -> Result<(), RecordError> {
+        self.opened.enable(false).map_err(RecordError::Wait)
     }
 
     /// Returns what was recorded so far.
-    pub(crate) fn summary(&self) -> Result<Summary, Error> {
-        self.counted().map_err(Error::Wait)
+    pub(crate) fn summary(&self) -> Result<RecordSummary, RecordError> {
+        self.counted().map_err(RecordError::Wait)
     }
 
-    fn counted(&self) -> io::Result<Summary> {
-        let mut summary = Summary {
+    fn counted(&self) -> io::Result<RecordSummary> {
+        let mut summary = RecordSummary {
             bytes: self.bytes,
             samples: self.samples,
-            ..Summary::default()
+            ..RecordSummary::default()
         };
         for event in &self.opened.events {
-            let mut sum = EventCount {
+            let mut sum = RecordedCount {
                 name: event.name.clone(),
                 filter: event.filter.clone(),
                 chain: event.attr.sample & rings::sample::CALLCHAIN != 0 && !event.attr.frequency,

@@ -5,10 +5,10 @@ use std::io;
 use cpuset::CpuSet;
 use rings::{Attr, Event, Of, Ring, format, sample};
 
-use crate::file::Described;
-use crate::plan::{Plan, Wanted};
+use crate::file::FileEvent;
+use crate::plan::{PlannedEvent, RecordPlan};
 use crate::tracefs::{Tracefs, Tracepoint};
-use crate::{Error, machine, reasons};
+use crate::{RecordError, machine, reasons};
 
 /// What samples of call chains hold beside what all records do.
 const CHAIN: u64 = sample::IP | sample::CALLCHAIN | sample::PERIOD;
@@ -46,7 +46,7 @@ pub struct Missing {
 
 /// Events that are open on every CPU, and nothing written yet.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedEvents {
     pub(crate) rings: Vec<CpuRing>,
     pub(crate) events: Vec<OpenEvent>,
     pub(crate) tracepoints: Vec<Tracepoint>,
@@ -61,8 +61,8 @@ pub struct Opened {
 /// Why there are no rings.
 enum NoRings {
     /// They are more memory than this user may lock: smaller ones may do.
-    TooLarge(Error),
-    Else(Error),
+    TooLarge(RecordError),
+    Else(RecordError),
 }
 
 /// What an event is to be opened as.
@@ -78,14 +78,14 @@ pub(crate) fn files(events: usize, cpus: usize) -> u64 {
     (events as u64 + 2) * cpus as u64 + OTHER_FILES
 }
 
-impl Opened {
+impl OpenedEvents {
     /// Opens the events of a plan. They begin disabled.
     ///
     /// # Errors
     ///
     /// Fails where an event cannot be opened on a CPU that is on line, or a ring cannot be made. That the kernel does not have an event
-    /// is no error: it is [`Opened::missing`].
-    pub fn open(plan: &Plan, tracefs: &Tracefs) -> Result<Opened, Error> {
+    /// is no error: it is [`OpenedEvents::missing`].
+    pub fn open(plan: &RecordPlan, tracefs: &Tracefs) -> Result<OpenedEvents, RecordError> {
         let on_line = machine::cpus("online");
         let mut missing = Vec::new();
         let mut tracepoints = Vec::new();
@@ -103,9 +103,9 @@ impl Opened {
             }
         }
         let files = files(to_open.len(), on_line.len());
-        let allowed = rings::more_files(files).map_err(Error::Wait)?;
+        let allowed = rings::more_files(files).map_err(RecordError::Wait)?;
         if allowed < files {
-            return Err(Error::Files { files, allowed });
+            return Err(RecordError::Files { files, allowed });
         }
         let wanted = plan.ring(on_line.len(), machine::memory_kib());
         let mut ring_bytes = wanted;
@@ -120,7 +120,7 @@ impl Opened {
                 Err(NoRings::TooLarge(error) | NoRings::Else(error)) => return Err(error),
             }
         };
-        let mut opened = Opened {
+        let mut opened = OpenedEvents {
             rings,
             events: Vec::new(),
             tracepoints,
@@ -140,7 +140,7 @@ impl Opened {
     }
 
     /// Closes the events that are not among these, and misses none of the others: what is left is recorded.
-    pub fn only(&mut self, wanted: &[Wanted]) {
+    pub fn only(&mut self, wanted: &[PlannedEvent]) {
         let is_wanted = |system: &str, name: &str| {
             wanted
                 .iter()
@@ -219,7 +219,7 @@ impl Opened {
     }
 
     /// Opens an event on its CPUs.
-    fn add(&mut self, one: ToOpen) -> Result<(), Error> {
+    fn add(&mut self, one: ToOpen) -> Result<(), RecordError> {
         let attr = Attr {
             backward: self.flight,
             ..one.attr
@@ -233,7 +233,7 @@ impl Opened {
             {
                 continue;
             }
-            let failed = |error: &io::Error| Error::Open {
+            let failed = |error: &io::Error| RecordError::Open {
                 name: one.name.clone(),
                 cpu: of_cpu.cpu,
                 why: reasons::not_opened(error),
@@ -244,7 +244,7 @@ impl Opened {
                 .write_to(of_cpu.ring.event())
                 .map_err(|error| failed(&error))?;
             if let Some(filter) = &one.filter {
-                event.filter(filter).map_err(|error| Error::Filter {
+                event.filter(filter).map_err(|error| RecordError::Filter {
                     name: one.name.clone(),
                     filter: filter.clone(),
                     error,
@@ -265,13 +265,13 @@ impl Opened {
     }
 
     /// Returns the events as a file describes them: that of the rings themselves first, which carries names of threads.
-    pub(crate) fn described(&self) -> Vec<Described> {
-        let tasks = Described {
+    pub(crate) fn described(&self) -> Vec<FileEvent> {
+        let tasks = FileEvent {
             name: "dummy:u".to_owned(),
             attr: of_rings(self.ring_bytes, self.flight).bytes(),
             ids: self.rings.iter().map(|one| one.ring.event().id()).collect(),
         };
-        let events = self.events.iter().map(|one| Described {
+        let events = self.events.iter().map(|one| FileEvent {
             name: one.name.clone(),
             attr: one.attr.bytes(),
             ids: one.on.iter().map(|(_, event)| event.id()).collect(),
@@ -295,7 +295,7 @@ impl Opened {
     }
 }
 
-fn of_tracepoint(wanted: &Wanted, tracepoint: &Tracepoint) -> ToOpen {
+fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint) -> ToOpen {
     let each = Attr::each(Of::Tracepoint(tracepoint.id));
     let chain = if wanted.stack { CHAIN } else { 0 };
     ToOpen {
@@ -330,7 +330,7 @@ fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, N
     for cpu in cpus.iter() {
         let number = i32::try_from(cpu).unwrap_or(i32::MAX);
         let event = Event::open(&attr, number).map_err(|error| {
-            NoRings::Else(Error::Open {
+            NoRings::Else(RecordError::Open {
                 name: "dummy".to_owned(),
                 cpu,
                 why: reasons::not_opened(&error),
@@ -339,7 +339,7 @@ fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, N
         let pages = bytes / rings::page_size();
         let ring = Ring::of(event, pages, flight);
         let ring = ring.map_err(|error| {
-            let why = Error::Ring {
+            let why = RecordError::Ring {
                 cpu,
                 kib: bytes / 1024,
                 why: reasons::no_ring(&error),

@@ -9,10 +9,10 @@ use rings::{Paused, Place, Record, sample};
 use rustix::thread::{gettid, name, set_name};
 use serde::Serialize;
 
-use crate::file::{Described, Feature, Features, PerfFile, ROUND};
-use crate::live::{Live, Summary};
-use crate::opened::Opened;
-use crate::{Error, machine, mappings, tasks};
+use crate::file::{Feature, Features, FileEvent, PerfFile, ROUND};
+use crate::live::{LiveRecording, RecordSummary};
+use crate::opened::OpenedEvents;
+use crate::{RecordError, machine, mappings, tasks};
 
 /// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring that takes longer to fill
 /// than what is kept is memory that nobody needs.
@@ -65,8 +65,8 @@ fn each(keep: Duration, memory: u64, cpus: usize) -> usize {
 /// A recording of which only the last seconds are kept, in rings that the kernel goes on over.
 #[derive(Debug)]
 pub struct Overwriting {
-    live: Live,
-    events: Vec<Described>,
+    live: LiveRecording,
+    events: Vec<FileEvent>,
     features: Features,
     side: Vec<u8>,
     keep: Duration,
@@ -76,7 +76,7 @@ pub struct Overwriting {
 
 /// A CPU whose ring holds less than was to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Short {
+pub struct ShortRing {
     /// The CPU.
     pub cpu: u32,
     /// Since when everything that happened on it is there, ns on the events' clock.
@@ -87,27 +87,27 @@ pub struct Short {
 
 /// What a recording says of what was kept, in its own feature section.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Kept {
+struct KeptSection {
     /// What was asked for.
     asked_ns: u64,
     /// From when to when everything is there, on the events' clock.
     since_ns: u64,
     until_ns: u64,
     /// CPUs whose rings hold less than was asked for.
-    short: Vec<Short>,
+    short: Vec<ShortRing>,
 }
 
 /// What the rings hold: nothing is written to them as long as this lives.
 #[derive(Debug)]
-pub struct Held<'r> {
+pub struct HeldRings<'r> {
     rings: Vec<OfCpu<'r>>,
-    times: Times,
-    events: &'r [Described],
+    times: TimeOffsets,
+    events: &'r [FileEvent],
     features: Features,
     /// Names and mappings of the beginning, and those of now.
     side: [&'r [u8]; 1],
     now: [Vec<u8>; 2],
-    kept: Kept,
+    kept: KeptSection,
     bytes: u64,
 }
 
@@ -125,17 +125,17 @@ impl Overwriting {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`] where events cannot be enabled.
+    /// [`RecordError::Wait`] where events cannot be enabled.
     pub fn begin(
-        opened: Opened,
+        opened: OpenedEvents,
         features: Features,
         side: Vec<u8>,
         keep: Duration,
         now: Duration,
-    ) -> Result<Overwriting, Error> {
+    ) -> Result<Overwriting, RecordError> {
         Ok(Overwriting {
             events: opened.described(),
-            live: Live::begin(opened)?,
+            live: LiveRecording::begin(opened)?,
             features,
             side,
             keep,
@@ -148,8 +148,8 @@ impl Overwriting {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`] where a ring cannot be paused.
-    pub fn hold(&mut self, now: impl FnOnce() -> Duration) -> Result<Held<'_>, Error> {
+    /// [`RecordError::Wait`] where a ring cannot be paused.
+    pub fn hold(&mut self, now: impl FnOnce() -> Duration) -> Result<HeldRings<'_>, RecordError> {
         // Names of threads whose record was gone over; read before, since what happens in a pause is lost.
         let threads = tasks::threads();
         // The same of code that processes have mapped: call chains are addresses in it.
@@ -163,10 +163,10 @@ impl Overwriting {
         let now = now();
         let mut rings = Vec::new();
         for one in &mut self.live.opened.rings {
-            let ring = one.ring.pause().map_err(Error::Wait)?;
+            let ring = one.ring.pause().map_err(RecordError::Wait)?;
             rings.push((one.cpu, ring));
         }
-        let times = Times::of_events(&self.events);
+        let times = TimeOffsets::of_events(&self.events);
         // Of one that was read before, the ring of another CPU may have an older record.
         let own_time = own.and_then(|tid| {
             rings
@@ -179,7 +179,7 @@ impl Overwriting {
             .filter_map(|(_, ring)| times.of(&ring.records().next()?));
         let until_ns = own_time.or_else(|| newest.max()).unwrap_or(0);
         let begun_ns = until_ns.saturating_sub(ns(now.saturating_sub(self.begun)));
-        let mut kept = Kept {
+        let mut kept = KeptSection {
             asked_ns: ns(self.keep),
             since_ns: until_ns.saturating_sub(ns(self.keep)).max(begun_ns),
             until_ns,
@@ -188,7 +188,7 @@ impl Overwriting {
         for (cpu, ring) in &rings {
             if let Some(since_ns) = times.short(ring, kept.since_ns, until_ns) {
                 let ring_bytes = ring.size();
-                kept.short.push(Short {
+                kept.short.push(ShortRing {
                     cpu: *cpu,
                     since_ns,
                     ring_bytes,
@@ -217,14 +217,14 @@ impl Overwriting {
         });
         let rings = rings.collect();
         let mut features = self.features.clone();
-        let said = Kept {
+        let said = KeptSection {
             short: kept.short.iter().copied().take(MOST_SHORT).collect(),
             ..kept
         };
         let said = serde_json::to_vec(&serde_json::json!({ "kept": said }));
         features.set(Feature::Trapline(said.unwrap_or_default()));
         let names = tasks::records(threads.iter().filter(|one| !named.contains(&one.tid)));
-        Ok(Held {
+        Ok(HeldRings {
             rings,
             times,
             events: &self.events,
@@ -240,14 +240,14 @@ impl Overwriting {
     ///
     /// # Errors
     ///
-    /// [`Error::Wait`].
-    pub fn stop(&mut self) -> Result<Summary, Error> {
+    /// [`RecordError::Wait`].
+    pub fn stop(&mut self) -> Result<RecordSummary, RecordError> {
         self.live.stop()?;
         self.live.summary()
     }
 }
 
-impl Held<'_> {
+impl HeldRings<'_> {
     /// Returns how many bytes of records are kept.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -259,7 +259,7 @@ impl Held<'_> {
     }
 
     /// Returns the CPUs whose rings hold less than was to be kept: why the time is shorter.
-    pub fn short(&self) -> &[Short] {
+    pub fn short(&self) -> &[ShortRing] {
         &self.kept.short
     }
 
@@ -272,25 +272,26 @@ impl Held<'_> {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`]; [`Error::Wait`] where the kernel does not go on.
-    pub fn write(self, file: File) -> Result<u64, Error> {
-        let mut file =
-            PerfFile::begin(file, self.events, self.features.clone()).map_err(Error::Write)?;
-        file.append(&self.side).map_err(Error::Write)?;
+    /// [`RecordError::Write`]; [`RecordError::Wait`] where the kernel does not go on.
+    pub fn write(self, file: File) -> Result<u64, RecordError> {
+        let mut file = PerfFile::begin(file, self.events, self.features.clone())
+            .map_err(RecordError::Write)?;
+        file.append(&self.side).map_err(RecordError::Write)?;
         let [mappings, names] = &self.now;
-        file.append(&[mappings, names]).map_err(Error::Write)?;
-        self.rounds(&mut file).map_err(Error::Write)?;
+        file.append(&[mappings, names])
+            .map_err(RecordError::Write)?;
+        self.rounds(&mut file).map_err(RecordError::Write)?;
         let bytes = file.written();
         for one in self.rings {
-            one.ring.resume().map_err(Error::Wait)?;
+            one.ring.resume().map_err(RecordError::Wait)?;
         }
-        file.finish().map_err(Error::Write)?;
+        file.finish().map_err(RecordError::Write)?;
         Ok(bytes)
     }
 
     /// Writes the records, oldest first, in rounds: each has what all CPUs did in a part of the time, so that readers never hold much.
     fn rounds(&self, file: &mut PerfFile) -> io::Result<()> {
-        let Kept {
+        let KeptSection {
             since_ns, until_ns, ..
         } = self.kept;
         let rounds = (self.bytes / ROUND_BYTES as u64).clamp(1, MOST_ROUNDS);
@@ -346,15 +347,15 @@ fn thread_of_name(record: &Record<'_>) -> Option<u32> {
 
 /// Where records have their time.
 #[derive(Debug)]
-struct Times {
+struct TimeOffsets {
     /// The ids of events whose samples have an address before it.
     with_address: BTreeSet<u64>,
 }
 
-impl Times {
-    fn of_events(events: &[Described]) -> Times {
+impl TimeOffsets {
+    fn of_events(events: &[FileEvent]) -> TimeOffsets {
         let with_address = events.iter().filter(|one| one.sample() & sample::IP != 0);
-        Times {
+        TimeOffsets {
             with_address: with_address
                 .flat_map(|one| one.ids.iter().copied())
                 .collect(),

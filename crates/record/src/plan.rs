@@ -4,7 +4,7 @@ use cpuset::CpuSet;
 
 /// An event that is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PlannedEvent {
     /// Its subsystem, as `kvm`.
     pub system: String,
     /// Its name, as `kvm_exit`.
@@ -17,10 +17,10 @@ pub struct Wanted {
     pub stack: bool,
 }
 
-impl Wanted {
+impl PlannedEvent {
     /// Returns an event all of whose records are wanted.
-    pub fn all(system: &str, name: &str) -> Wanted {
-        Wanted {
+    pub fn all(system: &str, name: &str) -> PlannedEvent {
+        PlannedEvent {
             system: system.to_owned(),
             name: name.to_owned(),
             filter: None,
@@ -32,9 +32,9 @@ impl Wanted {
 
 /// What is to be recorded.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct RecordPlan {
     /// Events. Those that this kernel does not have are left out and listed.
-    pub events: Vec<Wanted>,
+    pub events: Vec<PlannedEvent>,
     /// Samples of call chains a second on each CPU, where they are wanted.
     pub samples_hz: Option<u64>,
     /// Bytes of each CPU's ring; 0: what suits the machine.
@@ -53,7 +53,7 @@ const PART_OF_MEMORY: u64 = 32;
 /// A ring is not made smaller than this.
 const SMALLEST: usize = 256 << 10;
 
-impl Plan {
+impl RecordPlan {
     /// Returns how many bytes the ring of each of so many CPUs has: a power of two.
     pub(crate) fn ring(&self, cpus: usize, memory_kib: u64) -> usize {
         if self.ring_bytes > 0 {
@@ -72,14 +72,14 @@ mod tests {
 
     #[test]
     fn rings_take_a_part_of_the_memory() {
-        let plan = Plan::default();
+        let plan = RecordPlan::default();
         let gib = 1 << 20;
         assert_eq!(plan.ring(2, 24 * gib), 4 << 20);
         assert_eq!(plan.ring(64, gib), 512 << 10);
         assert_eq!(plan.ring(256, gib), 256 << 10);
-        let asked = Plan {
+        let asked = RecordPlan {
             ring_bytes: 3 << 20,
-            ..Plan::default()
+            ..RecordPlan::default()
         };
         assert_eq!(asked.ring(64, gib), 4 << 20);
     }

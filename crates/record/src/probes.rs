@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::opened::Missing;
-use crate::plan::Wanted;
+use crate::plan::PlannedEvent;
 use crate::tracefs::Tracefs;
 
 /// What groups of probes begin with; the number of the recorder's process follows.
@@ -52,7 +52,7 @@ pub struct Probes {
 
 /// A probe, as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct ProbeRequest {
     list: List,
     /// `p`, `r`, or these with a number of instances behind them.
     kind: String,
@@ -63,9 +63,9 @@ struct Asked {
     besides: Option<&'static str>,
 }
 
-impl Asked {
+impl ProbeRequest {
     /// Reads a probe as tracefs takes it: `p[:[GROUP/]NAME] PLACE [ARGUMENTS]`; a function's name alone is a probe of it.
-    fn read(text: &str) -> Option<Asked> {
+    fn read(text: &str) -> Option<ProbeRequest> {
         let text = text.trim();
         let (head, rest) = text.split_once(char::is_whitespace).unwrap_or(("p", text));
         let (kind, named) = head.split_once(':').unwrap_or((head, ""));
@@ -85,7 +85,7 @@ impl Asked {
         let besides = ARGUMENTS
             .iter()
             .find(|(function, _)| rest == *function && kind == "p");
-        Some(Asked {
+        Some(ProbeRequest {
             list,
             kind: kind.to_owned(),
             name: identifier(name),
@@ -112,7 +112,7 @@ fn identifier(name: &str) -> String {
 impl Probes {
     /// Makes probes; before that, removes those of recorders that are gone. Returns the events that they are, and those that cannot be
     /// made, with the reason.
-    pub fn make(tracefs: &Tracefs, asked: &[String]) -> (Probes, Vec<Wanted>, Vec<Missing>) {
+    pub fn make(tracefs: &Tracefs, asked: &[String]) -> (Probes, Vec<PlannedEvent>, Vec<Missing>) {
         let root = tracefs.root().to_owned();
         let mut probes = Probes {
             group: format!("{GROUP}{}", std::process::id()),
@@ -125,12 +125,12 @@ impl Probes {
         let mut wanted = Vec::new();
         let mut missing = Vec::new();
         for text in asked {
-            let made = match Asked::read(text) {
+            let made = match ProbeRequest::read(text) {
                 Some(probe) => probes.add(&probe).map(|()| probe.name),
                 None => Err("no probe as tracefs takes it: 'p[:NAME] FUNCTION' or 'p[:NAME] /FILE:0xOFFSET'".to_owned()),
             };
             match made {
-                Ok(name) => wanted.push(Wanted::all(&probes.group, &name)),
+                Ok(name) => wanted.push(PlannedEvent::all(&probes.group, &name)),
                 Err(why) => missing.push(Missing {
                     name: format!("probe {text}"),
                     why,
@@ -150,8 +150,8 @@ impl Probes {
         OpenOptions::new().append(true).open(path)
     }
 
-    fn add(&mut self, probe: &Asked) -> Result<(), String> {
-        let Asked {
+    fn add(&mut self, probe: &ProbeRequest) -> Result<(), String> {
+        let ProbeRequest {
             kind, name, rest, ..
         } = probe;
         let write = |besides: &str| {
@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn probes_are_read_as_tracefs_takes_them() {
-        let read = |text| Asked::read(text).map(|one| (one.list, one.kind, one.name, one.rest));
+        let read =
+            |text| ProbeRequest::read(text).map(|one| (one.list, one.kind, one.name, one.rest));
         let kernel = |kind: &str, name: &str, rest: &str| {
             Some((
                 List::Kernel,
@@ -277,7 +278,7 @@ mod tests {
         let (probes, wanted, missing) = Probes::make(&tracefs, &asked);
         assert!(missing.is_empty(), "{missing:?}");
         let group = format!("trapline_{}", std::process::id());
-        let all = ["irqfd_inject", "irqfd_wakeup"].map(|name| Wanted::all(&group, name));
+        let all = ["irqfd_inject", "irqfd_wakeup"].map(|name| PlannedEvent::all(&group, name));
         assert_eq!(wanted, all);
         let made = format!(
             "p:{group}/irqfd_inject irqfd_inject\np:{group}/irqfd_wakeup irqfd_wakeup irqfd=$arg1\n"

@@ -1,6 +1,6 @@
 //! What is asked of a recording, and which events answer it.
 
-use crate::plan::Wanted;
+use crate::plan::PlannedEvent;
 
 /// What a recording is to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -222,13 +222,13 @@ impl Question {
 const WITH_STACKS: [&str; 2] = ["sched_switch", "sched_waking"];
 
 /// Returns the events that answer questions, each once. No kernel has all of them.
-pub fn events(questions: &[Question]) -> Vec<Wanted> {
-    let mut out: Vec<Wanted> = Vec::new();
+pub fn events(questions: &[Question]) -> Vec<PlannedEvent> {
+    let mut out: Vec<PlannedEvent> = Vec::new();
     let lists = questions.iter().flat_map(|one| one.events());
     for (system, names) in lists.copied().flatten() {
         for name in *names {
             if !out.iter().any(|one| one.name == *name) {
-                out.push(Wanted::all(system, name));
+                out.push(PlannedEvent::all(system, name));
             }
         }
     }
@@ -236,9 +236,9 @@ pub fn events(questions: &[Question]) -> Vec<Wanted> {
         for name in WITH_STACKS {
             match out.iter_mut().find(|one| one.name == name) {
                 Some(one) => one.stack = true,
-                None => out.push(Wanted {
+                None => out.push(PlannedEvent {
                     stack: true,
-                    ..Wanted::all("sched", name)
+                    ..PlannedEvent::all("sched", name)
                 }),
             }
         }

@@ -6,44 +6,44 @@ use std::time::Duration;
 
 use rings::Written;
 
-use crate::Error;
+use crate::RecordError;
 use crate::file::{Feature, Features, PerfFile, ROUND};
-use crate::live::{Live, Summary};
-use crate::opened::Opened;
+use crate::live::{LiveRecording, RecordSummary};
+use crate::opened::OpenedEvents;
 
 /// A recording that is being made.
 #[derive(Debug)]
-pub struct Recorder {
-    live: Live,
+pub struct HostRecorder {
+    live: LiveRecording,
     file: PerfFile,
 }
 
-impl Recorder {
+impl HostRecorder {
     /// Begins a recording in an empty file, and lets the events be recorded. `side` are records that stand before those of the
     /// kernel: names of threads that are there already ([`crate::tasks`]).
     ///
     /// # Errors
     ///
-    /// [`Error::Write`], and [`Error::Wait`] where events cannot be enabled.
+    /// [`RecordError::Write`], and [`RecordError::Wait`] where events cannot be enabled.
     pub fn begin(
-        opened: Opened,
+        opened: OpenedEvents,
         file: File,
         features: Features,
         side: &[u8],
-    ) -> Result<Recorder, Error> {
+    ) -> Result<HostRecorder, RecordError> {
         let file = PerfFile::begin(file, &opened.described(), features);
-        let mut file = file.map_err(Error::Write)?;
-        file.append(&[side]).map_err(Error::Write)?;
-        let live = Live::begin(opened)?;
-        Ok(Recorder { live, file })
+        let mut file = file.map_err(RecordError::Write)?;
+        file.append(&[side]).map_err(RecordError::Write)?;
+        let live = LiveRecording::begin(opened)?;
+        Ok(HostRecorder { live, file })
     }
 
     /// Waits until rings have enough to be worth a write, at most for a time, and writes what they have.
     ///
     /// # Errors
     ///
-    /// [`Error::Write`]: what was written before stays readable, and what is in the rings stays there.
-    pub fn turn(&mut self, at_most: Duration) -> Result<(), Error> {
+    /// [`RecordError::Write`]: what was written before stays readable, and what is in the rings stays there.
+    pub fn turn(&mut self, at_most: Duration) -> Result<(), RecordError> {
         self.live.wait(None, at_most)?;
         self.drain()
     }
@@ -52,8 +52,8 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// As [`Recorder::turn`].
-    pub fn turn_or(&mut self, or: BorrowedFd<'_>, at_most: Duration) -> Result<(), Error> {
+    /// As [`HostRecorder::turn`].
+    pub fn turn_or(&mut self, or: BorrowedFd<'_>, at_most: Duration) -> Result<(), RecordError> {
         self.live.wait(Some(or), at_most)?;
         self.drain()
     }
@@ -65,7 +65,7 @@ impl Recorder {
     }
 
     /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes.
-    fn drain(&mut self) -> Result<(), Error> {
+    fn drain(&mut self) -> Result<(), RecordError> {
         let written = self.live.written();
         let had: Vec<usize> = written.iter().map(Written::len).collect();
         let bytes: u64 = had.iter().map(|bytes| *bytes as u64).sum();
@@ -80,19 +80,19 @@ impl Recorder {
         let appended = self.file.written() - before.0;
         let samples = self.file.samples() - before.1;
         self.live.take(&had, appended.min(bytes), samples);
-        ended.map_err(Error::Write)
+        ended.map_err(RecordError::Write)
     }
 
-    /// Stops the events, writes what is left in the rings, and returns what was recorded; [`Recorder::finish`] ends the file.
+    /// Stops the events, writes what is left in the rings, and returns what was recorded; [`HostRecorder::finish`] ends the file.
     ///
     /// # Errors
     ///
-    /// [`Error::Write`].
-    pub fn stop(&mut self) -> Result<Summary, Error> {
+    /// [`RecordError::Write`].
+    pub fn stop(&mut self) -> Result<RecordSummary, RecordError> {
         self.live.stop()?;
         self.drain()?;
         let losses = self.live.losses()?;
-        self.file.append(&[&losses]).map_err(Error::Write)?;
+        self.file.append(&[&losses]).map_err(RecordError::Write)?;
         self.live.summary()
     }
 
@@ -100,9 +100,9 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// [`Error::Write`]: the file is readable all the same.
-    pub fn finish(mut self, said: Vec<Feature>) -> Result<(), Error> {
+    /// [`RecordError::Write`]: the file is readable all the same.
+    pub fn finish(mut self, said: Vec<Feature>) -> Result<(), RecordError> {
         said.into_iter().for_each(|one| self.file.set(one));
-        self.file.finish().map_err(Error::Write)
+        self.file.finish().map_err(RecordError::Write)
     }
 }

@@ -2,11 +2,11 @@
 
 use cpuset::CpuSet;
 
-use crate::plan::Plan;
+use crate::plan::RecordPlan;
 
 /// The VM that is to be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct TargetVm {
     /// Threads of its vCPUs.
     pub vcpus: Vec<i32>,
     /// CPUs where its threads may run.
@@ -42,7 +42,7 @@ const MOST: usize = 4095;
 ///
 /// Switches and wake-ups are recorded of all threads on CPUs where the VM may run: a switch that is left out would be time that
 /// another thread seems to have had.
-pub fn narrow(plan: &mut Plan, target: &Target) {
+pub fn narrow(plan: &mut RecordPlan, target: &TargetVm) {
     let filter = by_thread(&target.vcpus);
     for event in &mut plan.events {
         if event.system == "kvm" && BY_VCPU.contains(&event.name.as_str()) {
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn switches_of_all_threads_are_kept_where_the_vm_runs() {
-        let mut plan = Plan {
+        let mut plan = RecordPlan {
             events: events(&Question::ALL),
-            ..Plan::default()
+            ..RecordPlan::default()
         };
-        let target = Target {
+        let target = TargetVm {
             vcpus: vec![7],
             cpus: [2, 3].into_iter().collect(),
             anywhere: false,

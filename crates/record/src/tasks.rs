@@ -11,7 +11,7 @@ const NAME: usize = 16;
 
 /// A thread that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thread {
+pub struct RunningThread {
     /// Its process.
     pub pid: u32,
     /// Its own number.
@@ -26,14 +26,14 @@ pub fn names() -> Vec<u8> {
 }
 
 /// Returns the threads that are there now.
-pub fn threads() -> Vec<Thread> {
+pub fn threads() -> Vec<RunningThread> {
     let mut out = Vec::new();
     for pid in numbers("/proc") {
         for tid in numbers(&format!("/proc/{pid}/task")) {
             if let Ok(name) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
                 let name = name.trim_ascii_end();
                 let name = name[..name.len().min(NAME - 1)].to_vec();
-                out.push(Thread { pid, tid, name });
+                out.push(RunningThread { pid, tid, name });
             }
         }
     }
@@ -41,7 +41,7 @@ pub fn threads() -> Vec<Thread> {
 }
 
 /// Returns a record for the name of each thread.
-pub fn records<'t>(threads: impl IntoIterator<Item = &'t Thread>) -> Vec<u8> {
+pub fn records<'t>(threads: impl IntoIterator<Item = &'t RunningThread>) -> Vec<u8> {
     let mut out = Vec::new();
     for thread in threads {
         let ids = [thread.pid.to_ne_bytes(), thread.tid.to_ne_bytes()].concat();

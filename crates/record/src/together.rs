@@ -6,7 +6,7 @@ use crate::file::Feature;
 
 /// One comparison of a host's clock with a guest's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Compared {
+pub struct ClockComparison {
     /// The host's events' clock, ns.
     pub host_ns: u64,
     /// The guest's at the same time, ns.
@@ -17,7 +17,7 @@ pub struct Compared {
 
 /// A guest of this host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OfGuest {
+pub struct HostGuest {
     /// The number of its recording.
     #[serde(serialize_with = "number")]
     pub id: u64,
@@ -26,20 +26,20 @@ pub struct OfGuest {
     /// The host's time less the guest's, ns, and by what that was found; nothing before the recording's end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offset_ns: Option<i64>,
-    /// See [`OfGuest::offset_ns`].
+    /// See [`HostGuest::offset_ns`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub clocks: Vec<Compared>,
+    pub clocks: Vec<ClockComparison>,
 }
 
 /// What a recording says of those that were made together with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Together {
+pub struct JointRecording {
     /// Its own number, which no other recording has.
     #[serde(serialize_with = "number")]
     pub own: u64,
     /// Its guests.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub guests: Vec<OfGuest>,
+    pub guests: Vec<HostGuest>,
     /// The number of its host's recording.
     #[serde(serialize_with = "maybe", skip_serializing_if = "Option::is_none")]
     pub host: Option<u64>,
@@ -48,10 +48,10 @@ pub struct Together {
     pub offset_ns: Option<i64>,
     /// By what that was found: before the recording, and behind it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub clocks: Vec<Compared>,
+    pub clocks: Vec<ClockComparison>,
 }
 
-impl Together {
+impl JointRecording {
     /// Returns it as a file says it.
     pub fn said(&self) -> Feature {
         let said = serde_json::to_vec(&serde_json::json!({ "together": self }));
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_said() {
-        let together = Together {
+        let together = JointRecording {
             own: u64::MAX,
-            ..Together::default()
+            ..JointRecording::default()
         };
         let Feature::Trapline(text) = together.said() else {
             panic!("it is trapline's own");

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::RecordError;
 
 /// Bytes of a file of tracefs that are read at most. A format has a few thousand.
 const MAX_FILE: usize = 1 << 20;
@@ -64,24 +64,24 @@ impl Tracefs {
     ///
     /// # Errors
     ///
-    /// [`Error::NoTracefs`], and [`Error::Closed`] where the process may not look into it.
-    pub fn find() -> Result<Tracefs, Error> {
+    /// [`RecordError::NoTracefs`], and [`RecordError::Closed`] where the process may not look into it.
+    pub fn find() -> Result<Tracefs, RecordError> {
         Tracefs::among(&["/sys/kernel/tracing", "/sys/kernel/debug/tracing"])
     }
 
     /// Returns the first of these folders that has events.
-    fn among(places: &[&str]) -> Result<Tracefs, Error> {
+    fn among(places: &[&str]) -> Result<Tracefs, RecordError> {
         for root in places.iter().map(PathBuf::from) {
             let events = root.join("events");
             match fs::metadata(&events) {
                 Ok(_) => return Ok(Tracefs { root }),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    return Err(Error::Closed { path: root });
+                    return Err(RecordError::Closed { path: root });
                 }
                 Err(_) => {}
             }
         }
-        Err(Error::NoTracefs)
+        Err(RecordError::NoTracefs)
     }
 
     /// Returns one whose files stand below a folder.
@@ -98,11 +98,11 @@ impl Tracefs {
     ///
     /// # Errors
     ///
-    /// [`Error::Read`] where it is there and cannot be read.
-    pub fn event(&self, system: &str, name: &str) -> Result<Option<Tracepoint>, Error> {
+    /// [`RecordError::Read`] where it is there and cannot be read.
+    pub fn event(&self, system: &str, name: &str) -> Result<Option<Tracepoint>, RecordError> {
         let folder = self.root.join("events").join(system).join(name);
         let id = match self.read(&folder.join("id")) {
-            Err(Error::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+            Err(RecordError::Read { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                 return Ok(None);
             }
             other => other?,
@@ -148,14 +148,14 @@ impl Tracefs {
     ///
     /// # Errors
     ///
-    /// [`Error::Read`].
-    pub fn read(&self, path: &Path) -> Result<Vec<u8>, Error> {
+    /// [`RecordError::Read`].
+    pub fn read(&self, path: &Path) -> Result<Vec<u8>, RecordError> {
         let path = self.root.join(path);
         whole(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied => Error::Closed {
+            io::ErrorKind::PermissionDenied => RecordError::Closed {
                 path: self.root.clone(),
             },
-            _ => Error::Read { path, error },
+            _ => RecordError::Read { path, error },
         })
     }
 }

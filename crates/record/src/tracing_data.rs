@@ -6,7 +6,7 @@ Source: `tools/perf/util/trace-event-info.c`, and trace-cmd.dat.v6(5), whose hea
 
 use std::path::Path;
 
-use crate::Error;
+use crate::RecordError;
 use crate::tracefs::{Tracefs, Tracepoint};
 
 /// How the section begins, up to its version, 0.6, the first with thread names at its end.
@@ -18,8 +18,12 @@ const BEGIN: &[u8] = b"\x17\x08\x44tracing0.6\0";
 ///
 /// # Errors
 ///
-/// [`Error::Read`] for the two files that say how ftrace's pages begin.
-pub fn of(tracefs: &Tracefs, events: &[Tracepoint], symbols: &[u8]) -> Result<Vec<u8>, Error> {
+/// [`RecordError::Read`] for the two files that say how ftrace's pages begin.
+pub fn of(
+    tracefs: &Tracefs,
+    events: &[Tracepoint],
+    symbols: &[u8],
+) -> Result<Vec<u8>, RecordError> {
     let mut out = BEGIN.to_vec();
     out.push(u8::from(cfg!(target_endian = "big")));
     out.push(u8::try_from(size_of::<usize>()).unwrap_or(8));

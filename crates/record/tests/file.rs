@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use perfdata::{PerfRecording, PerfVisitor, SampleWish, Totals};
 use proptest::prelude::*;
-use record::file::{Described, Feature, Features, PerfFile, Place, ROUND};
+use record::file::{Feature, Features, FileEvent, PerfFile, ROUND, WritableFile};
 use rings::{Attr, Of};
 
 /// Bytes of a sample: header, id, thread, time, CPU, and its raw part's size and bytes.
@@ -43,8 +43,8 @@ fn create(path: &Path) -> File {
     file.expect("a file")
 }
 
-fn begin<P: Place>(file: P) -> io::Result<PerfFile<P>> {
-    let events = [Described {
+fn begin<P: WritableFile>(file: P) -> io::Result<PerfFile<P>> {
+    let events = [FileEvent {
         name: "kvm:kvm_exit".to_owned(),
         attr: Attr::each(Of::Tracepoint(7)).bytes(),
         ids: vec![70, 71],
@@ -117,7 +117,7 @@ struct Dying {
     most: Option<usize>,
 }
 
-impl Place for Dying {
+impl WritableFile for Dying {
     fn write_at(&mut self, pieces: &[IoSlice<'_>], at: u64) -> io::Result<usize> {
         let all: Vec<u8> = pieces
             .iter()

@@ -1,12 +1,12 @@
 //! How the clocks of a host and its guest compared, as recordings say it.
 
 use agent::{ClockSample, ClockSamples};
-use record::together::Compared;
+use record::together::ClockComparison;
 
 /// Returns both comparisons, as far as there are any.
-pub(crate) fn compared(clocks: &ClockSamples) -> Vec<Compared> {
+pub(crate) fn compared(clocks: &ClockSamples) -> Vec<ClockComparison> {
     let both = [clocks.begin, clocks.end].into_iter().flatten();
-    both.map(|one: ClockSample| Compared {
+    both.map(|one: ClockSample| ClockComparison {
         host_ns: one.host_ns,
         guest_ns: one.guest_ns,
         round_ns: one.round_ns,

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use cpuset::CpuSet;
 use event::Quality;
-use record::cost::{self, How};
+use record::cost::{self, RecordingForm};
 use record::{Probes, Tracefs, Tracepoint};
 use render::overhead::{self, OverheadRow};
 use render::quality;
@@ -113,14 +113,14 @@ fn row(
     tracefs: &Tracefs,
     probe: Option<&Tracepoint>,
     cpu: u32,
-) -> Result<OverheadRow, record::Error> {
+) -> Result<OverheadRow, record::RecordError> {
     cost::stay_on(cpu)?;
-    let probed = probe.map(|probe| cost::measure_event(probe, How::Whole));
+    let probed = probe.map(|probe| cost::measure_event(probe, RecordingForm::Whole));
     Ok(OverheadRow {
         cpu,
-        event_ns: cost::measure(tracefs, How::Whole)?,
-        chain_ns: cost::measure(tracefs, How::Chain).ok(),
-        filtered_ns: cost::measure(tracefs, How::FilteredOut).ok(),
+        event_ns: cost::measure(tracefs, RecordingForm::Whole)?,
+        chain_ns: cost::measure(tracefs, RecordingForm::Chain).ok(),
+        filtered_ns: cost::measure(tracefs, RecordingForm::FilteredOut).ok(),
         probe_ns: probed.transpose()?,
     })
 }

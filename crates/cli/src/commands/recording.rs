@@ -10,17 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
-use record::cost::Cost;
+use record::cost::EventCosts;
 use record::file::{Feature, Features};
-use record::{Missing, Opened, Tracefs};
+use record::{Missing, OpenedEvents, Tracefs};
 use render::quality;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::output;
 
 /// Measures what an event costs here: it is the one thing that a recording changes for certain.
-pub(crate) fn measure(tracefs: &Tracefs, opened: &Opened) -> io::Result<Option<Cost>> {
-    match Cost::here(tracefs, opened.has_chains()) {
+pub(crate) fn measure(tracefs: &Tracefs, opened: &OpenedEvents) -> io::Result<Option<EventCosts>> {
+    match EventCosts::here(tracefs, opened.has_chains()) {
         Ok(cost) => Ok(Some(cost)),
         Err(error) => {
             writeln!(io::stderr(), "{error}")?;
@@ -32,8 +32,8 @@ pub(crate) fn measure(tracefs: &Tracefs, opened: &Opened) -> io::Result<Option<C
 /// Returns what the file says of the machine and of the recording, and the records that stand before those of the kernel.
 pub(crate) fn before(
     tracefs: &Tracefs,
-    opened: &Opened,
-    cost: Option<Cost>,
+    opened: &OpenedEvents,
+    cost: Option<EventCosts>,
 ) -> Result<(Features, Vec<u8>)> {
     let (features, mut side) = of_machine(tracefs, opened, cost)?;
     side.extend(record::tasks::names());
@@ -46,8 +46,8 @@ pub(crate) fn before(
 /// Returns what of that does not change from one moment to the next: no name of a thread, and no mapping but the kernel's.
 pub(crate) fn of_machine(
     tracefs: &Tracefs,
-    opened: &Opened,
-    cost: Option<Cost>,
+    opened: &OpenedEvents,
+    cost: Option<EventCosts>,
 ) -> Result<(Features, Vec<u8>)> {
     // They are megabytes of each file, and take longer to read than all else.
     let has_code = opened.has_code();
@@ -105,7 +105,7 @@ pub(crate) fn start(command: &[OsString]) -> Result<Option<Child>> {
 }
 
 /// Says where rings are smaller than they should be.
-pub(crate) fn say_rings(opened: &Opened) -> io::Result<()> {
+pub(crate) fn say_rings(opened: &OpenedEvents) -> io::Result<()> {
     let Some(wanted) = opened.ring_wanted() else {
         return Ok(());
     };

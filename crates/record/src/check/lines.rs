@@ -1,6 +1,6 @@
 //! What was found, as sentences.
 
-use super::{Access, Found, Line};
+use super::{CheckLine, HostChecks, TracefsAccess};
 
 /// Bytes that a disk should have room for: some tens of seconds of a busy host.
 const ROOM: u64 = 256 << 20;
@@ -10,9 +10,9 @@ const NO_TOP: &str = "'trapline top' counts out of events, which costs more, and
 
 /// Returns a line for each thing that recording takes, those first without which there is none. What stands in tracefs is left out where that
 /// cannot be read.
-pub fn lines(found: &Found) -> Vec<Line> {
+pub fn lines(found: &HostChecks) -> Vec<CheckLine> {
     let mut lines = vec![events(found), tracefs(found), folder(found)];
-    if matches!(found.tracefs, Access::Yes(_)) {
+    if matches!(found.tracefs, TracefsAccess::Yes(_)) {
         lines.extend([kvm(found), kprobes(found), uprobes(found)]);
     }
     lines.extend([
@@ -25,8 +25,8 @@ pub fn lines(found: &Found) -> Vec<Line> {
     lines
 }
 
-fn good(name: &'static str, found: impl Into<String>) -> Line {
-    Line {
+fn good(name: &'static str, found: impl Into<String>) -> CheckLine {
+    CheckLine {
         name,
         ok: true,
         needed: false,
@@ -41,8 +41,8 @@ fn bad(
     found: impl Into<String>,
     remedy: impl Into<String>,
     without: impl Into<String>,
-) -> Line {
-    Line {
+) -> CheckLine {
+    CheckLine {
         name,
         ok: false,
         needed: false,
@@ -52,14 +52,14 @@ fn bad(
     }
 }
 
-fn needed(line: Line) -> Line {
-    Line {
+fn needed(line: CheckLine) -> CheckLine {
+    CheckLine {
         needed: true,
         ..line
     }
 }
 
-fn events(found: &Found) -> Line {
+fn events(found: &HostChecks) -> CheckLine {
     let user = &found.user;
     let name = "events";
     let Some(paranoid) = found.paranoid else {
@@ -107,11 +107,11 @@ fn events(found: &Found) -> Line {
     }
 }
 
-fn tracefs(found: &Found) -> Line {
+fn tracefs(found: &HostChecks) -> CheckLine {
     let name = "tracefs";
     needed(match &found.tracefs {
-        Access::Yes(path) => good(name, format!("{} can be read", path.display())),
-        Access::Denied(path) => bad(
+        TracefsAccess::Yes(path) => good(name, format!("{} can be read", path.display())),
+        TracefsAccess::Denied(path) => bad(
             name,
             format!("{} is there, and this user may not read it", path.display()),
             format!(
@@ -120,7 +120,7 @@ fn tracefs(found: &Found) -> Line {
             ),
             NOTHING,
         ),
-        Access::Missing => bad(
+        TracefsAccess::Missing => bad(
             name,
             "tracefs is not mounted",
             "as root: 'mount -t tracefs nodev /sys/kernel/tracing'",
@@ -129,7 +129,7 @@ fn tracefs(found: &Found) -> Line {
     })
 }
 
-fn folder(found: &Found) -> Line {
+fn folder(found: &HostChecks) -> CheckLine {
     let name = "folder";
     let shown = found.folder.display();
     if let Some(taken) = &found.taken {
@@ -161,7 +161,7 @@ fn folder(found: &Found) -> Line {
     needed(line)
 }
 
-fn kvm(found: &Found) -> Line {
+fn kvm(found: &HostChecks) -> CheckLine {
     match found.kvm {
         true => good("kvm", "the kernel has KVM's events"),
         false => bad(
@@ -173,10 +173,15 @@ fn kvm(found: &Found) -> Line {
     }
 }
 
-fn probes(name: &'static str, access: &Access, [file, option]: [&str; 2], without: &str) -> Line {
+fn probes(
+    name: &'static str,
+    access: &TracefsAccess,
+    [file, option]: [&str; 2],
+    without: &str,
+) -> CheckLine {
     match access {
-        Access::Yes(path) => good(name, format!("{} can be written", path.display())),
-        Access::Denied(path) => bad(
+        TracefsAccess::Yes(path) => good(name, format!("{} can be written", path.display())),
+        TracefsAccess::Denied(path) => bad(
             name,
             format!(
                 "{} is there, and this user may not write it",
@@ -185,7 +190,7 @@ fn probes(name: &'static str, access: &Access, [file, option]: [&str; 2], withou
             "run it as root",
             without,
         ),
-        Access::Missing => bad(
+        TracefsAccess::Missing => bad(
             name,
             format!("tracefs has no {file}"),
             format!("it takes a kernel that was built with {option}"),
@@ -194,7 +199,7 @@ fn probes(name: &'static str, access: &Access, [file, option]: [&str; 2], withou
     }
 }
 
-fn kprobes(found: &Found) -> Line {
+fn kprobes(found: &HostChecks) -> CheckLine {
     probes(
         "kprobes",
         &found.kprobes,
@@ -203,7 +208,7 @@ fn kprobes(found: &Found) -> Line {
     )
 }
 
-fn uprobes(found: &Found) -> Line {
+fn uprobes(found: &HostChecks) -> CheckLine {
     probes(
         "uprobes",
         &found.uprobes,
@@ -212,7 +217,7 @@ fn uprobes(found: &Found) -> Line {
     )
 }
 
-fn symbols(found: &Found) -> Line {
+fn symbols(found: &HostChecks) -> CheckLine {
     if found.addresses {
         return good("symbols", "/proc/kallsyms shows addresses");
     }
@@ -228,7 +233,7 @@ fn symbols(found: &Found) -> Line {
     )
 }
 
-fn memory(found: &Found) -> Line {
+fn memory(found: &HostChecks) -> CheckLine {
     let name = "memory";
     let wanted = found.ring_bytes / 1024;
     let unlimited = found.user.ipc_lock || found.paranoid.is_some_and(|paranoid| paranoid < 0);
@@ -260,8 +265,8 @@ fn memory(found: &Found) -> Line {
     )
 }
 
-fn files(found: &Found) -> Line {
-    let Found {
+fn files(found: &HostChecks) -> CheckLine {
+    let HostChecks {
         files,
         files_now,
         files_most,
@@ -282,7 +287,7 @@ fn files(found: &Found) -> Line {
     )
 }
 
-fn bpf(found: &Found) -> Line {
+fn bpf(found: &HostChecks) -> CheckLine {
     let user = &found.user;
     if !found.bpf {
         return bad(
@@ -303,7 +308,7 @@ fn bpf(found: &Found) -> Line {
     }
 }
 
-fn btf(found: &Found) -> Line {
+fn btf(found: &HostChecks) -> CheckLine {
     match found.btf {
         true => good("btf", "the kernel describes its types, for 'trapline top'"),
         false => bad(
@@ -323,9 +328,9 @@ mod tests {
     use crate::check::User;
 
     /// A machine where everything is there, and its user root.
-    fn whole() -> Found {
-        let file = |name: &str| Access::Yes(PathBuf::from("/sys/kernel/tracing").join(name));
-        Found {
+    fn whole() -> HostChecks {
+        let file = |name: &str| TracefsAccess::Yes(PathBuf::from("/sys/kernel/tracing").join(name));
+        HostChecks {
             user: User {
                 uid: 0,
                 sys_admin: true,
@@ -336,7 +341,7 @@ mod tests {
             },
             paranoid: Some(2),
             refused: None,
-            tracefs: Access::Yes(PathBuf::from("/sys/kernel/tracing")),
+            tracefs: TracefsAccess::Yes(PathBuf::from("/sys/kernel/tracing")),
             kvm: true,
             kprobes: file("kprobe_events"),
             uprobes: file("uprobe_events"),
@@ -360,7 +365,7 @@ mod tests {
     }
 
     /// Returns the lines that fail, by name.
-    fn failing(found: &Found) -> Vec<(&'static str, String)> {
+    fn failing(found: &HostChecks) -> Vec<(&'static str, String)> {
         let lines = lines(found).into_iter().filter(|line| !line.ok);
         lines.map(|line| (line.name, line.sentence())).collect()
     }
@@ -373,8 +378,8 @@ mod tests {
 
     #[test]
     fn each_thing_that_is_missing_is_one_line_with_its_remedy() {
-        let denied = || Access::Denied(PathBuf::from("/sys/kernel/tracing/x"));
-        type Break = fn(&mut Found);
+        let denied = || TracefsAccess::Denied(PathBuf::from("/sys/kernel/tracing/x"));
+        type Break = fn(&mut HostChecks);
         let cases: [(Break, &str, &str); 11] = [
             (|f| f.paranoid = None, "events", "CONFIG_PERF_EVENTS"),
             (
@@ -391,12 +396,12 @@ mod tests {
             (|f| f.free_bytes = Some(5 << 20), "folder", "room for 5 MiB"),
             (|f| f.kvm = false, "kvm", "modprobe kvm_amd"),
             (
-                |f| f.kprobes = Access::Missing,
+                |f| f.kprobes = TracefsAccess::Missing,
                 "kprobes",
                 "CONFIG_KPROBE_EVENTS",
             ),
             (
-                |f| f.uprobes = Access::Missing,
+                |f| f.uprobes = TracefsAccess::Missing,
                 "uprobes",
                 "CONFIG_UPROBE_EVENTS",
             ),
@@ -436,9 +441,9 @@ mod tests {
     #[test]
     fn tracefs_that_is_roots_own_is_said_with_the_way_to_share_it() {
         let mut found = whole();
-        found.tracefs = Access::Denied(PathBuf::from("/sys/kernel/tracing"));
+        found.tracefs = TracefsAccess::Denied(PathBuf::from("/sys/kernel/tracing"));
         found.kvm = false;
-        found.kprobes = Access::Missing;
+        found.kprobes = TracefsAccess::Missing;
         let failing = failing(&found);
         // Of what is in it nothing is known.
         let names: Vec<_> = failing.iter().map(|(name, _)| *name).collect();
@@ -448,7 +453,7 @@ mod tests {
                 .1
                 .contains("'mount -o remount,gid=GROUP,mode=750 /sys/kernel/tracing'")
         );
-        found.tracefs = Access::Missing;
+        found.tracefs = TracefsAccess::Missing;
         let line = &lines(&found)[1];
         assert!(line.needed && line.sentence().contains("mount -t tracefs nodev"));
     }
@@ -461,7 +466,7 @@ mod tests {
             ..User::default()
         };
         let names =
-            |found: &Found| -> Vec<&str> { failing(found).iter().map(|one| one.0).collect() };
+            |found: &HostChecks| -> Vec<&str> { failing(found).iter().map(|one| one.0).collect() };
         assert_eq!(names(&found), ["events", "memory", "bpf"]);
         found.user.perfmon = true;
         assert_eq!(names(&found), ["memory", "bpf"]);

@@ -9,32 +9,32 @@ use rustix::fs::{Access as Mode, AtFlags, CWD, accessat, statvfs};
 use rustix::process::{Resource, geteuid, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::{Access, Asked, Found, User};
-use crate::{Error, Plan, Tracefs, machine, opened};
+use super::{CheckRequest, HostChecks, TracefsAccess, User};
+use crate::{RecordError, RecordPlan, Tracefs, machine, opened};
 
 /// Bytes of /proc/kallsyms that are looked at: its first lines say whether it shows addresses.
 const SYMBOLS: u64 = 4096;
 
 /// Asks the machine what it lets a recorder do. Nothing is changed.
-pub fn look(asked: &Asked) -> Found {
+pub fn look(asked: &CheckRequest) -> HostChecks {
     let tracefs = Tracefs::find();
     let root = tracefs.as_ref().ok().map(|found| found.root().to_owned());
     let tracefs = match tracefs {
         // The folder may be open and its files not.
         Ok(found) => match found.read(Path::new("events/header_page")) {
-            Err(Error::Closed { path }) => Access::Denied(path),
-            _ => Access::Yes(found.root().to_owned()),
+            Err(RecordError::Closed { path }) => TracefsAccess::Denied(path),
+            _ => TracefsAccess::Yes(found.root().to_owned()),
         },
-        Err(Error::Closed { path }) => Access::Denied(path),
-        Err(_) => Access::Missing,
+        Err(RecordError::Closed { path }) => TracefsAccess::Denied(path),
+        Err(_) => TracefsAccess::Missing,
     };
     let probes = |name: &str| {
         let file = root.as_ref().map(|root| root.join(name));
-        file.map_or(Access::Missing, writable)
+        file.map_or(TracefsAccess::Missing, writable)
     };
-    let plan = Plan {
+    let plan = RecordPlan {
         ring_bytes: asked.ring_bytes,
-        ..Plan::default()
+        ..RecordPlan::default()
     };
     let on_line = machine::cpus("online");
     let open = Event::open(
@@ -45,7 +45,7 @@ pub fn look(asked: &Asked) -> Found {
             .map_or(0, |cpu| i32::try_from(cpu).unwrap_or(0)),
     );
     let limit = getrlimit(Resource::Nofile);
-    Found {
+    HostChecks {
         user: user(),
         paranoid: setting("/proc/sys/kernel/perf_event_paranoid"),
         refused: open.err().map(|error| error.to_string()),
@@ -87,11 +87,11 @@ fn may(path: &Path, how: Mode) -> io::Result<()> {
     Ok(accessat(CWD, path, how, AtFlags::EACCESS)?)
 }
 
-fn writable(path: PathBuf) -> Access {
+fn writable(path: PathBuf) -> TracefsAccess {
     match may(&path, Mode::WRITE_OK) {
-        Ok(()) => Access::Yes(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Access::Missing,
-        Err(_) => Access::Denied(path),
+        Ok(()) => TracefsAccess::Yes(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => TracefsAccess::Missing,
+        Err(_) => TracefsAccess::Denied(path),
     }
 }
 

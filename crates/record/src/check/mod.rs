@@ -14,7 +14,7 @@ pub use look::look;
 
 /// What is to be recorded: some things depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
+pub struct CheckRequest {
     /// How many events: each is a file on each CPU.
     pub events: usize,
     /// Bytes of each CPU's ring; 0: what suits the machine.
@@ -27,7 +27,7 @@ pub struct Asked {
 
 /// What was found on a machine. What cannot be read is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct HostChecks {
     /// Which user this is, and what it may do.
     pub user: User,
     /// `kernel.perf_event_paranoid`; `None` where the kernel has no perf events.
@@ -35,13 +35,13 @@ pub struct Found {
     /// What opening an event that counts nothing said; `None` where it was opened.
     pub refused: Option<String>,
     /// The kernel's list of events.
-    pub tracefs: Access,
+    pub tracefs: TracefsAccess,
     /// Whether KVM's events are among them.
     pub kvm: bool,
     /// Files that probes are made by.
-    pub kprobes: Access,
+    pub kprobes: TracefsAccess,
     /// The same for probes of programs.
-    pub uprobes: Access,
+    pub uprobes: TracefsAccess,
     /// Whether /proc/kallsyms shows addresses.
     pub addresses: bool,
     /// `kernel.kptr_restrict`.
@@ -58,9 +58,9 @@ pub struct Found {
     pub page_bytes: usize,
     /// Files that are needed, and how many the process may open: now, and if it asks for more.
     pub files: u64,
-    /// See [`Found::files`].
+    /// See [`HostChecks::files`].
     pub files_now: u64,
-    /// See [`Found::files`].
+    /// See [`HostChecks::files`].
     pub files_most: u64,
     /// Whether the kernel takes programs of BPF.
     pub bpf: bool,
@@ -72,7 +72,7 @@ pub struct Found {
     pub taken: Option<PathBuf>,
     /// Whether a folder can be made there, and the bytes that it has room for.
     pub writable: bool,
-    /// See [`Found::writable`].
+    /// See [`HostChecks::writable`].
     pub free_bytes: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ pub struct User {
 
 /// Whether something of tracefs can be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
+pub enum TracefsAccess {
     /// It can.
     Yes(PathBuf),
     /// This user may not.
@@ -106,7 +106,7 @@ pub enum Access {
 
 /// Something that recording takes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Line {
+pub struct CheckLine {
     /// What it is called.
     pub name: &'static str,
     /// Whether it is there.
@@ -121,7 +121,7 @@ pub struct Line {
     pub without: Option<String>,
 }
 
-impl Line {
+impl CheckLine {
     /// Returns it as one sentence.
     pub fn sentence(&self) -> String {
         let mut text = self.found.clone();

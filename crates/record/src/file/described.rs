@@ -2,7 +2,7 @@
 
 /// An event of a file.
 #[derive(Debug, Clone)]
-pub struct Described {
+pub struct FileEvent {
     /// Its name, as `kvm:kvm_exit`.
     pub name: String,
     /// Its `perf_event_attr`.
@@ -11,7 +11,7 @@ pub struct Described {
     pub ids: Vec<u64>,
 }
 
-impl Described {
+impl FileEvent {
     /// Returns what its samples hold ([`rings::sample`]): a word of its attribute.
     pub(crate) fn sample(&self) -> u64 {
         let word = self.attr.get(24..32).and_then(|word| word.try_into().ok());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::described::Described;
+use super::described::FileEvent;
 
 /// A feature section's number (`HEADER_*` in `tools/perf/util/header.h`).
 mod number {
@@ -122,7 +122,7 @@ impl Features {
     }
 
     /// Adds what events are called.
-    pub(super) fn describe(&mut self, events: &[Described]) {
+    pub(super) fn describe(&mut self, events: &[FileEvent]) {
         let count = u32::try_from(events.len()).unwrap_or(0);
         let size = u32::try_from(rings::SIZE).unwrap_or(0);
         let mut out = [count, size].map(u32::to_ne_bytes).concat();

@@ -1,7 +1,7 @@
 //! What stands before the records: the header, attributes of events, their ids, contents of feature sections.
 
 use super::HEADER;
-use super::described::Described;
+use super::described::FileEvent;
 use super::features::Features;
 
 /// Bytes of an attribute in a file: the structure, and place and size of its ids.
@@ -11,7 +11,7 @@ const WORDS: usize = 4;
 
 /// Returns the bytes, where the records begin, and where each feature's contents stand (number, offset, size).
 pub(super) fn bytes(
-    events: &[Described],
+    events: &[FileEvent],
     features: &Features,
 ) -> (Vec<u8>, u64, Vec<(u32, u64, u64)>) {
     let mut features = features.clone();

@@ -34,10 +34,10 @@ mod place;
 use std::fs::File;
 use std::io::{self, IoSlice};
 
-pub use described::Described;
+pub use described::FileEvent;
 pub use features::{Feature, Features};
-use parts::Parts;
-pub use place::Place;
+use parts::RecordParts;
+pub use place::WritableFile;
 
 /// Bytes of `struct perf_file_header`, and where in it the size of the data stands.
 const HEADER: usize = 104;
@@ -87,13 +87,13 @@ pub const ROUND: [u8; 8] = {
     [kind[0], kind[1], kind[2], kind[3], 0, 0, size[0], size[1]]
 };
 
-impl<P: Place> PerfFile<P> {
+impl<P: WritableFile> PerfFile<P> {
     /// Begins a recording in an empty file: its events, and what is to be said of the machine and of the recording.
     ///
     /// # Errors
     ///
     /// Those of writing.
-    pub fn begin(file: P, events: &[Described], features: Features) -> io::Result<PerfFile<P>> {
+    pub fn begin(file: P, events: &[FileEvent], features: Features) -> io::Result<PerfFile<P>> {
         let mut features = features;
         let (head, begin, sections) = head::bytes(events, &features);
         features.settle();
@@ -146,7 +146,7 @@ impl<P: Place> PerfFile<P> {
         if self.at + length + RECORD > self.end {
             self.make_room(length)?;
         }
-        let mut parts = Parts::of(pieces);
+        let mut parts = RecordParts::of(pieces);
         while let Some(part) = parts.next(PART) {
             self.write_part(&part.pieces, part.length)?;
             self.samples += part.samples;
@@ -292,7 +292,7 @@ impl<P: Place> PerfFile<P> {
 }
 
 /// Returns a recording as the bytes of a file: for whoever reads it at once.
-pub fn in_memory(events: &[Described], features: &Features, records: &[&[u8]]) -> Vec<u8> {
+pub fn in_memory(events: &[FileEvent], features: &Features, records: &[&[u8]]) -> Vec<u8> {
     let (mut bytes, begin, sections) = head::bytes(events, features);
     for piece in records {
         bytes.extend_from_slice(piece);

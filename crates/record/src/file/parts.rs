@@ -9,7 +9,7 @@ const SAMPLE: u32 = 9;
 /// Records in pieces. A ring begins anew anywhere, so a record may begin in one piece and end in the next; a piece has a multiple of
 /// eight bytes, as records have, so that no header is cut.
 #[derive(Debug)]
-pub(super) struct Parts<'p> {
+pub(super) struct RecordParts<'p> {
     pieces: &'p [&'p [u8]],
     /// Where the next part begins: which piece, and where in it.
     piece: usize,
@@ -18,7 +18,7 @@ pub(super) struct Parts<'p> {
 
 /// Some whole records.
 #[derive(Debug, Default)]
-pub(super) struct Part<'p> {
+pub(super) struct RecordPart<'p> {
     /// Their bytes; none of the pieces is empty.
     pub pieces: Vec<&'p [u8]>,
     pub length: u64,
@@ -26,9 +26,9 @@ pub(super) struct Part<'p> {
     pub samples: u64,
 }
 
-impl<'p> Parts<'p> {
-    pub(super) fn of(pieces: &'p [&'p [u8]]) -> Parts<'p> {
-        Parts {
+impl<'p> RecordParts<'p> {
+    pub(super) fn of(pieces: &'p [&'p [u8]]) -> RecordParts<'p> {
+        RecordParts {
             pieces,
             piece: 0,
             at: 0,
@@ -36,8 +36,8 @@ impl<'p> Parts<'p> {
     }
 
     /// Returns as many records as have so many bytes at most, and at least one; `None` at the end.
-    pub(super) fn next(&mut self, most: u64) -> Option<Part<'p>> {
-        let mut part = Part::default();
+    pub(super) fn next(&mut self, most: u64) -> Option<RecordPart<'p>> {
+        let mut part = RecordPart::default();
         let mut from = self.at;
         while let Some(bytes) = self.pieces.get(self.piece) {
             let full = self.walk(bytes, most, &mut part);
@@ -59,7 +59,7 @@ impl<'p> Parts<'p> {
     }
 
     /// Goes from record to record in one piece. Returns whether the part is full.
-    fn walk(&mut self, bytes: &[u8], most: u64, part: &mut Part<'_>) -> bool {
+    fn walk(&mut self, bytes: &[u8], most: u64, part: &mut RecordPart<'_>) -> bool {
         while let Some(header) = bytes.get(self.at..self.at + HEADER) {
             let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
             let size = u16::from_ne_bytes([header[SIZE_AT], header[SIZE_AT + 1]]);
@@ -94,7 +94,7 @@ mod tests {
             for most in (0..=all.len() + 8).step_by(8) {
                 let (first, second) = all.split_at(cut);
                 let pieces = [first, second];
-                let mut parts = Parts::of(&pieces);
+                let mut parts = RecordParts::of(&pieces);
                 let (mut joined, mut samples) = (Vec::new(), 0);
                 while let Some(part) = parts.next(most as u64) {
                     let bytes = part.pieces.concat();

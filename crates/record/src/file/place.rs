@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 
 /// Something that bytes are written to at any place: a file, and what tests take for one.
-pub trait Place {
+pub trait WritableFile {
     /// Writes several pieces at a place. Returns how many bytes were written.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ pub trait Place {
     ///
     /// # Errors
     ///
-    /// Those of [`Place::write_at`], but for an interrupting signal.
+    /// Those of [`WritableFile::write_at`], but for an interrupting signal.
     fn write_all(&mut self, mut pieces: &mut [IoSlice<'_>], mut at: u64) -> io::Result<()> {
         // Empty pieces count as written.
         IoSlice::advance_slices(&mut pieces, 0);
@@ -42,7 +42,7 @@ pub trait Place {
     }
 }
 
-impl Place for File {
+impl WritableFile for File {
     fn write_at(&mut self, pieces: &[IoSlice<'_>], at: u64) -> io::Result<usize> {
         rings::write_at(self, pieces, at)
     }

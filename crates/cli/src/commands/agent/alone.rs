@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use record::{Recorder, Summary, Tracefs};
+use record::{HostRecorder, RecordSummary, Tracefs};
 
 use super::bounds;
 use crate::args::AgentArgs;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<()> {
     }
     let shown = args.output.display().to_string();
     let mut recorder =
-        Recorder::begin(opened, file, features, &side).with_context(|| shown.clone())?;
+        HostRecorder::begin(opened, file, features, &side).with_context(|| shown.clone())?;
     if recorder.at_most() > args.size {
         let needed = recorder.at_most();
         // Nothing was recorded that anybody asked for.
@@ -109,7 +109,7 @@ fn make(path: &Path) -> Result<File> {
 
 /// Records until somebody says so, the command ends, or a bound is reached.
 fn watch(
-    recorder: &mut Recorder,
+    recorder: &mut HostRecorder,
     stop: &AtomicBool,
     child: &mut Option<Child>,
     args: &AgentArgs,
@@ -133,7 +133,7 @@ fn watch(
 }
 
 /// Says what was recorded.
-fn told(shown: &str, summary: &Summary, ended: &Ended, args: &AgentArgs) -> String {
+fn told(shown: &str, summary: &RecordSummary, ended: &Ended, args: &AgentArgs) -> String {
     let mut text = format!(
         "wrote {shown}: {}, {} KiB\n",
         words::plural(summary.samples, "event"),

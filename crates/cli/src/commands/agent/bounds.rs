@@ -3,7 +3,7 @@
 use agent::{CPU, IO, SOCKETS};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use record::{Opened, Plan, Question, Tracefs, Wanted};
+use record::{OpenedEvents, PlannedEvent, Question, RecordPlan, Tracefs};
 
 use crate::args::{AgentArgs, ForGuest};
 
@@ -34,7 +34,7 @@ pub(super) fn questions(args: &AgentArgs) -> u8 {
 }
 
 /// Returns the events that answer questions.
-pub(super) fn events(questions: u8) -> Vec<Wanted> {
+pub(super) fn events(questions: u8) -> Vec<PlannedEvent> {
     let asked = KNOWN.iter().filter(|(bit, ..)| questions & bit != 0);
     let asked: Vec<Question> = asked.map(|(.., question)| *question).collect();
     record::events(&asked)
@@ -62,14 +62,14 @@ fn ring_bytes(size: u64, cpus: usize) -> usize {
 }
 
 /// Opens the events.
-pub(super) fn open(args: &AgentArgs, tracefs: &Tracefs) -> Result<Opened> {
-    let plan = Plan {
+pub(super) fn open(args: &AgentArgs, tracefs: &Tracefs) -> Result<OpenedEvents> {
+    let plan = RecordPlan {
         events: events(questions(args)),
         ring_bytes: ring_bytes(args.size, record::machine::online().len()),
         no_symbols: true,
-        ..Plan::default()
+        ..RecordPlan::default()
     };
-    let opened = Opened::open(&plan, tracefs)?;
+    let opened = OpenedEvents::open(&plan, tracefs)?;
     if opened.tracepoints().is_empty() {
         bail!("this kernel has none of the events that were asked for");
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn system_calls_are_recorded_for_who_asks_for_them_alone() {
-        let is_call = |one: &Wanted| one.system == "syscalls";
+        let is_call = |one: &PlannedEvent| one.system == "syscalls";
         assert!(!events(CPU | IO).iter().any(is_call));
         let calls = events(SOCKETS);
         assert!(!calls.is_empty() && calls.iter().all(is_call));

@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 use agent::{ClockSamples, GuestRecorder, RecordedGuest, RecordingStart, Start};
-use record::cost::Cost;
+use record::cost::EventCosts;
 use record::file::{Feature, Features};
-use record::together::Together;
-use record::{EventClock, Folder, Opened, Recorder, Summary, tasks};
+use record::together::JointRecording;
+use record::{EventClock, Folder, HostRecorder, OpenedEvents, RecordSummary, tasks};
 
 use super::bounds;
 use crate::commands::clocks::compared;
@@ -22,11 +22,11 @@ pub(super) const DATA: &str = "agent.perf.data";
 /// What is ready to record: everything is open, and nothing of the host has been read.
 pub(super) struct Guest {
     /// Taken by the one recording that is made.
-    pub opened: Option<Opened>,
+    pub opened: Option<OpenedEvents>,
     /// What the file says of this machine, and what stands before the records.
     pub features: Features,
     pub side: Vec<u8>,
-    pub cost: Option<Cost>,
+    pub cost: Option<EventCosts>,
     pub folder: Folder,
     pub clock: EventClock,
     /// This machine's name.
@@ -37,11 +37,11 @@ pub(super) struct Guest {
 
 /// A recording.
 pub(super) struct Recording {
-    recorder: Option<Recorder>,
+    recorder: Option<HostRecorder>,
     file: File,
     size: u64,
-    together: Together,
-    summary: Option<Summary>,
+    together: JointRecording,
+    summary: Option<RecordSummary>,
 }
 
 impl Guest {
@@ -64,10 +64,10 @@ impl Guest {
         let unanswered = bounds::unanswered(start.questions, self.questions);
         let missing = missing(opened.missing()).into_iter().chain(unanswered);
         let missing = missing.collect::<Vec<_>>().join("\n");
-        let together = Together {
+        let together = JointRecording {
             own: agent::number().map_err(|error| error.to_string())?,
             host: Some(start.host),
-            ..Together::default()
+            ..JointRecording::default()
         };
         let mut features = self.features.clone();
         features.set(together.said());
@@ -83,7 +83,7 @@ impl Guest {
         let kept = file.try_clone().map_err(|error| failed(&error))?;
         // Names of now: the agent may have waited for days.
         let side = [self.side.clone(), tasks::names()].concat();
-        let recorder = Recorder::begin(opened, file, features, &side);
+        let recorder = HostRecorder::begin(opened, file, features, &side);
         let recorder = recorder.map_err(|error| failed(&error))?;
         let needed = recorder.at_most();
         if needed > start.size {
@@ -101,7 +101,7 @@ impl Guest {
         Ok((own, missing))
     }
 
-    fn recorder(&mut self) -> Result<(&mut Recorder, u64), String> {
+    fn recorder(&mut self) -> Result<(&mut HostRecorder, u64), String> {
         let recording = self.recording.as_mut().ok_or("nothing is recorded")?;
         let size = recording.size;
         let recorder = recording.recorder.as_mut();
@@ -164,7 +164,7 @@ impl GuestRecorder for Guest {
             // Of a file that is not ended in order, what lies ahead is empty.
             length: length.len().min(recording.size),
             events: summary.map_or(0, |summary| summary.samples),
-            lost: summary.and_then(Summary::lost),
+            lost: summary.and_then(RecordSummary::lost),
         })
     }
 

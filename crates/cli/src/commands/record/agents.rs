@@ -13,7 +13,7 @@ use agent::{
 use anyhow::{Result, anyhow};
 use record::EventClock;
 use record::file::Feature;
-use record::together::{OfGuest, Together};
+use record::together::{HostGuest, JointRecording};
 use render::{neutral, quality};
 
 use super::folder::Made;
@@ -178,7 +178,7 @@ impl Agents {
         }
         let guests = self.all.iter().map(|one| {
             let clocks = one.stopped.as_ref().map(|(clocks, _)| clocks);
-            OfGuest {
+            HostGuest {
                 id: one.id,
                 // Readers take so much of what a file says of itself, and no more.
                 name: one.name.chars().take(NAME).collect(),
@@ -186,10 +186,10 @@ impl Agents {
                 clocks: clocks.map(compared).unwrap_or_default(),
             }
         });
-        let together = Together {
+        let together = JointRecording {
             own: self.own,
             guests: guests.collect(),
-            ..Together::default()
+            ..JointRecording::default()
         };
         Some(together.said())
     }

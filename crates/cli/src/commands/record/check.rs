@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use event::Quality;
-use record::Plan;
-use record::check::{Asked, Line, lines, look};
+use record::RecordPlan;
+use record::check::{CheckLine, CheckRequest, lines, look};
 use render::{csv, quality};
 use serde::Serialize;
 
@@ -23,11 +23,11 @@ const MOST_NAMES: usize = 10_000;
 /// What JSON has.
 #[derive(Serialize)]
 struct Document<'l> {
-    checks: &'l [Line],
+    checks: &'l [CheckLine],
 }
 
 /// Prints the whole list.
-pub(super) fn run(args: &RecordArgs, plan: &Plan) -> Result<()> {
+pub(super) fn run(args: &RecordArgs, plan: &RecordPlan) -> Result<()> {
     let lines = found(args, plan);
     let inputs = [Path::new("/").display().to_string()];
     let answer = Answer {
@@ -53,7 +53,7 @@ pub(super) fn run(args: &RecordArgs, plan: &Plan) -> Result<()> {
 }
 
 /// Says what fails of the list, where recording could not begin.
-pub(super) fn say(args: &RecordArgs, plan: &Plan) {
+pub(super) fn say(args: &RecordArgs, plan: &RecordPlan) {
     let lines = found(args, plan).into_iter();
     let lines = lines.filter(|line| !line.ok && !OF_TOP.contains(&line.name));
     let text: String = lines.map(|line| shown(&line, output::width())).collect();
@@ -62,7 +62,7 @@ pub(super) fn say(args: &RecordArgs, plan: &Plan) {
 }
 
 /// Refuses to keep what could not be written later.
-pub(super) fn folder(args: &RecordArgs, plan: &Plan) -> Result<()> {
+pub(super) fn folder(args: &RecordArgs, plan: &RecordPlan) -> Result<()> {
     let lines = found(args, plan).into_iter();
     let mut failing = lines.filter(|line| line.name == "folder" && line.needed && !line.ok);
     match failing.next() {
@@ -71,14 +71,14 @@ pub(super) fn folder(args: &RecordArgs, plan: &Plan) -> Result<()> {
     }
 }
 
-fn found(args: &RecordArgs, plan: &Plan) -> Vec<Line> {
+fn found(args: &RecordArgs, plan: &RecordPlan) -> Vec<CheckLine> {
     let output = args.output.as_deref().and_then(Path::parent);
     let folder = match output {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
         _ => PathBuf::from("."),
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    lines(&look(&Asked {
+    lines(&look(&CheckRequest {
         events: plan.events.len(),
         ring_bytes: plan.ring_bytes,
         folder,
@@ -86,7 +86,7 @@ fn found(args: &RecordArgs, plan: &Plan) -> Vec<Line> {
     }))
 }
 
-fn shown(line: &Line, width: usize) -> String {
+fn shown(line: &CheckLine, width: usize) -> String {
     let label = match line.ok {
         true => format!("ok       {:<9}", line.name),
         false => format!("missing  {:<9}", line.name),
@@ -96,7 +96,7 @@ fn shown(line: &Line, width: usize) -> String {
     text
 }
 
-fn table(lines: &[Line]) -> String {
+fn table(lines: &[CheckLine]) -> String {
     let mut text = String::new();
     csv::row(
         &mut text,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use facts::Facts;
 use record::file::{Feature, Features};
-use record::{Flight, Keep, Opened};
+use record::{Flight, KeepLimit, OpenedEvents};
 use session::PathWatch;
 use signal_hook::consts::SIGUSR1;
 use source::{Reader, Recording};
@@ -30,7 +30,7 @@ const AFTER_PART: u32 = 20;
 /// Returns what stands before the records that are watched. `formats` are those of the events, without the kernel's functions, which are
 /// megabytes that nobody needs for that.
 pub(super) fn head(
-    opened: &Opened,
+    opened: &OpenedEvents,
     (features, side): &(Features, Vec<u8>),
     formats: Vec<u8>,
 ) -> Result<Recording> {
@@ -74,14 +74,14 @@ impl<'a> Recorder<'a> {
         args: &'a RecordArgs,
         facts: &'a Facts,
         keep: Duration,
-        opened: Opened,
+        opened: OpenedEvents,
         (features, side): (Features, Vec<u8>),
         watch: Option<PathWatch<'a>>,
         stop: Arc<AtomicBool>,
     ) -> Result<Recorder<'a>> {
         let asked = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
-        let keep = Keep {
+        let keep = KeepLimit {
             time: keep,
             bytes: usize::try_from(args.memory).unwrap_or(usize::MAX),
         };

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use facts::Facts;
-use record::cost::Cost;
+use record::cost::EventCosts;
 use record::file::{Feature, Features};
-use record::{Opened, Probes, Recorder, Summary, Tracefs};
+use record::{HostRecorder, OpenedEvents, Probes, RecordSummary, Tracefs};
 use signal_hook::consts::SIGUSR1;
 use source::ReaderOptions;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     // They go after the events that use them.
     let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
     plan.events.extend(events);
-    let opened = Opened::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
+    let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
     if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
         bail!(
             "this kernel has none of the events that were asked for: is KVM loaded ('modprobe kvm')?"
@@ -116,8 +116,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
 fn to_file(
     args: &RecordArgs,
     facts: &Facts,
-    opened: Opened,
-    ((mut features, side), cost): ((Features, Vec<u8>), Option<Cost>),
+    opened: OpenedEvents,
+    ((mut features, side), cost): ((Features, Vec<u8>), Option<EventCosts>),
     (stop, later): (&AtomicBool, Later),
     mut agents: Agents,
 ) -> Result<(Option<ExitStatus>, Vec<String>)> {
@@ -165,22 +165,22 @@ fn to_file(
 /// Begins to record into a folder. Returns the recorder and its file.
 fn begin(
     facts: &Facts,
-    opened: Opened,
+    opened: OpenedEvents,
     (features, side): (Features, &[u8]),
     folder: &folder::Made,
     later: Later,
-) -> Result<(Recorder, File)> {
+) -> Result<(HostRecorder, File)> {
     folder.facts(facts)?;
     let file = folder.file(folder::DATA)?;
     let kept = file.try_clone()?;
     privileges::give_away(later)?;
-    let begun = Recorder::begin(opened, file, features, side);
+    let begun = HostRecorder::begin(opened, file, features, side);
     Ok((begun.with_context(|| folder.failed())?, kept))
 }
 
 /// Records until the command ends, time is over or somebody says so. Returns how the command ended, if it did.
 fn watch(
-    recorder: &mut Recorder,
+    recorder: &mut HostRecorder,
     stop: &AtomicBool,
     child: &mut Option<Child>,
     until: Option<Instant>,
@@ -201,7 +201,7 @@ fn watch(
 }
 
 /// Says what was recorded.
-fn told(folder: &str, summary: &Summary) -> String {
+fn told(folder: &str, summary: &RecordSummary) -> String {
     let events = words::plural(summary.samples, "event");
     let kib = summary.bytes / 1024;
     let mut text = format!("wrote {folder}: {events}, {kib} KiB\n");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use facts::Facts;
 use record::file::Features;
-use record::{Opened, Overwriting, Short};
+use record::{OpenedEvents, Overwriting, ShortRing};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use super::flight;
@@ -41,7 +41,7 @@ impl<'a> Recorder<'a> {
         args: &'a RecordArgs,
         facts: &'a Facts,
         keep: Duration,
-        opened: Opened,
+        opened: OpenedEvents,
         (features, side): (Features, Vec<u8>),
         stop: Arc<AtomicBool>,
     ) -> Result<Recorder<'a>> {
@@ -160,7 +160,7 @@ impl<'a> Recorder<'a> {
 }
 
 /// Says which CPUs' rings held less than was to be kept.
-fn told(short: &[Short], until_ns: u64, more: &str) -> String {
+fn told(short: &[ShortRing], until_ns: u64, more: &str) -> String {
     let mut text = String::new();
     for one in short {
         let held = until_ns.saturating_sub(one.since_ns);

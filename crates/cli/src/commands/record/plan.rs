@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use facts::{Facts, ReportedVm};
-use record::{Missing, Plan, Question, Target, Tracefs, Wanted};
+use record::{Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
 
 use crate::args::{For, RecordArgs};
 use crate::commands::paths::read_path_of;
@@ -25,7 +25,7 @@ pub(super) fn probes(args: &RecordArgs) -> Vec<String> {
 }
 
 /// Returns what is to be recorded.
-pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
+pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
     let asked = asked(args);
     let mut events = record::events(&asked);
     for name in &args.event {
@@ -43,12 +43,13 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
             .iter()
             .any(|one| one.system == system && one.name == name);
         if !known {
-            events.push(Wanted::all(system, name));
+            events.push(PlannedEvent::all(system, name));
         }
     }
     if let Some(until) = &args.until {
         for one in of_path(&until.path)? {
-            let known = |there: &Wanted| (&there.system, &there.name) == (&one.system, &one.name);
+            let known =
+                |there: &PlannedEvent| (&there.system, &there.name) == (&one.system, &one.name);
             if !events.iter().any(known) {
                 events.push(one);
             }
@@ -61,7 +62,7 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<Plan> {
         (None, Some(keep)) => record::ring_bytes(keep, args.memory),
         (None, None) => 0,
     };
-    let mut plan = Plan {
+    let mut plan = RecordPlan {
         events,
         samples_hz: asked.iter().find_map(|one| one.samples_hz()),
         ring_bytes,
@@ -102,7 +103,7 @@ pub(super) fn named_are_there(args: &RecordArgs, missing: &[Missing]) -> Result<
 }
 
 /// Returns the events that a path is followed by, as far as this kernel has them: where they are not recorded it would never be slow.
-fn of_path(name: &str) -> Result<Vec<Wanted>> {
+fn of_path(name: &str) -> Result<Vec<PlannedEvent>> {
     let path = read_path_of("--until", name)?;
     // Without tracefs recording fails later, and says why.
     let Ok(tracefs) = Tracefs::find() else {
@@ -115,9 +116,9 @@ fn of_path(name: &str) -> Result<Vec<Wanted>> {
             asked.is_none_or(|asked| asked == system.as_str()) && id.join("id").exists()
         };
         let system = systems.iter().find(has)?;
-        Some(Wanted::all(system, name))
+        Some(PlannedEvent::all(system, name))
     };
-    let found: Vec<Wanted> = path.events().filter_map(of_kernel).collect();
+    let found: Vec<PlannedEvent> = path.events().filter_map(of_kernel).collect();
     Ok(found)
 }
 
@@ -152,10 +153,10 @@ fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f ReportedVm>>
 }
 
 /// Returns the threads of a VM, and where they may run.
-fn target(vm: &ReportedVm, facts: &Facts) -> Target {
-    let mut target = Target {
+fn target(vm: &ReportedVm, facts: &Facts) -> TargetVm {
+    let mut target = TargetVm {
         vcpus: vm.vcpus.iter().map(|vcpu| vcpu.tid).collect(),
-        ..Target::default()
+        ..TargetVm::default()
     };
     let threads = facts
         .threads

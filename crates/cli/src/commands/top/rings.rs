@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow, bail};
 use live::{EVENTS, EventCounter, Seed, Snapshot, ThreadSeed};
 use record::file::{Feature, Features};
-use record::{Flight, Keep, Opened, Plan, Tracefs, Wanted};
+use record::{Flight, KeepLimit, OpenedEvents, PlannedEvent, RecordPlan, Tracefs};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use source::{ReaderOptions, Recording};
 
@@ -113,12 +113,12 @@ impl Drop for Rings {
 /// Opens the events. Returns what stands before them in a recording as well.
 fn open() -> Result<(Flight, Recording)> {
     let tracefs = Tracefs::find()?;
-    let events = EVENTS.map(|(system, name)| Wanted::all(system, name));
-    let plan = Plan {
+    let events = EVENTS.map(|(system, name)| PlannedEvent::all(system, name));
+    let plan = RecordPlan {
         events: events.to_vec(),
-        ..Plan::default()
+        ..RecordPlan::default()
     };
-    let opened = Opened::open(&plan, &tracefs)?;
+    let opened = OpenedEvents::open(&plan, &tracefs)?;
     let tracepoints = opened.tracepoints();
     if !tracepoints
         .iter()
@@ -130,7 +130,7 @@ fn open() -> Result<(Flight, Recording)> {
     let formats = record::tracing_data::of(&tracefs, tracepoints, &[])?;
     features.set(Feature::TracingData(formats));
     // Nothing is kept: who counts holds what it has yet to count.
-    let keep = Keep {
+    let keep = KeepLimit {
         time: Duration::ZERO,
         bytes: 0,
     };
