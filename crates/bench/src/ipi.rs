@@ -15,7 +15,7 @@ What both take without any IPI has a row of its own.
 */
 
 use results::BenchRow;
-use rings::{Attr, Event, Of};
+use rings::{EventSource, RingAttr, RingEvent};
 use rustix::thread::{MembarrierCommand, membarrier};
 
 use crate::now::now;
@@ -184,7 +184,7 @@ fn idle(run: &BenchRun<'_>, row: BenchRow, from: u32, to: u32, pause_ns: u64) ->
     let Ok(cpu) = i32::try_from(to) else {
         return row.missing("there is no such CPU");
     };
-    let opened = Event::open(&Attr::each(Of::Nothing), cpu);
+    let opened = RingEvent::open(&RingAttr::each(EventSource::Nothing), cpu);
     let event = match opened {
         Ok(event) => event,
         Err(error) => {

@@ -1,7 +1,7 @@
 //! Clocks.
 
 use results::ClockReadings;
-use rings::{Attr, Event, Of, Ring, format, sample};
+use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 use rustix::thread::{name, set_name};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -61,13 +61,13 @@ pub(crate) fn clocks() -> ClockReadings {
 /// itself a name. `None` where it may not be asked.
 fn recording() -> Option<(u64, u64)> {
     // Only the time stands behind a record then.
-    let attr = Attr {
+    let attr = RingAttr {
         sample: sample::TIME,
         read: format::ID,
         tasks: true,
-        ..Attr::each(Of::Nothing)
+        ..RingAttr::each(EventSource::Nothing)
     };
-    let event = Event::open_own(&attr).ok()?;
+    let event = RingEvent::open_own(&attr).ok()?;
     let mut ring = Ring::of(event, 1, false).ok()?;
     ring.event().enable(true).ok()?;
     let own = name().ok()?;

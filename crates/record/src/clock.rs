@@ -3,7 +3,7 @@
 //! That clock (`local_clock` in `kernel/sched/clock.c`) can be asked for by no system call. But the kernel writes the time of whatever it
 //! records, so a thread gives itself the name that it has, with an event that records that, and reads when.
 
-use rings::{Attr, Event, Of, Ring, sample};
+use rings::{EventSource, Ring, RingAttr, RingEvent, sample};
 use rustix::thread::{name, set_name};
 
 use crate::{RecordError, reasons};
@@ -28,15 +28,15 @@ impl EventClock {
     ///
     /// [`RecordError::NoClock`] where this user may not record.
     pub fn open() -> Result<EventClock, RecordError> {
-        let attr = Attr {
+        let attr = RingAttr {
             sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
             tasks: true,
-            ..Attr::each(Of::Nothing)
+            ..RingAttr::each(EventSource::Nothing)
         };
         let refused = |error| RecordError::NoClock {
             why: reasons::not_opened(&error),
         };
-        let event = Event::open_own(&attr).map_err(refused)?;
+        let event = RingEvent::open_own(&attr).map_err(refused)?;
         let ring = Ring::of(event, PAGES, false).map_err(|error| RecordError::NoClock {
             why: reasons::no_ring(&error),
         })?;

@@ -8,7 +8,7 @@ behind a VM-exit, so the real cost is this much or more.
 
 use std::time::Duration;
 
-use rings::{Attr, Event, Of, Ring, format, sample};
+use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::thread::{CpuSet, gettid, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -143,8 +143,8 @@ pub fn measure(tracefs: &Tracefs, how: RecordingForm) -> Result<u64, RecordError
 /// [`RecordError::NotMeasured`] where it cannot be opened, and where the kernel counts none.
 pub fn measure_event(tracepoint: &Tracepoint, how: RecordingForm) -> Result<u64, RecordError> {
     let failed = |why: String| RecordError::NotMeasured { why };
-    let each = Attr::each(Of::Tracepoint(tracepoint.id));
-    let attr = Attr {
+    let each = RingAttr::each(EventSource::Tracepoint(tracepoint.id));
+    let attr = RingAttr {
         sample: each.sample
             | if how == RecordingForm::Chain {
                 CHAIN
@@ -155,7 +155,7 @@ pub fn measure_event(tracepoint: &Tracepoint, how: RecordingForm) -> Result<u64,
         read: format::ID,
         ..each
     };
-    let opened = Event::open_own(&attr);
+    let opened = RingEvent::open_own(&attr);
     let event = opened.map_err(|error| failed(reasons::not_opened(&error)))?;
     if how == RecordingForm::FilteredOut {
         let filtered = event.filter("sig == 0");

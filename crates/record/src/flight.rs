@@ -5,7 +5,7 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rings::Written;
+use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::file::{Features, FileEvent, PerfFile, ROUND, in_memory};
@@ -96,8 +96,8 @@ impl Flight {
         // The memory of a round that went is used again.
         let mut records = self.forget();
         let written = self.live.written();
-        let had: Vec<usize> = written.iter().map(Written::len).collect();
-        let samples = written.iter().map(Written::samples).sum();
+        let had: Vec<usize> = written.iter().map(WrittenBytes::len).collect();
+        let samples = written.iter().map(WrittenBytes::samples).sum();
         for one in &written {
             records.extend_from_slice(one.first);
             records.extend_from_slice(one.second);

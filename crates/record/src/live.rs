@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use rings::Written;
+use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::opened::OpenedEvents;
@@ -106,7 +106,7 @@ impl LiveRecording {
     }
 
     /// Returns what the rings have, as pieces of whole records: ring after ring.
-    pub(crate) fn written(&self) -> Vec<Written<'_>> {
+    pub(crate) fn written(&self) -> Vec<WrittenBytes<'_>> {
         let rings = self.opened.rings.iter();
         rings.map(|one| one.ring.written()).collect()
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use cpuset::CpuSet;
-use rings::{Attr, Event, Of, Ring, format, sample};
+use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 
 use crate::file::FileEvent;
 use crate::plan::{PlannedEvent, RecordPlan};
@@ -22,10 +22,10 @@ const OTHER_FILES: u64 = 256;
 pub(crate) struct OpenEvent {
     /// Its name, as perf has it.
     pub name: String,
-    pub attr: Attr,
+    pub attr: RingAttr,
     pub filter: Option<String>,
     /// On which CPUs it is open.
-    pub on: Vec<(u32, Event)>,
+    pub on: Vec<(u32, RingEvent)>,
 }
 
 /// The ring of a CPU.
@@ -68,7 +68,7 @@ enum NoRings {
 /// What an event is to be opened as.
 struct ToOpen {
     name: String,
-    attr: Attr,
+    attr: RingAttr,
     filter: Option<String>,
     cpus: Option<CpuSet>,
 }
@@ -196,19 +196,19 @@ impl OpenedEvents {
     /// Returns how samples of call chains are taken here: by cycles where the machine counts them, else by timers.
     fn sampler(&self, hz: u64) -> Option<ToOpen> {
         let cpu = self.rings.first()?.cpu;
-        let attr = |of| Attr {
+        let attr = |of| RingAttr {
             period: hz,
             frequency: true,
             sample: CHAIN | sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
             read: format::ID | format::LOST,
             backward: self.flight,
-            ..Attr::each(of)
+            ..RingAttr::each(of)
         };
-        let cycles = attr(Of::Cycles);
-        let counted = Event::open(&cycles, i32::try_from(cpu).ok()?).is_ok();
+        let cycles = attr(EventSource::Cycles);
+        let counted = RingEvent::open(&cycles, i32::try_from(cpu).ok()?).is_ok();
         let (attr, name) = match counted {
             true => (cycles, "cycles"),
-            false => (attr(Of::CpuClock), "cpu-clock"),
+            false => (attr(EventSource::CpuClock), "cpu-clock"),
         };
         Some(ToOpen {
             name: name.to_owned(),
@@ -220,7 +220,7 @@ impl OpenedEvents {
 
     /// Opens an event on its CPUs.
     fn add(&mut self, one: ToOpen) -> Result<(), RecordError> {
-        let attr = Attr {
+        let attr = RingAttr {
             backward: self.flight,
             ..one.attr
         };
@@ -239,7 +239,7 @@ impl OpenedEvents {
                 why: reasons::not_opened(error),
             };
             let cpu = i32::try_from(of_cpu.cpu).unwrap_or(i32::MAX);
-            let event = Event::open(&attr, cpu).map_err(|error| failed(&error))?;
+            let event = RingEvent::open(&attr, cpu).map_err(|error| failed(&error))?;
             event
                 .write_to(of_cpu.ring.event())
                 .map_err(|error| failed(&error))?;
@@ -257,7 +257,7 @@ impl OpenedEvents {
             .map_or(attr.read, |(_, event)| event.read_format());
         self.events.push(OpenEvent {
             name: one.name,
-            attr: Attr { read, ..attr },
+            attr: RingAttr { read, ..attr },
             filter: one.filter,
             on,
         });
@@ -296,11 +296,11 @@ impl OpenedEvents {
 }
 
 fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint) -> ToOpen {
-    let each = Attr::each(Of::Tracepoint(tracepoint.id));
+    let each = RingAttr::each(EventSource::Tracepoint(tracepoint.id));
     let chain = if wanted.stack { CHAIN } else { 0 };
     ToOpen {
         name: tracepoint.full_name(),
-        attr: Attr {
+        attr: RingAttr {
             sample: each.sample | chain,
             // Where a thread waits is the kernel's; its own code would be a long chain more for each switch.
             no_user_chain: wanted.stack,
@@ -313,14 +313,14 @@ fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint) -> ToOpen {
 }
 
 /// Returns the event whose ring a CPU's events are written to.
-fn of_rings(bytes: usize, flight: bool) -> Attr {
+fn of_rings(bytes: usize, flight: bool) -> RingAttr {
     let wake = u32::try_from(bytes / WAKE_PART).unwrap_or(u32::MAX);
-    Attr {
+    RingAttr {
         sample: sample::IDENTIFIER | sample::TID | sample::TIME | sample::CPU,
         tasks: true,
         wake_after: if flight { 0 } else { wake },
         backward: flight,
-        ..Attr::each(Of::Nothing)
+        ..RingAttr::each(EventSource::Nothing)
     }
 }
 
@@ -329,7 +329,7 @@ fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, N
     let mut rings = Vec::new();
     for cpu in cpus.iter() {
         let number = i32::try_from(cpu).unwrap_or(i32::MAX);
-        let event = Event::open(&attr, number).map_err(|error| {
+        let event = RingEvent::open(&attr, number).map_err(|error| {
             NoRings::Else(RecordError::Open {
                 name: "dummy".to_owned(),
                 cpu,

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::time::Duration;
 
-use rings::{Paused, Place, Record, sample};
+use rings::{PausedRing, RingPlace, SplitRecord, sample};
 use rustix::thread::{gettid, name, set_name};
 use serde::Serialize;
 
@@ -114,9 +114,9 @@ pub struct HeldRings<'r> {
 /// The ring of a CPU, and where in it the records are that are kept.
 #[derive(Debug)]
 struct OfCpu<'r> {
-    ring: Paused<'r>,
+    ring: PausedRing<'r>,
     /// Newest first.
-    places: Vec<Place>,
+    places: Vec<RingPlace>,
 }
 
 impl Overwriting {
@@ -340,7 +340,7 @@ fn name_self_again() -> Option<u32> {
 }
 
 /// Returns whose name a record gives.
-fn thread_of_name(record: &Record<'_>) -> Option<u32> {
+fn thread_of_name(record: &SplitRecord<'_>) -> Option<u32> {
     let [_, _, _, _, tid @ ..] = record.word(NAMED_AT)?.to_ne_bytes();
     Some(u32::from_ne_bytes(tid))
 }
@@ -363,7 +363,7 @@ impl TimeOffsets {
     }
 
     /// Returns when a record was written.
-    fn of(&self, record: &Record<'_>) -> Option<u64> {
+    fn of(&self, record: &SplitRecord<'_>) -> Option<u64> {
         if record.kind() != SAMPLE {
             return record.word(record.len().checked_sub(TIME_FROM_END)?);
         }
@@ -373,14 +373,14 @@ impl TimeOffsets {
     }
 
     /// Returns when a thread was last given a name, if that is among the newest records.
-    fn of_name(&self, ring: &Paused<'_>, tid: u32) -> Option<u64> {
+    fn of_name(&self, ring: &PausedRing<'_>, tid: u32) -> Option<u64> {
         let mut newest = ring.records().take(NEWEST);
         let named = newest.find(|one| one.kind() == COMM && thread_of_name(one) == Some(tid));
         self.of(&named?)
     }
 
     /// Returns since when a ring holds everything, if that is later than a time.
-    fn short(&self, ring: &Paused<'_>, since_ns: u64, until_ns: u64) -> Option<u64> {
+    fn short(&self, ring: &PausedRing<'_>, since_ns: u64, until_ns: u64) -> Option<u64> {
         if !ring.wrapped() {
             return None;
         }

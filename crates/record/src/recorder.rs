@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use rings::Written;
+use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::file::{Feature, Features, PerfFile, ROUND};
@@ -67,7 +67,7 @@ impl HostRecorder {
     /// Writes what the rings have, all of them at once: a write costs as much as a few hundred bytes.
     fn drain(&mut self) -> Result<(), RecordError> {
         let written = self.live.written();
-        let had: Vec<usize> = written.iter().map(Written::len).collect();
+        let had: Vec<usize> = written.iter().map(WrittenBytes::len).collect();
         let bytes: u64 = had.iter().map(|bytes| *bytes as u64).sum();
         if bytes == 0 {
             return Ok(());

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use perfdata::{PerfRecording, PerfVisitor, SampleWish, Totals};
 use proptest::prelude::*;
 use record::file::{Feature, Features, FileEvent, PerfFile, ROUND, WritableFile};
-use rings::{Attr, Of};
+use rings::{EventSource, RingAttr};
 
 /// Bytes of a sample: header, id, thread, time, CPU, and its raw part's size and bytes.
 const SAMPLE: usize = 8 + 4 * 8 + 8;
@@ -46,7 +46,7 @@ fn create(path: &Path) -> File {
 fn begin<P: WritableFile>(file: P) -> io::Result<PerfFile<P>> {
     let events = [FileEvent {
         name: "kvm:kvm_exit".to_owned(),
-        attr: Attr::each(Of::Tracepoint(7)).bytes(),
+        attr: RingAttr::each(EventSource::Tracepoint(7)).bytes(),
         ids: vec![70, 71],
     }];
     let mut features = Features::default();

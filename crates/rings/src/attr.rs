@@ -37,7 +37,7 @@ pub mod format {
 
 /// What an event counts: `type` and `config`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Of {
+pub enum EventSource {
     /// A tracepoint, by the id that its `format` file has.
     Tracepoint(u32),
     /// CPU time by the kernel's high resolution timers (`PERF_COUNT_SW_CPU_CLOCK`).
@@ -48,24 +48,24 @@ pub enum Of {
     Nothing,
 }
 
-impl Of {
+impl EventSource {
     /// Returns `type` and `config`.
     fn numbers(self) -> (u32, u64) {
         match self {
-            Of::Cycles => (0, 0),
-            Of::CpuClock => (1, 0),
-            Of::Nothing => (1, 9),
-            Of::Tracepoint(id) => (2, u64::from(id)),
+            EventSource::Cycles => (0, 0),
+            EventSource::CpuClock => (1, 0),
+            EventSource::Nothing => (1, 9),
+            EventSource::Tracepoint(id) => (2, u64::from(id)),
         }
     }
 }
 
 /// What is to be recorded of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attr {
+pub struct RingAttr {
     /// What it counts.
-    pub of: Of,
-    /// A sample after so many; of a frequency ([`Attr::frequency`]), so many a second.
+    pub of: EventSource,
+    /// A sample after so many; of a frequency ([`RingAttr::frequency`]), so many a second.
     pub period: u64,
     /// Whether `period` is a frequency.
     pub frequency: bool,
@@ -77,7 +77,7 @@ pub struct Attr {
     pub tasks: bool,
     /// Whether the kernel's part of call chains is left out, and user space's.
     pub no_kernel_chain: bool,
-    /// See [`Attr::no_kernel_chain`].
+    /// See [`RingAttr::no_kernel_chain`].
     pub no_user_chain: bool,
     /// Bytes in the ring after which a reader is woken; 0: never.
     pub wake_after: u32,
@@ -101,10 +101,10 @@ mod flag {
     pub(super) const WRITE_BACKWARD: u64 = 1 << 27;
 }
 
-impl Attr {
+impl RingAttr {
     /// Returns that of an event each of which is recorded.
-    pub fn each(of: Of) -> Attr {
-        Attr {
+    pub fn each(of: EventSource) -> RingAttr {
+        RingAttr {
             of,
             period: 1,
             frequency: false,

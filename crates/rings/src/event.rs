@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::attr::{Attr, format};
+use crate::attr::{RingAttr, format};
 use crate::call;
 
 /// An event that is open on one CPU.
 #[derive(Debug)]
-pub struct Event {
+pub struct RingEvent {
     file: File,
     id: u64,
     read: u64,
@@ -18,7 +18,7 @@ pub struct Event {
 
 /// What an event has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct EventCounts {
     /// Its value: how often a tracepoint was hit, those that a filter left out not counted.
     pub value: u64,
     /// How long it was enabled, ns.
@@ -29,27 +29,27 @@ pub struct Counts {
     pub lost: Option<u64>,
 }
 
-impl Event {
+impl RingEvent {
     /// Opens an event of whatever runs on a CPU. It begins disabled.
     ///
     /// # Errors
     ///
     /// Fails as perf_event_open(2) says: EACCES and EPERM without CAP_PERFMON (or CAP_SYS_ADMIN), ENODEV and EINVAL where the CPU is
     /// off line, ENOENT where there is no such event, EMFILE where the process may have no more files.
-    pub fn open(attr: &Attr, cpu: i32) -> io::Result<Event> {
-        Event::of(attr, -1, cpu)
+    pub fn open(attr: &RingAttr, cpu: i32) -> io::Result<RingEvent> {
+        RingEvent::of(attr, -1, cpu)
     }
 
     /// Opens an event of the calling thread, on whatever CPU it runs. It begins disabled.
     ///
     /// # Errors
     ///
-    /// As [`Event::open`].
-    pub fn open_own(attr: &Attr) -> io::Result<Event> {
-        Event::of(attr, 0, -1)
+    /// As [`RingEvent::open`].
+    pub fn open_own(attr: &RingAttr) -> io::Result<RingEvent> {
+        RingEvent::of(attr, 0, -1)
     }
 
-    fn of(attr: &Attr, pid: i32, cpu: i32) -> io::Result<Event> {
+    fn of(attr: &RingAttr, pid: i32, cpu: i32) -> io::Result<RingEvent> {
         let mut read = attr.read;
         let opened = match call::open(&attr.bytes(), pid, cpu) {
             // Kernels before 6.0 do not count what is lost.
@@ -57,12 +57,12 @@ impl Event {
                 if error.raw_os_error() == Some(libc::EINVAL) && read & format::LOST != 0 =>
             {
                 read &= !format::LOST;
-                call::open(&Attr { read, ..*attr }.bytes(), pid, cpu)?
+                call::open(&RingAttr { read, ..*attr }.bytes(), pid, cpu)?
             }
             other => other?,
         };
         let id = call::id(opened.as_fd())?;
-        Ok(Event {
+        Ok(RingEvent {
             file: File::from(opened),
             id,
             read,
@@ -104,7 +104,7 @@ impl Event {
     /// # Errors
     ///
     /// EINVAL where the ring is that of another CPU, or written in another direction.
-    pub fn write_to(&self, of_ring: &Event) -> io::Result<()> {
+    pub fn write_to(&self, of_ring: &RingEvent) -> io::Result<()> {
         call::write_to(self.as_fd(), of_ring.as_fd())
     }
 
@@ -113,7 +113,7 @@ impl Event {
     /// # Errors
     ///
     /// Fails when the kernel refuses.
-    pub fn counts(&self) -> io::Result<Counts> {
+    pub fn counts(&self) -> io::Result<EventCounts> {
         let mut bytes = [0; 5 * 8];
         let length = (&self.file).read(&mut bytes)?;
         let mut words = bytes[..length].as_chunks::<8>().0.iter();
@@ -133,7 +133,7 @@ impl Event {
         if has(format::ID) {
             word();
         }
-        Ok(Counts {
+        Ok(EventCounts {
             value,
             enabled_ns,
             running_ns,
@@ -142,14 +142,14 @@ impl Event {
     }
 }
 
-impl AsFd for Event {
+impl AsFd for RingEvent {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-impl From<Event> for OwnedFd {
-    fn from(event: Event) -> OwnedFd {
+impl From<RingEvent> for OwnedFd {
+    fn from(event: RingEvent) -> OwnedFd {
         event.file.into()
     }
 }

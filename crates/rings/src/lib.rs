@@ -1,7 +1,7 @@
 /*!
 Events of the running kernel, and the ring buffers that it writes them to: `perf_event_open(2)`, its `ioctl`s and its maps.
 
-An [`Attr`] says what is to be recorded of an event, [`Event::open`] opens it on one CPU, and a [`Ring`] is what the kernel writes
+An [`RingAttr`] says what is to be recorded of an event, [`RingEvent::open`] opens it on one CPU, and a [`Ring`] is what the kernel writes
 the records of all events of that CPU to ([`Ring::of`]). [`Ring::written`] is what waits there, in place: nothing is copied;
 [`Ring::take`] says that it was read. A ring that goes on over what is old is read while it is paused ([`Ring::pause`]).
 
@@ -21,7 +21,7 @@ mod event;
 mod map;
 mod ring;
 
-pub use attr::{Attr, Of, SIZE, format, sample};
+pub use attr::{EventSource, RingAttr, SIZE, format, sample};
 pub use call::{more_files, page_size, wait_for, write_at};
-pub use event::{Counts, Event};
-pub use ring::{Paused, Place, Record, Records, Ring, Written};
+pub use event::{EventCounts, RingEvent};
+pub use ring::{PausedRing, Ring, RingPlace, RingRecords, SplitRecord, WrittenBytes};

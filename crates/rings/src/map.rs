@@ -13,7 +13,7 @@ const TAIL: usize = 1032;
 
 /// A ring's memory.
 #[derive(Debug)]
-pub(crate) struct Map {
+pub(crate) struct RingMemory {
     base: NonNull<u8>,
     /// Bytes of the first page, and of all that follows, a power of two.
     first: usize,
@@ -22,12 +22,16 @@ pub(crate) struct Map {
 
 // SAFETY: the memory belongs to the map alone and is unmapped with it; what the kernel writes meanwhile is read through atomics
 // (the head) and only where it has said that it is done (`bytes`).
-unsafe impl Send for Map {}
+unsafe impl Send for RingMemory {}
 
-impl Map {
+impl RingMemory {
     /// Maps the ring of an event; `consumed` where the kernel is told how far it has been read, so that nothing unread is
     /// overwritten.
-    pub(crate) fn of(event: BorrowedFd<'_>, pages: usize, consumed: bool) -> io::Result<Map> {
+    pub(crate) fn of(
+        event: BorrowedFd<'_>,
+        pages: usize,
+        consumed: bool,
+    ) -> io::Result<RingMemory> {
         let first = page_size();
         let size = pages
             .checked_next_power_of_two()
@@ -56,7 +60,7 @@ impl Map {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Map { base, first, size })
+        Ok(RingMemory { base, first, size })
     }
 
     /// Returns the bytes that records take.
@@ -93,7 +97,7 @@ impl Map {
     }
 }
 
-impl Drop for Map {
+impl Drop for RingMemory {
     fn drop(&mut self) {
         // SAFETY: this is the mapping that `of` made, and nothing borrows of it any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.first + self.size) };

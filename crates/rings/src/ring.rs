@@ -4,14 +4,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::call;
-use crate::event::Event;
-use crate::map::Map;
+use crate::event::RingEvent;
+use crate::map::RingMemory;
 
 /// The ring of one CPU.
 #[derive(Debug)]
 pub struct Ring {
-    event: Event,
-    map: Map,
+    event: RingEvent,
+    map: RingMemory,
     backward: bool,
     /// How far it was read.
     tail: u64,
@@ -19,14 +19,14 @@ pub struct Ring {
 
 /// What was written: two pieces, since a ring has an end. A record may begin in the first and end in the second.
 #[derive(Debug, Clone, Copy)]
-pub struct Written<'r> {
+pub struct WrittenBytes<'r> {
     /// The older bytes.
     pub first: &'r [u8],
     /// The newer ones; often none.
     pub second: &'r [u8],
 }
 
-impl Written<'_> {
+impl WrittenBytes<'_> {
     /// Returns how many bytes there are.
     pub fn len(&self) -> usize {
         self.first.len() + self.second.len()
@@ -59,10 +59,10 @@ impl Written<'_> {
     }
 }
 
-impl<'r> Written<'r> {
+impl<'r> WrittenBytes<'r> {
     /// Returns the records, oldest first.
-    pub fn records(self) -> Records<'r> {
-        Records {
+    pub fn records(self) -> RingRecords<'r> {
+        RingRecords {
             pieces: self,
             at: 0,
         }
@@ -77,13 +77,13 @@ const SAMPLE: u32 = 9;
 
 impl Ring {
     /// Makes the ring of an event, of `pages` pages, a power of two. One that is written backward goes on over what is old, and the
-    /// event has to say so too ([`crate::Attr::backward`]).
+    /// event has to say so too ([`crate::RingAttr::backward`]).
     ///
     /// # Errors
     ///
     /// EPERM where an unprivileged process would lock more memory than it may (`kernel.perf_event_mlock_kb`), ENOMEM.
-    pub fn of(event: Event, pages: usize, backward: bool) -> io::Result<Ring> {
-        let map = Map::of(event.as_fd(), pages, !backward)?;
+    pub fn of(event: RingEvent, pages: usize, backward: bool) -> io::Result<Ring> {
+        let map = RingMemory::of(event.as_fd(), pages, !backward)?;
         Ok(Ring {
             event,
             map,
@@ -93,7 +93,7 @@ impl Ring {
     }
 
     /// Returns the event whose ring it is.
-    pub fn event(&self) -> &Event {
+    pub fn event(&self) -> &RingEvent {
         &self.event
     }
 
@@ -112,14 +112,14 @@ impl Ring {
 
     /// Returns the whole records that were written since the last that was taken, oldest first; of a ring that is written
     /// backward, none.
-    pub fn written(&self) -> Written<'_> {
+    pub fn written(&self) -> WrittenBytes<'_> {
         let length = self.waiting().min(self.map.size());
         let first = self.map.bytes(self.tail, length);
         let second = self.map.bytes(
             self.tail.wrapping_add(first.len() as u64),
             length - first.len(),
         );
-        Written { first, second }
+        WrittenBytes { first, second }
     }
 
     /// Tells the kernel that so many bytes of [`Ring::written`], whole records, were taken: their room is its own again.
@@ -136,13 +136,13 @@ impl Ring {
     ///
     /// Those of the kernel where it cannot pause, and InvalidInput for a ring that is written forward: of that one
     /// [`Ring::written`] can be read at any time.
-    pub fn pause(&mut self) -> io::Result<Paused<'_>> {
+    pub fn pause(&mut self) -> io::Result<PausedRing<'_>> {
         if !self.backward {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         call::pause(self.event.as_fd(), true)?;
         let head = self.map.head();
-        Ok(Paused {
+        Ok(PausedRing {
             ring: self,
             head,
             on: true,
@@ -154,7 +154,7 @@ impl Ring {
 ///
 /// What happens meanwhile is counted as lost: the kernel says so in the ring, with the next record.
 #[derive(Debug)]
-pub struct Paused<'r> {
+pub struct PausedRing<'r> {
     // Borrowed mutably, so that nobody reads what the kernel writes again.
     ring: &'r mut Ring,
     head: u64,
@@ -167,9 +167,9 @@ pub struct Paused<'r> {
 const UNDER_WAY: usize = 1 << 16;
 const PART_UNDER_WAY: usize = 4;
 
-impl Paused<'_> {
+impl PausedRing<'_> {
     /// Returns the ring's event.
-    pub fn event(&self) -> &Event {
+    pub fn event(&self) -> &RingEvent {
         &self.ring.event
     }
 
@@ -198,19 +198,19 @@ impl Paused<'_> {
     /// Returns the whole records, newest first.
     ///
     /// The head counts down from 0, and records lie above it, newest first, until those that it has gone over.
-    pub fn records(&self) -> Records<'_> {
+    pub fn records(&self) -> RingRecords<'_> {
         let length = self.readable();
         let first = self.ring.map.bytes(self.head, length);
         let behind = self.head.wrapping_add(first.len() as u64);
         let second = self.ring.map.bytes(behind, length - first.len());
-        Records {
-            pieces: Written { first, second },
+        RingRecords {
+            pieces: WrittenBytes { first, second },
             at: 0,
         }
     }
 
-    /// Returns the record at a place that [`Record::place`] told of this ring.
-    pub fn record(&self, place: Place) -> Option<Record<'_>> {
+    /// Returns the record at a place that [`SplitRecord::place`] told of this ring.
+    pub fn record(&self, place: RingPlace) -> Option<SplitRecord<'_>> {
         let at = (place.0 as usize).checked_mul(HEADER)?;
         let mut records = self.records();
         records.at = at;
@@ -228,7 +228,7 @@ impl Paused<'_> {
     }
 }
 
-impl Drop for Paused<'_> {
+impl Drop for PausedRing<'_> {
     fn drop(&mut self) {
         if self.on {
             // It was paused, so it can go on.
@@ -239,28 +239,28 @@ impl Drop for Paused<'_> {
 
 /// The records of a ring: of one that is written backward, newest first.
 #[derive(Debug, Clone)]
-pub struct Records<'r> {
-    pieces: Written<'r>,
+pub struct RingRecords<'r> {
+    pieces: WrittenBytes<'r>,
     at: usize,
 }
 
 /// A record: two pieces where the ring begins anew within it. Its header is never cut.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'r> {
+pub struct SplitRecord<'r> {
     /// Its beginning.
     pub first: &'r [u8],
     /// The rest; often none.
     pub second: &'r [u8],
-    place: Place,
+    place: RingPlace,
 }
 
 /// Where a record stands in a ring that is paused: half as long as an address, since there is one of each record that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place(u32);
+pub struct RingPlace(u32);
 
-impl Record<'_> {
+impl SplitRecord<'_> {
     /// Returns where it stands.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RingPlace {
         self.place
     }
 
@@ -292,11 +292,11 @@ impl Record<'_> {
     }
 }
 
-impl<'r> Iterator for Records<'r> {
-    type Item = Record<'r>;
+impl<'r> Iterator for RingRecords<'r> {
+    type Item = SplitRecord<'r>;
 
-    fn next(&mut self) -> Option<Record<'r>> {
-        let Written { first, second } = self.pieces;
+    fn next(&mut self) -> Option<SplitRecord<'r>> {
+        let WrittenBytes { first, second } = self.pieces;
         let left = (first.len() + second.len()).checked_sub(self.at)?;
         // Records are aligned to 8 bytes, so that a header does not wrap.
         let (piece, at, rest) = match self.at.checked_sub(first.len()) {
@@ -309,10 +309,10 @@ impl<'r> Iterator for Records<'r> {
             return None;
         }
         // Rings of 32 GiB and more cannot be made.
-        let place = Place(u32::try_from(self.at / HEADER).ok()?);
+        let place = RingPlace(u32::try_from(self.at / HEADER).ok()?);
         self.at += size;
         let here = size.min(piece.len() - at);
-        Some(Record {
+        Some(SplitRecord {
             first: &piece[at..at + here],
             second: rest.get(..size - here)?,
             place,
@@ -345,8 +345,8 @@ mod tests {
         for whole in (0..=all.len()).step_by(8) {
             for cut in (0..=whole).step_by(8) {
                 let (first, second) = all[..whole].split_at(cut);
-                let walk = Records {
-                    pieces: Written { first, second },
+                let walk = RingRecords {
+                    pieces: WrittenBytes { first, second },
                     at: 0,
                 };
                 let found: Vec<usize> = walk.map(|one| one.len()).collect();
@@ -364,8 +364,8 @@ mod tests {
             }
         }
         let (first, second) = all.split_at(32);
-        let mut walk = Records {
-            pieces: Written { first, second },
+        let mut walk = RingRecords {
+            pieces: WrittenBytes { first, second },
             at: 0,
         };
         let one = walk.next().expect("a record");
@@ -381,11 +381,11 @@ mod tests {
         let all = [record(9, 48), record(3, 24), record(9, 8), record(9, 56)].concat();
         for cut in (0..=all.len()).step_by(8) {
             let (first, second) = all.split_at(cut);
-            assert_eq!(Written { first, second }.samples(), 3, "cut at {cut}");
+            assert_eq!(WrittenBytes { first, second }.samples(), 3, "cut at {cut}");
         }
         // A record that says it has no size ends nothing.
         let zero = [record(9, 8), vec![0; 8], record(9, 16)].concat();
         let (first, second) = (zero.as_slice(), &[][..]);
-        assert_eq!(Written { first, second }.samples(), 2);
+        assert_eq!(WrittenBytes { first, second }.samples(), 2);
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rings::{Attr, Event, Of};
+use rings::{EventSource, RingAttr, RingEvent};
 use rustix::fs::{Access as Mode, AtFlags, CWD, accessat, statvfs};
 use rustix::process::{Resource, geteuid, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -37,8 +37,8 @@ pub fn look(asked: &CheckRequest) -> HostChecks {
         ..RecordPlan::default()
     };
     let on_line = machine::cpus("online");
-    let open = Event::open(
-        &Attr::each(Of::Nothing),
+    let open = RingEvent::open(
+        &RingAttr::each(EventSource::Nothing),
         on_line
             .iter()
             .next()
