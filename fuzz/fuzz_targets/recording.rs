@@ -9,7 +9,7 @@ use event::{Event, EventType, Quality, Side, Sink};
 use libfuzzer_sys::fuzz_target;
 use paths::Paths;
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
-use source::{Reader, ReaderOptions, Recording};
+use source::{RecordingReader, ReaderOptions, RecordingBytes};
 use symbols::KernelFunctions;
 use tracefmt::{FormatCatalog, FormatText};
 
@@ -43,7 +43,7 @@ impl Sink for All<'_> {
     }
 }
 
-fn printer<'f>(reader: &'f Reader<'_>, formats: &'f FormatCatalog) -> EventPrinter<'f> {
+fn printer<'f>(reader: &'f RecordingReader<'_>, formats: &'f FormatCatalog) -> EventPrinter<'f> {
     let header = reader.header();
     let times = TimeColumns {
         seconds: header.seconds,
@@ -64,7 +64,7 @@ fn printer<'f>(reader: &'f Reader<'_>, formats: &'f FormatCatalog) -> EventPrint
 }
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(recording) = Recording::from_bytes("input", data.to_vec()) else {
+    let Ok(recording) = RecordingBytes::from_bytes("input", data.to_vec()) else {
         return;
     };
     let options = ReaderOptions {

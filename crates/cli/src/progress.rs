@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use session::{Doing, Progress, Step};
+use session::{ReadActivity, ReadProgress, ReadStep};
 
 /// What is over before it took this long shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -28,13 +28,13 @@ pub(crate) fn streams() {
 
 /// Returns whom to tell how far reading is: nobody, unless somebody sits at a terminal and looks at it. What goes through a
 /// pipe goes to a program that may draw on the terminal itself, such as `less`.
-pub(crate) fn progress() -> Option<Progress> {
+pub(crate) fn progress() -> Option<ReadProgress> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     if !io::stderr().is_terminal() || dumb || output_is_pipe() {
         return None;
     }
     let meter = Mutex::new(Meter::default());
-    Some(Progress::new(move |step| {
+    Some(ReadProgress::new(move |step| {
         let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
         meter.step(step);
     }))
@@ -51,7 +51,7 @@ fn output_is_pipe() -> bool {
 struct Meter {
     under_way: u32,
     begun: Option<Instant>,
-    doing: Option<Doing>,
+    doing: Option<ReadActivity>,
     read: u64,
     /// Bytes of all inputs that were begun; `None` where that is not known of one.
     all: Option<u64>,
@@ -59,9 +59,9 @@ struct Meter {
 }
 
 impl Meter {
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: ReadStep) {
         match step {
-            Step::Begin { doing, bytes } => {
+            ReadStep::Begin { doing, bytes } => {
                 if self.under_way == 0 {
                     *self = Meter {
                         begun: Some(Instant::now()),
@@ -76,11 +76,11 @@ impl Meter {
                     .zip(bytes)
                     .map(|(all, more)| all.saturating_add(more));
             }
-            Step::Read(bytes) => {
+            ReadStep::Read(bytes) => {
                 self.read = self.read.saturating_add(bytes);
                 self.draw();
             }
-            Step::End => {
+            ReadStep::End => {
                 self.under_way = self.under_way.saturating_sub(1);
                 if self.under_way == 0 {
                     self.clear();
@@ -121,11 +121,11 @@ impl Meter {
 }
 
 /// Returns the line: how much was read, of how much if that is known, in a second, and how long the rest takes at this rate.
-fn text(doing: Doing, read: u64, all: Option<u64>, elapsed: Duration) -> String {
+fn text(doing: ReadActivity, read: u64, all: Option<u64>, elapsed: Duration) -> String {
     let doing = match (doing, all) {
-        (Doing::Reading, _) => "reading",
-        (Doing::Unpacking, Some(_)) => "unpacking",
-        (Doing::Unpacking, None) => "taking in",
+        (ReadActivity::Reading, _) => "reading",
+        (ReadActivity::Unpacking, Some(_)) => "unpacking",
+        (ReadActivity::Unpacking, None) => "taking in",
     };
     let seconds = elapsed.as_secs_f64().max(0.001);
     let rate = read as f64 / seconds;
@@ -153,21 +153,21 @@ mod tests {
     #[test]
     fn a_meter_adds_up_inputs_and_waits_before_it_draws() {
         let mut meter = Meter::default();
-        let begin = |bytes| Step::Begin {
-            doing: Doing::Reading,
+        let begin = |bytes| ReadStep::Begin {
+            doing: ReadActivity::Reading,
             bytes,
         };
         meter.step(begin(Some(100)));
-        meter.step(Step::Read(30));
+        meter.step(ReadStep::Read(30));
         assert!(meter.bar.is_none(), "not yet");
         meter.begun = Instant::now().checked_sub(2 * PATIENCE);
         meter.step(begin(Some(50)));
-        meter.step(Step::Read(40));
+        meter.step(ReadStep::Read(40));
         let bar = meter.bar.clone().expect("it draws");
         assert!(bar.message().starts_with("reading: 70 B of 150 B, "));
-        meter.step(Step::End);
+        meter.step(ReadStep::End);
         assert!(!bar.is_finished());
-        meter.step(Step::End);
+        meter.step(ReadStep::End);
         assert!(bar.is_finished() && meter.bar.is_none());
         // The next one begins anew.
         meter.step(begin(None));
@@ -179,28 +179,28 @@ mod tests {
         let mib = 1 << 20;
         for (doing, read, all, seconds, line) in [
             (
-                Doing::Reading,
+                ReadActivity::Reading,
                 40 * mib,
                 Some(100 * mib),
                 4,
                 "reading: 40.00 MiB of 100.00 MiB, 10.00 MiB/s, 6s left",
             ),
             (
-                Doing::Unpacking,
+                ReadActivity::Unpacking,
                 mib,
                 Some(601 * mib),
                 1,
                 "unpacking: 1.00 MiB of 601.00 MiB, 1.00 MiB/s, 10m left",
             ),
             (
-                Doing::Unpacking,
+                ReadActivity::Unpacking,
                 mib,
                 None,
                 2,
                 "taking in: 1.00 MiB, 512.00 KiB/s",
             ),
             (
-                Doing::Reading,
+                ReadActivity::Reading,
                 mib,
                 Some(mib),
                 1,
@@ -210,6 +210,6 @@ mod tests {
             assert_eq!(text(doing, read, all, Duration::from_secs(seconds)), line);
         }
         // Nothing read yet: nobody knows.
-        assert!(text(Doing::Reading, 0, Some(mib), PATIENCE).starts_with("reading: 0 B of"));
+        assert!(text(ReadActivity::Reading, 0, Some(mib), PATIENCE).starts_with("reading: 0 B of"));
     }
 }

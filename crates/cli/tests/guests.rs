@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 use crate::common::instances::list;
 use crate::common::{
@@ -22,7 +22,7 @@ pub(crate) fn pairs() -> Vec<Pair> {
     let cases = all_cases();
     let cases = cases.iter().filter(|case| case.kind == "trace.dat");
     let known = cases.filter_map(|case| {
-        let recording = Recording::open(&case.path).ok()?;
+        let recording = RecordingBytes::open(&case.path).ok()?;
         let reader = recording.reader(ReaderOptions::default()).ok()?;
         Some((&case.path, reader.header().together.clone()))
     });

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use crate::common::{Failures, cases, tell};
 use analysis::Study;
 use event::{Body, Event, EventType, Order, Side, Sink};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// In which order events are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Sink for All {
 }
 
 /// Walks a recording. Returns the sink, and what was heard and is lacking.
-fn walk<S: Sink>(recording: &Recording, threads: usize, asks: Asks, sink: S) -> (S, String) {
+fn walk<S: Sink>(recording: &RecordingBytes, threads: usize, asks: Asks, sink: S) -> (S, String) {
     let options = ReaderOptions {
         threads,
         ..ReaderOptions::default()
@@ -109,7 +109,7 @@ fn walk<S: Sink>(recording: &Recording, threads: usize, asks: Asks, sink: S) -> 
 fn threads_change_nothing() {
     let mut failures = Failures::default();
     for case in cases() {
-        let Ok(recording) = Recording::open(&case.path) else {
+        let Ok(recording) = RecordingBytes::open(&case.path) else {
             continue;
         };
         let (_, expected) = walk(&recording, 1, Asks::Time, All);
@@ -135,7 +135,7 @@ fn threads_change_nothing() {
 fn order_that_nobody_needs_changes_nothing() {
     let mut failures = Failures::default();
     for case in cases() {
-        let Ok(recording) = Recording::open(&case.path) else {
+        let Ok(recording) = RecordingBytes::open(&case.path) else {
             continue;
         };
         for (merged, other) in found::studies().into_iter().zip(found::studies()) {

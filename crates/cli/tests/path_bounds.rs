@@ -10,7 +10,7 @@ use crate::common::{Failures, cases, tell};
 use analysis::Study;
 use event::{Event, EventType, Side, Sink};
 use paths::{Instance, Paths};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 use stages::{Log, wrong};
 
 struct Watching {
@@ -48,7 +48,7 @@ fn instances_end_where_their_vcpu_goes_on() {
         if case.name.starts_with("large/") {
             continue;
         }
-        let Ok(recording) = Recording::open(&case.path) else {
+        let Ok(recording) = RecordingBytes::open(&case.path) else {
             continue;
         };
         let Ok(reader) = recording.reader(ReaderOptions::default()) else {

@@ -26,7 +26,7 @@ use std::path::Path;
 use analysis::{Study, Vcpus, VcpusReport, Window, access_key};
 use event::{Event, EventType, NONE, Side, Sink};
 use model::{Machine, Span, SpanSink, State, Times, VcpuTimes};
-use source::{Reader, ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes, RecordingReader};
 
 /// Keeps all spans, neighbours that are alike as one, and what they add up to.
 #[derive(Default)]
@@ -119,8 +119,8 @@ pub(crate) struct Told {
 /// Follows a text, and checks what has to be true of any.
 pub(crate) fn follow(name: &str, text: &str) -> Result<Told, String> {
     let bytes = text.as_bytes().to_vec();
-    let recording = Recording::from_bytes(name, bytes).map_err(|e| e.to_string())?;
-    let reader: Reader<'_> = recording
+    let recording = RecordingBytes::from_bytes(name, bytes).map_err(|e| e.to_string())?;
+    let reader: RecordingReader<'_> = recording
         .reader(ReaderOptions::default())
         .map_err(|e| e.to_string())?;
     let mut follower = Follower::new();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clocks::{GuestWindow, VcpuWindows, fit};
 use event::{Event, EventType, Kind, Order, Sink};
-use source::{Header, ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes, RecordingHeader};
 
 /// When each thread was in its guest.
 #[derive(Default)]
@@ -61,7 +61,7 @@ impl Sink for Guest {
 }
 
 /// Walks a recording on its own clock.
-fn walk(recording: &Recording, sink: &mut dyn Sink) {
+fn walk(recording: &RecordingBytes, sink: &mut dyn Sink) {
     let options = ReaderOptions {
         own_clock: true,
         ..ReaderOptions::default()
@@ -89,13 +89,13 @@ fn one_constant_puts_events_of_guests_into_the_windows_of_their_vcpus() {
     let mut paths = Vec::new();
     recordings(Path::new(&corpus), &mut paths);
     let all = paths.iter().filter_map(|path| {
-        let recording = Recording::open(path).ok()?;
+        let recording = RecordingBytes::open(path).ok()?;
         let reader = recording.reader(ReaderOptions::default()).ok()?;
         let header = reader.header().clone();
         drop(reader);
         Some((path.display(), recording, header))
     });
-    let all: Vec<(_, Recording, Header)> = all.collect();
+    let all: Vec<(_, RecordingBytes, RecordingHeader)> = all.collect();
     let mut pairs = 0;
     for (path, host, header) in &all {
         for of in &header.together.guests {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use analysis::{ExitTable, Exits, Study, Vcpus, Window};
 use event::{Body, Data, Event, EventType, Kind, MmioAccess, Order, Sink};
 use model::{Access, State, Times};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 use tracefmt::EventFormat;
 
 use crate::events::EventCounter;
@@ -202,7 +202,7 @@ fn told_by_analysis(study: &Study) -> ReplaySums {
     sums
 }
 
-fn records(reader: &source::Reader<'_>) -> Option<RecordFormats> {
+fn records(reader: &source::RecordingReader<'_>) -> Option<RecordFormats> {
     let formats = reader.formats()?;
     let format = |system: &str, name: &str| -> Option<EventFormat> {
         formats.by_name(system, name).cloned()
@@ -235,7 +235,7 @@ fn corpus() -> Vec<PathBuf> {
 }
 
 /// Everything that the programs ask for was recorded, and nothing lost: else they would know more than the recording.
-fn is_whole(study: &Study, outcome: &source::Outcome) -> bool {
+fn is_whole(study: &Study, outcome: &source::WalkOutcome) -> bool {
     let seen = study.walked().machine.seen();
     let halts = seen.halts && seen.poll_lengths && seen.userspace_exits;
     halts && seen.switches && seen.returns && seen.wakeups && outcome.quality.lost_events == 0
@@ -318,7 +318,7 @@ fn the_programs_say_of_recordings_what_analyses_say() {
     let (mut recordings, mut waits, mut by_argument) = (0, 0, 0);
     for path in corpus() {
         let name = path.display().to_string();
-        let Ok(recording) = Recording::open(&path) else {
+        let Ok(recording) = RecordingBytes::open(&path) else {
             continue;
         };
         let Ok(reader) = recording.reader(ReaderOptions::default()) else {
@@ -425,7 +425,7 @@ fn events_that_are_counted_say_what_the_programs_say() {
     let (mut recordings, mut waits, mut threads) = (0, 0, 0);
     for path in corpus() {
         let name = path.display().to_string();
-        let Ok(recording) = Recording::open(&path) else {
+        let Ok(recording) = RecordingBytes::open(&path) else {
             continue;
         };
         let Ok(reader) = recording.reader(ReaderOptions::default()) else {
@@ -501,7 +501,7 @@ fn events_that_are_counted_say_what_the_programs_say() {
 fn what_finds_no_room_is_counted() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/vmx/tiny-irqchip/trace.dat");
-    let recording = Recording::open(&path).expect("it is in the corpus");
+    let recording = RecordingBytes::open(&path).expect("it is in the corpus");
     let reader = recording
         .reader(ReaderOptions::default())
         .expect("it is a recording");

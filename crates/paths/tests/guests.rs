@@ -10,7 +10,7 @@ use analysis::Study;
 use event::{Event, EventType, LostKind, Side, Sink};
 use paths::lang::Path;
 use paths::{Dropped, Instance, InstanceReport, Paths};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// The host's threads: vCPUs of two VMs, and who works for them.
 pub(crate) const A0: (&str, i32) = ("CPU 0/KVM", 101);
@@ -130,7 +130,7 @@ pub(crate) fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
         recorded: recorded.to_vec(),
         instances: Vec::new(),
     };
-    let recording = Recording::from_bytes("text", text.bytes()).expect("a recording");
+    let recording = RecordingBytes::from_bytes("text", text.bytes()).expect("a recording");
     let reader = recording
         .reader(ReaderOptions::default())
         .expect("a reader");

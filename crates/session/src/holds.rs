@@ -1,13 +1,13 @@
 //! What a recording holds, for messages about what it does not.
 
 use analysis::{Info, Study};
-use source::Reader;
+use source::RecordingReader;
 
 /// Kinds of events that a message names.
 const KINDS: usize = 4;
 
 /// Names a recording's most frequent kinds of events.
-pub(crate) fn holds(reader: &Reader<'_>) -> String {
+pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
     let mut study = Study::default().with(Info::new());
     reader.walk(&mut study);
     let walked = study.walked();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use event::Quality;
 use facts::Facts;
 use model::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
-use source::{Content, Reader};
+use source::{FileContent, RecordingReader};
 
 use crate::{Error, Wanted, sniff};
 
@@ -40,7 +40,7 @@ impl HostFacts {
 
     /// Returns what is known of threads and VMs beside a recording's events. The recording's own map of guests comes
     /// first: it knows best.
-    pub(crate) fn of(&self, reader: &Reader<'_>) -> ThreadFacts {
+    pub(crate) fn of(&self, reader: &RecordingReader<'_>) -> ThreadFacts {
         let mut known = self.threads.clone();
         let guests = reader.header().guests.iter().map(|guest| {
             let number = !guest.name.is_empty() && guest.name.bytes().all(|b| b.is_ascii_digit());
@@ -148,7 +148,7 @@ fn read_one(path: &Path, name: &str) -> Result<(Facts, Vec<String>), Error> {
         wanted,
     };
     // Among a recording's bytes there may be anything.
-    if text.contains(&0) && matches!(source::sniff(&text), Content::Recording(_)) {
+    if text.contains(&0) && matches!(source::sniff(&text), FileContent::Recording(_)) {
         return Err(wrong(sniff(&text)));
     }
     let (found, mut notes) = facts::read(&text);

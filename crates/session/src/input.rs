@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use source::{OpenError, OpenOptions, ReaderOptions, Recording};
+use source::{OpenError, OpenOptions, ReaderOptions, RecordingBytes};
 
 use crate::{Error, GuestInput, Opened, Session, Wanted, sniff};
 
@@ -14,7 +14,7 @@ const SMALL: usize = 256 << 10;
 pub struct Input<'s> {
     pub(crate) session: &'s Session,
     name: String,
-    recording: Recording,
+    recording: RecordingBytes,
     /// Threads that may work on it.
     threads: usize,
 }
@@ -29,7 +29,7 @@ impl<'s> Input<'s> {
             spool_limit: session.options().spool_limit,
             progress: session.options().progress.clone(),
         };
-        let recording = Recording::open_with(path, options)?;
+        let recording = RecordingBytes::open_with(path, options)?;
         Ok(Input {
             session,
             name: path.display().to_string(),
@@ -52,7 +52,7 @@ impl<'s> Input<'s> {
     }
 
     /// Returns where its bytes come from.
-    pub(crate) fn source(&self) -> &Recording {
+    pub(crate) fn source(&self) -> &RecordingBytes {
         &self.recording
     }
 

@@ -1,7 +1,7 @@
 //! What an input is, and what to say where something else was wanted.
 
 use perftables::PerfTable;
-use source::Content;
+use source::FileContent;
 use tracefmt::Kallsyms;
 
 /// Texts are not looked at beyond this many bytes.
@@ -202,7 +202,7 @@ pub fn sniff(bytes: &[u8]) -> Kind {
         return Kind::Empty;
     }
     let content = source::sniff(bytes);
-    if let Content::Recording(format) = content {
+    if let FileContent::Recording(format) = content {
         return Kind::Recording(format);
     }
     if results::looks_like(bytes) {
@@ -215,7 +215,7 @@ pub fn sniff(bytes: &[u8]) -> Kind {
         return Kind::Folded;
     }
     let head = bytes.get(..4096).unwrap_or(bytes);
-    if let Content::Other(what) = &content
+    if let FileContent::Other(what) = &content
         && head.contains(&0)
     {
         return Kind::Other(what.clone());
@@ -234,7 +234,7 @@ pub fn sniff(bytes: &[u8]) -> Kind {
     let (facts, _) = facts::read(bytes);
     match content {
         _ if !facts.is_empty() => Kind::Facts(of_what(&facts)),
-        Content::Other(what) => Kind::Other(what),
+        FileContent::Other(what) => Kind::Other(what),
         _ => Kind::Text,
     }
 }
@@ -242,7 +242,7 @@ pub fn sniff(bytes: &[u8]) -> Kind {
 /// Whether bytes are folded stacks. Recordings go first: their texts have lines of any kind.
 pub(crate) fn is_folded(bytes: &[u8]) -> bool {
     let head = bytes.get(..FOLDED_HEAD).unwrap_or(bytes);
-    stacks::looks_folded(head) && !matches!(source::sniff(bytes), Content::Recording(_))
+    stacks::looks_folded(head) && !matches!(source::sniff(bytes), FileContent::Recording(_))
 }
 
 /// Returns which tools' tables a text holds.

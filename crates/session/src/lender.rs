@@ -1,6 +1,6 @@
 //! Event formats that are taken from elsewhere.
 
-use source::{Content, OpenOptions, ReaderOptions, Recording};
+use source::{FileContent, OpenOptions, ReaderOptions, RecordingBytes};
 use tracefmt::FormatCatalog;
 
 use crate::{Error, Options, Wanted, sniff};
@@ -27,9 +27,9 @@ impl Lender {
             spool_limit: options.spool_limit,
             ..OpenOptions::default()
         };
-        let recording = Recording::open_with(path, limit)?;
+        let recording = RecordingBytes::open_with(path, limit)?;
         let name = format!("--formats {}", path.display());
-        if !matches!(source::sniff(recording.bytes()), Content::Recording(_)) {
+        if !matches!(source::sniff(recording.bytes()), FileContent::Recording(_)) {
             return Err(Error::WrongKind {
                 name,
                 kind: sniff(recording.bytes()),

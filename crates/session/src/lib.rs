@@ -83,7 +83,7 @@ pub use opened::{Opened, Scope};
 pub use options::{Filters, Options, PictureOptions};
 pub use path_file::{read_path, read_path_of};
 pub use picture::Taken;
-pub use source::{Doing, Progress, Step};
+pub use source::{ReadActivity, ReadProgress, ReadStep};
 pub use tables::{Printed, describe};
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;

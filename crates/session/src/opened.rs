@@ -8,7 +8,7 @@ use binaries::Binaries;
 use event::{Quality, Sink};
 use model::{ThreadFacts, Vm};
 use paths::Paths;
-use source::{Header, Outcome, Reader, TimeUnit};
+use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
 use crate::holds::holds;
@@ -34,7 +34,7 @@ pub enum Scope {
 pub struct Opened<'s> {
     pub(crate) session: &'s Session,
     name: &'s str,
-    reader: Reader<'s>,
+    reader: RecordingReader<'s>,
     /// The time asked for, on the recording's clock.
     pub(crate) time: Option<(u64, u64)>,
     /// Threads of the VM or vCPU that was asked for.
@@ -51,7 +51,7 @@ impl<'s> Opened<'s> {
     pub(crate) fn new(
         session: &'s Session,
         name: &'s str,
-        reader: Reader<'s>,
+        reader: RecordingReader<'s>,
     ) -> Result<Opened<'s>, Error> {
         let filters = &session.options().filters;
         let facts = session.host_facts();
@@ -82,18 +82,18 @@ impl<'s> Opened<'s> {
     }
 
     /// Returns the recording itself.
-    pub fn reader(&self) -> &Reader<'s> {
+    pub fn reader(&self) -> &RecordingReader<'s> {
         &self.reader
     }
 
     /// Returns what it says of itself.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &RecordingHeader {
         self.reader.header()
     }
 
     /// Returns whether its times are nanoseconds.
     pub fn nanoseconds(&self) -> bool {
-        self.header().time_unit == TimeUnit::Nanoseconds
+        self.header().time_unit == TimeStampUnit::Nanoseconds
     }
 
     /// Returns what is known of its threads beside its events.
@@ -196,12 +196,12 @@ impl<'s> Opened<'s> {
     }
 
     /// Walks a sink over all events.
-    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
+    pub fn walk(&self, sink: &mut dyn Sink) -> WalkOutcome {
         self.reader.walk(sink)
     }
 
     /// Walks a sink over the events that the filters let through.
-    pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: Scope) -> Outcome {
+    pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: Scope) -> WalkOutcome {
         self.filtered(sink, scope, |sink| self.reader.walk(sink))
     }
 

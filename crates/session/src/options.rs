@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use analysis::TimelineLimits;
 use cpuset::CpuSet;
 use paths::lang;
-use source::Progress;
+use source::ReadProgress;
 
 use crate::{Error, TimeRange};
 
@@ -38,7 +38,7 @@ pub struct Options {
     /// Whether a recording is taken too of which nothing is left but what stands before its events.
     pub empty: bool,
     /// Whom to tell how far the reading of inputs is.
-    pub progress: Option<Progress>,
+    pub progress: Option<ReadProgress>,
 }
 
 impl Options {

@@ -11,7 +11,7 @@ use analysis::{
     Stalls, Study, Timeline, Timers, Unpaired, Vcpus,
 };
 use paths::Paths;
-use source::Header;
+use source::RecordingHeader;
 
 use crate::guests::warn_of_silence;
 use crate::{
@@ -25,7 +25,7 @@ pub struct Taken {
     /// What was found.
     pub picture: Picture,
     /// What the recording says of itself.
-    pub header: Header,
+    pub header: RecordingHeader,
     /// Its stacks, where they were asked for and it has any: of time on CPUs, then without one.
     pub flames: Vec<Flame>,
     /// How the recordings of its guests join it, and how many of their events lie where they can have happened.
@@ -364,12 +364,12 @@ impl Opened<'_> {
 }
 
 /// Returns whether a recording says that guests were recorded at the same time, each by an agent in it.
-fn has_agents(header: &Header) -> bool {
+fn has_agents(header: &RecordingHeader) -> bool {
     header.more.iter().any(|(what, _)| what == "guest")
 }
 
 /// Returns what a recording's header says of its machine and recorder.
-fn about(header: &Header, picture: &Picture) -> About {
+fn about(header: &RecordingHeader, picture: &Picture) -> About {
     let text = header.format.strip_prefix("text of ");
     let recorder = match (&header.recorder, text) {
         (Some(recorder), _) => recorder.split_whitespace().next(),

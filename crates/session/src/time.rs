@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use source::{Header, TimeUnit};
+use source::{RecordingHeader, TimeStampUnit};
 
 /// A range of time stamps, both ends included, as it was typed: what it means depends on the recording's clock.
 ///
@@ -54,14 +54,14 @@ impl Stamp {
     }
 
     /// Returns the time stamp on a recording's clock; `None` if it cannot be one.
-    fn on(self, header: &Header) -> Option<u64> {
+    fn on(self, header: &RecordingHeader) -> Option<u64> {
         let seconds = || {
             let ns = self.whole.saturating_mul(1_000_000_000);
             ns.saturating_add(u64::from(self.fraction.unwrap_or(0)))
         };
         match (header.time_unit, self.fraction) {
-            (TimeUnit::Nanoseconds, Some(_)) => Some(seconds()),
-            (TimeUnit::Nanoseconds, None) if header.seconds || self.whole < PLAIN_SECONDS => {
+            (TimeStampUnit::Nanoseconds, Some(_)) => Some(seconds()),
+            (TimeStampUnit::Nanoseconds, None) if header.seconds || self.whole < PLAIN_SECONDS => {
                 Some(seconds())
             }
             (_, None) => Some(self.whole),
@@ -82,7 +82,7 @@ impl TimeRange {
     /// # Errors
     ///
     /// Fails when the recording's clock has no such times.
-    pub fn stamps(&self, header: &Header, name: &str) -> Result<(u64, u64), TimeError> {
+    pub fn stamps(&self, header: &RecordingHeader, name: &str) -> Result<(u64, u64), TimeError> {
         let stamp = |stamp: Option<Stamp>, default: u64| match stamp {
             None => Ok(default),
             Some(stamp) => stamp.on(header).ok_or_else(|| TimeError::Ticks {
@@ -162,20 +162,21 @@ pub enum TimeError {
 mod tests {
     use super::*;
 
-    fn header(time_unit: TimeUnit, seconds: bool) -> Header {
-        Header {
+    fn header(time_unit: TimeStampUnit, seconds: bool) -> RecordingHeader {
+        RecordingHeader {
             time_unit,
             seconds,
             clock: Some("x86-tsc".to_owned()),
-            ..Header::default()
+            ..RecordingHeader::default()
         }
     }
 
     #[test]
     fn times_are_read_to_the_nanosecond() {
-        let usual = header(TimeUnit::Nanoseconds, true);
-        let stamps =
-            |text: &str, header: &Header| text.parse::<TimeRange>()?.stamps(header, "a.dat");
+        let usual = header(TimeStampUnit::Nanoseconds, true);
+        let stamps = |text: &str, header: &RecordingHeader| {
+            text.parse::<TimeRange>()?.stamps(header, "a.dat")
+        };
         assert_eq!(
             stamps("770.258362123,", &usual),
             Ok((770_258_362_123, u64::MAX))
@@ -188,10 +189,11 @@ mod tests {
 
     #[test]
     fn clocks_that_print_no_point_have_their_own_times() {
-        let stamps =
-            |text: &str, header: &Header| text.parse::<TimeRange>()?.stamps(header, "a.dat");
+        let stamps = |text: &str, header: &RecordingHeader| {
+            text.parse::<TimeRange>()?.stamps(header, "a.dat")
+        };
         // The clock boot: nanoseconds, which trace-cmd prints plainly and info as seconds.
-        let boot = header(TimeUnit::Nanoseconds, false);
+        let boot = header(TimeStampUnit::Nanoseconds, false);
         let range = Ok((858_500_000_000, 858_600_000_000));
         assert_eq!(stamps("858.5,858.6", &boot), range);
         assert_eq!(stamps("858500000000,858600000000", &boot), range);
@@ -200,7 +202,7 @@ mod tests {
             stamps("858,859", &boot),
             Ok((858_000_000_000, 859_000_000_000))
         );
-        let ticks = header(TimeUnit::Ticks, false);
+        let ticks = header(TimeStampUnit::Ticks, false);
         assert_eq!(
             stamps("2217615388452,2217615388460", &ticks),
             Ok((2_217_615_388_452, 2_217_615_388_460))

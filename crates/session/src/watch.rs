@@ -5,7 +5,7 @@ use std::sync::Arc;
 use analysis::{SlowInstance, SlowInstances, Study};
 use facts::Facts;
 use paths::{Paths, lang};
-use source::{Pieces, Reader};
+use source::{RecordingPieces, RecordingReader};
 use tracefmt::Kallsyms;
 
 use crate::{Error, host_facts};
@@ -15,7 +15,7 @@ use crate::{Error, host_facts};
 #[derive(Debug)]
 pub struct PathWatch<'r> {
     study: Study,
-    pieces: Pieces<'r>,
+    pieces: RecordingPieces<'r>,
 }
 
 impl<'r> PathWatch<'r> {
@@ -26,7 +26,7 @@ impl<'r> PathWatch<'r> {
     ///
     /// Fails where the recording is of a kind whose records cannot come in pieces.
     pub fn new(
-        head: &'r Reader<'_>,
+        head: &'r RecordingReader<'_>,
         path: lang::Path,
         bound_ns: u64,
         facts: &Facts,

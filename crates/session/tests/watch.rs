@@ -9,7 +9,7 @@ use facts::Facts;
 use paths::{Paths, lang};
 use proptest::prelude::*;
 use session::PathWatch;
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// Longer than the quickest instances, so that not all are found.
 const BOUND_NS: u64 = 100_000;
@@ -122,9 +122,9 @@ impl Rings {
     }
 }
 
-fn corpus(name: &str) -> Recording {
+fn corpus(name: &str) -> RecordingBytes {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    Recording::open(&file.join(name)).expect("a recording")
+    RecordingBytes::open(&file.join(name)).expect("a recording")
 }
 
 fn path(name: &str) -> lang::Path {
@@ -132,7 +132,7 @@ fn path(name: &str) -> lang::Path {
 }
 
 /// Finds the slow instances of a whole recording, and how many instances there are.
-fn found(recording: &Recording, name: &str) -> (Vec<SlowInstance>, u64) {
+fn found(recording: &RecordingBytes, name: &str) -> (Vec<SlowInstance>, u64) {
     let mut paths = Paths::new(vec![path(name)]);
     paths.list();
     let slow = SlowInstances::above(BOUND_NS);
@@ -145,7 +145,7 @@ fn found(recording: &Recording, name: &str) -> (Vec<SlowInstance>, u64) {
 
 /// Watches a path while these pieces come. Returns what was found by each, and how many instances there were.
 fn watched(head: &[u8], pieces: &[Vec<u8>], name: &str) -> (Vec<Vec<SlowInstance>>, u64) {
-    let head = Recording::from_bytes("a head", head.to_vec()).expect("a recording");
+    let head = RecordingBytes::from_bytes("a head", head.to_vec()).expect("a recording");
     let head = head.reader(ReaderOptions::default()).expect("a recording");
     let watch = PathWatch::new(&head, path(name), BOUND_NS, &Facts::default(), Vec::new);
     let mut watch = watch.expect("a perf.data");
@@ -203,7 +203,7 @@ fn an_instance_is_found_two_rounds_after_it_completed() {
 #[test]
 fn only_what_perf_records_comes_in_pieces() {
     let text = "  qemu-1 [000] 1.0: kvm:kvm_entry: vcpu 0, rip 0x0\n";
-    let text = Recording::from_bytes("a text", text.as_bytes().to_vec()).expect("bytes");
+    let text = RecordingBytes::from_bytes("a text", text.as_bytes().to_vec()).expect("bytes");
     let reader = text.reader(ReaderOptions::default()).expect("a text");
     let none = PathWatch::new(&reader, path("irqfd"), 1, &Facts::default(), Vec::new);
     let error = none.expect_err("no perf.data").to_string();

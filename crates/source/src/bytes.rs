@@ -4,17 +4,17 @@ use crate::map::FileMap;
 
 /// The bytes of an input.
 #[derive(Debug)]
-pub(crate) enum Bytes {
+pub(crate) enum InputBytes {
     Mapped(FileMap),
     Memory(Vec<u8>),
 }
 
-impl Bytes {
+impl InputBytes {
     /// Returns them.
     pub(crate) fn get(&self) -> &[u8] {
         match self {
-            Bytes::Mapped(map) => map.bytes(),
-            Bytes::Memory(bytes) => bytes,
+            InputBytes::Mapped(map) => map.bytes(),
+            InputBytes::Memory(bytes) => bytes,
         }
     }
 }

@@ -6,14 +6,14 @@ use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
 use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 use tracefmt::FormatCatalog;
 
-use crate::header::{GuestMap, Header, TimeUnit, Together};
-use crate::walked::{Outcome, Watch};
+use crate::header::{GuestMap, JointRecordings, RecordingHeader, TimeStampUnit};
+use crate::walked::{WalkOutcome, WalkWatch};
 
 /// A trace.dat whose header is read.
 #[derive(Debug)]
 pub(crate) struct DatReader<'r> {
     data: TraceDat<'r>,
-    header: Header,
+    header: RecordingHeader,
 }
 
 /// `trace-cmd record -e` saves the formats of the events that it was asked to record, and ftrace's own; without
@@ -48,7 +48,7 @@ impl<'r> DatReader<'r> {
         self.data.ends_before_data()
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &RecordingHeader {
         &self.header
     }
 
@@ -56,7 +56,12 @@ impl<'r> DatReader<'r> {
         self.data.formats()
     }
 
-    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>, threads: usize) -> Outcome {
+    pub(crate) fn walk(
+        &self,
+        sink: &mut dyn Sink,
+        watch: &WalkWatch<'_>,
+        threads: usize,
+    ) -> WalkOutcome {
         let formats = self.data.formats();
         let mut systems: Vec<&str> = formats.all().iter().map(|f| f.system.as_str()).collect();
         systems.sort_unstable();
@@ -81,7 +86,7 @@ impl<'r> DatReader<'r> {
                 wanted[format.id as usize] = sink.wants(ty);
             }
         }
-        let mut push = Push {
+        let mut push = DatPush {
             sink,
             watch,
             types: &types,
@@ -90,7 +95,7 @@ impl<'r> DatReader<'r> {
         };
         let end = self.data.walk_on(threads, &wanted, &mut push);
         let unknown = push.unknown;
-        Outcome {
+        WalkOutcome {
             quality: self.quality(&end, unknown),
             resolution_ns: 1,
         }
@@ -127,7 +132,7 @@ impl<'r> DatReader<'r> {
     }
 }
 
-fn make_header(data: &TraceDat<'_>) -> Header {
+fn make_header(data: &TraceDat<'_>) -> RecordingHeader {
     let info = data.info();
     let compression = match &info.compression {
         Some((name, _)) if name != "none" => format!(" ({name})"),
@@ -180,7 +185,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
     if let Some(id) = info.trace_id {
         more.push(("trace id".to_owned(), format!("{id:#x}")));
     }
-    Header {
+    RecordingHeader {
         format: format!("trace.dat v{}{compression}", info.version),
         arch: word(3),
         kernel: word(2),
@@ -189,8 +194,8 @@ fn make_header(data: &TraceDat<'_>) -> Header {
         cpu_desc: None,
         clock: info.clock.clone(),
         time_unit: match info.time_unit {
-            tracedat::TraceTimeUnit::Nanoseconds => TimeUnit::Nanoseconds,
-            _ => TimeUnit::Ticks,
+            tracedat::TraceTimeUnit::Nanoseconds => TimeStampUnit::Nanoseconds,
+            _ => TimeStampUnit::Ticks,
         },
         resolution_ns: 1,
         seconds: info.prints_seconds,
@@ -211,7 +216,7 @@ fn make_header(data: &TraceDat<'_>) -> Header {
 }
 
 /// Returns what the recording says of those that were made with it.
-fn together(info: &tracedat::TraceMetadata) -> Together {
+fn together(info: &tracedat::TraceMetadata) -> JointRecordings {
     let shift = info.time_shift.as_ref();
     let cpus = shift.map_or(&[][..], |shift| &shift.cpus);
     let mut offsets: Vec<i64> = cpus.iter().flatten().map(|one| one.offset).collect();
@@ -225,7 +230,7 @@ fn together(info: &tracedat::TraceMetadata) -> Together {
         }
         None => Some(offset),
     };
-    Together {
+    JointRecordings {
         own: info.trace_id,
         guests: info.guests.iter().map(|guest| guest.trace_id).collect(),
         host: shift.map(|shift| shift.peer_trace_id),
@@ -240,15 +245,15 @@ fn cpu_number(cpu: u32) -> i32 {
     i32::try_from(cpu).unwrap_or(NONE)
 }
 
-struct Push<'p> {
+struct DatPush<'p> {
     sink: &'p mut dyn Sink,
-    watch: &'p Watch<'p>,
+    watch: &'p WalkWatch<'p>,
     types: &'p [EventType<'p>],
     by_id: &'p [u32],
     unknown: u64,
 }
 
-impl TraceVisitor for Push<'_> {
+impl TraceVisitor for DatPush<'_> {
     #[inline]
     fn record(&mut self, record: &RingRecord<'_>) -> ControlFlow<()> {
         if self.watch.event() {

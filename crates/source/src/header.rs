@@ -4,7 +4,7 @@ use event::RecordingCost;
 
 /// What the recording's time stamps count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TimeUnit {
+pub enum TimeStampUnit {
     /// Nanoseconds.
     #[default]
     Nanoseconds,
@@ -14,7 +14,7 @@ pub enum TimeUnit {
 
 /// What a recording tells of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct RecordingHeader {
     /// Container and version, as `perf.data (file)` or `trace.dat v7 (zstd)`.
     pub format: String,
     /// Architecture as `uname -m` has it.
@@ -30,7 +30,7 @@ pub struct Header {
     /// Clock the time stamps are from, as the recorder names it.
     pub clock: Option<String>,
     /// What the time stamps count.
-    pub time_unit: TimeUnit,
+    pub time_unit: TimeStampUnit,
     /// Whether the recorder prints times as seconds with decimals; if not, as plain numbers. Not the same as
     /// the unit: trace-cmd prints the clock `boot` plainly although it counts nanoseconds.
     pub seconds: bool,
@@ -51,7 +51,7 @@ pub struct Header {
     /// Which threads are the vCPUs of guests that were recorded at the same time.
     pub guests: Vec<GuestMap>,
     /// Which recordings were made together with this one.
-    pub together: Together,
+    pub together: JointRecordings,
     /// More that the container tells, as name and text.
     pub more: Vec<(String, String)>,
 }
@@ -61,7 +61,7 @@ pub struct Header {
 pub struct GuestMap {
     /// What the recorder calls it: the name or the number (vsock CID) that `trace-cmd record -A` was told.
     pub name: String,
-    /// The number of its recording ([`Together::own`]).
+    /// The number of its recording ([`JointRecordings::own`]).
     pub trace_id: u64,
     /// Number and thread of its vCPUs.
     pub vcpus: Vec<(u32, i32)>,
@@ -70,7 +70,7 @@ pub struct GuestMap {
 /// Which recordings were made together, as trace-cmd's options `TRACEID`, `GUEST` and `TIME_SHIFT` tell, or what trapline says of a perf.data
 /// that `record --agent` made: each has a number of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Together {
+pub struct JointRecordings {
     /// The number of this one.
     pub own: Option<u64>,
     /// Those of its guests, whether or not it knows their vCPUs' threads.

@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::OpenError;
-use crate::bytes::Bytes;
+use crate::bytes::InputBytes;
 use crate::layers::{self, MAX_LAYERS};
 use crate::map::FileMap;
-use crate::progress::{Doing, Progress, Way};
+use crate::progress::{ActivityGuard, ReadActivity, ReadProgress};
 use crate::spool::spool;
 
 /// The recording in a folder that `trapline record` made.
@@ -22,38 +22,38 @@ pub struct OpenOptions {
     /// longer is an error. Without it that is 64 GiB, and no more of a packed input than a recording packs to.
     pub spool_limit: Option<u64>,
     /// The callback that hears how far reading is: while it is unpacked now, and in each walk over its events.
-    pub progress: Option<Progress>,
+    pub progress: Option<ReadProgress>,
 }
 
 /// A recording's bytes, and where they came from.
 #[derive(Debug)]
-pub struct Recording {
+pub struct RecordingBytes {
     name: String,
-    bytes: Bytes,
+    bytes: InputBytes,
     warnings: Vec<String>,
-    progress: Option<Progress>,
+    progress: Option<ReadProgress>,
 }
 
-impl Recording {
+impl RecordingBytes {
     /// Opens a file, the `perf.data` of a folder, or standard input for `-`.
     ///
     /// # Errors
     ///
     /// Fails when the file cannot be read or holds nothing; what it holds is decided by
-    /// [`Recording::reader`].
-    pub fn open(path: &Path) -> Result<Recording, OpenError> {
-        Recording::open_with(path, OpenOptions::default())
+    /// [`RecordingBytes::reader`].
+    pub fn open(path: &Path) -> Result<RecordingBytes, OpenError> {
+        RecordingBytes::open_with(path, OpenOptions::default())
     }
 
     /// Opens a file, or standard input for `-`.
     ///
     /// # Errors
     ///
-    /// As [`Recording::open`].
-    pub fn open_with(path: &Path, options: OpenOptions) -> Result<Recording, OpenError> {
+    /// As [`RecordingBytes::open`].
+    pub fn open_with(path: &Path, options: OpenOptions) -> Result<RecordingBytes, OpenError> {
         if path.as_os_str() == "-" {
             let name = "standard input".to_owned();
-            return Recording::unpacked(name, Box::new(io::stdin().lock()), None, options);
+            return RecordingBytes::unpacked(name, Box::new(io::stdin().lock()), None, options);
         }
         let name = path.display().to_string();
         let fail = |error| OpenError::from_io(&name, error);
@@ -63,7 +63,7 @@ impl Recording {
             // 'trapline record' makes a folder.
             let inner = path.join(IN_FOLDER);
             return match inner.is_file() {
-                true => Recording::open_with(&inner, options),
+                true => RecordingBytes::open_with(&inner, options),
                 false => Err(OpenError::Directory(name)),
             };
         }
@@ -74,48 +74,48 @@ impl Recording {
             file.rewind().map_err(fail)?;
             if !layers::is_packed(&head) {
                 let map = FileMap::new(file, false).map_err(fail)?;
-                return Ok(Recording {
+                return Ok(RecordingBytes {
                     name,
-                    bytes: Bytes::Mapped(map),
+                    bytes: InputBytes::Mapped(map),
                     warnings: Vec::new(),
                     progress: options.progress,
                 });
             }
         }
         let packed = (meta.len() > 0).then_some(meta.len());
-        Recording::unpacked(name, Box::new(file), packed, options)
+        RecordingBytes::unpacked(name, Box::new(file), packed, options)
     }
 
     /// Takes a recording that lies in memory, for tests and embedding. It may be wrapped as files may.
     ///
     /// # Errors
     ///
-    /// As [`Recording::open`].
-    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Recording, OpenError> {
-        Recording::from_bytes_with(name, bytes, OpenOptions::default())
+    /// As [`RecordingBytes::open`].
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<RecordingBytes, OpenError> {
+        RecordingBytes::from_bytes_with(name, bytes, OpenOptions::default())
     }
 
     /// Takes a recording that lies in memory.
     ///
     /// # Errors
     ///
-    /// As [`Recording::open`].
+    /// As [`RecordingBytes::open`].
     pub fn from_bytes_with(
         name: &str,
         bytes: Vec<u8>,
         options: OpenOptions,
-    ) -> Result<Recording, OpenError> {
+    ) -> Result<RecordingBytes, OpenError> {
         if layers::is_packed(&bytes) {
             let packed = Some(bytes.len() as u64);
             let stream = Box::new(Cursor::new(bytes));
-            return Recording::unpacked(name.to_owned(), stream, packed, options);
+            return RecordingBytes::unpacked(name.to_owned(), stream, packed, options);
         }
         if bytes.is_empty() {
             return Err(OpenError::Empty(name.to_owned()));
         }
-        Ok(Recording {
+        Ok(RecordingBytes {
             name: name.to_owned(),
-            bytes: Bytes::Memory(bytes),
+            bytes: InputBytes::Memory(bytes),
             warnings: Vec::new(),
             progress: options.progress,
         })
@@ -127,7 +127,7 @@ impl Recording {
         stream: Box<dyn Read + '_>,
         length: Option<u64>,
         options: OpenOptions,
-    ) -> Result<Recording, OpenError> {
+    ) -> Result<RecordingBytes, OpenError> {
         let Some(mut input) = layers::unpack(stream) else {
             return Err(OpenError::Unusable {
                 name,
@@ -138,13 +138,13 @@ impl Recording {
             });
         };
         let mut warnings = Vec::new();
-        let way = Way::begin(options.progress.as_ref(), Doing::Unpacking, length);
+        let way = ActivityGuard::begin(options.progress.as_ref(), ReadActivity::Unpacking, length);
         let bytes = spool(&name, &mut input, options.spool_limit, &way, &mut warnings)?;
         drop(way);
         if bytes.get().is_empty() {
             return Err(OpenError::Empty(name));
         }
-        Ok(Recording {
+        Ok(RecordingBytes {
             name,
             bytes,
             warnings,
@@ -171,8 +171,8 @@ impl Recording {
     /// Returns where the file ends now, if somebody made it shorter since it was opened.
     pub(crate) fn cut_at(&self) -> Option<usize> {
         match &self.bytes {
-            Bytes::Mapped(map) => map.cut_at(),
-            Bytes::Memory(_) => None,
+            InputBytes::Mapped(map) => map.cut_at(),
+            InputBytes::Memory(_) => None,
         }
     }
 
@@ -182,13 +182,13 @@ impl Recording {
     }
 
     /// Returns whom to tell how far reading is.
-    pub(crate) fn progress(&self) -> Option<&Progress> {
+    pub(crate) fn progress(&self) -> Option<&ReadProgress> {
         self.progress.as_ref()
     }
 
     /// Lets pages go that were read.
     pub(crate) fn release(&self, range: Range<usize>) {
-        if let Bytes::Mapped(map) = &self.bytes {
+        if let InputBytes::Mapped(map) = &self.bytes {
             map.release(range);
         }
     }

@@ -4,22 +4,22 @@ use serde::Deserialize;
 
 /// The part of trapline's own section that is about it.
 #[derive(Debug, Deserialize)]
-struct Said {
-    kept: Kept,
+struct KeptReport {
+    kept: KeptEvents,
 }
 
 /// What was asked for, and what is there.
 #[derive(Debug, Deserialize)]
-struct Kept {
+struct KeptEvents {
     asked_ns: u64,
     since_ns: u64,
     until_ns: u64,
-    short: Vec<Short>,
+    short: Vec<ShortCpu>,
 }
 
 /// A CPU whose ring held less.
 #[derive(Debug, Deserialize)]
-struct Short {
+struct ShortCpu {
     cpu: u32,
     since_ns: u64,
     ring_bytes: u64,
@@ -30,7 +30,7 @@ const MOST: usize = 8;
 
 /// Returns a sentence where less was kept than was asked for; none where all of it is there, or nothing is said of it.
 pub(crate) fn told(json: &str) -> Option<String> {
-    let Said { kept } = serde_json::from_str(json).ok()?;
+    let KeptReport { kept } = serde_json::from_str(json).ok()?;
     if kept.short.is_empty() {
         return None;
     }
@@ -50,7 +50,7 @@ pub(crate) fn told(json: &str) -> Option<String> {
     ))
 }
 
-fn of_cpu(short: &Short) -> String {
+fn of_cpu(short: &ShortCpu) -> String {
     format!(
         "CPU {} ({} KiB, since {})",
         short.cpu,

@@ -26,7 +26,7 @@ pub(crate) fn is_packed(head: &[u8]) -> bool {
 }
 
 /// A stream that can be looked into before it is read.
-pub(crate) struct Ahead<'s> {
+pub(crate) struct PeekStream<'s> {
     stream: Box<dyn Read + 's>,
     /// What was read stands in `at..filled`; what is behind it is room that need not be cleared again.
     buffer: Vec<u8>,
@@ -36,9 +36,9 @@ pub(crate) struct Ahead<'s> {
     failed: Option<io::Error>,
 }
 
-impl<'s> Ahead<'s> {
-    pub(crate) fn new(stream: Box<dyn Read + 's>) -> Ahead<'s> {
-        Ahead {
+impl<'s> PeekStream<'s> {
+    pub(crate) fn new(stream: Box<dyn Read + 's>) -> PeekStream<'s> {
+        PeekStream {
             stream,
             buffer: Vec::new(),
             at: 0,
@@ -81,7 +81,7 @@ impl<'s> Ahead<'s> {
     }
 }
 
-impl Read for Ahead<'_> {
+impl Read for PeekStream<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.filled {
             if let Some(error) = self.failed.take() {
@@ -110,12 +110,12 @@ impl Read for Ahead<'_> {
 }
 
 /// A stream that counts what is read from it.
-struct Counted<'s> {
+struct CountingStream<'s> {
     stream: Box<dyn Read + 's>,
     count: Rc<Cell<u64>>,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountingStream<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.stream.read(out)?;
         self.count
@@ -125,8 +125,8 @@ impl Read for Counted<'_> {
 }
 
 /// An input, unpacked.
-pub(crate) struct Unpacked<'s> {
-    pub stream: Ahead<'s>,
+pub(crate) struct UnpackedInput<'s> {
+    pub stream: PeekStream<'s>,
     /// How many layers were taken off.
     pub layers: usize,
     /// Bytes of the input that were read so far.
@@ -135,16 +135,16 @@ pub(crate) struct Unpacked<'s> {
 
 /// Takes layer after layer off a stream, looking at the first bytes of each; nothing between two layers is
 /// kept. `None` when there are more than [`MAX_LAYERS`].
-pub(crate) fn unpack<'s>(stream: Box<dyn Read + 's>) -> Option<Unpacked<'s>> {
+pub(crate) fn unpack<'s>(stream: Box<dyn Read + 's>) -> Option<UnpackedInput<'s>> {
     let packed_bytes = Rc::new(Cell::new(0));
     let count = Rc::clone(&packed_bytes);
-    let mut stream = Ahead::new(Box::new(Counted { stream, count }));
+    let mut stream = PeekStream::new(Box::new(CountingStream { stream, count }));
     let mut layers = 0;
     loop {
         let head = stream.look(ZSTD.len());
         let (gzip, packed) = (head.starts_with(GZIP), is_packed(head));
         if !packed {
-            return Some(Unpacked {
+            return Some(UnpackedInput {
                 stream,
                 layers,
                 packed_bytes,
@@ -168,7 +168,7 @@ pub(crate) fn unpack<'s>(stream: Box<dyn Read + 's>) -> Option<Unpacked<'s>> {
                 frame: None,
             })
         };
-        stream = Ahead::new(inner);
+        stream = PeekStream::new(inner);
     }
 }
 
@@ -182,8 +182,8 @@ struct ZstdFrames<'s> {
     /// Whether the stream ended within the frame.
     cut: bool,
     /// The stream, between two frames.
-    between: Option<Ahead<'s>>,
-    frame: Option<StreamingDecoder<Ahead<'s>, FrameDecoder>>,
+    between: Option<PeekStream<'s>>,
+    frame: Option<StreamingDecoder<PeekStream<'s>, FrameDecoder>>,
 }
 
 impl Read for ZstdFrames<'_> {

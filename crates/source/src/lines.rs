@@ -2,13 +2,13 @@
 
 use event::Quality;
 
-use crate::Recording;
+use crate::RecordingBytes;
 use crate::map::PAGE;
 
 /// Pages are given back, and the file's length is looked at, when this much was read.
 const STEP: usize = 1 << 20;
 
-impl Recording {
+impl RecordingBytes {
     /// Hands out all lines without their line feeds, and the number of each, from 1 on. Tells what the text lacks.
     ///
     /// Nothing is copied, and pages are given back behind the line that was read.
@@ -66,7 +66,7 @@ mod tests {
             fs::write(&path, text).expect("a file");
             let expected: Vec<&str> = text.lines().collect();
             let mut found = 0;
-            let recording = Recording::open(&path).expect("a text");
+            let recording = RecordingBytes::open(&path).expect("a text");
             let quality = recording.lines(|number, line| {
                 let at = usize::try_from(number).expect("a number") - 1;
                 assert_eq!((at, line), (found, expected[at].as_bytes()));
@@ -81,7 +81,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("text");
         fs::write(&path, "a line\n".repeat(STEP)).expect("a file");
-        let recording = Recording::open(&path).expect("a text");
+        let recording = RecordingBytes::open(&path).expect("a text");
         let mut lines = 0u64;
         let quality = recording.lines(|number, _| {
             lines = number;

@@ -24,7 +24,7 @@ pub(crate) struct FileMap {
 pub(crate) const PAGE: usize = 64 << 10;
 
 /// A map that the handler of SIGBUS knows.
-struct Region {
+struct MapRegion {
     taken: AtomicBool,
     /// Its first byte; 0 when there is none.
     start: AtomicUsize,
@@ -36,8 +36,8 @@ struct Region {
 /// Maps at once that the handler knows: commands hold one or two. Those beyond are as if there were no handler.
 const REGION_COUNT: usize = 64;
 
-static REGIONS: [Region; REGION_COUNT] = [const {
-    Region {
+static REGIONS: [MapRegion; REGION_COUNT] = [const {
+    MapRegion {
         taken: AtomicBool::new(false),
         start: AtomicUsize::new(0),
         len: AtomicUsize::new(0),
@@ -52,7 +52,7 @@ static PAGE_SIZE: AtomicUsize = AtomicUsize::new(PAGE);
 /// Makes reading outlive that the file is cut while it is read.
 ///
 /// Touching a page of a map that lies behind the file's end raises SIGBUS, which ends a process. This installs a
-/// handler for the whole process that puts zeros in the place of what is gone, and notes where; [`crate::Reader::walk`]
+/// handler for the whole process that puts zeros in the place of what is gone, and notes where; [`crate::RecordingReader::walk`]
 /// then ends and tells so. For maps of others than this crate the handler does what was done before. To be called once,
 /// by the program; without it, such files end the process.
 pub fn outlive_truncation() {
@@ -193,7 +193,7 @@ impl Drop for FileMap {
 
 /// Tells the handler of a map.
 fn register(map: &Mmap) -> Option<usize> {
-    let free = |region: &Region| {
+    let free = |region: &MapRegion| {
         let taken = &region.taken;
         taken
             .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)

@@ -10,8 +10,8 @@ use event::{
 use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
 use tracefmt::{Endian, FormatCatalog};
 
-use crate::header::{Header, TimeUnit, Together};
-use crate::walked::{Outcome, Watch};
+use crate::header::{JointRecordings, RecordingHeader, TimeStampUnit};
+use crate::walked::{WalkOutcome, WalkWatch};
 use crate::{kept, together};
 
 /// Returns who recorded: perf says its version alone.
@@ -41,12 +41,12 @@ pub(crate) struct PerfReader<'r> {
     lent: Option<&'r FormatCatalog>,
     /// By attribute, what perf calls an event whose name was lost with its format: `system:name`.
     labels: Vec<Option<String>>,
-    header: Header,
+    header: RecordingHeader,
 }
 
 /// The kinds of events of a recording.
 #[derive(Debug)]
-struct Kinds<'k> {
+struct AttrKinds<'k> {
     types: Vec<EventType<'k>>,
     tracepoint: Vec<bool>,
     /// Stands for the period of samples that do not hold their own.
@@ -56,7 +56,7 @@ struct Kinds<'k> {
     big_endian: bool,
 }
 
-impl Kinds<'_> {
+impl AttrKinds<'_> {
     /// Asks a sink which kinds it wants, and in which order.
     fn wanted(&self, sink: &mut dyn Sink) -> Vec<SampleWish> {
         let in_order = EventType::in_order(&self.types);
@@ -78,8 +78,8 @@ impl Kinds<'_> {
         wanted
     }
 
-    fn push<'p>(&'p self, sink: &'p mut dyn Sink, watch: &'p Watch<'p>) -> Push<'p> {
-        Push {
+    fn push<'p>(&'p self, sink: &'p mut dyn Sink, watch: &'p WalkWatch<'p>) -> PerfPush<'p> {
+        PerfPush {
             samples: sink.wants_samples(),
             addresses: self.addresses,
             sink,
@@ -96,7 +96,7 @@ impl<'r> PerfReader<'r> {
     pub(crate) fn new(data: PerfRecording<'r>, lent: Option<&'r FormatCatalog>) -> PerfReader<'r> {
         let info = data.info();
         let clockid = data.attrs().iter().find_map(|a| a.clockid);
-        let header = Header {
+        let header = RecordingHeader {
             format: if data.is_pipe() {
                 "perf.data (pipe)"
             } else {
@@ -109,7 +109,7 @@ impl<'r> PerfReader<'r> {
             cpus: info.cpus.map(|c| c.1.max(c.0)),
             cpu_desc: info.cpu_desc.clone(),
             clock: Some(clock_name(clockid)),
-            time_unit: TimeUnit::Nanoseconds,
+            time_unit: TimeStampUnit::Nanoseconds,
             seconds: true,
             resolution_ns: 1,
             recorder: info.perf_version.as_deref().map(recorder),
@@ -117,9 +117,9 @@ impl<'r> PerfReader<'r> {
             together: info
                 .trapline
                 .as_deref()
-                .map_or_else(Together::default, together::told),
+                .map_or_else(JointRecordings::default, together::told),
             command: (!info.cmdline.is_empty()).then(|| info.cmdline.join(" ")),
-            ..Header::default()
+            ..RecordingHeader::default()
         };
         let mut reader = PerfReader {
             data,
@@ -140,7 +140,7 @@ impl<'r> PerfReader<'r> {
         self.data.attrs().iter().map(label).collect()
     }
 
-    fn kinds(&self) -> Kinds<'_> {
+    fn kinds(&self) -> AttrKinds<'_> {
         let (formats, attrs) = (self.formats(), self.data.attrs());
         let types = attrs.iter().zip(&self.labels).zip(0u32..);
         let types = types.map(|((attr, label), index)| {
@@ -156,7 +156,7 @@ impl<'r> PerfReader<'r> {
             }
         });
         let is_tracepoint = |attr: &perfdata::EventAttr| attr.tracepoint_id().is_some();
-        Kinds {
+        AttrKinds {
             types: types.collect(),
             tracepoint: attrs.iter().map(is_tracepoint).collect(),
             periods: attrs.iter().map(|attr| attr.sample_period).collect(),
@@ -168,15 +168,15 @@ impl<'r> PerfReader<'r> {
     }
 
     /// Begins a walk over records that come in pieces.
-    pub(crate) fn pieces<'s>(&'s self, watch: Watch<'s>) -> Pieces<'s> {
-        Pieces {
+    pub(crate) fn pieces<'s>(&'s self, watch: WalkWatch<'s>) -> RecordingPieces<'s> {
+        RecordingPieces {
             kinds: self.kinds(),
             walk: self.data.pieces(),
             watch,
         }
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &RecordingHeader {
         &self.header
     }
 
@@ -191,7 +191,12 @@ impl<'r> PerfReader<'r> {
         }
     }
 
-    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>, threads: usize) -> Outcome {
+    pub(crate) fn walk(
+        &self,
+        sink: &mut dyn Sink,
+        watch: &WalkWatch<'_>,
+        threads: usize,
+    ) -> WalkOutcome {
         self.walk_by(sink, watch, |push, wanted| {
             self.data.walk_on(threads, wanted, push)
         })
@@ -202,8 +207,8 @@ impl<'r> PerfReader<'r> {
         &self,
         place: &perfdata::WalkPlace,
         sink: &mut dyn Sink,
-        watch: &Watch<'_>,
-    ) -> Outcome {
+        watch: &WalkWatch<'_>,
+    ) -> WalkOutcome {
         // Who goes on from a place looks at a short part, and another thread would read far ahead of it.
         self.walk_by(sink, watch, |push, wanted| {
             self.data.walk_from(place, wanted, push)
@@ -213,14 +218,14 @@ impl<'r> PerfReader<'r> {
     fn walk_by(
         &self,
         sink: &mut dyn Sink,
-        watch: &Watch<'_>,
-        walk: impl FnOnce(&mut Push<'_>, &[SampleWish]) -> Totals,
-    ) -> Outcome {
+        watch: &WalkWatch<'_>,
+        walk: impl FnOnce(&mut PerfPush<'_>, &[SampleWish]) -> Totals,
+    ) -> WalkOutcome {
         let kinds = self.kinds();
         let wanted = kinds.wanted(sink);
         let mut push = kinds.push(sink, watch);
         let totals = walk(&mut push, &wanted);
-        Outcome {
+        WalkOutcome {
             quality: self.quality(&totals, &kinds.types),
             resolution_ns: 1,
         }
@@ -297,18 +302,18 @@ fn clock_name(clockid: Option<i32>) -> String {
     }
 }
 
-/// A walk over a perf.data whose records come in pieces, while they are recorded ([`crate::Reader::pieces`]).
+/// A walk over a perf.data whose records come in pieces, while they are recorded ([`crate::RecordingReader::pieces`]).
 ///
-/// It gives a sink what [`crate::Reader::walk`] over all of them does, all in time order, each event as soon as a piece has the end of
+/// It gives a sink what [`crate::RecordingReader::walk`] over all of them does, all in time order, each event as soon as a piece has the end of
 /// the round that settles it.
 #[derive(Debug)]
-pub struct Pieces<'s> {
-    kinds: Kinds<'s>,
+pub struct RecordingPieces<'s> {
+    kinds: AttrKinds<'s>,
     walk: perfdata::PerfPieces<'s, 's>,
-    watch: Watch<'s>,
+    watch: WalkWatch<'s>,
 }
 
-impl Pieces<'_> {
+impl RecordingPieces<'_> {
     /// Asks a sink which kinds of events it wants: before the first piece, and when another sink takes its place.
     pub fn ask(&mut self, sink: &mut dyn Sink) {
         let wanted = self.kinds.wanted(sink);
@@ -337,19 +342,19 @@ impl Pieces<'_> {
     }
 }
 
-struct Push<'p> {
+struct PerfPush<'p> {
     samples: bool,
-    /// As in [`Kinds`].
+    /// As in [`AttrKinds`].
     addresses: bool,
     sink: &'p mut dyn Sink,
-    watch: &'p Watch<'p>,
+    watch: &'p WalkWatch<'p>,
     types: &'p [EventType<'p>],
     tracepoint: &'p [bool],
     periods: &'p [u64],
     big_endian: bool,
 }
 
-impl PerfVisitor for Push<'_> {
+impl PerfVisitor for PerfPush<'_> {
     // What the walk has just read of the sample it need not put into memory first, to be read there again at once.
     #[inline(always)]
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {

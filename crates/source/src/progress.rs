@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 /// What happened while an input was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
-    /// An input begins to be read, or to be read again. Every step up to [`Step::End`] is about an input that was begun.
+pub enum ReadStep {
+    /// An input begins to be read, or to be read again. Every step up to [`ReadStep::End`] is about an input that was begun.
     Begin {
         /// What is done with its bytes.
-        doing: Doing,
+        doing: ReadActivity,
         /// How many there are; `None` where that is not known, as of a pipe.
         bytes: Option<u64>,
     },
@@ -21,7 +21,7 @@ pub enum Step {
 
 /// What is done with the bytes of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doing {
+pub enum ReadActivity {
     /// They are taken from a pipe or unpacked, before they are read.
     Unpacking,
     /// Their events are read.
@@ -30,16 +30,16 @@ pub enum Doing {
 
 /// The callback that hears how far reading is. The thread that reads calls it a few times for each megabyte at most.
 #[derive(Clone)]
-pub struct Progress(Arc<dyn Fn(Step) + Send + Sync>);
+pub struct ReadProgress(Arc<dyn Fn(ReadStep) + Send + Sync>);
 
-impl Progress {
+impl ReadProgress {
     /// Returns one that calls a function, which is to return at once.
-    pub fn new(tell: impl Fn(Step) + Send + Sync + 'static) -> Progress {
-        Progress(Arc::new(tell))
+    pub fn new(tell: impl Fn(ReadStep) + Send + Sync + 'static) -> ReadProgress {
+        ReadProgress(Arc::new(tell))
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ReadProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Progress")
     }
@@ -47,30 +47,34 @@ impl fmt::Debug for Progress {
 
 /// Something under way, which ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Way<'p>(Option<&'p Progress>);
+pub(crate) struct ActivityGuard<'p>(Option<&'p ReadProgress>);
 
-impl<'p> Way<'p> {
-    pub(crate) fn begin(to: Option<&'p Progress>, doing: Doing, bytes: Option<u64>) -> Way<'p> {
-        let way = Way(to);
-        way.tell(Step::Begin { doing, bytes });
+impl<'p> ActivityGuard<'p> {
+    pub(crate) fn begin(
+        to: Option<&'p ReadProgress>,
+        doing: ReadActivity,
+        bytes: Option<u64>,
+    ) -> ActivityGuard<'p> {
+        let way = ActivityGuard(to);
+        way.tell(ReadStep::Begin { doing, bytes });
         way
     }
 
     pub(crate) fn read(&self, bytes: u64) {
         if bytes > 0 {
-            self.tell(Step::Read(bytes));
+            self.tell(ReadStep::Read(bytes));
         }
     }
 
-    fn tell(&self, step: Step) {
-        if let Some(Progress(tell)) = self.0 {
+    fn tell(&self, step: ReadStep) {
+        if let Some(ReadProgress(tell)) = self.0 {
             tell(step);
         }
     }
 }
 
-impl Drop for Way<'_> {
+impl Drop for ActivityGuard<'_> {
     fn drop(&mut self) {
-        self.tell(Step::End);
+        self.tell(ReadStep::End);
     }
 }

@@ -4,28 +4,28 @@ use event::{Place, Side, Sink};
 use tracefmt::FormatCatalog;
 
 use crate::dat::DatReader;
-use crate::header::Header;
-use crate::perf::{PerfReader, Pieces};
-use crate::sniff::{Content, sniff};
-use crate::text::TextReader;
-use crate::walked::{Outcome, Watch};
-use crate::{OpenError, Recording};
+use crate::header::RecordingHeader;
+use crate::perf::{PerfReader, RecordingPieces};
+use crate::sniff::{FileContent, sniff};
+use crate::text::TextRecording;
+use crate::walked::{WalkOutcome, WalkWatch};
+use crate::{OpenError, RecordingBytes};
 
 /// A recording, decided and with its header read.
 #[derive(Debug)]
-pub struct Reader<'r> {
-    recording: &'r Recording,
+pub struct RecordingReader<'r> {
+    recording: &'r RecordingBytes,
     /// Bytes of it that there were when it was decided.
     length: usize,
-    kind: Kind<'r>,
+    kind: ReaderKind<'r>,
     threads: usize,
 }
 
 #[derive(Debug)]
-enum Kind<'r> {
+enum ReaderKind<'r> {
     Perf(Box<PerfReader<'r>>),
     Dat(Box<DatReader<'r>>),
-    Text(Box<TextReader<'r>>),
+    Text(Box<TextRecording<'r>>),
 }
 
 /// How a recording is to be read.
@@ -44,13 +44,16 @@ pub struct ReaderOptions<'r> {
     pub own_clock: bool,
 }
 
-impl Recording {
+impl RecordingBytes {
     /// Decides by content what the recording is, and reads what stands around its events.
     ///
     /// # Errors
     ///
     /// Fails when it is no recording, or one of which nothing can be used.
-    pub fn reader<'r>(&'r self, options: ReaderOptions<'r>) -> Result<Reader<'r>, OpenError> {
+    pub fn reader<'r>(
+        &'r self,
+        options: ReaderOptions<'r>,
+    ) -> Result<RecordingReader<'r>, OpenError> {
         let data = self.present();
         let unusable = |reason: String| OpenError::Unusable {
             name: self.name().to_owned(),
@@ -62,26 +65,26 @@ impl Recording {
         let kind = if perfdata::is_perf_data(data) {
             let parsed =
                 perfdata::PerfRecording::parse(data).map_err(|e| unusable(e.to_string()))?;
-            Kind::Perf(Box::new(PerfReader::new(parsed, options.lent)))
+            ReaderKind::Perf(Box::new(PerfReader::new(parsed, options.lent)))
         } else if tracedat::is_trace_dat(data) {
             let parsed = tracedat::TraceDat::parse(data).map_err(|e| unusable(e.to_string()))?;
-            Kind::Dat(Box::new(DatReader::new(
+            ReaderKind::Dat(Box::new(DatReader::new(
                 parsed,
                 options.symbols,
                 options.own_clock,
             )))
-        } else if let Some(text) = TextReader::new(data) {
-            Kind::Text(Box::new(text))
+        } else if let Some(text) = TextRecording::new(data) {
+            ReaderKind::Text(Box::new(text))
         } else {
             return Err(OpenError::NotARecording {
                 name: self.name().to_owned(),
                 found: match sniff(data) {
-                    Content::Other(what) => what,
+                    FileContent::Other(what) => what,
                     _ => "a text without any event line in it".to_owned(),
                 },
             });
         };
-        Ok(Reader {
+        Ok(RecordingReader {
             recording: self,
             length: data.len(),
             kind,
@@ -90,35 +93,35 @@ impl Recording {
     }
 }
 
-impl<'r> Reader<'r> {
+impl<'r> RecordingReader<'r> {
     /// Returns what it reads, which can be read in another way beside it.
-    pub fn recording(&self) -> &'r Recording {
+    pub fn recording(&self) -> &'r RecordingBytes {
         self.recording
     }
 
     /// Returns what the recording tells of itself.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &RecordingHeader {
         match &self.kind {
-            Kind::Perf(perf) => perf.header(),
-            Kind::Dat(dat) => dat.header(),
-            Kind::Text(text) => text.header(),
+            ReaderKind::Perf(perf) => perf.header(),
+            ReaderKind::Dat(dat) => dat.header(),
+            ReaderKind::Text(text) => text.header(),
         }
     }
 
     /// Returns the formats of its binary records, if it has any.
     pub fn formats(&self) -> Option<&FormatCatalog> {
         match &self.kind {
-            Kind::Perf(perf) => Some(perf.formats()),
-            Kind::Dat(dat) => Some(dat.formats()),
-            Kind::Text(_) => None,
+            ReaderKind::Perf(perf) => Some(perf.formats()),
+            ReaderKind::Dat(dat) => Some(dat.formats()),
+            ReaderKind::Text(_) => None,
         }
     }
 
     /// Returns what stands around the data of a perf.data: attributes, features.
     pub fn perf_data(&self) -> Option<&perfdata::PerfRecording<'r>> {
         match &self.kind {
-            Kind::Perf(perf) => Some(perf.data()),
-            Kind::Dat(_) | Kind::Text(_) => None,
+            ReaderKind::Perf(perf) => Some(perf.data()),
+            ReaderKind::Dat(_) | ReaderKind::Text(_) => None,
         }
     }
 
@@ -139,24 +142,24 @@ impl<'r> Reader<'r> {
     /// all others.
     pub fn cut_before_events(&self) -> Option<usize> {
         match &self.kind {
-            Kind::Dat(dat) => dat.ends_before_data().then_some(self.length),
-            Kind::Perf(_) | Kind::Text(_) => None,
+            ReaderKind::Dat(dat) => dat.ends_before_data().then_some(self.length),
+            ReaderKind::Perf(_) | ReaderKind::Text(_) => None,
         }
     }
 
     /// Returns whether it is a perf.data (or perf's text), whose events are printed as `perf script` does.
     pub fn is_perf(&self) -> bool {
         match &self.kind {
-            Kind::Perf(_) => true,
-            Kind::Dat(_) => false,
-            Kind::Text(text) => text.is_perf(),
+            ReaderKind::Perf(_) => true,
+            ReaderKind::Dat(_) => false,
+            ReaderKind::Text(text) => text.is_perf(),
         }
     }
 
     /// Pushes all events to `sink`, in time order, and tells what the recording lacks.
     ///
     /// Where the file is made shorter while it is read, this ends with what was read until then.
-    pub fn walk(&self, sink: &mut dyn Sink) -> Outcome {
+    pub fn walk(&self, sink: &mut dyn Sink) -> WalkOutcome {
         let mut outcome = match self.recording.cut_at() {
             // It is read as the shorter file that it is now.
             Some(at) if at < self.length => self.pushed_to(at, sink),
@@ -187,10 +190,10 @@ impl<'r> Reader<'r> {
     /// if that cannot be had: the recording tells no places, or the file was cut since. What the recording lacks was told by the
     /// earlier walk.
     pub fn walk_from(&self, place: &Place, sink: &mut dyn Sink) -> bool {
-        let (Kind::Perf(perf), Some(place)) = (&self.kind, place.inner.downcast_ref()) else {
+        let (ReaderKind::Perf(perf), Some(place)) = (&self.kind, place.inner.downcast_ref()) else {
             return false;
         };
-        let watch = Watch::of_part(self.recording, self.length);
+        let watch = WalkWatch::of_part(self.recording, self.length);
         if watch.look() {
             return false;
         }
@@ -204,10 +207,12 @@ impl<'r> Reader<'r> {
     /// # Errors
     ///
     /// Fails when this is no perf.data, the only kind whose records can come in pieces.
-    pub fn pieces(&self) -> Result<Pieces<'_>, OpenError> {
+    pub fn pieces(&self) -> Result<RecordingPieces<'_>, OpenError> {
         match &self.kind {
-            Kind::Perf(perf) => Ok(perf.pieces(Watch::of_part(self.recording, self.length))),
-            Kind::Dat(_) | Kind::Text(_) => Err(OpenError::Unusable {
+            ReaderKind::Perf(perf) => {
+                Ok(perf.pieces(WalkWatch::of_part(self.recording, self.length)))
+            }
+            ReaderKind::Dat(_) | ReaderKind::Text(_) => Err(OpenError::Unusable {
                 name: self.recording.name().to_owned(),
                 reason: "is no perf.data; expected one, whose records can come in pieces"
                     .to_owned(),
@@ -216,9 +221,9 @@ impl<'r> Reader<'r> {
     }
 
     /// Pushes what is left of a file that was cut. Parts of it that describe the rest may be gone, but were read before.
-    fn pushed_to(&self, length: usize, sink: &mut dyn Sink) -> Outcome {
-        if let Kind::Dat(dat) = &self.kind {
-            let watch = Watch::new(self.recording, length);
+    fn pushed_to(&self, length: usize, sink: &mut dyn Sink) -> WalkOutcome {
+        if let ReaderKind::Dat(dat) = &self.kind {
+            let watch = WalkWatch::new(self.recording, length);
             return dat.shortened(length).walk(sink, &watch, self.threads);
         }
         let options = ReaderOptions {
@@ -227,15 +232,15 @@ impl<'r> Reader<'r> {
             ..ReaderOptions::default()
         };
         let shorter = self.recording.reader(options);
-        shorter.map_or_else(|_| Outcome::default(), |reader| reader.pushed(sink))
+        shorter.map_or_else(|_| WalkOutcome::default(), |reader| reader.pushed(sink))
     }
 
-    fn pushed(&self, sink: &mut dyn Sink) -> Outcome {
-        let watch = Watch::new(self.recording, self.length);
+    fn pushed(&self, sink: &mut dyn Sink) -> WalkOutcome {
+        let watch = WalkWatch::new(self.recording, self.length);
         match &self.kind {
-            Kind::Perf(perf) => perf.walk(sink, &watch, self.threads),
-            Kind::Dat(dat) => dat.walk(sink, &watch, self.threads),
-            Kind::Text(text) => text.walk(sink, &watch),
+            ReaderKind::Perf(perf) => perf.walk(sink, &watch, self.threads),
+            ReaderKind::Dat(dat) => dat.walk(sink, &watch, self.threads),
+            ReaderKind::Text(text) => text.walk(sink, &watch),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::text::HEAD;
 /// What the bytes of a file are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Content {
+pub enum FileContent {
     /// A recording: of this container, or the text of this tool.
     Recording(String),
     /// A text in which no event was found.
@@ -40,31 +40,31 @@ const KNOWN: &[(&[u8], &str)] = &[
 /// assert_eq!(sniff(b"Dear all,\n"), Content::Text);
 /// assert_eq!(sniff(b"%PDF-1.7"), Content::Other("a PDF document".to_owned()));
 /// ```
-pub fn sniff(data: &[u8]) -> Content {
+pub fn sniff(data: &[u8]) -> FileContent {
     if perfdata::is_perf_data(data) {
-        return Content::Recording("perf.data".to_owned());
+        return FileContent::Recording("perf.data".to_owned());
     }
     if tracedat::is_trace_dat(data) {
-        return Content::Recording("trace.dat".to_owned());
+        return FileContent::Recording("trace.dat".to_owned());
     }
     if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| data.starts_with(magic)) {
-        return Content::Other((*what).to_owned());
+        return FileContent::Other((*what).to_owned());
     }
     let head = data.get(..HEAD).unwrap_or(data);
     if let Some(style) = tracetext::sniff(head) {
         let name = style.name();
         return match style.is_table() {
-            true => Content::Other(format!("a table that {name} printed")),
-            false => Content::Recording(format!("text of {name}")),
+            true => FileContent::Other(format!("a table that {name} printed")),
+            false => FileContent::Recording(format!("text of {name}")),
         };
     }
     let head = data.get(..4096).unwrap_or(data);
     let text = std::str::from_utf8(head).map_or_else(|e| e.error_len().is_none(), |_| true);
     if text && !head.contains(&0) {
-        return Content::Text;
+        return FileContent::Text;
     }
     let first: Vec<String> = head.iter().take(4).map(|b| format!("{b:02x}")).collect();
-    Content::Other(format!(
+    FileContent::Other(format!(
         "a binary file of unknown kind, beginning {}",
         first.join(" ")
     ))

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
 use crate::OpenError;
-use crate::bytes::Bytes;
-use crate::layers::Unpacked;
+use crate::bytes::InputBytes;
+use crate::layers::UnpackedInput;
 use crate::map::FileMap;
-use crate::progress::Way;
+use crate::progress::ActivityGuard;
 
 /// Unpacked inputs up to this size stay in memory; larger ones go to a temporary file, so that memory does
 /// not grow with the recording. Inputs that do not begin as a recording are not read further at all.
@@ -27,11 +27,11 @@ const ALWAYS: u64 = 256 << 20;
 /// Reads an input to its end. A stream that breaks off gives what came before, with a warning.
 pub(crate) fn spool(
     name: &str,
-    input: &mut Unpacked<'_>,
+    input: &mut UnpackedInput<'_>,
     limit_given: Option<u64>,
-    way: &Way<'_>,
+    way: &ActivityGuard<'_>,
     warnings: &mut Vec<String>,
-) -> Result<Bytes, OpenError> {
+) -> Result<InputBytes, OpenError> {
     let head = input.stream.look(HEAD);
     let recording = perfdata::is_perf_data(head)
         || tracedat::is_trace_dat(head)
@@ -107,13 +107,13 @@ pub(crate) fn spool(
                 .flush()
                 .and_then(|()| file.rewind())
                 .and_then(|()| FileMap::new(file, true));
-            Ok(Bytes::Mapped(
+            Ok(InputBytes::Mapped(
                 map.map_err(|error| OpenError::spool(name, &error))?,
             ))
         }
         None => {
             memory.shrink_to_fit();
-            Ok(Bytes::Memory(memory))
+            Ok(InputBytes::Memory(memory))
         }
     }
 }

@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use event::Sink;
 use tracetext::{TextProducer, TextTimeUnit};
 
-use crate::header::{Header, TimeUnit};
+use crate::header::{RecordingHeader, TimeStampUnit};
 use crate::map::PAGE;
-use crate::unthreaded::{Column, Scan, Threaded};
-use crate::walked::{Outcome, Watch};
+use crate::unthreaded::{TextScan, ThreadAssigner, ThreadColumn};
+use crate::walked::{WalkOutcome, WalkWatch};
 
 /// A text is recognized by its beginning: this many bytes of it.
 pub(crate) const HEAD: usize = 64 << 10;
@@ -19,57 +19,57 @@ const STEP: usize = 1 << 20;
 
 /// A text whose style is decided.
 #[derive(Debug)]
-pub(crate) struct TextReader<'r> {
+pub(crate) struct TextRecording<'r> {
     data: &'r [u8],
     style: TextProducer,
-    header: Header,
+    header: RecordingHeader,
     /// What it tells of threads, and beside its columns.
-    column: Column,
-    scan: Scan,
+    column: ThreadColumn,
+    scan: TextScan,
 }
 
-impl<'r> TextReader<'r> {
+impl<'r> TextRecording<'r> {
     /// Decides what printed the text. `None` when it holds no events.
-    pub(crate) fn new(data: &'r [u8]) -> Option<TextReader<'r>> {
+    pub(crate) fn new(data: &'r [u8]) -> Option<TextRecording<'r>> {
         let head = &data[..data.len().min(HEAD)];
         let style = tracetext::sniff(head).filter(|style| !style.is_table())?;
         // Unit and resolution of the times show in the first lines.
-        let mut scan = Scan::default();
+        let mut scan = TextScan::default();
         let summary = tracetext::walk(head, &mut scan);
         let mut column = match style {
             TextProducer::PerfScript => scan.column(summary.thread_column),
-            _ => Column::Threads,
+            _ => ThreadColumn::Threads,
         };
-        if column == Column::Unknown && data.len() > HEAD {
-            scan = Scan::default();
+        if column == ThreadColumn::Unknown && data.len() > HEAD {
+            scan = TextScan::default();
             tracetext::walk(&data[..data.len().min(FURTHER)], &mut scan);
             column = scan.column(true);
         }
-        if matches!(column, Column::Processes | Column::Nothing) {
+        if matches!(column, ThreadColumn::Processes | ThreadColumn::Nothing) {
             // Which thread has which CPU, and is which vCPU, shows later too.
-            scan = Scan::default();
+            scan = TextScan::default();
             tracetext::walk(data, &mut scan);
         } else {
-            scan = Scan::default();
+            scan = TextScan::default();
         }
         let seconds = summary.unit == TextTimeUnit::Nanoseconds;
-        let header = Header {
+        let header = RecordingHeader {
             format: format!("text of {}", style.name()),
             arch: summary.isa.and_then(arch).map(str::to_owned),
             cpus: summary.machine_cpus,
             time_unit: if seconds {
-                TimeUnit::Nanoseconds
+                TimeStampUnit::Nanoseconds
             } else {
-                TimeUnit::Ticks
+                TimeStampUnit::Ticks
             },
             seconds,
             resolution_ns: summary.resolution,
             nine_digits: summary.resolution < 1000,
             buffers: summary.sources,
-            unthreaded: matches!(column, Column::Processes | Column::Nothing),
-            ..Header::default()
+            unthreaded: matches!(column, ThreadColumn::Processes | ThreadColumn::Nothing),
+            ..RecordingHeader::default()
         };
-        Some(TextReader {
+        Some(TextRecording {
             data,
             style,
             header,
@@ -78,7 +78,7 @@ impl<'r> TextReader<'r> {
         })
     }
 
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header(&self) -> &RecordingHeader {
         &self.header
     }
 
@@ -86,11 +86,11 @@ impl<'r> TextReader<'r> {
         self.style == TextProducer::PerfScript
     }
 
-    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
-        if self.column == Column::Threads {
+    pub(crate) fn walk(&self, sink: &mut dyn Sink, watch: &WalkWatch<'_>) -> WalkOutcome {
+        if self.column == ThreadColumn::Threads {
             return self.push(sink, watch);
         }
-        let mut threaded = Threaded::new(sink, self.column, &self.scan);
+        let mut threaded = ThreadAssigner::new(sink, self.column, &self.scan);
         let mut outcome = self.push(&mut threaded, watch);
         if let Some(warning) = threaded.warning() {
             outcome.quality.warn(warning);
@@ -98,7 +98,7 @@ impl<'r> TextReader<'r> {
         outcome
     }
 
-    fn push(&self, sink: &mut dyn Sink, watch: &Watch<'_>) -> Outcome {
+    fn push(&self, sink: &mut dyn Sink, watch: &WalkWatch<'_>) -> WalkOutcome {
         let mut released = 0;
         let summary = tracetext::walk_telling(self.data, sink, &mut |at| {
             if at - released >= STEP || at == self.data.len() {
@@ -111,7 +111,7 @@ impl<'r> TextReader<'r> {
                 false => ControlFlow::Continue(()),
             }
         });
-        Outcome {
+        WalkOutcome {
             quality: summary.quality,
             resolution_ns: summary.resolution,
         }

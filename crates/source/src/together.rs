@@ -2,27 +2,27 @@
 
 use serde::Deserialize;
 
-use crate::header::Together;
+use crate::header::JointRecordings;
 
 /// The part of trapline's own section that is about it.
 #[derive(Debug, Deserialize)]
-struct Said {
-    together: Of,
+struct JointReport {
+    together: JointSide,
 }
 
 #[derive(Debug, Deserialize)]
-struct Of {
+struct JointSide {
     own: String,
     #[serde(default)]
-    guests: Vec<Guest>,
+    guests: Vec<JointGuest>,
     host: Option<String>,
     offset_ns: Option<i64>,
     #[serde(default)]
-    clocks: Vec<Compared>,
+    clocks: Vec<ComparedClocks>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Compared {
+struct ComparedClocks {
     round_ns: u64,
 }
 
@@ -31,14 +31,14 @@ struct Compared {
 const LONGEST_NS: u64 = 4_000_000;
 
 #[derive(Debug, Deserialize)]
-struct Guest {
+struct JointGuest {
     id: String,
 }
 
 /// Returns what is said; nothing where it is damaged, or none of trapline's recordings.
-pub(crate) fn told(json: &str) -> Together {
-    let mut told = Together::default();
-    if let Ok(Said { together }) = serde_json::from_str(json) {
+pub(crate) fn told(json: &str) -> JointRecordings {
+    let mut told = JointRecordings::default();
+    if let Ok(JointReport { together }) = serde_json::from_str(json) {
         told.own = number(&together.own);
         told.guests = together
             .guests
@@ -93,7 +93,7 @@ mod tests {
             r#"{"together":{"own":5}}"#,
             r#"{"together":{}}"#,
         ] {
-            assert_eq!(told(text), Together::default(), "{text}");
+            assert_eq!(told(text), JointRecordings::default(), "{text}");
         }
     }
 }

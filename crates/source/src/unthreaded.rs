@@ -32,7 +32,7 @@ const OVERLAP_SHARE: u64 = 64;
 
 /// What a text tells of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Column {
+pub(crate) enum ThreadColumn {
     /// The thread that made each event.
     #[default]
     Threads,
@@ -46,7 +46,7 @@ pub(crate) enum Column {
 
 /// What a text tells of its CPUs and vCPUs, beside its columns.
 #[derive(Debug, Default)]
-pub(crate) struct Scan {
+pub(crate) struct TextScan {
     /// What the column has for events of vCPUs.
     ids: FxHashSet<i32>,
     /// Switches of those whose column has the thread that leaves, and switches whose column has another.
@@ -99,14 +99,14 @@ fn is_vcpus(kind: Kind) -> bool {
     )
 }
 
-impl Scan {
+impl TextScan {
     /// Returns what the column of a text of perf holds; `told` says whether it has one.
-    pub(crate) fn column(&self, told: bool) -> Column {
+    pub(crate) fn column(&self, told: bool) -> ThreadColumn {
         match (told, self.matches, self.mismatches) {
-            (false, ..) => Column::Nothing,
-            (true, _, MISMATCHES..) => Column::Processes,
-            (true, MATCHES.., 0) => Column::Threads,
-            _ => Column::Unknown,
+            (false, ..) => ThreadColumn::Nothing,
+            (true, _, MISMATCHES..) => ThreadColumn::Processes,
+            (true, MATCHES.., 0) => ThreadColumn::Threads,
+            _ => ThreadColumn::Unknown,
         }
     }
 
@@ -130,7 +130,7 @@ impl Scan {
     }
 }
 
-impl Sink for Scan {
+impl Sink for TextScan {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         matches!(ty.kind, Kind::KvmExit | Kind::KvmEntry | Kind::SchedSwitch)
     }
@@ -179,10 +179,10 @@ impl Sink for Scan {
 }
 
 /// Tells whose events are, where their text does not, and hands them on.
-pub(crate) struct Threaded<'s> {
+pub(crate) struct ThreadAssigner<'s> {
     sink: &'s mut dyn Sink,
-    column: Column,
-    scan: &'s Scan,
+    column: ThreadColumn,
+    scan: &'s TextScan,
     /// By kind of event, whether the sink wants it.
     wanted: Vec<bool>,
     /// By CPU, the thread that has it.
@@ -198,10 +198,14 @@ pub(crate) struct Threaded<'s> {
     nobodys: u64,
 }
 
-impl<'s> Threaded<'s> {
+impl<'s> ThreadAssigner<'s> {
     /// `scan` has been over the whole text, unless the column's meaning is unknown.
-    pub(crate) fn new(sink: &'s mut dyn Sink, column: Column, scan: &'s Scan) -> Threaded<'s> {
-        Threaded {
+    pub(crate) fn new(
+        sink: &'s mut dyn Sink,
+        column: ThreadColumn,
+        scan: &'s TextScan,
+    ) -> ThreadAssigner<'s> {
+        ThreadAssigner {
             sink,
             column,
             scan,
@@ -226,7 +230,7 @@ impl<'s> Threaded<'s> {
     /// The thread that is a vCPU.
     fn vcpu(&mut self, event: &Event<'_>, vcpu: u32) -> i32 {
         let key = (event.tid, vcpu);
-        if self.column == Column::Unknown {
+        if self.column == ThreadColumn::Unknown {
             if self.firsts.len() >= MAX_VCPUS && !self.firsts.contains_key(&event.tid) {
                 return event.tid;
             }
@@ -244,7 +248,9 @@ impl<'s> Threaded<'s> {
         }
         let tid = match self.scan.thread(event.tid, vcpu) {
             Ok(Some(tid)) => tid,
-            Ok(None) if self.column == Column::Unknown || self.scan.one_vm() => self.make_up(),
+            Ok(None) if self.column == ThreadColumn::Unknown || self.scan.one_vm() => {
+                self.make_up()
+            }
             Ok(None) => NONE,
             // Two VMs, or a thread for each time: the CPU tells.
             Err(()) => return at(&self.now, event.cpu).unwrap_or(NONE),
@@ -258,7 +264,7 @@ impl<'s> Threaded<'s> {
         if let Some((number, enters)) = enters(data) {
             let tid = match number {
                 Some(vcpu) => self.vcpu(event, vcpu),
-                None if self.column == Column::Unknown => event.tid,
+                None if self.column == ThreadColumn::Unknown => event.tid,
                 None => by_cpu.unwrap_or(NONE),
             };
             // The idle task enters no guest.
@@ -268,7 +274,7 @@ impl<'s> Threaded<'s> {
             put(&mut self.out, event.cpu, out);
             return tid;
         }
-        if let Some(tid) = by_cpu.filter(|_| self.column != Column::Unknown) {
+        if let Some(tid) = by_cpu.filter(|_| self.column != ThreadColumn::Unknown) {
             return tid;
         }
         let last = at(&self.out, event.cpu).filter(|(_, column)| *column == event.tid);
@@ -282,9 +288,9 @@ impl<'s> Threaded<'s> {
     pub(crate) fn warning(&self) -> Option<String> {
         const MORE: &str = "perf script -F comm,tid,cpu,time,event,trace prints them";
         let what = match self.column {
-            Column::Threads => return None,
-            Column::Unknown if self.made_up == 0 => return None,
-            Column::Unknown => {
+            ThreadColumn::Threads => return None,
+            ThreadColumn::Unknown if self.made_up == 0 => return None,
+            ThreadColumn::Unknown => {
                 return Some(format!(
                     "Several vCPUs have one thread id, so the text has something else in that column, such as the process ids of \
                      perf script -F pid. vCPUs are identified by the numbers KVM prints; {} of them have thread ids that are \
@@ -292,8 +298,8 @@ impl<'s> Threaded<'s> {
                     self.made_up
                 ));
             }
-            Column::Processes => "The text has process ids in the place of thread ids",
-            Column::Nothing => "The text has no thread ids",
+            ThreadColumn::Processes => "The text has process ids in the place of thread ids",
+            ThreadColumn::Nothing => "The text has no thread ids",
         };
         let switches = self.scan.now.iter().any(Option::is_some);
         let how = match (switches, self.made_up, self.nobodys) {
@@ -317,7 +323,7 @@ impl<'s> Threaded<'s> {
     }
 }
 
-impl Sink for Threaded<'_> {
+impl Sink for ThreadAssigner<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let index = ty.index as usize;
         if self.wanted.len() <= index {
@@ -342,7 +348,7 @@ impl Sink for Threaded<'_> {
         if !wanted.copied().unwrap_or(false) {
             return ControlFlow::Continue(());
         }
-        let process = self.column == Column::Processes && event.pid == NONE && event.tid > 0;
+        let process = self.column == ThreadColumn::Processes && event.pid == NONE && event.tid > 0;
         self.sink.event(&Event {
             tid,
             pid: if process { event.tid } else { event.pid },

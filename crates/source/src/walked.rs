@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use event::Quality;
 
-use crate::Recording;
-use crate::progress::{Doing, Way};
+use crate::RecordingBytes;
+use crate::progress::{ActivityGuard, ReadActivity};
 
 /// What a walk leaves behind.
 #[derive(Debug, Clone, Default)]
-pub struct Outcome {
+pub struct WalkOutcome {
     /// What the recording lacks.
     pub quality: Quality,
     /// Resolution of the time stamps in nanoseconds, as the walk found it.
@@ -19,12 +19,12 @@ pub struct Outcome {
 
 /// Lets pages go that were read, tells how far reading is, and looks from time to time whether the file is still as long as it was.
 #[derive(Debug)]
-pub(crate) struct Watch<'r> {
-    recording: &'r Recording,
+pub(crate) struct WalkWatch<'r> {
+    recording: &'r RecordingBytes,
     length: usize,
     events: Cell<u32>,
     cut: Cell<bool>,
-    way: Way<'r>,
+    way: ActivityGuard<'r>,
     /// The blocks of the recording whose beginning was read, if anybody wants to know. Pages are let go in any order, and again
     /// where they were needed again.
     read: RefCell<Vec<bool>>,
@@ -35,30 +35,34 @@ const EVENTS: u32 = 256;
 /// Bytes of a block.
 const BLOCK: usize = 1 << 20;
 
-impl<'r> Watch<'r> {
-    pub(crate) fn new(recording: &'r Recording, length: usize) -> Watch<'r> {
+impl<'r> WalkWatch<'r> {
+    pub(crate) fn new(recording: &'r RecordingBytes, length: usize) -> WalkWatch<'r> {
         let blocks = match recording.progress() {
             Some(_) => length.div_ceil(BLOCK),
             None => 0,
         };
-        Watch {
+        WalkWatch {
             recording,
             length,
             events: Cell::new(0),
             cut: Cell::new(false),
-            way: Way::begin(recording.progress(), Doing::Reading, Some(length as u64)),
+            way: ActivityGuard::begin(
+                recording.progress(),
+                ReadActivity::Reading,
+                Some(length as u64),
+            ),
             read: RefCell::new(vec![false; blocks]),
         }
     }
 
     /// Watches a walk over a part, whose progress is not reported.
-    pub(crate) fn of_part(recording: &'r Recording, length: usize) -> Watch<'r> {
-        Watch {
+    pub(crate) fn of_part(recording: &'r RecordingBytes, length: usize) -> WalkWatch<'r> {
+        WalkWatch {
             recording,
             length,
             events: Cell::new(0),
             cut: Cell::new(false),
-            way: Way::begin(None, Doing::Reading, None),
+            way: ActivityGuard::begin(None, ReadActivity::Reading, None),
             read: RefCell::default(),
         }
     }

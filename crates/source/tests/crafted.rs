@@ -188,7 +188,7 @@ fn a_mapping_is_executable_if_its_protection_says_so() {
         sample(9),
     ];
     let bytes = pipe(attr(TIME), &records.concat());
-    let recording = source::Recording::from_bytes("a", bytes).expect("a recording");
+    let recording = source::RecordingBytes::from_bytes("a", bytes).expect("a recording");
     let reader = recording.reader(source::ReaderOptions::default());
     let mut mappings = Mappings::default();
     reader.expect("one").walk(&mut mappings);

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use event::{Event, EventType, Sink};
-use source::{Outcome, ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes, WalkOutcome};
 
 /// Counts events, and at one of them makes the file shorter.
 #[derive(Default)]
@@ -53,7 +53,7 @@ fn inputs() -> Vec<(&'static str, Vec<u8>)> {
             _ => continue,
         };
         let path = corpus.join(name);
-        let Ok(recording) = Recording::open(&path) else {
+        let Ok(recording) = RecordingBytes::open(&path) else {
             continue;
         };
         let bytes = recording.bytes();
@@ -74,7 +74,7 @@ fn write(folder: &Path, kind: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn told(kind: &str, outcome: &Outcome) {
+fn told(kind: &str, outcome: &WalkOutcome) {
     let quality = &outcome.quality;
     assert!(quality.truncated, "{kind}: is said to be complete");
     let warned = |warning: &String| warning.contains("while it was read");
@@ -86,8 +86,12 @@ fn told(kind: &str, outcome: &Outcome) {
 }
 
 /// Walks over a file that is cut before the walk begins, or at one of its events.
-fn walk(path: &Path, before: Option<u64>, at: Option<(u64, u64)>) -> (u64, Option<u64>, Outcome) {
-    let recording = Recording::open(path).expect("a recording");
+fn walk(
+    path: &Path,
+    before: Option<u64>,
+    at: Option<(u64, u64)>,
+) -> (u64, Option<u64>, WalkOutcome) {
+    let recording = RecordingBytes::open(path).expect("a recording");
     let reader = recording.reader(ReaderOptions::default()).expect("one");
     if let Some(length) = before {
         shorten(path, length);
@@ -116,7 +120,7 @@ fn before_the_walk_it_is_read_as_the_shorter_file() {
             fs::write(&path, &bytes).expect("a written file");
             let (all, first, _) = walk(&path, None, None);
             assert!(events < all, "{kind}: {events} of {all}");
-            (all / 2, first, Outcome::default())
+            (all / 2, first, WalkOutcome::default())
         } else {
             walk(&path, None, None)
         };
@@ -161,7 +165,7 @@ fn packed_files_are_not_mapped() {
         .expect("a packed recording");
     let bytes = fs::read(packed).expect("a file");
     let path = write(folder.path(), "packed", &bytes);
-    let recording = Recording::open(&path).expect("a recording");
+    let recording = RecordingBytes::open(&path).expect("a recording");
     shorten(&path, 10);
     let mut all = Vec::new();
     recording.bytes().read_to_end(&mut all).expect("bytes");

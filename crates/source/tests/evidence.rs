@@ -12,7 +12,7 @@ use analysis::{
 use event::Quality;
 use paths::Paths;
 use rules::{Case, Evidence, Finding};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 use symbols::KernelFunctions;
 
 /// What a sentence may have of numbers that are none of the recording's: limits, addresses, names of things.
@@ -42,7 +42,7 @@ struct Known {
 
 /// Walks a recording as `trapline diagnose` does.
 fn look(bytes: Vec<u8>) -> Option<Known> {
-    let recording = Recording::from_bytes("input", bytes).ok()?;
+    let recording = RecordingBytes::from_bytes("input", bytes).ok()?;
     let options = ReaderOptions {
         symbols: true,
         threads: 2,

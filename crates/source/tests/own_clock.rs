@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use event::{Event, EventType, Order, Sink};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// The time of the first event, and how many there are.
 #[derive(Default)]
@@ -33,7 +33,7 @@ fn its_own_clock_is_what_the_recorder_measured_away_from_the_hosts() {
         "arm64/virtio-mmio/boot2-vsock/trace-guest1.dat.zst",
         "x86/host-guest-pingpong/host-a.dat.zst",
     ] {
-        let recording = Recording::open(&corpus.join(name)).expect("it is in the corpus");
+        let recording = RecordingBytes::open(&corpus.join(name)).expect("it is in the corpus");
         let read = |own_clock| {
             let options = ReaderOptions {
                 own_clock,

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use event::{Event, EventType, Sink};
-use source::{Doing, OpenError, OpenOptions, Progress, ReaderOptions, Recording, Step};
+use source::{
+    OpenError, OpenOptions, ReadActivity, ReadProgress, ReadStep, ReaderOptions, RecordingBytes,
+};
 
 /// Returns a zstd frame of blocks: the bytes of each, and how often its last byte is repeated.
 fn frame(blocks: &[(&[u8], u32)]) -> Vec<u8> {
@@ -42,7 +44,7 @@ fn wrap(bytes: &[u8]) -> Vec<u8> {
     frame(&[(bytes, 0)])
 }
 
-fn said(result: Result<Recording, OpenError>) -> String {
+fn said(result: Result<RecordingBytes, OpenError>) -> String {
     result.expect_err("an error").to_string()
 }
 
@@ -51,7 +53,7 @@ fn what_does_not_begin_as_a_recording_is_not_unpacked() {
     // 8 GiB in 256 KiB, of which nobody needs more than a little.
     let bomb = zeros(b"", 64 << 10);
     for packed in [bomb.clone(), wrap(&bomb), wrap(&wrap(&bomb))] {
-        let recording = Recording::from_bytes("bomb", packed).expect("bytes");
+        let recording = RecordingBytes::from_bytes("bomb", packed).expect("bytes");
         assert!(
             recording.bytes().len() <= 16 << 20,
             "{} bytes were unpacked",
@@ -64,14 +66,17 @@ fn what_does_not_begin_as_a_recording_is_not_unpacked() {
 
 #[test]
 fn what_has_no_end_is_not_read_to_it() {
-    let recording = Recording::open(Path::new("/dev/zero")).expect("bytes");
+    let recording = RecordingBytes::open(Path::new("/dev/zero")).expect("bytes");
     assert!(recording.bytes().len() <= 16 << 20);
     assert!(recording.reader(ReaderOptions::default()).is_err());
 }
 
 #[test]
 fn what_unpacks_to_more_than_a_recording_does_is_refused() {
-    let error = said(Recording::from_bytes("bomb", zeros(b"PERFILE2", 64 << 10)));
+    let error = said(RecordingBytes::from_bytes(
+        "bomb",
+        zeros(b"PERFILE2", 64 << 10),
+    ));
     assert!(error.contains("--spool-limit"), "{error}");
 }
 
@@ -82,12 +87,12 @@ fn a_limit_is_a_limit_and_names_its_flag() {
         spool_limit: Some(bytes),
         ..OpenOptions::default()
     };
-    let whole = Recording::from_bytes_with("a", packed.clone(), limit(16 * (128 << 10) + 8));
+    let whole = RecordingBytes::from_bytes_with("a", packed.clone(), limit(16 * (128 << 10) + 8));
     assert_eq!(
         whole.expect("a recording").bytes().len(),
         16 * (128 << 10) + 8
     );
-    let error = said(Recording::from_bytes_with("a", packed, limit(2 << 20)));
+    let error = said(RecordingBytes::from_bytes_with("a", packed, limit(2 << 20)));
     assert!(
         error.contains("--spool-limit") && error.contains("2M"),
         "{error}"
@@ -123,23 +128,23 @@ fn how_far_reading_is_is_told() {
     std::io::Write::write_all(&mut packed, &text).expect("bytes in memory");
     let packed = packed.finish().expect("bytes in memory");
     for (bytes, begins) in [
-        (text, vec![(Doing::Reading, Some(length))]),
+        (text, vec![(ReadActivity::Reading, Some(length))]),
         (
             packed.clone(),
             vec![
-                (Doing::Unpacking, Some(packed.len() as u64)),
-                (Doing::Reading, Some(length)),
+                (ReadActivity::Unpacking, Some(packed.len() as u64)),
+                (ReadActivity::Reading, Some(length)),
             ],
         ),
     ] {
         let told = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&told);
-        let progress = Progress::new(move |step| to.lock().expect("no panic").push(step));
+        let progress = ReadProgress::new(move |step| to.lock().expect("no panic").push(step));
         let options = OpenOptions {
             progress: Some(progress),
             ..OpenOptions::default()
         };
-        let recording = Recording::from_bytes_with("a", bytes, options).expect("a recording");
+        let recording = RecordingBytes::from_bytes_with("a", bytes, options).expect("a recording");
         let reader = recording.reader(ReaderOptions::default()).expect("a text");
         reader.walk(&mut All);
         let steps = told.lock().expect("no panic");
@@ -147,13 +152,13 @@ fn how_far_reading_is_is_told() {
         let (mut under_way, mut read) = (0, 0);
         for step in steps.iter() {
             match step {
-                Step::Begin { doing, bytes } => {
+                ReadStep::Begin { doing, bytes } => {
                     found.push((*doing, *bytes));
                     under_way += 1;
                     read = 0;
                 }
-                Step::Read(bytes) => read += bytes,
-                Step::End => {
+                ReadStep::Read(bytes) => read += bytes,
+                ReadStep::End => {
                     under_way -= 1;
                     let all = found
                         .last()
@@ -177,10 +182,10 @@ fn layers_are_followed_to_a_bound() {
     let mut packed = text.to_vec();
     for _ in 0..3 {
         packed = wrap(&packed);
-        let recording = Recording::from_bytes("a", packed.clone()).expect("a recording");
+        let recording = RecordingBytes::from_bytes("a", packed.clone()).expect("a recording");
         assert_eq!(recording.bytes(), text);
     }
-    let error = said(Recording::from_bytes("a", wrap(&packed)));
+    let error = said(RecordingBytes::from_bytes("a", wrap(&packed)));
     assert!(error.contains("packed more than 3 times"), "{error}");
 }
 
@@ -191,7 +196,7 @@ fn damaged_layers_are_told_in_words() {
         b"\x28\xb5\x2f\xfd\x04",
         b"\x28\xb5\x2f\xfd\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
     ] {
-        let error = said(Recording::from_bytes("a", bytes.to_vec()));
+        let error = said(RecordingBytes::from_bytes("a", bytes.to_vec()));
         assert!(
             error.contains("zstd data") && !error.contains(['{', '(']),
             "{error}"
@@ -208,7 +213,7 @@ fn of_what_is_cut_all_that_came_before_is_used() {
         let mut cut = frame(&[(&text, 0)]);
         cut.truncate(cut.len() - 5);
         for packed in [cut.clone(), wrap(&cut)] {
-            let recording = Recording::from_bytes("a", packed).expect("a recording");
+            let recording = RecordingBytes::from_bytes("a", packed).expect("a recording");
             let unpacked = recording.bytes();
             assert!(text.starts_with(unpacked));
             let lost = text.len() - unpacked.len();

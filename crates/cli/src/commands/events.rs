@@ -10,7 +10,7 @@ use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use model::Threads;
 use serde::Serialize;
 use session::{Guest, Opened, Paired, Scope};
-use source::Reader;
+use source::RecordingReader;
 use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
 
@@ -144,7 +144,7 @@ pub(super) fn csv<'o>(
 
 /// Chooses the columns.
 pub(super) fn printer<'f>(
-    reader: &'f Reader<'_>,
+    reader: &'f RecordingReader<'_>,
     host: Option<&'f Opened<'_>>,
     formats: &'f FormatCatalog,
     perf: bool,

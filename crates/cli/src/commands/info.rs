@@ -5,7 +5,7 @@ use anyhow::Result;
 use render::info;
 use render::info::{GuestRow, Head};
 use session::{Guest, GuestAbout, GuestClock, Opened, Scope, Whose};
-use source::{Header, TimeUnit};
+use source::{RecordingHeader, TimeStampUnit};
 
 use crate::answer::Answer;
 use crate::args::InfoArgs;
@@ -123,7 +123,7 @@ pub(crate) fn row(guest: &GuestAbout, inside: &InsideReport) -> GuestRow {
 }
 
 /// Returns what the header tells, as it is printed.
-pub(crate) fn head(header: &Header) -> Head {
+pub(crate) fn head(header: &RecordingHeader) -> Head {
     let mut more = Vec::new();
     let mut add = |name: &str, text: Option<&String>| {
         if let Some(text) = text {
@@ -149,7 +149,7 @@ pub(crate) fn head(header: &Header) -> Head {
         kernel: header.kernel.clone(),
         cpus: header.cpus,
         clock: header.clock.clone(),
-        nanoseconds: header.time_unit == TimeUnit::Nanoseconds,
+        nanoseconds: header.time_unit == TimeStampUnit::Nanoseconds,
         more,
     }
 }

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
-use source::{Header, ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes, RecordingHeader};
 
 use super::{json, trapline};
 
@@ -136,8 +136,8 @@ pub(crate) fn status(pid: u32, name: &str) -> String {
     found.map_or_else(String::new, |(_, value)| value.trim().to_owned())
 }
 
-pub(crate) fn header(path: &Path) -> Header {
-    let recording = Recording::open(path).expect("it is there");
+pub(crate) fn header(path: &Path) -> RecordingHeader {
+    let recording = RecordingBytes::open(path).expect("it is there");
     let reader = recording.reader(ReaderOptions::default());
     reader.expect("it is a recording").header().clone()
 }

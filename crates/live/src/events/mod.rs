@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use analysis::{By, Exits, Study};
-use source::Pieces;
+use source::RecordingPieces;
 use stats::Stats;
 
 use crate::raw::BUCKETS;
@@ -107,7 +107,7 @@ impl EventCounter {
 
     /// Looks at the next piece of a recording of [`EVENTS`], which one round of reading the kernel's rings brought: counts what is
     /// settled by then. Counting begins behind the first round.
-    pub fn look(&mut self, pieces: &mut Pieces<'_>, piece: &Arc<Vec<u8>>) {
+    pub fn look(&mut self, pieces: &mut RecordingPieces<'_>, piece: &Arc<Vec<u8>>) {
         let mut counted = CountedEvents::new(&mut self.study, self.from_ns.unwrap_or(0));
         if !std::mem::replace(&mut self.asked, true) {
             pieces.ask(&mut counted);
@@ -125,7 +125,7 @@ impl EventCounter {
 
     /// Counts all of a recording, from its beginning.
     #[cfg(test)]
-    pub(crate) fn whole(&mut self, reader: &source::Reader<'_>, from_ns: u64) {
+    pub(crate) fn whole(&mut self, reader: &source::RecordingReader<'_>, from_ns: u64) {
         self.from_ns = Some(from_ns);
         if let Some(waits) = self.study.get_mut::<WaitCounter>() {
             waits.begin(from_ns);

@@ -13,7 +13,7 @@ use analysis::Study;
 use event::{Event, EventType, Side, Sink};
 use paths::lang::{self, Path};
 use paths::{Dropped, Instance, InstanceReport, PathReport, Paths};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// A recording as ftrace prints it.
 #[derive(Debug, Default)]
@@ -209,7 +209,7 @@ impl Sink for Watching {
 /// Walks a recording, to its end.
 pub(crate) fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
     paths.list();
-    let recording = Recording::from_bytes("text", bytes).expect("a recording");
+    let recording = RecordingBytes::from_bytes("text", bytes).expect("a recording");
     let reader = recording
         .reader(ReaderOptions::default())
         .expect("a reader");

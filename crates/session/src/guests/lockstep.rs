@@ -9,7 +9,7 @@ use std::thread::Builder;
 
 use clocks::Fit;
 use event::{Body, Data, Event, EventType, Kind, LostKind, Order, OwnedType, Side, Sink};
-use source::{Outcome, Reader};
+use source::{RecordingReader, WalkOutcome};
 
 /// Batches that wait for the host's walk.
 const WAITING: usize = 4;
@@ -398,7 +398,7 @@ impl Sink for Lockstep<'_> {
 /// A guest to be walked with its host.
 pub(super) struct Walked<'w> {
     /// Its recording.
-    pub(super) reader: &'w Reader<'w>,
+    pub(super) reader: &'w RecordingReader<'w>,
     /// How its clock reads on the host's.
     pub(super) fit: Fit,
     /// The number of its machine.
@@ -413,7 +413,11 @@ pub(super) struct Walked<'w> {
 const OF_TEXT: u32 = 1 << 13;
 
 /// Walks a sink over all events of a host and its guests. Returns what each recording lacks, the host's first.
-pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink) -> Vec<Outcome> {
+pub(super) fn walk(
+    host: &RecordingReader<'_>,
+    guests: &[Walked<'_>],
+    sink: &mut dyn Sink,
+) -> Vec<WalkOutcome> {
     std::thread::scope(|scope| {
         let mut fed = Vec::new();
         let mut walks = Vec::new();
@@ -479,8 +483,8 @@ pub(super) fn walk(host: &Reader<'_>, guests: &[Walked<'_>], sink: &mut dyn Sink
 }
 
 /// What is said of a recording for which there was no thread.
-fn unread() -> Outcome {
-    let mut outcome = Outcome::default();
+fn unread() -> WalkOutcome {
+    let mut outcome = WalkOutcome::default();
     outcome.quality.truncated = true;
     outcome.quality.warn(
         "It was not read to its end: the system gave no thread for it; stop other programs, or allow more (ulimit -u).",

@@ -13,7 +13,7 @@ use clocks::Fit;
 use event::{Quality, Sink};
 use model::Vm;
 use paths::Paths;
-use source::{Outcome, Reader};
+use source::{RecordingReader, WalkOutcome};
 
 use crate::{Error, Opened, Scope};
 
@@ -25,7 +25,7 @@ pub use pair::Whose;
 pub struct GuestInput<'s> {
     pub(crate) name: &'s str,
     /// On the guest's own clock.
-    pub(crate) reader: Reader<'s>,
+    pub(crate) reader: RecordingReader<'s>,
     /// The VM whose guest it is said to be.
     pub(crate) told: Option<String>,
 }
@@ -33,7 +33,7 @@ pub struct GuestInput<'s> {
 /// A guest whose recording belongs to a host's.
 #[derive(Debug)]
 pub struct Guest<'s> {
-    reader: Reader<'s>,
+    reader: RecordingReader<'s>,
     about: GuestAbout,
     /// When its CPUs' last events are, on its own clock, where it was cut off and these differ by that.
     ends: Vec<(u64, i32)>,
@@ -82,7 +82,7 @@ impl<'s> Guest<'s> {
     }
 
     /// Returns its recording.
-    pub fn reader(&self) -> &Reader<'s> {
+    pub fn reader(&self) -> &RecordingReader<'s> {
         &self.reader
     }
 
@@ -141,7 +141,7 @@ impl Opened<'_> {
 
     /// Walks a sink over all events of this recording and of guests, in the order of this one's clock. Events of the first guest are of
     /// machine 1 ([`event::EventType::machine`]), and so on. Returns what each recording lacks, this one's first.
-    pub fn walk_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<Outcome> {
+    pub fn walk_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<WalkOutcome> {
         if guests.is_empty() {
             return vec![self.walk(sink)];
         }
@@ -166,7 +166,7 @@ impl Opened<'_> {
         guests: &[Guest<'_>],
         sink: &mut dyn Sink,
         scope: Scope,
-    ) -> Vec<Outcome> {
+    ) -> Vec<WalkOutcome> {
         self.filtered(sink, scope, |sink| self.walk_with(guests, sink))
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use clocks::{Fit, VcpuWindows, fit, likely, search};
 use model::Vm;
-use source::{Outcome, TimeUnit};
+use source::{TimeStampUnit, WalkOutcome};
 
 use super::gather::{Times, Windows};
 use super::{Guest, GuestAbout, GuestClock, GuestInput};
@@ -101,7 +101,7 @@ fn one<'g>(
     let header = input.reader.header();
     let around = header.together.offset_ns;
     let mut times = Times::new(around.unwrap_or(0));
-    if header.time_unit != TimeUnit::Nanoseconds {
+    if header.time_unit != TimeStampUnit::Nanoseconds {
         return Err(refuse(without_nanoseconds(&input, &mut times)));
     }
     if windows.by_tid.is_empty() {
@@ -196,7 +196,7 @@ fn without_nanoseconds(input: &GuestInput<'_>, times: &mut Times) -> String {
     }
 }
 
-fn without_events(outcome: &Outcome) -> String {
+fn without_events(outcome: &WalkOutcome) -> String {
     let cut = match outcome.quality.truncated {
         true => ": it is cut off before the first one",
         false => "",

@@ -1,14 +1,14 @@
 //! What recordings lack that were walked together.
 
 use event::Quality;
-use source::Outcome;
+use source::WalkOutcome;
 
 use super::Paired;
 
 impl Paired<'_> {
     /// Returns what recordings lack that were walked together ([`crate::Opened::walk_with`]), the host's first. What is said of a guest's
     /// names it. What could not be taken of the host's folder is a warning.
-    pub fn quality(&self, outcomes: Vec<Outcome>) -> Quality {
+    pub fn quality(&self, outcomes: Vec<WalkOutcome>) -> Quality {
         let mut outcomes = outcomes.into_iter();
         let mut all = outcomes.next().unwrap_or_default().quality;
         for (outcome, guest) in outcomes.zip(&self.guests) {

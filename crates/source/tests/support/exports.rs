@@ -8,7 +8,7 @@ use export::{
     TraceMachine,
 };
 use paths::Paths;
-use source::Reader;
+use source::RecordingReader;
 
 fn exits() -> Exits {
     Exits::new(Options {
@@ -19,7 +19,7 @@ fn exits() -> Exits {
 }
 
 /// Returns what is made of the recording.
-fn made(reader: &Reader<'_>, known: &FirstWalk<'_>, into: &mut dyn ExportFile) -> Vec<u8> {
+fn made(reader: &RecordingReader<'_>, known: &FirstWalk<'_>, into: &mut dyn ExportFile) -> Vec<u8> {
     let wanted = ExportWish {
         spans: true,
         moments: true,
@@ -56,7 +56,7 @@ fn sum(csv: &[u8], column: &str) -> (u64, u64) {
 }
 
 /// Exports the recording in one of the ways. What rows add up to is what the sums are.
-pub(super) fn exports(reader: &Reader<'_>, which: usize) {
+pub(super) fn exports(reader: &RecordingReader<'_>, which: usize) {
     let mut first = Study::default()
         .with(Vcpus::new(Window::default()))
         .with(exits());

@@ -17,7 +17,7 @@ use analysis::{
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use paths::Paths;
-use source::{Reader, ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes, RecordingReader};
 use symbols::{KernelFile, KernelFunctions};
 use tracefmt::{FormatCatalog, FormatText};
 
@@ -55,7 +55,7 @@ pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
     let wrapped = bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
     let input = bytes.to_vec();
     let most = meter::peak(|| {
-        let recording = match Recording::from_bytes("input", input) {
+        let recording = match RecordingBytes::from_bytes("input", input) {
             Ok(recording) => recording,
             Err(error) => {
                 assert!(!error.to_string().is_empty());
@@ -97,7 +97,7 @@ pub(crate) fn read(bytes: &[u8], other: bool) -> Seen {
 }
 
 /// Prints the events as `trapline events` does.
-fn print(reader: &Reader<'_>, other: bool, seen: &mut Seen) {
+fn print(reader: &RecordingReader<'_>, other: bool, seen: &mut Seen) {
     let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut sink = Lines {
@@ -110,7 +110,7 @@ fn print(reader: &Reader<'_>, other: bool, seen: &mut Seen) {
 }
 
 fn printer<'f>(
-    reader: &'f Reader<'_>,
+    reader: &'f RecordingReader<'_>,
     formats: &'f FormatCatalog,
     other: bool,
 ) -> EventPrinter<'f> {
@@ -187,7 +187,7 @@ impl Sink for Lines<'_, '_> {
 
 /// Profiles the first event sampled, and one of the others: switches as an event if their stacks were, waits, both, where guests
 /// exited.
-fn profile(reader: &Reader<'_>, which: usize) {
+fn profile(reader: &RecordingReader<'_>, which: usize) {
     let of = |of, wakers| ProfileOptions {
         of,
         wakers,
@@ -251,7 +251,7 @@ fn profile(reader: &Reader<'_>, which: usize) {
 }
 
 /// Asks every question at once, and prints what was found.
-fn analyse(reader: &Reader<'_>, which: usize) {
+fn analyse(reader: &RecordingReader<'_>, which: usize) {
     profile(reader, which);
     let mut study = Study::default()
         .with(Info::new())

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use source::Recording;
+use source::RecordingBytes;
 
 use super::trim_dat::{Dat, Pack};
 use super::trim_perf;
@@ -55,7 +55,7 @@ pub(crate) fn seeds() -> Vec<Seed> {
     for path in paths {
         let name = path.strip_prefix(&root).unwrap_or(&path);
         let name = name.display().to_string();
-        if let Ok(recording) = Recording::open(&path) {
+        if let Ok(recording) = RecordingBytes::open(&path) {
             add(&name, recording.bytes(), &mut out);
         }
     }
@@ -99,7 +99,7 @@ fn add(name: &str, bytes: &[u8], out: &mut Vec<Seed>) {
 }
 
 fn is_recording(bytes: &[u8]) -> bool {
-    let Ok(recording) = Recording::from_bytes("", bytes.to_vec()) else {
+    let Ok(recording) = RecordingBytes::from_bytes("", bytes.to_vec()) else {
         return false;
     };
     let mut study = analysis::Study::default().with(analysis::Info::new());

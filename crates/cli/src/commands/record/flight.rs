@@ -14,7 +14,7 @@ use record::file::{Feature, Features};
 use record::{Flight, KeepLimit, OpenedEvents};
 use session::PathWatch;
 use signal_hook::consts::SIGUSR1;
-use source::{Reader, Recording};
+use source::{RecordingBytes, RecordingReader};
 
 use super::folder;
 use crate::args::RecordArgs;
@@ -33,18 +33,18 @@ pub(super) fn head(
     opened: &OpenedEvents,
     (features, side): &(Features, Vec<u8>),
     formats: Vec<u8>,
-) -> Result<Recording> {
+) -> Result<RecordingBytes> {
     let mut said = features.clone();
     said.set(Feature::TracingData(formats));
     let head = Flight::head(opened, &said, side);
-    Ok(Recording::from_bytes("what is recorded", head)?)
+    Ok(RecordingBytes::from_bytes("what is recorded", head)?)
 }
 
 /// Begins to watch the path that was named, if one was.
 pub(super) fn watch<'r>(
     args: &RecordArgs,
     facts: &Facts,
-    head: &'r Reader<'_>,
+    head: &'r RecordingReader<'_>,
 ) -> Result<Option<PathWatch<'r>>> {
     let Some(until) = &args.until else {
         return Ok(None);

@@ -10,7 +10,7 @@ use live::{EVENTS, EventCounter, Seed, Snapshot, ThreadSeed};
 use record::file::{Feature, Features};
 use record::{Flight, KeepLimit, OpenedEvents, PlannedEvent, RecordPlan, Tracefs};
 use rustix::thread::{CapabilitySet, CapabilitySets};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// How long a look at the rings waits for more, where none fills.
 const TURN: Duration = Duration::from_millis(50);
@@ -111,7 +111,7 @@ impl Drop for Rings {
 }
 
 /// Opens the events. Returns what stands before them in a recording as well.
-fn open() -> Result<(Flight, Recording)> {
+fn open() -> Result<(Flight, RecordingBytes)> {
     let tracefs = Tracefs::find()?;
     let events = EVENTS.map(|(system, name)| PlannedEvent::all(system, name));
     let plan = RecordPlan {
@@ -135,7 +135,7 @@ fn open() -> Result<(Flight, Recording)> {
         bytes: 0,
     };
     let head = Flight::head(&opened, &features, &[]);
-    let head = Recording::from_bytes("the kernel's events", head)?;
+    let head = RecordingBytes::from_bytes("the kernel's events", head)?;
     let flight = Flight::begin(opened, features, Vec::new(), keep, Duration::ZERO)?;
     Ok((flight, head))
 }
