@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use compare::{Comparison, Options, Side};
+use compare::{CompareOptions, ComparedSide, Comparison};
 use serde_json::Value;
 use session::{Filters, PictureOptions, Session};
 
@@ -227,11 +227,11 @@ fn parts(sides: [(&Path, Option<&str>); 2], symbols: Option<&Path>) -> Compariso
         all.unwrap()
     });
     let nothing = rules::Diagnosis::default();
-    let [a, b] = [&pictures[0], &pictures[1]].map(|pictures| Side {
+    let [a, b] = [&pictures[0], &pictures[1]].map(|pictures| ComparedSide {
         pictures,
         diagnosis: &nothing,
     });
-    compare::compare(a, b, None, Options::default()).unwrap()
+    compare::compare(a, b, None, CompareOptions::default()).unwrap()
 }
 
 /// Real recordings of the corpus beside the repository.

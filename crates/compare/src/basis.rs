@@ -6,12 +6,12 @@
 
 use analysis::{Amount, Measured, Origin, Picture};
 
-use crate::chance::Run;
-use crate::change::Unit;
+use crate::chance::SampledSum;
+use crate::change::ChangeUnit;
 
 /// What sums are divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Per {
+pub(crate) enum SumDivisor {
     /// Seconds recorded.
     Second,
     /// Printed tables: counts as they stand, on average.
@@ -22,18 +22,18 @@ pub(crate) enum Per {
 
 /// Where a picture's numbers come from, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum NumbersOrigin {
     Recording,
     /// A recording whose length is unknown.
     Untimed,
     Printed,
 }
 
-pub(crate) fn kind(picture: &Picture) -> Kind {
+pub(crate) fn kind(picture: &Picture) -> NumbersOrigin {
     match picture.origin {
-        Origin::Printed => Kind::Printed,
-        Origin::Recording if picture.span_ns.is_some_and(|ns| ns > 0) => Kind::Recording,
-        Origin::Recording => Kind::Untimed,
+        Origin::Printed => NumbersOrigin::Printed,
+        Origin::Recording if picture.span_ns.is_some_and(|ns| ns > 0) => NumbersOrigin::Recording,
+        Origin::Recording => NumbersOrigin::Untimed,
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn kind(picture: &Picture) -> Kind {
 #[derive(Debug, Clone)]
 pub(crate) struct Basis<'a> {
     pub sides: [Vec<&'a Picture>; 2],
-    pub per: Per,
+    pub per: SumDivisor,
     /// Whether durations are in nanoseconds on both sides.
     pub timed: bool,
 }
@@ -55,7 +55,7 @@ impl<'a> Basis<'a> {
         sides: [&'a [Picture]; 2],
         amount: &dyn Fn(&Picture) -> Option<u64>,
     ) -> Result<Basis<'a>, [bool; 2]> {
-        let having = sides.map(|side| -> Vec<(&Picture, Kind, u64)> {
+        let having = sides.map(|side| -> Vec<(&Picture, NumbersOrigin, u64)> {
             let each = side.iter();
             each.filter_map(|picture| Some((picture, kind(picture), amount(picture)?)))
                 .collect()
@@ -63,14 +63,14 @@ impl<'a> Basis<'a> {
         if having.iter().any(Vec::is_empty) {
             return Err([having[0].is_empty(), having[1].is_empty()]);
         }
-        let only = |kind: Kind| {
-            [0, 1].map(|side: usize| -> Vec<(&'a Picture, Kind, u64)> {
+        let only = |kind: NumbersOrigin| {
+            [0, 1].map(|side: usize| -> Vec<(&'a Picture, NumbersOrigin, u64)> {
                 let each = having[side].iter();
                 each.filter(|one| one.1 == kind).copied().collect()
             })
         };
         // What holds more on its poorer side, if it is on both.
-        let held = |of: &[Vec<(&Picture, Kind, u64)>; 2]| {
+        let held = |of: &[Vec<(&Picture, NumbersOrigin, u64)>; 2]| {
             let [a, b] = [0, 1].map(|side: usize| {
                 let sum = of[side]
                     .iter()
@@ -80,17 +80,17 @@ impl<'a> Basis<'a> {
             });
             Some(a?.min(b?))
         };
-        let (recorded, printed) = (only(Kind::Recording), only(Kind::Printed));
+        let (recorded, printed) = (only(NumbersOrigin::Recording), only(NumbersOrigin::Printed));
         let (chosen, per) = match (held(&recorded), held(&printed)) {
-            (Some(more), Some(less)) if more >= less => (recorded, Per::Second),
-            (_, Some(_)) => (printed, Per::Table),
-            (Some(_), None) => (recorded, Per::Second),
-            (None, None) => (having, Per::All),
+            (Some(more), Some(less)) if more >= less => (recorded, SumDivisor::Second),
+            (_, Some(_)) => (printed, SumDivisor::Table),
+            (Some(_), None) => (recorded, SumDivisor::Second),
+            (None, None) => (having, SumDivisor::All),
         };
         let timed = chosen
             .iter()
             .flatten()
-            .all(|(picture, kind, _)| *kind != Kind::Untimed || picture.span_ns.is_some());
+            .all(|(picture, kind, _)| *kind != NumbersOrigin::Untimed || picture.span_ns.is_some());
         Ok(Basis {
             sides: chosen.map(|side| side.into_iter().map(|one| one.0).collect()),
             per,
@@ -101,16 +101,16 @@ impl<'a> Basis<'a> {
     /// Returns what a sum of one picture is divided by.
     pub(crate) fn exposure_of(&self, picture: &Picture) -> f64 {
         match self.per {
-            Per::Second => picture.span_ns.unwrap_or(0) as f64 / 1e9,
-            Per::Table | Per::All => 1.0,
+            SumDivisor::Second => picture.span_ns.unwrap_or(0) as f64 / 1e9,
+            SumDivisor::Table | SumDivisor::All => 1.0,
         }
     }
 
     /// Returns what a sum of a side is divided by, for a rate or a mean count.
     pub(crate) fn exposure(&self, side: usize) -> f64 {
         match self.per {
-            Per::All => 1.0,
-            Per::Second | Per::Table => {
+            SumDivisor::All => 1.0,
+            SumDivisor::Second | SumDivisor::Table => {
                 let each = self.sides[side].iter();
                 each.map(|picture| self.exposure_of(picture)).sum()
             }
@@ -118,11 +118,11 @@ impl<'a> Basis<'a> {
     }
 
     /// Returns the unit of what is counted.
-    pub(crate) fn unit(&self) -> Unit {
+    pub(crate) fn unit(&self) -> ChangeUnit {
         match self.per {
-            Per::Second => Unit::PerSecond,
-            Per::Table => Unit::Count,
-            Per::All => Unit::Share,
+            SumDivisor::Second => ChangeUnit::PerSecond,
+            SumDivisor::Table => ChangeUnit::Count,
+            SumDivisor::All => ChangeUnit::Share,
         }
     }
 
@@ -130,9 +130,9 @@ impl<'a> Basis<'a> {
     pub(crate) fn each(&self) -> &'static str {
         let several = self.sides.iter().any(|side| side.len() > 1);
         match self.per {
-            Per::Second => " in a second",
-            Per::Table if several => " on average",
-            Per::Table | Per::All => "",
+            SumDivisor::Second => " in a second",
+            SumDivisor::Table if several => " on average",
+            SumDivisor::Table | SumDivisor::All => "",
         }
     }
 
@@ -144,11 +144,11 @@ impl<'a> Basis<'a> {
         sum: &dyn Fn(&Picture) -> (f64, f64),
         pick: &dyn Fn(&Measured) -> bool,
         amount: &dyn Fn(&Amount) -> u64,
-    ) -> Vec<Run> {
+    ) -> Vec<SampledSum> {
         let each = self.sides[side].iter();
         each.map(|picture| {
             let (sum, squares) = sum(picture);
-            Run {
+            SampledSum {
                 sum,
                 squares,
                 exposure: self.exposure_of(picture),
@@ -165,9 +165,9 @@ impl<'a> Basis<'a> {
         sums: &[(f64, f64)],
         of: &dyn Fn(usize) -> Vec<Measured>,
         amount: fn(&Amount) -> u64,
-    ) -> Vec<Run> {
+    ) -> Vec<SampledSum> {
         let each = self.sides[side].iter().zip(sums).enumerate();
-        each.map(|(at, (picture, (sum, squares)))| Run {
+        each.map(|(at, (picture, (sum, squares)))| SampledSum {
             sum: *sum,
             squares: *squares,
             exposure: self.exposure_of(picture),
@@ -240,29 +240,34 @@ mod tests {
         let ticks = |count| picture(Origin::Recording, None, count);
         let moment = |count| picture(Origin::Recording, Some(0), count);
         for (a, b, per, timed) in [
-            (vec![recording(9)], vec![recording(5)], Per::Second, true),
-            (vec![table(9)], vec![table(5)], Per::Table, true),
-            (vec![recording(9)], vec![table(5)], Per::All, true),
-            (vec![recording(9)], vec![ticks(5)], Per::All, false),
-            (vec![recording(9)], vec![moment(5)], Per::All, true),
+            (
+                vec![recording(9)],
+                vec![recording(5)],
+                SumDivisor::Second,
+                true,
+            ),
+            (vec![table(9)], vec![table(5)], SumDivisor::Table, true),
+            (vec![recording(9)], vec![table(5)], SumDivisor::All, true),
+            (vec![recording(9)], vec![ticks(5)], SumDivisor::All, false),
+            (vec![recording(9)], vec![moment(5)], SumDivisor::All, true),
             // A fragment beside a table of much more.
             (
                 vec![recording(2), table(900)],
                 vec![table(800), recording(3)],
-                Per::Table,
+                SumDivisor::Table,
                 true,
             ),
             (
                 vec![recording(950), table(900)],
                 vec![table(800), recording(800)],
-                Per::Second,
+                SumDivisor::Second,
                 true,
             ),
         ] {
             let basis = Basis::of([&a, &b], &held).expect("both have it");
             assert_eq!((basis.per, basis.timed), (per, timed), "{a:?} {b:?}");
             assert!(basis.sides.iter().all(|side| side.len() == 1));
-            let exposure = if per == Per::Second { 2.0 } else { 1.0 };
+            let exposure = if per == SumDivisor::Second { 2.0 } else { 1.0 };
             assert_eq!(basis.exposure(0), exposure);
         }
         let (some, none) = ([recording(9)], [recording(0)]);

@@ -19,11 +19,11 @@ pub(crate) const BURST: f64 = 10.0;
 const MANY: f64 = 200.0;
 
 /// What happened in one slice of time.
-pub(crate) type Slices = Vec<f64>;
+pub(crate) type SliceCounts = Vec<f64>;
 
 /// A sum of one recording or printed table.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Run {
+pub(crate) struct SampledSum {
     /// The sum.
     pub sum: f64,
     /// The sum of the squares of what it is a sum of; for a count the count.
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     /// What it is divided by.
     pub exposure: f64,
     /// What of it happened in each slice of time, if there are slices.
-    pub slices: Slices,
+    pub slices: SliceCounts,
 }
 
 /// Returns the variance of a sum over slices of time, and from how many blocks it is known; `None` if they are too few.
@@ -62,13 +62,13 @@ fn of_blocks(slices: &[f64], block: usize) -> f64 {
 }
 
 /// Returns the probability that the rates (sums for each unit of exposure) of two sides differ as much by chance.
-pub(crate) fn rates(a: &[Run], b: &[Run]) -> f64 {
-    let sum = |runs: &[Run], of: fn(&Run) -> f64| runs.iter().map(of).sum::<f64>();
+pub(crate) fn rates(a: &[SampledSum], b: &[SampledSum]) -> f64 {
+    let sum = |runs: &[SampledSum], of: fn(&SampledSum) -> f64| runs.iter().map(of).sum::<f64>();
     let (exposure_a, exposure_b) = (sum(a, |run| run.exposure), sum(b, |run| run.exposure));
     if exposure_a <= 0.0 || exposure_b <= 0.0 {
         return 1.0;
     }
-    let rate = |runs: &[Run], exposure: f64| sum(runs, |run| run.sum) / exposure;
+    let rate = |runs: &[SampledSum], exposure: f64| sum(runs, |run| run.sum) / exposure;
     let difference = rate(b, exposure_b) - rate(a, exposure_a);
     if difference == 0.0 {
         return 1.0;
@@ -181,7 +181,7 @@ pub(crate) fn means(a: &Stats, b: &Stats) -> f64 {
 
 /// Returns by how much the variance of a mean is larger than if all durations were independent, from how many there
 /// were in each slice and how long they took.
-pub(crate) fn design(runs: &[(Slices, Slices)], stats: &Stats) -> f64 {
+pub(crate) fn design(runs: &[(SliceCounts, SliceCounts)], stats: &Stats) -> f64 {
     let count: f64 = runs.iter().flat_map(|run| &run.0).sum();
     let ns: f64 = runs.iter().flat_map(|run| &run.1).sum();
     let deviation = stats.relative_error() * stats.mean_f64();
@@ -191,7 +191,7 @@ pub(crate) fn design(runs: &[(Slices, Slices)], stats: &Stats) -> f64 {
     let mean = ns / count;
     let mut spread = 0.0;
     for (counts, times) in runs {
-        let rest: Slices = counts
+        let rest: SliceCounts = counts
             .iter()
             .zip(times)
             .map(|(count, ns)| ns - mean * count)
@@ -265,10 +265,10 @@ pub(crate) fn adjust(probabilities: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn run(amounts: impl Iterator<Item = f64>) -> Run {
-        let slices: Slices = amounts.collect();
+    fn run(amounts: impl Iterator<Item = f64>) -> SampledSum {
+        let slices: SliceCounts = amounts.collect();
         let sum = slices.iter().sum();
-        Run {
+        SampledSum {
             sum,
             squares: sum,
             exposure: 1.0,
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn the_variance_of_a_sum_is_that_of_its_blocks() {
         // Amounts of 90 and 110 by turns of four: blocks of four are 360 or 440, so sixteen of them vary by 160.
-        let slices: Slices = (0..64)
+        let slices: SliceCounts = (0..64)
             .map(|n| if n / 4 % 2 == 0 { 90.0 } else { 110.0 })
             .collect();
         let (variance, blocks) = variance(&slices).unwrap();
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn few_in_a_long_time_say_little_of_a_short_one() {
-        let of = |count: f64, exposure: f64| Run {
+        let of = |count: f64, exposure: f64| SampledSum {
             sum: count,
             squares: count,
             exposure,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// One side of a comparison.
 #[derive(Debug, Clone, Copy)]
-pub struct Side<'a> {
+pub struct ComparedSide<'a> {
     /// What its recordings and tables tell.
     pub pictures: &'a [Picture],
     /// What rules find in them.
@@ -15,7 +15,7 @@ pub struct Side<'a> {
 
 /// What a number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Unit {
+pub enum ChangeUnit {
     /// Events for each second.
     PerSecond,
     /// Events of a printed table, which does not say in how long; the mean of several.
@@ -29,22 +29,22 @@ pub enum Unit {
     Word,
 }
 
-impl Unit {
+impl ChangeUnit {
     /// Returns its name in documents.
     pub fn name(self) -> &'static str {
         match self {
-            Unit::PerSecond => "per_second",
-            Unit::Count => "count",
-            Unit::Nanoseconds => "ns",
-            Unit::Share => "share",
-            Unit::Word => "word",
+            ChangeUnit::PerSecond => "per_second",
+            ChangeUnit::Count => "count",
+            ChangeUnit::Nanoseconds => "ns",
+            ChangeUnit::Share => "share",
+            ChangeUnit::Word => "word",
         }
     }
 }
 
 /// A value of one side.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Value {
+pub enum SideAmount {
     /// A number of the change's unit.
     Number(f64),
     /// A word.
@@ -54,11 +54,11 @@ pub enum Value {
     Absent,
 }
 
-impl Value {
+impl SideAmount {
     fn number(&self) -> Option<f64> {
         match self {
-            Value::Number(number) => Some(*number),
-            Value::Word(_) | Value::Absent => None,
+            SideAmount::Number(number) => Some(*number),
+            SideAmount::Word(_) | SideAmount::Absent => None,
         }
     }
 }
@@ -76,28 +76,28 @@ pub struct PerWork {
 
 /// One of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum SideName {
     /// The first.
     A,
     /// The second.
     B,
 }
 
-impl Which {
+impl SideName {
     /// Returns its name, as texts have it.
     pub fn name(self) -> &'static str {
         match self {
-            Which::A => "A",
-            Which::B => "B",
+            SideName::A => "A",
+            SideName::B => "B",
         }
     }
 
     /// Returns the side that has more of something of which less is better.
-    pub(crate) fn more(a: f64, b: f64) -> Option<Which> {
+    pub(crate) fn more(a: f64, b: f64) -> Option<SideName> {
         if b > a {
-            Some(Which::B)
+            Some(SideName::B)
         } else if a > b {
-            Some(Which::A)
+            Some(SideName::A)
         } else {
             None
         }
@@ -121,15 +121,15 @@ pub(crate) enum Level {
 
 /// One thing that changed.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Change {
+pub struct SideChange {
     /// What: `vmexit IO_INSTRUCTION`, `path kick p50`, `finding timer-port-exits`.
     pub what: String,
     /// What the values are.
-    pub unit: Unit,
+    pub unit: ChangeUnit,
     /// On the first side.
-    pub a: Value,
+    pub a: SideAmount,
     /// On the second.
-    pub b: Value,
+    pub b: SideAmount,
     /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes told from a
     /// confidence of 0.99 on, one in a hundred is noise. `None` where that is not known.
     pub confidence: Option<f64>,
@@ -139,7 +139,7 @@ pub struct Change {
     /// The same for each unit of work, where both sides have one.
     pub per_work: Vec<PerWork>,
     /// The side that is worse off; `None` where that depends on what the guest or the task does.
-    pub worse: Option<Which>,
+    pub worse: Option<SideName>,
     /// One sentence.
     pub text: String,
     /// Of a tail, from which duration on instances are counted.
@@ -148,15 +148,15 @@ pub struct Change {
     /// Too few to be compared: nothing was tested.
     pub(crate) few: bool,
     /// The same by its time where `what` is by number, or the other way round: what, unit, and both values.
-    pub(crate) also: Option<(String, Unit, Value, Value)>,
+    pub(crate) also: Option<(String, ChangeUnit, SideAmount, SideAmount)>,
 }
 
-impl Change {
+impl SideChange {
     /// Returns the difference of the values, of numbers.
     pub fn delta(&self) -> Option<f64> {
         match (&self.a, &self.b) {
-            (Value::Absent, Value::Number(b)) => Some(*b),
-            (Value::Number(a), Value::Absent) => Some(-a),
+            (SideAmount::Absent, SideAmount::Number(b)) => Some(*b),
+            (SideAmount::Number(a), SideAmount::Absent) => Some(-a),
             (a, b) => Some(b.number()? - a.number()?),
         }
     }
@@ -170,16 +170,16 @@ impl Change {
     pub fn ratio(&self) -> Option<f64> {
         let a = self.a.number().filter(|a| *a != 0.0)?;
         match &self.b {
-            Value::Number(b) => Some(b / a),
-            Value::Absent => Some(0.0),
-            Value::Word(_) => None,
+            SideAmount::Number(b) => Some(b / a),
+            SideAmount::Absent => Some(0.0),
+            SideAmount::Word(_) => None,
         }
     }
 }
 
 /// What is reported, and what is not.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct CompareOptions {
     /// Changes with less confidence are not certain.
     pub confidence: f64,
     /// Changes with less confidence are noise; those from here to `confidence` are likely.
@@ -188,9 +188,9 @@ pub struct Options {
     pub least: f64,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CompareOptions {
+    fn default() -> CompareOptions {
+        CompareOptions {
             confidence: 0.99,
             likely: 0.8,
             least: 0.1,
@@ -202,11 +202,11 @@ impl Default for Options {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
     /// Changes, largest effect on time first.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SideChange>,
     /// Changes that are likely and not certain, in the same order.
-    pub likely: Vec<Change>,
+    pub likely: Vec<SideChange>,
     /// Differences that are not told, since they may be noise or are small.
-    pub untold: Vec<Change>,
+    pub untold: Vec<SideChange>,
     /// In what the recordings differ before anything is measured: machines, recorders, events, work. To be told first.
     pub differs: Vec<Difference>,
     /// What is to be known of the comparison, a full sentence each.
@@ -214,7 +214,7 @@ pub struct Comparison {
 }
 
 /// By path, the bound of its tail, where it is given.
-pub(crate) type Bounds = std::collections::BTreeMap<String, u64>;
+pub(crate) type TailBounds = std::collections::BTreeMap<String, u64>;
 
 /// One thing in which the two sides differ as recordings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -6,11 +6,11 @@ use analysis::Picture;
 
 use crate::basis::Basis;
 use crate::chance;
-use crate::change::{Change, Unit, Which};
+use crate::change::{ChangeUnit, SideChange, SideName};
 use crate::side::{Pair, push, value};
 use words::{change, number};
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     let amount = |picture: &Picture| (!picture.counts.is_empty()).then_some(1);
     let Ok(basis) = Basis::of(pair.sides, &amount) else {
         return;
@@ -48,11 +48,11 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         .map(|run| run.0.keys().cloned().collect())
         .unwrap_or_default();
     for event in events.iter().filter(|event| has(0, event) && has(1, event)) {
-        let runs = [0, 1].map(|side: usize| -> Vec<chance::Run> {
+        let runs = [0, 1].map(|side: usize| -> Vec<chance::SampledSum> {
             let each = counts[side].iter();
             each.map(|(counts, long)| {
                 let count = counts.get(event).copied().unwrap_or(0.0);
-                chance::Run {
+                chance::SampledSum {
                     sum: count,
                     squares: count,
                     exposure: *long,
@@ -68,20 +68,24 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         let each = if timed { " in a second" } else { "" };
         push(
             out,
-            Change {
+            SideChange {
                 what: format!("counter {event}"),
-                unit: if timed { Unit::PerSecond } else { Unit::Count },
+                unit: if timed {
+                    ChangeUnit::PerSecond
+                } else {
+                    ChangeUnit::Count
+                },
                 a: value(a, true),
                 b: value(b, true),
                 confidence: Some(1.0 - chance::rates(&runs[0], &runs[1])),
-                worse: Which::more(a, b).filter(|_| costs(event)),
+                worse: SideName::more(a, b).filter(|_| costs(event)),
                 text: format!(
                     "{event}: {} to {}{each} ({}).",
                     number(a),
                     number(b),
                     change(a, b)
                 ),
-                ..Change::default()
+                ..SideChange::default()
             },
         );
     }

@@ -189,17 +189,17 @@ fn span(side: &[&Picture]) -> f64 {
 }
 
 /// What a side knows of the events that were recorded.
-struct Known<'a> {
+struct RecordedEvents<'a> {
     recorded: BTreeSet<&'a str>,
     /// Whether some recording does not list what was recorded and never happened.
     open: bool,
     span_ns: f64,
 }
 
-impl<'a> Known<'a> {
-    fn of(side: &[&'a Picture]) -> Known<'a> {
+impl<'a> RecordedEvents<'a> {
+    fn of(side: &[&'a Picture]) -> RecordedEvents<'a> {
         let each = side.iter();
-        Known {
+        RecordedEvents {
             recorded: each.flat_map(|picture| picture.recorded_names()).collect(),
             open: side.iter().any(|picture| !picture.about.lists_events),
             span_ns: span(side),
@@ -230,7 +230,7 @@ pub(crate) fn lacking(sides: [&[&Picture]; 2], name: &str) -> Option<String> {
         [0, b] if b > 0 => (1, 0, "A"),
         _ => return None,
     };
-    let lacks = Known::of(sides[there]).lacks(name, counts[here], span(sides[here]));
+    let lacks = RecordedEvents::of(sides[there]).lacks(name, counts[here], span(sides[here]));
     lacks.then(|| format!("{name} was not recorded in {word}"))
 }
 
@@ -319,7 +319,7 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
 fn events(sides: &[Vec<&Picture>; 2]) -> Option<String> {
     let counts = [happened(&sides[0]), happened(&sides[1])];
     let alone = |here: usize, there: usize| -> Vec<&str> {
-        let (known, span_ns) = (Known::of(&sides[there]), span(&sides[here]));
+        let (known, span_ns) = (RecordedEvents::of(&sides[there]), span(&sides[here]));
         let mut all: Vec<(&str, u64)> = counts[here]
             .iter()
             .filter(|(name, count)| {

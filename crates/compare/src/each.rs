@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::change::{Bounds, Change, Comparison, Difference, Options, Side, Unit, Value};
+use crate::change::{
+    ChangeUnit, CompareOptions, ComparedSide, Comparison, Difference, SideAmount, SideChange,
+    TailBounds,
+};
 use crate::whole::against;
 
 /// One side's value of a row.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cell {
+pub struct EachCell {
     /// What it is; `None` where it was not recorded, or could not be compared with the base.
-    pub value: Option<Value>,
+    pub value: Option<SideAmount>,
     /// That it is more than noise against the base; `None` of the base itself, and where that is not known.
     pub confidence: Option<f64>,
     /// Whether it is reported as changed against the base.
@@ -23,21 +26,21 @@ pub struct Cell {
 /// One thing on all sides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EachRow {
-    /// What, as [`Change::what`].
+    /// What, as [`SideChange::what`].
     pub what: String,
     /// What the values are.
-    pub unit: Unit,
+    pub unit: ChangeUnit,
     /// Of a tail, from which duration on instances are counted.
     pub bound_ns: Option<u64>,
-    /// The largest effect on time against the base, as [`Change::effect_ns`].
+    /// The largest effect on time against the base, as [`SideChange::effect_ns`].
     pub effect_ns: f64,
     /// By side.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<EachCell>,
 }
 
 /// Several sides against the first.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Each {
+pub struct EachSide {
     /// What changed on any side, largest effect first.
     pub rows: Vec<EachRow>,
     /// Each side but the first against it.
@@ -52,21 +55,25 @@ pub struct Each {
 ///
 /// # Errors
 /// A sentence, if the work that was asked for is not counted on all sides.
-pub fn each(sides: &[Side<'_>], work: Option<&str>, options: Options) -> Result<Each, String> {
+pub fn each(
+    sides: &[ComparedSide<'_>],
+    work: Option<&str>,
+    options: CompareOptions,
+) -> Result<EachSide, String> {
     let Some((base, others)) = sides.split_first() else {
-        return Ok(Each::default());
+        return Ok(EachSide::default());
     };
-    let pairs = |bounds: &Bounds| -> Result<Vec<Comparison>, String> {
+    let pairs = |bounds: &TailBounds| -> Result<Vec<Comparison>, String> {
         others
             .iter()
             .map(|other| against(*base, *other, work, options, bounds))
             .collect()
     };
     // A tail has one bound in all columns: the one that parts some side best from the base.
-    let bounds = bounds_of(&pairs(&Bounds::new())?);
+    let bounds = bounds_of(&pairs(&TailBounds::new())?);
     let pairs = pairs(&bounds)?;
-    let indices: Vec<Index<'_>> = pairs.iter().map(Index::of).collect();
-    let mut effects: BTreeMap<String, (f64, Unit)> = BTreeMap::new();
+    let indices: Vec<ChangeIndex<'_>> = pairs.iter().map(ChangeIndex::of).collect();
+    let mut effects: BTreeMap<String, (f64, ChangeUnit)> = BTreeMap::new();
     for change in pairs
         .iter()
         .flat_map(|one| one.changes.iter().chain(&one.likely))
@@ -115,7 +122,7 @@ pub fn each(sides: &[Side<'_>], work: Option<&str>, options: Options) -> Result<
             }
         }
     }
-    Ok(Each {
+    Ok(EachSide {
         rows,
         against: pairs,
         differs,
@@ -155,34 +162,34 @@ impl Difference {
 }
 
 /// Returns the row that a change belongs to: a path that one side does not have belongs to its median.
-fn row_of(change: &Change) -> &str {
+fn row_of(change: &SideChange) -> &str {
     match &change.also {
         Some((what, ..)) if is_path(change) => what,
         _ => &change.what,
     }
 }
 
-fn is_path(change: &Change) -> bool {
+fn is_path(change: &SideChange) -> bool {
     change.what.starts_with("path ")
 }
 
 /// The changes of a comparison by what they are of: each with whether it is reported, and whether it is likely.
-struct Index<'a> {
-    of: BTreeMap<&'a str, (&'a Change, bool, bool)>,
+struct ChangeIndex<'a> {
+    of: BTreeMap<&'a str, (&'a SideChange, bool, bool)>,
     /// The same things by their other measure.
-    also: BTreeMap<&'a str, (&'a Change, bool, bool)>,
+    also: BTreeMap<&'a str, (&'a SideChange, bool, bool)>,
     /// Kinds of things that were compared.
     kinds: BTreeSet<&'a str>,
 }
 
-impl<'a> Index<'a> {
-    fn of(comparison: &'a Comparison) -> Index<'a> {
+impl<'a> ChangeIndex<'a> {
+    fn of(comparison: &'a Comparison) -> ChangeIndex<'a> {
         let lists = [
             (&comparison.changes, true, false),
             (&comparison.likely, false, true),
             (&comparison.untold, false, false),
         ];
-        let mut out = Index {
+        let mut out = ChangeIndex {
             of: BTreeMap::new(),
             also: BTreeMap::new(),
             kinds: BTreeSet::new(),
@@ -205,14 +212,14 @@ fn kind(what: &str) -> &str {
     what.split(' ').next().unwrap_or(what)
 }
 
-fn cells(indices: &[Index<'_>], what: &str) -> Vec<Cell> {
-    let mut base = Cell::default();
+fn cells(indices: &[ChangeIndex<'_>], what: &str) -> Vec<EachCell> {
+    let mut base = EachCell::default();
     let mut out = Vec::new();
     for index in indices {
-        let mut cell = Cell::default();
+        let mut cell = EachCell::default();
         if let Some((change, told, likely)) = index.of.get(what) {
             base.value = base.value.or_else(|| Some(change.a.clone()));
-            cell = Cell {
+            cell = EachCell {
                 value: Some(change.b.clone()),
                 confidence: change.confidence,
                 told: *told,
@@ -233,7 +240,7 @@ fn cells(indices: &[Index<'_>], what: &str) -> Vec<Cell> {
             && index.kinds.contains(kind(what))
         {
             // The table is there, and has no such row on either side.
-            cell.value = Some(Value::Absent);
+            cell.value = Some(SideAmount::Absent);
         }
         out.push(cell);
     }
@@ -250,7 +257,7 @@ fn cells(indices: &[Index<'_>], what: &str) -> Vec<Cell> {
 }
 
 /// Chooses a bound for each path's tail.
-fn bounds_of(pairs: &[Comparison]) -> Bounds {
+fn bounds_of(pairs: &[Comparison]) -> TailBounds {
     let mut best: BTreeMap<String, (f64, u64)> = BTreeMap::new();
     let lists = pairs
         .iter()

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use analysis::{Amount, ExitTable, Measured, Picture};
 use event::Isa;
 
-use crate::basis::{Basis, Kind, Per, kind};
+use crate::basis::{Basis, NumbersOrigin, SumDivisor, kind};
 use crate::chance;
-use crate::change::{Change, Level, Unit, Which};
-use crate::rows::{Lead, Pieces};
-use crate::side::{Pair, Row, SPENT, count, durations, push, rows, value};
+use crate::change::{ChangeUnit, Level, SideChange, SideName};
+use crate::rows::{Lead, RowPieces};
+use crate::side::{Pair, SPENT, SideRow, count, durations, push, rows, value};
 use words::{change, duration, number, share, went};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
 pub(crate) const WAITING: f64 = 0.1;
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     for table in ExitTable::ALL {
         let basis = match Basis::of(pair.sides, &|picture| amount(picture, table)) {
             Ok(basis) => basis,
@@ -27,7 +27,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
                 let mut here = pair.sides[here].iter();
                 let mut all = pair.sides.iter().flat_map(|side| side.iter());
                 // Of what a tool printed nobody knows what else it could have printed.
-                let printed = all.any(|picture| kind(picture) == Kind::Printed);
+                let printed = all.any(|picture| kind(picture) == NumbersOrigin::Printed);
                 if !printed && here.any(|picture| picture.events(event) > Some(0)) {
                     notes.push(format!(
                         "{} are not compared: {event} was not recorded in {lacking}.",
@@ -87,18 +87,18 @@ fn event_of(table: ExitTable) -> &'static str {
 
 fn note(basis: &Basis<'_>) -> Option<String> {
     match basis.per {
-        Per::Second => None,
-        Per::Table => Some(
+        SumDivisor::Second => None,
+        SumDivisor::Table => Some(
             "Printed tables do not say how much time they cover: counts and times of exits are compared as they are, which \
              is right if both cover the same time."
                 .to_owned(),
         ),
-        Per::All if basis.timed && !reversed(basis) => Some(
+        SumDivisor::All if basis.timed && !reversed(basis) => Some(
             "It is not known of both sides how long they are: of exits, shares and mean times are compared, not \
              counts."
                 .to_owned(),
         ),
-        Per::All => {
+        SumDivisor::All => {
             Some("Of exits, only shares are compared, not counts or times.".to_owned())
         }
     }
@@ -108,7 +108,7 @@ fn note(basis: &Basis<'_>) -> Option<String> {
 /// `kvm_entry` begin and `kvm_exit` end an interval there (tools/perf/arch/arm64/util/kvm-stat.c).
 fn reversed(basis: &Basis<'_>) -> bool {
     let mut all = basis.sides.iter().flatten();
-    all.any(|picture| kind(picture) == Kind::Printed && picture.isa == Some(Isa::Arm64))
+    all.any(|picture| kind(picture) == NumbersOrigin::Printed && picture.isa == Some(Isa::Arm64))
 }
 
 fn of(table: ExitTable, accesses: &str) -> String {
@@ -122,13 +122,13 @@ fn of(table: ExitTable, accesses: &str) -> String {
 
 /// Sums of a table over a side.
 #[derive(Debug, Clone, Copy, Default)]
-struct Whole {
+struct TableSums {
     count: f64,
     handling_ns: f64,
     waiting_ns: f64,
 }
 
-impl Whole {
+impl TableSums {
     fn ns(self) -> f64 {
         self.handling_ns + self.waiting_ns
     }
@@ -142,11 +142,11 @@ impl Whole {
         }
     }
 
-    fn of(pictures: &[&Picture], table: ExitTable) -> Whole {
+    fn of(pictures: &[&Picture], table: ExitTable) -> TableSums {
         let tables = pictures.iter().filter_map(|picture| picture.table(table));
-        tables.fold(Whole::default(), |sum, report| {
+        tables.fold(TableSums::default(), |sum, report| {
             let waiting = report.total_ns.saturating_sub(report.handling_ns);
-            Whole {
+            TableSums {
                 count: sum.count + report.total_count as f64,
                 handling_ns: sum.handling_ns + report.handling_ns as f64,
                 waiting_ns: sum.waiting_ns + waiting as f64,
@@ -156,14 +156,14 @@ impl Whole {
 }
 
 /// Row by row.
-fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<Change>) {
+fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<SideChange>) {
     let (rows_a, rows_b) = (rows(&basis.sides[0], table), rows(&basis.sides[1], table));
-    let all = [0, 1].map(|side: usize| Whole::of(&basis.sides[side], table));
+    let all = [0, 1].map(|side: usize| TableSums::of(&basis.sides[side], table));
     let mut keys: Vec<&String> = rows_a.keys().chain(rows_b.keys()).collect();
     keys.sort();
     keys.dedup();
-    let none = Row::default();
-    let index = [0, 1].map(|side: usize| Index::of(&basis.sides[side], table));
+    let none = SideRow::default();
+    let index = [0, 1].map(|side: usize| ExitIndex::of(&basis.sides[side], table));
     for key in keys {
         let row = [
             rows_a.get(key).unwrap_or(&none),
@@ -179,7 +179,7 @@ fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<Chan
             (false, ExitTable::Vmexit) => 1.0,
             (false, _) => 0.5,
         };
-        let row = Compared {
+        let row = ComparedRow {
             key,
             called: format!("{called}{kind}"),
             stats: [&row[0].stats, &row[1].stats],
@@ -191,18 +191,18 @@ fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<Chan
         push(
             out,
             match basis.per {
-                Per::All => row.by_share(basis),
-                Per::Second | Per::Table => row.by_rate(pair, basis, &index),
+                SumDivisor::All => row.by_share(basis),
+                SumDivisor::Second | SumDivisor::Table => row.by_rate(pair, basis, &index),
             },
         );
     }
 }
 
 /// Number and time of the rows of each picture, with their squares, by key.
-struct Index<'a>(Vec<BTreeMap<&'a str, [(f64, f64); 2]>>);
+struct ExitIndex<'a>(Vec<BTreeMap<&'a str, [(f64, f64); 2]>>);
 
-impl<'a> Index<'a> {
-    fn of(pictures: &[&'a Picture], table: ExitTable) -> Index<'a> {
+impl<'a> ExitIndex<'a> {
+    fn of(pictures: &[&'a Picture], table: ExitTable) -> ExitIndex<'a> {
         let each = pictures.iter().map(|picture| {
             let mut rows: BTreeMap<&str, [(f64, f64); 2]> = BTreeMap::new();
             for row in picture.rows(table) {
@@ -216,7 +216,7 @@ impl<'a> Index<'a> {
             }
             rows
         });
-        Index(each.collect())
+        ExitIndex(each.collect())
     }
 
     /// Returns the sums of a row in each picture: of its number (0) or its time (1).
@@ -228,23 +228,28 @@ impl<'a> Index<'a> {
 }
 
 /// One row on both sides.
-struct Compared<'a> {
+struct ComparedRow<'a> {
     key: &'a str,
     called: String,
     stats: [&'a stats::Stats; 2],
-    all: [Whole; 2],
+    all: [TableSums; 2],
     weight: f64,
     waiting: bool,
     table: ExitTable,
 }
 
-impl Compared<'_> {
-    fn by_rate(&self, pair: &Pair<'_>, basis: &Basis<'_>, index: &[Index<'_>; 2]) -> Change {
+impl ComparedRow<'_> {
+    fn by_rate(
+        &self,
+        pair: &Pair<'_>,
+        basis: &Basis<'_>,
+        index: &[ExitIndex<'_>; 2],
+    ) -> SideChange {
         let measured = Measured::Exits(self.table, self.key.to_owned());
         let of = |_: usize| vec![measured.clone()];
         let few = self.stats[0].count() + self.stats[1].count();
         let chance = |which: usize, amount: fn(&Amount) -> u64| {
-            if few < Pieces::FEW {
+            if few < RowPieces::FEW {
                 return 1.0;
             }
             let [a, b] = [0, 1].map(|side: usize| {
@@ -255,7 +260,7 @@ impl Compared<'_> {
         let [counts, times] = [count, durations]
             .map(|sum| [0, 1].map(|side: usize| sum(self.stats[side]).0 / basis.exposure(side)));
         let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
-        let pieces = Pieces {
+        let pieces = RowPieces {
             count: (chance(0, |one| one.count), counts),
             time: (chance(1, |one| one.ns), times),
             few,
@@ -268,7 +273,7 @@ impl Compared<'_> {
         };
         let unit = |by_time: bool| {
             if by_time {
-                Unit::Nanoseconds
+                ChangeUnit::Nanoseconds
             } else {
                 basis.unit()
             }
@@ -281,7 +286,7 @@ impl Compared<'_> {
             |sum: fn(&stats::Stats) -> (f64, f64)| [0, 1].map(|at: usize| sum(self.stats[at]).0);
         let work = sums(if by_time { durations } else { count });
         let ((a, b), (other_a, other_b)) = (values(by_time), values(!by_time));
-        Change {
+        SideChange {
             what: name(by_time),
             unit: unit(by_time),
             a,
@@ -293,9 +298,9 @@ impl Compared<'_> {
                 .worse(times, sums(durations))
                 .filter(|_| !self.waiting && !reversed(basis)),
             text: self.text(basis, counts, times, by_time.then(|| pieces.often())),
-            few: few < Pieces::FEW,
+            few: few < RowPieces::FEW,
             also: Some((name(!by_time), unit(!by_time), other_a, other_b)),
-            ..Change::default()
+            ..SideChange::default()
         }
     }
 
@@ -307,7 +312,7 @@ impl Compared<'_> {
         times: [f64; 2],
         often: Option<&'static str>,
     ) -> String {
-        let Compared { called, stats, .. } = self;
+        let ComparedRow { called, stats, .. } = self;
         let each = basis.each();
         let only = |side: usize, words: &str| {
             let (base, of) = self.all[side].base(self.table, self.waiting);
@@ -353,7 +358,7 @@ impl Compared<'_> {
     }
 
     /// Where counts are not of the same time: by shares and means.
-    fn by_share(&self, basis: &Basis<'_>) -> Change {
+    fn by_share(&self, basis: &Basis<'_>) -> SideChange {
         let share = |side: usize| self.stats[side].count() as f64 / self.all[side].count.max(1.0);
         let of_time = |side: usize| self.stats[side].total() as f64 / self.all[side].ns().max(1.0);
         let parts =
@@ -365,7 +370,7 @@ impl Compared<'_> {
             1.0
         };
         let means = [0, 1].map(|side: usize| self.stats[side].mean_f64());
-        let pieces = Pieces {
+        let pieces = RowPieces {
             count: (
                 chance::shares(parts[0], parts[1], chance::BURST),
                 [share(0), share(1)],
@@ -405,7 +410,7 @@ impl Compared<'_> {
         // Shares of the time that the shorter side has: what the row would have cost there.
         let scale = self.all[0].ns().min(self.all[1].ns());
         let [a, b] = if by_time { means } else { [share(0), share(1)] };
-        Change {
+        SideChange {
             what: format!(
                 "{} {}{}",
                 self.table.name(),
@@ -413,28 +418,28 @@ impl Compared<'_> {
                 if by_time { " mean time" } else { "" }
             ),
             unit: if by_time {
-                Unit::Nanoseconds
+                ChangeUnit::Nanoseconds
             } else {
-                Unit::Share
+                ChangeUnit::Share
             },
             a: value(a, there[0]),
             b: value(b, there[1]),
             confidence: Some(confidence),
             effect_ns: (of_time(1) - of_time(0)) * scale * self.weight,
-            worse: Which::more(of_time(0), of_time(1)).filter(|_| timed && !self.waiting),
+            worse: SideName::more(of_time(0), of_time(1)).filter(|_| timed && !self.waiting),
             text,
-            few: self.stats[0].count() + self.stats[1].count() < Pieces::FEW,
-            ..Change::default()
+            few: self.stats[0].count() + self.stats[1].count() < RowPieces::FEW,
+            ..SideChange::default()
         }
     }
 }
 
 /// All exits together, handling apart from waiting.
-fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<Change>) {
-    if basis.per == Per::All {
+fn whole(pair: &Pair<'_>, basis: &Basis<'_>, out: &mut Vec<SideChange>) {
+    if basis.per == SumDivisor::All {
         return;
     }
-    let sums = [0, 1].map(|side: usize| Whole::of(&basis.sides[side], ExitTable::Vmexit));
+    let sums = [0, 1].map(|side: usize| TableSums::of(&basis.sides[side], ExitTable::Vmexit));
     push(out, all_exits(pair, basis, sums));
     for waiting in [false, true] {
         if let Some(change) = time_of_exits(pair, basis, sums, waiting) {
@@ -471,10 +476,10 @@ fn sure(basis: &Basis<'_>, waiting: Option<bool>) -> f64 {
 }
 
 /// How many exits there are.
-fn all_exits(pair: &Pair<'_>, basis: &Basis<'_>, sums: [Whole; 2]) -> Change {
+fn all_exits(pair: &Pair<'_>, basis: &Basis<'_>, sums: [TableSums; 2]) -> SideChange {
     let each = basis.each();
     let [rate_a, rate_b] = [0, 1].map(|side: usize| sums[side].count / basis.exposure(side));
-    Change {
+    SideChange {
         what: "exits".to_owned(),
         unit: basis.unit(),
         a: value(rate_a, sums[0].count > 0.0),
@@ -487,11 +492,11 @@ fn all_exits(pair: &Pair<'_>, basis: &Basis<'_>, sums: [Whole; 2]) -> Change {
             .worse([rate_a, rate_b], sums.map(|sum| sum.count))
             .filter(|more| {
                 let ns = |side: usize| sums[side].handling_ns / basis.exposure(side);
-                !reversed(basis) && Which::more(ns(0), ns(1)) == Some(*more)
+                !reversed(basis) && SideName::more(ns(0), ns(1)) == Some(*more)
             }),
         level: Level::Whole,
         text: format!("Exits {}.", went(rate_a, rate_b, number, each)),
-        ..Change::default()
+        ..SideChange::default()
     }
 }
 
@@ -499,9 +504,9 @@ fn all_exits(pair: &Pair<'_>, basis: &Basis<'_>, sums: [Whole; 2]) -> Change {
 fn time_of_exits(
     pair: &Pair<'_>,
     basis: &Basis<'_>,
-    sums: [Whole; 2],
+    sums: [TableSums; 2],
     waiting: bool,
-) -> Option<Change> {
+) -> Option<SideChange> {
     let (name, words, of, weight) = if waiting {
         (
             "waiting",
@@ -522,9 +527,9 @@ fn time_of_exits(
         return None;
     }
     let each = basis.each();
-    Some(Change {
+    Some(SideChange {
         what: format!("exits {name}"),
-        unit: Unit::Nanoseconds,
+        unit: ChangeUnit::Nanoseconds,
         a: value(ns_a, true),
         b: value(ns_b, true),
         confidence: Some(sure(basis, Some(waiting))),
@@ -535,6 +540,6 @@ fn time_of_exits(
             .filter(|_| !waiting && !reversed(basis)),
         level: Level::Whole,
         text: format!("{words} {}.", went(ns_a, ns_b, duration::of_f64, each)),
-        ..Change::default()
+        ..SideChange::default()
     })
 }

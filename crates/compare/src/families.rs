@@ -9,7 +9,7 @@ const ALIKE: f64 = 0.8;
 
 /// A thread or a function that changed, in itself or with what it called.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Item {
+pub(crate) struct ChangedItem {
     /// Its number.
     pub key: usize,
     /// Whether it is what was sampled in the function itself.
@@ -20,7 +20,7 @@ pub(crate) struct Item {
     pub chance: f64,
 }
 
-impl Item {
+impl ChangedItem {
     /// Returns by how much it changed.
     pub(crate) fn delta(&self) -> f64 {
         self.rates[1] - self.rates[0]
@@ -34,8 +34,8 @@ impl Item {
 }
 
 /// What changed, and how much of it was sampled in one stack with what else.
-pub(crate) struct Together<'i> {
-    items: &'i [Item],
+pub(crate) struct SampledTogether<'i> {
+    items: &'i [ChangedItem],
     /// By key, the items of it: with what it called, and itself.
     bits: HashMap<usize, [u64; 2]>,
     /// By set of items, by how much stacks changed that have just these.
@@ -44,14 +44,14 @@ pub(crate) struct Together<'i> {
     depths: Vec<(f64, f64)>,
 }
 
-impl<'i> Together<'i> {
+impl<'i> SampledTogether<'i> {
     /// `items` are the first [`MOST`] that changed, largest change first.
-    pub(crate) fn new(items: &'i [Item]) -> Together<'i> {
+    pub(crate) fn new(items: &'i [ChangedItem]) -> SampledTogether<'i> {
         let mut bits: HashMap<usize, [u64; 2]> = HashMap::new();
         for (item, bit) in items.iter().zip(0u32..MOST as u32) {
             bits.entry(item.key).or_default()[usize::from(item.own)] |= 1 << bit;
         }
-        Together {
+        SampledTogether {
             items,
             bits,
             sets: HashMap::new(),
@@ -105,7 +105,10 @@ impl<'i> Together<'i> {
 
     /// Returns the items to tell, largest change first: of each family the innermost that has its change, with the thread in
     /// which it happened where that is one. `is_thread` says which keys are threads.
-    pub(crate) fn tell(&self, is_thread: &dyn Fn(usize) -> bool) -> Vec<(Item, Option<usize>)> {
+    pub(crate) fn tell(
+        &self,
+        is_thread: &dyn Fn(usize) -> bool,
+    ) -> Vec<(ChangedItem, Option<usize>)> {
         let count = self.items.len();
         let mut claimed = vec![false; count];
         let mut told = Vec::new();
@@ -142,8 +145,8 @@ impl<'i> Together<'i> {
 mod tests {
     use super::*;
 
-    fn item(key: usize, own: bool, a: f64, b: f64) -> Item {
-        Item {
+    fn item(key: usize, own: bool, a: f64, b: f64) -> ChangedItem {
+        ChangedItem {
             key,
             own,
             rates: [a, b],
@@ -153,11 +156,11 @@ mod tests {
 
     /// Keys: 9 is the thread, which calls 1, which calls 2, which calls 3 or 4.
     fn told(
-        items: &[Item],
+        items: &[ChangedItem],
         a: &[(&[usize], f64)],
         b: &[(&[usize], f64)],
     ) -> Vec<(usize, bool, Option<usize>)> {
-        let mut together = Together::new(items);
+        let mut together = SampledTogether::new(items);
         for (side, stacks) in [a, b].iter().enumerate() {
             for (stack, amount) in *stacks {
                 together.add(side, stack.first().copied(), stack, *amount);

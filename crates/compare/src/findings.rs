@@ -2,7 +2,7 @@
 
 use rules::{Diagnosis, Finding};
 
-use crate::change::{Change, Comparison, Unit, Value, Which};
+use crate::change::{ChangeUnit, Comparison, SideAmount, SideChange, SideName};
 use crate::side::{Pair, SPENT};
 use words::share;
 
@@ -16,7 +16,7 @@ const HALF: f64 = 0.5;
 
 /// Returns whether a finding's coming or going is more than that a rule has a threshold: what the rule measures changed,
 /// or else something by a good part of the time that the finding is of.
-pub(crate) fn is_news(finding: &Change, comparison: &Comparison) -> bool {
+pub(crate) fn is_news(finding: &SideChange, comparison: &Comparison) -> bool {
     let rule = rules::rule(finding.what.trim_start_matches("finding "));
     let measures = rule.map_or(&[][..], |rule| rule.measures);
     let Comparison {
@@ -26,7 +26,7 @@ pub(crate) fn is_news(finding: &Change, comparison: &Comparison) -> bool {
         ..
     } = comparison;
     let told = || changes.iter().chain(likely);
-    let own = |change: &Change| measures.iter().any(|what| change.what.starts_with(what));
+    let own = |change: &SideChange| measures.iter().any(|what| change.what.starts_with(what));
     if told().any(own) {
         return true;
     }
@@ -41,7 +41,7 @@ pub(crate) fn is_news(finding: &Change, comparison: &Comparison) -> bool {
     !measured || told().any(|change| change.effect_ns.abs() >= least)
 }
 
-pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<Change>) {
+pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<SideChange>) {
     // What is less than half sure may be there on one side as well as on the other.
     let find = |diagnosis: &'_ Diagnosis, id: &str| -> Option<Finding> {
         diagnosis
@@ -75,18 +75,18 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
             share.map(|cost| format!(" ({} {})", share::rough(cost.share), cost.base.words()));
         let there = |there: bool| {
             if there {
-                Value::Word(finding.severity().name().to_owned())
+                SideAmount::Word(finding.severity().name().to_owned())
             } else {
-                Value::Absent
+                SideAmount::Absent
             }
         };
         let words = if gone { "gone" } else { "new" };
-        out.push(Change {
+        out.push(SideChange {
             what: format!("finding {}", rule.id),
-            unit: Unit::Word,
+            unit: ChangeUnit::Word,
             a: there(gone),
             b: there(!gone),
-            worse: Some(if gone { Which::A } else { Which::B }),
+            worse: Some(if gone { SideName::A } else { SideName::B }),
             confidence: None,
             effect_ns: if gone { -cost } else { cost },
             text: format!(
@@ -95,7 +95,7 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
                 finding.title,
                 costs.unwrap_or_default()
             ),
-            ..Change::default()
+            ..SideChange::default()
         });
     }
 }

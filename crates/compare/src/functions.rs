@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use analysis::{Picture, ProfileSums, ProfileThread, SampleUnit, is_function, plain};
 use stacks::{FrameName, FrameOwner, Weight};
 
-use crate::basis::{Basis, Per};
-use crate::chance::{self, Run};
-use crate::change::{Change, Level, Unit};
-use crate::families::{self, Item};
+use crate::basis::{Basis, SumDivisor};
+use crate::chance::{self, SampledSum};
+use crate::change::{ChangeUnit, Level, SideChange};
+use crate::families::{self, ChangedItem};
 use crate::names::group;
 use crate::sched::RECORDERS;
 use crate::side::{Pair, SPENT, push, value};
@@ -32,11 +32,11 @@ const LIKELY: f64 = 0.2;
 const LEAST: f64 = 0.1;
 
 /// A thread, or a function, by what it is called on any host.
-type Key = (FrameOwner, String);
+type FunctionKey = (FrameOwner, String);
 
 /// How sums are made comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+enum SumBasis {
     /// Nanoseconds of a CPU for each second.
     Time,
     /// Cycles for each second.
@@ -47,7 +47,7 @@ enum By {
 
 /// Whose functions have names on both sides.
 #[derive(Debug, Clone, Copy)]
-struct Named {
+struct NamedSides {
     kernel: bool,
     guest: bool,
     user: bool,
@@ -55,7 +55,7 @@ struct Named {
 
 /// What one thread or function weighs, in itself and with what it called.
 #[derive(Debug, Clone, Default)]
-struct Sums {
+struct WeightSums {
     own: Weight,
     total: Weight,
     own_slices: Vec<f64>,
@@ -63,15 +63,15 @@ struct Sums {
 }
 
 /// One picture's samples.
-struct Sampled<'a> {
+struct PictureSamples<'a> {
     profile: &'a ProfileSums,
     exposure: f64,
     /// By number of a frame's name, what it is compared as.
     frames: Vec<Option<usize>>,
-    sums: Vec<Sums>,
+    sums: Vec<WeightSums>,
 }
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     let amount = |picture: &Picture| Some(picture.profile.as_ref()?.busy().samples);
     let basis = match Basis::of(pair.sides, &amount) {
         Ok(basis) => basis,
@@ -85,7 +85,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         }
     };
     let (by, named) = comparable(&basis, notes);
-    let mut compared = Compared::of(&basis, by, named);
+    let mut compared = ComparedSamples::of(&basis, by, named);
     let items = compared.items();
     if items.is_empty() {
         return;
@@ -106,25 +106,25 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
 }
 
 /// Finds out how the samples of both sides can be compared, and says what cannot.
-fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (By, Named) {
+fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (SumBasis, NamedSides) {
     let profiles = || {
         let pictures = basis.sides.iter().flatten();
         pictures.filter_map(|picture| picture.profile.as_ref())
     };
     let unit = |unit: SampleUnit| profiles().all(|profile| profile.unit == unit);
     let by = match basis.per {
-        Per::Second if unit(SampleUnit::Nanoseconds) => By::Time,
-        Per::Second if unit(SampleUnit::Cycles) => By::Cycles,
-        _ => By::Share,
+        SumDivisor::Second if unit(SampleUnit::Nanoseconds) => SumBasis::Time,
+        SumDivisor::Second if unit(SampleUnit::Cycles) => SumBasis::Cycles,
+        _ => SumBasis::Share,
     };
-    if by == By::Share {
+    if by == SumBasis::Share {
         notes.push(
             "Samples of the two sides are not of one unit for each second: of threads and functions, shares of what was sampled \
              are compared."
                 .to_owned(),
         );
     }
-    let named = Named {
+    let named = NamedSides {
         kernel: profiles().all(ProfileSums::names_kernel),
         guest: profiles().all(ProfileSums::names_guests),
         user: profiles().all(names_user),
@@ -157,7 +157,7 @@ fn broad(part: FrameOwner) -> FrameOwner {
 }
 
 /// Returns what a frame is compared as, where it can be: places of files without names as the file.
-fn key(name: &FrameName, named: Named) -> Option<Key> {
+fn key(name: &FrameName, named: NamedSides) -> Option<FunctionKey> {
     let text = name.text.as_str();
     let function = is_function(name);
     let part = broad(name.part);
@@ -180,23 +180,23 @@ fn key(name: &FrameName, named: Named) -> Option<Key> {
 }
 
 /// Both sides' samples by thread and function.
-struct Compared<'a> {
-    by: By,
-    named: Named,
-    keys: Vec<Key>,
-    sides: [Vec<Sampled<'a>>; 2],
+struct ComparedSamples<'a> {
+    by: SumBasis,
+    named: NamedSides,
+    keys: Vec<FunctionKey>,
+    sides: [Vec<PictureSamples<'a>>; 2],
 }
 
-impl<'a> Compared<'a> {
-    fn of(basis: &Basis<'a>, by: By, named: Named) -> Compared<'a> {
-        let mut numbers: HashMap<Key, usize> = HashMap::new();
+impl<'a> ComparedSamples<'a> {
+    fn of(basis: &Basis<'a>, by: SumBasis, named: NamedSides) -> ComparedSamples<'a> {
+        let mut numbers: HashMap<FunctionKey, usize> = HashMap::new();
         let mut sides = [Vec::new(), Vec::new()];
         for (side, pictures) in sides.iter_mut().zip(&basis.sides) {
             for picture in pictures {
                 let Some(profile) = &picture.profile else {
                     continue;
                 };
-                let mut number = |key: Key| {
+                let mut number = |key: FunctionKey| {
                     let next = numbers.len();
                     *numbers.entry(key).or_insert(next)
                 };
@@ -207,18 +207,18 @@ impl<'a> Compared<'a> {
                 for thread in &profile.threads {
                     number(thread_key(thread));
                 }
-                side.push(Sampled {
+                side.push(PictureSamples {
                     profile,
                     exposure: match by {
-                        By::Time | By::Cycles => basis.exposure_of(picture),
-                        By::Share => profile.busy().amount as f64,
+                        SumBasis::Time | SumBasis::Cycles => basis.exposure_of(picture),
+                        SumBasis::Share => profile.busy().amount as f64,
                     },
                     frames,
                     sums: Vec::new(),
                 });
             }
         }
-        let mut compared = Compared {
+        let mut compared = ComparedSamples {
             by,
             named,
             keys: Vec::new(),
@@ -230,10 +230,10 @@ impl<'a> Compared<'a> {
     }
 
     /// Adds up what each key weighs.
-    fn weigh(&mut self, numbers: &HashMap<Key, usize>) {
+    fn weigh(&mut self, numbers: &HashMap<FunctionKey, usize>) {
         for sampled in self.sides.iter_mut().flatten() {
-            sampled.sums = vec![Sums::default(); numbers.len()];
-            let mut seen = Seen::new(numbers);
+            sampled.sums = vec![WeightSums::default(); numbers.len()];
+            let mut seen = StackKeys::new(numbers);
             let (profile, frames) = (sampled.profile, &sampled.frames);
             profile.each(|thread, path, weight| {
                 if let Some((own, all)) = seen.keys(thread, path, frames) {
@@ -248,7 +248,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Leaves those that weigh enough, and finds out when they were sampled.
-    fn choose(&mut self, numbers: &HashMap<Key, usize>) {
+    fn choose(&mut self, numbers: &HashMap<FunctionKey, usize>) {
         let weight = |number: usize| {
             let all = self.sides.iter().flatten();
             all.fold(Weight::default(), |mut sum, sampled| {
@@ -256,7 +256,7 @@ impl<'a> Compared<'a> {
                 sum
             })
         };
-        let mut chosen: Vec<(&Key, usize, Weight)> = (numbers.iter())
+        let mut chosen: Vec<(&FunctionKey, usize, Weight)> = (numbers.iter())
             .map(|(key, number)| (key, *number, weight(*number)))
             .filter(|(_, _, weight)| weight.samples >= ENOUGH)
             .collect();
@@ -265,7 +265,7 @@ impl<'a> Compared<'a> {
         let kept: HashMap<usize, usize> = (chosen.iter().enumerate())
             .map(|(new, (_, old, _))| (*old, new))
             .collect();
-        let keys: HashMap<Key, usize> = (chosen.iter().enumerate())
+        let keys: HashMap<FunctionKey, usize> = (chosen.iter().enumerate())
             .map(|(new, (key, _, _))| ((*key).clone(), new))
             .collect();
         self.keys = chosen.iter().map(|(key, _, _)| (*key).clone()).collect();
@@ -283,7 +283,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares each key: in itself and with what it called.
-    fn items(&self) -> Vec<Item> {
+    fn items(&self) -> Vec<ChangedItem> {
         let mut items = Vec::new();
         for key in 0..self.keys.len() {
             let differs = self.sides.iter().flatten().any(|sampled| {
@@ -296,7 +296,7 @@ impl<'a> Compared<'a> {
                 }
                 let runs = [0, 1].map(|side: usize| self.runs(side, key, own));
                 let [a, b] = [0, 1].map(|side: usize| rate(&runs[side]));
-                items.push(Item {
+                items.push(ChangedItem {
                     key,
                     own,
                     rates: [a, b],
@@ -311,7 +311,7 @@ impl<'a> Compared<'a> {
         items
     }
 
-    fn runs(&self, side: usize, key: usize, own: bool) -> Vec<Run> {
+    fn runs(&self, side: usize, key: usize, own: bool) -> Vec<SampledSum> {
         let each = self.sides[side].iter();
         each.map(|sampled| {
             let sums = &sampled.sums[key];
@@ -320,7 +320,7 @@ impl<'a> Compared<'a> {
                 false => (sums.total, &sums.total_slices),
             };
             let amount = weight.amount as f64;
-            Run {
+            SampledSum {
                 sum: amount,
                 // As if each sample stood for as much.
                 squares: amount * amount / weight.samples.max(1) as f64,
@@ -332,8 +332,8 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns what is to be told, largest change first, each with the thread that it is of where it is of one.
-    fn told(&mut self, items: &[Item]) -> Vec<(Item, Option<usize>)> {
-        let mut news: Vec<Item> = (items.iter())
+    fn told(&mut self, items: &[ChangedItem]) -> Vec<(ChangedItem, Option<usize>)> {
+        let mut news: Vec<ChangedItem> = (items.iter())
             .filter(|item| item.chance <= LIKELY && item.is_large(LEAST))
             .cloned()
             .collect();
@@ -342,12 +342,12 @@ impl<'a> Compared<'a> {
             larger.then_with(|| self.keys[a.key].cmp(&self.keys[b.key]))
         });
         news.truncate(families::MOST);
-        let mut together = families::Together::new(&news);
-        let keys: HashMap<Key, usize> = (self.keys.iter().cloned()).zip(0..).collect();
+        let mut together = families::SampledTogether::new(&news);
+        let keys: HashMap<FunctionKey, usize> = (self.keys.iter().cloned()).zip(0..).collect();
         for (side, all) in self.sides.iter().enumerate() {
             let exposure: f64 = all.iter().map(|sampled| sampled.exposure).sum();
             for sampled in all {
-                let mut seen = Seen::new(&keys);
+                let mut seen = StackKeys::new(&keys);
                 sampled.profile.each(|thread, path, weight| {
                     if let Some((own, all)) = seen.keys(thread, path, &sampled.frames) {
                         let amount = weight.amount as f64 / exposure.max(f64::MIN_POSITIVE);
@@ -361,12 +361,12 @@ impl<'a> Compared<'a> {
     }
 
     /// Returns those that weigh most of which it is not likely that they changed.
-    fn unchanged(&self, items: &[Item]) -> Vec<Item> {
+    fn unchanged(&self, items: &[ChangedItem]) -> Vec<ChangedItem> {
         let rest = items.iter().filter(|item| !item.own);
-        let mut rest: Vec<&Item> = rest
+        let mut rest: Vec<&ChangedItem> = rest
             .filter(|item| item.chance > LIKELY || !item.is_large(LEAST))
             .collect();
-        let weight = |item: &Item| item.rates[0] + item.rates[1];
+        let weight = |item: &ChangedItem| item.rates[0] + item.rates[1];
         rest.sort_by(|a, b| {
             let heavier = weight(b).total_cmp(&weight(a));
             heavier.then_with(|| self.keys[a.key].cmp(&self.keys[b.key]))
@@ -379,9 +379,9 @@ impl<'a> Compared<'a> {
         &self,
         pair: &Pair<'_>,
         basis: &Basis<'_>,
-        item: &Item,
+        item: &ChangedItem,
         thread: Option<usize>,
-    ) -> Change {
+    ) -> SideChange {
         let (part, name) = &self.keys[item.key];
         let [a, b] = item.rates;
         let kind = if *part == FrameOwner::Group {
@@ -395,35 +395,35 @@ impl<'a> Compared<'a> {
             let runs = self.runs(side, item.key, item.own);
             runs.iter().map(|run| run.sum).sum::<f64>()
         });
-        Change {
+        SideChange {
             what: format!("cpu {kind} {name}{itself}"),
             unit: match self.by {
-                By::Time => Unit::Nanoseconds,
-                By::Cycles => Unit::PerSecond,
-                By::Share => Unit::Share,
+                SumBasis::Time => ChangeUnit::Nanoseconds,
+                SumBasis::Cycles => ChangeUnit::PerSecond,
+                SumBasis::Share => ChangeUnit::Share,
             },
             a: value(a, there[0]),
             b: value(b, there[1]),
             confidence: Some(1.0 - item.chance),
             effect_ns: self.effect_ns(item) * 0.5 * SPENT,
             per_work: match self.by {
-                By::Share => Vec::new(),
-                By::Time | By::Cycles => pair.per_work(basis, sums[0], sums[1]),
+                SumBasis::Share => Vec::new(),
+                SumBasis::Time | SumBasis::Cycles => pair.per_work(basis, sums[0], sums[1]),
             },
             // To run is what threads are for, and work that moves is no loss.
             worse: None,
             text: self.text(item, thread),
             level: Level::Function,
-            ..Change::default()
+            ..SideChange::default()
         }
     }
 
     /// Returns by how much CPU time changed for each second; where that is not known, by what share of one CPU.
-    fn effect_ns(&self, item: &Item) -> f64 {
+    fn effect_ns(&self, item: &ChangedItem) -> f64 {
         match self.by {
-            By::Time => item.delta(),
-            By::Share => item.delta() * 1e9,
-            By::Cycles => {
+            SumBasis::Time => item.delta(),
+            SumBasis::Share => item.delta() * 1e9,
+            SumBasis::Cycles => {
                 let busy = [0, 1].map(|side: usize| self.busy(side));
                 item.delta() / busy[0].max(busy[1]).max(1.0) * 1e9
             }
@@ -440,7 +440,7 @@ impl<'a> Compared<'a> {
         amount / exposure.max(f64::MIN_POSITIVE)
     }
 
-    fn text(&self, item: &Item, thread: Option<usize>) -> String {
+    fn text(&self, item: &ChangedItem, thread: Option<usize>) -> String {
         let (part, name) = &self.keys[item.key];
         let called = match part {
             FrameOwner::Group => format!("Threads called {name}"),
@@ -462,13 +462,13 @@ impl<'a> Compared<'a> {
         let [a, b] = item.rates;
         let less = if b < a { "less" } else { "more" };
         let took = match self.by {
-            By::Time => format!(
+            SumBasis::Time => format!(
                 "{} of a CPU {less}: {} to {}",
                 share::rough((b - a).abs() / 1e9),
                 share::rough(a / 1e9),
                 share::rough(b / 1e9)
             ),
-            By::Cycles => format!(
+            SumBasis::Cycles => format!(
                 "{} million cycles a second {less}: {} to {} ({}), {} to {} of what was not idle",
                 number((b - a).abs() / 1e6),
                 number(a / 1e6),
@@ -477,7 +477,7 @@ impl<'a> Compared<'a> {
                 share::rough(a / self.busy(0).max(1.0)),
                 share::rough(b / self.busy(1).max(1.0))
             ),
-            By::Share => format!(
+            SumBasis::Share => format!(
                 "{} less of what was not idle: {} to {}",
                 share::rough((b - a).abs()),
                 share::rough(a),
@@ -502,19 +502,19 @@ impl<'a> Compared<'a> {
 }
 
 /// Returns a side's sum for each unit of exposure.
-fn rate(runs: &[Run]) -> f64 {
+fn rate(runs: &[SampledSum]) -> f64 {
     let exposure: f64 = runs.iter().map(|run| run.exposure).sum();
     let sum: f64 = runs.iter().map(|run| run.sum).sum();
     if exposure > 0.0 { sum / exposure } else { 0.0 }
 }
 
-fn thread_key(thread: &ProfileThread) -> Key {
+fn thread_key(thread: &ProfileThread) -> FunctionKey {
     (FrameOwner::Group, group(&thread.comm))
 }
 
-impl Sampled<'_> {
+impl PictureSamples<'_> {
     /// Finds out what was sampled in each slice of time.
-    fn slice(&mut self, keys: &HashMap<Key, usize>) {
+    fn slice(&mut self, keys: &HashMap<FunctionKey, usize>) {
         let profile = self.profile;
         if profile.slice_ns.is_none() {
             return;
@@ -527,7 +527,7 @@ impl Sampled<'_> {
             sums.own_slices = vec![0.0; slices];
             sums.total_slices = vec![0.0; slices];
         }
-        let mut seen = Seen::new(keys);
+        let mut seen = StackKeys::new(keys);
         profile.each_slice(|thread, path, slice, weight| {
             let (slice, amount) = (slice as usize, weight.amount as f64);
             if slice >= slices {
@@ -546,8 +546,8 @@ impl Sampled<'_> {
 }
 
 /// Finds the keys of stacks, each once.
-struct Seen<'k> {
-    keys: &'k HashMap<Key, usize>,
+struct StackKeys<'k> {
+    keys: &'k HashMap<FunctionKey, usize>,
     /// By thread's name, its key.
     threads: BTreeMap<String, Option<usize>>,
     /// By key, the last stack that it was in.
@@ -556,9 +556,9 @@ struct Seen<'k> {
     all: Vec<usize>,
 }
 
-impl<'k> Seen<'k> {
-    fn new(keys: &'k HashMap<Key, usize>) -> Seen<'k> {
-        Seen {
+impl<'k> StackKeys<'k> {
+    fn new(keys: &'k HashMap<FunctionKey, usize>) -> StackKeys<'k> {
+        StackKeys {
             keys,
             threads: BTreeMap::new(),
             last: vec![0; keys.len()],

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::{Measured, Picture};
 use stats::{Longest, Stats};
 
-use crate::basis::{Basis, Kind, kind, slices};
+use crate::basis::{Basis, NumbersOrigin, kind, slices};
 use crate::chance;
-use crate::change::{Bounds, Change, Level, Unit, Value, Which};
+use crate::change::{ChangeUnit, Level, SideAmount, SideChange, SideName, TailBounds};
 use crate::differs::{lacking_of_path, steps_apart};
 use crate::side::{Pair, SPENT, value};
-use crate::tails::{Sample, Tail, tail};
+use crate::tails::{Tail, TailSample, tail};
 use words::{change, counted, duration, rose, share};
 
 /// Fewer instances on both sides together are not told to have come or gone.
@@ -28,7 +28,7 @@ fn weight(path: &str) -> f64 {
 
 /// One path over a side.
 #[derive(Debug, Clone, Default)]
-struct Path {
+struct PathOfSide {
     total: Stats,
     stages: BTreeMap<String, Stats>,
     /// With which steps its instances begin.
@@ -48,8 +48,8 @@ fn steps(stage: &str) -> (&str, &str) {
     stage.split_once(" → ").unwrap_or((stage, ""))
 }
 
-fn paths(pictures: &[&Picture]) -> BTreeMap<String, Path> {
-    let mut out: BTreeMap<String, Path> = BTreeMap::new();
+fn paths(pictures: &[&Picture]) -> BTreeMap<String, PathOfSide> {
+    let mut out: BTreeMap<String, PathOfSide> = BTreeMap::new();
     let all = pictures.iter().flat_map(|picture| {
         let paths = picture.paths.iter().filter(|report| report.count > 0);
         paths.map(|report| (report, picture.span_ns.unwrap_or(0)))
@@ -102,13 +102,13 @@ fn paths(pictures: &[&Picture]) -> BTreeMap<String, Path> {
 
 pub(crate) fn changes(
     pair: &Pair<'_>,
-    bounds: &Bounds,
-    out: &mut Vec<Change>,
+    bounds: &TailBounds,
+    out: &mut Vec<SideChange>,
     notes: &mut Vec<String>,
 ) {
     // Ticks of unknown rate are no durations.
     let durations = |picture: &Picture| {
-        let known = kind(picture) == Kind::Recording;
+        let known = kind(picture) == NumbersOrigin::Recording;
         known.then(|| picture.paths.iter().map(|path| path.count).sum())
     };
     let Ok(basis) = Basis::of(pair.sides, &durations) else {
@@ -179,7 +179,12 @@ pub(crate) fn changes(
 }
 
 /// A path that one side does not have.
-fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec<Change>) {
+fn alone(
+    basis: &Basis<'_>,
+    name: &str,
+    sides: [Option<&PathOfSide>; 2],
+    out: &mut Vec<SideChange>,
+) {
     let Some(here) = sides[0].or(sides[1]) else {
         return;
     };
@@ -200,9 +205,9 @@ fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec
     let there = sides.map(|side| side.is_some());
     let side = if there[0] { 0 } else { 1 };
     let ns = here.total.total() as f64 / basis.exposure(side);
-    out.push(Change {
+    out.push(SideChange {
         what: format!("path {name}"),
-        unit: Unit::Nanoseconds,
+        unit: ChangeUnit::Nanoseconds,
         a: value(p50, there[0]),
         b: value(p50, there[1]),
         confidence: Some(confidence),
@@ -212,7 +217,7 @@ fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec
         few: count < FEW,
         also: Some((
             format!("path {name} p50"),
-            Unit::Nanoseconds,
+            ChangeUnit::Nanoseconds,
             value(p50, there[0]),
             value(p50, there[1]),
         )),
@@ -222,12 +227,12 @@ fn alone(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2], out: &mut Vec
             counted(count, "instance", "instances"),
             duration::of_f64(p50)
         ),
-        ..Change::default()
+        ..SideChange::default()
     });
 }
 
 /// Returns why a path of the two sides is not of the same, as a part of a sentence.
-fn apart(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2]) -> Option<String> {
+fn apart(basis: &Basis<'_>, name: &str, sides: [Option<&PathOfSide>; 2]) -> Option<String> {
     if let [Some(a), Some(b)] = sides {
         let other = steps_apart([&basis.sides[0], &basis.sides[1]], name);
         let mut bounds = a
@@ -242,7 +247,7 @@ fn apart(basis: &Basis<'_>, name: &str, sides: [Option<&Path>; 2]) -> Option<Str
         if !a.begins.is_disjoint(&b.begins) || a.begins.is_empty() {
             return None;
         }
-        let of = |path: &Path| {
+        let of = |path: &PathOfSide| {
             let steps: Vec<String> = path.begins.iter().map(|one| format!("'{one}'")).collect();
             steps.join(" or ")
         };
@@ -268,10 +273,15 @@ fn instances(name: &str) -> String {
 }
 
 /// The slow ones of a path.
-fn slow(basis: &Basis<'_>, name: &str, sides: [&Path; 2], told: Option<u64>) -> Option<Change> {
-    let samples = sides.map(|path| -> Vec<Sample<'_>> {
+fn slow(
+    basis: &Basis<'_>,
+    name: &str,
+    sides: [&PathOfSide; 2],
+    told: Option<u64>,
+) -> Option<SideChange> {
+    let samples = sides.map(|path| -> Vec<TailSample<'_>> {
         let each = path.longest.iter();
-        each.map(|(longest, count, span_ns)| Sample {
+        each.map(|(longest, count, span_ns)| TailSample {
             longest,
             count: *count,
             span_ns: *span_ns,
@@ -300,14 +310,14 @@ fn slow(basis: &Basis<'_>, name: &str, sides: [&Path; 2], told: Option<u64>) -> 
     } else {
         rose(shares[0], shares[1])
     };
-    Some(Change {
+    Some(SideChange {
         what: format!("path {name} tail"),
-        unit: Unit::Share,
-        a: Value::Number(shares[0]),
-        b: Value::Number(shares[1]),
+        unit: ChangeUnit::Share,
+        a: SideAmount::Number(shares[0]),
+        b: SideAmount::Number(shares[1]),
         confidence: Some(1.0 - chance.max(between)),
         effect_ns: (ns[1] / basis.exposure(1) - ns[0] / basis.exposure(0)) * weight(name),
-        worse: Which::more(shares[0], shares[1]),
+        worse: SideName::more(shares[0], shares[1]),
         text: format!(
             "{} that took {} or longer {fell} {} of {} to {} of {} (p99 {p99_a} to {p99_b}).",
             instances(name),
@@ -319,7 +329,7 @@ fn slow(basis: &Basis<'_>, name: &str, sides: [&Path; 2], told: Option<u64>) -> 
         ),
         bound_ns: Some(bound_ns),
         level: Level::Whole,
-        ..Change::default()
+        ..SideChange::default()
     })
 }
 
@@ -346,7 +356,7 @@ struct Quantile<'a> {
 const MEDIAN: f64 = 0.5;
 
 impl Quantile<'_> {
-    fn change(&self, basis: &Basis<'_>, path: &str) -> Change {
+    fn change(&self, basis: &Basis<'_>, path: &str) -> SideChange {
         let [a, b] = self.stats;
         let [at_a, at_b] = self.stats.map(|stats| stats.percentile(MEDIAN) as f64);
         // Single instances can be told, and not trusted.
@@ -362,14 +372,14 @@ impl Quantile<'_> {
         } else {
             ""
         };
-        Change {
+        SideChange {
             what: format!("{} p50", self.what),
-            unit: Unit::Nanoseconds,
-            a: Value::Number(at_a),
-            b: Value::Number(at_b),
+            unit: ChangeUnit::Nanoseconds,
+            a: SideAmount::Number(at_a),
+            b: SideAmount::Number(at_b),
             confidence,
             effect_ns: (at_b - at_a) * often * weight(path),
-            worse: Which::more(at_a, at_b),
+            worse: SideName::more(at_a, at_b),
             text: format!(
                 "{} went from {} to {} (p50, {}{note}).",
                 self.words,
@@ -379,7 +389,7 @@ impl Quantile<'_> {
             ),
             level: self.level,
             few: !single && a.count().min(b.count()) < FEW,
-            ..Change::default()
+            ..SideChange::default()
         }
     }
 
@@ -405,11 +415,17 @@ impl Quantile<'_> {
 }
 
 /// By what kind of thread instances were.
-fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &mut Vec<Change>) {
+fn groups(
+    basis: &Basis<'_>,
+    name: &str,
+    sides: [&PathOfSide; 2],
+    design: f64,
+    out: &mut Vec<SideChange>,
+) {
     let Some(by) = sides[0].by.or(sides[1].by) else {
         return;
     };
-    let most = |path: &Path| {
+    let most = |path: &PathOfSide| {
         let groups = path.groups.iter().max_by_key(|(_, stats)| stats.count());
         groups.map(|(label, stats)| (label.clone(), stats.percentile(0.5)))
     };
@@ -437,14 +453,14 @@ fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &m
         groups.map(|stats| stats.total() as f64).sum::<f64>() / basis.exposure(side)
     });
     let sign = if p50_b < p50_a { -1.0 } else { 1.0 };
-    out.push(Change {
+    out.push(SideChange {
         what: format!("path {name} {by}"),
-        unit: Unit::Word,
-        a: Value::Word(label_a.clone()),
-        b: Value::Word(label_b.clone()),
+        unit: ChangeUnit::Word,
+        a: SideAmount::Word(label_a.clone()),
+        b: SideAmount::Word(label_b.clone()),
         confidence,
         effect_ns: sign * whole[0].min(whole[1]),
-        worse: Which::more(p50_a as f64, p50_b as f64).filter(|_| !close),
+        worse: SideName::more(p50_a as f64, p50_b as f64).filter(|_| !close),
         level: Level::Whole,
         text: format!(
             "The {by} moved from a {label_a} ({} of {a}) to a {label_b} ({} of {b}), and the loop went from {} to {} (p50).",
@@ -453,6 +469,6 @@ fn groups(basis: &Basis<'_>, name: &str, sides: [&Path; 2], design: f64, out: &m
             duration::of_f64(p50_a as f64),
             duration::of_f64(p50_b as f64)
         ),
-        ..Change::default()
+        ..SideChange::default()
     });
 }

@@ -32,8 +32,11 @@ mod student;
 mod tails;
 mod whole;
 
-pub use change::{Change, Comparison, Difference, Options, PerWork, Side, Unit, Value, Which};
-pub use each::{Cell, Each, EachRow, each, letter};
+pub use change::{
+    ChangeUnit, CompareOptions, ComparedSide, Comparison, Difference, PerWork, SideAmount,
+    SideChange, SideName,
+};
+pub use each::{EachCell, EachRow, EachSide, each, letter};
 pub use names::stack_group;
 pub use results::{Fact, ResultRow, Results, results};
 pub use whole::compare;

@@ -51,7 +51,7 @@ impl ResultRow {
 }
 
 /// What makes two rows the same.
-type Key<'a> = (
+type ResultKey<'a> = (
     &'a str,
     Option<&'a str>,
     Option<(Option<u64>, Option<&'a str>)>,
@@ -78,14 +78,14 @@ pub fn results(sides: &[BenchResults]) -> Result<Results, String> {
         ));
     }
     let by_cpu = sides.iter().any(needs_cpus);
-    let maps: Vec<BTreeMap<Key<'_>, &BenchRow>> = sides
+    let maps: Vec<BTreeMap<ResultKey<'_>, &BenchRow>> = sides
         .iter()
         .map(|side| {
             let rows = side.rows.iter().rev();
             rows.map(|row| (key(row, by_cpu), row)).collect()
         })
         .collect();
-    let mut keys: Vec<Key<'_>> = Vec::new();
+    let mut keys: Vec<ResultKey<'_>> = Vec::new();
     let mut known = std::collections::BTreeSet::new();
     for row in sides.iter().flat_map(|side| &side.rows) {
         let key = key(row, by_cpu);
@@ -126,7 +126,7 @@ fn needs_cpus(side: &BenchResults) -> bool {
     !side.rows.iter().all(|row| seen.insert(key(row, false)))
 }
 
-fn key(row: &BenchRow, by_cpu: bool) -> Key<'_> {
+fn key(row: &BenchRow, by_cpu: bool) -> ResultKey<'_> {
     let cpus = by_cpu.then_some((row.from, row.to.as_deref()));
     (row.what.as_str(), row.target.as_deref(), cpus)
 }

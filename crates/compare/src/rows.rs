@@ -14,14 +14,14 @@ pub(crate) enum Lead {
 
 /// How likely the differences of a row are by chance, and their values.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pieces {
+pub(crate) struct RowPieces {
     pub count: (f64, [f64; 2]),
     pub time: (f64, [f64; 2]),
     /// How many there are on both sides together.
     pub few: u64,
 }
 
-impl Pieces {
+impl RowPieces {
     /// Fewer of something on both sides together say nothing.
     pub(crate) const FEW: u64 = 5;
 
@@ -63,7 +63,7 @@ mod tests {
     fn what_changed_leads() {
         let of = |count: (f64, [f64; 2]), time: (f64, [f64; 2])| {
             let few = 100;
-            Pieces { count, time, few }
+            RowPieces { count, time, few }
         };
         let doubled = of((0.8, [100.0, 101.0]), (1e-9, [1e6, 2e6]));
         assert_eq!(doubled.lead(), (Lead::Time, 1.0 - 2e-9));
@@ -73,7 +73,7 @@ mod tests {
         // Many counts tell small differences apart, which are not what matters.
         let slower = of((1e-6, [100.0, 102.0]), (1e-9, [1e6, 2e6]));
         assert_eq!(slower.lead().0, Lead::Time);
-        let few = Pieces { few: 4, ..doubled };
+        let few = RowPieces { few: 4, ..doubled };
         assert_eq!(few.lead(), (Lead::Count, 0.0));
     }
 }

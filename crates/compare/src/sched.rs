@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::{Amount, Measured, Picture, TaskRow};
 use stats::Stats;
 
-use crate::basis::{Basis, Per};
+use crate::basis::{Basis, SumDivisor};
 use crate::chance;
-use crate::change::{Change, Unit, Which};
+use crate::change::{ChangeUnit, SideChange, SideName};
 use crate::names::group;
-use crate::rows::{Lead, Pieces};
+use crate::rows::{Lead, RowPieces};
 use crate::side::{Pair, SPENT, count, push, value};
 use words::{change, duration, number, share};
 
@@ -23,14 +23,14 @@ const VCPUS: f64 = 0.1;
 
 /// What tasks of a name did.
 #[derive(Debug, Clone, Default)]
-struct Task {
+struct TaskSums {
     delays: Stats,
     ran_ns: u64,
     /// Whether they are vCPUs.
     vcpus: bool,
 }
 
-impl Task {
+impl TaskSums {
     fn add(&mut self, row: &TaskRow) {
         self.delays.merge(&row.delays);
         let ran = row.runtime_ns.max(row.on_cpu_ns);
@@ -38,8 +38,8 @@ impl Task {
     }
 }
 
-fn tasks(pictures: &[&Picture]) -> BTreeMap<String, Task> {
-    let mut out: BTreeMap<String, Task> = BTreeMap::new();
+fn tasks(pictures: &[&Picture]) -> BTreeMap<String, TaskSums> {
+    let mut out: BTreeMap<String, TaskSums> = BTreeMap::new();
     for picture in pictures {
         let vcpus = picture.vcpus.iter().flat_map(|report| &report.rows);
         let vcpus: BTreeSet<i32> = vcpus.map(|row| row.tid).collect();
@@ -57,20 +57,20 @@ fn tasks(pictures: &[&Picture]) -> BTreeMap<String, Task> {
 }
 
 /// What the tasks of each name did in one picture, and what counts them by slice.
-struct Index<'a> {
-    tasks: BTreeMap<String, Task>,
+struct TaskIndex<'a> {
+    tasks: BTreeMap<String, TaskSums>,
     measured: BTreeMap<String, Vec<&'a Measured>>,
 }
 
-impl<'a> Index<'a> {
-    fn of(picture: &'a Picture) -> Index<'a> {
+impl<'a> TaskIndex<'a> {
+    fn of(picture: &'a Picture) -> TaskIndex<'a> {
         let mut measured: BTreeMap<String, Vec<&Measured>> = BTreeMap::new();
         for one in picture.series.of.keys() {
             if let Measured::Delays(comm) | Measured::Ran(comm) = one {
                 measured.entry(group(comm)).or_default().push(one);
             }
         }
-        Index {
+        TaskIndex {
             tasks: tasks(&[picture]),
             measured,
         }
@@ -84,7 +84,7 @@ impl<'a> Index<'a> {
     }
 }
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     let amount = |picture: &Picture| Some(picture.sched.as_ref()?.delays.count());
     let basis = match Basis::of(pair.sides, &amount) {
         Ok(basis) => basis,
@@ -98,12 +98,12 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         }
     };
     match basis.per {
-        Per::Second => {}
-        Per::Table => notes.push(
+        SumDivisor::Second => {}
+        SumDivisor::Table => notes.push(
             "Tables of perf sched latency do not say how long they are of: switches and times are compared as they stand."
                 .to_owned(),
         ),
-        Per::All => notes.push(
+        SumDivisor::All => notes.push(
             "The two sides do not both say how long they are of: of tasks, shares of all switches are compared."
                 .to_owned(),
         ),
@@ -118,13 +118,13 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             )
         })
     });
-    let none = Task::default();
+    let none = TaskSums::default();
     let mut names: Vec<&String> = tasks_a.keys().chain(tasks_b.keys()).collect();
     names.sort();
     names.dedup();
-    let index = [0, 1].map(|side: usize| -> Vec<Index<'_>> {
+    let index = [0, 1].map(|side: usize| -> Vec<TaskIndex<'_>> {
         let each = basis.sides[side].iter();
-        each.map(|picture| Index::of(picture)).collect()
+        each.map(|picture| TaskIndex::of(picture)).collect()
     });
     for name in names {
         let sides = [
@@ -137,12 +137,14 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
         push(
             out,
             match basis.per {
-                Per::All => by_share(&basis, name, sides, all),
-                Per::Second | Per::Table => by_rate(pair, &basis, name, sides, &index),
+                SumDivisor::All => by_share(&basis, name, sides, all),
+                SumDivisor::Second | SumDivisor::Table => {
+                    by_rate(pair, &basis, name, sides, &index)
+                }
             },
         );
     }
-    if basis.per != Per::All {
+    if basis.per != SumDivisor::All {
         work(&basis, out);
     }
 }
@@ -150,7 +152,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
 /// What tasks of one name did on both sides, by a basis.
 struct Rates<'a> {
     name: &'a str,
-    sides: [&'a Task; 2],
+    sides: [&'a TaskSums; 2],
     /// On which sides they were.
     there: [bool; 2],
     switches: [f64; 2],
@@ -159,8 +161,8 @@ struct Rates<'a> {
 }
 
 impl<'a> Rates<'a> {
-    fn of(basis: &Basis<'_>, name: &'a str, sides: [&'a Task; 2]) -> Rates<'a> {
-        let rate = |of: fn(&Task) -> u64| {
+    fn of(basis: &Basis<'_>, name: &'a str, sides: [&'a TaskSums; 2]) -> Rates<'a> {
+        let rate = |of: fn(&TaskSums) -> u64| {
             [0, 1].map(|side: usize| of(sides[side]) as f64 / basis.exposure(side))
         };
         Rates {
@@ -174,9 +176,9 @@ impl<'a> Rates<'a> {
     }
 
     /// Sets what chance says of switches beside what it says of run time.
-    fn pieces(&self, basis: &Basis<'_>, index: &[Vec<Index<'_>>; 2]) -> Pieces {
+    fn pieces(&self, basis: &Basis<'_>, index: &[Vec<TaskIndex<'_>>; 2]) -> RowPieces {
         let runs =
-            |side: usize, ran: bool, sum: fn(&Task) -> (f64, f64), of: fn(&Amount) -> u64| {
+            |side: usize, ran: bool, sum: fn(&TaskSums) -> (f64, f64), of: fn(&Amount) -> u64| {
                 let sums: Vec<(f64, f64)> = index[side]
                     .iter()
                     .map(|one| one.tasks.get(self.name).map_or((0.0, 0.0), sum))
@@ -187,15 +189,15 @@ impl<'a> Rates<'a> {
                 };
                 basis.runs_of(side, &sums, &slices, of)
             };
-        let switches = |task: &Task| count(&task.delays);
-        let times = |task: &Task| {
+        let switches = |task: &TaskSums| count(&task.delays);
+        let times = |task: &TaskSums| {
             let ran = task.ran_ns as f64;
             // Stretches of unknown lengths, taken to be one for each switch.
             (ran, ran * ran / task.delays.count().max(1) as f64)
         };
         let [counts_a, counts_b] = [0, 1].map(|side| runs(side, false, switches, |one| one.count));
         let [ran_a, ran_b] = [0, 1].map(|side| runs(side, true, times, |one| one.ns));
-        Pieces {
+        RowPieces {
             count: (chance::rates(&counts_a, &counts_b), self.switches),
             time: (chance::rates(&ran_a, &ran_b), self.ran_ns),
             few: self.sides.iter().map(|task| task.delays.count()).sum(),
@@ -246,9 +248,9 @@ fn by_rate(
     pair: &Pair<'_>,
     basis: &Basis<'_>,
     name: &str,
-    sides: [&Task; 2],
-    index: &[Vec<Index<'_>>; 2],
-) -> Change {
+    sides: [&TaskSums; 2],
+    index: &[Vec<TaskIndex<'_>>; 2],
+) -> SideChange {
     let rates = Rates::of(basis, name, sides);
     let pieces = rates.pieces(basis, index);
     let (lead, confidence) = pieces.lead();
@@ -256,7 +258,7 @@ fn by_rate(
     let by_time = lead == Lead::Time && there == [true, true];
     let of = |by_time: bool| {
         let ([a, b], ending, unit) = if by_time {
-            (rates.ran_ns, " time", Unit::Nanoseconds)
+            (rates.ran_ns, " time", ChangeUnit::Nanoseconds)
         } else {
             (rates.switches, "", basis.unit())
         };
@@ -272,7 +274,7 @@ fn by_rate(
     });
     let (what, unit, a, b) = of(by_time);
     let more = |of: [f64; 2]| of[1] - of[0];
-    Change {
+    SideChange {
         what,
         unit,
         a,
@@ -283,7 +285,7 @@ fn by_rate(
         worse: worse(sides, rates.waited_ns),
         text: rates.text(basis.each(), by_time, pieces.often()),
         also: Some(of(!by_time)),
-        ..Change::default()
+        ..SideChange::default()
     }
 }
 
@@ -291,15 +293,15 @@ fn by_rate(
 const LONGER: f64 = 1.5;
 
 /// Returns the side on which tasks wait for a CPU longer each time, and more in all. To run is what a task is for.
-fn worse(sides: [&Task; 2], waited: [f64; 2]) -> Option<Which> {
+fn worse(sides: [&TaskSums; 2], waited: [f64; 2]) -> Option<SideName> {
     let [a, b] = sides.map(|task| task.delays.mean_f64());
     let longer = a.max(b) >= LONGER * a.min(b) && a.min(b) > 0.0;
-    let each = Which::more(a, b).filter(|_| longer);
-    each.filter(|_| each == Which::more(waited[0], waited[1]))
+    let each = SideName::more(a, b).filter(|_| longer);
+    each.filter(|_| each == SideName::more(waited[0], waited[1]))
 }
 
 /// What the run time of tasks counts in the ranking.
-fn weight(sides: [&Task; 2]) -> f64 {
+fn weight(sides: [&TaskSums; 2]) -> f64 {
     if sides.iter().any(|task| task.vcpus) {
         VCPUS * SPENT
     } else {
@@ -308,7 +310,12 @@ fn weight(sides: [&Task; 2]) -> f64 {
 }
 
 /// Where counts are not of the same time; `all` has all switches, and all time that tasks ran, of each side.
-fn by_share(basis: &Basis<'_>, name: &str, sides: [&Task; 2], all: [(f64, f64); 2]) -> Change {
+fn by_share(
+    basis: &Basis<'_>,
+    name: &str,
+    sides: [&TaskSums; 2],
+    all: [(f64, f64); 2],
+) -> SideChange {
     let counts = [0, 1].map(|side: usize| (sides[side].delays.count() as f64, all[side].0));
     let shares = counts.map(|(part, whole)| part / whole.max(1.0));
     let ran = [0, 1].map(|side: usize| sides[side].ran_ns as f64 / all[side].1.max(1.0));
@@ -335,20 +342,20 @@ fn by_share(basis: &Basis<'_>, name: &str, sides: [&Task; 2], all: [(f64, f64); 
         text.push_str(&format!("; it waited {a} and {b} for a CPU each time"));
     }
     text.push('.');
-    Change {
+    SideChange {
         what: format!("sched {name}"),
-        unit: Unit::Share,
+        unit: ChangeUnit::Share,
         a: value(shares[0], there[0]),
         b: value(shares[1], there[1]),
         confidence: Some(1.0 - chance::shares(counts[0], counts[1], chance::BURST)),
         effect_ns: (ran[1] - ran[0]) * weight(sides) * all[0].1.min(all[1].1),
         text,
-        ..Change::default()
+        ..SideChange::default()
     }
 }
 
 /// Functions of kworkers.
-fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
+fn work(basis: &Basis<'_>, out: &mut Vec<SideChange>) {
     let has = |side: usize| {
         let mut each = basis.sides[side].iter();
         each.any(|picture| {
@@ -401,7 +408,7 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
         let each = basis.each();
         push(
             out,
-            Change {
+            SideChange {
                 what: format!("kworker function {name}"),
                 unit: basis.unit(),
                 a: value(rates[0], sides[0].count() > 0),
@@ -415,7 +422,7 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
                     duration::of_f64(times[0]),
                     duration::of_f64(times[1])
                 ),
-                ..Change::default()
+                ..SideChange::default()
             },
         );
     }
@@ -425,21 +432,21 @@ fn work(basis: &Basis<'_>, out: &mut Vec<Change>) {
 mod tests {
     use stats::Stats;
 
-    use super::{Task, worse};
-    use crate::change::Which;
+    use super::{TaskSums, worse};
+    use crate::change::SideName;
 
     #[test]
     fn tasks_are_worse_off_where_they_wait() {
         let task = |count: u64, ns: u64| {
             let mut delays = Stats::default();
             (0..count).for_each(|_| delays.add(ns));
-            Task {
+            TaskSums {
                 delays,
-                ..Task::default()
+                ..TaskSums::default()
             }
         };
         for (a, b, side) in [
-            ((30, 141_000), (151, 12_000_000), Some(Which::B)),
+            ((30, 141_000), (151, 12_000_000), Some(SideName::B)),
             // As long each time, and more often: it does more.
             ((100, 20_000), (300, 21_000), None),
             // Longer each time, and hardly ever.

@@ -7,8 +7,8 @@ use event::Isa;
 use model::State;
 use stats::Stats;
 
-use crate::basis::{Basis, Kind, Per, kind};
-use crate::change::{Change, PerWork, Value, Which};
+use crate::basis::{Basis, NumbersOrigin, SumDivisor, kind};
+use crate::change::{PerWork, SideAmount, SideChange, SideName};
 use words::{counted, duration, number};
 
 /// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's time,
@@ -17,7 +17,7 @@ pub(crate) const SPENT: f64 = 0.5;
 
 /// How units of work are counted on both sides.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Work {
+pub(crate) struct WorkUnits {
     pub of: String,
     pub a: f64,
     pub b: f64,
@@ -27,7 +27,7 @@ pub(crate) struct Work {
 #[derive(Debug, Clone)]
 pub(crate) struct Pair<'a> {
     pub sides: [&'a [Picture]; 2],
-    pub work: Vec<Work>,
+    pub work: Vec<WorkUnits>,
 }
 
 impl<'a> Pair<'a> {
@@ -35,7 +35,7 @@ impl<'a> Pair<'a> {
     pub(crate) fn per_work(&self, basis: &Basis<'_>, a: f64, b: f64) -> Vec<PerWork> {
         let all = basis.sides[0].len() == self.sides[0].len()
             && basis.sides[1].len() == self.sides[1].len();
-        if basis.per != Per::Second || !all {
+        if basis.per != SumDivisor::Second || !all {
             return Vec::new();
         }
         let each = self.work.iter().map(|work| PerWork {
@@ -48,11 +48,11 @@ impl<'a> Pair<'a> {
 
     /// Returns the side that has more of something of which less is better; `None` where it is the other way round for
     /// each event that is a unit of work.
-    pub(crate) fn worse(&self, rates: [f64; 2], sums: [f64; 2]) -> Option<Which> {
-        let worse = Which::more(rates[0], rates[1]);
+    pub(crate) fn worse(&self, rates: [f64; 2], sums: [f64; 2]) -> Option<SideName> {
+        let worse = SideName::more(rates[0], rates[1]);
         let mut events = self.work.iter().filter(|work| work.of != GUEST_TIME);
         match events.next() {
-            Some(work) if Which::more(sums[0] / work.a, sums[1] / work.b) != worse => None,
+            Some(work) if SideName::more(sums[0] / work.a, sums[1] / work.b) != worse => None,
             _ => worse,
         }
     }
@@ -69,11 +69,14 @@ impl<'a> Pair<'a> {
     /// Returns a full sentence each of how long the sides are, and of what they are of.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
-        let of = |side: usize, which: Kind| {
+        let of = |side: usize, which: NumbersOrigin| {
             let each = self.sides[side].iter();
             each.filter(|picture| kind(picture) == which).count()
         };
-        let recordings = [of(0, Kind::Recording), of(1, Kind::Recording)];
+        let recordings = [
+            of(0, NumbersOrigin::Recording),
+            of(1, NumbersOrigin::Recording),
+        ];
         if recordings.iter().all(|count| *count > 0) {
             let [a, b] = [0, 1].map(|side| {
                 format!(
@@ -93,7 +96,7 @@ impl<'a> Pair<'a> {
         for (side, name) in ["A", "B"].iter().enumerate() {
             let untimed = self.sides[side]
                 .iter()
-                .filter(|picture| kind(picture) == Kind::Untimed);
+                .filter(|picture| kind(picture) == NumbersOrigin::Untimed);
             for picture in untimed {
                 let names = picture.names.join(", ");
                 out.push(match picture.span_ns {
@@ -152,7 +155,7 @@ pub(crate) const GUEST_TIME: &str = "second of guest time";
 ///
 /// # Errors
 /// A sentence, if events that were asked for are not on both sides.
-pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<Work>, String> {
+pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<WorkUnits>, String> {
     let count = |side: usize, name: &str| -> u64 {
         let each = sides[side].iter();
         each.map(|picture| picture.events_about(name))
@@ -184,7 +187,7 @@ pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<Wo
     };
     let of_events = names.into_iter().find_map(|name| {
         let (a, b) = (count(0, name), count(1, name));
-        (a > 0 && b > 0).then(|| Work {
+        (a > 0 && b > 0).then(|| WorkUnits {
             of: name.to_owned(),
             a: a as f64,
             b: b as f64,
@@ -199,7 +202,7 @@ pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<Wo
     let (ga, gb) = (guest(0), guest(1));
     let known = !sides.iter().any(|side| side.iter().any(ticks));
     // Less than a millisecond is no second to speak of.
-    let guest = (known && ga.min(gb) >= 1_000_000).then(|| Work {
+    let guest = (known && ga.min(gb) >= 1_000_000).then(|| WorkUnits {
         of: GUEST_TIME.to_owned(),
         a: ga as f64 / 1e9,
         b: gb as f64 / 1e9,
@@ -209,15 +212,15 @@ pub(crate) fn work(sides: [&[Picture]; 2], asked: Option<&str>) -> Result<Vec<Wo
 
 /// Count and time of one row over a side.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Row {
+pub(crate) struct SideRow {
     pub stats: Stats,
     pub waiting: bool,
     pub name: Option<String>,
 }
 
 /// Returns the rows of a table of exits over a side.
-pub(crate) fn rows(pictures: &[&Picture], table: ExitTable) -> BTreeMap<String, Row> {
-    let mut out: BTreeMap<String, Row> = BTreeMap::new();
+pub(crate) fn rows(pictures: &[&Picture], table: ExitTable) -> BTreeMap<String, SideRow> {
+    let mut out: BTreeMap<String, SideRow> = BTreeMap::new();
     for row in pictures.iter().flat_map(|picture| picture.rows(table)) {
         let sum = out.entry(row.key.clone()).or_default();
         sum.stats.merge(&row.stats);
@@ -245,17 +248,17 @@ pub(crate) fn count(stats: &Stats) -> (f64, f64) {
 }
 
 /// Returns a number that is there, or absence.
-pub(crate) fn value(number: f64, there: bool) -> Value {
+pub(crate) fn value(number: f64, there: bool) -> SideAmount {
     if there {
-        Value::Number(number)
+        SideAmount::Number(number)
     } else {
-        Value::Absent
+        SideAmount::Absent
     }
 }
 
 /// Adds a change if either side has it.
-pub(crate) fn push(out: &mut Vec<Change>, change: Change) {
-    if change.a != Value::Absent || change.b != Value::Absent {
+pub(crate) fn push(out: &mut Vec<SideChange>, change: SideChange) {
+    if change.a != SideAmount::Absent || change.b != SideAmount::Absent {
         out.push(change);
     }
 }

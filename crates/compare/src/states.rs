@@ -3,9 +3,9 @@
 use analysis::{Amount, Measured, Picture};
 use model::State;
 
-use crate::basis::{Basis, Per};
+use crate::basis::{Basis, SumDivisor};
 use crate::chance;
-use crate::change::{Change, Level, PerWork, Unit, Which};
+use crate::change::{ChangeUnit, Level, PerWork, SideChange, SideName};
 use crate::differs::lacking;
 use crate::side::{GUEST_TIME, Pair, SPENT, push, value};
 use words::{duration, share};
@@ -48,7 +48,7 @@ fn sums(basis: &Basis<'_>, of: impl Fn(&Picture) -> u64) -> [f64; 2] {
     })
 }
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     let observed = |picture: &Picture| Some(picture.observed_ns()).filter(|ns| *ns > 0);
     let Ok(basis) = Basis::of(pair.sides, &observed) else {
         return;
@@ -123,15 +123,17 @@ fn of_state(
     state: State,
     sums: [f64; 2],
     all: [f64; 2],
-) -> Change {
+) -> SideChange {
     let [share_a, share_b] = [sums[0] / all[0], sums[1] / all[1]];
     let (words, weight) = words(state);
     let [ns_a, ns_b] = match basis.per {
-        Per::Second | Per::Table => [0, 1].map(|side: usize| sums[side] / basis.exposure(side)),
-        Per::All => [share_a, share_b].map(|share| share * all[0].min(all[1])),
+        SumDivisor::Second | SumDivisor::Table => {
+            [0, 1].map(|side: usize| sums[side] / basis.exposure(side))
+        }
+        SumDivisor::All => [share_a, share_b].map(|share| share * all[0].min(all[1])),
     };
     let each = basis.each();
-    let times = if basis.per == Per::Second {
+    let times = if basis.per == SumDivisor::Second {
         format!(
             " ({} to {}{each}, all together)",
             duration::of_f64(ns_a),
@@ -140,16 +142,16 @@ fn of_state(
     } else {
         String::new()
     };
-    Change {
+    SideChange {
         what: format!("vcpus {}", name(state)),
-        unit: Unit::Share,
+        unit: ChangeUnit::Share,
         a: value(share_a, true),
         b: value(share_b, true),
         confidence: Some(1.0 - chance_of(basis, state)),
         effect_ns: (ns_b - ns_a) * weight,
         per_work: per_work(pair, basis, state, sums),
         // How much there is to do, or to wait for, is the guest's.
-        worse: Which::more(share_a, share_b)
+        worse: SideName::more(share_a, share_b)
             .filter(|_| !matches!(state, State::Guest | State::Halted)),
         level: Level::Whole,
         text: format!(
@@ -157,7 +159,7 @@ fn of_state(
             share::rough(share_a),
             share::rough(share_b),
         ),
-        ..Change::default()
+        ..SideChange::default()
     }
 }
 

@@ -23,7 +23,7 @@ const TAIL: u64 = 20;
 
 /// Durations of one recording.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample<'a> {
+pub(crate) struct TailSample<'a> {
     /// The longest of them.
     pub longest: &'a Longest,
     /// How many there are in all.
@@ -49,8 +49,8 @@ pub(crate) struct Tail {
 
 /// Returns how many instances in so many took a bound and longer, and how long all of them took; `None` if there were
 /// more than are known.
-fn above(side: &[Sample<'_>], bound: u64) -> Option<Above> {
-    let mut out = Above::default();
+fn above(side: &[TailSample<'_>], bound: u64) -> Option<TailCount> {
+    let mut out = TailCount::default();
     for sample in side {
         let slow = sample.longest.reaching(bound)?;
         out.slow += slow.len() as u64;
@@ -61,7 +61,7 @@ fn above(side: &[Sample<'_>], bound: u64) -> Option<Above> {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Above {
+struct TailCount {
     slow: u64,
     ns: f64,
     /// How many of them are independent.
@@ -117,7 +117,7 @@ fn bounds() -> impl Iterator<Item = u64> {
 }
 
 /// Compares the tails of two sides: at the bound that separates them best, or at one that is given.
-pub(crate) fn tail(sides: [&[Sample<'_>]; 2], told: Option<u64>) -> Option<Tail> {
+pub(crate) fn tail(sides: [&[TailSample<'_>]; 2], told: Option<u64>) -> Option<Tail> {
     let of = sides.map(|side| side.iter().map(|sample| sample.count).sum::<u64>());
     if of.contains(&0) {
         return None;
@@ -204,7 +204,7 @@ mod tests {
 
     fn compare(a: &Longest, b: &Longest) -> Option<Tail> {
         let of = |longest| {
-            [Sample {
+            [TailSample {
                 longest,
                 count: 600,
                 span_ns: SPAN,
@@ -240,7 +240,7 @@ mod tests {
         }
         let few = sample(&slow);
         let of = |longest, count| {
-            [Sample {
+            [TailSample {
                 longest,
                 count,
                 span_ns: SPAN,

@@ -1,6 +1,8 @@
 //! A whole comparison: all that is compared, what of it is noise, what comes first.
 
-use crate::change::{Bounds, Change, Comparison, Level, Options, Side, Which};
+use crate::change::{
+    CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
+};
 use crate::{
     chance, counters, differs, exits, findings, functions, guests, latency, sched, side, states,
 };
@@ -10,21 +12,21 @@ use crate::{
 /// # Errors
 /// A sentence, if the work that was asked for is not counted on both sides.
 pub fn compare(
-    a: Side<'_>,
-    b: Side<'_>,
+    a: ComparedSide<'_>,
+    b: ComparedSide<'_>,
     work: Option<&str>,
-    options: Options,
+    options: CompareOptions,
 ) -> Result<Comparison, String> {
-    against(a, b, work, options, &Bounds::new())
+    against(a, b, work, options, &TailBounds::new())
 }
 
 /// Compares two sides, with these bounds of tails.
 pub(crate) fn against(
-    a: Side<'_>,
-    b: Side<'_>,
+    a: ComparedSide<'_>,
+    b: ComparedSide<'_>,
     work: Option<&str>,
-    options: Options,
-    bounds: &Bounds,
+    options: CompareOptions,
+    bounds: &TailBounds,
 ) -> Result<Comparison, String> {
     let sides = [a.pictures, b.pictures];
     let pair = side::Pair {
@@ -65,8 +67,8 @@ pub(crate) fn against(
     }
     for change in out.changes.iter_mut().chain(&mut out.likely) {
         change.text.push_str(match change.worse {
-            Some(Which::A) => " A is worse.",
-            Some(Which::B) => " B is worse.",
+            Some(SideName::A) => " A is worse.",
+            Some(SideName::B) => " B is worse.",
             None => " Neither is worse by that alone.",
         });
     }
@@ -80,7 +82,7 @@ pub(crate) fn against(
 }
 
 /// Puts a change where it belongs: told, likely, or neither.
-fn place(change: Change, options: Options, out: &mut Comparison) {
+fn place(change: SideChange, options: CompareOptions, out: &mut Comparison) {
     let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
     let large = change
         .ratio()
@@ -100,8 +102,8 @@ fn place(change: Change, options: Options, out: &mut Comparison) {
 /// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it
 /// is surer than all of it. Then of each level by itself. What is too few to be told apart at all was not compared. Of functions
 /// only a few of those that were compared stand here, so theirs was taken into account where they were.
-fn adjust(all: &mut [Change]) {
-    let tested = |change: &Change| !change.few && change.level != Level::Function;
+fn adjust(all: &mut [SideChange]) {
+    let tested = |change: &SideChange| !change.few && change.level != Level::Function;
     let chances: Vec<f64> = all
         .iter()
         .filter(|change| tested(change))
@@ -109,7 +111,7 @@ fn adjust(all: &mut [Change]) {
         .collect();
     let joint = chance::adjust(&chances).into_iter().fold(1.0, f64::min);
     for level in [Level::Whole, Level::Row, Level::Stage] {
-        let of_level = |change: &Change| tested(change) && change.level == level;
+        let of_level = |change: &SideChange| tested(change) && change.level == level;
         let chances: Vec<f64> = all
             .iter()
             .filter(|change| of_level(change))

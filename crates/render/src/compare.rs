@@ -1,6 +1,6 @@
 //! What changed.
 
-use compare::{Change, Comparison, Difference, PerWork, Unit, Value as Side, Which};
+use compare::{ChangeUnit, Comparison, Difference, PerWork, SideAmount, SideChange, SideName};
 use serde::Serialize;
 use serde_json::Value;
 use words::{duration, share};
@@ -59,7 +59,7 @@ pub fn text(
         }
         out.push('\n');
     }
-    let (equal, differ): (Vec<&Change>, Vec<&Change>) = comparison
+    let (equal, differ): (Vec<&SideChange>, Vec<&SideChange>) = comparison
         .untold
         .iter()
         .partition(|change| change.is_none());
@@ -88,7 +88,7 @@ pub fn text(
     out
 }
 
-fn one(out: &mut String, change: &Change, width: usize) {
+fn one(out: &mut String, change: &SideChange, width: usize) {
     let sure = match change.confidence {
         Some(confidence) => format!(" [{:.3}]", (confidence * 1000.0).floor() / 1000.0),
         None => String::new(),
@@ -112,7 +112,7 @@ fn one(out: &mut String, change: &Change, width: usize) {
 }
 
 /// Whether what is for each unit of work says more than the change does: it does not where both sides did as much.
-fn tells(change: &Change, work: &PerWork) -> bool {
+fn tells(change: &SideChange, work: &PerWork) -> bool {
     if work.a == 0.0 && work.b == 0.0 {
         return false;
     }
@@ -126,19 +126,21 @@ fn tells(change: &Change, work: &PerWork) -> bool {
 }
 
 /// Returns a number of a unit in words; what is for each unit of work is a sum of nanoseconds or of events.
-fn number(value: f64, unit: Unit) -> String {
+fn number(value: f64, unit: ChangeUnit) -> String {
     match unit {
-        Unit::Nanoseconds | Unit::Share => duration::human(value.max(0.0).round() as u64),
+        ChangeUnit::Nanoseconds | ChangeUnit::Share => {
+            duration::human(value.max(0.0).round() as u64)
+        }
         _ if value >= 100.0 => format!("{value:.0}"),
         _ => format!("{value:.2}"),
     }
 }
 
 /// Columns of changes.
-pub(crate) fn columns() -> Table<'static, Change> {
+pub(crate) fn columns() -> Table<'static, SideChange> {
     use table::Unit::{Nanoseconds, Nested, Text, Value};
     Table::new()
-        .column("what", Text, |change: &Change| change.what.clone())
+        .column("what", Text, |change: &SideChange| change.what.clone())
         .column("a", Value, |change| side(&change.a, change.unit))
         .show(|change, _| worded(&change.a, change.unit))
         .csv_form(|change| plain(&change.a))
@@ -159,7 +161,7 @@ pub(crate) fn columns() -> Table<'static, Change> {
                 .map(|delta| delta.to_string())
                 .unwrap_or_default()
         })
-        .column("ratio", Value, Change::ratio)
+        .column("ratio", Value, SideChange::ratio)
         .column("confidence", Value, |change| change.confidence)
         .column("text", Text, |change| change.text.clone())
         .column("unit", Text, |change| change.unit.name())
@@ -169,8 +171,8 @@ pub(crate) fn columns() -> Table<'static, Change> {
         .column("per_work", Nested, |change| json::list(&change.per_work))
         .column("worse", Text, |change| {
             change.worse.map(|side| match side {
-                Which::A => "a",
-                Which::B => "b",
+                SideName::A => "a",
+                SideName::B => "b",
             })
         })
         .column("bound_ns", Nanoseconds, |change| change.bound_ns)
@@ -188,47 +190,47 @@ pub(crate) fn columns() -> Table<'static, Change> {
 }
 
 /// Returns a side's value as people read it.
-fn worded(value: &Side, unit: Unit) -> String {
+fn worded(value: &SideAmount, unit: ChangeUnit) -> String {
     match value {
-        Side::Number(number) => with_unit(*number, unit),
-        Side::Word(word) => crate::clean(word),
-        Side::Absent => "-".to_owned(),
+        SideAmount::Number(number) => with_unit(*number, unit),
+        SideAmount::Word(word) => crate::clean(word),
+        SideAmount::Absent => "-".to_owned(),
     }
 }
 
 /// Returns a number with its unit.
-fn with_unit(number: f64, unit: Unit) -> String {
+fn with_unit(number: f64, unit: ChangeUnit) -> String {
     match unit {
-        Unit::Nanoseconds => duration::human(number.max(0.0).round() as u64),
-        Unit::Share => share::tenths(number),
-        Unit::PerSecond => format!("{}/s", words::number(number)),
-        Unit::Count | Unit::Word => words::number(number),
+        ChangeUnit::Nanoseconds => duration::human(number.max(0.0).round() as u64),
+        ChangeUnit::Share => share::tenths(number),
+        ChangeUnit::PerSecond => format!("{}/s", words::number(number)),
+        ChangeUnit::Count | ChangeUnit::Word => words::number(number),
     }
 }
 
 /// Returns a number as documents have it: a duration is an integer.
-fn number_of(number: f64, unit: Unit) -> Value {
+fn number_of(number: f64, unit: ChangeUnit) -> Value {
     match unit {
-        Unit::Nanoseconds => (number.round() as i64).into(),
+        ChangeUnit::Nanoseconds => (number.round() as i64).into(),
         _ => number.into(),
     }
 }
 
 /// Returns a side's value as documents have it.
-pub(crate) fn side(value: &Side, unit: Unit) -> Value {
+pub(crate) fn side(value: &SideAmount, unit: ChangeUnit) -> Value {
     match value {
-        Side::Number(number) => number_of(*number, unit),
-        Side::Word(word) => word.as_str().into(),
-        Side::Absent => Value::Null,
+        SideAmount::Number(number) => number_of(*number, unit),
+        SideAmount::Word(word) => word.as_str().into(),
+        SideAmount::Absent => Value::Null,
     }
 }
 
 /// Returns a side's value as CSV has it: no digit is left out.
-pub(crate) fn plain(value: &Side) -> String {
+pub(crate) fn plain(value: &SideAmount) -> String {
     match value {
-        Side::Number(number) => number.to_string(),
-        Side::Word(word) => word.clone(),
-        Side::Absent => String::new(),
+        SideAmount::Number(number) => number.to_string(),
+        SideAmount::Word(word) => word.clone(),
+        SideAmount::Absent => String::new(),
     }
 }
 
@@ -277,6 +279,6 @@ const PAGE: [table::Shown; 7] = [
 ];
 
 /// Returns changes for a page.
-pub fn html(changes: &[Change], frame: &Frame<'_>) -> String {
+pub fn html(changes: &[SideChange], frame: &Frame<'_>) -> String {
     columns().html(&PAGE, changes, frame)
 }

@@ -1,6 +1,6 @@
 //! Several sides in one table.
 
-use compare::{Cell, Difference, Each, EachRow, Unit, Value as Side};
+use compare::{ChangeUnit, Difference, EachCell, EachRow, EachSide, SideAmount};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use words::{duration, share};
@@ -46,7 +46,7 @@ impl Line<'_> {
         }
     }
 
-    fn cell(&self, side: usize) -> Option<&Cell> {
+    fn cell(&self, side: usize) -> Option<&EachCell> {
         self.row()?.cells.get(side)
     }
 
@@ -146,7 +146,7 @@ struct OnSide<'a> {
     text: Option<&'a str>,
 }
 
-fn on_side(cell: &Cell, unit: Unit) -> OnSide<'_> {
+fn on_side(cell: &EachCell, unit: ChangeUnit) -> OnSide<'_> {
     OnSide {
         value: cell.value.as_ref().map(|one| side(one, unit)),
         compared: cell.value.is_some(),
@@ -167,7 +167,7 @@ const NAMES: usize = 24;
 
 /// Returns the table. `names` has the inputs of each side.
 pub fn text(
-    each: &Each,
+    each: &EachSide,
     names: &[Vec<String>],
     scores: &[Score],
     limit: usize,
@@ -290,7 +290,7 @@ pub(crate) fn blocks(
 }
 
 /// A value with the mark of how sure it is.
-fn words(cell: &Cell, unit: Unit) -> String {
+fn words(cell: &EachCell, unit: ChangeUnit) -> String {
     let mark = match (cell.told, cell.likely) {
         (true, _) => '*',
         (false, true) => '?',
@@ -298,13 +298,13 @@ fn words(cell: &Cell, unit: Unit) -> String {
     };
     let value = match &cell.value {
         None => "n/a".to_owned(),
-        Some(Side::Absent) => "-".to_owned(),
-        Some(Side::Word(word)) => word.clone(),
-        Some(Side::Number(value)) => match unit {
-            Unit::Nanoseconds => duration::of_f64(*value),
-            Unit::Share => share::tenths(*value),
-            Unit::PerSecond => format!("{}/s", short(*value)),
-            Unit::Count | Unit::Word => short(*value),
+        Some(SideAmount::Absent) => "-".to_owned(),
+        Some(SideAmount::Word(word)) => word.clone(),
+        Some(SideAmount::Number(value)) => match unit {
+            ChangeUnit::Nanoseconds => duration::of_f64(*value),
+            ChangeUnit::Share => share::tenths(*value),
+            ChangeUnit::PerSecond => format!("{}/s", short(*value)),
+            ChangeUnit::Count | ChangeUnit::Word => short(*value),
         },
     };
     format!("{value}{mark}")
@@ -367,7 +367,11 @@ struct Changed {
 }
 
 /// Returns the fields of a document.
-pub fn document<'a>(each: &'a Each, names: &'a [Vec<String>], scores: &'a [Score]) -> Document<'a> {
+pub fn document<'a>(
+    each: &'a EachSide,
+    names: &'a [Vec<String>],
+    scores: &'a [Score],
+) -> Document<'a> {
     let changes = &two::columns();
     let sides = names.iter().enumerate().map(|(at, inputs)| Inputs {
         side: letter(at),
@@ -402,7 +406,7 @@ pub fn document<'a>(each: &'a Each, names: &'a [Vec<String>], scores: &'a [Score
 }
 
 /// Returns the table as comma separated values: each side's value, and of each but the first its confidence.
-pub fn csv(each: &Each, sides: usize, scores: &[Score]) -> String {
+pub fn csv(each: &EachSide, sides: usize, scores: &[Score]) -> String {
     let scores = scores.iter().map(Line::Score);
     columns(sides).csv(scores.chain(each.rows.iter().map(Line::Row)))
 }

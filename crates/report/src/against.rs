@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use compare::{Change, Comparison};
+use compare::{Comparison, SideChange};
 use render::compare as table;
 use render::html::{Frame, escape};
 
@@ -59,7 +59,7 @@ pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>
     let command = first.invocation.compared(&against.invocations, &given);
     // What is the same on both sides is no change.
     let untold = comparison.untold.iter();
-    let untold: Vec<Change> = untold.filter(|one| !one.is_none()).cloned().collect();
+    let untold: Vec<SideChange> = untold.filter(|one| !one.is_none()).cloned().collect();
     for (name, caption, changes) in [
         (
             "compare-changes",
@@ -81,7 +81,7 @@ pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>
 fn changed(
     name: &str,
     caption: &str,
-    changes: &[Change],
+    changes: &[SideChange],
     command: &str,
     first: &Recording<'_>,
     out: &mut Out,

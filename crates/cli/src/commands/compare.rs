@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use compare::Options;
+use compare::CompareOptions;
 use render::compare as render_compare;
 
 use session::{HostInput, PictureOptions, Session};
@@ -43,9 +43,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let options = Options {
+    let options = CompareOptions {
         confidence: args.confidence,
-        ..Options::default()
+        ..CompareOptions::default()
     };
     let ready = Ready {
         session: &session,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use compare::Side;
+use compare::ComparedSide;
 use render::compare_each::{self, Score, letter};
 use session::HostInput;
 
@@ -26,10 +26,10 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
         .iter()
         .map(|side| diagnose(side, ready.session))
         .collect();
-    let sides: Vec<Side<'_>> = pictures
+    let sides: Vec<ComparedSide<'_>> = pictures
         .iter()
         .zip(&diagnoses)
-        .map(|(pictures, diagnosis)| Side {
+        .map(|(pictures, diagnosis)| ComparedSide {
             pictures,
             diagnosis,
         })

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use analysis::Picture;
 use anyhow::Result;
-use compare::{Comparison, Options, Side};
+use compare::{CompareOptions, ComparedSide, Comparison};
 use rules::{Case, Diagnosis};
 use session::{HostInput, PictureOptions, Session};
 
@@ -14,7 +14,7 @@ use session::{HostInput, PictureOptions, Session};
 pub(crate) struct Ready<'a> {
     pub session: &'a Session,
     pub pictures: PictureOptions,
-    pub options: Options,
+    pub options: CompareOptions,
 }
 
 /// Returns what rules find in a side.
@@ -55,7 +55,7 @@ pub(crate) fn compared(
         found.next().unwrap_or_default(),
     );
     let (of_a, of_b) = (diagnose(&a, session), diagnose(&b, session));
-    let side = |pictures, diagnosis| Side {
+    let side = |pictures, diagnosis| ComparedSide {
         pictures,
         diagnosis,
     };

@@ -6,23 +6,23 @@ use analysis::{Amount, ExitTable, Measured};
 use stats::Stats;
 use words::{change, duration, number};
 
-use super::known::{Known, Name, Of};
+use super::known::{GuestActivity, KnownGuests, RecordedGuests};
 use crate::basis::even;
-use crate::chance::{self, Run};
-use crate::change::{Change, Unit};
+use crate::chance::{self, SampledSum};
+use crate::change::{ChangeUnit, SideChange};
 use crate::exits::{WAITING, amount};
-use crate::rows::{Lead, Pieces};
+use crate::rows::{Lead, RowPieces};
 use crate::side::{Pair, SPENT, count, durations, push, value};
 
 /// What the time of these rows counts in the ranking: behind the rows of hosts, which are of the same exits.
 const BEHIND: f64 = 0.9;
 
 /// A row's key, and what guests did.
-type Key = (String, Name);
+type GuestExitKey = (String, GuestActivity);
 
 /// One row of one recording.
 #[derive(Debug, Clone, Default)]
-struct Row {
+struct GuestExitRow {
     stats: Stats,
     waiting: bool,
     /// What is known of the device behind it.
@@ -30,7 +30,7 @@ struct Row {
     slices: Vec<Amount>,
 }
 
-pub(super) fn changes(pair: &Pair<'_>, known: &Known<'_>, out: &mut Vec<Change>) {
+pub(super) fn changes(pair: &Pair<'_>, known: &KnownGuests<'_>, out: &mut Vec<SideChange>) {
     // Reasons of other instruction sets are others.
     if pair.apart().is_some() {
         return;
@@ -47,18 +47,18 @@ pub(super) fn changes(pair: &Pair<'_>, known: &Known<'_>, out: &mut Vec<Change>)
     }
 }
 
-fn of_table(pair: &Pair<'_>, known: &Known<'_>, table: ExitTable, out: &mut Vec<Change>) {
+fn of_table(pair: &Pair<'_>, known: &KnownGuests<'_>, table: ExitTable, out: &mut Vec<SideChange>) {
     let sides = known.sides.each_ref().map(|side| -> Vec<_> {
         let each = side.iter();
         each.map(|of| rows(of, known, table)).collect()
     });
-    let keys: BTreeSet<&Key> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
+    let keys: BTreeSet<&GuestExitKey> = sides.iter().flatten().flat_map(BTreeMap::keys).collect();
     for key in keys {
-        let row = Compared {
+        let row = ComparedGuestRow {
             known,
             table,
             key,
-            sides: sides.each_ref().map(|side| -> Vec<Option<&Row>> {
+            sides: sides.each_ref().map(|side| -> Vec<Option<&GuestExitRow>> {
                 side.iter().map(|rows| rows.get(key)).collect()
             }),
         };
@@ -67,10 +67,17 @@ fn of_table(pair: &Pair<'_>, known: &Known<'_>, table: ExitTable, out: &mut Vec<
 }
 
 /// Returns the rows of a table of one recording, by what they have in common with those of another one.
-fn rows(of: &Of<'_>, known: &Known<'_>, table: ExitTable) -> BTreeMap<Key, Row> {
-    let mut out: BTreeMap<Key, Row> = BTreeMap::new();
+fn rows(
+    of: &RecordedGuests<'_>,
+    known: &KnownGuests<'_>,
+    table: ExitTable,
+) -> BTreeMap<GuestExitKey, GuestExitRow> {
+    let mut out: BTreeMap<GuestExitKey, GuestExitRow> = BTreeMap::new();
     for row in of.picture.guest_rows(table) {
-        let name = row.task.as_ref().and_then(|task| Name::of(&task.did()));
+        let name = row
+            .task
+            .as_ref()
+            .and_then(|task| GuestActivity::of(&task.did()));
         let Some(name) = name.filter(|name| known.is_compared(name)) else {
             continue;
         };
@@ -85,7 +92,7 @@ fn rows(of: &Of<'_>, known: &Known<'_>, table: ExitTable) -> BTreeMap<Key, Row> 
         let Measured::GuestExits(of_table, key, did) = measured else {
             continue;
         };
-        let name = Name::of(did).filter(|_| *of_table == table);
+        let name = GuestActivity::of(did).filter(|_| *of_table == table);
         let Some(row) = name.and_then(|name| out.get_mut(&(key.clone(), name))) else {
             continue;
         };
@@ -99,14 +106,14 @@ fn rows(of: &Of<'_>, known: &Known<'_>, table: ExitTable) -> BTreeMap<Key, Row> 
 }
 
 /// A row on both sides, by recording.
-struct Compared<'k> {
-    known: &'k Known<'k>,
+struct ComparedGuestRow<'k> {
+    known: &'k KnownGuests<'k>,
     table: ExitTable,
-    key: &'k Key,
-    sides: [Vec<Option<&'k Row>>; 2],
+    key: &'k GuestExitKey,
+    sides: [Vec<Option<&'k GuestExitRow>>; 2],
 }
 
-impl Compared<'_> {
+impl ComparedGuestRow<'_> {
     fn stats(&self, side: usize) -> Stats {
         let mut sum = Stats::default();
         for row in self.sides[side].iter().flatten() {
@@ -121,7 +128,7 @@ impl Compared<'_> {
         side: usize,
         sum: fn(&Stats) -> (f64, f64),
         amount: fn(&Amount) -> u64,
-    ) -> Vec<Run> {
+    ) -> Vec<SampledSum> {
         let each = self.sides[side].iter().zip(&self.known.sides[side]);
         each.map(|(row, of)| {
             let per = of.of_seconds();
@@ -135,13 +142,13 @@ impl Compared<'_> {
         .collect()
     }
 
-    fn change(&self, pair: &Pair<'_>) -> Change {
+    fn change(&self, pair: &Pair<'_>) -> SideChange {
         let stats = [0, 1].map(|side| self.stats(side));
         let all = || self.sides.iter().flatten().flatten();
         let waiting = all().any(|row| row.waiting);
         let few = stats[0].count() + stats[1].count();
         let chance = |sum: fn(&Stats) -> (f64, f64), amount: fn(&Amount) -> u64| {
-            if few < Pieces::FEW {
+            if few < RowPieces::FEW {
                 return 1.0;
             }
             let [a, b] = [0, 1].map(|side| self.runs(side, sum, amount));
@@ -152,7 +159,7 @@ impl Compared<'_> {
         };
         let (counts, times) = (rates(count), rates(durations));
         let there = [0, 1].map(|side: usize| stats[side].count() > 0);
-        let pieces = Pieces {
+        let pieces = RowPieces {
             count: (chance(count, |one| one.count), counts),
             time: (chance(durations, |one| one.ns), times),
             few,
@@ -161,8 +168,8 @@ impl Compared<'_> {
         let by_time = lead == Lead::Time && there == [true, true];
         let of = |by_time: bool| {
             let ([a, b], words, unit) = match by_time {
-                true => (times, " time", Unit::Nanoseconds),
-                false => (counts, "", Unit::PerSecond),
+                true => (times, " time", ChangeUnit::Nanoseconds),
+                false => (counts, "", ChangeUnit::PerSecond),
             };
             let (key, name) = self.key;
             let what = format!(
@@ -181,7 +188,7 @@ impl Compared<'_> {
         };
         let ns = [0, 1].map(|side: usize| times[side] * pair.length(side));
         let often = by_time.then(|| pieces.often());
-        Change {
+        SideChange {
             what,
             unit,
             a,
@@ -190,9 +197,9 @@ impl Compared<'_> {
             effect_ns: (times[1] - times[0]) * weight * SPENT * BEHIND,
             worse: pair.worse(times, ns).filter(|_| !waiting),
             text: self.text(waiting, &stats, counts, times, often),
-            few: few < Pieces::FEW,
+            few: few < RowPieces::FEW,
             also: Some(of(!by_time)),
-            ..Change::default()
+            ..SideChange::default()
         }
     }
 

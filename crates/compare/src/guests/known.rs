@@ -6,7 +6,7 @@ use analysis::{Amount, GuestDid, GuestDidKind, GuestTasksReport, Measured, Pictu
 use model::{State, Times};
 
 use crate::basis::{Basis, even};
-use crate::chance::{ENOUGH, Run};
+use crate::chance::{ENOUGH, SampledSum};
 use crate::names::group;
 use crate::sched::RECORDERS;
 
@@ -15,14 +15,14 @@ const COVERED: f64 = 0.9;
 
 /// What guests did, by a name that two recordings have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name {
+pub(crate) struct GuestActivity {
     pub(super) kind: GuestDidKind,
     name: String,
 }
 
-impl Name {
+impl GuestActivity {
     /// Returns the name of what guests did; `None` where it is not known.
-    pub(super) fn of(did: &GuestDid) -> Option<Name> {
+    pub(super) fn of(did: &GuestDid) -> Option<GuestActivity> {
         let name = match (did.kind, &did.name) {
             (GuestDidKind::Unknown, _) => return None,
             (GuestDidKind::Idle, _) => String::new(),
@@ -31,13 +31,13 @@ impl Name {
             (_, Some(name)) => name.clone(),
             (_, None) => "?".to_owned(),
         };
-        Some(Name {
+        Some(GuestActivity {
             kind: did.kind,
             name,
         })
     }
 
-    /// Returns what it is called in [`crate::Change::what`].
+    /// Returns what it is called in [`crate::SideChange::what`].
     pub(super) fn what(&self) -> String {
         match self.kind {
             GuestDidKind::Task => format!("task {}", self.name),
@@ -59,7 +59,7 @@ impl Name {
 
 /// A sum of time, and when it was spent.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Sum {
+pub(super) struct GuestSum {
     pub(super) ns: f64,
     /// Stretches of time of which it is the sum.
     pub(super) pieces: f64,
@@ -68,7 +68,7 @@ pub(super) struct Sum {
     slices: Vec<f64>,
 }
 
-impl Sum {
+impl GuestSum {
     fn add(&mut self, list: &[Amount]) {
         self.slices.resize(list.len().max(self.slices.len()), 0.0);
         for (sum, one) in self.slices.iter_mut().zip(list) {
@@ -79,8 +79,8 @@ impl Sum {
     }
 
     /// Returns it as a sum of one recording, divided by what has such slices.
-    pub(super) fn run(&self, of: &Of<'_>, per: &Per<'_>) -> Run {
-        Run {
+    pub(super) fn run(&self, of: &RecordedGuests<'_>, per: &GuestDivisor<'_>) -> SampledSum {
+        SampledSum {
             sum: self.ns,
             // Stretches of unknown lengths: this is the least that their squares add up to.
             squares: self.ns * self.ns / self.pieces.max(1.0),
@@ -94,24 +94,29 @@ impl Sum {
 }
 
 /// What sums of one recording are divided by, and what of that is in each slice of time.
-pub(super) struct Per<'o> {
+pub(super) struct GuestDivisor<'o> {
     exposure: f64,
     slices: &'o [f64],
 }
 
-impl Per<'_> {
+impl GuestDivisor<'_> {
     /// Returns a sum of nothing: there was none in any slice.
-    pub(super) fn nothing(&self, of: &Of<'_>) -> Run {
-        Run {
+    pub(super) fn nothing(&self, of: &RecordedGuests<'_>) -> SampledSum {
+        SampledSum {
             exposure: self.exposure,
             slices: of.apart(&vec![0.0; self.slices.len()], self.slices),
-            ..Run::default()
+            ..SampledSum::default()
         }
     }
 
     /// Returns a sum of one recording and of the squares of what it is made of.
-    pub(super) fn run(&self, of: &Of<'_>, (sum, squares): (f64, f64), slices: &[f64]) -> Run {
-        Run {
+    pub(super) fn run(
+        &self,
+        of: &RecordedGuests<'_>,
+        (sum, squares): (f64, f64),
+        slices: &[f64],
+    ) -> SampledSum {
+        SampledSum {
             sum,
             squares,
             exposure: self.exposure,
@@ -125,18 +130,18 @@ impl Per<'_> {
 
 /// What guests spent on one thing.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spent {
+pub(super) struct SpentTime {
     /// In the guest.
-    pub(super) guest: Sum,
+    pub(super) guest: GuestSum,
     /// Waiting, while the vCPU had no CPU.
-    pub(super) stolen: Sum,
+    pub(super) stolen: GuestSum,
 }
 
 /// The guests of one recording.
 #[derive(Debug)]
-pub(super) struct Of<'a> {
+pub(super) struct RecordedGuests<'a> {
     pub(super) picture: &'a Picture,
-    pub(super) spent: BTreeMap<Name, Spent>,
+    pub(super) spent: BTreeMap<GuestActivity, SpentTime>,
     /// Time in the guest of which it is known what it was spent on, and when that was.
     pub(super) guest_ns: f64,
     guest_slices: Vec<f64>,
@@ -146,11 +151,11 @@ pub(super) struct Of<'a> {
     pub(super) seconds: f64,
 }
 
-impl<'a> Of<'a> {
-    fn new(picture: &'a Picture, seconds: f64) -> Of<'a> {
-        let mut spent: BTreeMap<Name, Spent> = BTreeMap::new();
+impl<'a> RecordedGuests<'a> {
+    fn new(picture: &'a Picture, seconds: f64) -> RecordedGuests<'a> {
+        let mut spent: BTreeMap<GuestActivity, SpentTime> = BTreeMap::new();
         for (did, times) in times(picture) {
-            if let Some(name) = Name::of(&did) {
+            if let Some(name) = GuestActivity::of(&did) {
                 let one = spent.entry(name).or_default();
                 one.guest.ns += times.get(State::Guest) as f64;
                 one.stolen.ns += times.get(State::Runnable) as f64;
@@ -163,7 +168,7 @@ impl<'a> Of<'a> {
                 Measured::GuestSteal(did) => (did, true),
                 _ => continue,
             };
-            let Some(one) = Name::of(did).and_then(|name| spent.get_mut(&name)) else {
+            let Some(one) = GuestActivity::of(did).and_then(|name| spent.get_mut(&name)) else {
                 continue;
             };
             match stolen {
@@ -189,7 +194,7 @@ impl<'a> Of<'a> {
             sum.slices.resize(guest_slices.len(), 0.0);
             even(picture, &mut sum.slices);
         }
-        Of {
+        RecordedGuests {
             picture,
             guest_ns: spent.values().map(|one| one.guest.ns).sum(),
             spent,
@@ -200,16 +205,16 @@ impl<'a> Of<'a> {
     }
 
     /// Shares of the time that guests ran.
-    pub(super) fn of_guest_time(&self) -> Per<'_> {
-        Per {
+    pub(super) fn of_guest_time(&self) -> GuestDivisor<'_> {
+        GuestDivisor {
             exposure: self.guest_ns,
             slices: &self.guest_slices,
         }
     }
 
     /// Rates for each second of which it is known what guests did.
-    pub(super) fn of_seconds(&self) -> Per<'_> {
-        Per {
+    pub(super) fn of_seconds(&self) -> GuestDivisor<'_> {
+        GuestDivisor {
             exposure: self.seconds,
             slices: &self.known_slices,
         }
@@ -269,30 +274,30 @@ pub(super) fn known_ns(picture: &Picture) -> Option<u64> {
 
 /// What guests did on both sides.
 #[derive(Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownGuests<'a> {
     pub(super) basis: Basis<'a>,
-    pub(super) sides: [Vec<Of<'a>>; 2],
+    pub(super) sides: [Vec<RecordedGuests<'a>>; 2],
 }
 
-impl<'a> Known<'a> {
-    pub(super) fn new(basis: Basis<'a>) -> Known<'a> {
-        let sides = [0, 1].map(|side: usize| -> Vec<Of<'a>> {
+impl<'a> KnownGuests<'a> {
+    pub(super) fn new(basis: Basis<'a>) -> KnownGuests<'a> {
+        let sides = [0, 1].map(|side: usize| -> Vec<RecordedGuests<'a>> {
             let each = basis.sides[side].iter();
-            each.map(|picture| Of::new(picture, basis.exposure_of(picture)))
+            each.map(|picture| RecordedGuests::new(picture, basis.exposure_of(picture)))
                 .collect()
         });
-        Known { basis, sides }
+        KnownGuests { basis, sides }
     }
 
     /// Returns everything that guests did on either side, but for recorders.
-    pub(super) fn names(&self) -> BTreeSet<&Name> {
+    pub(super) fn names(&self) -> BTreeSet<&GuestActivity> {
         let all = self.sides.iter().flatten().flat_map(|of| of.spent.keys());
         all.filter(|name| self.is_compared(name)).collect()
     }
 
     /// Returns whether something that guests did is compared: no recorders, whose doing is no change of what they recorded, and
     /// interrupts only where both sides have them.
-    pub(super) fn is_compared(&self, name: &Name) -> bool {
+    pub(super) fn is_compared(&self, name: &GuestActivity) -> bool {
         match name.kind {
             GuestDidKind::Task => !RECORDERS.contains(&name.name.as_str()),
             GuestDidKind::Interrupt => self.lacks(|report| report.interrupts).is_none(),
@@ -317,7 +322,7 @@ impl<'a> Known<'a> {
     }
 
     /// Returns a sum of all recordings of a side.
-    pub(super) fn sum(&self, side: usize, of: impl Fn(&Of<'_>) -> f64) -> f64 {
+    pub(super) fn sum(&self, side: usize, of: impl Fn(&RecordedGuests<'_>) -> f64) -> f64 {
         self.sides[side].iter().map(of).sum()
     }
 
@@ -328,7 +333,7 @@ impl<'a> Known<'a> {
 
     /// Returns whether how much varies is known of all guests by slices of time.
     pub(super) fn are_sliced(&self) -> bool {
-        self.sides.iter().flatten().all(Of::is_sliced)
+        self.sides.iter().flatten().all(RecordedGuests::is_sliced)
     }
 
     /// Returns of which share of their time it is not known what guests of a side did.
@@ -342,7 +347,7 @@ impl<'a> Known<'a> {
     }
 
     /// Returns whether a side has something that guests did.
-    pub(super) fn has(&self, side: usize, name: &Name) -> bool {
+    pub(super) fn has(&self, side: usize, name: &GuestActivity) -> bool {
         let mut each = self.sides[side].iter();
         each.any(|of| of.spent.contains_key(name))
     }

@@ -10,15 +10,15 @@ mod time;
 use analysis::Picture;
 use words::share;
 
-use crate::basis::{Basis, Per};
-use crate::change::Change;
+use crate::basis::{Basis, SumDivisor};
+use crate::change::SideChange;
 use crate::side::Pair;
-use known::{Known, known_ns};
+use known::{KnownGuests, known_ns};
 
 /// Less of their time in which nobody knows what guests did is not worth a word.
 const UNKNOWN: f64 = 0.01;
 
-pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<String>) {
+pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     let basis = match Basis::of(pair.sides, &known_ns) {
         Ok(basis) => basis,
         Err([true, true]) => return,
@@ -27,10 +27,10 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<Change>, notes: &mut Vec<St
             return;
         }
     };
-    let known = Known::new(basis);
+    let known = KnownGuests::new(basis);
     said(&known, notes);
     time::changes(&known, out);
-    if known.basis.per == Per::Second {
+    if known.basis.per == SumDivisor::Second {
         exits::changes(pair, &known, out);
     } else {
         notes.push(
@@ -55,7 +55,7 @@ fn lacking(pair: &Pair<'_>, side: usize) -> String {
 }
 
 /// Says what of guests is not known, or not compared.
-fn said(known: &Known<'_>, notes: &mut Vec<String>) {
+fn said(known: &KnownGuests<'_>, notes: &mut Vec<String>) {
     let [a, b] = [0, 1].map(|side| known.unknown(side));
     if a.max(b) >= UNKNOWN {
         notes.push(format!(

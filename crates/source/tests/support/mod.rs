@@ -356,11 +356,11 @@ fn causes(study: &mut Study, quality: Quality) -> String {
         assert!((0.0..=1.0).contains(&finding.confidence));
     }
     let pictures = std::slice::from_ref(&picture);
-    let side = compare::Side {
+    let side = compare::ComparedSide {
         pictures,
         diagnosis: &diagnosis,
     };
-    let same = compare::compare(side, side, None, compare::Options::default());
+    let same = compare::compare(side, side, None, compare::CompareOptions::default());
     let same = same.expect("the same input fits itself");
     assert_eq!(same.changes, []);
     render::json::line(&render::diagnose::document(&diagnosis, None));

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use compare::Options;
+use compare::CompareOptions;
 use render::neutral;
 use report::{Against, Flame, Invocation, Page, Recording, timeline_data};
 use session::{HostInput, PictureOptions, Session};
@@ -62,7 +62,7 @@ pub(super) fn write(
         let ready = Ready {
             session,
             pictures: PictureOptions::to_compare(),
-            options: Options::default(),
+            options: CompareOptions::default(),
         };
         // Guests' recordings that were named are of the page alone.
         let side = |paths: &[PathBuf]| -> Result<Vec<HostInput<'_>>> {
