@@ -1,6 +1,6 @@
 //! Findings.
 
-use rules::{Diagnosis, Finding, Record, Remedy};
+use rules::{Diagnosis, Finding, RecordNeeds, Remedy};
 use serde::Serialize;
 use serde_json::Value;
 use words::{duration, share};
@@ -158,7 +158,7 @@ pub fn document<'a>(diagnosis: &'a Diagnosis, definition: Option<Definition<'a>>
     let unknown = diagnosis.lacks.iter().map(|lack| Unknown {
         id: lack.rule.id,
         needs: &lack.what,
-        record: Record::command(lack.rule.record.iter().copied()),
+        record: RecordNeeds::command(lack.rule.record.iter().copied()),
     });
     Document {
         findings: findings(&diagnosis.findings),

@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use paths::{InstanceReport, PathReport, StageReport, StepReport};
 use render::info::Head;
 use report::{Invocation, Page, Recording};
-use rules::{Diagnosis, Evidence, Finding, PathInstance, TableRow, Window};
+use rules::{Diagnosis, Evidence, Finding, PathInstance, TableRow, TimeWindow};
 
 const EVIL: &str = "</script><img src=x onerror=\"document.title='owned'\">\x1b[2J\u{202e}&amp;";
 
@@ -130,7 +130,7 @@ fn picture() -> Picture {
 fn diagnosis() -> Diagnosis {
     let evidence = Evidence {
         text: EVIL.to_owned(),
-        windows: vec![Window {
+        windows: vec![TimeWindow {
             start_ns: 443_990_000_000,
             end_ns: 444_100_000_000,
         }],

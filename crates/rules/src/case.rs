@@ -23,14 +23,14 @@ pub struct Case<'a> {
 
 /// Count and time of several rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Sum {
+pub(crate) struct RowSum {
     pub count: u64,
     pub ns: u64,
 }
 
-impl Sum {
-    pub(crate) fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> Sum {
-        let mut sum = Sum::default();
+impl RowSum {
+    pub(crate) fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> RowSum {
+        let mut sum = RowSum::default();
         for row in rows {
             sum.count = sum.count.saturating_add(row.stats.count());
             sum.ns = sum.ns.saturating_add(row.stats.total());
@@ -70,9 +70,9 @@ impl<'a> Case<'a> {
     }
 
     /// Returns all exits and their time.
-    pub(crate) fn all_exits(&self) -> Sum {
+    pub(crate) fn all_exits(&self) -> RowSum {
         let report = self.picture.table(ExitTable::Vmexit);
-        report.map_or(Sum::default(), |report| Sum {
+        report.map_or(RowSum::default(), |report| RowSum {
             count: report.total_count,
             ns: report.total_ns,
         })
@@ -85,12 +85,12 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the exits of a reason that goes by one of these names.
-    pub(crate) fn exits(&self, names: &[&str]) -> Sum {
-        Sum::of(self.picture.reason(names))
+    pub(crate) fn exits(&self, names: &[&str]) -> RowSum {
+        RowSum::of(self.picture.reason(names))
     }
 
     /// Says how much of all exits those of a reason are, which `exits` found.
-    pub(crate) fn says_exits(&self, reason: &str, sum: Sum) -> Evidence {
+    pub(crate) fn says_exits(&self, reason: &str, sum: RowSum) -> Evidence {
         let all = self.all_exits();
         says!(
             "{reason}: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
@@ -104,9 +104,9 @@ impl<'a> Case<'a> {
     }
 
     /// Returns what all other exits take on average in which the guest does not ask to wait.
-    pub(crate) fn others_mean_ns(&self, but: Sum) -> u64 {
+    pub(crate) fn others_mean_ns(&self, but: RowSum) -> u64 {
         let rows = self.picture.rows(ExitTable::Vmexit).iter();
-        let handled = Sum::of(rows.filter(|row| !row.waiting));
+        let handled = RowSum::of(rows.filter(|row| !row.waiting));
         let count = handled.count.saturating_sub(but.count);
         handled.ns.saturating_sub(but.ns) / count.max(1)
     }

@@ -3,7 +3,7 @@
 use analysis::{ExitRow, ExitTable};
 
 use crate::evidence::{Evidence, Ns, Of, says};
-use crate::{Base, Case, Cost, Finding, Verdict};
+use crate::{Base, Case, Finding, FindingCost, Verdict};
 
 /// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start or at
 /// an end no longer is most of it.
@@ -11,25 +11,25 @@ const LEAST_SPAN_NS: u64 = 100_000_000;
 
 impl Case<'_> {
     /// Returns a cost that the vCPUs bear: a share of their time, or where that is not known of all exits'.
-    pub fn vcpu_cost(&self, ns: u64) -> Cost {
+    pub fn vcpu_cost(&self, ns: u64) -> FindingCost {
         match self.picture.observed_ns() {
-            0 => Cost::of(ns, self.handling_ns(), Base::Handling),
-            observed => Cost::of(ns, observed, Base::VcpuTime),
+            0 => FindingCost::of(ns, self.handling_ns(), Base::Handling),
+            observed => FindingCost::of(ns, observed, Base::VcpuTime),
         }
     }
 
     /// Returns a cost in latency: a share of the time from the first event to the last.
-    pub fn span_cost(&self, ns: u64) -> Cost {
-        Cost::of(ns, self.picture.span_ns.unwrap_or(0), Base::Span)
+    pub fn span_cost(&self, ns: u64) -> FindingCost {
+        FindingCost::of(ns, self.picture.span_ns.unwrap_or(0), Base::Span)
     }
 
     /// Returns a cost of the host's CPUs.
-    pub fn cpu_cost(&self, ns: u64) -> Cost {
+    pub fn cpu_cost(&self, ns: u64) -> FindingCost {
         let cpus = self.picture.sched.iter().flat_map(|report| &report.cpus);
         let known = cpus.map(|cpu| cpu.busy_ns.saturating_add(cpu.idle_ns));
         match known.fold(0, u64::saturating_add) {
             0 => self.span_cost(ns),
-            all => Cost::of(ns, all, Base::CpuTime),
+            all => FindingCost::of(ns, all, Base::CpuTime),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use words::{duration, share};
 
-use crate::{Remedy, Rule, Value};
+use crate::{EvidenceNumber, Remedy, Rule};
 
 /// Columns of a line.
 const WIDTH: usize = 118;
@@ -67,13 +67,13 @@ impl Rule {
 }
 
 /// Returns a limit without digits that say nothing.
-fn limit(value: Value) -> String {
+fn limit(value: EvidenceNumber) -> String {
     match value {
-        Value::Count(count) | Value::Id(count) => count.to_string(),
-        Value::Nanoseconds(ns) if ns < 1_000 => format!("{ns} ns"),
-        Value::Nanoseconds(ns) => duration::round(ns),
-        Value::Share(share) => share::short(share),
-        Value::PerSecond(value) | Value::Ratio(value) => value.to_string(),
+        EvidenceNumber::Count(count) | EvidenceNumber::Id(count) => count.to_string(),
+        EvidenceNumber::Nanoseconds(ns) if ns < 1_000 => format!("{ns} ns"),
+        EvidenceNumber::Nanoseconds(ns) => duration::round(ns),
+        EvidenceNumber::Share(share) => share::short(share),
+        EvidenceNumber::PerSecond(value) | EvidenceNumber::Ratio(value) => value.to_string(),
     }
 }
 

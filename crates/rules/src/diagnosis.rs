@@ -3,7 +3,7 @@
 use domain::DomainChange;
 
 use crate::evidence::says;
-use crate::{Case, Finding, Record, Rule, Verdict, guests, rules, torn};
+use crate::{Case, Finding, RecordNeeds, Rule, Verdict, guests, rules, torn};
 
 /// Findings with less confidence are no reason to change a definition.
 const SURE: f64 = 0.6;
@@ -32,7 +32,7 @@ impl Diagnosis {
     /// Returns the command that records what the rules lack that cannot tell; `None` where there are none, or a recording cannot help.
     pub fn to_record(&self) -> Option<String> {
         let lacks = self.lacks.iter();
-        Record::command(lacks.flat_map(|lack| lack.rule.record).copied())
+        RecordNeeds::command(lacks.flat_map(|lack| lack.rule.record).copied())
     }
 
     /// Returns all changes of the guest's definition that remedies ask for, each once: of every finding those of the

@@ -3,8 +3,8 @@
 use analysis::Turns;
 use words::duration::seconds_us;
 
-use crate::evidence::{Evidence, Id, Shown, says};
-use crate::{Case, Window};
+use crate::evidence::{Evidence, Id, ShowCommand, says};
+use crate::{Case, TimeWindow};
 
 /// What a finding is worth at most where events are missing: others that are missing as well may explain it.
 const UNSURE: f64 = 0.45;
@@ -73,18 +73,18 @@ impl Case<'_> {
     }
 
     /// Returns the command that shows what happened in a time.
-    pub(crate) fn command(&self, from: u64, to: u64) -> Shown {
+    pub(crate) fn command(&self, from: u64, to: u64) -> ShowCommand {
         let name = self.picture.names.first().map_or("REC", String::as_str);
         let command = format!(
             "trapline events {name} --time {},{}",
             seconds_us(from / 1_000),
             seconds_us(to.div_ceil(1_000))
         );
-        let window = Window {
+        let window = TimeWindow {
             start_ns: from,
             end_ns: to,
         };
-        Shown { command, window }
+        ShowCommand { command, window }
     }
 
     /// Returns whether so much was lost, or cut off, that what did not happen may have.

@@ -15,11 +15,11 @@ pub struct Evidence {
     /// A full sentence.
     pub text: String,
     /// The numbers in it, in its order.
-    pub numbers: Vec<Number>,
+    pub numbers: Vec<SentenceNumber>,
     /// The names in it: tasks, events, addresses, settings. A number in a name is none of the numbers above.
     pub names: Vec<String>,
     /// The times that it is about, where it is not about the whole recording.
-    pub windows: Vec<Window>,
+    pub windows: Vec<TimeWindow>,
     /// The threads that it is about: vCPUs', and those of tasks that it names.
     pub threads: Vec<i32>,
     /// Instances of paths that show it: the slowest.
@@ -30,18 +30,18 @@ pub struct Evidence {
 
 /// A number of a sentence.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Number {
+pub struct SentenceNumber {
     /// What it is, in one word or two (`exits`, `share`).
     pub name: &'static str,
     /// What it amounts to, with its unit.
-    pub value: Value,
+    pub value: EvidenceNumber,
     /// The same as the sentence has it.
     pub text: String,
 }
 
 /// A number with its unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Value {
+pub enum EvidenceNumber {
     /// How many.
     Count(u64),
     /// A duration in nanoseconds.
@@ -56,22 +56,22 @@ pub enum Value {
     Id(u64),
 }
 
-impl Value {
+impl EvidenceNumber {
     /// Returns its unit: `ns`, `share`, `per_second`, `ratio`; empty for counts and for numbers that are names.
     pub fn unit(self) -> &'static str {
         match self {
-            Value::Count(_) | Value::Id(_) => "",
-            Value::Nanoseconds(_) => "ns",
-            Value::Share(_) => "share",
-            Value::PerSecond(_) => "per_second",
-            Value::Ratio(_) => "ratio",
+            EvidenceNumber::Count(_) | EvidenceNumber::Id(_) => "",
+            EvidenceNumber::Nanoseconds(_) => "ns",
+            EvidenceNumber::Share(_) => "share",
+            EvidenceNumber::PerSecond(_) => "per_second",
+            EvidenceNumber::Ratio(_) => "ratio",
         }
     }
 }
 
 /// A time within the recording, in nanoseconds of its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct TimeWindow {
     /// From when.
     pub start_ns: u64,
     /// Until when.
@@ -150,7 +150,7 @@ impl Evidence {
 
     /// Adds a time that it is about, if it is known.
     pub(crate) fn window(mut self, span: Option<(u64, u64)>) -> Evidence {
-        let window = |(start_ns, end_ns)| Window { start_ns, end_ns };
+        let window = |(start_ns, end_ns)| TimeWindow { start_ns, end_ns };
         self.windows.extend(span.map(window));
         self
     }
@@ -202,15 +202,15 @@ impl Display for Evidence {
 }
 
 /// What a sentence is made of: it prints itself, and says what it is.
-pub(crate) trait Part: Display {
+pub(crate) trait SentencePart: Display {
     /// Adds what it is to the data.
     fn put(&self, name: &'static str, evidence: &mut Evidence);
 }
 
 /// Adds a number to the data, as the sentence has it.
-fn number(part: &impl Display, name: &'static str, value: Value, evidence: &mut Evidence) {
+fn number(part: &impl Display, name: &'static str, value: EvidenceNumber, evidence: &mut Evidence) {
     let text = part.to_string();
-    evidence.numbers.push(Number { name, value, text });
+    evidence.numbers.push(SentenceNumber { name, value, text });
 }
 
 /// Makes a kind of number: how it is printed, and its value.
@@ -227,7 +227,7 @@ macro_rules! number {
             }
         }
 
-        impl Part for $name {
+        impl SentencePart for $name {
             fn put(&self, name: &'static str, evidence: &mut Evidence) {
                 let $of = self;
                 number(self, name, $value, evidence);
@@ -238,56 +238,56 @@ macro_rules! number {
 
 number!(
     /// A duration.
-    Ns(u64), |of| duration::human(of.0), Value::Nanoseconds(of.0)
+    Ns(u64), |of| duration::human(of.0), EvidenceNumber::Nanoseconds(of.0)
 );
 number!(
     /// A part of a whole in per cent.
-    Of(u64, u64), |of| share::of(of.0, of.1), Value::Share(of.0 as f64 / of.1.max(1) as f64)
+    Of(u64, u64), |of| share::of(of.0, of.1), EvidenceNumber::Share(of.0 as f64 / of.1.max(1) as f64)
 );
 number!(
     /// A share in per cent, with one decimal.
-    Share(f64), |of| share::tenths(of.0), Value::Share(of.0)
+    Share(f64), |of| share::tenths(of.0), EvidenceNumber::Share(of.0)
 );
 number!(
     /// A count with its noun.
-    Many(u64, &'static str), |of| words::plural(of.0, of.1), Value::Count(of.0)
+    Many(u64, &'static str), |of| words::plural(of.0, of.1), EvidenceNumber::Count(of.0)
 );
 number!(
     /// How often: once, 3 times.
-    Times(u64), |of| words::times(of.0), Value::Count(of.0)
+    Times(u64), |of| words::times(of.0), EvidenceNumber::Count(of.0)
 );
 number!(
     /// How many in a second.
-    PerSecond(f64), |of| format!("{:.0}", of.0), Value::PerSecond(of.0)
+    PerSecond(f64), |of| format!("{:.0}", of.0), EvidenceNumber::PerSecond(of.0)
 );
 number!(
     /// How many times as much.
-    Ratio(f64), |of| format!("{:.1}", of.0), Value::Ratio(of.0)
+    Ratio(f64), |of| format!("{:.1}", of.0), EvidenceNumber::Ratio(of.0)
 );
 number!(
     /// The number of a CPU, a vector or an interrupt line.
-    Id(u64), |of| of.0.to_string(), Value::Id(of.0)
+    Id(u64), |of| of.0.to_string(), EvidenceNumber::Id(of.0)
 );
 
-impl Part for u64 {
+impl SentencePart for u64 {
     fn put(&self, name: &'static str, evidence: &mut Evidence) {
-        number(self, name, Value::Count(*self), evidence);
+        number(self, name, EvidenceNumber::Count(*self), evidence);
     }
 }
 
-impl Part for &str {
+impl SentencePart for &str {
     fn put(&self, _: &'static str, evidence: &mut Evidence) {
         evidence.names.push((*self).to_owned());
     }
 }
 
-impl Part for String {
+impl SentencePart for String {
     fn put(&self, name: &'static str, evidence: &mut Evidence) {
         self.as_str().put(name, evidence);
     }
 }
 
-impl Part for Evidence {
+impl SentencePart for Evidence {
     fn put(&self, _: &'static str, evidence: &mut Evidence) {
         let data = Evidence {
             text: String::new(),
@@ -300,36 +300,36 @@ impl Part for Evidence {
 
 /// A task or a vCPU by what it is called, with its thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Thread {
+pub(crate) struct ThreadMention {
     /// As the sentence has it.
     pub called: String,
     /// Its id.
     pub tid: i32,
 }
 
-impl Thread {
+impl ThreadMention {
     /// Returns it as a sentence begins with it.
-    pub(crate) fn capital(mut self) -> Thread {
+    pub(crate) fn capital(mut self) -> ThreadMention {
         self.called = words::capital(&self.called);
         self
     }
 
     /// Returns a task: `comm (thread 12)`.
-    pub(crate) fn named(comm: &str, tid: i32) -> Thread {
-        Thread {
+    pub(crate) fn named(comm: &str, tid: i32) -> ThreadMention {
+        ThreadMention {
             called: words::with_thread(comm, tid),
             tid,
         }
     }
 }
 
-impl Display for Thread {
+impl Display for ThreadMention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.called)
     }
 }
 
-impl Part for Thread {
+impl SentencePart for ThreadMention {
     fn put(&self, _: &'static str, evidence: &mut Evidence) {
         evidence.names.push(self.called.clone());
         evidence.put_thread(self.tid);
@@ -338,20 +338,20 @@ impl Part for Thread {
 
 /// The command that shows what happened in a time.
 #[derive(Debug, Clone)]
-pub(crate) struct Shown {
+pub(crate) struct ShowCommand {
     /// The command.
     pub command: String,
     /// The time.
-    pub window: Window,
+    pub window: TimeWindow,
 }
 
-impl Display for Shown {
+impl Display for ShowCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.command)
     }
 }
 
-impl Part for Shown {
+impl SentencePart for ShowCommand {
     fn put(&self, _: &'static str, evidence: &mut Evidence) {
         evidence.names.push(self.command.clone());
         evidence.windows.push(self.window);
@@ -366,7 +366,7 @@ macro_rules! says {
             ($($name,)*) => {
                 #[allow(unused_mut)]
                 let mut evidence = $crate::evidence::Evidence::new(format!($text $(, $name = $name)*));
-                $($crate::evidence::Part::put(&$name, stringify!($name), &mut evidence);)*
+                $($crate::evidence::SentencePart::put(&$name, stringify!($name), &mut evidence);)*
                 evidence
             }
         }
@@ -382,7 +382,7 @@ mod tests {
     fn a_sentence_and_its_data_are_one() {
         let evidence = says!(
             "{vcpu} left its guest {exits} for {time} ({share}).",
-            vcpu = Thread::named("vCPU 1", 12),
+            vcpu = ThreadMention::named("vCPU 1", 12),
             exits = Times(3),
             time = Ns(1_500),
             share = Of(1, 8),
@@ -396,9 +396,9 @@ mod tests {
         assert_eq!(
             numbers,
             [
-                ("exits", Value::Count(3)),
-                ("time", Value::Nanoseconds(1_500)),
-                ("share", Value::Share(0.125))
+                ("exits", EvidenceNumber::Count(3)),
+                ("time", EvidenceNumber::Nanoseconds(1_500)),
+                ("share", EvidenceNumber::Share(0.125))
             ]
         );
         assert_eq!(evidence.threads, [12]);

@@ -71,7 +71,7 @@ impl Base {
 
 /// The time that a finding costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cost {
+pub struct FindingCost {
     /// In nanoseconds, within the recording.
     pub ns: u64,
     /// As a share, 0 to 1. Latencies of several threads that overlap may add up to more than there is: that is 1.
@@ -80,15 +80,15 @@ pub struct Cost {
     pub base: Base,
 }
 
-impl Cost {
+impl FindingCost {
     /// Returns a cost as a share of a whole.
-    pub fn of(ns: u64, whole: u64, base: Base) -> Cost {
+    pub fn of(ns: u64, whole: u64, base: Base) -> FindingCost {
         let share = if whole == 0 {
             0.0
         } else {
             (ns as f64 / whole as f64).min(1.0)
         };
-        Cost { ns, share, base }
+        FindingCost { ns, share, base }
     }
 
     /// Returns how much it matters.
@@ -109,7 +109,7 @@ impl Cost {
 
 /// A remedy for one case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Advice {
+pub struct CaseAdvice {
     /// The remedy.
     pub remedy: Remedy,
     /// The same as changes to the guest's definition, where it is known and they are not there yet.
@@ -137,7 +137,7 @@ pub struct Finding {
     /// and others would fit too.
     pub confidence: f64,
     /// Time that it costs, if that can be told.
-    pub cost: Option<Cost>,
+    pub cost: Option<FindingCost>,
     /// Whatever it costs, it matters at least so much.
     pub at_least: Severity,
     /// Whatever it costs, it matters at most so much: what it costs is not known.
@@ -147,7 +147,7 @@ pub struct Finding {
     /// Why that makes the VM slow.
     pub cause: String,
     /// What to change, best first.
-    pub remedies: Vec<Advice>,
+    pub remedies: Vec<CaseAdvice>,
     /// The recordings that show it, where there are several.
     pub inputs: Vec<String>,
     /// Whether it comes before all others whatever it costs, since they may be its doing.
@@ -157,7 +157,7 @@ pub struct Finding {
 impl Finding {
     /// Returns a finding of a rule, with its cause and its remedies as they stand.
     pub fn new(rule: &'static Rule, confidence: f64) -> Finding {
-        let remedies = rule.remedies.iter().map(|remedy| Advice {
+        let remedies = rule.remedies.iter().map(|remedy| CaseAdvice {
             remedy: *remedy,
             changes: Vec::new(),
             note: None,
@@ -191,7 +191,7 @@ impl Finding {
     }
 
     /// Says what it costs.
-    pub fn cost(mut self, cost: Cost) -> Finding {
+    pub fn cost(mut self, cost: FindingCost) -> Finding {
         self.cost = Some(cost);
         self
     }
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_sentence_says_what_it_costs_once_and_how_sure_it_is() {
         let rule = crate::rule("timer-port-exits").expect("a rule");
-        let cost = Cost::of(608_400_000, 2_313_000_000, Base::VcpuTime);
+        let cost = FindingCost::of(608_400_000, 2_313_000_000, Base::VcpuTime);
         let title = "The guest reads time from I/O ports: 12635 exits, 608.4ms";
         for (confidence, title, headline, cost, sentence) in [
             (0.95, title, None, None, title.to_owned()),
@@ -330,7 +330,7 @@ mod tests {
                 0.9,
                 title,
                 None,
-                Some(Cost { share: 0.0, ..cost }),
+                Some(FindingCost { share: 0.0, ..cost }),
                 title.to_owned(),
             ),
         ] {

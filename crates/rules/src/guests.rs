@@ -9,7 +9,7 @@ use analysis::{ExitRow, ExitTable, GuestDoing, GuestTask, GuestTasksReport, Gues
 use model::State;
 
 use crate::evidence::{Evidence, Ns, Of, says};
-use crate::{Case, Finding, Window};
+use crate::{Case, Finding, TimeWindow};
 
 /// Things that guests did which a sentence names at most, and the part of the whole that each but the first has at least, in parts of a
 /// hundred.
@@ -33,16 +33,16 @@ pub(crate) fn tell(case: &Case<'_>, finding: &mut Finding) {
 }
 
 /// What a guest did, and of which VM it is where there are several.
-type Whose<'a> = (Option<&'a str>, &'a GuestWho);
+type GuestShare<'a> = (Option<&'a str>, &'a GuestWho);
 
 /// Parts of a whole by what guests did.
 #[derive(Default)]
-struct Parts<'a> {
-    known: BTreeMap<Whose<'a>, u64>,
+struct GuestParts<'a> {
+    known: BTreeMap<GuestShare<'a>, u64>,
 }
 
-impl<'a> Parts<'a> {
-    fn add(&mut self, whose: Whose<'a>, amount: u64) {
+impl<'a> GuestParts<'a> {
+    fn add(&mut self, whose: GuestShare<'a>, amount: u64) {
         if whose.1.doing != GuestDoing::Unknown && amount > 0 {
             let sum = self.known.entry(whose).or_default();
             *sum = sum.saturating_add(amount);
@@ -58,7 +58,7 @@ impl<'a> Parts<'a> {
         if known == 0 || known > whole || known < whole.div_ceil(2) {
             return None;
         }
-        let mut parts: Vec<(Whose<'a>, u64)> = self
+        let mut parts: Vec<(GuestShare<'a>, u64)> = self
             .known
             .iter()
             .map(|(whose, one)| (*whose, *one))
@@ -75,7 +75,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Returns what a guest did, as a sentence has it behind `in`.
-fn called((vm, who): Whose<'_>) -> String {
+fn called((vm, who): GuestShare<'_>) -> String {
     let name = who.name.as_deref();
     let what = match who.doing {
         GuestDoing::Task(tid) => format!("task {}:{tid}", name.unwrap_or("")),
@@ -138,7 +138,7 @@ fn of_keys(case: &Case<'_>, table: ExitTable, keys: &[&str]) -> Option<Evidence>
     let of = |row: &&ExitRow| keys.contains(&row.key.as_str());
     let all = case.picture.rows(table).iter().filter(of);
     let whole = all.fold(0u64, |sum, row| sum.saturating_add(row.stats.count()));
-    let mut parts = Parts::default();
+    let mut parts = GuestParts::default();
     for row in case.picture.guest_rows(table).iter().filter(of) {
         if let Some(task) = &row.task {
             parts.add((row.vm_name.as_deref(), task), row.stats.count());
@@ -194,7 +194,7 @@ fn waits(case: &Case<'_>) -> Option<Evidence> {
     let vcpus = vcpus(case);
     let first = vcpus.first().map(|(row, _)| &row.vm);
     let several = vcpus.iter().any(|(row, _)| Some(&row.vm) != first);
-    let mut parts = Parts::default();
+    let mut parts = GuestParts::default();
     for (row, guest) in &vcpus {
         let vm = several.then_some(row.vm.as_str());
         for task in &guest.tasks {
@@ -258,7 +258,7 @@ fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
 }
 
 /// Returns what a guest did for most of a time in which its vCPU was out of it for most of the time, and for how long at once.
-fn in_window(guest: &GuestTasksReport, window: Window) -> Option<(u64, &GuestWho)> {
+fn in_window(guest: &GuestTasksReport, window: TimeWindow) -> Option<(u64, &GuestWho)> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let parts = guest.held.iter().map(|one| {
         let from = one.from.max(window.start_ns);

@@ -40,9 +40,9 @@ mod torn;
 pub use case::Case;
 pub use definition::remarks;
 pub use diagnosis::{Diagnosis, Lack, all, diagnose, rule};
-pub use evidence::{Evidence, Number, PathInstance, TableRow, Value, Window};
-pub use finding::{Advice, Base, Cost, Finding, Severity};
-pub use rule::{Record, Remedy, Rule, Verdict};
+pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
+pub use finding::{Base, CaseAdvice, Finding, FindingCost, Severity};
+pub use rule::{RecordNeeds, Remedy, Rule, Verdict};
 
 /// The built-in paths that rules look at.
 pub const PATHS: [&str; 4] = ["irqfd", "kick", "ipi", "device-irq"];

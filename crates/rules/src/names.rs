@@ -3,7 +3,7 @@
 use model::{Vm, vcpu_name, vm_names};
 
 use crate::Case;
-use crate::evidence::Thread;
+use crate::evidence::ThreadMention;
 
 impl Case<'_> {
     /// Returns the VM that a vCPU's thread belongs to: its position among all.
@@ -21,10 +21,10 @@ impl Case<'_> {
 
     /// Returns what a vCPU is called: its number, behind its VM where there are several, and its thread: `b, vCPU 1 (thread
     /// 1705)`.
-    pub(crate) fn vcpu_called(&self, tid: i32) -> Thread {
+    pub(crate) fn vcpu_called(&self, tid: i32) -> ThreadMention {
         match vcpu_name(self.vms(), tid) {
-            Some(name) => Thread::named(&name, tid),
-            None => Thread {
+            Some(name) => ThreadMention::named(&name, tid),
+            None => ThreadMention {
                 called: format!("the vCPU of thread {tid}"),
                 tid,
             },

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Case, Finding, Value};
+use crate::{Case, EvidenceNumber, Finding};
 
 /// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,7 +31,7 @@ pub enum Verdict {
 
 /// What `trapline record --for` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Record {
+pub enum RecordNeeds {
     /// Exits by reason, port, address and register.
     Exits,
     /// Who waited for a CPU.
@@ -42,26 +42,26 @@ pub enum Record {
     Stacks,
 }
 
-impl Record {
+impl RecordNeeds {
     /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Record::Exits => "exits",
-            Record::Sched => "sched",
-            Record::Paths => "paths",
-            Record::Stacks => "stacks",
+            RecordNeeds::Exits => "exits",
+            RecordNeeds::Sched => "sched",
+            RecordNeeds::Paths => "paths",
+            RecordNeeds::Stacks => "stacks",
         }
     }
 
     /// Returns the command that records for several; `None` for none.
-    pub fn command(asked: impl IntoIterator<Item = Record>) -> Option<String> {
-        let mut asked: Vec<Record> = asked.into_iter().collect();
+    pub fn command(asked: impl IntoIterator<Item = RecordNeeds>) -> Option<String> {
+        let mut asked: Vec<RecordNeeds> = asked.into_iter().collect();
         asked.sort_unstable();
         asked.dedup();
-        if asked.contains(&Record::Paths) {
-            asked.retain(|one| !matches!(one, Record::Exits | Record::Sched));
+        if asked.contains(&RecordNeeds::Paths) {
+            asked.retain(|one| !matches!(one, RecordNeeds::Exits | RecordNeeds::Sched));
         }
-        let names: Vec<&str> = asked.into_iter().map(Record::name).collect();
+        let names: Vec<&str> = asked.into_iter().map(RecordNeeds::name).collect();
         (!names.is_empty()).then(|| format!("trapline record --for {}", names.join(",")))
     }
 }
@@ -78,7 +78,7 @@ pub struct Rule {
     /// The events, tables or facts it needs.
     pub needs: &'static str,
     /// What 'trapline record' is to be asked for, so that a recording has these events. Empty where no event is missing, ever.
-    pub record: &'static [Record],
+    pub record: &'static [RecordNeeds],
     /// What a comparison calls the changes of what it measures, as they begin: a finding is no news while these are
     /// not. Empty where it measures several things.
     pub measures: &'static [&'static str],
@@ -88,7 +88,7 @@ pub struct Rule {
     /// of [`Rule::limits`]. A table is a paragraph of its own.
     pub found: &'static [&'static str],
     /// The limits that its code goes by, with their names in texts.
-    pub limits: &'static [(&'static str, Value)],
+    pub limits: &'static [(&'static str, EvidenceNumber)],
     /// With which recipe of `docs/diagnose.md` to record, and when it cannot tell; Markdown.
     pub unknown: &'static str,
     /// How remedies are chosen; Markdown. Empty where all are offered.

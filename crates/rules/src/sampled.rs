@@ -5,7 +5,7 @@ use model::vcpu_from_comm;
 use stacks::Weight;
 
 use crate::evidence::{Evidence, Share, says};
-use crate::{Base, Case, Cost};
+use crate::{Base, Case, FindingCost};
 
 /// Standard deviations on each side of a mean that hold 95 of 100.
 const SIDES: f64 = 1.96;
@@ -18,14 +18,14 @@ const MOST: u64 = 1 << 20;
 
 /// A part of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sampled {
+pub(crate) struct SampleShare {
     /// Samples of it.
     pub of: u64,
     /// All of them.
     pub all: u64,
 }
 
-impl Sampled {
+impl SampleShare {
     /// Returns the share.
     pub(crate) fn share(self) -> f64 {
         self.of as f64 / self.all.max(1) as f64
@@ -115,9 +115,9 @@ pub(crate) fn has(marks: &[bool], frame: u32) -> bool {
 impl Case<'_> {
     /// Returns a cost of CPU time that was sampled, as a share of other samples' time; `None` where samples do not say how long
     /// each stands for.
-    pub(crate) fn sampled_cost(&self, part: Weight, whole: u64, base: Base) -> Option<Cost> {
+    pub(crate) fn sampled_cost(&self, part: Weight, whole: u64, base: Base) -> Option<FindingCost> {
         let profile = self.picture.profile.as_ref()?;
-        (profile.unit == SampleUnit::Nanoseconds).then(|| Cost::of(part.amount, whole, base))
+        (profile.unit == SampleUnit::Nanoseconds).then(|| FindingCost::of(part.amount, whole, base))
     }
 
     /// Returns what a rule has to add that cannot tell by samples because kernel functions have no names in them, or there are
@@ -145,8 +145,8 @@ impl Case<'_> {
 mod tests {
     use super::*;
 
-    fn sampled(of: u64, all: u64) -> Sampled {
-        Sampled { of, all }
+    fn sampled(of: u64, all: u64) -> SampleShare {
+        SampleShare { of, all }
     }
 
     #[test]

@@ -4,10 +4,10 @@ use analysis::{ExitRow, ExitTable};
 use event::Isa;
 use words::duration::human;
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Ns, Of, Times, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Verdict};
+use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "apic-exits-without-apicv",
@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, xAPIC \
                0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' parameters",
     needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: each end \
             of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to wait for the \
@@ -85,32 +85,32 @@ fn table_of(row: &ExitRow) -> ExitTable {
 }
 
 /// Exits that would not be with APICv or AVIC in use.
-struct Emulated<'a> {
+struct ApicExits<'a> {
     /// The accesses that end an interrupt.
     rows: Vec<&'a ExitRow>,
     /// Intel's, with the page of the xAPIC watched and not virtualized.
-    page: Sum,
-    windows: Sum,
+    page: RowSum,
+    windows: RowSum,
     /// Accesses of both kinds.
     accesses: u64,
     /// All of it.
-    sum: Sum,
+    sum: RowSum,
 }
 
-impl<'a> Emulated<'a> {
-    fn of(case: &Case<'a>) -> Emulated<'a> {
+impl<'a> ApicExits<'a> {
+    fn of(case: &Case<'a>) -> ApicExits<'a> {
         let mut rows = case.accesses(ExitTable::Msr, |row| is_emulated(row, ExitTable::Msr));
         rows.extend(case.accesses(ExitTable::Mmio, |row| is_emulated(row, ExitTable::Mmio)));
-        let eoi = Sum::of(rows.iter().copied());
+        let eoi = RowSum::of(rows.iter().copied());
         let page = case.exits(&["APIC_ACCESS"]);
         let windows = case.exits(&["INTERRUPT_WINDOW", "PENDING_INTERRUPT", "vintr"]);
         let accesses = eoi.count + page.count;
-        Emulated {
+        ApicExits {
             rows,
             page,
             windows,
             accesses,
-            sum: Sum {
+            sum: RowSum {
                 count: accesses + windows.count,
                 ns: eoi.ns.saturating_add(page.ns).saturating_add(windows.ns),
             },
@@ -131,7 +131,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return lacks();
     }
-    let emulated = Emulated::of(case);
+    let emulated = ApicExits::of(case);
     // These two happen with APICv only.
     let virtualized = case.exits(&[
         "EOI_INDUCED",
@@ -162,7 +162,7 @@ fn look(case: &Case<'_>) -> Verdict {
     finding.found()
 }
 
-fn say(case: &Case<'_>, emulated: &Emulated<'_>) -> Finding {
+fn say(case: &Case<'_>, emulated: &ApicExits<'_>) -> Finding {
     let sum = emulated.sum;
     let mut finding = Finding::new(&RULE, 0.85)
         .cost(case.vcpu_cost(sum.ns))
@@ -216,7 +216,7 @@ fn offered(case: &Case<'_>, finding: Finding) -> Finding {
 
 /// Whether there are exits that may be the local APIC's, and the registers or addresses they are for are not known.
 fn untold(case: &Case<'_>) -> bool {
-    let many = |sum: Sum| sum.count >= 1000 && case.matters(sum.ns);
+    let many = |sum: RowSum| sum.count >= 1000 && case.matters(sum.ns);
     let registers = case.picture.rows(ExitTable::Msr);
     // A guest that uses the x2APIC's registers does not touch the page.
     let x2apic = registers.iter().any(|row| {

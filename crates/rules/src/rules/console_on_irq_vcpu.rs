@@ -6,9 +6,9 @@ use paths::{Dropped, PathReport};
 use stats::Stats;
 use words::{duration::human, plural};
 
-use crate::case::Sum;
-use crate::evidence::{Many, Ns, Of, Thread, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::case::RowSum;
+use crate::evidence::{Many, Ns, Of, ThreadMention, says};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while their \
                vCPU was at it, and how long they took against its others",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking",
-    record: &[Record::Paths],
+    record: &[RecordNeeds::Paths],
     measures: &[],
     cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
             writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
@@ -36,8 +36,8 @@ pub(crate) static RULE: Rule = Rule {
          known.",
     ],
     limits: &[
-        ("exits", Value::Count(ENOUGH)),
-        ("met", Value::Count(SEVERAL)),
+        ("exits", EvidenceNumber::Count(ENOUGH)),
+        ("met", EvidenceNumber::Count(SEVERAL)),
     ],
     unknown: "*all*; no probes.",
     advice: "",
@@ -161,7 +161,10 @@ fn look(case: &Case<'_>) -> Verdict {
             _ => lacks(),
         };
     };
-    let met: Vec<Met<'_>> = prints.iter().map(|one| Met::of(one, irqs)).collect();
+    let met: Vec<DelayedInterrupts<'_>> = prints
+        .iter()
+        .map(|one| DelayedInterrupts::of(one, irqs))
+        .collect();
     let worst = met.iter().filter(|met| met.is_found(case));
     let worst = worst.max_by_key(|met| (met.while_printing.count(), met.while_printing.total()));
     if let Some(met) = worst {
@@ -185,7 +188,7 @@ struct Prints<'a> {
 }
 
 /// What device interrupts took that came to a vCPU which prints.
-struct Met<'a> {
+struct DelayedInterrupts<'a> {
     prints: &'a Prints<'a>,
     /// Those that came while it printed.
     while_printing: Stats,
@@ -195,9 +198,9 @@ struct Met<'a> {
     others: Stats,
 }
 
-impl<'a> Met<'a> {
-    fn of(prints: &'a Prints<'a>, irqs: &PathReport) -> Met<'a> {
-        let mut met = Met {
+impl<'a> DelayedInterrupts<'a> {
+    fn of(prints: &'a Prints<'a>, irqs: &PathReport) -> DelayedInterrupts<'a> {
+        let mut met = DelayedInterrupts {
             prints,
             while_printing: Stats::default(),
             longest: None,
@@ -231,7 +234,7 @@ impl<'a> Met<'a> {
         if self.while_printing.count() < SEVERAL {
             return false;
         }
-        if !Met::is_timed(case) {
+        if !DelayedInterrupts::is_timed(case) {
             return true;
         }
         let median = self.while_printing.percentile(0.5);
@@ -247,9 +250,9 @@ impl<'a> Met<'a> {
     }
 }
 
-fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
+fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
     let Prints { row, count, ns } = *met.prints;
-    let timed = Met::is_timed(case);
+    let timed = DelayedInterrupts::is_timed(case);
     let late = &met.while_printing;
     let confidence = match timed && met.is_compared() && !case.doubtful() {
         true => 0.95,
@@ -266,7 +269,7 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
         .evidence(says!(
             "{vcpu} was in the VMM {exits} times for its serial port, {time} in all: {share} of the time it was observed, \
              {each} each.",
-            vcpu = Thread::named(vcpu, row.tid),
+            vcpu = ThreadMention::named(vcpu, row.tid),
             exits = count,
             time = Ns(ns),
             share = Of(ns, row.times.total()),
@@ -337,14 +340,14 @@ fn finding(case: &Case<'_>, met: &Met<'_>, all: u64) -> Verdict {
 
 /// Sums of accesses: whether there is anything to record for.
 fn by_accesses(case: &Case<'_>) -> Verdict {
-    let mut uart = Sum::default();
+    let mut uart = RowSum::default();
     let mut addresses = false;
     for table in [ExitTable::Ioport, ExitTable::Mmio] {
         addresses |= !case.picture.rows(table).is_empty();
         let rows = case.accesses(table, |row| {
             row.address.is_some_and(|at| is_uart_at(table, at))
         });
-        let sum = Sum::of(rows);
+        let sum = RowSum::of(rows);
         uart.count = uart.count.saturating_add(sum.count);
         uart.ns = uart.ns.saturating_add(sum.ns);
     }

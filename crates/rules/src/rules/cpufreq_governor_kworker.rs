@@ -4,9 +4,11 @@ use analysis::{ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, Wor
 use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
-use crate::evidence::{Evidence, Many, Ns, Thread, says};
-use crate::sampled::{self, Sampled};
-use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::evidence::{Evidence, Many, Ns, ThreadMention, says};
+use crate::sampled::{self, SampleShare};
+use crate::{
+    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "cpufreq-governor-kworker",
@@ -15,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
                cpufreq governor",
     needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or what perf \
             sched latency prints; --facts with the governor",
-    record: &[Record::Sched, Record::Stacks],
+    record: &[RecordNeeds::Sched, RecordNeeds::Stacks],
     measures: &[],
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
             cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \
@@ -33,7 +35,7 @@ pub(crate) static RULE: Rule = Rule {
          20 of them at least; confidence 0.95 times the confidence that the share is over the limit, which has to be 0.9. Where switches are many \
          and nothing tells the function, samples of kworkers that are all in other functions are an all-clear.",
     ],
-    limits: &[("sampled", Value::Share(SAMPLED))],
+    limits: &[("sampled", EvidenceNumber::Share(SAMPLED))],
     unknown: "*kworkers*, or a printed `perf sched latency`, or *samples*; *facts* for the governor.",
     advice: "",
     looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back, and flush: that is why 0.5 without a function.",
@@ -169,20 +171,20 @@ impl<'a> Governors<'a> {
 }
 
 /// What samples say of kworkers that are bound to a CPU.
-struct Samples<'a> {
+struct KworkerSamples<'a> {
     /// Those of the governor's functions, by kworker, heaviest first.
     governing: Vec<(&'a ProfileThread, Weight)>,
     /// All samples of such kworkers with a stack in which functions have names.
     named: u64,
     /// The part that the governor's functions are of the samples of the CPUs, and of what.
-    part: Sampled,
+    part: SampleShare,
     of: &'static str,
     /// The time of these CPUs, if samples are time.
     cpus_ns: Option<u64>,
 }
 
-impl<'a> Samples<'a> {
-    fn of(case: &Case<'a>) -> Option<Samples<'a>> {
+impl<'a> KworkerSamples<'a> {
+    fn of(case: &Case<'a>) -> Option<KworkerSamples<'a>> {
         let profile: &'a ProfileSums = case.picture.profile.as_ref()?;
         let governor = |name: &str| {
             let name = name.trim_start_matches('_');
@@ -217,9 +219,9 @@ impl<'a> Samples<'a> {
             }
             None => (profile.busy().samples, "samples that are not of idle CPUs"),
         };
-        Some(Samples {
+        Some(KworkerSamples {
             named: sampled::sum(named).samples,
-            part: Sampled {
+            part: SampleShare {
                 of: weight.samples,
                 all: all.max(weight.samples),
             },
@@ -234,7 +236,7 @@ impl<'a> Samples<'a> {
         self.part.of == 0 && self.named >= ENOUGH
     }
 
-    fn cost(&self, case: &Case<'_>) -> Option<Cost> {
+    fn cost(&self, case: &Case<'_>) -> Option<FindingCost> {
         let weight = sampled::sum(self.governing.iter().copied());
         case.sampled_cost(weight, self.cpus_ns?, Base::CpuTime)
     }
@@ -242,7 +244,7 @@ impl<'a> Samples<'a> {
 
 fn look(case: &Case<'_>) -> Verdict {
     let by_switches = by_switches(case);
-    let Some(samples) = Samples::of(case).filter(|_| case.in_ticks().is_none()) else {
+    let Some(samples) = KworkerSamples::of(case).filter(|_| case.in_ticks().is_none()) else {
         return by_switches;
     };
     if let Verdict::Found(found) = &by_switches
@@ -270,7 +272,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
 }
 
-fn say_samples(case: &Case<'_>, samples: &Samples<'_>) -> Finding {
+fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {
     let confidence = case.sure(KNOWN * samples.part.above(SAMPLED));
     let mut finding = Finding::new(&RULE, confidence)
         .title(format!(
@@ -285,12 +287,13 @@ fn say_samples(case: &Case<'_>, samples: &Samples<'_>) -> Finding {
     if let Some(cost) = samples.cost(case) {
         finding = finding.cost(cost);
     } else {
-        finding.at_least = Cost::of(samples.part.of, samples.part.all, Base::CpuTime).severity();
+        finding.at_least =
+            FindingCost::of(samples.part.of, samples.part.all, Base::CpuTime).severity();
     }
     for (thread, weight) in samples.governing.iter().take(4) {
         finding = finding.evidence(says!(
             "{task}: {samples} of {all} samples in them.",
-            task = Thread::named(&thread.comm, thread.tid),
+            task = ThreadMention::named(&thread.comm, thread.tid),
             samples = weight.samples,
             all = thread.all.samples,
         ));
@@ -361,7 +364,7 @@ fn say(
     for row in kworkers.rows.iter().take(4) {
         finding = finding.evidence(says!(
             "{task}: {switches} switches, ran for {ran}.",
-            task = Thread {
+            task = ThreadMention {
                 called: format!("{}:{}", row.comm, row.tid),
                 tid: row.tid,
             },

@@ -4,9 +4,9 @@ use analysis::{APIC_PAGE, ExitTable, Taken};
 use event::Isa;
 use words::duration::human;
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::evidence::{Ns, Of, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                access of a device or of the local APIC's page",
     needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, on Intel \
             those of the local APIC without APICv, have the same reason",
-    record: &[Record::Paths],
+    record: &[RecordNeeds::Paths],
     measures: &["vmexit EPT_VIOLATION", "vmexit npf"],
     cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page reporting \
             gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps them, or because \
@@ -28,9 +28,9 @@ pub(crate) static RULE: Rule = Rule {
          show whether it is. The evidence lists THP, KSM and NUMA balancing of the host.",
     ],
     limits: &[
-        ("faults", Value::Count(LEAST)),
-        ("many", Value::PerSecond(MANY_PER_SECOND)),
-        ("printed", Value::Count(LEAST_PRINTED)),
+        ("faults", EvidenceNumber::Count(LEAST)),
+        ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
+        ("printed", EvidenceNumber::Count(LEAST_PRINTED)),
     ],
     unknown: "*exits* with `kvm_mmio` or `kvm_page_fault` (*all*). Without addresses it is not known: on AMD and arm64, because \
      devices' accesses have the same reason; on Intel, unless APICv is in use (`EOI_INDUCED`, `APIC_WRITE`, \
@@ -84,8 +84,8 @@ const LEAST_PRINTED: u64 = 5000;
 const WITH_APICV: [&str; 3] = ["APIC_WRITE", "APIC_ACCESS", "EOI_INDUCED"];
 
 /// What was counted, and how it is known.
-struct Faults {
-    sum: Sum,
+struct ViolationCounts {
+    sum: RowSum,
     /// Accesses of the local APIC's page among the exits, which are none of them.
     apic: u64,
     confidence: f64,
@@ -140,7 +140,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
 }
 
-fn say(case: &Case<'_>, names: &[&str], faults: &Faults) -> Finding {
+fn say(case: &Case<'_>, names: &[&str], faults: &ViolationCounts) -> Finding {
     let sum = faults.sum;
     let all = case.all_exits();
     let mut finding = Finding::new(&RULE, faults.confidence)
@@ -192,7 +192,7 @@ fn of_host(case: &Case<'_>, mut finding: Finding) -> Finding {
 }
 
 /// Whether so many exits are one: often, and a tenth of what exits take.
-fn storm(case: &Case<'_>, sum: Sum) -> bool {
+fn storm(case: &Case<'_>, sum: RowSum) -> bool {
     let often = match case.printed() {
         true => sum.count >= LEAST_PRINTED,
         false => sum.count >= LEAST && sum.count as f64 / case.seconds() >= MANY_PER_SECOND,
@@ -201,10 +201,10 @@ fn storm(case: &Case<'_>, sum: Sum) -> bool {
 }
 
 /// Exits for memory, as events tell them apart within each exit.
-fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
+fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static str> {
     let told = case.picture.faults.unwrap_or_default();
     let sum = |parts: &[Taken]| {
-        parts.iter().fold(Sum::default(), |sum, part| Sum {
+        parts.iter().fold(RowSum::default(), |sum, part| RowSum {
             count: sum.count + part.count,
             ns: sum.ns.saturating_add(part.ns),
         })
@@ -237,7 +237,7 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
             "Record kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) to separate memory from devices.",
         );
     };
-    Ok(Faults {
+    Ok(ViolationCounts {
         sum,
         apic: told.apic.count,
         confidence,
@@ -246,7 +246,7 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
 }
 
 /// Exits for memory, as printed tables tell them: without the accesses that a table of memory lists.
-fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
+fn of_table(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static str> {
     let all = case.exits(names);
     let intel = names.contains(&"EPT_VIOLATION");
     let table = !case.picture.rows(ExitTable::Mmio).is_empty();
@@ -263,9 +263,9 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
             .is_some_and(|address| address & !0xfff == APIC_PAGE);
         !intel || apic
     });
-    let emulated = Sum::of(rows.iter().copied());
+    let emulated = RowSum::of(rows.iter().copied());
     let mean = all.ns / all.count.max(1);
-    let sum = Sum {
+    let sum = RowSum {
         count: all.count.saturating_sub(emulated.count),
         ns: all.ns.saturating_sub(mean.saturating_mul(emulated.count)),
     };
@@ -287,7 +287,7 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<Faults, &'static str> {
         ),
         _ => (0.7, None),
     };
-    Ok(Faults {
+    Ok(ViolationCounts {
         sum,
         apic: if intel { emulated.count } else { 0 },
         confidence,

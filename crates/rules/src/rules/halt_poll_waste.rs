@@ -6,8 +6,8 @@ use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, Share, says};
-use crate::sampled::{self, Sampled};
-use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::sampled::{self, SampleShare};
+use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
                in the loop that polls",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate polling from \
             sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
-    record: &[Record::Exits, Record::Sched],
+    record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[
         "vcpus poll",
         "cpu function kvm_vcpu_halt",
@@ -43,9 +43,9 @@ pub(crate) static RULE: Rule = Rule {
          no less is a finding. Surely below {costs} is an all-clear.",
     ],
     limits: &[
-        ("polls", Value::Count(LEAST)),
-        ("costs", Value::Share(COSTS)),
-        ("whatever", Value::Share(WHATEVER)),
+        ("polls", EvidenceNumber::Count(LEAST)),
+        ("costs", EvidenceNumber::Share(COSTS)),
+        ("whatever", EvidenceNumber::Share(WHATEVER)),
     ],
     unknown: "*samples* with the kernel's symbols, or `kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` (*all*), or *facts* of a host whose KVM statistics \
      are readable. Without `kvm_halt_poll_ns` a poll that fails looks like a slow way to sleep: where none succeeds \
@@ -97,23 +97,23 @@ const WHATEVER: f64 = 0.1;
 const LEAST: u64 = 50;
 
 /// What vCPUs polled.
-struct Polled {
+struct PollTimes {
     hits: u64,
     hits_ns: u64,
     misses: u64,
     burnt_ns: u64,
 }
 
-impl Polled {
+impl PollTimes {
     /// Sums it; `None` where halts have no event that would tell.
-    fn of(case: &Case<'_>) -> Option<Polled> {
+    fn of(case: &Case<'_>) -> Option<PollTimes> {
         let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
         let sum = |of: &dyn Fn(&model::Polls) -> u64| {
             rows()
                 .map(|row| of(&row.polls))
                 .fold(0u64, u64::saturating_add)
         };
-        let polled = Polled {
+        let polled = PollTimes {
             hits: sum(&|polls| polls.succeeded),
             hits_ns: sum(&|polls| polls.succeeded_ns),
             misses: sum(&|polls| polls.failed),
@@ -129,7 +129,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = report.filter(|report| report.seen.halts && report.seen.switches) else {
         return without_events(case);
     };
-    let Some(polled) = Polled::of(case) else {
+    let Some(polled) = PollTimes::of(case) else {
         // Halts that would have had an event, and none had.
         return match report.rows.is_empty() {
             true => without_events(case),
@@ -164,7 +164,7 @@ fn look(case: &Case<'_>) -> Verdict {
     finding.found()
 }
 
-fn say(case: &Case<'_>, polled: &Polled) -> Finding {
+fn say(case: &Case<'_>, polled: &PollTimes) -> Finding {
     Finding::new(&RULE, 0.9)
         .title(format!(
             "Halt polling failed in {} of {} halts that it polled in, and burnt {}",
@@ -188,7 +188,7 @@ fn say(case: &Case<'_>, polled: &Polled) -> Finding {
 }
 
 /// What polls that succeeded are worth.
-fn saved(report: &VcpusReport, polled: &Polled) -> String {
+fn saved(report: &VcpusReport, polled: &PollTimes) -> String {
     let waits = (report.rows.iter())
         .map(|row| row.waits.total())
         .fold(0u64, u64::saturating_add);
@@ -237,18 +237,18 @@ const ASKS: [&str; 9] = [
 const GUESTS: [&str; 2] = ["poll_idle", "cpu_idle_poll"];
 
 /// Samples of vCPUs' threads that poll.
-struct Samples {
+struct PollSamples {
     /// In the host, and in guests.
     host: Weight,
     guest: Weight,
     all: Weight,
     /// The worst thread, its name and its share.
-    worst: Option<(String, i32, Sampled)>,
+    worst: Option<(String, i32, SampleShare)>,
 }
 
-impl Samples {
+impl PollSamples {
     /// Sums them; `None` where no thread of a vCPU was sampled.
-    fn of(case: &Case<'_>) -> Option<Samples> {
+    fn of(case: &Case<'_>) -> Option<PollSamples> {
         let profile = case.picture.profile.as_ref()?;
         let is_vcpu = sampled::is_vcpu(case);
         let polls = host_polls(profile);
@@ -261,14 +261,14 @@ impl Samples {
         let all = sampled::sum(vcpus.iter().map(|thread| (*thread, thread.all)));
         let worst = vcpus.iter().map(|thread| {
             let both = host.iter().chain(&guest).filter(|(one, _)| one == thread);
-            let part = Sampled {
+            let part = SampleShare {
                 of: both.map(|(_, weight)| weight.samples).sum(),
                 all: thread.all.samples,
             };
             (thread.comm.clone(), thread.tid, part)
         });
         let worst = worst.max_by_key(|(_, tid, part)| (part.of, std::cmp::Reverse(*tid)));
-        (all.samples > 0).then(|| Samples {
+        (all.samples > 0).then(|| PollSamples {
             host: sampled::sum(host),
             guest: sampled::sum(guest),
             all,
@@ -276,8 +276,8 @@ impl Samples {
         })
     }
 
-    fn part(&self) -> Sampled {
-        Sampled {
+    fn part(&self) -> SampleShare {
+        SampleShare {
             of: self.host.samples + self.guest.samples,
             all: self.all.samples,
         }
@@ -304,7 +304,7 @@ fn host_polls(profile: &ProfileSums) -> impl Fn(&[u32]) -> bool + use<> {
 /// Without events: samples, and KVM's own sums.
 fn without_events(case: &Case<'_>) -> Verdict {
     let statistics = from_statistics(case);
-    let Some(samples) = Samples::of(case).filter(|_| case.in_ticks().is_none()) else {
+    let Some(samples) = PollSamples::of(case).filter(|_| case.in_ticks().is_none()) else {
         return statistics;
     };
     if samples.part().is_above(WHATEVER) {
@@ -328,7 +328,7 @@ fn without_events(case: &Case<'_>) -> Verdict {
     ))
 }
 
-fn say_samples(case: &Case<'_>, samples: &Samples) -> Finding {
+fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {
     let part = samples.part();
     let polled = Weight {
         samples: part.of,
@@ -353,7 +353,7 @@ fn say_samples(case: &Case<'_>, samples: &Samples) -> Finding {
     if let Some((comm, tid, worst)) = &samples.worst {
         finding = finding.evidence(says!(
             "Most in {task}: {polled} of {all} samples ({share}).",
-            task = crate::evidence::Thread::named(comm, *tid),
+            task = crate::evidence::ThreadMention::named(comm, *tid),
             polled = worst.of,
             all = worst.all,
             share = Share(worst.share()),
@@ -362,7 +362,7 @@ fn say_samples(case: &Case<'_>, samples: &Samples) -> Finding {
     finding = match case.sampled_cost(polled, samples.all.amount, Base::VcpuTime) {
         Some(cost) => finding.cost(cost),
         None => {
-            finding.at_least = Cost::of(part.of, part.all, Base::VcpuTime).severity();
+            finding.at_least = FindingCost::of(part.of, part.all, Base::VcpuTime).severity();
             finding
         }
     };

@@ -4,9 +4,9 @@ use analysis::{ExitTable, IpiSums};
 use event::Isa;
 use words::duration::human;
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::evidence::{Evidence, Many, Ns, Of, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and what the target \
                was doing then: what those to halted vCPUs take longer than others, without waits for a CPU that a task has",
     needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show who was in a halt; sums do not",
-    record: &[Record::Paths],
+    record: &[RecordNeeds::Paths],
     measures: &[],
     cause: "The target had nothing to do and halted, so its thread gave its CPU away. The interrupt then wakes that \
             thread (kvm_vcpu_kick, schedule), it waits until its CPU is out of idle, and enters its guest: many times \
@@ -34,10 +34,10 @@ pub(crate) static RULE: Rule = Rule {
          guest, in another exit. The same thresholds; confidence 0.6, since a vCPU in a halt may have been polling.",
     ],
     limits: &[
-        ("halted", Value::Count(ENOUGH)),
-        ("share", Value::Share(SHARE)),
-        ("of_all", Value::Share(OF_ALL)),
-        ("compared", Value::Count(COMPARED)),
+        ("halted", EvidenceNumber::Count(ENOUGH)),
+        ("share", EvidenceNumber::Share(SHARE)),
+        ("of_all", EvidenceNumber::Share(OF_ALL)),
+        ("compared", EvidenceNumber::Count(COMPARED)),
     ],
     unknown: "*all* (arm64: `kvm_sys_access` is in it), or *exits* with `kvm_msr`. Sums of a printed table do not show it: halts \
      and writes go together as well where vCPUs that run are interrupted while others halt. The rule then says what to \
@@ -326,22 +326,22 @@ fn by_sums(case: &Case<'_>) -> Verdict {
 
 /// Interrupts sent, and whether it is certain that they are. Their time is that of whole exits: KVM wakes the target
 /// before it tells of the register.
-fn sent(case: &Case<'_>) -> (Sum, bool) {
+fn sent(case: &Case<'_>) -> (RowSum, bool) {
     let registers = case.exits(&["MSR_WRITE", "msr", "APIC_WRITE"]);
     // x2APIC's ICR, and the xAPIC's (Intel SDM volume 3, 11.6.1).
-    let msr = Sum::of(case.accesses(ExitTable::Msr, |row| {
+    let msr = RowSum::of(case.accesses(ExitTable::Msr, |row| {
         row.write && row.address == Some(0x830)
     }));
-    let mmio = Sum::of(case.accesses(ExitTable::Mmio, |row| {
+    let mmio = RowSum::of(case.accesses(ExitTable::Mmio, |row| {
         row.write && row.address == Some(0xfee0_0300)
     }));
     if msr.count > 0 {
-        let all = Sum::of(case.picture.rows(ExitTable::Msr));
+        let all = RowSum::of(case.picture.rows(ExitTable::Msr));
         // Those that do not wake anybody take what they take in the table of registers.
         let others = all.ns.saturating_sub(msr.ns);
         let ns = registers.ns.saturating_sub(others).max(msr.ns);
         return (
-            Sum {
+            RowSum {
                 count: msr.count,
                 ns,
             },
@@ -358,8 +358,8 @@ fn sent(case: &Case<'_>) -> (Sum, bool) {
     // With addresses recorded, other registers are not taken for it.
     let known = !case.picture.rows(ExitTable::Msr).is_empty();
     match case.picture.isa {
-        _ if known => (Sum::default(), false),
-        Some(Isa::Arm64) => (Sum::default(), false),
+        _ if known => (RowSum::default(), false),
+        Some(Isa::Arm64) => (RowSum::default(), false),
         _ => (registers, false),
     }
 }

@@ -4,9 +4,9 @@ use analysis::ExitTable;
 use cpuset::CpuSet;
 use event::ExitReason;
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::evidence::{Evidence, Id, Ns, PerSecond, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line isolates",
     needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows which are \
             the timer's own",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes on on every \
             CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
@@ -27,8 +27,8 @@ pub(crate) static RULE: Rule = Rule {
          else 0.7. The cost is by the mean of all exits for interrupts.",
     ],
     limits: &[
-        ("ticks", Value::PerSecond(TICK_PER_SECOND)),
-        ("exits", Value::Count(LEAST)),
+        ("ticks", EvidenceNumber::PerSecond(TICK_PER_SECOND)),
+        ("exits", EvidenceNumber::Count(LEAST)),
     ],
     unknown: "*facts*, with *exits* of the host's CPUs; `perf record -a -e kvm:kvm_exit -e kvm:kvm_entry -e \
      irq_vectors:local_timer_entry` tells the timer's own.",
@@ -140,7 +140,7 @@ fn look(case: &Case<'_>) -> Verdict {
 /// What exits for interrupts take, by the mean of all of them.
 fn cost_ns(case: &Case<'_>, count: u64) -> u64 {
     let rows = case.picture.rows(ExitTable::Vmexit).iter();
-    let sum = Sum::of(rows.filter(|row| row.reason.is_some_and(ExitReason::is_interrupt)));
+    let sum = RowSum::of(rows.filter(|row| row.reason.is_some_and(ExitReason::is_interrupt)));
     (u128::from(sum.ns) * u128::from(count) / u128::from(sum.count.max(1))) as u64
 }
 

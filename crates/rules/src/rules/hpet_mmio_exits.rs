@@ -4,10 +4,10 @@ use analysis::ExitTable;
 use domain::{DomainChange, GuestOs};
 use words::duration::human;
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Many, Ns, Of, Times, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hpet-mmio-exits",
@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits for memory that is emulated at the HPET's address (0xfed00000)",
     needs: "kvm_exit, kvm_entry and kvm_mmio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and mmio",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &["vmexit EPT_MISCONFIG", "vmexit npf", "mmio "],
     cause: "The guest uses the HPET as its clock. It is emulated by the VMM, so every look at the main counter leaves \
             the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
@@ -29,9 +29,9 @@ pub(crate) static RULE: Rule = Rule {
          has an HPET and 0.5 if there is none to ask, and nothing if it says `present='no'`.",
     ],
     limits: &[
-        ("reads", Value::Count(LEAST)),
-        ("each", Value::Nanoseconds(IN_USER_SPACE_NS)),
-        ("faults", Value::Count(FITS)),
+        ("reads", EvidenceNumber::Count(LEAST)),
+        ("each", EvidenceNumber::Nanoseconds(IN_USER_SPACE_NS)),
+        ("faults", EvidenceNumber::Count(FITS)),
     ],
     unknown: "*exits*, or printed `vmexit` and `mmio` tables. {reads} `EPT_MISCONFIG` that matter, take {each} or more each, and have \
      no addresses are not known where they are no finding (in a recording always). On AMD memory and devices have one \
@@ -87,9 +87,9 @@ fn look(case: &Case<'_>) -> Verdict {
             row.write == write && row.address.is_some_and(is_hpet)
         })
     };
-    let (rows, writes) = (of(false), Sum::of(of(true)));
-    let timed = Sum::of(rows.iter().copied());
-    let all = Sum::of(case.picture.rows(ExitTable::Mmio));
+    let (rows, writes) = (of(false), RowSum::of(of(true)));
+    let timed = RowSum::of(rows.iter().copied());
+    let all = RowSum::of(case.picture.rows(ExitTable::Mmio));
     if all.count == 0 {
         return without_addresses(case);
     }
@@ -97,12 +97,12 @@ fn look(case: &Case<'_>) -> Verdict {
     // and nobody knows how long it took: as long as the others.
     let both = |write: bool| {
         let rows = case.picture.rows(ExitTable::Mmio).iter();
-        Sum::of(rows.filter(|row| row.write == write)).count
+        RowSum::of(rows.filter(|row| row.write == write)).count
     };
     let expected = both(false).saturating_mul(2).saturating_add(both(true));
     let recorded = case.picture.events("kvm_mmio").unwrap_or(0);
     let more = (recorded as f64 / expected.max(1) as f64).max(1.0);
-    let hpet = Sum {
+    let hpet = RowSum {
         count: timed.count,
         ns: (timed.ns as f64 * more) as u64,
     };

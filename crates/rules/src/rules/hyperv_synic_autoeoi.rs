@@ -4,7 +4,7 @@ use analysis::ExitTable;
 use domain::{Domain, DomainChange};
 
 use crate::evidence::says;
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's definition; \
                changes of KVM's APICv inhibition",
     needs: "kvm:kvm_msr from the guest's start on (that is when it sets them up), or --domain with --facts",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for this guest: \
             all its interrupts are then emulated.",
@@ -55,18 +55,18 @@ pub(crate) static RULE: Rule = Rule {
 
 /// What the host's module says of APICv or AVIC.
 #[derive(Clone, Copy)]
-struct Offered<'a> {
+struct ApicvOffer<'a> {
     name: &'static str,
     value: &'a str,
 }
 
-impl<'a> Offered<'a> {
-    fn of(case: &Case<'a>) -> Option<Offered<'a>> {
+impl<'a> ApicvOffer<'a> {
+    fn of(case: &Case<'a>) -> Option<ApicvOffer<'a>> {
         let modules = &case.host()?.modules;
         let parameters = [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")];
         parameters.into_iter().find_map(|(module, name)| {
             let value = modules.get(module)?.get(name)?;
-            Some(Offered { name, value })
+            Some(ApicvOffer { name, value })
         })
     }
 
@@ -79,7 +79,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
     }
-    let offered = Offered::of(case);
+    let offered = ApicvOffer::of(case);
     if offered.is_some_and(|offered| !offered.is_on()) {
         // There is nothing that AutoEOI could set aside.
         return Verdict::Clear;
@@ -100,7 +100,7 @@ fn look(case: &Case<'_>) -> Verdict {
 }
 
 /// The guest was seen to ask for it.
-fn seen(case: &Case<'_>, offered: Option<Offered<'_>>) -> Verdict {
+fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     let signs = &case.picture.signs;
     // Where it is known, it is on: what is off was no finding.
     let on = offered.is_some();
@@ -115,7 +115,7 @@ fn seen(case: &Case<'_>, offered: Option<Offered<'_>>) -> Verdict {
             without = signs.no_auto_eoi,
         ))
         .evidence(match offered {
-            Some(Offered { name, value }) => says!(
+            Some(ApicvOffer { name, value }) => says!(
                 "The host offers it: {name}={value}.",
                 name = name,
                 value = value,
@@ -128,7 +128,7 @@ fn seen(case: &Case<'_>, offered: Option<Offered<'_>>) -> Verdict {
 }
 
 /// The definition has SynIC, and the recording began after the guest had set it up.
-fn set_up_before(case: &Case<'_>, offered: Option<Offered<'_>>) -> Verdict {
+fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     if offered.is_none() {
         return Verdict::Lacks(
             "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give --facts of the \

@@ -4,9 +4,9 @@ use analysis::{ProfileSums, ProfileThread};
 use stacks::{FrameOwner, Weight};
 use words::share::tenths;
 
-use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
-use crate::sampled::{self, Sampled};
-use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
+use crate::sampled::{self, SampleShare};
+use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "lock-holder-preempted",
@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                thrown out of spinning",
     needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and sched:sched_switch and \
             sched:sched_wakeup of the whole host in the same recording",
-    record: &[Record::Exits, Record::Sched, Record::Stacks],
+    record: &[RecordNeeds::Exits, RecordNeeds::Sched, RecordNeeds::Stacks],
     measures: &[
         "vcpus runnable",
         "cpu function queued_spin_lock_slowpath",
@@ -36,10 +36,10 @@ pub(crate) static RULE: Rule = Rule {
          guest is runnable without a CPU while others spin.",
     ],
     limits: &[
-        ("spins", Value::Share(SPINS)),
-        ("waits", Value::Share(WAITS)),
-        ("exits", Value::Count(EXITS)),
-        ("throws", Value::Share(THROWS)),
+        ("spins", EvidenceNumber::Share(SPINS)),
+        ("waits", EvidenceNumber::Share(WAITS)),
+        ("exits", EvidenceNumber::Count(EXITS)),
+        ("throws", EvidenceNumber::Share(THROWS)),
     ],
     unknown: "*guest samples*. A recording that was made inside a guest shows the spinning and not why: whether vCPUs had CPUs \
      only the host knows.",
@@ -97,12 +97,12 @@ const LOCKS: [&str; 5] = [
 struct Spinning<'a> {
     /// Samples in locks, by vCPU, and all of guests.
     vcpus: Vec<(&'a ProfileThread, Weight)>,
-    part: Sampled,
+    part: SampleShare,
     ns: Weight,
     /// What all threads of vCPUs weigh.
     all: Weight,
     /// Their samples in which KVM yields to another vCPU.
-    yields: Sampled,
+    yields: SampleShare,
 }
 
 impl<'a> Spinning<'a> {
@@ -119,14 +119,14 @@ impl<'a> Spinning<'a> {
         let all = sampled::sum(threads().map(|thread| (thread, thread.all)));
         let ns = sampled::sum(vcpus.iter().copied());
         Spinning {
-            part: Sampled {
+            part: SampleShare {
                 of: ns.samples,
                 all: profile.guest.0,
             },
             ns,
             vcpus,
             all,
-            yields: Sampled {
+            yields: SampleShare {
                 of: sampled::sum(yielding).samples,
                 all: all.samples,
             },
@@ -135,7 +135,7 @@ impl<'a> Spinning<'a> {
 }
 
 /// Whether the holders of locks may have been without a CPU.
-enum Preempted {
+enum HolderWaits {
     /// vCPUs waited behind others.
     Waited(Evidence),
     /// They spun for longer than KVM lets them, and nobody recorded why.
@@ -146,7 +146,7 @@ enum Preempted {
     Unknown,
 }
 
-fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> Preempted {
+fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
     let report = case.picture.vcpus.as_ref();
     let known = report
         .filter(|report| !report.rows.is_empty() && report.seen.switches && report.seen.returns);
@@ -154,27 +154,27 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> Preempted {
         let waited = case.picture.waits.others_ns();
         let observed = case.picture.observed_ns();
         if waited as f64 >= WAITS * observed as f64 && case.waits_often() {
-            return Preempted::Waited(says!(
+            return HolderWaits::Waited(says!(
                 "Meanwhile vCPUs waited {time} behind other tasks ({share} of the time that they were observed).",
                 time = Ns(waited),
                 share = Of(waited, observed),
             ));
         }
-        return Preempted::No;
+        return HolderWaits::No;
     }
     let pauses = case.exits(&["PAUSE_INSTRUCTION", "pause"]);
     let all = case.all_exits();
     if pauses.count >= EXITS && pauses.count >= all.count / 20 {
-        return Preempted::ThrownOut(case.says_exits("PAUSE_INSTRUCTION", pauses));
+        return HolderWaits::ThrownOut(case.says_exits("PAUSE_INSTRUCTION", pauses));
     }
     if spinning.yields.is_above(THROWS) {
-        return Preempted::ThrownOut(
+        return HolderWaits::ThrownOut(
             says!("KVM looked for another vCPU to run (kvm_vcpu_on_spin) in ")
                 .then(spinning.yields.says("samples of vCPUs' threads"))
                 .then(says!(".")),
         );
     }
-    Preempted::Unknown
+    HolderWaits::Unknown
 }
 
 fn look(case: &Case<'_>) -> Verdict {
@@ -205,10 +205,10 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     }
     let (least, evidence) = match preempted(case, &spinning) {
-        Preempted::Waited(evidence) => (0.7, evidence),
-        Preempted::ThrownOut(evidence) => (0.5, evidence),
-        Preempted::No => return Verdict::Clear,
-        Preempted::Unknown => {
+        HolderWaits::Waited(evidence) => (0.7, evidence),
+        HolderWaits::ThrownOut(evidence) => (0.5, evidence),
+        HolderWaits::No => return Verdict::Clear,
+        HolderWaits::Unknown => {
             return Verdict::Lacks(format!(
                 "Guests spin on locks in {}, which is contention of their own for all that is known; record sched:sched_switch and \
                  sched:sched_wakeup of the whole host (-a) with the samples, to know whether vCPUs that hold locks had no CPU.",
@@ -245,7 +245,7 @@ fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence)
     if let Some((thread, weight)) = spinning.vcpus.first() {
         finding = finding.evidence(says!(
             "Most in {task}: {spins} of {all} samples in the guest ({share}).",
-            task = Thread::named(&thread.comm, thread.tid),
+            task = ThreadMention::named(&thread.comm, thread.tid),
             spins = weight.samples,
             all = thread.guest.samples,
             share = Share(weight.samples as f64 / thread.guest.samples.max(1) as f64),
@@ -254,7 +254,7 @@ fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence)
     match case.sampled_cost(spinning.ns, spinning.all.amount, Base::VcpuTime) {
         Some(cost) => finding.cost(cost),
         None => {
-            let part = Cost::of(spinning.part.of, spinning.part.all, Base::VcpuTime);
+            let part = FindingCost::of(spinning.part.of, spinning.part.all, Base::VcpuTime);
             finding.at_least = part.severity();
             finding
         }
@@ -267,7 +267,7 @@ fn inside(profile: &ProfileSums) -> Verdict {
     let spins = profile.of_threads(|thread, path| {
         !thread.is_idle() && path.iter().any(|frame| sampled::has(&locks, *frame))
     });
-    let part = Sampled {
+    let part = SampleShare {
         of: sampled::sum(spins).samples,
         all: profile.busy().samples,
     };

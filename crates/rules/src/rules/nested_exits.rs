@@ -4,17 +4,17 @@ use analysis::ExitTable;
 use event::Isa;
 use words::duration::human;
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Of, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Verdict};
+use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
     title: "The guest runs guests of its own, and their exits are emulated",
     looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and exits",
     needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit has the inner guest's reasons",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor and emulates \
             what that does with virtualization instructions: one exit inside becomes several outside.",
@@ -85,7 +85,7 @@ fn look(case: &Case<'_>) -> Verdict {
         Some(Isa::Vmx) => case.exits(&VMX),
         _ => {
             let (a, b) = (case.exits(&VMX), case.exits(&SVM));
-            Sum {
+            RowSum {
                 count: a.count + b.count,
                 ns: a.ns.saturating_add(b.ns),
             }

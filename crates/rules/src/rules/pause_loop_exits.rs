@@ -4,14 +4,14 @@ use analysis::ExitTable;
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pause-loop-exits",
     title: "vCPUs spin, and pause-loop exiting throws them out",
     looks_at: "exits for PAUSE (pause-loop exiting), and beside them vCPUs that wait for a CPU",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &["vmexit PAUSE_INSTRUCTION", "vmexit pause"],
     cause: "The guest spins on a lock for longer than the window of pause-loop exiting: mostly because the vCPU that holds \
             it has no CPU. KVM then yields to another vCPU of the guest, which may be the wrong one.",

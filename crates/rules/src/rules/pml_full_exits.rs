@@ -2,15 +2,15 @@
 
 use words::duration::human;
 
-use crate::evidence::{Ns, Value, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Verdict};
+use crate::evidence::{EvidenceNumber, Ns, says};
+use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pml-full-exits",
     title: "The host logs which pages the guest writes, and the log runs full",
     looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty pages",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &["vmexit PML_FULL"],
     cause: "Something on the host asks KVM which pages the guest writes: a live migration, a snapshot or backup with memory, or \
             QEMU, which redraws the guest's screen. The processor then notes each page at the first write since KVM last looked. \
@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
         "Processors of AMD and arm64 have no such log. KVM write-protects pages there, and each first write is a fault like \
          others: the same cause shows no exit of its own.",
     ],
-    limits: &[("many", Value::Count(MANY))],
+    limits: &[("many", EvidenceNumber::Count(MANY))],
     unknown: "*exits*, or a printed table.",
     advice: "",
     looks_alike: "[ept-violation-storm](#ept-violation-storm) has faults for pages, which logging adds to: at its beginning \

@@ -3,8 +3,8 @@
 use analysis::{SleepRow, TaskRow};
 use words::duration::human;
 
-use crate::evidence::{Evidence, Ns, Ratio, Thread, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::evidence::{Evidence, Ns, Ratio, ThreadMention, says};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from tcp_sendmsg_locked)",
     needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); from the \
             switches alone it can only be guessed",
-    record: &[Record::Stacks],
+    record: &[RecordNeeds::Stacks],
     measures: &[],
     cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and the \
             sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
@@ -29,8 +29,8 @@ pub(crate) static RULE: Rule = Rule {
          0.4, at least `medium`, and no cost: how long it slept is not in such a table.",
     ],
     limits: &[
-        ("starved", Value::Count(STARVED)),
-        ("asleep", Value::Share(ASLEEP)),
+        ("starved", EvidenceNumber::Count(STARVED)),
+        ("asleep", EvidenceNumber::Share(ASLEEP)),
     ],
     unknown: "*sleeps*; `--kallsyms` where the perf.data has no symbols.",
     advice: "",
@@ -199,7 +199,7 @@ fn slept(case: &Case<'_>, sender: &Sender<'_>) -> Evidence {
         .sum::<u64>();
     says!(
         "{task} slept {count} times under {function}, {time} in all until it was woken, and ran for {ran}.",
-        task = Thread::named(sender.comm, sender.tid),
+        task = ThreadMention::named(sender.comm, sender.tid),
         count = sender.count,
         function = sender.function,
         time = Ns(sender.ns),

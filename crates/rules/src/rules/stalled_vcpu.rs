@@ -5,8 +5,8 @@ use event::Isa;
 use words::{capital, duration::human};
 
 use crate::common::called;
-use crate::evidence::{Evidence, Many, Ns, Of, Thread, Times, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
@@ -14,7 +14,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was stopped, slept and who \
                woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits are handled",
     needs: "kvm_exit and kvm_entry; sched:sched_switch separates waiting for a CPU from being handled",
-    record: &[Record::Exits, Record::Sched],
+    record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[],
     cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
             VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the host (memory that \
@@ -40,7 +40,7 @@ pub(crate) static RULE: Rule = Rule {
         "Of a printed table: the longest exit of each reason, 0.5. A table of perf's of arm64 has other times: not \
          known.",
     ],
-    limits: &[("long", Value::Nanoseconds(LONG_NS))],
+    limits: &[("long", EvidenceNumber::Nanoseconds(LONG_NS))],
     unknown: "*exits*, or a printed table; *all* separates the cases.",
     advice: "",
     looks_alike: "A snapshot, the end of a migration, a suspended host; and events that were lost \
@@ -178,7 +178,7 @@ const MENDED: [Held; 5] = [
 ];
 
 /// Stalls by what held them, and the kind that took most of their time.
-struct Stood<'a> {
+struct StallSum<'a> {
     /// Those that the guest or its VMM can mend, with their time; where there are none, the host's own.
     count: u64,
     ns: u64,
@@ -192,9 +192,9 @@ struct Stood<'a> {
     idle: bool,
 }
 
-impl<'a> Stood<'a> {
+impl<'a> StallSum<'a> {
     /// Sums all stalls but waits behind tasks, which are vcpu-preempted's.
-    fn of(stalls: &'a StallsReport) -> Option<Stood<'a>> {
+    fn of(stalls: &'a StallsReport) -> Option<StallSum<'a>> {
         let sum = |kinds: &[Held]| {
             let sums = kinds.iter().map(|held| stalls.sum(*held));
             sums.fold((0, 0u64), |sum, one| {
@@ -217,7 +217,7 @@ impl<'a> Stood<'a> {
             let waker = stall.waker.as_ref();
             waker.is_some_and(|waker| waker.ns >= stall.held_ns / 2)
         };
-        Some(Stood {
+        Some(StallSum {
             count,
             ns,
             of_host,
@@ -317,7 +317,7 @@ impl<'a> Stood<'a> {
 
 /// Stalls, all of them summed.
 fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
-    let stood = Stood::of(stalls)?;
+    let stood = StallSum::of(stalls)?;
     let mut finding = Finding::new(&RULE, case.sure(stood.confidence()))
         .cost(case.vcpu_cost(stood.ns))
         .title(stood.title(case));
@@ -406,8 +406,8 @@ fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
 /// Who woke it.
 fn woken(waker: &Ran, held: Held) -> Evidence {
     let name = match &waker.comm {
-        Some(comm) => Thread::named(comm, waker.tid),
-        None => Thread {
+        Some(comm) => ThreadMention::named(comm, waker.tid),
+        None => ThreadMention {
             called: format!("thread {}", waker.tid),
             tid: waker.tid,
         },

@@ -4,9 +4,9 @@ use analysis::{TimerRow, TimerTold, TimersReport};
 use event::Isa;
 use words::duration::human;
 
-use crate::case::Sum;
-use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
-use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::case::RowSum;
+use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
+use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
                either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
     needs: "kvm_exit and kvm_entry with kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq, and kvm:kvm_msr (arm64: \
             kvm:kvm_timer_update_irq); all of KVM's events (-e kvm, -e 'kvm:*') have them",
-    record: &[Record::Paths],
+    record: &[RecordNeeds::Paths],
     measures: &[],
     cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest runs, on AMD \
             often one more to wait for the window in which its interrupt can be injected. A timer with a period of microseconds \
@@ -39,10 +39,10 @@ pub(crate) static RULE: Rule = Rule {
          (one halt for four interrupts at most): a guest on a slow host gets through no more.",
     ],
     limits: &[
-        ("many", Value::PerSecond(MANY_PER_SECOND)),
-        ("costly", Value::PerSecond(COSTLY_PER_SECOND)),
-        ("least", Value::Count(LEAST)),
-        ("least_time", Value::Nanoseconds(LEAST_NS)),
+        ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
+        ("costly", EvidenceNumber::PerSecond(COSTLY_PER_SECOND)),
+        ("least", EvidenceNumber::Count(LEAST)),
+        ("least_time", EvidenceNumber::Nanoseconds(LEAST_NS)),
     ],
     unknown: "*all*. A printed table shows neither which timer it was nor how long it took: not known, unless interrupts, windows and writes \
      of registers are fewer than {least}, a tenth of the exits without waits, or a twentieth of the time. A recording of \
@@ -180,10 +180,10 @@ fn is_guests(row: &TimerRow) -> bool {
         && row.timer_exits.saturating_mul(2) >= row.exits
 }
 
-fn name(row: &TimerRow) -> Thread {
+fn name(row: &TimerRow) -> ThreadMention {
     match row.vcpu {
-        Some(vcpu) => Thread::named(&words::vcpu(None, vcpu), row.tid),
-        None => Thread {
+        Some(vcpu) => ThreadMention::named(&words::vcpu(None, vcpu), row.tid),
+        None => ThreadMention {
             called: format!("the vCPU of thread {}", row.tid),
             tid: row.tid,
         },
@@ -225,7 +225,7 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
         .cost(case.vcpu_cost(ns))
         .title(title);
     for row in rows.iter().take(4) {
-        let own = Cost::of(row.timer.ns, row.observed_ns, Base::VcpuTime);
+        let own = FindingCost::of(row.timer.ns, row.observed_ns, Base::VcpuTime);
         finding.at_least = finding.at_least.max(own.severity());
         finding = finding.evidence(interrupted(row));
     }
@@ -363,11 +363,11 @@ fn printed(case: &Case<'_>) -> Verdict {
     ]);
     // The guest's other exits, without its waits, which end with an interrupt each.
     let report = case.picture.table(analysis::ExitTable::Vmexit);
-    let waits = report.map_or(Sum::default(), |report| {
-        Sum::of(report.rows.iter().filter(|row| row.waiting))
+    let waits = report.map_or(RowSum::default(), |report| {
+        RowSum::of(report.rows.iter().filter(|row| row.waiting))
     });
     let others = case.all_exits().count.saturating_sub(waits.count);
-    let share = Cost::of(sum.ns, case.handling_ns(), Base::Handling).share;
+    let share = FindingCost::of(sum.ns, case.handling_ns(), Base::Handling).share;
     // A vCPU of several may have it all, and its timer half of all that it does: a tenth of the sum is too little for that.
     if sum.count < LEAST || sum.count < others / 10 || share < 0.05 {
         return Verdict::Clear;

@@ -4,10 +4,10 @@ use analysis::{ExitRow, ExitTable};
 use domain::{Domain, DomainChange, GuestOs};
 use words::{duration::human, share};
 
-use crate::case::Sum;
+use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Of, Times, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-port-exits",
@@ -16,7 +16,7 @@ pub(crate) static RULE: Rule = Rule {
                (0x40 to 0x43, 0x61)",
     needs: "kvm_exit, kvm_entry and kvm_pio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and ioport",
-    record: &[Record::Exits],
+    record: &[RecordNeeds::Exits],
     measures: &["vmexit IO_INSTRUCTION", "vmexit io", "ioport "],
     cause: "The guest uses a timer that is behind I/O ports as its clock. Every look at it leaves the guest, and goes \
             on to the VMM and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
@@ -30,7 +30,7 @@ pub(crate) static RULE: Rule = Rule {
          are. Confidence 0.95; 0.5 where a fifth of the accesses or more were recorded without their exit or entry, \
          since those that are left may not be like the others.",
     ],
-    limits: &[("reads", Value::Count(LEAST))],
+    limits: &[("reads", EvidenceNumber::Count(LEAST))],
     unknown: "*exits*, or printed `vmexit` and `ioport` tables. 100 port exits that matter without a table of ports: \
      not known.",
     advice: "The guest's definition decides which one is offered. Without one, reads of the RTC that are a twentieth of the timers' \
@@ -93,14 +93,14 @@ const LEAST: u64 = 100;
 const CERTAIN: u64 = 200;
 
 /// What was measured of accesses of timers' ports.
-struct Reads<'a> {
+struct PortReads<'a> {
     rows: Vec<&'a ExitRow>,
     /// Exits for any port.
-    exits: Sum,
+    exits: RowSum,
     /// Accesses of any port that have their exit and entry.
-    ports: Sum,
+    ports: RowSum,
     /// Accesses of timers' ports.
-    timers: Sum,
+    timers: RowSum,
     /// Those of them that read the time.
     count: u64,
     /// Accesses of any port that were recorded, with their exit and entry or without.
@@ -109,15 +109,15 @@ struct Reads<'a> {
     ns: u64,
 }
 
-impl<'a> Reads<'a> {
-    fn of(case: &Case<'a>, exits: Sum, ports: Sum) -> Reads<'a> {
+impl<'a> PortReads<'a> {
+    fn of(case: &Case<'a>, exits: RowSum, ports: RowSum) -> PortReads<'a> {
         let rows = case.accesses(ExitTable::Ioport, is_timer);
-        let timers = Sum::of(rows.iter().copied());
+        let timers = RowSum::of(rows.iter().copied());
         let count = of_reads(&rows);
         // perf counts an access from kvm_pio on; the exit began before. An access whose exit or entry was lost took as long as
         // those that were timed.
-        let mean = |sum: Sum| sum.ns as f64 / sum.count.max(1) as f64;
-        let timed = rows.iter().fold(Sum::default(), |sum, row| Sum {
+        let mean = |sum: RowSum| sum.ns as f64 / sum.count.max(1) as f64;
+        let timed = rows.iter().fold(RowSum::default(), |sum, row| RowSum {
             count: sum.count.saturating_add(row.whole.count),
             ns: sum.ns.saturating_add(row.whole.ns),
         });
@@ -127,7 +127,7 @@ impl<'a> Reads<'a> {
         };
         let recorded = case.picture.events("kvm_pio").unwrap_or(0).max(ports.count);
         let all_reads = count as f64 * recorded as f64 / ports.count as f64;
-        Reads {
+        PortReads {
             rows,
             exits,
             ports,
@@ -152,7 +152,7 @@ impl<'a> Reads<'a> {
     /// Whether the RTC is one of the clocks.
     fn of_rtc(&self) -> bool {
         let rows = self.rows.iter().copied();
-        let rtc = Sum::of(rows.filter(|row| row.address.is_some_and(is_rtc)));
+        let rtc = RowSum::of(rows.filter(|row| row.address.is_some_and(is_rtc)));
         rtc.count >= self.timers.count / 20
     }
 }
@@ -162,11 +162,11 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     let exits = case.exits(&["IO_INSTRUCTION", "io"]);
-    let ports = Sum::of(case.picture.rows(ExitTable::Ioport));
+    let ports = RowSum::of(case.picture.rows(ExitTable::Ioport));
     if ports.count == 0 {
         return without_ports(case, exits);
     }
-    let reads = Reads::of(case, exits, ports);
+    let reads = PortReads::of(case, exits, ports);
     if !reads.matter(case) {
         return Verdict::Clear;
     }
@@ -187,7 +187,7 @@ fn look(case: &Case<'_>) -> Verdict {
 }
 
 /// Which ports exits were for is not known.
-fn without_ports(case: &Case<'_>, exits: Sum) -> Verdict {
+fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if !case.has_exits() {
         return Verdict::Lacks(
             "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record) to know."
@@ -207,7 +207,7 @@ fn without_ports(case: &Case<'_>, exits: Sum) -> Verdict {
     ))
 }
 
-fn say(case: &Case<'_>, reads: &Reads<'_>, confidence: f64) -> Finding {
+fn say(case: &Case<'_>, reads: &PortReads<'_>, confidence: f64) -> Finding {
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(reads.ns))
         .title(format!(

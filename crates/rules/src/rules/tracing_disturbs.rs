@@ -3,8 +3,8 @@
 use analysis::{CostReport, Role};
 use words::{duration::human, share};
 
-use crate::evidence::{Id, Ns, Of, Share, Thread, says};
-use crate::{Base, Case, Cost, Finding, Remedy, Rule, Value, Verdict};
+use crate::evidence::{Id, Ns, Of, Share, ThreadMention, says};
+use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "tracing-disturbs",
@@ -32,12 +32,12 @@ pub(crate) static RULE: Rule = Rule {
         "A recording of less than {span}, or with fewer than {events} events on its busiest CPU, is too short for a share.",
     ],
     limits: &[
-        ("share", Value::Share(SHARE)),
-        ("waits", Value::Share(WAITS)),
-        ("span", Value::Nanoseconds(LEAST_NS)),
-        ("events", Value::Count(LEAST_EVENTS)),
-        ("event", Value::Nanoseconds(EVENT_NS)),
-        ("probe", Value::Nanoseconds(PROBE_NS)),
+        ("share", EvidenceNumber::Share(SHARE)),
+        ("waits", EvidenceNumber::Share(WAITS)),
+        ("span", EvidenceNumber::Nanoseconds(LEAST_NS)),
+        ("events", EvidenceNumber::Count(LEAST_EVENTS)),
+        ("event", EvidenceNumber::Nanoseconds(EVENT_NS)),
+        ("probe", EvidenceNumber::Nanoseconds(PROBE_NS)),
     ],
     unknown: "Nothing; `sched_switch` shows the recorder's threads. Printed tables do not show it.",
     advice: "",
@@ -109,12 +109,12 @@ fn look(case: &Case<'_>) -> Verdict {
             human(span)
         ));
     }
-    let measured = Measured::of(case, span);
+    let measured = RecorderShare::of(case, span);
     let told = analysis::recording_cost(case.picture);
     // What the recorder measured is better than any bound.
     let bound = match told {
         Some(_) => None,
-        None => Bound::of(case, span, all),
+        None => CpuEventCost::of(case, span, all),
     };
     let told = told.filter(|cost| cost.share >= SHARE && cost.events >= LEAST_EVENTS);
     let certain = bound.as_ref().is_some_and(|bound| bound.least >= SHARE) || told.is_some();
@@ -166,13 +166,13 @@ fn look(case: &Case<'_>) -> Verdict {
 }
 
 /// What the recorder's threads took, as the scheduler's events tell.
-struct Measured {
-    ran: Cost,
-    waits: Cost,
+struct RecorderShare {
+    ran: FindingCost,
+    waits: FindingCost,
 }
 
-impl Measured {
-    fn of(case: &Case<'_>, span: u64) -> Measured {
+impl RecorderShare {
+    fn of(case: &Case<'_>, span: u64) -> RecorderShare {
         let recorder = &case.picture.recorder;
         let ran = recorder.ran_ns.saturating_add(recorder.helpers_ns);
         // All of the host's CPUs, as far as their numbers tell: one of which nothing was recorded was idle.
@@ -182,9 +182,9 @@ impl Measured {
             true => case.picture.waits.recorder_ns(),
             false => 0,
         };
-        Measured {
-            ran: Cost::of(ran, cpu_ns, Base::CpuTime),
-            waits: Cost::of(waits, case.picture.observed_ns(), Base::VcpuTime),
+        RecorderShare {
+            ran: FindingCost::of(ran, cpu_ns, Base::CpuTime),
+            waits: FindingCost::of(waits, case.picture.observed_ns(), Base::VcpuTime),
         }
     }
 
@@ -224,7 +224,7 @@ impl Measured {
             };
             finding = finding.evidence(says!(
                 "{thread}{helps} ran for {ran}.",
-                thread = Thread::named(&thread.comm, thread.tid),
+                thread = ThreadMention::named(&thread.comm, thread.tid),
                 helps = helps,
                 ran = Ns(thread.ran_ns),
             ));
@@ -258,7 +258,7 @@ fn tell_cost(cost: &CostReport, finding: Finding, title: bool) -> Finding {
                 share::tenths(cost.share),
                 cost.cpu
             ))
-            .cost(Cost::of(took, cost.span_ns, Base::Span));
+            .cost(FindingCost::of(took, cost.span_ns, Base::Span));
     }
     finding.evidence(says!(
         "CPU {cpu} recorded {events} events in {span}, and one cost {each} when the recorder measured it, with warm caches: \
@@ -272,7 +272,7 @@ fn tell_cost(cost: &CostReport, finding: Finding, title: bool) -> Finding {
 }
 
 /// What events cost on the CPU that has most of them.
-struct Bound {
+struct CpuEventCost {
     cpu: u32,
     events: u64,
     span: u64,
@@ -282,8 +282,8 @@ struct Bound {
     most: f64,
 }
 
-impl Bound {
-    fn of(case: &Case<'_>, span: u64, all: u64) -> Option<Bound> {
+impl CpuEventCost {
+    fn of(case: &Case<'_>, span: u64, all: u64) -> Option<CpuEventCost> {
         let cpus = case.picture.signs.cpus.iter().zip(0u32..);
         let (busiest, cpu) = cpus.max_by_key(|(signs, _)| signs.events)?;
         let each_ns = case.picture.recorder.event_at_most_ns()?;
@@ -300,7 +300,7 @@ impl Bound {
         let least = (all.saturating_sub(probes) * EVENT_NS).saturating_add(probes * PROBE_NS);
         let least = (least / all.max(1)).min(each_ns);
         let share = |each: u64| (busiest.events.saturating_mul(each) as f64 / span as f64).min(1.0);
-        Some(Bound {
+        Some(CpuEventCost {
             cpu,
             events: busiest.events,
             span,
@@ -312,7 +312,7 @@ impl Bound {
 
     fn tell(&self, case: &Case<'_>, finding: Finding, title: bool, certain: bool) -> Finding {
         let mut finding = finding;
-        let Bound { cpu, events, .. } = *self;
+        let CpuEventCost { cpu, events, .. } = *self;
         let rate = events as f64 / (self.span as f64 / 1e9);
         let most = share::tenths(self.most);
         if title {
@@ -322,7 +322,7 @@ impl Bound {
         }
         if title && certain {
             let ns = (self.least * self.span as f64) as u64;
-            finding = finding.cost(Cost::of(ns, self.span, Base::Span));
+            finding = finding.cost(FindingCost::of(ns, self.span, Base::Span));
         }
         finding = finding.evidence(says!(
             "CPU {cpu} recorded {events} events in {span}, and the events of a thread are at least {each} apart (1st percentile): \

@@ -8,8 +8,8 @@ use paths::{DeviceReport, PathReport, What};
 use stats::Stats;
 use words::duration::human;
 
-use crate::evidence::{Evidence, Many, Ns, Of, Thread, says};
-use crate::{Base, Case, Cost, Finding, Record, Remedy, Rule, Value, Verdict};
+use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
+use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
@@ -17,7 +17,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "the way from a guest's notification (kick) to the back end's answer, for each address that is notified by itself, \
                and what kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",
-    record: &[Record::Paths],
+    record: &[RecordNeeds::Paths],
     measures: &[],
     cause: "The VMM's own thread is on the critical path of every notification: it is woken, reads the queue, makes a \
             system call for each packet, and raises the interrupt by another one. A kernel back end (vhost) does the same \
@@ -35,8 +35,8 @@ pub(crate) static RULE: Rule = Rule {
          another.",
     ],
     limits: &[
-        ("loops", Value::Count(SEVERAL)),
-        ("long", Value::Nanoseconds(LONG_NS)),
+        ("loops", EvidenceNumber::Count(SEVERAL)),
+        ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
     ],
     unknown: "*all*. Probes of `tun_get_user` or `handle_tx` show that the device is a network's; then the disk's remedy is left \
      out.",
@@ -83,7 +83,7 @@ const BARS: u64 = 0x1000;
 
 /// One queue of a device: an address that the vCPUs of one VM notify.
 #[derive(Default)]
-struct Queue<'a> {
+struct DeviceQueue<'a> {
     /// A vCPU's thread of that VM.
     vcpu_tid: i32,
     address: Option<u64>,
@@ -102,7 +102,7 @@ struct Queue<'a> {
     to_user: u64,
 }
 
-impl Queue<'_> {
+impl DeviceQueue<'_> {
     fn share(&self) -> f64 {
         self.waited_ns as f64 / self.in_use_ns.max(1) as f64
     }
@@ -146,15 +146,15 @@ impl Queue<'_> {
         let who = self.of_vmm.first();
         let named = who.and_then(|one| Some((one.back_end.as_deref()?, one.back_end_tid)));
         match named {
-            Some((name, tid)) => says!("{back_end}", back_end = Thread::named(name, tid)),
+            Some((name, tid)) => says!("{back_end}", back_end = ThreadMention::named(name, tid)),
             None => "A thread of the VMM".into(),
         }
     }
 }
 
 /// Puts together what the vCPUs of one VM notify at one address.
-fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<Queue<'a>> {
-    let mut all: BTreeMap<(Option<usize>, i32, Option<u64>), Queue<'a>> = BTreeMap::new();
+fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<DeviceQueue<'a>> {
+    let mut all: BTreeMap<(Option<usize>, i32, Option<u64>), DeviceQueue<'a>> = BTreeMap::new();
     for device in &path.devices {
         let vm = case.vm_of(device.vcpu_tid);
         // Without a VM, by thread.
@@ -249,10 +249,10 @@ fn unnotified(case: &Case<'_>) -> Verdict {
 }
 
 /// Returns the queues that threads of the VMM answer where that matters, the worst first.
-fn worst_first<'q, 'a>(case: &Case<'_>, queues: &'q [Queue<'a>]) -> Vec<&'q Queue<'a>> {
+fn worst_first<'q, 'a>(case: &Case<'_>, queues: &'q [DeviceQueue<'a>]) -> Vec<&'q DeviceQueue<'a>> {
     let mut found: Vec<_> = queues.iter().filter(|queue| queue.is_found(case)).collect();
     found.sort_by(|a, b| {
-        let weight = |queue: &Queue<'_>| (queue.answers.count() >= SEVERAL, queue.waited_ns);
+        let weight = |queue: &DeviceQueue<'_>| (queue.answers.count() >= SEVERAL, queue.waited_ns);
         weight(b).cmp(&weight(a))
     });
     found
@@ -260,13 +260,13 @@ fn worst_first<'q, 'a>(case: &Case<'_>, queues: &'q [Queue<'a>]) -> Vec<&'q Queu
 
 /// Whether a queue's writes are known to end in the kernel and to wake a back end: where exits to user space are recorded, or
 /// the thread is seen to do a device's work. Else it may be the vCPU's own thread that wakes another.
-fn is_told(case: &Case<'_>, queue: &Queue<'_>) -> bool {
+fn is_told(case: &Case<'_>, queue: &DeviceQueue<'_>) -> bool {
     let user_space = case.picture.events("kvm_userspace_exit").unwrap_or(0) > 0;
     user_space || queue.worked * 2 > queue.answers.count()
 }
 
 /// What is said of the worst queue.
-fn of_worst(case: &Case<'_>, worst: &Queue<'_>, told: bool) -> Finding {
+fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, told: bool) -> Finding {
     let count = worst.answers.count();
     let each = worst.answers.percentile(0.5);
     let confidence = match count {
@@ -288,7 +288,7 @@ fn of_worst(case: &Case<'_>, worst: &Queue<'_>, told: bool) -> Finding {
         ));
     }
     finding
-        .cost(Cost::of(worst.waited_ns, worst.in_use_ns, Base::InUse))
+        .cost(FindingCost::of(worst.waited_ns, worst.in_use_ns, Base::InUse))
         .title(format!(
             "A thread of the VMM answers the guest's notifications: {loops}"
         ))
@@ -368,7 +368,7 @@ fn beside(path: &PathReport, mut finding: Finding) -> Finding {
 }
 
 /// Where probes show that the work is a network's, the disk's remedy is none.
-fn network(case: &Case<'_>, worst: &Queue<'_>, finding: Finding) -> Finding {
+fn network(case: &Case<'_>, worst: &DeviceQueue<'_>, finding: Finding) -> Finding {
     let net = ["tun_get_user", "tun_sendmsg", "tun_net_xmit", "handle_tx"].iter();
     let packets: u64 = net.map(|name| case.picture.events_about(name)).sum();
     if packets == 0 || worst.worked == 0 {

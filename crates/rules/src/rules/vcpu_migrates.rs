@@ -3,8 +3,8 @@
 use analysis::{MovesRow, TaskRow};
 
 use super::vcpu_preempted::pinning;
-use crate::evidence::{Evidence, Many, Ns, Of, Share, Thread, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "how often the scheduler moves the threads of vCPUs, and how much longer they wait, take to enter the guest and to \
                handle their first exit after a move than after a run on the same CPU",
     needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the threads",
-    record: &[Record::Exits, Record::Sched],
+    record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[],
     cause: "Each move leaves caches, TLB entries and the virtual processor's state (VMCS, loaded per CPU) behind, and \
             across NUMA nodes the memory as well. Posted interrupts and timers have to follow.",
@@ -26,10 +26,10 @@ pub(crate) static RULE: Rule = Rule {
          less for it, gains by moving.",
     ],
     limits: &[
-        ("moves", Value::Count(LEAST)),
-        ("many", Value::PerSecond(MANY_PER_SECOND)),
-        ("costs", Value::Share(COSTS)),
-        ("whatever", Value::PerSecond(WHATEVER_PER_SECOND)),
+        ("moves", EvidenceNumber::Count(LEAST)),
+        ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
+        ("costs", EvidenceNumber::Share(COSTS)),
+        ("whatever", EvidenceNumber::PerSecond(WHATEVER_PER_SECOND)),
     ],
     unknown: "*all*, of the whole host.",
     advice: "If the definition pins, the finding says that the pins were not in force.",
@@ -59,7 +59,7 @@ const LEAST: u64 = 50;
 const COSTS: f64 = 0.02;
 
 /// What was measured of moves.
-struct Moves<'a> {
+struct MoveCounts<'a> {
     /// The vCPUs' threads, those that moved most first.
     rows: Vec<&'a TaskRow>,
     /// Of the one that moved most, in a second.
@@ -102,7 +102,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let moves = Moves {
+    let moves = MoveCounts {
         rows,
         rate,
         costly,
@@ -122,7 +122,7 @@ fn costly<'a>(case: &Case<'a>) -> Vec<(&'a MovesRow, u64)> {
         .collect()
 }
 
-fn say(case: &Case<'_>, moves: &Moves<'_>) -> Finding {
+fn say(case: &Case<'_>, moves: &MoveCounts<'_>) -> Finding {
     let count: u64 = moves.rows.iter().map(|row| row.migrations).sum();
     let rate = moves.rate;
     let confidence = if moves.cost_ns > 0 { 0.9 } else { 0.7 };
@@ -135,7 +135,7 @@ fn say(case: &Case<'_>, moves: &Moves<'_>) -> Finding {
     for row in moves.rows.iter().take(4).filter(|row| row.migrations > 0) {
         finding = finding.evidence(says!(
             "{task}: moved {moves}, in {runs}.",
-            task = Thread::named(&row.comm, row.tid),
+            task = ThreadMention::named(&row.comm, row.tid),
             moves = Many(row.migrations, "time"),
             runs = Many(row.delays.count(), "run"),
         ));
@@ -164,7 +164,7 @@ fn took(row: &MovesRow, ns: u64) -> Evidence {
         "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its first \
          exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and {stayed_first_exit} (of \
          {stays}). That is {cost} in all, {share} of its time.",
-        thread = Thread {
+        thread = ThreadMention {
             called: format!("Thread {}", row.tid),
             tid: row.tid,
         },

@@ -6,8 +6,8 @@ use domain::DomainChange;
 use model::State;
 use words::duration::human;
 
-use crate::evidence::{Evidence, Ns, Of, Thread, Times, says};
-use crate::{Case, Finding, Record, Remedy, Rule, Severity, Value, Verdict};
+use crate::evidence::{Evidence, Ns, Of, ThreadMention, Times, says};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
@@ -15,7 +15,7 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the threads of a process \
                summed, and the recorder's left out",
     needs: "kvm_exit, kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a)",
-    record: &[Record::Exits, Record::Sched],
+    record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &["vcpus runnable"],
     cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass and \
             nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",
@@ -28,7 +28,7 @@ pub(crate) static RULE: Rule = Rule {
          does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
          [tracing-disturbs](#tracing-disturbs).",
     ],
-    limits: &[("long", Value::Nanoseconds(LONG_NS))],
+    limits: &[("long", EvidenceNumber::Nanoseconds(LONG_NS))],
     unknown: "*all*, of the whole host (`-a`): exits, `sched_switch`, `sched_wakeup`.",
     advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if the \
      definition pins already or a node (else the host) has too few. Look that no other guest has them.",
@@ -61,7 +61,7 @@ pub(crate) static RULE: Rule = Rule {
 const LONG_NS: u64 = analysis::LONG_NS;
 
 /// What vCPUs waited behind other tasks.
-struct Waited<'a> {
+struct WaitsBehind<'a> {
     /// All of them, but behind the recorder.
     total_ns: u64,
     /// The vCPU that waited most, and its row if it was followed.
@@ -73,8 +73,8 @@ struct Waited<'a> {
     long: Option<&'a Stall>,
 }
 
-impl<'a> Waited<'a> {
-    fn of(case: &Case<'a>, report: &'a VcpusReport) -> Option<Waited<'a>> {
+impl<'a> WaitsBehind<'a> {
+    fn of(case: &Case<'a>, report: &'a VcpusReport) -> Option<WaitsBehind<'a>> {
         // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is reported as that.
         let waits = &case.picture.waits;
         let total_ns = waits.others_ns();
@@ -86,7 +86,7 @@ impl<'a> Waited<'a> {
         let often = case.waits_often()
             && (share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
             && total_ns >= busy / 50;
-        Some(Waited {
+        Some(WaitsBehind {
             total_ns,
             worst,
             row,
@@ -121,7 +121,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if report.rows.is_empty() || !report.seen.switches || !report.seen.returns {
         return lacks();
     }
-    let Some(waited) = Waited::of(case, report) else {
+    let Some(waited) = WaitsBehind::of(case, report) else {
         return Verdict::Clear;
     };
     if !waited.often && waited.long.is_none() {
@@ -162,7 +162,7 @@ fn look(case: &Case<'_>) -> Verdict {
     pins(case, finding).found()
 }
 
-fn title(case: &Case<'_>, waited: &Waited<'_>) -> String {
+fn title(case: &Case<'_>, waited: &WaitsBehind<'_>) -> String {
     match waited.long {
         Some(long) if !waited.often => format!(
             "{} waited {} for a CPU at once{}",
@@ -258,7 +258,7 @@ fn members(crowd: &Crowd) -> Evidence {
     let thread = crowd.most.first().and_then(|one| one.tid);
     match (&crowd.who, thread) {
         (_, Some(tid)) if crowd.threads == 1 => {
-            says!("{task}", task = Thread::named(&called(crowd), tid))
+            says!("{task}", task = ThreadMention::named(&called(crowd), tid))
         }
         (Who::Process(pid), _) => says!(
             "{task} ({process}, {threads} threads)",
