@@ -1,6 +1,21 @@
-//! `flame` beside `inferno-collapse-perf`, which folds what perf prints of the same recordings: stack for stack and weight for
-//! weight. What differs is made equal rule by rule here, and stands in docs/flame.md. The rules are those of inferno 0.12.8, which
-//! `.ci/run` installs.
+//! `flame` beside `inferno-collapse-perf`, which folds what perf prints of the same recordings: stack for stack and
+//! weight for weight. The rules are those of inferno 0.12.8, which `.ci/run` installs.
+//!
+//! These differences are made equal here, one rule each:
+//!
+//! | inferno 0.12.8 | trapline | right |
+//! | --- | --- | --- |
+//! | samples where blanks align the event's name (`11496   cycles:`), else periods | periods | either, not by chance |
+//! | takes what a tracepoint prints (`prev_comm=...`) for a frame and loses the stack behind it | the stack | trapline |
+//! | takes a tracepoint's subsystem for the event and adds up all of `sched:` | one event | trapline |
+//! | has no line for a sample without a frame in perf's text | the address, or `[guest]` | samples count |
+//! | does not understand the id of ended threads (`:-1`) | `:-1` | samples count |
+//! | `[unknown] ` for a file with a blank in its name (`memfd:x (deleted)`) | the file and the place in it | as perf |
+//! | `[libc.so.6]`, `[[kvm]]` without a symbol | `libc.so.6+0xfdd6b` | both; two places are two frames here |
+//! | `;` in names, and arguments of C++ functions | `:`; arguments stay | both |
+//! | guests are threads of their own (`:2996;...`) | below their vCPU's thread | the thread had the CPU |
+//!
+//! `perf script -F -trace` avoids the second one.
 //!
 //! `TRAPLINE_INFERNO` names the folder with inferno's programs, else they are looked for in `PATH`. Without them nothing is
 //! compared, unless `TRAPLINE_REQUIRE_TOOLS` is set.

@@ -1,4 +1,20 @@
 //! A whole comparison: all that is compared, what of it is noise, what comes first.
+//!
+//! Changes are ranked by their effect: how much time changed per second (in all, for printed tables). Time that somebody
+//! waits counts whole, time that is spent counts half. The weights keep the same time from counting twice:
+//!
+//! | of | effect |
+//! | --- | --- |
+//! | paths, stages | change of the median, times the lower rate; half of `timer`, `halt-wake`, `user-exit` |
+//! | tails | change of the slow instances' time, with the same halves |
+//! | kind of back end | all of the path's time, on the side with less |
+//! | vCPU states | runnable: all; kernel, user, poll: half of 0.9; guest, halted: half of 0.1 |
+//! | exits by reason, all exits' handling | half of their time; a tenth of that for waiting (HLT, WFx) |
+//! | ports, addresses, registers | half of that, as it is within the exits' time |
+//! | tasks, kworkers' functions | a quarter of run time (vCPUs' threads a twentieth), half of tasks' waits |
+//! | what guests did | half of 0.1 of its time; exits 0.9 of what exits by reason have; waits 0.9 |
+//! | findings | nearly half of their cost: behind the row that says the same |
+//! | exits by number, counters of `perf stat` | none: they come last |
 
 use crate::change::{
     CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
