@@ -3,11 +3,62 @@ How a host has its guests recorded: the protocol between `trapline record --agen
 
 [`Connection`] is the host's side: it connects, proves that it has the token, starts a recording, compares clocks, stops it and fetches
 the file. [`serve`] is the guest's side of one connection; what records there is a [`GuestRecorder`], so this crate knows neither events nor files.
-`docs/agent.md` has the messages byte by byte.
 
 Whoever is at the other end may be hostile. Lengths are checked before anything is allocated, everything has a time by which it has to be
 there, and nothing but a greeting is read of a peer that has not proved that it has the token. This crate talks over sockets, since that is what
 it is for; it prints nothing and reads no clock but the one that tells when waiting ends.
+
+# The protocol
+
+Version 1. Numbers are little-endian. A message is
+
+| bytes | |
+| --- | --- |
+| 4 | how many bytes follow: at most 256 before both sides know each other, then 65,553 |
+| 1 | its kind |
+| ... | its contents |
+| 16 | once both sides know each other: the first half of an HMAC-SHA256, see below |
+
+Lengths are checked before anything else. A message that is too long, ends early, has bytes left over or is of a kind
+whose turn it is not ends the connection. Each has to arrive within ten seconds of its beginning.
+
+| kind | from | contents |
+| --- | --- | --- |
+| 1 hello | host, then agent | `trapline`, version (2), length of a name (1, at most 64), the name, 32 random bytes |
+| 2 proof | host | HMAC-SHA256, the token being the key: see below |
+| 3 proof | agent | the same with another text, so that neither can send the other's back |
+| 4 wrong token | agent | nothing |
+| 16 start | host | questions (1), longest time in ms (8), largest file (8), id of the host's recording (8) |
+| 17 started | agent | its own id (8), allowed time (8) and size (8), the guest's name, what is not recorded |
+| 18 clock | host | its time, ns (8) |
+| 19 time | agent | the host's time again (8), whether it knows its own (1), its own, ns (8) |
+| 20 stop | host | two comparisons of clocks, before and after the recording |
+| 21 stopped | agent | why (1), bytes of the file (8), events (8), losses known? (1), lost events (8), a text |
+| 22 fetch | host | nothing |
+| 23 chunk | agent | up to 65,536 bytes of the file |
+| 24 end | agent | SHA-256 of the file (32) |
+| 25 done | host | nothing: it has the file, and the agent removes its own |
+| 31 failed | either | why it cannot go on |
+
+- All of a hello up to the name is the same in all versions; a side of another version names both and ends.
+- The host's proof is of the text `trapline agent 1: the host has the token`, the host's random bytes and the agent's.
+  The agent's is of `trapline agent 1: the guest has the token` and the same bytes.
+- Questions are bits: 0 `cpus`, 1 `io`, 2 `sockets`. Texts are a length (2) and UTF-8.
+- A comparison of clocks is whether there is one (1), the middle between question and answer on the host's clock (8),
+  the guest's time (8), and how long the answer took (8).
+- Why it stopped: 0 it was asked to, 1 time, 2 size, 3 it failed; then the text says why.
+
+The key of a direction's messages is the HMAC-SHA256, the token being the key, of `trapline agent 1: key of the host's
+messages` (or `the guest's`) and both sides' random bytes. A message's HMAC is of the number of messages before it in
+its direction (8), its kind and its contents, so messages of another connection, order or direction are refused. Proofs and
+HMACs are compared in constant time.
+
+The clocks are those of the events, which no system call returns (`record/src/clock.rs`): each side gives its own thread
+the name that it has, and reads the time that the kernel records for that. Of 32 questions before and 32 after the
+recording the quickest answer counts. Another one every two seconds shows each side that the other is there. In the
+laboratory (an emulated x86 host, vsock, quickest answer 1.4 ms) the result was 58 us away from what the events of the
+same two files say: 15.890804 s, give or take 14 us, by which 14,028 of 14,028 events of the guest lie in their vCPU's
+windows.
 */
 #![forbid(unsafe_code)]
 #![warn(
