@@ -50,8 +50,8 @@ whose turn it is not ends the connection. Each has to arrive within ten seconds 
 
 The key of a direction's messages is the HMAC-SHA256, the token being the key, of `trapline agent 1: key of the host's
 messages` (or `the guest's`) and both sides' random bytes. A message's HMAC is of the number of messages before it in
-its direction (8), its kind and its contents, so messages of another connection, order or direction are refused. Proofs and
-HMACs are compared in constant time.
+its direction (8), its kind and its contents, so messages of another connection, order or direction are refused.
+Proofs and HMACs are compared in constant time.
 
 The clocks are those of the events, which no system call returns (`record/src/clock.rs`): each side gives its own thread
 the name that it has, and reads the time that the kernel records for that. Of 32 questions before and 32 after the

@@ -6,7 +6,7 @@
 //! | inferno 0.12.8 | trapline | right |
 //! | --- | --- | --- |
 //! | samples where blanks align the event's name (`11496   cycles:`), else periods | periods | either, not by chance |
-//! | takes what a tracepoint prints (`prev_comm=...`) for a frame and loses the stack behind it | the stack | trapline |
+//! | takes a tracepoint's text (`prev_comm=...`) for a frame and loses the stack behind it | the stack | trapline |
 //! | takes a tracepoint's subsystem for the event and adds up all of `sched:` | one event | trapline |
 //! | has no line for a sample without a frame in perf's text | the address, or `[guest]` | samples count |
 //! | does not understand the id of ended threads (`:-1`) | `:-1` | samples count |

@@ -1,4 +1,11 @@
-//! The flight recorder that nobody has to feed: the kernel itself goes over what is old, and the rings are read when something has happened.
+//! The flight recorder that nobody has to feed: the kernel overwrites what is old, and the rings are read when
+//! something has happened.
+//!
+//! Rings are written backward (`Attr::backward`), and the recorder sleeps in one read until a signal comes. Then it
+//! gives itself its own name again, so that the kernel records the time on the events' clock; pauses the rings; reads
+//! each from its head to the last whole record, without the oldest 64 KiB, which a record under way may still
+//! overwrite; and writes the time that all rings hold, oldest first, in rounds of about a MiB. What was asked for and
+//! what each ring held is in our own feature section, of which `source/src/kept.rs` makes a warning.
 
 use std::collections::BTreeSet;
 use std::fs::File;

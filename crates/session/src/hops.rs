@@ -1,4 +1,11 @@
 //! Where a second walk over a recording need not look: between the times that are asked for.
+//!
+//! The first walk keeps, at places that the recording offers, all that another walk needs to go on from there
+//! (`analysis/src/resume.rs`): the place, a copy of the machine, and what the timeline has under way. At most 256 are
+//! kept; every second is given up when there are more. Behind a time that is asked for, the second walk ends and goes
+//! on from the last place before the next one, as soon as each lane has all up to there. Where the timeline gave
+//! threads up no place is kept, and where there is none everything is walked. `cli/tests/timeline_hops.rs` compares
+//! both.
 
 use analysis::{Plan, Resume, TimelineWindow};
 

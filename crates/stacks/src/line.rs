@@ -3,11 +3,11 @@
 //! Forms: `stackcollapse-perf.pl` and `flamegraph.pl` (FlameGraph 1.0), inferno 0.12.8, and `offcputime`, `offwaketime`,
 //! `wakeuptime` and `profile` of bcc 0.29.
 //!
-//! Annotations end a frame's name and are removed from it: `_[k]` is the kernel's, `_[j]` user space's (compiled at run
-//! time), `_[i]` that of its caller (inlined), `_[w]` a waker's. Where some frame has `_[k]`, those without are of user
-//! space. A frame `-` is the border between user space and kernel (`-d` of bcc's tools). Behind `--` is the stack of the
-//! thread that woke this one, turned round, and its name (`offwaketime`). `[guest]` and `[[kernel.kallsyms]]` need no
-//! annotation. Every other frame is unknown: nothing is guessed from names.
+//! Annotations end a frame's name and are removed from it: `_[k]` is the kernel's, `_[j]` user space's (compiled at
+//! run time), `_[i]` that of its caller (inlined), `_[w]` a waker's. Where some frame has `_[k]`, those without are of
+//! user space. A frame `-` is the border between user space and kernel (`-d` of bcc's tools). Behind `--` is the stack
+//! of the thread that woke this one, turned round, and its name (`offwaketime`). `[guest]` and `[[kernel.kallsyms]]`
+//! need no annotation. Every other frame is unknown: nothing is guessed from names.
 
 use crate::named::FrameOwner;
 
