@@ -9,6 +9,28 @@ The files may stand below any folder, so the tree of another host can be read, a
 `sosreport` copies it. Such a tree is taken for hostile: what is read is bounded, and links that lead out of it are not
 followed.
 
+| facts | from |
+| --- | --- |
+| kernel, architecture, CPU | `/proc/sys/kernel/osrelease`, `/proc/sys/kernel/arch`, `/proc/cpuinfo` |
+| ticks in a second | `CONFIG_HZ` of `/proc/config.gz`, `/boot/config-RELEASE`, `/lib/modules/RELEASE/config` |
+| kernel command line | `/proc/cmdline` |
+| isolation | `isolated`, `nohz_full` of `/sys/devices/system/cpu`; `rcu_nocbs=` of the command line |
+| topology, NUMA | `topology/…` of each online CPU, `/sys/devices/system/node` |
+| clock frequency, idling | `cpufreq/policy*`, `cpuidle`, `smt/control` of `/sys/devices/system/cpu` |
+| clock source | `/sys/devices/system/clocksource/clocksource0` |
+| huge pages, KSM | `transparent_hugepage/enabled` and `ksm/run` of `/sys/kernel/mm` |
+| NUMA balancing | `/proc/sys/kernel/numa_balancing` |
+| mitigations | `/sys/devices/system/cpu/vulnerabilities` |
+| parameters | `parameters` of `kvm`, `kvm_intel`, `kvm_amd`, `vhost`, `vhost_net` in `/sys/module` |
+| KVM's counters | files of `/sys/kernel/debug/kvm` that are one number: sums over all VMs (root, debugfs) |
+| interrupts | `/proc/interrupts`, `smp_affinity_list` and `effective_affinity_list` of `/proc/irq` |
+| VMs | command lines of QEMU, Cloud Hypervisor, Firecracker, crosvm and kvmtool |
+| vCPUs | thread names: `CPU 0/KVM`, `vcpu0`, `fc_vcpu 0`, `crosvm_vcpu0`, `kvm-vcpu-0` |
+| threads | name, `Cpus_allowed_list`, policy of VMMs' threads, of the kernel's `vhost-*`, `kvm-*`, `irq/…` |
+| other threads | the same of those that may not run on all CPUs, as those of poll-mode drivers |
+
+The command line also has `isolcpus=` and `nohz_full=` where a kernel has no such files.
+
 ```
 // The tree of another host: here one that has nothing.
 let nothing = std::env::temp_dir().join("trapline-no-such-tree");

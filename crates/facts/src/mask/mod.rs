@@ -7,6 +7,19 @@
 //!
 //! Names of secrets are no secrets: `password-secret=sec0` of QEMU names an object whose data is masked
 //! (`-object secret,id=sec0,data=…`; `qapi/crypto.json`, `qapi/block-core.json`, `qemu-options.hx`).
+//!
+//! Masked is:
+//!
+//! - the value after a name with `passw`, `passphrase`, `passcode`, `secret`, `token`, `credential`, `authorization`,
+//!   `bearer` or `cookie` in it, or whose last word is `key`, `auth`, `pw`, `pwd`, `pass`, `psk`, `jwt`, `cred`, `sig`
+//!   or `data`: `password=x`, `--token x`, `rd.luks.key=x`, `:key=x:`, `?sig=x`, `X-Auth-Token: x`, `-object
+//!   secret,data=x`, and the same as JSON; but not the files that secrets are in (`-object secret,file=/run/sec0`);
+//! - user and password in addresses: `https://user:password@host`, `iscsi://user%password@host`, `user:password@host`,
+//!   and the password of `user=name:password`;
+//! - every string of `-fw_cfg`, and systemd's credentials in `-smbios`;
+//! - the guest's kernel command line (`-append`, `--cmdline`, `--params`) as the host's, word by word;
+//! - tables of the device mapper with a disk's key (`dm-mod.create=`), private keys and JSON web tokens wherever they
+//!   stand, and JSON that cannot be read, as a whole.
 
 mod form;
 mod json;
