@@ -141,7 +141,7 @@ pub(crate) fn of_guest(
         });
     }
     if !nonces.is_hosts(token, &proof) {
-        // Whether it can be told or not: it was wrong.
+        // Whether it can be known or not: it was wrong.
         let _ = channel.send(WRONG_TOKEN, &[], by);
         return Err(AgentError::WrongToken);
     }

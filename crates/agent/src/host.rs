@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::message::{AgentMessage, RecordingEnd, RecordingStart, Start};
 use crate::secret::SharedToken;
 
-/// How long a connection may take to be made, and both sides to know each other: an agent that has been told wrong tokens takes its time.
+/// How long a connection may take to be made, and both sides to know each other: an agent that was given wrong tokens takes its time.
 const GREETING: Duration = Duration::from_secs(20);
 /// Bytes of a recording that come in a second at least: who sends less is not waited for.
 const SLOWEST: u64 = 256 << 10;
@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// Compares the clocks once; `None` where either cannot tell its time. `now` tells the host's, ns.
+    /// Compares the clocks once; `None` where either cannot tell its time. `now` gives the host's, ns.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Has the agent end its recording, and tells it how the clocks compared.
+    /// Has the agent end its recording, and sends it how the clocks compared.
     ///
     /// # Errors
     ///

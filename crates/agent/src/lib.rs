@@ -6,7 +6,7 @@ the file. [`serve`] is the guest's side of one connection; what records there is
 
 Whoever is at the other end may be hostile. Lengths are checked before anything is allocated, everything has a time by which it has to be
 there, and nothing but a greeting is read of a peer that has not proved that it has the token. This crate talks over sockets, since that is what
-it is for; it prints nothing and reads no clock but the one that tells when waiting ends.
+it is for; it prints nothing and reads no clock but the one that says when waiting ends.
 
 # The protocol
 

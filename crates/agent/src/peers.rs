@@ -21,7 +21,7 @@ use crate::message::{AgentMessage, EndReason, RecordingEnd, RecordingStart, Star
 use crate::secret::SharedToken;
 use crate::server::{GuestRecorder, Limits, RecordedGuest, serve};
 
-/// Counts what it is told to do.
+/// Counts what it is asked to do.
 #[derive(Debug, Default)]
 struct Counting {
     started: u32,

@@ -47,7 +47,7 @@ pub trait GuestRecorder {
     /// Returns why it cannot go on, in a sentence for the host; what was recorded before is there.
     fn turn(&mut self, peer: BorrowedFd<'_>, at_most: Duration) -> Result<bool, String>;
 
-    /// Returns what time it is on the clock of the events, ns; `None` where that cannot be told.
+    /// Returns what time it is on the clock of the events, ns; `None` where that cannot be known.
     fn now_ns(&mut self) -> Option<u64>;
 
     /// Records nothing any more.
@@ -137,7 +137,7 @@ pub fn serve<M: GuestRecorder>(
     match session.run() {
         Ok(outcome) => Ok(outcome),
         Err(error) => {
-            // Whether it can be told or not.
+            // Whether it can be known or not.
             let _ = session.say(&AgentMessage::Failed(error.to_string()));
             Err((error, session.recorded))
         }

@@ -198,7 +198,7 @@ fn a_host_that_is_gone_ends_the_recording() {
 }
 
 #[test]
-fn an_agent_that_is_told_to_end_says_so_and_keeps_its_file() {
+fn an_agent_that_is_asked_to_end_says_so_and_keeps_its_file() {
     let (agent, host) = Agent::start(Fake::default(), limits());
     let mut host = Connection::over(Link::Tcp(host), &token(TOKEN)).expect("the same token");
     host.start(&START).expect("it records");

@@ -147,11 +147,11 @@ impl Agent {
     pub(crate) fn start(machine: Fake, limits: Limits) -> (Agent, TcpStream) {
         let (host, guest) = pair();
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let reported = Arc::clone(&stop);
         let thread = thread::spawn(move || {
             let mut machine = machine;
             let link = Link::Tcp(guest);
-            let ended = serve(link, &token(TOKEN), &mut machine, &limits, &told);
+            let ended = serve(link, &token(TOKEN), &mut machine, &limits, &reported);
             (machine, ended)
         });
         (Agent { stop, thread }, host)

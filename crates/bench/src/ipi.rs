@@ -114,7 +114,7 @@ struct Barrier {
 }
 
 impl Barrier {
-    /// Tells the kernel that this process will ask.
+    /// Notifies the kernel that this process will ask.
     fn register() -> Barrier {
         let all = membarrier(MembarrierCommand::RegisterPrivateExpedited);
         let one = membarrier(MembarrierCommand::RegisterPrivateExpeditedRseq);

@@ -88,7 +88,7 @@ impl Server {
         self.address
     }
 
-    /// Answers until it is told to end.
+    /// Answers until it is asked to end.
     pub fn serve(&self, stop: &AtomicBool) {
         std::thread::scope(|scope| {
             scope.spawn(|| self.answer_datagrams(stop));

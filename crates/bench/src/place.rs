@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_is_taken_for_one_node() {
+    fn what_is_not_reported_is_taken_for_one_node() {
         let places = BenchCpus::of(&Host::default(), &"2-3".parse().expect("CPUs"));
         let places = places.expect("CPUs");
         assert_eq!(places.targets[0].place, SAME_NODE);

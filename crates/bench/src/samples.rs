@@ -95,7 +95,7 @@ impl<'a> RowSamples<'a> {
         self.made
     }
 
-    /// Returns whether the row is to end though nothing was added for a while: it was told to, or its time is over.
+    /// Returns whether the row is to end though nothing was added for a while: it was asked to, or its time is over.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         let began = self.began_ns.unwrap_or(self.made_ns);
         let over = now_ns.saturating_sub(began) >= self.bounds.row_time_ns;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_ends_in_time_and_when_it_is_told_to() {
+    fn a_row_ends_in_time_and_when_it_is_asked_to() {
         let stop = AtomicBool::new(false);
         let bounds = IterationBounds {
             iterations: 1000,

@@ -24,7 +24,7 @@ const WORK_TIMES: u64 = 32;
 const MAX_KEPT: usize = 8 << 20;
 /// Units or functions that are looked at for one address, where many have it.
 const MAX_OVERLAPS: usize = 32;
-/// Functions inlined into each other that are told.
+/// Functions inlined into each other that are reported.
 const MAX_DEPTH: usize = 128;
 /// Entries that are followed to the one that has the name.
 const MAX_ORIGINS: usize = 16;
@@ -225,7 +225,7 @@ impl DwarfFunctions {
         })
     }
 
-    /// Tells the mangled names of the functions at an address, the innermost first, each with whether it is inlined. Nothing
+    /// Passes on the mangled names of the functions at an address, the innermost first, each with whether it is inlined. Nothing
     /// where DWARF has no function there.
     pub(crate) fn find(&mut self, address: u64, mut name: impl FnMut(&[u8], bool)) -> bool {
         let units: Vec<u32> = self.ranges.having(address).collect();
@@ -470,7 +470,7 @@ impl DwarfAttributes {
         Ok(())
     }
 
-    /// Tells the addresses, until nobody wants more. Addresses from 0 on are those of code that the linker left out.
+    /// Passes on the addresses, until nobody wants more. Addresses from 0 on are those of code that the linker left out.
     fn ranges(
         self,
         dwarf: &Dwarf<MeteredSection>,

@@ -27,7 +27,7 @@ pub struct SearchOptions {
     pub debuginfod_find: Option<(PathBuf, Duration)>,
     /// A folder with files of just-in-time compilers, `perf-PID.map` (`/tmp`).
     pub perf_maps: Option<PathBuf>,
-    /// Whether inlined functions are told.
+    /// Whether inlined functions are reported.
     pub inlines: bool,
 }
 

@@ -2,7 +2,7 @@
 Names of user space's functions, from object files; and unwinding of user stacks that perf copied.
 
 [`Binaries`] finds the file that a recording means - by its build id, so that another version of it is never taken for it -
-and tells which functions a place in it is in, inlined ones included. [`Unwinding`] makes a stack of registers and of
+and says which functions a place in it is in, inlined ones included. [`Unwinding`] makes a stack of registers and of
 a piece of stack memory.
 
 Reading files is what this crate is for: it opens those that its caller names and those in the folders it is given, within

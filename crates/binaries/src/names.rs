@@ -217,12 +217,12 @@ impl Binaries {
         };
         let mut binary = first(&self.options, FilePart::Binary);
         let mut debug = None;
-        let lacks = |elf: &Elf, options: &SearchOptions| {
+        let missing = |elf: &Elf, options: &SearchOptions| {
             !elf.has(b".symtab") || options.inlines && !elf.has(b".debug_info")
         };
         if binary
             .as_ref()
-            .is_none_or(|(_, elf)| lacks(elf, &self.options))
+            .is_none_or(|(_, elf)| missing(elf, &self.options))
         {
             debug = first(&self.options, FilePart::Debug).map(|(_, elf)| elf);
             if let Some((path, elf)) = binary.as_ref().filter(|_| debug.is_none()) {

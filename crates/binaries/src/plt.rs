@@ -23,7 +23,7 @@ pub(crate) struct Plt {
 }
 
 impl Plt {
-    /// Reads the stubs of a file. A file in which entries and relocations are not of one number has none that can be told.
+    /// Reads the stubs of a file. A file in which entries and relocations are not of one number has none that can be named.
     pub(crate) fn read(elf: &mut Elf) -> Result<Plt, MissingReason> {
         let header = match elf.architecture {
             Architecture::X86_64 => 16,

@@ -17,7 +17,7 @@ use crate::demangle::MAX_MANGLED;
 use crate::elf::{Elf, ElfSection};
 use crate::why::MissingReason;
 
-/// A function, as its table tells it.
+/// A function, as its table has it.
 #[derive(Debug, Clone, Copy)]
 struct Symbol {
     start: u64,

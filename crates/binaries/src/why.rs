@@ -11,7 +11,7 @@ pub enum MissingReason {
     NoBuildId,
     /// The file has no symbol there.
     NoSymbol,
-    /// There are symbols, and no file that tells where in memory its parts are: debug files alone often do not.
+    /// There are symbols, and no file that says where in memory its parts are: debug files alone often do not.
     NoLayout,
     /// The file is damaged.
     Damaged,

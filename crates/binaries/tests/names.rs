@@ -141,7 +141,7 @@ fn compare(file: &Path, step: usize) -> (usize, usize, Vec<String>) {
             _ => Ok(names),
         });
         let Ok(ours) = ours else {
-            // Where no symbol is addr2line tells the one before.
+            // Where no symbol is addr2line gives the one before.
             if !having.is_empty() || theirs.len() > 1 {
                 differ.push(format!("{address:#x}: ours {ours:?}, theirs {theirs:?}"));
             }
@@ -348,7 +348,7 @@ fn stubs_are_called_as_by_objdump() {
             section = line
                 .strip_prefix("Disassembly of section ")
                 .unwrap_or(section);
-            // Stubs that need no table have none, and their names are not told.
+            // Stubs that need no table have none, and their names are not reported.
             if section == ".plt.got:" {
                 continue;
             }

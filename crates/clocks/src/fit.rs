@@ -18,7 +18,7 @@ const NEAR: u64 = 50_000;
 const HALVINGS: u32 = 8;
 /// How far from a window, in nanoseconds, an event may be that is taken to belong there: first all, then those of which that is most likely.
 const STRAY: [u64; 2] = [REACH, 20_000];
-/// How often what belongs where is told anew.
+/// How often it is decided anew what belongs where.
 const AGAIN: u32 = 4;
 /// How often a stretch of drifts becomes two thirds of it.
 const THIRDS: u32 = 48;

@@ -47,7 +47,7 @@ pub(crate) struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// Chooses among pictures. `amount` tells how much of it a picture has; `None` if it was not recorded.
+    /// Chooses among pictures. `amount` says how much of it a picture has; `None` if it was not recorded.
     ///
     /// # Errors
     /// Which of the sides have none of it.

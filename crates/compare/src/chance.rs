@@ -1,7 +1,7 @@
 //! How likely it is that a difference is more than what varies within recordings anyway.
 //!
 //! Sums are as sure as their blocks of slices of time are alike; blocks, because what happens in one slice goes on in the
-//! next (circular block bootstrap: Politis and Romano, 1992; what drawing without end comes to can be told at once). What is found on both sides is pooled, because the question is how often
+//! next (circular block bootstrap: Politis and Romano, 1992; there is a formula for what drawing without end comes to). What is found on both sides is pooled, because the question is how often
 //! two recordings of the same differ as much: a row that one side does not have shows nothing of its bursts. Where a
 //! side has several recordings, what differs from run to run counts as well. Quantiles are compared by the ranks that
 //! they have on the other side. Sums that somebody printed have nothing but themselves: they are taken to come in
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_told_apart_by_ranks() {
+    fn quantiles_are_distinguished_by_ranks() {
         let of = |count: u64, from: u64| {
             let mut stats = Stats::default();
             for n in 0..count {

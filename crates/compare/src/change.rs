@@ -130,11 +130,11 @@ pub struct SideChange {
     pub a: SideAmount,
     /// On the second.
     pub b: SideAmount,
-    /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes told from a
+    /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes distinguished from a
     /// confidence of 0.99 on, one in a hundred is noise. `None` where that is not known.
     pub confidence: Option<f64>,
     /// By how much the time changed for each second recorded (or in all, where it is not known in how long), in
-    /// nanoseconds. What ranks: time that nobody lacks counts less than what is lost.
+    /// nanoseconds. What ranks: time that nobody misses counts less than what is lost.
     pub effect_ns: f64,
     /// The same for each unit of work, where both sides have one.
     pub per_work: Vec<PerWork>,
@@ -205,9 +205,9 @@ pub struct Comparison {
     pub changes: Vec<SideChange>,
     /// Changes that are likely and not certain, in the same order.
     pub likely: Vec<SideChange>,
-    /// Differences that are not told, since they may be noise or are small.
-    pub untold: Vec<SideChange>,
-    /// In what the recordings differ before anything is measured: machines, recorders, events, work. To be told first.
+    /// Differences that are not reported, since they may be noise or are small.
+    pub unreported: Vec<SideChange>,
+    /// In what the recordings differ before anything is measured: machines, recorders, events, work. They are reported first.
     pub differs: Vec<Difference>,
     /// What is to be known of the comparison, a full sentence each.
     pub notes: Vec<String>,

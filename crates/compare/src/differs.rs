@@ -207,7 +207,7 @@ impl<'a> RecordedEvents<'a> {
     }
 
     /// Whether it cannot tell of a kind of events, of which the other side has so many in so long.
-    fn lacks(&self, name: &str, count: u64, span_ns: f64) -> bool {
+    fn misses(&self, name: &str, count: u64, span_ns: f64) -> bool {
         if self.recorded.contains(name) {
             false
         } else if self.open {
@@ -220,7 +220,7 @@ impl<'a> RecordedEvents<'a> {
 }
 
 /// Returns which side did not record a kind of events that the other has, as a part of a sentence.
-pub(crate) fn lacking(sides: [&[&Picture]; 2], name: &str) -> Option<String> {
+pub(crate) fn unrecorded(sides: [&[&Picture]; 2], name: &str) -> Option<String> {
     let counts = sides.map(|side| {
         let each = side.iter().filter_map(|picture| picture.events(name));
         each.fold(0, u64::saturating_add)
@@ -230,8 +230,8 @@ pub(crate) fn lacking(sides: [&[&Picture]; 2], name: &str) -> Option<String> {
         [0, b] if b > 0 => (1, 0, "A"),
         _ => return None,
     };
-    let lacks = RecordedEvents::of(sides[there]).lacks(name, counts[here], span(sides[here]));
-    lacks.then(|| format!("{name} was not recorded in {word}"))
+    let misses = RecordedEvents::of(sides[there]).misses(name, counts[here], span(sides[here]));
+    misses.then(|| format!("{name} was not recorded in {word}"))
 }
 
 /// Whether a pattern of a path is of events of a name.
@@ -246,7 +246,7 @@ fn is(pattern: &Pattern, event: &str) -> bool {
 }
 
 /// Returns the events of a path that the one side has and the other did not record, as a part of a sentence.
-pub(crate) fn lacking_of_path(sides: [&[&Picture]; 2], path: &str) -> Option<String> {
+pub(crate) fn unrecorded_of_path(sides: [&[&Picture]; 2], path: &str) -> Option<String> {
     let path = paths::builtin(path)?;
     let steps = path.chains.iter().flat_map(|chain| &chain.steps);
     let mut patterns = steps
@@ -257,12 +257,12 @@ pub(crate) fn lacking_of_path(sides: [&[&Picture]; 2], path: &str) -> Option<Str
     // In the order of the path: what it begins with says most.
     patterns.find_map(|pattern| {
         let mut of_pattern = all.iter().filter(|event| is(pattern, event));
-        of_pattern.find_map(|event| lacking(sides, event))
+        of_pattern.find_map(|event| unrecorded(sides, event))
     })
 }
 
 /// Returns the steps of a path that come from other events on the one side than on the other, because not all were
-/// recorded on both: by name, each with what is lacking.
+/// recorded on both: by name, each with what is missing.
 pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let Some(path) = paths::builtin(path) else {
@@ -284,7 +284,7 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
     // What either side has, and the other did not record.
     let missing: BTreeMap<&str, String> = all
         .iter()
-        .filter_map(|event| Some((*event, lacking(sides, event)?)))
+        .filter_map(|event| Some((*event, unrecorded(sides, event)?)))
         .collect();
     if missing.is_empty() {
         return out;
@@ -323,7 +323,7 @@ fn events(sides: &[Vec<&Picture>; 2]) -> Option<String> {
         let mut all: Vec<(&str, u64)> = counts[here]
             .iter()
             .filter(|(name, count)| {
-                !counts[there].contains_key(*name) && known.lacks(name, **count, span_ns)
+                !counts[there].contains_key(*name) && known.misses(name, **count, span_ns)
             })
             .map(|(name, count)| (*name, *count))
             .collect();

@@ -16,7 +16,7 @@ pub struct EachCell {
     /// That it is more than noise against the base; `None` of the base itself, and where that is not known.
     pub confidence: Option<f64>,
     /// Whether it is reported as changed against the base.
-    pub told: bool,
+    pub reported: bool,
     /// Whether it is reported as likely.
     pub likely: bool,
     /// The sentence of the comparison with the base.
@@ -99,9 +99,9 @@ pub fn each(
         })
         .collect();
     // What is certain of some side comes before what is likely of all.
-    let told = |row: &EachRow| row.cells.iter().any(|cell| cell.told);
+    let reported = |row: &EachRow| row.cells.iter().any(|cell| cell.reported);
     rows.sort_by(|x, y| {
-        let effect = told(y).cmp(&told(x));
+        let effect = reported(y).cmp(&reported(x));
         let effect = effect.then_with(|| y.effect_ns.abs().total_cmp(&x.effect_ns.abs()));
         effect.then_with(|| x.what.cmp(&y.what))
     });
@@ -116,9 +116,9 @@ pub fn each(
         // What holds for a side is said of it; what holds for all is said once.
         // Sums for each unit of work are not in the table.
         for note in one.notes.iter().filter(|note| !note.starts_with("Work, ")) {
-            let told = name_sides(note, at + 1);
-            if !notes.contains(&told) {
-                notes.push(told);
+            let reported = name_sides(note, at + 1);
+            if !notes.contains(&reported) {
+                notes.push(reported);
             }
         }
     }
@@ -187,19 +187,19 @@ impl<'a> ChangeIndex<'a> {
         let lists = [
             (&comparison.changes, true, false),
             (&comparison.likely, false, true),
-            (&comparison.untold, false, false),
+            (&comparison.unreported, false, false),
         ];
         let mut out = ChangeIndex {
             of: BTreeMap::new(),
             also: BTreeMap::new(),
             kinds: BTreeSet::new(),
         };
-        for (list, told, likely) in lists {
+        for (list, reported, likely) in lists {
             for change in list {
                 out.kinds.insert(kind(&change.what));
-                out.of.insert(&change.what, (change, told, likely));
+                out.of.insert(&change.what, (change, reported, likely));
                 if let Some((what, ..)) = &change.also {
-                    out.also.insert(what, (change, told, likely));
+                    out.also.insert(what, (change, reported, likely));
                 }
             }
         }
@@ -217,23 +217,23 @@ fn cells(indices: &[ChangeIndex<'_>], what: &str) -> Vec<EachCell> {
     let mut out = Vec::new();
     for index in indices {
         let mut cell = EachCell::default();
-        if let Some((change, told, likely)) = index.of.get(what) {
+        if let Some((change, reported, likely)) = index.of.get(what) {
             base.value = base.value.or_else(|| Some(change.a.clone()));
             cell = EachCell {
                 value: Some(change.b.clone()),
                 confidence: change.confidence,
-                told: *told,
+                reported: *reported,
                 likely: *likely,
                 text: Some(change.text.clone()),
             };
-        } else if let Some((change, told, likely)) = index.also.get(what)
+        } else if let Some((change, reported, likely)) = index.also.get(what)
             && let Some((.., a, b)) = &change.also
         {
             base.value = base.value.or_else(|| Some(a.clone()));
             cell.value = Some(b.clone());
             if is_path(change) {
                 cell.confidence = change.confidence;
-                (cell.told, cell.likely) = (*told, *likely);
+                (cell.reported, cell.likely) = (*reported, *likely);
                 cell.text = Some(change.text.clone());
             }
         } else if matches!(kind(what), "vmexit" | "ioport" | "mmio" | "msr")
@@ -261,7 +261,7 @@ fn bounds_of(pairs: &[Comparison]) -> TailBounds {
     let mut best: BTreeMap<String, (f64, u64)> = BTreeMap::new();
     let lists = pairs
         .iter()
-        .flat_map(|one| one.changes.iter().chain(&one.likely).chain(&one.untold));
+        .flat_map(|one| one.changes.iter().chain(&one.likely).chain(&one.unreported));
     for change in lists {
         let Some(bound) = change.bound_ns else {
             continue;

@@ -21,25 +21,25 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
             Ok(basis) => basis,
             Err([true, true]) => continue,
             // A table of devices that one side was not asked for is no change.
-            Err(lacks) if table != ExitTable::Vmexit => {
+            Err(missing) if table != ExitTable::Vmexit => {
                 let event = event_of(table);
-                let (here, lacking) = if lacks[0] { (1, "A") } else { (0, "B") };
+                let (here, missing) = if missing[0] { (1, "A") } else { (0, "B") };
                 let mut here = pair.sides[here].iter();
                 let mut all = pair.sides.iter().flat_map(|side| side.iter());
                 // Of what a tool printed nobody knows what else it could have printed.
                 let printed = all.any(|picture| kind(picture) == NumbersOrigin::Printed);
                 if !printed && here.any(|picture| picture.events(event) > Some(0)) {
                     notes.push(format!(
-                        "{} are not compared: {event} was not recorded in {lacking}.",
+                        "{} are not compared: {event} was not recorded in {missing}.",
                         of(table, "Accesses")
                     ));
                 }
                 continue;
             }
-            Err(lacks) => {
+            Err(missing) => {
                 notes.push(format!(
                     "Exits are not compared: {} has none.",
-                    if lacks[0] { "A" } else { "B" }
+                    if missing[0] { "A" } else { "B" }
                 ));
                 continue;
             }

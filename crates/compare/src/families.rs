@@ -1,4 +1,4 @@
-//! Functions that change together: callers and callees, of which one is told.
+//! Functions that change together: callers and callees, of which one is reported.
 
 use std::collections::HashMap;
 
@@ -111,7 +111,7 @@ impl<'i> SampledTogether<'i> {
     ) -> Vec<(ChangedItem, Option<usize>)> {
         let count = self.items.len();
         let mut claimed = vec![false; count];
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for first in 0..count {
             if claimed[first] {
                 continue;
@@ -125,7 +125,7 @@ impl<'i> SampledTogether<'i> {
                 inner.then(self.items[*a].own.cmp(&self.items[*b].own))
             });
             let chosen = deepest.unwrap_or(first);
-            // What changed with the one that is told is told too.
+            // What changed with the one that is reported is reported too.
             let with = (0..count).filter(|at| self.alike(chosen, *at));
             let threads: Vec<usize> = with.collect();
             let thread = (threads.iter().chain(&family))
@@ -134,10 +134,10 @@ impl<'i> SampledTogether<'i> {
             for at in threads.into_iter().chain(family) {
                 claimed[at] = true;
             }
-            told.push((self.items[chosen].clone(), thread));
+            reported.push((self.items[chosen].clone(), thread));
         }
-        told.sort_by(|(a, _), (b, _)| b.delta().abs().total_cmp(&a.delta().abs()));
-        told
+        reported.sort_by(|(a, _), (b, _)| b.delta().abs().total_cmp(&a.delta().abs()));
+        reported
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     /// Keys: 9 is the thread, which calls 1, which calls 2, which calls 3 or 4.
-    fn told(
+    fn reported(
         items: &[ChangedItem],
         a: &[(&[usize], f64)],
         b: &[(&[usize], f64)],
@@ -166,14 +166,15 @@ mod tests {
                 together.add(side, stack.first().copied(), stack, *amount);
             }
         }
-        let told = together.tell(&|key| key == 9);
-        told.into_iter()
+        let reported = together.tell(&|key| key == 9);
+        reported
+            .into_iter()
             .map(|(item, thread)| (item.key, item.own, thread))
             .collect()
     }
 
     #[test]
-    fn a_chain_that_is_gone_is_told_by_its_innermost() {
+    fn a_chain_that_is_gone_is_reported_by_its_innermost() {
         let items = [
             item(9, false, 10.0, 0.0),
             item(1, false, 10.0, 0.0),
@@ -182,11 +183,11 @@ mod tests {
             item(3, true, 9.0, 0.0),
         ];
         let a: [(&[usize], f64); 2] = [(&[3, 2, 1, 9], 9.0), (&[2, 1, 9], 1.0)];
-        assert_eq!(told(&items, &a, &[]), [(3, false, Some(9))]);
+        assert_eq!(reported(&items, &a, &[]), [(3, false, Some(9))]);
     }
 
     #[test]
-    fn what_two_share_is_told_of_the_caller_and_of_each() {
+    fn what_two_share_is_reported_of_the_caller_and_of_each() {
         let items = [
             item(2, false, 0.0, 10.0),
             item(1, false, 0.0, 10.0),
@@ -194,8 +195,11 @@ mod tests {
             item(4, false, 0.0, 4.0),
         ];
         let b: [(&[usize], f64); 2] = [(&[3, 2, 1, 9], 6.0), (&[4, 2, 1, 9], 4.0)];
-        let told = told(&items, &[], &b);
-        assert_eq!(told, [(2, false, None), (3, false, None), (4, false, None)]);
+        let reported = reported(&items, &[], &b);
+        assert_eq!(
+            reported,
+            [(2, false, None), (3, false, None), (4, false, None)]
+        );
     }
 
     #[test]
@@ -203,6 +207,6 @@ mod tests {
         let items = [item(3, false, 8.0, 0.0), item(4, false, 0.0, 8.0)];
         let a: [(&[usize], f64); 1] = [(&[3, 2, 1, 9], 8.0)];
         let b: [(&[usize], f64); 1] = [(&[4, 2, 1, 9], 8.0)];
-        assert_eq!(told(&items, &a, &b).len(), 2);
+        assert_eq!(reported(&items, &a, &b).len(), 2);
     }
 }

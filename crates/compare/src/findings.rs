@@ -6,7 +6,7 @@ use crate::change::{ChangeUnit, Comparison, SideAmount, SideChange, SideName};
 use crate::side::{Pair, SPENT};
 use words::share;
 
-/// What a finding's time counts in the ranking: behind the row that tells of the same time.
+/// What a finding's time counts in the ranking: behind the row that mentions the same time.
 const BEHIND: f64 = 0.95 * SPENT;
 /// What of a finding's time has to be seen in a change, for the finding to be news where its rule does not say what it
 /// measures.
@@ -22,23 +22,23 @@ pub(crate) fn is_news(finding: &SideChange, comparison: &Comparison) -> bool {
     let Comparison {
         changes,
         likely,
-        untold,
+        unreported,
         ..
     } = comparison;
-    let told = || changes.iter().chain(likely);
+    let reported = || changes.iter().chain(likely);
     let own = |change: &SideChange| measures.iter().any(|what| change.what.starts_with(what));
-    if told().any(own) {
+    if reported().any(own) {
         return true;
     }
     // It was looked at, and is what it was.
-    if untold.iter().any(own) {
+    if unreported.iter().any(own) {
         return false;
     }
-    let measured = told()
-        .chain(untold)
+    let measured = reported()
+        .chain(unreported)
         .any(|change| change.confidence.is_some());
     let least = finding.effect_ns.abs() * SEEN;
-    !measured || told().any(|change| change.effect_ns.abs() >= least)
+    !measured || reported().any(|change| change.effect_ns.abs() >= least)
 }
 
 pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<SideChange>) {

@@ -2,8 +2,8 @@
 //!
 //! What is compared is CPU time for each second recorded, which changes of nothing else move; shares of what was sampled
 //! only where samples do not say how long they stand for. A function has two sums: what was sampled in it and in what it
-//! called, and in itself. When samples were taken tells how bursts make both less sure (`chance.rs`). Callers and callees
-//! that change alike are told once (`families.rs`).
+//! called, and in itself. The times of samples say how bursts make both less sure (`chance.rs`). Callers and callees
+//! that change alike are reported once (`families.rs`).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,8 +23,8 @@ use words::{change, number, plural, share};
 const ENOUGH: u64 = 10;
 /// Functions that are compared: those that weigh most.
 const MOST: usize = 2000;
-/// Functions that are told, and those of which only `--all` tells, since they did not change for all that is known.
-const TOLD: usize = 12;
+/// Functions that are reported, and those that only `--all` reports, since they did not change for all that is known.
+const REPORTED: usize = 12;
 const UNCHANGED: usize = 20;
 /// Changes that may be noise with more than this probability are not looked at as families.
 const LIKELY: f64 = 0.2;
@@ -90,17 +90,17 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     if items.is_empty() {
         return;
     }
-    let told = compared.told(&items);
-    for (item, thread) in told.iter().take(TOLD) {
+    let reported = compared.reported(&items);
+    for (item, thread) in reported.iter().take(REPORTED) {
         push(out, compared.change(pair, &basis, item, *thread));
     }
     for item in compared.unchanged(&items) {
         push(out, compared.change(pair, &basis, &item, None));
     }
-    if told.len() > TOLD {
+    if reported.len() > REPORTED {
         notes.push(format!(
-            "Of {} threads and functions whose CPU time changed, the {TOLD} that changed most are told.",
-            told.len()
+            "Of {} threads and functions whose CPU time changed, the {REPORTED} that changed most are told.",
+            reported.len()
         ));
     }
 }
@@ -331,8 +331,8 @@ impl<'a> ComparedSamples<'a> {
         .collect()
     }
 
-    /// Returns what is to be told, largest change first, each with the thread that it is of where it is of one.
-    fn told(&mut self, items: &[ChangedItem]) -> Vec<(ChangedItem, Option<usize>)> {
+    /// Returns what is to be reported, largest change first, each with the thread that it is of where it is of one.
+    fn reported(&mut self, items: &[ChangedItem]) -> Vec<(ChangedItem, Option<usize>)> {
         let mut news: Vec<ChangedItem> = (items.iter())
             .filter(|item| item.chance <= LIKELY && item.is_large(LEAST))
             .cloned()

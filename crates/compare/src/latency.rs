@@ -8,12 +8,12 @@ use stats::{Longest, Stats};
 use crate::basis::{Basis, NumbersOrigin, kind, slices};
 use crate::chance;
 use crate::change::{ChangeUnit, Level, SideAmount, SideChange, SideName, TailBounds};
-use crate::differs::{lacking_of_path, steps_apart};
+use crate::differs::{steps_apart, unrecorded_of_path};
 use crate::side::{Pair, SPENT, value};
 use crate::tails::{Tail, TailSample, tail};
 use words::{change, counted, duration, rose, share};
 
-/// Fewer instances on both sides together are not told to have come or gone.
+/// Fewer instances on both sides together are not said to have come or gone.
 const FEW: u64 = 5;
 
 /// What the time of a path's instances counts in the ranking. Somebody waits for an interrupt or an answer of a device;
@@ -251,12 +251,12 @@ fn apart(basis: &Basis<'_>, name: &str, sides: [Option<&PathOfSide>; 2]) -> Opti
             let steps: Vec<String> = path.begins.iter().map(|one| format!("'{one}'")).collect();
             steps.join(" or ")
         };
-        let lacks = lacking_of_path([&basis.sides[0], &basis.sides[1]], name);
+        let missing = unrecorded_of_path([&basis.sides[0], &basis.sides[1]], name);
         return Some(
-            lacks.unwrap_or_else(|| format!("it begins with {} in A, and {} in B", of(a), of(b))),
+            missing.unwrap_or_else(|| format!("it begins with {} in A, and {} in B", of(a), of(b))),
         );
     }
-    lacking_of_path([&basis.sides[0], &basis.sides[1]], name)
+    unrecorded_of_path([&basis.sides[0], &basis.sides[1]], name)
 }
 
 /// What the instances of a path are to those who wait for them.
@@ -277,7 +277,7 @@ fn slow(
     basis: &Basis<'_>,
     name: &str,
     sides: [&PathOfSide; 2],
-    told: Option<u64>,
+    bound: Option<u64>,
 ) -> Option<SideChange> {
     let samples = sides.map(|path| -> Vec<TailSample<'_>> {
         let each = path.longest.iter();
@@ -294,7 +294,7 @@ fn slow(
         of,
         ns,
         chance,
-    } = tail([&samples[0], &samples[1]], told)?;
+    } = tail([&samples[0], &samples[1]], bound)?;
     // What differs from run to run is the share of the slow ones in each.
     let between = chance::runs([0, 1].map(|side: usize| {
         let each = samples[side].iter();
@@ -359,7 +359,7 @@ impl Quantile<'_> {
     fn change(&self, basis: &Basis<'_>, path: &str) -> SideChange {
         let [a, b] = self.stats;
         let [at_a, at_b] = self.stats.map(|stats| stats.percentile(MEDIAN) as f64);
-        // Single instances can be told, and not trusted.
+        // Single instances can be reported, and not trusted.
         let single = self.alone && a.count() == 1 && b.count() == 1;
         let confidence = (!single).then(|| {
             let within = chance::quantiles(a, b, MEDIAN, self.design);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_told_apart_by_their_cpus() {
+    fn pairs_are_distinguished_by_their_cpus() {
         let rows = |p50: u64| vec![row("pair", 1, p50), row("pair", 2, 2 * p50)];
         let sides = [side(None, "tsc", rows(10)), side(None, "tsc", rows(30))];
         let found = results(&sides).unwrap();

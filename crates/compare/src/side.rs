@@ -12,7 +12,7 @@ use crate::change::{PerWork, SideAmount, SideChange, SideName};
 use words::{counted, duration, number};
 
 /// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's time,
-/// a request that waits or a vCPU without a CPU lacks it.
+/// a request that waits or a vCPU without a CPU misses it.
 pub(crate) const SPENT: f64 = 0.5;
 
 /// How units of work are counted on both sides.

@@ -6,7 +6,7 @@ use model::State;
 use crate::basis::{Basis, SumDivisor};
 use crate::chance;
 use crate::change::{ChangeUnit, Level, PerWork, SideChange, SideName};
-use crate::differs::lacking;
+use crate::differs::unrecorded;
 use crate::side::{GUEST_TIME, Pair, SPENT, push, value};
 use words::{duration, share};
 
@@ -29,7 +29,7 @@ fn words(state: State) -> (&'static str, f64) {
     }
 }
 
-/// What has to be recorded for a state to be told from the others.
+/// What has to be recorded for a state to be distinguished from the others.
 fn needs(state: State) -> &'static [&'static str] {
     match state {
         State::Guest => &["kvm_entry", "kvm_exit"],
@@ -54,14 +54,14 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         return;
     };
     let all = sums(&basis, Picture::observed_ns);
-    let mut untold: Vec<String> = Vec::new();
+    let mut unreported: Vec<String> = Vec::new();
     for state in State::ALL {
-        let lacks = needs(state)
+        let missing = needs(state)
             .iter()
-            .find_map(|event| lacking([&basis.sides[0], &basis.sides[1]], event));
-        if let Some(lacks) = lacks {
-            if !untold.contains(&lacks) {
-                untold.push(lacks);
+            .find_map(|event| unrecorded([&basis.sides[0], &basis.sides[1]], event));
+        if let Some(missing) = missing {
+            if !unreported.contains(&missing) {
+                unreported.push(missing);
             }
             continue;
         }
@@ -82,10 +82,10 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         }
         push(out, of_state(pair, &basis, state, sums, all));
     }
-    if !untold.is_empty() {
+    if !unreported.is_empty() {
         notes.push(format!(
             "Not all of what vCPUs did is compared: {}.",
-            untold.join(", ")
+            unreported.join(", ")
         ));
     }
 }

@@ -1,6 +1,6 @@
 //! Tails: how many instances took longer than some bound, on both sides.
 //!
-//! A median hides the one interrupt in fifty that takes a tenth of a second, and a 99th percentile tells its length but
+//! A median hides the one interrupt in fifty that takes a tenth of a second, and a 99th percentile gives its length but
 //! not how sure it is. So the slow ones are counted against bounds that both sides have in common and that nobody fitted
 //! to them: 1, 2, 5, 10, 20, 50 us and so on, as far as they part a tail, one instance in twenty at most. If both sides
 //! are the same, each slow one is of either side with the probability that is its share of all instances: an exact
@@ -117,7 +117,7 @@ fn bounds() -> impl Iterator<Item = u64> {
 }
 
 /// Compares the tails of two sides: at the bound that separates them best, or at one that is given.
-pub(crate) fn tail(sides: [&[TailSample<'_>]; 2], told: Option<u64>) -> Option<Tail> {
+pub(crate) fn tail(sides: [&[TailSample<'_>]; 2], reported: Option<u64>) -> Option<Tail> {
     let of = sides.map(|side| side.iter().map(|sample| sample.count).sum::<u64>());
     if of.contains(&0) {
         return None;
@@ -153,7 +153,7 @@ pub(crate) fn tail(sides: [&[TailSample<'_>]; 2], told: Option<u64>) -> Option<T
             chance,
         })
     };
-    if let Some(bound) = told {
+    if let Some(bound) = reported {
         return at(bound);
     }
     for bound in bounds().take_while(|bound| *bound <= longest) {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_tails_are_seldom_told_apart() {
+    fn the_same_tails_are_seldom_distinguished() {
         // Pairs of the same, whose slow ones are exponential above 1 ms and come one by one.
         let mut state = 7u64;
         let mut random = || {
@@ -275,7 +275,7 @@ mod tests {
                 .wrapping_add(1_442_695_040_888_963_407);
             ((state >> 11) + 1) as f64 / (1u64 << 53) as f64
         };
-        let (mut tested, mut told) = (0, 0);
+        let (mut tested, mut reported) = (0, 0);
         for _ in 0..400 {
             let [a, b] = [0, 1].map(|_| {
                 let mut slow = Vec::new();
@@ -291,9 +291,9 @@ mod tests {
             });
             let tail = compare(&a, &b);
             tested += u32::from(tail.is_some());
-            told += u32::from(tail.is_some_and(|tail| tail.chance <= 0.05));
+            reported += u32::from(tail.is_some_and(|tail| tail.chance <= 0.05));
         }
         assert!(tested > 390, "{tested}");
-        assert!(told <= tested / 20, "{told} of {tested} at 0.05");
+        assert!(reported <= tested / 20, "{reported} of {tested} at 0.05");
     }
 }

@@ -72,7 +72,7 @@ pub(crate) fn against(
         .into_iter()
         .partition(|finding| findings::is_news(finding, &out));
     out.changes.append(&mut news);
-    out.untold.append(&mut threshold);
+    out.unreported.append(&mut threshold);
     // Guests come behind all that is of hosts, and how much was compared of them is taken into account by itself: what is found of
     // hosts, and how sure it is, is no question of whether guests' recordings are given too.
     let mut of_guests = Vec::new();
@@ -88,7 +88,7 @@ pub(crate) fn against(
             None => " Neither is worse by that alone.",
         });
     }
-    for list in [&mut out.changes, &mut out.likely, &mut out.untold] {
+    for list in [&mut out.changes, &mut out.likely, &mut out.unreported] {
         list.sort_by(|x, y| {
             let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());
             effect.then_with(|| x.what.cmp(&y.what))
@@ -97,26 +97,26 @@ pub(crate) fn against(
     Ok(out)
 }
 
-/// Puts a change where it belongs: told, likely, or neither.
+/// Puts a change where it belongs: reported, likely, or neither.
 fn place(change: SideChange, options: CompareOptions, out: &mut Comparison) {
     let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
     let large = change
         .ratio()
         .is_none_or(|ratio| (ratio - 1.0).abs() >= options.least);
     let list = if change.a == change.b || !large {
-        &mut out.untold
+        &mut out.unreported
     } else if sure(options.confidence) {
         &mut out.changes
     } else if sure(options.likely) {
         &mut out.likely
     } else {
-        &mut out.untold
+        &mut out.unreported
     };
     list.push(change);
 }
 
 /// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it
-/// is surer than all of it. Then of each level by itself. What is too few to be told apart at all was not compared. Of functions
+/// is surer than all of it. Then of each level by itself. What is too few to be distinguished at all was not compared. Of functions
 /// only a few of those that were compared stand here, so theirs was taken into account where they were.
 fn adjust(all: &mut [SideChange]) {
     let tested = |change: &SideChange| !change.few && change.level != Level::Function;

@@ -97,7 +97,7 @@ pub struct AddressNames {
 }
 
 impl AddressNames {
-    /// The names known without being told anything about the VM.
+    /// The names known without any fact about the VM.
     pub fn builtin(arch: Arch) -> AddressNames {
         AddressNames { arch, mtree: None }
     }
@@ -122,7 +122,7 @@ impl AddressNames {
         )
     }
 
-    /// What the I/O port `port` is; `write` tells registers apart that differ by direction.
+    /// What the I/O port `port` is; `write` distinguishes registers that differ by direction.
     pub fn port(&self, port: u16, write: bool) -> Option<DeviceName> {
         let builtin: &[MachineRegion] = if self.arch == Arch::X86 {
             ports::REGIONS
@@ -132,7 +132,7 @@ impl AddressNames {
         self.look(DeviceSpace::Io, builtin, u64::from(port), write)
     }
 
-    /// What the guest physical address `gpa` is; `write` tells registers apart that differ by direction.
+    /// What the guest physical address `gpa` is; `write` distinguishes registers that differ by direction.
     pub fn mmio(&self, gpa: u64, write: bool) -> Option<DeviceName> {
         let builtin: &[MachineRegion] = match self.arch {
             Arch::X86 => pc::REGIONS,

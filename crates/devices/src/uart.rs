@@ -30,7 +30,7 @@ const UART16550: [(&str, &str); 8] = [
     ("SCR", "SCR"),
 ];
 
-/// A 16550. In memory its registers may be further apart than a byte; the size of the region tells.
+/// A 16550. In memory its registers may be further apart than a byte; the size of the region decides.
 pub(crate) fn serial(space: DeviceSpace, place: &RegionHit<'_>, write: bool) -> DeviceName {
     let device = COM
         .iter()

@@ -1,5 +1,5 @@
 /*!
-A domain as its XML tells it. Names are those of libvirt's format (`docs/formatdomain.rst`).
+A domain as its XML has it. Names are those of libvirt's format (`docs/formatdomain.rst`).
 
 What the document does not say is `None` or empty: what libvirt or QEMU do then depends on their versions and is not
 put in here.
@@ -374,7 +374,7 @@ impl Domain {
         self.disks.iter().find(named)
     }
 
-    /// Returns whether a Hyper-V enlightenment is there for the guest: told by name, or all with `passthrough`.
+    /// Returns whether a Hyper-V enlightenment is there for the guest: by name, or all with `passthrough`.
     /// `None` if the document does not say.
     pub fn hyperv_on(&self, name: &str) -> Option<bool> {
         let hyperv = self.hyperv.as_ref()?;

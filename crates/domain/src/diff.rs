@@ -183,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn names_are_told_so_that_they_end_where_they_end() {
-        for (name, told) in [
+    fn names_are_reported_so_that_they_end_where_they_end() {
+        for (name, printed) in [
             ("dom.xml", "--- a/dom.xml\n"),
             ("/tmp/dom.xml", "--- a/tmp/dom.xml\n"),
             ("", "--- a/domain.xml\n"),
@@ -193,7 +193,7 @@ mod tests {
             ("a\n+++ b\"", "--- \"a/a\\012+++ b\\\"\"\n"),
         ] {
             let diff = diff(name, "a", "b");
-            assert!(diff.starts_with(told), "{diff}");
+            assert!(diff.starts_with(printed), "{diff}");
             assert_eq!(diff.lines().count(), 7, "{diff}");
         }
     }

@@ -66,9 +66,9 @@ fn a_windows_guest_gets_hyper_vs_clock() {
     // And nothing when it is there.
     let (again, notes) = apply(&after, &changes).unwrap();
     assert_eq!(again, after);
-    let told: Vec<_> = notes.iter().map(|note| (note.kind, note.change)).collect();
+    let reported: Vec<_> = notes.iter().map(|note| (note.kind, note.change)).collect();
     let holds = |change| (NoteKind::Holds, Some(change));
-    assert_eq!(told, [holds(0), holds(1), holds(2), holds(3)]);
+    assert_eq!(reported, [holds(0), holds(1), holds(2), holds(3)]);
     assert_eq!(
         notes[0].what,
         "the timer hypervclock is present='yes' already"

@@ -87,7 +87,7 @@ impl<'f> EventPrinter<'f> {
     }
 
     /// Takes note of a kind of event: columns are as wide as the longest name. To be called for every kind
-    /// that the recording tells of before the first event.
+    /// that the recording mentions before the first event.
     pub fn declare(&mut self, ty: &EventType<'_>) {
         if let LineColumns::Perf(printer) = &mut self.columns {
             printer.declare(ty);

@@ -241,7 +241,7 @@ fn cpu_column(out: &mut FormatText, cpu: u32) {
     }
 }
 
-/// Appends the line that tells of lost events, its end included.
+/// Appends the line that mentions lost events, its end included.
 pub(crate) fn lost_line(
     out: &mut FormatText,
     cpu: u32,

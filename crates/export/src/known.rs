@@ -38,7 +38,7 @@ pub struct FirstWalk<'k> {
     /// vCPUs by thread id: several where an id was used again, in the order in which they came.
     by_tid: FxHashMap<i32, Vec<VcpuName>>,
     /// Threads of vCPUs whose guests' recordings say what they did.
-    told: FxHashSet<i32>,
+    reported: FxHashSet<i32>,
     names: &'k AddressNames,
     begin: u64,
     end: u64,
@@ -79,7 +79,7 @@ impl<'k> FirstWalk<'k> {
             vms,
             vm_names,
             by_tid,
-            told: FxHashSet::default(),
+            reported: FxHashSet::default(),
             names,
             begin: begin.min(end),
             end,
@@ -89,15 +89,15 @@ impl<'k> FirstWalk<'k> {
     /// Takes what the walk found of guests whose recordings were walked too.
     pub fn with_guests(mut self, walked: &Walked<'_>, tasks: &GuestTasks) -> FirstWalk<'k> {
         let tids = walked.machine.vcpus().map(|vcpu| vcpu.tid);
-        self.told = tids
+        self.reported = tids
             .filter(|tid| tasks.report(walked, *tid).is_some())
             .collect();
         self
     }
 
     /// Returns whether a recording says what the guest did on a vCPU, by the vCPU's thread.
-    pub(crate) fn guest_told(&self, tid: i32) -> bool {
-        self.told.contains(&tid)
+    pub(crate) fn guest_reported(&self, tid: i32) -> bool {
+        self.reported.contains(&tid)
     }
 
     /// Returns the machine as the first walk left it: all threads with the last names they had.

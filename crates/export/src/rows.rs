@@ -81,8 +81,8 @@ impl ExportFile for SpanRows {
         match found {
             ExportedThing::Span { vcpu, span } if !self.guests => self.row(vcpu, span, None, scene),
             ExportedThing::Guest { vcpu, part } if self.guests => {
-                let told = scene.known.guest_told(vcpu.tid);
-                let tasks = scene.guests.filter(|_| told);
+                let reported = scene.known.guest_reported(vcpu.tid);
+                let tasks = scene.guests.filter(|_| reported);
                 let guest = tasks.map(|tasks| tasks.who(vcpu.tid, part.doing));
                 self.row(vcpu, &part.span, guest, scene);
             }
@@ -212,7 +212,7 @@ impl Default for InstanceRows {
 }
 
 /// Returns an instance in words.
-pub(crate) fn told(
+pub(crate) fn instance_report(
     one: &Instance,
     scene: &Scene<'_>,
     devices: &std::cell::RefCell<Devices>,
@@ -232,10 +232,10 @@ pub(crate) fn told(
 impl ExportFile for InstanceRows {
     fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
         if let ExportedThing::Instance(one) = found
-            && let Some(told) = told(one, scene, &self.devices)
+            && let Some(reported) = instance_report(one, scene, &self.devices)
         {
             self.made
-                .extend_from_slice(self.instances.csv(&told).as_bytes());
+                .extend_from_slice(self.instances.csv(&reported).as_bytes());
         }
     }
 

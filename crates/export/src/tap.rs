@@ -45,7 +45,7 @@ pub(crate) enum TapItem {
     },
 }
 
-/// Keeps what an event tells until it is taken.
+/// Keeps what an event says until it is taken.
 #[derive(Debug)]
 pub struct Tap {
     wanted: ExportWish,

@@ -71,9 +71,9 @@ pub enum ExportedThing<'f> {
     },
     /// Events were lost before this moment.
     Lost {
-        /// When that was noticed; 0 when not told.
+        /// When that was noticed; 0 when not recorded.
         time: u64,
-        /// The CPU; [`event::NONE`] when not told.
+        /// The CPU; [`event::NONE`] when not recorded.
         cpu: i32,
         /// How many; `None` when the recorder only noticed that some were.
         count: Option<u64>,
@@ -206,9 +206,9 @@ impl<'w> ExportWalk<'w> {
     pub fn finish(mut self) -> Vec<String> {
         self.study.finish();
         self.hand_out();
-        let lacks = self.into.finish();
+        let missing = self.into.finish();
         let _ = (self.write)(self.into.made());
-        lacks
+        missing
     }
 }
 

@@ -14,11 +14,11 @@ use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS, fill, na
 pub struct Facts {
     /// Threads by their id.
     pub threads: BTreeMap<i32, ReportedThread>,
-    /// VMs, in the order they were told.
+    /// VMs, in the order of the text.
     pub vms: Vec<ReportedVm>,
     /// Text of QEMU's `info mtree`, for one VM.
     pub mtree: Option<String>,
-    /// The host itself, as `trapline facts` tells it.
+    /// The host itself, as `trapline facts` writes it.
     pub host: Option<Host>,
 }
 
@@ -66,7 +66,7 @@ impl Policy {
 pub struct ReportedVm {
     /// Process of its VMM.
     pub pid: Option<i32>,
-    /// The guest's name, as the VMM was told it.
+    /// The guest's name, as the VMM was given it.
     pub name: Option<String>,
     /// The guest's UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ pub struct ReportedVm {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emulator: Option<String>,
     /// The VMM's command line, word by word, the program first; what is or may be secret is masked. Empty
-    /// where it is not told.
+    /// where it is not recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// Threads of its vhost workers: the kernel's threads that do the work of its devices.
@@ -120,7 +120,7 @@ impl Facts {
             && self.host.is_none()
     }
 
-    /// Adds facts told later: they fill gaps, what was told first stays. Returns what was left out, and where the
+    /// Adds later facts: they fill gaps, what was known first stays. Returns what was left out, and where the
     /// two contradict each other about the host.
     pub fn merge(&mut self, later: Facts) -> Vec<String> {
         let mut gather = FactsBuilder::of(std::mem::take(self));
@@ -180,17 +180,17 @@ impl FactsBuilder {
     }
 
     /// Takes a thread.
-    pub(crate) fn thread(&mut self, tid: i32, told: ReportedThread) {
+    pub(crate) fn thread(&mut self, tid: i32, reported: ReportedThread) {
         if self.facts.threads.len() >= MAX_THREADS && !self.facts.threads.contains_key(&tid) {
             self.left_out += 1;
             return;
         }
         let thread = self.facts.threads.entry(tid).or_default();
-        thread.pid = thread.pid.or(told.pid);
-        let comm = || name(told.comm.as_deref()?);
+        thread.pid = thread.pid.or(reported.pid);
+        let comm = || name(reported.comm.as_deref()?);
         thread.comm = thread.comm.take().or_else(comm);
-        fill(&mut thread.affinity, told.affinity);
-        fill(&mut thread.policy, told.policy);
+        fill(&mut thread.affinity, reported.affinity);
+        fill(&mut thread.policy, reported.policy);
     }
 
     /// Takes facts of the host. Returns where they contradict those from before.

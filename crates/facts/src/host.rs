@@ -1,6 +1,6 @@
 //! The host itself: its CPUs, how its kernel was started and set, what KVM counts.
 //!
-//! Every member may be missing: a fact that is not told is not known, and no default stands in for it. Names are
+//! Every member may be missing: a fact that is not recorded is not known, and no default stands in for it. Names are
 //! those of the files they are from (`Documentation/ABI` and `Documentation/admin-guide` of the kernel). Documents have
 //! the members under these names, in this order.
 
@@ -112,7 +112,7 @@ pub struct HostCpu {
     /// Its NUMA node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<u32>,
-    /// The CPUs of its core, itself among them; empty where that is not told.
+    /// The CPUs of its core, itself among them; empty where that is not recorded.
     #[serde(with = "crate::cpus")]
     pub siblings: CpuSet,
 }
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_filled_and_contradictions_told() {
+    fn gaps_are_filled_and_contradictions_reported() {
         let mut first = Host {
             clocksource: Some("tsc".to_owned()),
             ..host("6.1.0")
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_another_host_is_left_out() {
+    fn what_is_reported_of_another_host_is_left_out() {
         let mut first = host("6.1.0");
         let second = Host {
             hz: Some(250),

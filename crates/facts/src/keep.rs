@@ -28,8 +28,8 @@ pub(crate) fn name(text: &str) -> Option<String> {
 }
 
 /// Fills a gap.
-pub(crate) fn fill<T>(known: &mut Option<T>, told: Option<T>) {
+pub(crate) fn fill<T>(known: &mut Option<T>, reported: Option<T>) {
     if known.is_none() {
-        *known = told;
+        *known = reported;
     }
 }

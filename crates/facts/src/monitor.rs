@@ -5,7 +5,7 @@ use crate::ReportedVcpu;
 /// A line of the monitor.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MonitorLine {
-    /// A vCPU of `info cpus`; none where its thread is not told.
+    /// A vCPU of `info cpus`; none where its thread is not recorded.
     Cpu(Option<ReportedVcpu>),
     /// A heading or region of `info mtree`.
     Mtree,

@@ -38,7 +38,7 @@ enum PsCommand {
     Comm(usize),
     /// The process's command line.
     Args(usize),
-    /// One or the other: the value tells.
+    /// One or the other: the value shows.
     Either(usize),
     /// The thread's name and the command line.
     Both(usize, usize),
@@ -260,7 +260,7 @@ fn is_args(text: &str) -> bool {
     text.len() > COMM || text.starts_with(['/', '[', '.']) || !by_habit(text).1.is_empty()
 }
 
-/// Returns a thread's name and command line as the latter tells them: a kernel thread has no command line,
+/// Returns a thread's name and command line as the latter has them: a kernel thread has no command line,
 /// and `ps` puts its name into brackets.
 fn of_args(args: Option<&str>) -> (Option<&str>, Option<&str>) {
     let kernel = args.and_then(|args| args.strip_prefix('[')?.strip_suffix(']'));
@@ -344,9 +344,9 @@ mod tests {
     use super::*;
 
     /// Process, thread, name and command line of a row.
-    type Told<'t> = (Option<i32>, i32, Option<&'t str>, Option<&'t str>);
+    type Reported<'t> = (Option<i32>, i32, Option<&'t str>, Option<&'t str>);
 
-    fn row<'t>(header: &str, line: &'t str) -> Option<Told<'t>> {
+    fn row<'t>(header: &str, line: &'t str) -> Option<Reported<'t>> {
         let columns = PsColumns::of_header(header).unwrap_or_else(|| panic!("{header}"));
         columns.row(line).map(|r| (r.pid, r.tid, r.comm, r.args))
     }

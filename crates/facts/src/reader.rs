@@ -1,4 +1,4 @@
-//! Parts of a text, told apart by their lines.
+//! Parts of a text, distinguished by their lines.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ impl FactsReader {
         true
     }
 
-    /// Takes the vCPUs of the session's VM, or of the next VM if this one has told its own.
+    /// Takes the vCPUs of the session's VM, or of the next VM if this one has given its own.
     pub(crate) fn vcpus(&mut self, vcpus: Vec<ReportedVcpu>) {
         if !self.session.vm.vcpus.is_empty() {
             self.session = MonitorSession::default();
@@ -171,7 +171,7 @@ impl FactsReader {
         self.gather.vm(self.session.vm.clone());
     }
 
-    /// Takes a name (or UUID) of the session's VM, or of the next VM if this one has told its own.
+    /// Takes a name (or UUID) of the session's VM, or of the next VM if this one has given its own.
     pub(crate) fn named(&mut self, field: fn(&mut ReportedVm) -> &mut Option<String>, name: &str) {
         if field(&mut self.session.vm).is_some() {
             self.session = MonitorSession::default();

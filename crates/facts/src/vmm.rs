@@ -11,7 +11,7 @@ use crate::{ReportedVm, mask};
 /// Longest command line that is looked at, in words; libvirt's have some hundred.
 const MAX_WORDS: usize = 4096;
 
-/// A VMM's process, as its command line tells.
+/// A VMM's process, as its command line shows.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct VmmCommand<'t> {
     /// The program, without its folder.
@@ -20,7 +20,7 @@ pub(crate) struct VmmCommand<'t> {
     pub(crate) vm: ReportedVm,
 }
 
-/// Returns the VM that a VMM's command line tells of, and how many values of its command line were masked; none if it
+/// Returns the VM that a VMM's command line defines, and how many values of its command line were masked; none if it
 /// is not a VMM's. The VM's process and vCPUs are not in a command line.
 pub fn vm_of_args(args: &[String]) -> Option<(ReportedVm, u64)> {
     let mut vm = of_words(args.iter().map(String::as_str))?.vm;

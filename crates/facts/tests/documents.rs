@@ -137,7 +137,7 @@ fn what_is_written_is_read_again() {
     let host = document["host"].as_object().unwrap();
     assert_eq!(host.len(), 26);
     assert!(!document.to_string().contains("null"));
-    // What is not told is not written, and read as not told.
+    // What is not recorded is not written, and read as not recorded.
     let mut few = Facts::default();
     few.vms.push(ReportedVm {
         pid: Some(7),

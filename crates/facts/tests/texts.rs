@@ -49,7 +49,7 @@ fn comm(facts: &Facts, tid: i32) -> Option<&str> {
 }
 
 #[test]
-fn ps_tells_threads_and_the_names_of_vms() {
+fn ps_shows_threads_and_the_names_of_vms() {
     let (facts, notes) = read(PS.as_bytes());
     assert_eq!(notes, [""; 0]);
     assert_eq!(facts.threads.len(), PS.lines().count() - 1);
@@ -121,7 +121,7 @@ fn monitors_tell_vcpus() {
 }
 
 #[test]
-fn qmp_tells_vcpus_and_names() {
+fn qmp_shows_vcpus_and_names() {
     let (facts, notes) = read(QMP.as_bytes());
     assert_eq!(facts.vms.len(), 2, "{facts:?}");
     assert_eq!(facts.vms[0].name.as_deref(), Some("web"));

@@ -7,7 +7,7 @@ use facts::{Host, mask};
 
 use crate::tree::{HostTree, MAX_FILE};
 
-/// `/proc/cpuinfo` tells the same of each CPU; the first ones do.
+/// `/proc/cpuinfo` gives the same of each CPU; the first ones do.
 const CPUINFO: u64 = 16 << 10;
 /// Kernels take command lines of some thousand bytes (`COMMAND_LINE_SIZE`).
 const MAX_CMDLINE: u64 = 64 << 10;
@@ -51,7 +51,7 @@ pub(crate) fn read(tree: &mut HostTree, host: &mut Host) {
     }
 }
 
-/// Reads what `/proc/cpuinfo` tells of the first CPU (`arch/*/kernel/cpu/proc.c`, `arch/arm64/kernel/cpuinfo.c`).
+/// Reads what `/proc/cpuinfo` says of the first CPU (`arch/*/kernel/cpu/proc.c`, `arch/arm64/kernel/cpuinfo.c`).
 fn cpuinfo(tree: &mut HostTree, host: &mut Host) {
     tree.expect("/proc/cpuinfo");
     let text = tree.head("/proc/cpuinfo", CPUINFO).unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::tree::{HostTree, cpu_list};
 const MAX_THREADS: usize = 1 << 16;
 /// Most VMMs that are kept.
 const MAX_VMS: usize = 1 << 12;
-/// What `/proc/PID/status` tells has some 1,500 bytes.
+/// The text of `/proc/PID/status` has some 1,500 bytes.
 const MAX_STATUS: u64 = 16 << 10;
 
 /// Reads all processes. Returns how many values of command lines were masked.

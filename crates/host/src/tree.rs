@@ -269,7 +269,7 @@ impl HostTree {
         Ok((full, data))
     }
 
-    /// Reads a file, and tells whether that is all of it.
+    /// Reads a file, and says whether that is all of it.
     fn read(&self, path: &str, max: u64) -> Result<(Vec<u8>, bool), Failure> {
         let (full, data) = self.look(path)?;
         // Opening a pipe would wait for whoever writes to it.

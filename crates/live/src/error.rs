@@ -38,10 +38,10 @@ pub enum LiveError {
     Field {
         /// The event.
         event: &'static str,
-        /// What it lacks.
+        /// What is missing.
         field: &'static str,
     },
-    /// The caller lacks capabilities.
+    /// The caller has not the capabilities.
     #[error(
         "BPF programs need root or the capabilities CAP_BPF and CAP_PERFMON, which this process lacks"
     )]

@@ -84,7 +84,7 @@ impl LivePrograms {
     ///
     /// # Errors
     ///
-    /// See [`LiveError`]: each says what this machine lacks.
+    /// See [`LiveError`]: each says what is missing from this machine.
     pub fn start(options: &LiveOptions) -> Result<LivePrograms, LiveError> {
         let formats = KernelFormats::find()?;
         let records = RecordFormats::read(&formats)?;

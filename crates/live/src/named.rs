@@ -263,7 +263,7 @@ fn threads(snapshot: &Snapshot, facts: &Facts, vms: &Vms<'_>) -> Vec<NamedThread
     threads.collect()
 }
 
-/// Who waited, the name of the task that ran meanwhile, and its thread where that is told apart.
+/// Who waited, the name of the task that ran meanwhile, and its thread where that is distinguished.
 type WaitKey = (Waiter, Option<String>, Option<i32>);
 /// Whose vCPU, or whose thread of a name.
 type Waiter = (RowOwner, Option<String>);
@@ -404,10 +404,10 @@ fn listed(rows: Vec<NamedBehind>) -> Vec<NamedBehind> {
     let mut out: Vec<NamedBehind> = Vec::new();
     for of_one in rows.chunk_by(|a, b| a.whose == b.whose && a.thread == b.thread) {
         let is_rest = |one: &NamedBehind| one.comm.is_none() && one.by_tid.is_none();
-        let mut told: Vec<NamedBehind> = of_one.to_vec();
-        told.sort_by_key(|one| (is_rest(one), std::cmp::Reverse(one.ns)));
-        if told.len() > LISTED {
-            let rest = told.split_off(LISTED - 1);
+        let mut reported: Vec<NamedBehind> = of_one.to_vec();
+        reported.sort_by_key(|one| (is_rest(one), std::cmp::Reverse(one.ns)));
+        if reported.len() > LISTED {
+            let rest = reported.split_off(LISTED - 1);
             let mut sum = NamedBehind {
                 whose: rest[0].whose.clone(),
                 thread: rest[0].thread.clone(),
@@ -417,9 +417,9 @@ fn listed(rows: Vec<NamedBehind>) -> Vec<NamedBehind> {
                 sum.count += one.count;
                 sum.ns += one.ns;
             }
-            told.push(sum);
+            reported.push(sum);
         }
-        out.extend(told);
+        out.extend(reported);
     }
     out
 }

@@ -141,7 +141,7 @@ fn program(kind: Kind, name: &str) -> Option<&'static str> {
 /// What both sides say of exits and accesses: by table and key.
 type ReplaySums = BTreeMap<(u8, String), ReplaySum>;
 
-fn told_by_programs(rows: &[LiveRow]) -> ReplaySums {
+fn reported_by_programs(rows: &[LiveRow]) -> ReplaySums {
     let mut sums = ReplaySums::new();
     for row in rows {
         let (table, key) = match row.what {
@@ -175,7 +175,7 @@ fn told_by_programs(rows: &[LiveRow]) -> ReplaySums {
     sums
 }
 
-fn told_by_analysis(study: &Study) -> ReplaySums {
+fn reported_by_analysis(study: &Study) -> ReplaySums {
     let exits = study.get::<Exits>().expect("it was added");
     let walked = study.walked();
     let mut sums = ReplaySums::new();
@@ -267,7 +267,7 @@ fn vcpus_agree(replay: &Replay, study: &Study, name: &str) -> usize {
     let raws = kernel.map("vcpus");
     let mut compared = 0;
     for row in &report.rows {
-        // A thread's end is told by an event that only live programs can count on.
+        // A thread's end is recorded by an event that only live programs can count on.
         if row.to < replay.end {
             continue;
         }
@@ -286,9 +286,9 @@ fn vcpus_agree(replay: &Replay, study: &Study, name: &str) -> usize {
             // the other. Nothing is made of this number.
             vcpu.polls.unpolled_ns = row.polls.unpolled_ns;
         }
-        let told = (vcpu.times, vcpu.exits, vcpu.polls);
+        let reported = (vcpu.times, vcpu.exits, vcpu.polls);
         assert_eq!(
-            told,
+            reported,
             (row.times, row.exits, row.polls),
             "{name}: {}",
             row.tid
@@ -344,8 +344,8 @@ fn the_programs_say_of_recordings_what_analyses_say() {
         }
         let mut replay = Replay::new(Kernel::new(OBJECT, &layout, &[]));
         let _ = reader.walk(&mut replay);
-        let told = told_by_programs(&rows(&replay.kernel));
-        assert_eq!(told, told_by_analysis(&study), "{name}");
+        let reported = reported_by_programs(&rows(&replay.kernel));
+        assert_eq!(reported, reported_by_analysis(&study), "{name}");
         waits += vcpus_agree(&replay, &study, &name);
         recordings += 1;
         if records.exit_by_argument() {
@@ -473,21 +473,21 @@ fn events_that_are_counted_say_what_the_programs_say() {
         }
         counted.behind.iter_mut().for_each(|one| one.comm = None);
         counted.sort();
-        let mut told = snapshot(&replay.kernel, counted.to_ns);
-        // A thread's end perf tells beside events, a little earlier than the scheduler.
-        let ended = counted.ended().union(&told.ended()).copied().collect();
+        let mut reported = snapshot(&replay.kernel, counted.to_ns);
+        // perf records a thread's end beside events, a little earlier than the scheduler.
+        let ended = counted.ended().union(&reported.ended()).copied().collect();
         counted.forget(&ended);
-        told.forget(&ended);
-        for (ours, theirs) in counted.vcpus.iter_mut().zip(&told.vcpus) {
+        reported.forget(&ended);
+        for (ours, theirs) in counted.vcpus.iter_mut().zip(&reported.vcpus) {
             if ours.times.get(State::Unknown) > 0 {
                 // As above.
                 ours.polls.unpolled_ns = theirs.polls.unpolled_ns;
             }
         }
-        assert_eq!(counted.vcpus, told.vcpus, "{name}");
-        assert_eq!(counted.threads, told.threads, "{name}");
-        assert_eq!(counted.rows, told.rows, "{name}");
-        assert_eq!(counted.behind, told.behind, "{name}");
+        assert_eq!(counted.vcpus, reported.vcpus, "{name}");
+        assert_eq!(counted.threads, reported.threads, "{name}");
+        assert_eq!(counted.rows, reported.rows, "{name}");
+        assert_eq!(counted.behind, reported.behind, "{name}");
         recordings += 1;
         waits += counted.behind.len();
         threads += counted.threads.iter().filter(|one| one.ran_ns > 0).count();

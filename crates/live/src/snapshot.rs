@@ -279,7 +279,7 @@ pub struct Snapshot {
 }
 
 /// Returns what was added to times. What is first taken for KVM's own time becomes polling once the halt is over: where the
-/// earlier reading was amid a halt, a state may have less than before, and what it lacks is taken from what it became.
+/// earlier reading was amid a halt, a state may have less than before, and what is missing from it is taken from what it became.
 fn times_since(now: &Times, earlier: &Times) -> Times {
     let mut times = now.since(earlier);
     let lack = |state| earlier.get(state).saturating_sub(now.get(state));

@@ -58,7 +58,7 @@ fn spin(time: Duration) {
     }
 }
 
-/// A thread that works and sleeps when it is told to, on CPU 0.
+/// A thread that works and sleeps when it is asked to, on CPU 0.
 struct Worker {
     tid: i32,
     go: Sender<()>,
@@ -67,7 +67,7 @@ struct Worker {
 
 impl Worker {
     fn new() -> Worker {
-        let (go, told) = channel();
+        let (go, reported) = channel();
         let (tell, done) = channel();
         let (tell_tid, tid) = channel();
         thread::spawn(move || {
@@ -77,7 +77,7 @@ impl Worker {
             tell_tid
                 .send(gettid().as_raw_nonzero().get())
                 .expect("somebody waits");
-            for () in told {
+            for () in reported {
                 for _ in 0..40 {
                     spin(Duration::from_millis(1));
                     thread::sleep(Duration::from_millis(1));
@@ -270,7 +270,7 @@ fn a_thread_is_followed() {
 }
 
 #[test]
-fn what_has_ended_is_told_once_and_leaves_the_maps() {
+fn what_has_ended_is_reported_once_and_leaves_the_maps() {
     let worker = Worker::new();
     worker.wait_until_asleep();
     let seed = Seed {

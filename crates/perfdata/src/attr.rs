@@ -242,7 +242,7 @@ impl SampleLayout {
 pub(crate) enum Trailers {
     /// All attributes give theirs the same parts.
     Same,
-    /// They do not; the id that ends every trailer tells the attribute.
+    /// They do not; the id that ends every trailer gives the attribute.
     ById,
 }
 

@@ -3,7 +3,7 @@
 //! `perf record -z` compresses what it takes from the ring buffers into one endless zstd frame, and cuts the
 //! frame into records where it likes: blocks and perf records may both be split across records. The
 //! decoder keeps the last window of its output back until the frame ends, so output comes later than the
-//! record it belongs to; [`ZstdStream::position`] tells how far the stream has come, so that the markers
+//! record it belongs to; [`ZstdStream::position`] says how far the stream has come, so that the markers
 //! that stand between the records can be put back where they belong.
 //!
 //! Source: `tools/perf/util/zstd.c`, RFC 8878.

@@ -42,7 +42,7 @@ pub struct BuildId {
     pub guest: bool,
 }
 
-/// What a recording tells of the machine and of itself.
+/// What a recording says of the machine and of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PerfMachine {
     /// Host name.
@@ -73,7 +73,7 @@ pub struct PerfMachine {
     pub build_ids: Vec<BuildId>,
 }
 
-/// Reads one feature section into what it tells.
+/// Reads one feature section into what it says.
 ///
 /// Returns the tracing data if this section is that one.
 pub(crate) fn read(

@@ -115,7 +115,7 @@ impl<'a> PerfRecording<'a> {
         self.has_formats
     }
 
-    /// Returns what it tells of machine and recording.
+    /// Returns what it says of machine and recording.
     pub fn info(&self) -> &PerfMachine {
         &self.info
     }
@@ -125,12 +125,12 @@ impl<'a> PerfRecording<'a> {
         self.pipe
     }
 
-    /// Returns whether its end is missing, as far as its header tells.
+    /// Returns whether its end is missing, as far as its header shows.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// Returns whether records are missing at its end, as far as its header tells.
+    /// Returns whether records are missing at its end, as far as its header shows.
     pub fn data_truncated(&self) -> bool {
         self.data_cut
     }

@@ -15,7 +15,7 @@ pub fn is_perf_data(head: &[u8]) -> bool {
     magic(head).is_some()
 }
 
-/// Returns the byte order the magic tells.
+/// Returns the byte order of the magic.
 fn magic(head: &[u8]) -> Option<Endian> {
     match head.first_chunk::<8>()? {
         b"PERFILE2" => Some(Endian::Little),

@@ -95,11 +95,11 @@ pub enum LostSource {
     /// `PERF_RECORD_LOST`: the kernel found the ring buffer full.
     Ring,
     /// `PERF_RECORD_LOST_SAMPLES`: perf's sum by event, read at the end (since 6.1), or samples the
-    /// hardware dropped. It covers what the ring records told.
+    /// hardware dropped. It covers what the ring records said.
     Samples,
 }
 
-/// What a recording tells beside samples.
+/// What a recording says beside samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SideRecord<'a> {
@@ -172,7 +172,7 @@ pub enum SideRecord<'a> {
         /// Who counted.
         source: LostSource,
     },
-    /// Bytes were skipped that hold no records: nobody knows of which CPUs there were some. A hole is told two or three times, so that each
+    /// Bytes were skipped that hold no records: nobody knows of which CPUs there were some. A hole is reported two or three times, so that each
     /// CPU hears of it before the first of its records behind the hole, and when the round ends that has the hole.
     Skipped,
 }
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mapping_tells_whether_code_may_run_there() {
+    fn a_mapping_says_whether_code_may_run_there() {
         let read = |kind, misc, prot: u32, flags: u32| {
             let header = PerfRecordHeader {
                 kind,
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_tells_its_build_id() {
+    fn a_mapping_says_its_build_id() {
         let read = |misc, length: u8| {
             let header = PerfRecordHeader {
                 kind: kind::MMAP2,

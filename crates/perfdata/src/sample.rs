@@ -133,7 +133,7 @@ impl<'a> PerfSample<'a> {
     }
 
     /// Returns the tracepoint's record, its common fields included, without the padding behind it being
-    /// told apart: the kernel pads records to 8 bytes together with their length.
+    /// distinguished: the kernel pads records to 8 bytes together with their length.
     #[inline]
     pub fn raw(&self) -> Option<&'a [u8]> {
         let kinds = self.layout.sample_type;

@@ -144,9 +144,9 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
 
 /// What a visitor hears of a recording with holes: times of samples, and of holes as negative numbers.
 #[derive(Default)]
-struct Told(Vec<i64>);
+struct Collected(Vec<i64>);
 
-impl perfdata::PerfVisitor for Told {
+impl perfdata::PerfVisitor for Collected {
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> std::ops::ControlFlow<()> {
         self.0.push(sample.time.cast_signed());
         std::ops::ControlFlow::Continue(())
@@ -161,7 +161,7 @@ impl perfdata::PerfVisitor for Told {
 }
 
 #[test]
-fn a_hole_is_told_where_each_cpu_misses_something() {
+fn a_hole_is_reported_where_each_cpu_misses_something() {
     let round = framed(false, 68, 0, &[]);
     let mut records = Vec::new();
     // Two CPUs, one after the other in each round. The hole takes the end of what the first one had and the beginning of the other's.
@@ -187,11 +187,11 @@ fn a_hole_is_told_where_each_cpu_misses_something() {
             perfdata::SampleWish::InOrder,
             perfdata::SampleWish::OfThread,
         ] {
-            let mut told = Told::default();
-            let totals = data.walk_on(threads, &[want], &mut told);
+            let mut collected = Collected::default();
+            let totals = data.walk_on(threads, &[want], &mut collected);
             assert_eq!((totals.holes, totals.skipped_bytes), (1, 48));
             let expected = [10, 15, 20, 25, -25, 30, 32, -32, 40, 48, -48, 50, 60];
-            assert_eq!(told.0, expected, "{threads} {want:?}");
+            assert_eq!(collected.0, expected, "{threads} {want:?}");
         }
     }
 }

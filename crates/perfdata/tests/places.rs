@@ -1,4 +1,4 @@
-//! From a place that a walk tells, another goes on with just what the first one had yet to push, in the same order, whatever came
+//! From a place that a walk reports, another goes on with just what the first one had yet to push, in the same order, whatever came
 //! late.
 
 use std::ops::ControlFlow;

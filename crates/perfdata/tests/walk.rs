@@ -276,7 +276,7 @@ proptest! {
         let expected = expected(complete, &recording);
         let (out, totals, truncated) = walk(&written.bytes[..cut]);
         prop_assert_eq!(split(out), expected);
-        // A file's header tells how long it should be; a pipe may end behind any record.
+        // A file's header says how long it should be; a pipe may end behind any record.
         let at_boundary = cut == written.start || written.ends.contains(&cut);
         prop_assert_eq!(truncated, !recording.pipe && written.bytes.len() > cut || !at_boundary);
         prop_assert_eq!(totals.skipped_bytes, 0);

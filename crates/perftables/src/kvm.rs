@@ -309,7 +309,7 @@ fn columns(left: &str, layout: Option<KvmColumns>, error: Option<f64>) -> Option
     let count_share = columns.share()?;
     let count = columns.count()?;
     let at = |i: usize| times.get(i).copied();
-    // A whole row ends with its mean; of one that was cut off, the heading tells what its times are.
+    // A whole row ends with its mean; of one that was cut off, the heading says what its times are.
     let (min, max, mean) = match (times.len(), error) {
         (3, _) => (at(0), at(1), at(2)),
         (1, Some(_)) => (None, None, at(0)),

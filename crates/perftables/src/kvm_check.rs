@@ -84,7 +84,7 @@ fn whole_ns(rounded: f64) -> u64 {
     rounded as u64
 }
 
-/// Tells what the rows are from their keys, where the text does not say.
+/// Says what the rows are from their keys, where the text does not say.
 pub(crate) fn event_of(rows: &[KvmRow]) -> KvmStatEvent {
     let is_access = |key: &str, kinds: [&str; 2]| {
         let address = kinds.iter().find_map(|kind| key.strip_suffix(kind));
@@ -165,10 +165,10 @@ pub(crate) fn check(table: &KvmStat, notes: &mut Vec<TableNote>) {
     };
     let wrong = table.rows.iter().find(|row| {
         let printed = row.time_share * time as f64;
-        let told = row.count as f64 * row.mean_ns as f64;
+        let product = row.count as f64 * row.mean_ns as f64;
         // Half a microsecond is the most that a mean is rounded by.
         let slack = time as f64 * SHARE_HALF * 1.01 + row.count as f64 * 5.05 + 10.0;
-        (printed - told).abs() > slack && row.error.is_some()
+        (printed - product).abs() > slack && row.error.is_some()
     });
     if let Some(row) = wrong {
         note(

@@ -18,7 +18,7 @@ between them may stand anything: prompts, prose, other tools' output.
 
 Quote marks before lines, code fences, tables of wikis; tabs, no-break and full-width blanks, full-width digits
 and signs; line ends of any system, a byte order mark; terminal colours; HTML entities; rows broken in two or
-three, in the middle of a word or between words; rows cut off on the right, as far as the rest tells; a table
+three, in the middle of a word or between words; rows cut off on the right, as far as the rest shows; a table
 without its heading or without its last line.
 
 # What it returns
@@ -82,7 +82,7 @@ pub fn looks_like(text: &[u8]) -> bool {
     memchr::memchr(0, head).is_none() && !read(head).0.is_empty()
 }
 
-/// Reads every table in a text, in the order of the text, and tells what was odd.
+/// Reads every table in a text, in the order of the text, and says what was odd.
 ///
 /// Never fails. At most 4096 tables of 65536 rows each and 100 notes are returned; a note says so where more
 /// were left out.

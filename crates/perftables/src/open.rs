@@ -137,11 +137,11 @@ impl OpenKvm {
         if rows.is_empty() && self.total.is_none() {
             return None;
         }
-        let told = self
+        let reported = self
             .header
             .map(|header| header.event)
             .filter(|event| *event != KvmStatEvent::Untold);
-        let event = told
+        let event = reported
             .or(self.asked)
             .unwrap_or_else(|| kvm_check::event_of(&rows));
         let table = KvmStat {

@@ -249,7 +249,7 @@ impl TableReader {
                 count(&mut self.beyond, table.line());
             }
         }
-        // One more than is kept tells that there were more.
+        // One more than is kept means that there were more.
         let room = (MAX_NOTES + 1).saturating_sub(self.notes.len());
         self.notes.extend(notes.into_iter().take(room));
     }

@@ -69,7 +69,7 @@ fn cell(text: &str) -> Option<SchedCell<'_>> {
 }
 
 impl SchedCell<'_> {
-    /// Returns the time in ns if the cell is labelled as told, or not at all.
+    /// Returns the time in ns if the cell is labelled as asked, or not at all.
     fn ns(&self, labels: &[&str], unit: &str, exponent: u32) -> Option<u64> {
         if self.unit != unit || !(self.label.is_empty() || labels.contains(&self.label.as_str())) {
             return None;

@@ -227,7 +227,7 @@ const UNITS: [&str; 14] = [
     "C",
 ];
 
-/// Tells unit, event and control group apart.
+/// Separates unit, event and control group.
 fn named<'a>(words: &[&'a str]) -> Option<(Option<&'a str>, &'a str, Option<&'a str>)> {
     let (unit, words) = match words {
         [unit, rest @ ..] if UNITS.contains(unit) && !rest.is_empty() => (Some(*unit), rest),

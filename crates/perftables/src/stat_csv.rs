@@ -23,7 +23,7 @@ fn separated(text: &str, separator: char, line: u64) -> Option<Count> {
     (0..=3).find_map(|at| fields_at(&fields, at, separator, line))
 }
 
-/// Reads the fields if the count is the one told.
+/// Reads the fields if their number is the expected one.
 fn fields_at(fields: &[&str], at: usize, separator: char, line: u64) -> Option<Count> {
     let value = number(fields.get(at)?)?;
     let unit = *fields.get(at + 1)?;

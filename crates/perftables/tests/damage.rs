@@ -206,8 +206,8 @@ fn rows_cut_off_by_a_screen() {
 }
 
 #[test]
-fn what_does_not_add_up_is_told() {
-    let told = |text: &str, want: &str| {
+fn what_does_not_add_up_is_reported() {
+    let reported = |text: &str, want: &str| {
         let (tables, notes) = read(text.as_bytes());
         assert_eq!(tables.len(), 1);
         assert!(
@@ -221,27 +221,27 @@ fn what_does_not_add_up_is_told() {
             .map(|line| format!("{line}\n"))
             .collect()
     };
-    told(
+    reported(
         &without(KVM, "EOI_INDUCED"),
         "The rows have 333117 samples together, the table's last line says 351826: rows are missing.",
     );
-    told(
+    reported(
         &KVM.replace("256738    72.97%", "256738    62.97%"),
         "are 72.97%, and 62.97% is printed.",
     );
-    told(
+    reported(
         &KVM.replace("    88.78%", "    80.78%"),
         "are 88.79% of the table's time, and 80.78% is printed.",
     );
-    told(
+    reported(
         &without(SCHED, "iperf"),
         "The rows have 84 switches together, the row TOTAL says 16288: rows are missing.",
     );
-    told(
+    reported(
         &SCHED.replace("2116.851", "2110.851"),
         "The rows ran 2157453 us together, the row TOTAL says 2163453 us",
     );
-    told(
+    reported(
         &SCHED.replace("avg:    0.004 ms", "avg:    4.004 ms"),
         "The mean delay of iperf (4004 us) is longer than its longest (258 us).",
     );
@@ -251,17 +251,17 @@ fn what_does_not_add_up_is_told() {
 fn several_tables_in_one_text() {
     let text = format!("before:\n\n{KVM}\n\nafter:\n{SCHED}\n{STAT}\n{KVM}");
     let (all, _) = read(text.as_bytes());
-    let told: Vec<(u64, Option<&str>)> = all
+    let reported: Vec<(u64, Option<&str>)> = all
         .iter()
         .map(|table| (table.line(), table.label()))
         .collect();
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(told.len(), 6);
+    assert_eq!(reported.len(), 6);
     assert_eq!(
-        (told[0], told[1]),
+        (reported[0], reported[1]),
         ((3, Some("before")), (25, Some("after")))
     );
-    for (line, _) in &told {
+    for (line, _) in &reported {
         let line = lines[*line as usize - 1];
         assert!(
             line.contains("Analyze") || line.contains("Task") || line.contains("cache-references"),
@@ -299,7 +299,7 @@ fn live_tables_are_kept_with_their_time() {
         .collect();
     let (tables, notes) = read(text.as_bytes());
     assert_eq!(notes, []);
-    let told = tables.iter().map(|table| match table {
+    let reported = tables.iter().map(|table| match table {
         PerfTable::KvmStat(kvm) => (
             table.label().unwrap().to_owned(),
             kvm.total_count.unwrap(),
@@ -308,7 +308,7 @@ fn live_tables_are_kept_with_their_time() {
         other => panic!("{other:?}"),
     });
     let want = (0..5).map(|i| (format!("14:03:2{i}.123456"), 10 + i, Some(3)));
-    assert!(told.eq(want));
+    assert!(reported.eq(want));
 }
 
 #[test]

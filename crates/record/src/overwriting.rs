@@ -151,7 +151,7 @@ impl Overwriting {
     }
 
     /// Lets the kernel write nothing for a while, and finds what is to be kept: the last seconds, and less where a ring holds less. `now`
-    /// tells the caller's clock.
+    /// reads the caller's clock.
     ///
     /// # Errors
     ///
@@ -202,7 +202,7 @@ impl Overwriting {
                 });
             }
         }
-        // Before the latest of them one CPU would be missing among others, and what its threads did be told wrong.
+        // Before the latest of them one CPU would be missing among others, and what its threads did would be wrong.
         let latest = kept.short.iter().map(|one| one.since_ns).max();
         kept.since_ns = latest.map_or(kept.since_ns, |latest| latest.max(kept.since_ns));
         let mut bytes = 0;

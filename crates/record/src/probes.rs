@@ -23,7 +23,7 @@ const NAME: usize = 63;
 /// What probes of a function tell besides, where nothing else was asked for. `$argN` takes Linux 4.20.
 ///
 /// `irqfd_wakeup` (`virt/kvm/eventfd.c`) gets the entry of the irqfd in its eventfd's queue, which no other irqfd has: one of a device's
-/// interrupts. The kernel of arm64 tells it by no event.
+/// interrupts. The kernel of arm64 has no event for it.
 const ARGUMENTS: [(&str, &str); 1] = [("irqfd_wakeup", "irqfd=$arg1")];
 
 /// Where a probe is made.
@@ -59,7 +59,7 @@ struct ProbeRequest {
     name: String,
     /// What stands behind the name: place and arguments.
     rest: String,
-    /// What it tells besides if the kernel can.
+    /// What it records besides if the kernel can.
     besides: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! Records to a file until it is told to stop.
+//! Records to a file until it is asked to stop.
 
 use std::fs::File;
 use std::os::fd::BorrowedFd;

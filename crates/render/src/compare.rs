@@ -32,7 +32,7 @@ pub fn text(
     }
     out.push('\n');
     if comparison.changes.is_empty() {
-        let words = if comparison.untold.is_empty() && comparison.likely.is_empty() {
+        let words = if comparison.unreported.is_empty() && comparison.likely.is_empty() {
             "Nothing is in both that could be compared."
         } else {
             "Nothing changed that is more than noise."
@@ -60,7 +60,7 @@ pub fn text(
         out.push('\n');
     }
     let (equal, differ): (Vec<&SideChange>, Vec<&SideChange>) = comparison
-        .untold
+        .unreported
         .iter()
         .partition(|change| change.is_none());
     let untold = differ.len();
@@ -256,13 +256,13 @@ pub fn document<'a>(comparison: &'a Comparison, a: &'a [String], b: &'a [String]
         notes: &comparison.notes,
         changes: columns.json(&comparison.changes),
         likely: columns.json(&comparison.likely),
-        noise: columns.json(&comparison.untold),
+        noise: columns.json(&comparison.unreported),
     }
 }
 
 /// Returns changes as comma separated values; with `all` those that are likely and those that may be noise as well.
 pub fn csv(comparison: &Comparison, all: bool) -> String {
-    let less = comparison.likely.iter().chain(&comparison.untold);
+    let less = comparison.likely.iter().chain(&comparison.unreported);
     let untold = less.filter(|_| all);
     columns().csv(comparison.changes.iter().chain(untold))
 }

@@ -151,7 +151,7 @@ fn on_side(cell: &EachCell, unit: ChangeUnit) -> OnSide<'_> {
         value: cell.value.as_ref().map(|one| side(one, unit)),
         compared: cell.value.is_some(),
         confidence: cell.confidence,
-        tier: match (cell.told, cell.likely) {
+        tier: match (cell.reported, cell.likely) {
             (true, _) => Some("news"),
             (false, true) => Some("likely"),
             (false, false) => None,
@@ -291,7 +291,7 @@ pub(crate) fn blocks(
 
 /// A value with the mark of how sure it is.
 fn words(cell: &EachCell, unit: ChangeUnit) -> String {
-    let mark = match (cell.told, cell.likely) {
+    let mark = match (cell.reported, cell.likely) {
         (true, _) => '*',
         (false, true) => '?',
         (false, false) => ' ',
@@ -388,7 +388,7 @@ pub fn document<'a>(
         differs: &one.differs,
         notes: &one.notes,
         likely: changes.json(&one.likely),
-        noise: changes.json(&one.untold),
+        noise: changes.json(&one.unreported),
     });
     let changed = others().flat_map(|(one, side)| {
         one.changes.iter().map(move |change| Changed {

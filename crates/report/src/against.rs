@@ -58,8 +58,8 @@ pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>
     let given: Vec<&Invocation> = given.into_iter().map(|(_, one)| one).collect();
     let command = first.invocation.compared(&against.invocations, &given);
     // What is the same on both sides is no change.
-    let untold = comparison.untold.iter();
-    let untold: Vec<SideChange> = untold.filter(|one| !one.is_none()).cloned().collect();
+    let unreported = comparison.unreported.iter();
+    let unreported: Vec<SideChange> = unreported.filter(|one| !one.is_none()).cloned().collect();
     for (name, caption, changes) in [
         (
             "compare-changes",
@@ -71,7 +71,7 @@ pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>
             "what is likely, and not certain",
             &comparison.likely,
         ),
-        ("compare-noise", "what is small, or may be noise", &untold),
+        ("compare-noise", "what is small, or may be noise", &unreported),
     ] {
         changed(name, caption, changes, &command, first, out);
     }

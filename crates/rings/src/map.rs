@@ -25,7 +25,7 @@ pub(crate) struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// Maps the ring of an event; `consumed` where the kernel is told how far it has been read, so that nothing unread is
+    /// Maps the ring of an event; `consumed` where the kernel is notified how far it has been read, so that nothing unread is
     /// overwritten.
     pub(crate) fn of(
         event: BorrowedFd<'_>,
@@ -78,7 +78,7 @@ impl RingMemory {
         self.word(HEAD).load(Ordering::Acquire)
     }
 
-    /// Tells the kernel how far it has been read. Only for rings that are `consumed`: the page of others cannot be written.
+    /// Notifies the kernel how far it has been read. Only for rings that are `consumed`: the page of others cannot be written.
     pub(crate) fn set_tail(&mut self, tail: u64) {
         self.word(TAIL).store(tail, Ordering::Release);
     }
@@ -91,7 +91,7 @@ impl RingMemory {
         // The size is a power of two.
         let from = usize::try_from(from & (self.size as u64 - 1)).unwrap_or(0);
         let length = length.min(self.size - from);
-        // SAFETY: the range lies in the mapping. The kernel writes there only once it has been told that it was read (`set_tail`,
+        // SAFETY: the range lies in the mapping. The kernel writes there only once it has been notified that it was read (`set_tail`,
         // which needs this map mutably, so that no slice is left), or after its output goes on (the same).
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.first + from), length) }
     }

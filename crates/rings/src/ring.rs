@@ -122,7 +122,7 @@ impl Ring {
         WrittenBytes { first, second }
     }
 
-    /// Tells the kernel that so many bytes of [`Ring::written`], whole records, were taken: their room is its own again.
+    /// Notifies the kernel that so many bytes of [`Ring::written`], whole records, were taken: their room is its own again.
     pub fn take(&mut self, bytes: usize) {
         if !self.backward && bytes > 0 {
             self.tail = self.tail.wrapping_add(bytes.min(self.waiting()) as u64);
@@ -209,7 +209,7 @@ impl PausedRing<'_> {
         }
     }
 
-    /// Returns the record at a place that [`SplitRecord::place`] told of this ring.
+    /// Returns the record at a place that [`SplitRecord::place`] returned for this ring.
     pub fn record(&self, place: RingPlace) -> Option<SplitRecord<'_>> {
         let at = (place.0 as usize).checked_mul(HEADER)?;
         let mut records = self.records();

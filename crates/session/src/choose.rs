@@ -27,7 +27,7 @@ impl Opened<'_> {
             .map(|v| v.tid)
             .collect();
         // Where formats are missing, that is for the command to tell.
-        if threads.is_empty() && !self.reader().lacks_formats() {
+        if threads.is_empty() && !self.reader().misses_formats() {
             let vcpu = filters.vcpu.map(|id| format!(" {id}")).unwrap_or_default();
             let vm = filters.vm.as_ref();
             let of_vm = vm.map(|vm| format!(" of a VM called {vm}"));

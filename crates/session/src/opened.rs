@@ -288,7 +288,7 @@ impl<'s> Opened<'s> {
         if found {
             return Ok(());
         }
-        Err(self.lacks(match self.reader.lacks_formats() {
+        Err(self.lacks(match self.reader.misses_formats() {
             true => format!(
                 "the part of the file that has the event formats is missing, so {what} cannot be told from other events; name \
                  another recording of the same kernel with --formats"
@@ -309,7 +309,7 @@ impl<'s> Opened<'s> {
 
     fn why_no_exits(&self) -> String {
         let name = self.name;
-        let without_formats = self.reader.lacks_formats();
+        let without_formats = self.reader.misses_formats();
         if self.header().unthreaded {
             return "the text does not say which thread made its events, and nothing in them tells one vCPU's exits from \
                     another's; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
@@ -333,7 +333,7 @@ impl<'s> Opened<'s> {
     }
 
     fn why_no_switches(&self) -> String {
-        if self.reader.lacks_formats() {
+        if self.reader.misses_formats() {
             return "the part of the file that has the event formats is missing, so the scheduler's events cannot be told \
                     from others; name another recording of the same kernel with --formats"
                 .to_owned();

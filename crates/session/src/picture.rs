@@ -236,7 +236,7 @@ impl Input<'_> {
             picture,
             flames,
             header: opened.header().clone(),
-            lacks_formats: opened.reader().lacks_formats(),
+            lacks_formats: opened.reader().misses_formats(),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a recording tells of itself, whatever its container.
+//! What a recording says of itself, whatever its container.
 
 use event::RecordingCost;
 
@@ -12,7 +12,7 @@ pub enum TimeStampUnit {
     Ticks,
 }
 
-/// What a recording tells of itself.
+/// What a recording says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordingHeader {
     /// Container and version, as `perf.data (file)` or `trace.dat v7 (zstd)`.
@@ -52,14 +52,14 @@ pub struct RecordingHeader {
     pub guests: Vec<GuestMap>,
     /// Which recordings were made together with this one.
     pub together: JointRecordings,
-    /// More that the container tells, as name and text.
+    /// More that the container shows, as name and text.
     pub more: Vec<(String, String)>,
 }
 
 /// The recording's own map of a guest (trace-cmd's option `GUEST`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GuestMap {
-    /// What the recorder calls it: the name or the number (vsock CID) that `trace-cmd record -A` was told.
+    /// What the recorder calls it: the name or the number (vsock CID) that `trace-cmd record -A` was given.
     pub name: String,
     /// The number of its recording ([`JointRecordings::own`]).
     pub trace_id: u64,

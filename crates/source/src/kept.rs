@@ -29,7 +29,7 @@ struct ShortCpu {
 const MOST: usize = 8;
 
 /// Returns a sentence where less was kept than was asked for; none where all of it is there, or nothing is said of it.
-pub(crate) fn told(json: &str) -> Option<String> {
+pub(crate) fn kept_sentence(json: &str) -> Option<String> {
     let KeptReport { kept } = serde_json::from_str(json).ok()?;
     if kept.short.is_empty() {
         return None;
@@ -67,9 +67,9 @@ mod tests {
     fn what_was_overwritten_is_said_by_cpu() {
         let json = r#"{"cost":1,"kept":{"asked_ns":5000000000,"since_ns":12500000000,"until_ns":15000000000,
             "short":[{"cpu":3,"since_ns":12500000000,"ring_bytes":262144},{"cpu":5,"since_ns":11000000000,"ring_bytes":262144}]}}"#;
-        let told = told(json).expect("a sentence");
+        let kept_sentence = kept_sentence(json).expect("a sentence");
         assert_eq!(
-            told,
+            kept_sentence,
             "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 (256 KiB, since \
              12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
         );
@@ -78,10 +78,10 @@ mod tests {
     #[test]
     fn where_all_is_there_nothing_is_said() {
         assert_eq!(
-            told(r#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
+            kept_sentence(r#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
             None
         );
-        assert_eq!(told(""), None);
-        assert_eq!(told(r#"{"kept":{"short":7}}"#), None);
+        assert_eq!(kept_sentence(""), None);
+        assert_eq!(kept_sentence(r#"{"kept":{"short":7}}"#), None);
     }
 }

@@ -9,7 +9,7 @@ use crate::map::PAGE;
 const STEP: usize = 1 << 20;
 
 impl RecordingBytes {
-    /// Hands out all lines without their line feeds, and the number of each, from 1 on. Tells what the text lacks.
+    /// Hands out all lines without their line feeds, and the number of each, from 1 on. Says what is missing from the text.
     ///
     /// Nothing is copied, and pages are given back behind the line that was read.
     pub fn lines(&self, mut each: impl FnMut(u64, &[u8])) -> Quality {
@@ -29,11 +29,11 @@ impl RecordingBytes {
                 }
             }
         }
-        self.lacks()
+        self.completeness()
     }
 
     /// What is missing of the file, and what was odd in unpacking it.
-    fn lacks(&self) -> Quality {
+    fn completeness(&self) -> Quality {
         let mut quality = Quality::default();
         if let Some(at) = self.cut_at() {
             quality.truncated = true;

@@ -117,7 +117,7 @@ impl<'r> PerfReader<'r> {
             together: info
                 .trapline
                 .as_deref()
-                .map_or_else(JointRecordings::default, together::told),
+                .map_or_else(JointRecordings::default, together::reported),
             command: (!info.cmdline.is_empty()).then(|| info.cmdline.join(" ")),
             ..RecordingHeader::default()
         };
@@ -241,7 +241,13 @@ impl<'r> PerfReader<'r> {
             uneven_from: totals.whole_until.filter(|_| cut),
             warnings: Vec::new(),
         };
-        if let Some(kept) = self.data.info().trapline.as_deref().and_then(kept::told) {
+        if let Some(kept) = self
+            .data
+            .info()
+            .trapline
+            .as_deref()
+            .and_then(kept::kept_sentence)
+        {
             quality.warn(kept);
         }
         for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {

@@ -1,4 +1,4 @@
-//! How far the reading of an input is, told to whoever wants to show it.
+//! How far the reading of an input is, for whoever shows it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -99,7 +99,7 @@ impl<'r> RecordingReader<'r> {
         self.recording
     }
 
-    /// Returns what the recording tells of itself.
+    /// Returns what the recording says of itself.
     pub fn header(&self) -> &RecordingHeader {
         match &self.kind {
             ReaderKind::Perf(perf) => perf.header(),
@@ -125,9 +125,9 @@ impl<'r> RecordingReader<'r> {
         }
     }
 
-    /// Returns whether the formats of its binary records are missing, so that they cannot be told apart. A profile, which
+    /// Returns whether the formats of its binary records are missing, so that they cannot be distinguished. A profile, which
     /// has no tracepoints, needs none.
-    pub fn lacks_formats(&self) -> bool {
+    pub fn misses_formats(&self) -> bool {
         let none = self
             .formats()
             .is_some_and(|formats| formats.all().is_empty());
@@ -156,7 +156,7 @@ impl<'r> RecordingReader<'r> {
         }
     }
 
-    /// Pushes all events to `sink`, in time order, and tells what the recording lacks.
+    /// Pushes all events to `sink`, in time order, and says what is missing from the recording.
     ///
     /// Where the file is made shorter while it is read, this ends with what was read until then.
     pub fn walk(&self, sink: &mut dyn Sink) -> WalkOutcome {
@@ -187,7 +187,7 @@ impl<'r> RecordingReader<'r> {
 
     /// Pushes what an earlier walk had not pushed when it noted a place ([`Sink::place`]). The sink has to want all events, as that
     /// one's did. Returns `false`, having pushed nothing,
-    /// if that cannot be had: the recording tells no places, or the file was cut since. What the recording lacks was told by the
+    /// if that cannot be had: the recording has no places, or the file was cut since. What is missing from the recording was reported by the
     /// earlier walk.
     pub fn walk_from(&self, place: &Place, sink: &mut dyn Sink) -> bool {
         let (ReaderKind::Perf(perf), Some(place)) = (&self.kind, place.inner.downcast_ref()) else {

@@ -40,7 +40,7 @@ pub(crate) fn spool(
     let mut memory = Vec::new();
     let mut file: Option<File> = None;
     let mut total = 0u64;
-    let mut told = 0u64;
+    let mut reported = 0u64;
     let mut buffer = vec![0u8; 256 << 10];
     loop {
         let count = match input.stream.read(&mut buffer) {
@@ -74,9 +74,9 @@ pub(crate) fn spool(
             });
         }
         let packed = input.packed_bytes.get();
-        if packed - told >= TELL {
-            way.read(packed - told);
-            told = packed;
+        if packed - reported >= TELL {
+            way.read(packed - reported);
+            reported = packed;
         }
         if input.layers > 0
             && limit_given.is_none()

@@ -23,7 +23,7 @@ pub(crate) struct TextRecording<'r> {
     data: &'r [u8],
     style: TextProducer,
     header: RecordingHeader,
-    /// What it tells of threads, and beside its columns.
+    /// What it says of threads, and beside its columns.
     column: ThreadColumn,
     scan: TextScan,
 }

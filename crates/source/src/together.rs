@@ -36,22 +36,22 @@ struct JointGuest {
 }
 
 /// Returns what is said; nothing where it is damaged, or none of trapline's recordings.
-pub(crate) fn told(json: &str) -> JointRecordings {
-    let mut told = JointRecordings::default();
+pub(crate) fn reported(json: &str) -> JointRecordings {
+    let mut reported = JointRecordings::default();
     if let Ok(JointReport { together }) = serde_json::from_str(json) {
-        told.own = number(&together.own);
-        told.guests = together
+        reported.own = number(&together.own);
+        reported.guests = together
             .guests
             .iter()
             .filter_map(|one| number(&one.id))
             .collect();
-        told.host = together.host.as_deref().and_then(number);
+        reported.host = together.host.as_deref().and_then(number);
         let mut rounds = together.clocks.iter().map(|one| one.round_ns);
-        told.offset_ns = together
+        reported.offset_ns = together
             .offset_ns
             .filter(|_| rounds.all(|round_ns| round_ns <= LONGEST_NS));
     }
-    told
+    reported
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -64,12 +64,12 @@ mod tests {
 
     #[test]
     fn a_hosts_guests_and_a_guests_host_are_known() {
-        let host = told(
+        let host = reported(
             r#"{"cost":1,"together":{"own":"0xffffffffffffffff","guests":[{"id":"0x2a","name":"a"},{"id":"none","name":"b"}]}}"#,
         );
         assert_eq!((host.own, host.host), (Some(u64::MAX), None));
         assert_eq!((host.guests, host.offset_ns), (vec![42], None));
-        let guest = told(
+        let guest = reported(
             r#"{"together":{"own":"0x2a","host":"0x1","offset_ns":-7,"clocks":[{"round_ns":4000000,"x":1}]}}"#,
         );
         assert_eq!((guest.own, guest.host), (Some(42), Some(1)));
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_was_measured_badly_is_not_where_one_looks() {
-        let guest = told(
+        let guest = reported(
             r#"{"together":{"own":"0x2a","offset_ns":-7,"clocks":[{"round_ns":4000},{"round_ns":4000001}]}}"#,
         );
         assert_eq!((guest.own, guest.offset_ns), (Some(42), None));
@@ -93,7 +93,7 @@ mod tests {
             r#"{"together":{"own":5}}"#,
             r#"{"together":{}}"#,
         ] {
-            assert_eq!(told(text), JointRecordings::default(), "{text}");
+            assert_eq!(reported(text), JointRecordings::default(), "{text}");
         }
     }
 }

@@ -30,7 +30,7 @@ const ANOTHER: u64 = 8;
 const OVERLAPS: u64 = 3;
 const OVERLAP_SHARE: u64 = 64;
 
-/// What a text tells of threads.
+/// What a text says of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ThreadColumn {
     /// The thread that made each event.
@@ -44,7 +44,7 @@ pub(crate) enum ThreadColumn {
     Nothing,
 }
 
-/// What a text tells of its CPUs and vCPUs, beside its columns.
+/// What a text says of its CPUs and vCPUs, beside its columns.
 #[derive(Debug, Default)]
 pub(crate) struct TextScan {
     /// What the column has for events of vCPUs.
@@ -100,9 +100,9 @@ fn is_vcpus(kind: Kind) -> bool {
 }
 
 impl TextScan {
-    /// Returns what the column of a text of perf holds; `told` says whether it has one.
-    pub(crate) fn column(&self, told: bool) -> ThreadColumn {
-        match (told, self.matches, self.mismatches) {
+    /// Returns what the column of a text of perf holds; `recorded` says whether it has one.
+    pub(crate) fn column(&self, recorded: bool) -> ThreadColumn {
+        match (recorded, self.matches, self.mismatches) {
             (false, ..) => ThreadColumn::Nothing,
             (true, _, MISMATCHES..) => ThreadColumn::Processes,
             (true, MATCHES.., 0) => ThreadColumn::Threads,
@@ -178,7 +178,7 @@ impl Sink for TextScan {
     }
 }
 
-/// Tells whose events are, where their text does not, and hands them on.
+/// Finds whose events are, where their text does not, and hands them on.
 pub(crate) struct ThreadAssigner<'s> {
     sink: &'s mut dyn Sink,
     column: ThreadColumn,
@@ -193,7 +193,7 @@ pub(crate) struct ThreadAssigner<'s> {
     firsts: FxHashMap<i32, u32>,
     /// By CPU, the vCPU's thread that left its guest there last, with the id in the column.
     out: Vec<Option<(i32, i32)>>,
-    /// vCPUs that were told apart by their numbers, entries and exits of nobody.
+    /// vCPUs that were distinguished by their numbers, entries and exits of nobody.
     made_up: i32,
     nobodys: u64,
 }
@@ -252,7 +252,7 @@ impl<'s> ThreadAssigner<'s> {
                 self.make_up()
             }
             Ok(None) => NONE,
-            // Two VMs, or a thread for each time: the CPU tells.
+            // Two VMs, or a thread for each time: the CPU decides.
             Err(()) => return at(&self.now, event.cpu).unwrap_or(NONE),
         };
         self.vcpus.insert(key, tid);
@@ -330,8 +330,8 @@ impl Sink for ThreadAssigner<'_> {
             self.wanted.resize(index + 1, false);
         }
         self.wanted[index] = self.sink.wants(ty);
-        let told = matches!(ty.kind, Kind::KvmExit | Kind::KvmEntry | Kind::SchedSwitch);
-        self.wanted[index] || told
+        let recorded = matches!(ty.kind, Kind::KvmExit | Kind::KvmEntry | Kind::SchedSwitch);
+        self.wanted[index] || recorded
     }
 
     fn wants_samples(&self) -> bool {

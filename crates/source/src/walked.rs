@@ -11,13 +11,13 @@ use crate::progress::{ActivityGuard, ReadActivity};
 /// What a walk leaves behind.
 #[derive(Debug, Clone, Default)]
 pub struct WalkOutcome {
-    /// What the recording lacks.
+    /// What is missing from the recording.
     pub quality: Quality,
     /// Resolution of the time stamps in nanoseconds, as the walk found it.
     pub resolution_ns: u64,
 }
 
-/// Lets pages go that were read, tells how far reading is, and looks from time to time whether the file is still as long as it was.
+/// Lets pages go that were read, says how far reading is, and looks from time to time whether the file is still as long as it was.
 #[derive(Debug)]
 pub(crate) struct WalkWatch<'r> {
     recording: &'r RecordingBytes,

@@ -179,7 +179,7 @@ fn a_mapping_is_executable_if_its_protection_says_so() {
         n.u64(5);
         framed(false, 10, misc, &n.out)
     };
-    // Read and write, once as the kernel tells it and once without the bit; read and execute, with and without.
+    // Read and write, once as the kernel gives it and once without the bit; read and execute, with and without.
     let records = [
         mmap2(2 | DATA, 3),
         mmap2(2, 3),

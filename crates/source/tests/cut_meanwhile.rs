@@ -74,7 +74,7 @@ fn write(folder: &Path, kind: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn told(kind: &str, outcome: &WalkOutcome) {
+fn reported(kind: &str, outcome: &WalkOutcome) {
     let quality = &outcome.quality;
     assert!(quality.truncated, "{kind}: is said to be complete");
     let warned = |warning: &String| warning.contains("while it was read");
@@ -113,7 +113,7 @@ fn before_the_walk_it_is_read_as_the_shorter_file() {
         let length = (bytes.len() as u64 * 19 / 20) | 0x123;
         let path = write(folder.path(), kind, &bytes);
         let (events, first, outcome) = walk(&path, Some(length), None);
-        told(kind, &outcome);
+        reported(kind, &outcome);
         // The same as of a file that ends there; formats that stand behind its end were read before.
         let (expected, expected_first, _) = if kind == "trace.dat" {
             // Where its data lies was read before as well, which the shorter file does not say.
@@ -145,7 +145,7 @@ fn during_the_walk_what_was_read_is_kept() {
         for length in [4096, 0] {
             fs::write(&path, &bytes).expect("a written file");
             let (events, _, outcome) = walk(&path, None, Some((all / 3, length)));
-            told(kind, &outcome);
+            reported(kind, &outcome);
             assert!(
                 events >= all / 3 && events < all,
                 "{kind}: {events} of {all}"

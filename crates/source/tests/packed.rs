@@ -113,7 +113,7 @@ impl Sink for All {
 }
 
 #[test]
-fn how_far_reading_is_is_told() {
+fn how_far_reading_is_is_reported() {
     // Lines of a text of a few MiB, as it is and packed.
     let lines = (0..60_000).map(|at| {
         format!(
@@ -137,8 +137,8 @@ fn how_far_reading_is_is_told() {
             ],
         ),
     ] {
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let to = Arc::clone(&told);
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let to = Arc::clone(&reported);
         let progress = ReadProgress::new(move |step| to.lock().expect("no panic").push(step));
         let options = OpenOptions {
             progress: Some(progress),
@@ -147,7 +147,7 @@ fn how_far_reading_is_is_told() {
         let recording = RecordingBytes::from_bytes_with("a", bytes, options).expect("a recording");
         let reader = recording.reader(ReaderOptions::default()).expect("a text");
         reader.walk(&mut All);
-        let steps = told.lock().expect("no panic");
+        let steps = reported.lock().expect("no panic");
         let mut found = Vec::new();
         let (mut under_way, mut read) = (0, 0);
         for step in steps.iter() {
@@ -190,7 +190,7 @@ fn layers_are_followed_to_a_bound() {
 }
 
 #[test]
-fn damaged_layers_are_told_in_words() {
+fn damaged_layers_are_reported_in_words() {
     for bytes in [
         &b"\x28\xb5\x2f\xfd"[..],
         b"\x28\xb5\x2f\xfd\x04",

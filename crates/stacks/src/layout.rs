@@ -374,7 +374,7 @@ mod tests {
     };
 
     /// Name, level, start, width.
-    fn told(stacks: &Stacks, layout: &FlameLayout) -> Vec<(String, u32, u64, u64)> {
+    fn reported(stacks: &Stacks, layout: &FlameLayout) -> Vec<(String, u32, u64, u64)> {
         let text = |content| match content {
             BoxContent::All => "all".to_owned(),
             BoxContent::Frame(frame) => stacks.name(frame).unwrap().text.clone(),
@@ -416,7 +416,7 @@ mod tests {
             ("f5", 3, 900, 10),
             ("f6", 2, 910, 20),
         ];
-        assert_eq!(told(&stacks, &layout), expected(&boxes));
+        assert_eq!(reported(&stacks, &layout), expected(&boxes));
         assert_eq!((layout.levels, layout.smaller.frames), (4, 0));
     }
 
@@ -425,7 +425,7 @@ mod tests {
         let stacks = small();
         let bounds = LayoutBounds { parts: 34, ..ALL };
         let layout = FlameLayout::of(&stacks, bounds, |_| 2);
-        let merged = told(&stacks, &layout).pop().unwrap();
+        let merged = reported(&stacks, &layout).pop().unwrap();
         assert_eq!(merged, ("3 smaller".to_owned(), 2, 900, 30));
         assert_eq!(
             (layout.smaller.frames, layout.smaller.weight.samples),
@@ -442,7 +442,7 @@ mod tests {
     fn a_picture_has_an_end() {
         let stacks = small();
         let few = LayoutBounds { boxes: 2, ..ALL };
-        let told_few = told(&stacks, &FlameLayout::of(&stacks, few, |_| 2));
+        let reported_few = reported(&stacks, &FlameLayout::of(&stacks, few, |_| 2));
         let boxes = [
             ("all", 0, 0, 1000),
             ("f1", 1, 0, 800),
@@ -450,14 +450,14 @@ mod tests {
             ("4 smaller", 2, 500, 230),
             ("1 smaller", 1, 800, 200),
         ];
-        assert_eq!(told_few, expected(&boxes));
+        assert_eq!(reported_few, expected(&boxes));
         let short = LayoutBounds {
             name_bytes: 4,
             ..ALL
         };
         assert_eq!(
-            told(&stacks, &FlameLayout::of(&stacks, short, |_| 2)),
-            told_few
+            reported(&stacks, &FlameLayout::of(&stacks, short, |_| 2)),
+            reported_few
         );
     }
 
@@ -480,11 +480,11 @@ mod tests {
         let b = of(&[(vec![1], 10), (vec![3], 10)]);
         let diff = Diff::of(&a, &b, FrameName::clone);
         let layout = FlameLayout::of_diff(&diff, LayoutBounds { parts: 3, ..ALL }, |_| 2);
-        let told: Vec<(u64, u64, u64)> = (layout.blocks.iter())
+        let reported: Vec<(u64, u64, u64)> = (layout.blocks.iter())
             .map(|b| (b.start, b.weight.amount, b.before.amount))
             .collect();
         assert_eq!(
-            told,
+            reported,
             [(0, 200, 1000), (0, 100, 500), (100, 0, 500), (100, 100, 0)]
         );
     }

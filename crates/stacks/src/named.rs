@@ -251,7 +251,7 @@ impl Stacks {
         });
     }
 
-    /// Goes over all nodes, those called by one in the order of their names, and tells of each when it enters and leaves it.
+    /// Goes over all nodes, those called by one in the order of their names, and reports when it enters and leaves each.
     pub(crate) fn visit(&self, mut each: impl FnMut(u32, bool)) {
         let nodes = self.tree.nodes();
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];

@@ -11,9 +11,9 @@ const MAX_NAME: usize = 8 << 10;
 /// Bytes of all names that are kept.
 const MAX_NAMES: usize = 64 << 20;
 /// Lines of a kind that a warning quotes.
-const TOLD: usize = 3;
+const REPORTED: usize = 3;
 /// Bytes of them.
-const TOLD_BYTES: usize = 100;
+const REPORTED_BYTES: usize = 100;
 
 /// What the counts of a file are. The file does not say so itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ fn place(part: FrameOwner) -> usize {
     PARTS.iter().position(|each| *each == part).unwrap_or(0)
 }
 
-/// A line that is told, and its number, from 1 on.
+/// A line that is reported, and its number, from 1 on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedLine {
     /// Its number.
@@ -130,11 +130,11 @@ pub struct LineCount {
 impl LineCount {
     fn add(&mut self, number: u64, bytes: &[u8]) {
         self.count += 1;
-        if self.first.len() < TOLD {
+        if self.first.len() < REPORTED {
             let bytes = bytes.trim_ascii();
-            let text = bytes.get(..TOLD_BYTES).unwrap_or(bytes);
+            let text = bytes.get(..REPORTED_BYTES).unwrap_or(bytes);
             let mut text = String::from_utf8_lossy(text).into_owned();
-            if bytes.len() > TOLD_BYTES {
+            if bytes.len() > REPORTED_BYTES {
                 text.push_str("...");
             }
             self.first.push(ReportedLine { number, text });
@@ -240,7 +240,7 @@ impl FoldedReader {
         }
     }
 
-    /// Reads a line without its line feed. `number` is by which it is told.
+    /// Reads a line without its line feed. `number` is the one that is reported.
     pub fn line(&mut self, number: u64, bytes: &[u8]) {
         let bytes = match number {
             1 => bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes),

@@ -41,14 +41,17 @@ fn lines_of_one_stack_are_added_up() {
 }
 
 #[test]
-fn what_is_no_stack_is_counted_and_told() {
+fn what_is_no_stack_is_counted_and_reported() {
     let text = "# a comment\na;b 3\nno count\na;b x\na;c -1\na 1\n\x01\n";
     let folded = read(text.as_bytes(), ANY);
     assert_eq!((folded.lines, folded.odd.count), (2, 5));
-    let told: Vec<(u64, &str)> = (folded.odd.first.iter())
+    let reported: Vec<(u64, &str)> = (folded.odd.first.iter())
         .map(|line| (line.number, line.text.as_str()))
         .collect();
-    assert_eq!(told, [(1, "# a comment"), (3, "no count"), (4, "a;b x")]);
+    assert_eq!(
+        reported,
+        [(1, "# a comment"), (3, "no count"), (4, "a;b x")]
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct ChainFrame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownMarker(pub u64);
 
-/// Returns the functions of a call chain, innermost first. Until a marker tells otherwise, addresses are those of user
+/// Returns the functions of a call chain, innermost first. Until a marker says otherwise, addresses are those of user
 /// space, as perf takes them.
 #[inline]
 pub fn frames<'c>(

@@ -1,6 +1,6 @@
 //! Files that code is in, by number, and the addresses that belong to one.
 //!
-//! A file is known by its path, and by its build id where the recorder told it with the mapping: two versions of one file have
+//! A file is known by its path, and by its build id where the recorder noted it with the mapping: two versions of one file have
 //! two numbers and one name.
 
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Files {
         FileId(number)
     }
 
-    /// Returns the build id that the recorder told with the mappings of a file.
+    /// Returns the build id that was recorded with the mappings of a file.
     pub fn build_id(&self, id: FileId) -> Option<&[u8]> {
         self.files.get(id.index())?.build_id.as_deref()
     }
@@ -127,7 +127,7 @@ impl FileRegion {
         symbol: false,
     };
 
-    /// Tells whether an address belongs to it.
+    /// Says whether an address belongs to it.
     #[inline]
     pub fn has(&self, address: u64) -> bool {
         self.start <= address && address < self.end

@@ -69,9 +69,9 @@ impl KernelMaps {
         }
     }
 
-    /// Takes what a mapping record of kernel mode tells.
+    /// Takes what a mapping record of kernel mode says.
     pub(crate) fn map(&mut self, start: u64, len: u64, path: &[u8], files: &mut Files) {
-        // Names go on with the symbol that told the address, or with the guest's process id.
+        // Names go on with the symbol that gave the address, or with the guest's process id.
         let is_kernel = path.starts_with(b"[kernel.kallsyms")
             || self.guest && path.starts_with(b"[guest.kernel.kallsyms");
         if is_kernel {

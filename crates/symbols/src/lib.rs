@@ -1,5 +1,5 @@
 /*!
-What an address belongs to, as far as the recording itself tells: the mappings of each process over time, the kernel and
+What an address belongs to, as far as the recording itself says: the mappings of each process over time, the kernel and
 its modules, kernel symbols, and whose code the addresses of a call chain are.
 
 [`Addresses`] takes the side records of a recording and says which file an address is in. [`KernelFunctions`] names the kernel's

@@ -19,7 +19,7 @@ pub enum CpuMode {
 }
 
 impl CpuMode {
-    /// Returns the mode that `misc` of a record's header tells.
+    /// Returns the mode that `misc` of a record's header shows.
     #[inline]
     pub fn of(misc: u16) -> CpuMode {
         match misc & CPUMODE_MASK {

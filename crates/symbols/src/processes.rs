@@ -49,10 +49,10 @@ const RECENT: usize = 256;
 #[derive(Debug)]
 struct MappedThread<N> {
     pid: i32,
-    /// Whether a record told its name, or that of who made it.
+    /// Whether a record gave its name, or that of who made it.
     named: bool,
     ended: bool,
-    /// Tells this use of the place from later ones.
+    /// Distinguishes this use of the place from later ones.
     serial: u32,
     space: Option<SpaceId>,
     name: N,
@@ -88,7 +88,7 @@ pub(crate) struct MappedProcesses<N> {
 }
 
 impl<N: ThreadName> MappedProcesses<N> {
-    /// `addresses` tells whether addresses will be asked for.
+    /// `addresses` says whether addresses will be asked for.
     pub(crate) fn new(
         guest: bool,
         addresses: bool,
@@ -234,7 +234,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         }
     }
 
-    /// A thread was made. `at_start` tells that the recorder found it when it began, and will tell what it
+    /// A thread was made. `at_start` says that the recorder found it when it began, and will tell what it
     /// has mapped.
     pub(crate) fn fork(&mut self, pid: i32, tid: i32, ppid: i32, ptid: i32, at_start: bool) {
         let Some(mut parent) = self.thread(ppid, ptid) else {

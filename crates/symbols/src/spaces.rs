@@ -207,7 +207,7 @@ fn cut_out(maps: &mut Maps, start: u64, end: u64) {
     }
 }
 
-/// One mapping, as its record tells it.
+/// One mapping, as its record gives it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MappingRecord<'p> {
     /// First address.
@@ -220,7 +220,7 @@ pub(crate) struct MappingRecord<'p> {
     pub exec: bool,
     /// Whether it is of huge pages.
     pub huge: bool,
-    /// Its build id, if it was told with it.
+    /// Its build id, if it was recorded with it.
     pub build_id: Option<&'p [u8]>,
     /// The file.
     pub path: &'p [u8],

@@ -9,7 +9,7 @@ use crate::spaces::SpaceId;
 /// Names functions of user space.
 pub trait UserNames {
     /// Adds the names of the functions at a place in a file, innermost first: those that a compiler put into the function there, then
-    /// the function itself. Adds nothing where nothing names it. `file` and `build_id` are as the recording tells them with the
+    /// the function itself. Adds nothing where nothing names it. `file` and `build_id` are as the recording gives them with the
     /// mapping; of a just-in-time compiler's `/tmp/perf-PID.map` the place is an address.
     fn names(&mut self, file: &[u8], build_id: Option<&[u8]>, offset: u64, names: &mut Vec<String>);
 }
@@ -25,7 +25,7 @@ pub struct UserMapping<'m> {
     pub pgoff: u64,
     /// The file, as the recording has it.
     pub path: &'m [u8],
-    /// Its build id, if the mapping told it.
+    /// Its build id, if the mapping gave it.
     pub build_id: Option<&'m [u8]>,
 }
 

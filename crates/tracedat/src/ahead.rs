@@ -34,9 +34,9 @@ pub(crate) fn workers(threads: usize, chunks: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct AheadPool<'a> {
     state: Mutex<ChunkState<'a>>,
-    /// Tells a worker that chunks wait.
+    /// Notifies a worker that chunks wait.
     wake: Condvar,
-    /// Tells the merge that a chunk is done.
+    /// Notifies the merge that a chunk is done.
     done: Condvar,
     depth: usize,
     early: bool,

@@ -38,7 +38,7 @@ pub struct TraceDat<'a> {
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) truncated: bool,
     /// Whether there were CPUs of which nothing is left, not even their number.
-    pub(crate) lacks_cpus: bool,
+    pub(crate) missing_cpus: bool,
     pub(crate) symbols: KallsymsPlace,
 }
 
@@ -127,7 +127,7 @@ impl<'a> TraceDat<'a> {
             info: TraceMetadata::default(),
             diagnostics: Vec::new(),
             truncated: false,
-            lacks_cpus: false,
+            missing_cpus: false,
             symbols: KallsymsPlace::None,
         };
         file.formats.abi.endian = cursor.endian;
@@ -314,7 +314,7 @@ impl<'a> TraceDat<'a> {
         Some(())
     }
 
-    /// Settles everything the options told.
+    /// Settles everything the options said.
     fn finish(&mut self, options: TraceOptions) {
         let TraceOptions {
             mut info,

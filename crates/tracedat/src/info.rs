@@ -77,7 +77,7 @@ pub struct CpuPages {
 pub struct Buffer {
     /// Name of the instance; empty for the top buffer.
     pub name: String,
-    /// Clock of the buffer, where the file tells it.
+    /// Clock of the buffer, where the file gives it.
     pub clock: Option<String>,
     /// Bytes of one page of the ring buffer.
     pub page_size: u32,
@@ -94,7 +94,7 @@ pub struct Buffer {
 pub struct TextBuffer {
     /// Name of the instance; empty for the top buffer.
     pub name: String,
-    /// Clock of the buffer, where the file tells it.
+    /// Clock of the buffer, where the file gives it.
     pub clock: Option<String>,
     /// Where the text (or its chunks) begins in the file, in bytes.
     pub offset: u64,

@@ -53,7 +53,7 @@ pub(crate) struct AnnouncedBuffer {
     pub text_size: u64,
 }
 
-/// Everything the options told.
+/// Everything the options say.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TraceOptions {
     pub info: TraceMetadata,
@@ -67,7 +67,7 @@ pub(crate) struct TraceOptions {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// More faults of options than this are not told.
+/// More faults of options than this are not reported.
 const MAX_DIAGNOSTICS: usize = 256;
 
 /// What stands at the end of a list of options.

@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commit_word_tells_of_lost_events() {
+    fn the_commit_word_counts_lost_events() {
         let mut page = vec![0u8; 4096];
         page[..8].copy_from_slice(&77u64.to_le_bytes());
         page[8..16].copy_from_slice(&(8 | MISSED_EVENTS).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Version 7 files that are cut off: finding what the missing options would have told.
+//! Version 7 files that are cut off: finding what the missing options would have given.
 //!
 //! A recorder writes sections one after another and, behind each buffer, the options that tell where its CPUs'
 //! data lies. When the end of the file is missing, the sections are found by walking from the front; and a
@@ -13,7 +13,7 @@ use cpuset::MAX_CPUS;
 use std::ops::Range;
 
 /// Walks the sections from the front of the file, takes options not read yet and notes where other sections are.
-/// Returns the buffers that no option tells about.
+/// Returns the buffers that no option describes.
 pub(crate) fn walk_sections(
     sections: &Sections<'_>,
     front: usize,

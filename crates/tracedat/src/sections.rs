@@ -63,7 +63,7 @@ impl<'a> Sections<'a> {
         })
     }
 
-    /// Returns the body of a section, decompressed if need be. The second value tells what is missing from it.
+    /// Returns the body of a section, decompressed if need be. The second value says what is missing from it.
     pub(crate) fn body(&self, section: &SectionHeader) -> (Cow<'a, [u8]>, Option<Diagnostic>) {
         let rest = self.data.get(section.body..).unwrap_or_default();
         let at = section.body as u64;

@@ -518,7 +518,7 @@ impl<'a> CpuStream<'a> {
     }
 }
 
-/// Steps to the next wanted record of a page. The error tells whether the page ends in something broken.
+/// Steps to the next wanted record of a page. The error says whether the page ends in something broken.
 #[inline(always)]
 pub(crate) fn next_wanted<'p, O: ByteOrder>(
     page: &'p [u8],

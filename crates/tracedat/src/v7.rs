@@ -81,7 +81,7 @@ impl TraceDat<'_> {
         }
         let cut = section.end() > self.data.len() as u64;
         // Its recorder writes the size when it is complete.
-        self.lacks_cpus |= cut || section.size == 0;
+        self.missing_cpus |= cut || section.size == 0;
         self.note(
             at,
             if section.compressed {

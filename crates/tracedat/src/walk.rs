@@ -141,7 +141,7 @@ impl TraceDat<'_> {
         }
         if !end.stopped {
             let cut = streams.iter().filter_map(CpuStream::cut_from);
-            end.uneven_from = cut.chain(self.lacks_cpus.then_some(0)).min();
+            end.uneven_from = cut.chain(self.missing_cpus.then_some(0)).min();
         }
         end
     }
@@ -159,7 +159,7 @@ impl TraceDat<'_> {
         }
     }
 
-    /// Returns where the fields that all events share lie. They are the same in every format, so the first tells.
+    /// Returns where the fields that all events share lie. They are the same in every format, so the first shows.
     fn common(&self) -> CommonFields {
         let offset = |name: &str, size: u32| {
             let field = self.formats.all().first()?.field(name)?;
@@ -421,7 +421,7 @@ fn run<'a, O: ByteOrder, V: TraceVisitor + ?Sized>(
     }
 }
 
-/// Tells what was lost behind a stream's last record.
+/// Says what was lost behind a stream's last record.
 fn tell_lost<V: TraceVisitor + ?Sized>(
     stream: &mut CpuStream<'_>,
     time: u64,

@@ -2,7 +2,7 @@
 
 use ruzstd::decoding::FrameDecoder;
 
-/// Windows up to this are always allowed, in bytes: `zstd` uses no larger ones unless told to.
+/// Windows up to this are always allowed, in bytes: `zstd` uses no larger ones unless asked to.
 const MIN_WINDOW: u64 = 8 << 20;
 
 /// A decoder whose tables are kept between calls.

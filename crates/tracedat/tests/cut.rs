@@ -26,13 +26,13 @@ fn walk(data: &[u8]) -> (Numbers, WalkEnd, bool, Vec<String>) {
     let file = TraceDat::parse(data).unwrap();
     let mut seen = ByCpu::default();
     let end = file.walk(&[], &mut seen);
-    let told = file
+    let reported = file
         .diagnostics()
         .iter()
         .chain(&end.diagnostics)
         .map(|d| d.to_string())
         .collect();
-    (seen.0, end, file.truncated(), told)
+    (seen.0, end, file.truncated(), reported)
 }
 
 /// Pages of a CPU whose records carry numbers from `first` on; `count` pages of three records.
@@ -120,9 +120,12 @@ fn uncompressed_files_keep_every_whole_record_wherever_they_are_cut() {
     let m = Machine::default();
     let spec = with_stats(m);
     for (data, v7) in [(spec.v6(), false), (spec.v7(), true)] {
-        let (all, end, truncated, told) = walk(&data);
+        let (all, end, truncated, reported) = walk(&data);
         assert_eq!(all, expected());
-        assert!(!truncated && !end.truncated && told.is_empty(), "{told:?}");
+        assert!(
+            !truncated && !end.truncated && reported.is_empty(),
+            "{reported:?}"
+        );
         let places = places(&data);
         let first = places.iter().map(|p| p.1).min().unwrap();
         for cut in (0..data.len()).filter(|cut| cut % 509 == 0 || cut % 4096 < 80) {
@@ -130,9 +133,9 @@ fn uncompressed_files_keep_every_whole_record_wherever_they_are_cut() {
                 let _ = TraceDat::parse(&data[..cut]);
                 continue;
             }
-            let (seen, end, truncated, told) = walk(&data[..cut]);
+            let (seen, end, truncated, reported) = walk(&data[..cut]);
             assert!(truncated, "cut at {cut}");
-            assert!(!told.is_empty(), "cut at {cut}");
+            assert!(!reported.is_empty(), "cut at {cut}");
             let file = TraceDat::parse(&data[..cut]).unwrap();
             let nothing = file.ends_before_data();
             assert!(nothing || cut > first, "cut at {cut}");
@@ -168,14 +171,17 @@ fn compressed_files_keep_every_whole_chunk_wherever_they_are_cut() {
         let mut spec = with_stats(m).pack(pack);
         spec.chunk = 2;
         let data = spec.v7();
-        let (all, end, truncated, told) = walk(&data);
+        let (all, end, truncated, reported) = walk(&data);
         assert_eq!(all, expected());
-        assert!(!truncated && !end.truncated && told.is_empty(), "{told:?}");
+        assert!(
+            !truncated && !end.truncated && reported.is_empty(),
+            "{reported:?}"
+        );
         let places = places(&data);
         let first = places.iter().map(|p| p.1).min().unwrap();
         for cut in (first..data.len()).filter(|cut| cut % 61 == 0) {
-            let (seen, _, truncated, told) = walk(&data[..cut]);
-            assert!(truncated && !told.is_empty(), "cut at {cut}");
+            let (seen, _, truncated, reported) = walk(&data[..cut]);
+            assert!(truncated && !reported.is_empty(), "cut at {cut}");
             for &(key, offset, size) in &places {
                 // Count the chunks that are whole; each has two pages but for a last one.
                 let mut at = offset + 4;
@@ -201,17 +207,18 @@ fn the_last_list_of_options_may_be_all_that_is_missing() {
         let mut spec = with_stats(m).pack(pack);
         spec.buffers.truncate(1);
         let data = spec.v7();
-        let (seen, _, truncated, told) = walk(&data[..data.len() - 30]);
+        let (seen, _, truncated, reported) = walk(&data[..data.len() - 30]);
         assert!(truncated);
         let mut all = expected();
         all.remove(&(1, 0));
-        assert_eq!(seen, all, "{pack:?} {told:?}");
+        assert_eq!(seen, all, "{pack:?} {reported:?}");
         let file = TraceDat::parse(&data[..data.len() - 30]).unwrap();
         assert!(file.info().buffers[0].recovered);
         assert!(
-            told.iter()
+            reported
+                .iter()
                 .any(|t| t.contains("list of this buffer's CPU data is missing")),
-            "{told:?}"
+            "{reported:?}"
         );
     }
 }
@@ -223,7 +230,7 @@ fn without_counts_a_cpu_ends_where_time_goes_back() {
     spec.buffers.truncate(1);
     let data = spec.v7();
     let (seen, ..) = walk(&data[..data.len() - 30]);
-    // The third CPU's pages are later than the second's, and no count tells that it begins there.
+    // The third CPU's pages are later than the second's, and no count says that it begins there.
     let numbers: Vec<(u32, usize)> = seen.iter().map(|(key, list)| (key.1, list.len())).collect();
     assert_eq!(numbers, [(0, 12), (1, 24)]);
     // Chunks tell where each CPU ends, whatever the times.

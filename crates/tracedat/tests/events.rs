@@ -4,7 +4,7 @@ use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use std::ops::{ControlFlow, Range};
 use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 
-/// Everything a walk tells.
+/// Everything a walk shows.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     records: Vec<Row>,
@@ -203,7 +203,7 @@ fn a_cpu_whose_time_goes_back_keeps_its_own_order() {
 }
 
 #[test]
-fn lost_events_are_told_before_the_record_behind_them() {
+fn lost_events_are_reported_before_the_record_behind_them() {
     for m in machines() {
         let a = [
             Page::new(m, 100).record(0, &m.payload(300, 1, 1)),

@@ -128,7 +128,7 @@ fn formats_names_and_symbols_are_read() {
 }
 
 #[test]
-fn every_option_is_told() {
+fn every_option_is_reported() {
     let m = Machine::default();
     let mut guest = b"vm1\0".to_vec();
     guest.extend(m.u64(0xabc));
@@ -348,13 +348,17 @@ fn guest_time_is_shifted_by_the_samples_around_it() {
     let data = spec(m, &at).option(12, shift(m, 0, &[&samples])).v7();
     assert_eq!(times(&data), [600, 1100, 1600, 2200, 3100, 3200, 9200]);
     let info = TraceDat::parse(&data).unwrap().info().clone();
-    let told = info.time_shift.unwrap();
+    let reported = info.time_shift.unwrap();
     assert_eq!(
-        (told.peer_trace_id, told.flags, told.cpus[0].len()),
+        (
+            reported.peer_trace_id,
+            reported.flags,
+            reported.cpus[0].len()
+        ),
         (0x1234, 0, 4)
     );
     assert_eq!(
-        told.cpus[0][1],
+        reported.cpus[0][1],
         ShiftSample {
             time: 1000,
             offset: 100,
@@ -415,7 +419,7 @@ fn each_cpu_has_its_own_shift_and_instances_none() {
         )
         .v7();
     assert_eq!(times(&data), [1010, 2030, 3000]);
-    // No option told the number of CPUs.
+    // No option gave the number of CPUs.
     let file = TraceDat::parse(&data).unwrap();
     assert_eq!((file.info().cpus, file.info().printed_cpus()), (3, 3));
 }

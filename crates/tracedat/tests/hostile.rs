@@ -280,7 +280,7 @@ fn many_cpus_that_share_their_data_do_not_multiply_it() {
         let spec = FileSpec::new(m, vec![BufferSpec::new("", &[(0, &pages)])]).pack(pack);
         let mut data = spec.v7();
         let cpu = TraceDat::parse(&data).unwrap().info().buffers[0].cpus[0];
-        // A second list of options tells of ten thousand more CPUs at the same place.
+        // A second list of options mentions ten thousand more CPUs at the same place.
         let mut option = m.u64(40).to_vec();
         option.extend(b"x\0local\0");
         option.extend(m.u32(1024));

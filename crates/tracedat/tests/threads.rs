@@ -18,7 +18,7 @@ enum Call {
     Consumed(Range<usize>),
 }
 
-/// Everything that a visitor is told, which breaks the walk off at some record.
+/// Everything that a visitor receives, which breaks the walk off at some record.
 struct Calls {
     calls: Vec<Call>,
     left: usize,

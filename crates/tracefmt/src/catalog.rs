@@ -53,7 +53,7 @@ impl HeaderPage {
 pub struct FormatCatalog {
     /// Byte order and word size of the records.
     pub abi: Abi,
-    /// Page size of the recording machine, in bytes; 0 when not told.
+    /// Page size of the recording machine, in bytes; 0 when not recorded.
     pub page_size: u32,
     /// Layout of ring buffer pages.
     pub header_page: HeaderPage,

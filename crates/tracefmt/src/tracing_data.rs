@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
 /// The result of [`parse_tracing_data`].
 #[derive(Debug, Clone, Default)]
 pub struct TracingSection {
-    /// Everything the data told, as far as it could be read.
+    /// Everything the data said, as far as it could be read.
     pub formats: FormatCatalog,
     /// Version text, as `0.6`.
     pub version: String,

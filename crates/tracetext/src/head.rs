@@ -109,7 +109,7 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Even
     })
 }
 
-/// Tells an event's line from prose that happens to hold a number and two colons.
+/// Distinguishes an event's line from prose that happens to hold a number and two colons.
 fn plausible(who: &LineTask, clock: &HeadClock, name: &HeadName) -> bool {
     if name.what == HeadRest::Function
         || name.what == HeadRest::KernelStack
@@ -343,5 +343,5 @@ fn nameless(line: &[u8], start: usize, end: usize) -> Option<HeadName> {
 /// whose, but has no name behind a time.
 pub(crate) fn may_begin(line: &[u8]) -> bool {
     let reach = &line[..line.len().min(MAX_HEAD)];
-    memchr::memchr_iter(b']', reach).any(|close| who::is_told(line, close + 1))
+    memchr::memchr_iter(b']', reach).any(|close| who::is_reported(line, close + 1))
 }

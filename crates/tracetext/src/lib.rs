@@ -2,7 +2,7 @@
 Recordings that exist only as text: what `perf script`, `trace-cmd report` and the kernel's own `trace` file
 print, read back into events.
 
-[`sniff`] tells whether something is such a text, [`walk`] reads a whole one, [`TraceTextReader`] reads one that comes
+[`sniff`] says whether something is such a text, [`walk`] reads a whole one, [`TraceTextReader`] reads one that comes
 in pieces. Events go into an [`event::Sink`] in the order of the text, with what KVM's events say as
 [`event::Data`], equal to what the binary recording gives, as far as the text holds it.
 
@@ -23,13 +23,13 @@ The tables of `perf kvm stat report` and `perf sched latency` are recognized and
 | | `perf script` | `trace-cmd report` | `trace` file |
 | --- | --- | --- | --- |
 | time | microseconds, cut off; nanoseconds with `--ns` | microseconds, rounded; nanoseconds with `-t` | microseconds, rounded; latency format: since the first event |
-| clock | not told | not told; `boot`, `x86-tsc` and `--raw-ts` print whole numbers, see [`TextTimeUnit::Ticks`] | not told; `x86-tsc`, `counter` and `uptime` print whole numbers |
+| clock | not recorded | not recorded; `boot`, `x86-tsc` and `--raw-ts` print whole numbers, see [`TextTimeUnit::Ticks`] | not recorded; `x86-tsc`, `counter` and `uptime` print whole numbers |
 | process | only with `-F +pid` | never | only with the option `record-tgid` |
 | thread's name | kept | kept; eight bytes with `-l` | kept if it was saved; eight bytes in latency format |
 | subsystem | kept | lost | lost |
 | vCPU of an exit | kept | lost by the kvm plugin, kept with `-N` and `-R` | kept |
 | vCPU, on arm64 | never recorded | never recorded | never recorded |
-| VMX or SVM | the name of the reason tells; a number is taken for the table of earlier lines | the same; `-R` tells | the same |
+| VMX or SVM | the name of the reason shows it; a number is taken for the table of earlier lines | the same; `-R` shows it | the same |
 | failed entry (VMX) | kept | reason as one number, with the plugin | kept |
 | buffer instance | | the name before each line | a file each |
 | lost events | with `--show-lost-events` | kept; sometimes without their number | `trace`: in the header; `trace_pipe`: kept |
@@ -43,7 +43,7 @@ Event kinds have no binary formats, and fields beside those of [`event::Data`] s
 Prompts, quote marks, bullets, line numbers, the kernel log's time stamps and file names before a line; blanks
 and tabs lost, added or changed; line ends of any system; HTML entities; terminal colours; no-break spaces and
 other spaces of Unicode; a byte order mark; code fences; prose before, between and after; lines left out, which
-are counted; lines broken in two. What is left is counted, and told with line numbers and offsets.
+are counted; lines broken in two. What is left is counted, and reported with line numbers and offsets.
 
 Every line is looked at a bounded number of times, and memory does not grow with the text.
 */
@@ -87,7 +87,7 @@ pub fn walk(text: &[u8], sink: &mut dyn Sink) -> TextSummary {
     walk_telling(text, sink, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Reads a whole text and pushes its events into `sink`. Tells after each piece up to where the text was read, so that
+/// Reads a whole text and pushes its events into `sink`. Reports after each piece up to where the text was read, so that
 /// its memory can be given back; the walk ends there if that returns `Break`.
 pub fn walk_telling(
     text: &[u8],

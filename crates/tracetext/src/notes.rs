@@ -1,4 +1,4 @@
-//! What was odd in a text: counted line by line, told once at the end.
+//! What was odd in a text: counted line by line, reported once at the end.
 
 use event::Quality;
 
@@ -68,7 +68,7 @@ impl TextNotes {
         }
     }
 
-    /// Notes that events were lost here; `None` when not told how many.
+    /// Notes that events were lost here; `None` when their number is not recorded.
     pub(crate) fn lost(&mut self, count: Option<u64>, line: u64) {
         // At least one.
         self.lost_ring = self.lost_ring.saturating_add(count.unwrap_or(1));
@@ -77,7 +77,7 @@ impl TextNotes {
         }
     }
 
-    /// Tells it all. `events` were read, `ticks` says that their times have no decimal point.
+    /// Returns all notes. `events` were read, `ticks` says that their times have no decimal point.
     pub(crate) fn quality(&self, events: u64, ticks: bool) -> Quality {
         let lost = self.lost_ring.max(self.lost_sum);
         let mut quality = Quality {

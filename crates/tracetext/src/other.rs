@@ -62,7 +62,7 @@ pub(crate) struct LineContext {
     pub in_stack: bool,
 }
 
-/// Tells what a line is that is no event's.
+/// Says what a line is that is no event's.
 pub(crate) fn classify(line: &[u8], context: LineContext) -> OtherLine {
     let indent = scan::skip_blanks(line, 0);
     let text = scan::trim(line);

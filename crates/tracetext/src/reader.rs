@@ -70,7 +70,7 @@ enum Peek {
 /// What became of a line.
 enum LineFate {
     Read,
-    /// Whether it ends here can only be told with more text.
+    /// Whether it ends here can only be known with more text.
     More,
     Break,
 }
@@ -420,7 +420,7 @@ impl TraceTextReader {
     }
 }
 
-/// The piece ends before it can be told what a line is.
+/// The piece ends before it can be known what a line is.
 struct NeedsMore;
 
 /// What was found so far, for telling what a text is.
@@ -429,7 +429,7 @@ pub(crate) struct StyleEvidence {
     pub events: u64,
     pub certain: u64,
     pub style: Option<TextProducer>,
-    pub style_told: bool,
+    pub style_reported: bool,
 }
 
 impl TraceTextReader {
@@ -439,7 +439,7 @@ impl TraceTextReader {
             events: self.state.events(),
             certain: self.state.certain(),
             style: self.state.style(),
-            style_told: self.state.style_told(),
+            style_reported: self.state.style_reported(),
         }
     }
 }

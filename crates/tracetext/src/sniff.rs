@@ -1,4 +1,4 @@
-//! Tells texts of traces from everything else.
+//! Distinguishes texts of traces from everything else.
 
 use std::ops::ControlFlow;
 
@@ -21,10 +21,10 @@ impl Sink for SilentSink {
     }
 }
 
-/// Tells what printed a text, from its beginning; `None` when it is no text of a trace.
+/// Says what printed a text, from its beginning; `None` when it is no text of a trace.
 ///
 /// Some 64 KiB are enough. A few lines of events behind a page of prose suffice, and a single one in a short
-/// text. Printed tables are recognized so that their user can be told what is missing.
+/// text. Printed tables are recognized so that their user learns what is missing.
 pub fn sniff(head: &[u8]) -> Option<TextProducer> {
     if memchr::memchr(0, head).is_some() {
         return None;
@@ -43,7 +43,7 @@ pub fn sniff(head: &[u8]) -> Option<TextProducer> {
         return Some(table);
     }
     // The header of an empty buffer or recording.
-    let bare = found.style_told && found.events == 0 && found.lines <= 40 && is_header(head);
+    let bare = found.style_reported && found.events == 0 && found.lines <= 40 && is_header(head);
     bare.then_some(found.style).flatten()
 }
 

@@ -21,7 +21,7 @@ use crate::who::LineTask;
 
 /// Events counted as certain; for telling what a text is no more are needed.
 const ENOUGH: u64 = 100;
-/// Files and buffers told apart in a merged report.
+/// Files and buffers distinguished in a merged report.
 const MAX_SOURCES: usize = 1024;
 /// Notes of lost events kept until the event behind them.
 const MAX_PENDING: usize = 4096;
@@ -37,14 +37,14 @@ pub(crate) struct TextState {
     types: Types,
     style: Option<TextProducer>,
     /// Whether a header named the style.
-    style_told: bool,
+    style_reported: bool,
     /// Whether times have no decimal point.
     ticks: Option<bool>,
     decimals: u8,
     last_time: u64,
-    /// Whether an event told its thread.
+    /// Whether an event gave its thread.
     thread_column: bool,
-    /// Events that perf printed before any told its thread.
+    /// Events that perf printed before any gave its thread.
     no_thread_lines: u32,
     after_event: bool,
     in_stack: bool,
@@ -78,8 +78,8 @@ impl TextState {
         self.style
     }
 
-    pub(crate) fn style_told(&self) -> bool {
-        self.style_told
+    pub(crate) fn style_reported(&self) -> bool {
+        self.style_reported
     }
 
     pub(crate) fn lines(&self) -> u64 {
@@ -296,10 +296,10 @@ impl TextState {
         self.tell_style(style, false);
     }
 
-    fn tell_style(&mut self, style: TextProducer, told: bool) {
-        if self.style.is_none() || (told && !self.style_told) {
+    fn tell_style(&mut self, style: TextProducer, reported: bool) {
+        if self.style.is_none() || (reported && !self.style_reported) {
             self.style = Some(style);
-            self.style_told = told;
+            self.style_reported = reported;
         }
     }
 
@@ -408,7 +408,7 @@ impl TextState {
             }
             OtherLine::Tracer => self.tell_style(TextProducer::Ftrace, true),
             OtherLine::LatencyTracer => {
-                self.style_told = false;
+                self.style_reported = false;
                 self.tell_style(TextProducer::FtraceLatency, true);
             }
             OtherLine::Entries {
@@ -478,7 +478,7 @@ impl TextState {
         let number = self.count_lines(line);
         self.notes.raw_events.add(number);
         // Five numbers in a line are not much without the header.
-        self.certain += u64::from(self.style_told);
+        self.certain += u64::from(self.style_reported);
         self.style = Some(TextProducer::FtraceRaw);
         self.ticks = Some(true);
         self.events += 1;

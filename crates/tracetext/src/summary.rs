@@ -1,4 +1,4 @@
-//! What a text was, and what it lacks.
+//! What a text was, and what is missing from it.
 
 use event::{Isa, Quality};
 
@@ -100,7 +100,7 @@ pub struct TextSummary {
     pub machine_cpus: Option<u32>,
     /// The kinds of events, in order of appearance; the position is [`event::EventType::index`].
     pub types: Vec<TypeCount>,
-    /// Names of the files or buffers that a merged report tells apart; the position is
+    /// Names of the files or buffers that a merged report distinguishes; the position is
     /// [`event::Event::buffer`]. Empty when the text is of one.
     pub sources: Vec<String>,
     /// Whether any line has a number where thread ids stand.

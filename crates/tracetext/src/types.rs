@@ -139,7 +139,7 @@ pub(crate) fn hashed_word(text: &[u8]) -> Option<(usize, u64)> {
 
 impl Types {
     /// Returns the kind that is printed with this name, adding it if it is new; `None` when there are too
-    /// many already. The second value tells whether it is new.
+    /// many already. The second value says whether it is new.
     pub(crate) fn find_or_add(&mut self, key: &[u8]) -> Option<(usize, bool)> {
         if let Some(found) = self.find(key) {
             return Some((found, false));

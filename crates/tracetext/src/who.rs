@@ -65,7 +65,7 @@ pub(crate) fn parse(line: &[u8], end: usize, perf: bool) -> LineTask {
 }
 
 /// Returns whether a CPU and a thread are in the columns that end at `end`.
-pub(crate) fn is_told(line: &[u8], end: usize) -> bool {
+pub(crate) fn is_reported(line: &[u8], end: usize) -> bool {
     let mut who = LineTask::default();
     let Some((_, start)) = bracket(line, end) else {
         return false;

@@ -238,7 +238,7 @@ fn prose_before_is_nothing_to_speak_of() {
 }
 
 #[test]
-fn lines_left_out_are_told() {
+fn lines_left_out_are_reported() {
     for mark in [
         "...",
         "[...]",
@@ -261,7 +261,7 @@ fn lines_left_out_are_told() {
 
 #[test]
 fn lines_broken_by_a_terminal() {
-    // A last part of a few letters cannot be told from anything else, so widths are those that leave more.
+    // A last part of a few letters cannot be distinguished from anything else, so widths are those that leave more.
     for width in [80, 100, 120] {
         for text in STYLES {
             let (want, _) = read(text);
@@ -287,13 +287,13 @@ fn numbers_of_kvm_events_survive_any_terminal() {
                 Data::SchedSwitch(_) | Data::SchedWaking(_) => Data::Other,
                 data => data,
             };
-            let told = |events: &[Seen]| {
+            let reported = |events: &[Seen]| {
                 events
                     .iter()
                     .map(|e| (e.time, e.cpu, e.tid, e.name.clone(), says(e)))
                     .collect::<Vec<_>>()
             };
-            for (got, want) in told(&got.events).iter().zip(told(&want.events)) {
+            for (got, want) in reported(&got.events).iter().zip(reported(&want.events)) {
                 assert_eq!(*got, want, "{width}\n{broken}");
             }
             assert_eq!(got.events.len(), want.events.len(), "{width}\n{broken}");
@@ -442,7 +442,7 @@ fn a_text_cut_off_in_a_line_keeps_what_is_there() {
 }
 
 #[test]
-fn lines_not_understood_are_told_with_their_places() {
+fn lines_not_understood_are_reported_with_their_places() {
     let text = "a-1 [000] 1.000001: kvm_entry: vcpu 0, rip 0x10\nwhat is this\na-1 [000] 1.000002: kvm_fpu: load\n\nand this?\n";
     let (_, summary) = read(text);
     let places: Vec<_> = summary

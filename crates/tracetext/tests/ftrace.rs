@@ -97,13 +97,13 @@ CPU 1/KV-3743      1d..1. 253645us : kvm_entry: vcpu 1, rip 0x10
         (Some(TextProducer::FtraceLatency), Some(4))
     );
     assert_eq!(summary.resolution, 1000);
-    let told: Vec<_> = got
+    let reported: Vec<_> = got
         .events
         .iter()
         .map(|e| (e.time, e.cpu, e.tid, e.comm.as_deref()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (243_321_000, 2, 4205, Some("trace-cm")),
             (243_431_000, 0, 0, Some("<idle>")),
@@ -116,7 +116,7 @@ CPU 1/KV-3743      1d..1. 253645us : kvm_entry: vcpu 1, rip 0x10
 }
 
 #[test]
-fn a_part_of_the_file_is_told_by_its_header() {
+fn a_part_of_the_file_is_reported_by_its_header() {
     let (_, summary) = read(format!(
         "{HEADER}a-1 [000] .....   902.873428: kvm_entry: vcpu 1, rip 0x10\n"
     ));
@@ -149,13 +149,13 @@ CPU:2 [LOST 123 EVENTS]
 fn raw_option_has_numbers_for_names() {
     let (got, summary) =
         read("# tracer: nop\n#\n3743 1 902873427582 type: 1578\n0 0 902873460512 type: 1583\n");
-    let told: Vec<_> = got
+    let reported: Vec<_> = got
         .events
         .iter()
         .map(|e| (e.time, e.cpu, e.tid, e.name.as_str()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (902_873_427_582, 1, 3743, "type:1578"),
             (902_873_460_512, 0, 0, "type:1583")
@@ -180,13 +180,13 @@ fn lines_of_tracers_have_names_given() {
             bash-1977    [000] .....  17284.993654: my_function: printed by trace_printk
 ",
     );
-    let told: Vec<_> = got
+    let reported: Vec<_> = got
         .events
         .iter()
         .map(|e| (e.name.as_str(), e.text.as_str()))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("function", "sys_close <-system_call_fastpath"),
             ("kernel_stack", "<stack trace>"),

@@ -223,7 +223,7 @@ fn records_beside_events() {
 }
 
 #[test]
-fn warnings_that_went_into_the_text_are_told() {
+fn warnings_that_went_into_the_text_are_reported() {
     let (got, summary) = read(concat!(
         "a  1 [002]   792.671170: kvm:kvm_entry: vcpu 0, rip 0x10\n",
         "Warning:\nProcessed 8391 events and lost 78 chunks!\n\nCheck IO/CPU overload!\n\n",
@@ -237,7 +237,7 @@ fn warnings_that_went_into_the_text_are_told() {
 }
 
 #[test]
-fn events_out_of_order_are_told() {
+fn events_out_of_order_are_reported() {
     let (_, summary) = read(concat!(
         "a  1 [002]   2.000000: kvm:kvm_entry: vcpu 0, rip 0x10\n",
         "a  1 [002]   1.000000: kvm:kvm_entry: vcpu 0, rip 0x10\n",

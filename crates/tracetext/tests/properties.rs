@@ -36,8 +36,8 @@ const OTHERS: &[&str] = &[
     "a 1 [000]     0.000000: PERF_RECORD_FORK(1:1):(0:0)",
 ];
 
-/// Compared of an event: what its own line tells. A damaged line behind it may be taken for its rest.
-fn told(seen: &Seen) -> (u64, i32, i32, i32, String, String) {
+/// Compared of an event: what its own line says. A damaged line behind it may be taken for its rest.
+fn reported(seen: &Seen) -> (u64, i32, i32, i32, String, String) {
     (
         seen.time,
         seen.cpu,
@@ -114,10 +114,10 @@ proptest! {
         line in prop::sample::select(LINES),
         after in prop::collection::vec(a_line(), 0..6),
     ) {
-        let want = told(&read(line).0.events[0]);
+        let want = reported(&read(line).0.events[0]);
         let text = [before, vec![line.to_owned()], after].concat().join("\n");
         let (got, _) = read(&text);
-        prop_assert!(got.events.iter().any(|e| told(e) == want), "{}", text);
+        prop_assert!(got.events.iter().any(|e| reported(e) == want), "{}", text);
     }
 
     #[test]
@@ -145,10 +145,10 @@ proptest! {
             text.push(b'\n');
         }
         let (got, _) = read(&text);
-        let mut left = got.events.iter().map(told);
+        let mut left = got.events.iter().map(reported);
         for (n, line) in lines.iter().enumerate() {
             if n != which {
-                let want = told(&read(line).0.events[0]);
+                let want = reported(&read(line).0.events[0]);
                 prop_assert!(left.any(|e| e == want), "{}", String::from_utf8_lossy(&text));
             }
         }

@@ -254,13 +254,13 @@ trace-guest1.dat:     kworker/1:2-128   [001]   991.571539: irq_handler_entry:  
         (summary.machine_cpus, summary.quality),
         (Some(4), event::Quality::default())
     );
-    let told: Vec<_> = got
+    let reported: Vec<_> = got
         .events
         .iter()
         .map(|e| (e.buffer, e.comm.as_deref(), e.tid))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             (0, Some("CPU 0/KVM"), 2711),
             (1, Some("trace-cmd"), 126),
@@ -271,7 +271,7 @@ trace-guest1.dat:     kworker/1:2-128   [001]   991.571539: irq_handler_entry:  
 }
 
 #[test]
-fn buffer_instances_are_told_apart_from_the_main_buffer() {
+fn buffer_instances_are_distinguished_from_the_main_buffer() {
     let (got, summary) = read(
         "\
      cpus=4
@@ -281,12 +281,12 @@ two:           <idle>-0     [003]   844.832000: softirq_raise:        vec=9 [act
 ",
     );
     assert_eq!(summary.sources, ["", "two"]);
-    let told: Vec<_> = got
+    let reported: Vec<_> = got
         .events
         .iter()
         .map(|e| (e.buffer, e.comm.as_deref()))
         .collect();
-    assert_eq!(told, [(0, Some("CPU 1/KVM")), (1, Some("<idle>"))]);
+    assert_eq!(reported, [(0, Some("CPU 1/KVM")), (1, Some("<idle>"))]);
 }
 
 #[test]

@@ -300,15 +300,15 @@ impl<'a> KnownGuests<'a> {
     pub(super) fn is_compared(&self, name: &GuestActivity) -> bool {
         match name.kind {
             GuestDidKind::Task => !RECORDERS.contains(&name.name.as_str()),
-            GuestDidKind::Interrupt => self.lacks(|report| report.interrupts).is_none(),
-            GuestDidKind::Softirq => self.lacks(|report| report.softirqs).is_none(),
+            GuestDidKind::Interrupt => self.side_without(|report| report.interrupts).is_none(),
+            GuestDidKind::Softirq => self.side_without(|report| report.softirqs).is_none(),
             GuestDidKind::Idle => true,
             GuestDidKind::Unknown => false,
         }
     }
 
-    /// Returns the side that lacks what the other one has.
-    pub(super) fn lacks(&self, has: fn(&GuestTasksReport) -> bool) -> Option<&'static str> {
+    /// Returns the side without what the other one has.
+    pub(super) fn side_without(&self, has: fn(&GuestTasksReport) -> bool) -> Option<&'static str> {
         let [a, b] = self
             .basis
             .sides

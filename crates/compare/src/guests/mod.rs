@@ -23,7 +23,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         Ok(basis) => basis,
         Err([true, true]) => return,
         Err([a, _]) => {
-            notes.push(lacking(pair, if a { 0 } else { 1 }));
+            notes.push(missing(pair, if a { 0 } else { 1 }));
             return;
         }
     };
@@ -41,7 +41,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
 }
 
 /// Says of a side that it has no guests to compare.
-fn lacking(pair: &Pair<'_>, side: usize) -> String {
+fn missing(pair: &Pair<'_>, side: usize) -> String {
     let name = ["A", "B"][side];
     let given = |picture: &Picture| !picture.guests.is_empty();
     match pair.sides[side].iter().any(given) {
@@ -72,10 +72,10 @@ fn said(known: &KnownGuests<'_>, notes: &mut Vec<String>) {
                 .to_owned(),
         );
     }
-    let interrupts = known.lacks(|report| report.interrupts);
-    let softirqs = known.lacks(|report| report.softirqs);
-    for (what, lacks) in [("interrupts", interrupts), ("softirqs", softirqs)] {
-        if let Some(side) = lacks {
+    let interrupts = known.side_without(|report| report.interrupts);
+    let softirqs = known.side_without(|report| report.softirqs);
+    for (what, without) in [("interrupts", interrupts), ("softirqs", softirqs)] {
+        if let Some(side) = without {
             notes.push(format!(
                 "Guests' {what} are not compared: guests' recordings in {side} have none, so their time there is in what they \
                  interrupted."

@@ -6,7 +6,7 @@ use super::known::{GuestActivity, GuestSum, KnownGuests, RecordedGuests, SpentTi
 use crate::basis::SumDivisor;
 use crate::chance::{self, SampledSum};
 use crate::change::{ChangeUnit, Level, SideChange, SideName};
-use crate::differs::lacking;
+use crate::differs::unrecorded;
 use crate::rows::RowPieces;
 use crate::side::{SPENT, push, value};
 
@@ -21,7 +21,7 @@ pub(super) fn changes(known: &KnownGuests<'_>, out: &mut Vec<SideChange>) {
     }
     let sides = known.basis.sides.each_ref().map(Vec::as_slice);
     // Waiting for a CPU is known by switches alone.
-    if known.basis.per != SumDivisor::Second || lacking(sides, "sched_switch").is_some() {
+    if known.basis.per != SumDivisor::Second || unrecorded(sides, "sched_switch").is_some() {
         return;
     }
     for name in known.names() {

@@ -318,7 +318,7 @@ address-space: I/O
 }
 
 #[test]
-fn what_cannot_be_read_is_told() {
+fn what_cannot_be_read_is_reported() {
     let text = "address-space: memory\n  0000-zzzz (prio 0, i/o): a\n  00000000-0000ffff (prio 0, i/o): b\n";
     let (names, notes) = names(Arch::Other, text);
     assert_eq!(

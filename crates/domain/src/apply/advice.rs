@@ -66,9 +66,9 @@ fn has_iothread(domain: &Domain, iothread: u32) -> bool {
     if domain.iothread_ids.is_empty() {
         return (1..=count).contains(&iothread);
     }
-    // Numbers that are not told are given from 1 on (virDomainDefIOThreadsFill).
-    let told = u32::try_from(domain.iothread_ids.len()).unwrap_or(u32::MAX);
-    domain.iothread_ids.contains(&iothread) || (count > told && iothread <= count)
+    // Numbers that are not written are given from 1 on (virDomainDefIOThreadsFill).
+    let reported = u32::try_from(domain.iothread_ids.len()).unwrap_or(u32::MAX);
+    domain.iothread_ids.contains(&iothread) || (count > reported && iothread <= count)
 }
 
 /// Returns whether the guest has an enlightenment; all are there with `passthrough`, the clock among them.

@@ -220,13 +220,13 @@ impl<'p, 't> ChangeTarget<'p, 't> {
     }
 
     pub(super) fn remove_serial(&self, port: u32) -> ChangeOutcome {
-        let told = |node: &XmlNode<'p, 't>| {
+        let port_of = |node: &XmlNode<'p, 't>| {
             let port = of(*node, "target", "port")?;
             port.trim().parse::<u32>().ok()
         };
         let serials = self.all(&["devices", "serial"]);
         // One without a number has that of its place, so another one gone would give it another.
-        let nameless = serials.iter().find(|serial| told(serial).is_none());
+        let nameless = serials.iter().find(|serial| port_of(serial).is_none());
         if let (Some(serial), [_, _, ..]) = (nameless, &serials[..]) {
             let what = "one of several serial ports has no number, \
                         which would change with another one gone: not made";
@@ -240,7 +240,7 @@ impl<'p, 't> ChangeTarget<'p, 't> {
         });
         let found = serials.iter().chain(aliases);
         let found: Vec<_> = found
-            .filter(|node| told(node).unwrap_or(0) == port)
+            .filter(|node| port_of(node).unwrap_or(0) == port)
             .copied()
             .collect();
         if found.is_empty() {

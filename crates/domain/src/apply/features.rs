@@ -5,7 +5,7 @@ use crate::element::Element;
 use crate::order::{HYPERV, KVM};
 use crate::tree::{attr, child, elements, is};
 
-/// Timers of libvirt (`virDomainTimerName`), but for `armvtimer`, which is only ever told a tick policy.
+/// Timers of libvirt (`virDomainTimerName`), but for `armvtimer`, which only ever gets a tick policy.
 const TIMERS: &[&str] = &[
     "platform",
     "pit",
@@ -16,7 +16,7 @@ const TIMERS: &[&str] = &[
     "hypervclock",
 ];
 
-/// How often a guest tries for a lock before it tells the hypervisor: what virt-install gives Windows guests. libvirt
+/// How often a guest tries for a lock before it notifies the hypervisor: what virt-install gives Windows guests. libvirt
 /// wants at least 4095.
 const SPINLOCK_RETRIES: u32 = 8191;
 

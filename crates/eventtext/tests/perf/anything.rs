@@ -1,4 +1,4 @@
-//! Whatever a recording tells, lines come out.
+//! Whatever a recording says, lines come out.
 
 use event::{Body, CallChain, Event, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
@@ -9,7 +9,7 @@ use crate::script::*;
 
 /// One thing that a recording may tell.
 #[derive(Debug, Clone)]
-enum Told {
+enum Reported {
     Comm(i32, i32, String),
     Fork(u64, i32, i32, i32, i32),
     Exit(i32, i32),
@@ -26,7 +26,7 @@ enum Told {
     },
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn reported() -> impl Strategy<Value = Reported> {
     // Few different numbers, so that they meet, and the odd ones among them.
     let id = || {
         prop_oneof![
@@ -73,7 +73,7 @@ fn told() -> impl Strategy<Value = Told> {
         prop::collection::vec(any::<u8>(), 0..100),
     ];
     prop_oneof![
-        (id(), id(), path()).prop_map(|(p, t, c)| Told::Comm(p, t, c)),
+        (id(), id(), path()).prop_map(|(p, t, c)| Reported::Comm(p, t, c)),
         (
             prop_oneof![Just(0u64), any::<u64>()],
             id(),
@@ -81,11 +81,12 @@ fn told() -> impl Strategy<Value = Told> {
             id(),
             id()
         )
-            .prop_map(|(t, a, b, c, d)| Told::Fork(t, a, b, c, d)),
-        (id(), id()).prop_map(|(p, t)| Told::Exit(p, t)),
+            .prop_map(|(t, a, b, c, d)| Reported::Fork(t, a, b, c, d)),
+        (id(), id()).prop_map(|(p, t)| Reported::Exit(p, t)),
         (id(), id(), address(), len(), any::<u64>(), misc(), path())
-            .prop_map(|(p, t, s, l, o, m, n)| Told::Mmap(p, t, s, l, o, m, n)),
-        (address(), len(), path(), any::<bool>()).prop_map(|(s, l, n, g)| Told::Symbol(s, l, n, g)),
+            .prop_map(|(p, t, s, l, o, m, n)| Reported::Mmap(p, t, s, l, o, m, n)),
+        (address(), len(), path(), any::<bool>())
+            .prop_map(|(s, l, n, g)| Reported::Symbol(s, l, n, g)),
         (
             id(),
             id(),
@@ -95,7 +96,7 @@ fn told() -> impl Strategy<Value = Told> {
             prop::option::of(address()),
             prop::option::of(chain)
         )
-            .prop_map(|(tid, pid, time, cpu, misc, ip, chain)| Told::Event {
+            .prop_map(|(tid, pid, time, cpu, misc, ip, chain)| Reported::Event {
                 tid,
                 pid,
                 time,
@@ -109,8 +110,8 @@ fn told() -> impl Strategy<Value = Told> {
 
 proptest! {
     #[test]
-    fn anything_can_be_told(
-        all in prop::collection::vec(told(), 0..100),
+    fn anything_can_be_reported(
+        all in prop::collection::vec(reported(), 0..100),
         flags in any::<[bool; 6]>(),
     ) {
         let [nanoseconds, tracepoint_addresses, addresses, pipe, has_cpu, big_endian] = flags;
@@ -122,14 +123,14 @@ proptest! {
         let mut out = FormatText::new();
         for one in &all {
             match one {
-                Told::Comm(pid, tid, comm) => {
+                Reported::Comm(pid, tid, comm) => {
                     printer.side(&Side::Comm { time: 1, pid: *pid, tid: *tid, comm, exec: false });
                 }
-                &Told::Fork(time, pid, tid, ppid, ptid) => {
+                &Reported::Fork(time, pid, tid, ppid, ptid) => {
                     printer.side(&Side::Fork { time, pid, tid, ppid, ptid });
                 }
-                &Told::Exit(pid, tid) => printer.side(&Side::Exit { time: 1, pid, tid }),
-                Told::Mmap(pid, tid, start, len, pgoff, misc, path) => printer.side(&Side::Mmap {
+                &Reported::Exit(pid, tid) => printer.side(&Side::Exit { time: 1, pid, tid }),
+                Reported::Mmap(pid, tid, start, len, pgoff, misc, path) => printer.side(&Side::Mmap {
                     time: 1,
                     pid: *pid,
                     tid: *tid,
@@ -142,14 +143,14 @@ proptest! {
                     build_id: None,
                     path,
                 }),
-                Told::Symbol(start, len, name, gone) => printer.side(&Side::Ksymbol {
+                Reported::Symbol(start, len, name, gone) => printer.side(&Side::Ksymbol {
                     time: 1,
                     start: *start,
                     len: *len,
                     name,
                     gone: *gone,
                 }),
-                Told::Event { tid, pid, time, cpu, misc, ip, chain } => {
+                Reported::Event { tid, pid, time, cpu, misc, ip, chain } => {
                     let tracepoint = *time % 2 == 0;
                     let sample = Sample {
                         misc: *misc,

@@ -1,4 +1,4 @@
-//! A recording told record by record.
+//! A recording printed record by record.
 
 use event::{Body, CallChain, Decoder, Event, EventType, Kind, Sample, Side};
 use eventtext::{PerfPrinter, PerfStyle};

@@ -130,11 +130,11 @@ impl MarkdownSummary<'_> {
         if findings.len() > FINDINGS {
             let _ = writeln!(out, "... and {} more\n", findings.len() - FINDINGS);
         }
-        let lacks: Vec<String> = (self.diagnosis.lacks.iter())
+        let missing: Vec<String> = (self.diagnosis.lacks.iter())
             .map(|lack| code(lack.rule.id))
             .collect();
-        if !lacks.is_empty() {
-            let _ = writeln!(out, "Could not be checked: {}.\n", lacks.join(", "));
+        if !missing.is_empty() {
+            let _ = writeln!(out, "Could not be checked: {}.\n", missing.join(", "));
         }
     }
 

@@ -162,9 +162,9 @@ mod tests {
             ("P", 0x40, 0x200),
             ("I", 0x80, 0x402),
         ] {
-            let told = TaskState::from_text(letter.as_bytes()).expect("a state");
-            assert_eq!(state(told, true), as_recorded, "{letter}");
-            assert_eq!(state(told, false), of_no_kernel, "{letter}");
+            let reported = TaskState::from_text(letter.as_bytes()).expect("a state");
+            assert_eq!(state(reported, true), as_recorded, "{letter}");
+            assert_eq!(state(reported, false), of_no_kernel, "{letter}");
         }
     }
 }

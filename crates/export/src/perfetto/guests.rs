@@ -44,7 +44,7 @@ impl GuestSlices {
     ) {
         let (start, end) = (part.span.start, part.span.end);
         let Some(tasks) = scene.guests else { return };
-        if end <= start || !scene.known.guest_told(vcpu.tid) {
+        if end <= start || !scene.known.guest_reported(vcpu.tid) {
             return;
         }
         let guest = self.vcpus.entry(part.span.vcpu).or_insert_with(|| {

@@ -26,7 +26,7 @@ use render::spans::state_name;
 use rustc_hash::FxHashMap;
 
 use crate::known::{Devices, FirstWalk, VcpuName};
-use crate::rows::{ExitAccesses, told};
+use crate::rows::{ExitAccesses, instance_report};
 use crate::walk::{ExportFile, ExportedThing, Scene};
 use bundles::Bundles;
 use guests::GuestSlices;
@@ -38,7 +38,7 @@ use tracks::Tracks;
 /// Lanes of a path's instances, or of a vCPU's exits, at most.
 const MAX_LANES: usize = 1 << 10;
 const MAX_EXIT_LANES: usize = 8;
-/// Processes and threads that a packet tells.
+/// Processes and threads that a packet names.
 const IN_A_PACKET: usize = 512;
 
 /// What a recording says of its machine.
@@ -70,7 +70,7 @@ pub struct Perfetto {
     flows: u64,
     /// Exits and instances that overlap too many others.
     unplaced: (u64, u64),
-    /// Lost events of which it was not told when, so far; and when the recording ends.
+    /// Lost events without a recorded time, so far; and when the recording ends.
     lost: (u64, u64),
 }
 
@@ -200,17 +200,17 @@ impl Perfetto {
     }
 
     fn instance(&mut self, one: &paths::Instance, scene: &Scene<'_>) {
-        let Some(told) = told(one, scene, &self.devices) else {
+        let Some(reported) = instance_report(one, scene, &self.devices) else {
             return;
         };
-        let (Some(first), Some(last)) = (told.steps.first(), told.steps.last()) else {
+        let (Some(first), Some(last)) = (reported.steps.first(), reported.steps.last()) else {
             return;
         };
         let (tracks, packets) = (&mut self.tracks, &mut self.packets);
         let lanes = self.paths.entry(one.path).or_default();
         let lane = lanes.place((first.time, last.time), MAX_LANES, || {
             let group = tracks.group("paths", packets);
-            tracks.below(group, &told.path, packets)
+            tracks.below(group, &reported.path, packets)
         });
         let Some(track) = lane else {
             self.unplaced.1 += 1;
@@ -218,17 +218,17 @@ impl Perfetto {
         };
         self.flows += 1;
         let flow = self.flows;
-        self.slices(&told, track, flow);
-        for (at, (step, reached)) in told.steps.iter().zip(&one.reached).enumerate() {
+        self.slices(&reported, track, flow);
+        for (at, (step, reached)) in reported.steps.iter().zip(&one.reached).enumerate() {
             let slot = match reached.task {
                 Some(task) if reached.switch => task,
                 _ => reached.thread,
             };
             let who = (slot, step.does.as_str());
             let thread = self.tracks.thread(who, scene.machine, &mut self.packets);
-            let title = format!("{}: {}", told.path, step.name);
-            let ends = at + 1 == told.steps.len();
-            let mut args = vec![("instance", Arg::Uint(told.number))];
+            let title = format!("{}: {}", reported.path, step.name);
+            let ends = at + 1 == reported.steps.len();
+            let mut args = vec![("instance", Arg::Uint(reported.number))];
             // A guest has CPUs of its own.
             if let Some(recording) = &step.machine {
                 args.push(("guest", Arg::Name(recording)));
@@ -247,19 +247,19 @@ impl Perfetto {
     }
 
     /// Adds the slice of an instance, and in it those of its stages.
-    fn slices(&mut self, told: &InstanceReport, track: u64, flow: u64) {
-        let (Some(first), Some(last)) = (told.steps.first(), told.steps.last()) else {
+    fn slices(&mut self, reported: &InstanceReport, track: u64, flow: u64) {
+        let (Some(first), Some(last)) = (reported.steps.first(), reported.steps.last()) else {
             return;
         };
-        let features = told.features.join("; ");
-        let mut args = vec![("instance", Arg::Uint(told.number))];
-        if let Some(chain) = &told.chain {
+        let features = reported.features.join("; ");
+        let mut args = vec![("instance", Arg::Uint(reported.number))];
+        if let Some(chain) = &reported.chain {
             args.push(("chain", Arg::Name(chain)));
         }
-        if let Some(by) = &told.by {
+        if let Some(by) = &reported.by {
             args.push(("by", Arg::Name(by)));
         }
-        if let Some(vcpu) = &told.vcpu {
+        if let Some(vcpu) = &reported.vcpu {
             args.push(("vcpu", Arg::Name(vcpu)));
         }
         if !features.is_empty() {
@@ -267,12 +267,12 @@ impl Perfetto {
         }
         self.packets.event(&TrackEvent {
             category: Some("path"),
-            name: Some(&told.path),
+            name: Some(&reported.path),
             args: &args,
             flow: Some((flow, false)),
             ..TrackEvent::new(first.time, track, PacketKind::Begin)
         });
-        for pair in told.steps.windows(2) {
+        for pair in reported.steps.windows(2) {
             let [from, to] = pair else { continue };
             let stage = format!("{} → {}", from.name, to.name);
             self.packets.event(&TrackEvent {
@@ -326,17 +326,17 @@ impl Perfetto {
 fn count(rate: &mut rates::Rate, time: u64, slice: u64, packets: &mut Packets) {
     let track = rate.track;
     rate.add(time, 1, slice, &mut |time, count| {
-        rate_told(time, track, count, slice, packets);
+        rate_reported(time, track, count, slice, packets);
     });
 }
 
-/// Tells how many exits there were in a slice of time, for each second.
-fn rate_told(time: u64, track: u64, count: u64, slice: u64, packets: &mut Packets) {
+/// Says how many exits there were in a slice of time, for each second.
+fn rate_reported(time: u64, track: u64, count: u64, slice: u64, packets: &mut Packets) {
     let rate = count as f64 * 1e9 / slice as f64;
     packets.event(&TrackEvent::new(time, track, PacketKind::Rate(rate)));
 }
 
-/// Tells what clock times are of, and what machine this is.
+/// Says what clock times are of, and what machine this is.
 fn head(packets: &mut Packets, begin: u64, about: &TraceMachine) {
     packets.packet(|one| {
         one.uint(packet::TIMESTAMP, packets::time(begin));
@@ -362,7 +362,7 @@ fn head(packets: &mut Packets, begin: u64, about: &TraceMachine) {
     });
 }
 
-/// Tells which threads are of which process, and what they are called.
+/// Says which threads are of which process, and what they are called.
 fn processes(packets: &mut Packets, known: &FirstWalk<'_>) {
     let threads = known.machine().threads();
     let all: Vec<(i32, i32, &str)> = threads
@@ -448,7 +448,7 @@ impl ExportFile for Perfetto {
         for rate in exits {
             let track = rate.track;
             rate.close(slice, None, &mut |time, count| {
-                rate_told(time, track, count, slice, packets);
+                rate_reported(time, track, count, slice, packets);
             });
         }
         for rate in polls {
@@ -468,7 +468,7 @@ impl ExportFile for Perfetto {
                 MAX_LANES,
             ),
         ];
-        let mut lacks: Vec<String> = left_out
+        let mut missing: Vec<String> = left_out
             .into_iter()
             .filter(|(count, ..)| *count > 0)
             .map(|(count, what, one, several, most)| {
@@ -479,11 +479,11 @@ impl ExportFile for Perfetto {
             .collect();
         if self.bundles.nowhere() > 0 {
             let events = words::plural(self.bundles.nowhere(), "event");
-            lacks.push(format!(
+            missing.push(format!(
                 "The trace leaves out {events} of the scheduler of which the recording tells no CPU."
             ));
         }
-        lacks
+        missing
     }
 
     fn made(&mut self) -> &mut Vec<u8> {

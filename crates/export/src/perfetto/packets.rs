@@ -98,7 +98,7 @@ impl InternedNames {
         }
     }
 
-    /// Returns the number that stands for a name, 0 if there are too many; a new one is told in `fresh`.
+    /// Returns the number that stands for a name, 0 if there are too many; a new one is appended to `fresh`.
     fn number(&mut self, name: &str, fresh: &mut ProtoMessage) -> u64 {
         if let Some(number) = self.kept.get(name) {
             return *number;
@@ -121,7 +121,7 @@ impl InternedNames {
 #[derive(Debug)]
 pub(super) struct Packets {
     out: ProtoMessage,
-    /// Names that the next packet tells.
+    /// Names that the next packet defines.
     fresh: ProtoMessage,
     categories: InternedNames,
     names: InternedNames,
@@ -147,7 +147,7 @@ impl Packets {
         self.out.bytes_mut()
     }
 
-    /// Adds a packet. The first one says that no name has been told before it.
+    /// Adds a packet. The first one says that no name was defined before it.
     pub(super) fn packet(&mut self, fill: impl FnOnce(&mut ProtoMessage)) {
         let first = !std::mem::replace(&mut self.begun, true);
         self.out.message(trace::PACKET, |one| {
@@ -161,13 +161,15 @@ impl Packets {
     }
 
     /// Adds an event of a track.
-    pub(super) fn event(&mut self, told: &TrackEvent<'_>) {
+    pub(super) fn event(&mut self, reported: &TrackEvent<'_>) {
         let fresh = &mut self.fresh;
-        let category = told
+        let category = reported
             .category
             .map(|name| self.categories.number(name, fresh));
-        let name = told.name.map(|name| (self.names.number(name, fresh), name));
-        for (name, arg) in told.args {
+        let name = reported
+            .name
+            .map(|name| (self.names.number(name, fresh), name));
+        for (name, arg) in reported.args {
             self.arg_names.number(name, fresh);
             if let Arg::Name(text) = arg {
                 self.arg_texts.number(text, fresh);
@@ -175,10 +177,10 @@ impl Packets {
         }
         let (arg_names, arg_texts) = (&self.arg_names, &self.arg_texts);
         self.out.message(trace::PACKET, |one| {
-            one.uint(packet::TIMESTAMP, time(told.time));
+            one.uint(packet::TIMESTAMP, time(reported.time));
             one.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
             // What ends needs no name.
-            if told.name.is_some() {
+            if reported.name.is_some() {
                 one.uint(packet::SEQUENCE_FLAGS, packet::NEEDS_STATE);
             }
             if !fresh.is_empty() {
@@ -188,26 +190,26 @@ impl Packets {
                 if let Some(category) = category {
                     one.uint(event::CATEGORY_IIDS, category);
                 }
-                for (name, arg) in told.args {
+                for (name, arg) in reported.args {
                     one.message(event::DEBUG_ANNOTATIONS, |one| {
                         let number = arg_names.kept.get(*name);
                         one.uint(event::ANNOTATION_NAME_IID, number.copied().unwrap_or(0));
                         argument(one, *arg, arg_texts);
                     });
                 }
-                one.uint(event::TYPE, kind(told.kind));
+                one.uint(event::TYPE, kind(reported.kind));
                 match name {
                     Some((0, text)) => one.bytes(event::NAME, shown(text).as_bytes()),
                     Some((number, _)) => one.uint(event::NAME_IID, number),
                     None => {}
                 }
-                one.uint(event::TRACK_UUID, told.track);
-                match told.kind {
+                one.uint(event::TRACK_UUID, reported.track);
+                match reported.kind {
                     PacketKind::Count(count) => one.uint(event::COUNTER_VALUE, time(count)),
                     PacketKind::Rate(rate) => one.double(event::DOUBLE_COUNTER_VALUE, rate),
                     PacketKind::Begin | PacketKind::End | PacketKind::Instant => {}
                 }
-                match told.flow {
+                match reported.flow {
                     Some((flow, true)) => one.fixed64(event::TERMINATING_FLOW_IDS, flow),
                     Some((flow, false)) => one.fixed64(event::FLOW_IDS, flow),
                     None => {}

@@ -82,7 +82,7 @@ impl Rate {
         self.add(from, end.saturating_sub(from), length, tell);
     }
 
-    /// Tells the slice under way. `next` is the one that follows, if one does.
+    /// Gives the slice under way. `next` is the one that follows, if one does.
     pub(super) fn close(&mut self, length: u64, next: Option<u64>, tell: &mut dyn FnMut(u64, u64)) {
         let Some(slice) = self.slice.take() else {
             return;
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_between_slices() {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut rate = Rate::new(1);
-        let mut tell = |time, value| told.push((time, value));
+        let mut tell = |time, value| reported.push((time, value));
         rate.stretch((5, 35), 10, &mut tell);
         rate.add(71, 2, 10, &mut tell);
         rate.add(60, 1, 10, &mut tell);
@@ -132,13 +132,14 @@ mod tests {
             (70, 3),
             (80, 0),
         ];
-        assert_eq!(told, expected);
-        told.clear();
-        let mut tell = |_, value| told.push((0, value));
+        assert_eq!(reported, expected);
+        reported.clear();
+        let mut tell = |_, value| reported.push((0, value));
         rate.stretch((0, u64::MAX), 1, &mut tell);
         rate.close(1, None, &mut tell);
         assert_eq!(
-            told.iter()
+            reported
+                .iter()
                 .map(|(_, value)| *value)
                 .fold(0u64, u64::saturating_add),
             u64::MAX

@@ -1,4 +1,4 @@
-//! What a document tells of the host itself.
+//! What a document says of the host itself.
 
 use std::collections::BTreeMap;
 

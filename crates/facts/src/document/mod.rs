@@ -33,13 +33,13 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut FactsReader) {
         let Some(tid) = thread.required("tid", Members::thread_id, reader) else {
             continue;
         };
-        let told = ReportedThread {
+        let reported = ReportedThread {
             pid: thread.thread_id("pid", reader),
             comm: thread.text("comm", reader),
             affinity: thread.cpus("affinity", reader),
             policy: policy(&thread, reader),
         };
-        reader.gather.thread(tid, told);
+        reader.gather.thread(tid, reported);
     }
     let mtree = document.read("mtree", "a text", reader, Value::as_str);
     for line in mtree.into_iter().flat_map(str::lines) {
@@ -61,7 +61,7 @@ fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
     if vm.read("guessed", "true or false", reader, Value::as_bool) == Some(true) {
         return;
     }
-    let mut told = ReportedVm {
+    let mut reported = ReportedVm {
         pid: vm.thread_id("pid", reader),
         name: vm.text("name", reader),
         uuid: vm.text("uuid", reader),
@@ -72,27 +72,27 @@ fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
     };
     let vhost = vm.list("vhost", MAX_VHOST, reader);
     let ids = vhost.iter().filter_map(|v| crate::keep::id(v.as_i64()?));
-    told.vhost.extend(ids);
-    if told.vhost.len() < vhost.len() {
+    reported.vhost.extend(ids);
+    if reported.vhost.len() < vhost.len() {
         vm.wrong("vhost", "a list of thread ids", reader);
     }
     for vcpu in vm.objects("vcpus", MAX_VCPUS, reader) {
         let id = vcpu.required("id", Members::small, reader);
         let tid = vcpu.required("tid", Members::thread_id, reader);
         if let Some((id, tid)) = id.zip(tid) {
-            told.vcpus.push(ReportedVcpu {
+            reported.vcpus.push(ReportedVcpu {
                 affinity: vcpu.cpus("affinity", reader),
                 policy: policy(&vcpu, reader),
                 ..ReportedVcpu::new(id, tid)
             });
         }
     }
-    if told.pid.is_some() || !told.vcpus.is_empty() {
-        reader.gather.vm(told);
+    if reported.pid.is_some() || !reported.vcpus.is_empty() {
+        reader.gather.vm(reported);
     }
 }
 
-/// How a thread is scheduled, as a member tells.
+/// How a thread is scheduled, as a member shows.
 fn policy(of: &Members<'_>, reader: &mut FactsReader) -> Option<Policy> {
     let policy = of.object("policy", reader)?;
     let nice = |value: &Value| i32::try_from(value.as_i64()?).ok();

@@ -1,4 +1,4 @@
-//! Values that their form tells to be secret.
+//! Values that are secret by their form.
 
 use super::{MASK, Masker};
 

@@ -1,4 +1,4 @@
-//! Values that the name before them tells to be secret: `password=abc`, `X-Auth-Token: abc`.
+//! Values that are secret by the name before them: `password=abc`, `X-Auth-Token: abc`.
 
 use super::Masker;
 
@@ -46,7 +46,7 @@ const NAMES_OF_SECRETS: [&str; 7] = [
 pub(super) enum WordStyle {
     /// A list with commas, as most options take; a comma in a value is doubled.
     List,
-    /// One of `-fw_cfg`, whose strings are whatever the guest is to be told.
+    /// One of `-fw_cfg`, whose strings are whatever the guest is to get.
     FwCfg,
     /// One of `-vnc`, where `password=on` is a switch.
     Vnc,

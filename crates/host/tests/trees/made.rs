@@ -79,7 +79,7 @@ pub(crate) fn why<'h>(host: &'h Host, path: &str) -> Option<&'h str> {
 
 /// How a thread of `SCHED_OTHER` is scheduled.
 pub(crate) const OTHER: &str = "0 0 0";
-/// Where a host tells of its CPUs.
+/// Where a host mentions its CPUs.
 pub(crate) const CPU: &str = "sys/devices/system/cpu";
 
 /// Two sockets of two cores with two threads each, one NUMA node a socket.

@@ -57,7 +57,7 @@ pub struct EventCounter {
     /// Who is followed if everything is followed anew.
     vcpus: Vec<Seed>,
     threads: Vec<ThreadSeed>,
-    /// Threads that have ended, and of which nothing is to be told any more.
+    /// Threads that have ended, and of which nothing is to be reported any more.
     gone: HashSet<i32>,
     /// What was counted before everything was followed anew.
     before: Snapshot,
@@ -175,7 +175,7 @@ impl EventCounter {
         self.begin();
     }
 
-    /// Tells nothing any more of threads that have ended.
+    /// Reports nothing any more of threads that have ended.
     pub fn forget(&mut self, tids: &HashSet<i32>) {
         self.before.forget(tids);
         self.gone.extend(tids);
@@ -269,7 +269,7 @@ impl EventCounter {
                     continue;
                 }
             };
-            // What vCPUs did meanwhile is told of exits alone, as the programs have it.
+            // What vCPUs did meanwhile is counted for exits alone, as the programs have it.
             let times = row.reason.map(|_| row.times).unwrap_or_default();
             snapshot.rows.push(LiveRow {
                 tid: row.tid,

@@ -63,7 +63,7 @@ impl ThreadWaits {
     }
 }
 
-/// Counts waits for a CPU, and has threads followed that no event of KVM tells.
+/// Counts waits for a CPU, and has threads followed that no event of KVM shows.
 #[derive(Debug, Default)]
 pub(super) struct WaitCounter {
     /// By the machine's number.

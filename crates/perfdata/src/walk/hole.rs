@@ -1,12 +1,12 @@
 //! Bytes that were skipped: records were in them, nobody knows whose.
 //!
-//! A hole is told as a record of its own, several times, at moments between which and the next record of any CPU nothing of the hole
+//! A hole is recorded as a record of its own, several times, at moments between which and the next record of any CPU nothing of the hole
 //! can lie unnoticed. perf writes what one CPU's buffer had after another's, round by round. So what a hole took from a CPU is younger than
 //!
 //! - the newest record of the rounds before, where the hole took all that the CPU had in this round or its first records, or
 //! - the record before the hole, where that is of the same CPU,
 //!
-//! and older than what the CPU has in the next round. The end of the round tells it once more, for whoever began to wait meanwhile for
+//! and older than what the CPU has in the next round. The end of the round repeats it, for whoever began to wait meanwhile for
 //! something that was in the hole.
 //!
 //! The record before a hole is given up: where bytes were overwritten, as a rule that began in the middle of it.
@@ -77,7 +77,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         before
     }
 
-    /// Tells at the end of a round of the hole that it had.
+    /// Reports at the end of a round the hole that it had.
     pub(super) fn end_hole(&mut self) {
         if let Some((at, next)) = self.hole.take() {
             self.queue.close();

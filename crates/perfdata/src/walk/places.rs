@@ -16,7 +16,7 @@ const MOST: usize = 512;
 /// Runs that a place has at most: a recording has about as many as CPUs.
 const MOST_RUNS: usize = 1 << 10;
 
-/// When places are told.
+/// When places are reported.
 #[derive(Debug)]
 pub(super) struct PlaceReport {
     /// Whether there are any.
@@ -54,7 +54,7 @@ impl PlaceReport {
 }
 
 impl PerfRecording<'_> {
-    /// Pushes what an earlier walk had not pushed when it told a place ([`PerfVisitor::place`]), in the same order. `wanted` is as for
+    /// Pushes what an earlier walk had not pushed when it reported a place ([`PerfVisitor::place`]), in the same order. `wanted` is as for
     /// that one. What is counted is that part alone.
     pub fn walk_from<V: PerfVisitor>(
         &self,
@@ -85,7 +85,7 @@ impl PerfRecording<'_> {
 }
 
 impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
-    /// Finishes a round that ends at a byte of the input, and tells places while it goes out.
+    /// Finishes a round that ends at a byte of the input, and reports places while it goes out.
     pub(super) fn finish_round_at(&mut self, end: usize) {
         let limit = self.flush_to;
         let count = self.places.count(end);

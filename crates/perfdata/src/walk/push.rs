@@ -10,7 +10,7 @@ use crate::sample::tid_of;
 
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
 const BLOCK_SHIFT: u32 = 16;
-/// Blocks told apart, a power of two, and how many may be in use again before they are released.
+/// Blocks distinguished, a power of two, and how many may be in use again before they are released.
 pub(super) const BLOCKS: usize = 1024;
 const MAX_BLOCKS: usize = 160;
 
@@ -36,7 +36,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         self.last_out = self.last_out.max(newest);
     }
 
-    /// Tells what was counted until now.
+    /// Says what was counted until now.
     pub(super) fn tell_counts(&mut self) {
         let (counters, unordered, totals) = (&self.counters, &self.unordered, &self.totals);
         let flow = self.out.counted(|| counted(counters, unordered, totals));

@@ -18,7 +18,7 @@ pub(super) struct AttrCounter {
     pub want: SampleWish,
 }
 
-/// Where all samples have what tells whether they are wanted.
+/// Where all samples have the id that decides whether they are wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdPlaces<'p> {
     base: u64,

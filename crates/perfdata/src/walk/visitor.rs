@@ -48,18 +48,18 @@ pub trait PerfVisitor {
         let _ = (time, cpu, misc, record);
     }
 
-    /// Tells whether [`PerfVisitor::place`] is of interest.
+    /// Says whether [`PerfVisitor::place`] is of interest.
     fn places(&self) -> bool {
         false
     }
 
-    /// Tells a place from which another walk can go on, between the records before it and those after it. There are some hundreds
+    /// Receives a place from which another walk can go on, between the records before it and those after it. There are some hundreds
     /// at most, and none where something is not wanted or needs no order, in packed recordings and those that came through a pipe.
     fn place(&mut self, place: WalkPlace) {
         let _ = place;
     }
 
-    /// Tells that this range of the input was read and is not needed for now. It may be read again, if
+    /// Says that this range of the input was read and is not needed for now. It may be read again, if
     /// rarely: dropping its pages costs time but nothing else.
     fn release(&mut self, range: Range<usize>) {
         let _ = range;
@@ -71,11 +71,11 @@ pub trait PerfVisitor {
 pub struct Totals {
     /// Samples by attribute, wanted or not.
     pub samples: Vec<u64>,
-    /// Events lost, as the ring buffer's own records told.
+    /// Events lost, as the ring buffer's own records said.
     pub lost_ring: u64,
-    /// Records that told so: what perf calls lost chunks.
+    /// Records that said so: what perf calls lost chunks.
     pub lost_records: u64,
-    /// Events lost, as the sums by event told.
+    /// Events lost, as the sums by event said.
     pub lost_samples: u64,
     /// Samples whose id belongs to no attribute.
     pub unknown_id: u64,

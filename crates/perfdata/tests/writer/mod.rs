@@ -5,14 +5,14 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+mod collected;
 mod numbers;
-mod told;
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-pub(crate) use numbers::{Numbers, framed, magic};
 #[allow(unused_imports, reason = "each test uses a part")]
-pub(crate) use told::{Collect, Out, walk, walk_wanting};
+pub(crate) use collected::{Collect, Out, walk, walk_wanting};
+pub(crate) use numbers::{Numbers, framed, magic};
 
 pub(crate) const IP: u64 = 1 << 0;
 pub(crate) const TID: u64 = 1 << 1;

@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_user_lacks_what_capabilities_give() {
+    fn an_ordinary_user_missing_what_capabilities_give() {
         let mut found = whole();
         found.user = User {
             uid: 1000,

@@ -372,7 +372,7 @@ fn causes(study: &mut Study, quality: Quality) -> String {
     render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], true, layout)
 }
 
-/// What the recording tells of paths: stages add up to totals, and groups to all instances.
+/// What the recording says of paths: stages add up to totals, and groups to all instances.
 fn latencies(study: &Study) -> String {
     let Some(paths) = study.get::<Paths>() else {
         return String::new();

@@ -391,10 +391,10 @@ impl Dat {
         for buffer in &self.buffers {
             let at = out.len();
             section_header(&mut out, BUFFER, pack != Pack::None, 0);
-            let mut told = (at as u64).to_le_bytes().to_vec();
-            told.extend([&buffer.name[..], b"\0", &buffer.clock, b"\0"].concat());
-            told.extend(self.page_size.to_le_bytes());
-            told.extend((buffer.cpus.len() as u32).to_le_bytes());
+            let mut reported = (at as u64).to_le_bytes().to_vec();
+            reported.extend([&buffer.name[..], b"\0", &buffer.clock, b"\0"].concat());
+            reported.extend(self.page_size.to_le_bytes());
+            reported.extend((buffer.cpus.len() as u32).to_le_bytes());
             for (cpu, pages) in &buffer.cpus {
                 self.align(&mut out);
                 let mut bytes = pages.clone();
@@ -408,20 +408,20 @@ impl Dat {
                         bytes.extend(packed);
                     }
                 }
-                told.extend(cpu.to_le_bytes());
-                told.extend((out.len() as u64).to_le_bytes());
-                told.extend((bytes.len() as u64).to_le_bytes());
+                reported.extend(cpu.to_le_bytes());
+                reported.extend((out.len() as u64).to_le_bytes());
+                reported.extend((bytes.len() as u64).to_le_bytes());
                 out.extend(bytes);
             }
             let size = (out.len() - at - 16) as u64;
             out[at + 8..at + 16].copy_from_slice(&size.to_le_bytes());
-            option_list(&mut out, &[(BUFFER, told)], &mut next);
+            option_list(&mut out, &[(BUFFER, reported)], &mut next);
         }
         out
     }
 }
 
-/// Returns the id that a format's text tells.
+/// Returns the id that a format's text shows.
 fn format_id(text: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(text).ok()?;
     let id = text.lines().find_map(|l| l.strip_prefix("ID: "))?;

@@ -443,7 +443,7 @@ impl FileSpec {
     }
 
     /// Writes version 7 in the order trace-cmd does: formats, a list of options, then for each buffer its data
-    /// and a list of options that tells of it.
+    /// and a list of options that describes it.
     pub(crate) fn v7(&self) -> Vec<u8> {
         let m = &self.machine;
         let mut out = self.start(b"7");

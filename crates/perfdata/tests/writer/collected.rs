@@ -1,4 +1,4 @@
-//! What a walk over a recording tells, and what it has to tell of a record.
+//! What a walk over a recording hands out, and what is compared of a record.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,7 @@ use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, T
 
 use super::{ADDR, Body, CALLCHAIN, CPU, IP, Numbers, PERIOD, RAW, Record, Recording, TID};
 
-/// What a walk told, as values of its own.
+/// What a walk handed out, as values of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Out {
     Sample {
@@ -136,7 +136,7 @@ impl Out {
     }
 }
 
-/// Collects what a walk tells.
+/// Collects what a walk hands out.
 #[derive(Debug, Default)]
 pub(crate) struct Collect(pub Vec<Out>);
 
