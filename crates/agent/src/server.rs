@@ -167,7 +167,7 @@ impl<M: GuestRecorder> AgentSession<'_, M> {
     /// Ends where the agent is to end, or the host has said nothing for too long.
     fn look(&self, until: Instant) -> Result<(), AgentError> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(AgentError::Refused("the agent was told to end".to_owned()));
+            return Err(AgentError::Refused("the agent was asked to end".to_owned()));
         }
         match Instant::now() >= until {
             true => Err(AgentError::TimedOut),
@@ -308,7 +308,7 @@ impl<M: GuestRecorder> AgentSession<'_, M> {
             hash.update(&chunk);
             self.say(&AgentMessage::Chunk(chunk.to_vec()))?;
             if self.stop.load(Ordering::Relaxed) {
-                return Err(AgentError::Refused("the agent was told to end".to_owned()));
+                return Err(AgentError::Refused("the agent was asked to end".to_owned()));
             }
         }
         self.say(&AgentMessage::End(hash.finalize().into()))?;

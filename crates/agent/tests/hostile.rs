@@ -49,7 +49,7 @@ fn sent(bytes: &[u8]) -> AgentError {
     let _ = host.shutdown(Shutdown::Write);
     let mut rest = Vec::new();
     let _ = host.read_to_end(&mut rest);
-    assert!(rest.len() < 300, "who is not known is told nothing");
+    assert!(rest.len() < 300, "who is not known learns nothing");
     let (machine, ended) = agent.end();
     assert_eq!(machine.started, 0);
     ended.expect_err("nobody has shown a token").0

@@ -213,7 +213,7 @@ fn an_agent_that_is_asked_to_end_says_so_and_keeps_its_file() {
         .stop(&ClockSamples::default())
         .expect_err("it has ended");
     assert!(
-        error.to_string().contains("told to end") || matches!(error, AgentError::Closed),
+        error.to_string().contains("asked to end") || matches!(error, AgentError::Closed),
         "{error}"
     );
 }

@@ -31,7 +31,7 @@ pub const MAX_PAIRED: usize = 64;
 /// Why the kernel sends fewer interrupts than there are calls.
 const BUSY: &str =
     "the target's thread was off its CPU when the others were made, and those took no IPI";
-const IDLE: &str = "a CPU that polls in its idle loop is told without one (TIF_POLLING_NRFLAG)";
+const IDLE: &str = "a CPU that polls in its idle loop is woken without one (TIF_POLLING_NRFLAG)";
 
 /// Measures.
 pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<BenchRow> {
@@ -72,7 +72,7 @@ pub(crate) fn rows(run: &BenchRun<'_>, pairs: bool, idle_ns: u64) -> Vec<BenchRo
     if !run.places.targets.iter().any(|to| to.place == OTHER_NODE) {
         rows.push(
             BenchRow::new(OTHER_NODE)
-                .missing("all CPUs are of one NUMA node, as far as is told here"),
+                .missing("all CPUs are of one NUMA node, as far as the kernel says"),
         );
     }
     let all = BenchRow::new("all others").from(from).to(run.others());

@@ -99,7 +99,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     }
     if reported.len() > REPORTED {
         notes.push(format!(
-            "Of {} threads and functions whose CPU time changed, the {REPORTED} that changed most are told.",
+            "Of {} threads and functions whose CPU time changed, the {REPORTED} that changed most are reported.",
             reported.len()
         ));
     }

@@ -196,7 +196,7 @@ impl Host {
         let mut notes = Vec::new();
         if let Some(what) = self.is_another(&later) {
             return vec![format!(
-                "tells of another host than the facts before it, whose {what}: what it tells of the host is \
+                "is of another host than the facts before it, whose {what}: what it says of the host is \
                  left out"
             )];
         }
@@ -240,7 +240,7 @@ impl Host {
         }
         if !conflicts.is_empty() {
             notes.push(format!(
-                "tells another {} of the host than the facts before it; what was told first stays",
+                "gives another {} of the host than the facts before it; what was known first stays",
                 conflicts.join(", ")
             ));
         }

@@ -120,7 +120,7 @@ fn vms(tree: &mut HostTree, facts: &mut Facts, found: Vec<VmmProcess>, kernels: 
             let pid = vm.pid.unwrap_or_default();
             tree.refuse(
                 &format!("/proc/{pid}/task"),
-                "no thread is called as a vCPU's are: QEMU tells with -name debug-threads=on, or 'info cpus'",
+                "no thread is called as a vCPU's are: QEMU names them with -name debug-threads=on, or 'info cpus'",
             );
         }
         vcpus.sort_by_key(|vcpu| (vcpu.id, vcpu.tid));

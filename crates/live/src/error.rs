@@ -43,7 +43,7 @@ pub enum LiveError {
     },
     /// The caller has not the capabilities.
     #[error(
-        "BPF programs need root or the capabilities CAP_BPF and CAP_PERFMON, which this process lacks"
+        "BPF programs need root or the capabilities CAP_BPF and CAP_PERFMON, which this process does not have"
     )]
     NoPermission,
     /// The kernel forbids BPF though the caller has what it takes.

@@ -88,7 +88,7 @@ impl Worker {
             }
         });
         Worker {
-            tid: tid.recv().expect("the thread tells"),
+            tid: tid.recv().expect("the thread answers"),
             go,
             done,
         }
@@ -144,7 +144,7 @@ impl Worker {
                 }
             });
             self.go.send(()).expect("the worker waits");
-            self.done.recv().expect("the worker tells");
+            self.done.recv().expect("the worker answers");
             stop.store(true, Ordering::Relaxed);
         });
         self.wait_until_asleep();

@@ -71,7 +71,11 @@ pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>
             "what is likely, and not certain",
             &comparison.likely,
         ),
-        ("compare-noise", "what is small, or may be noise", &unreported),
+        (
+            "compare-noise",
+            "what is small, or may be noise",
+            &unreported,
+        ),
     ] {
         changed(name, caption, changes, &command, first, out);
     }

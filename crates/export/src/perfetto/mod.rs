@@ -441,7 +441,7 @@ impl ExportFile for Perfetto {
         let (rest, end) = self.lost;
         if rest > 0 {
             let args = [("count", Arg::Uint(rest))];
-            self.loss(end, "lost events, it is not told when", &args);
+            self.loss(end, "lost events, their time is unknown", &args);
         }
         let (slice, packets) = (self.slice, &mut self.packets);
         let (exits, polls) = self.tracks.counters();
@@ -480,7 +480,7 @@ impl ExportFile for Perfetto {
         if self.bundles.nowhere() > 0 {
             let events = words::plural(self.bundles.nowhere(), "event");
             missing.push(format!(
-                "The trace leaves out {events} of the scheduler of which the recording tells no CPU."
+                "The trace leaves out {events} of the scheduler whose CPU is not recorded."
             ));
         }
         missing

@@ -301,7 +301,7 @@ fn bpf(found: &HostChecks) -> CheckLine {
         true => good("bpf", "BPF programs can be loaded, for 'trapline top'"),
         false => bad(
             "bpf",
-            "BPF programs need root or the capabilities CAP_BPF and CAP_PERFMON, which this process lacks",
+            "BPF programs need root or the capabilities CAP_BPF and CAP_PERFMON, which this process does not have",
             "run it as root, or give it both",
             NO_TOP,
         ),
