@@ -1,4 +1,5 @@
-//! What exits for the second stage of address translation were about: memory, a device, or the local APIC.
+//! EPT violations: what exits for the second stage of address translation were about: memory, a device, or the local
+//! APIC.
 //!
 //! `EPT_VIOLATION` (Intel), `npf` (AMD), `DABT_LOW` and `IABT_LOW` (arm64) are exits for an address that is not mapped.
 //! Which it was, `kvm_page_fault` (arm64: `kvm_guest_fault`) and `kvm_mmio` tell within the exit. The page of the

@@ -1,4 +1,6 @@
-//! One vCPU's way through its states.
+//! One vCPU's way through its states: in the guest, in KVM, in the VMM, halt polling, halted, runnable.
+//!
+//! Runnable is the vCPU's runqueue latency, after a wake-up or a preemption, which its guest counts as steal.
 
 use event::{ExitReason, NONE};
 

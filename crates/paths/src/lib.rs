@@ -4,7 +4,8 @@ Paths: chains of events that one thing makes happen after another.
 A [`lang::Path`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the task that was woken, the
 interrupt that was raised. [`Paths`] follows every instance of every path through a recording and keeps, in memory that grows
 with the instances under way only, how long each stage took and what slow instances have in common. The built-in paths
-are files of the same language that users write.
+are files of the same language that users write (`builtin/`): wake-up latency of halted vCPUs and halt polling
+(`1-halt-wake.toml`), interrupts by irqfd (`2-irqfd.toml`), IPIs, timers, kicks of devices, exits to the VMM.
 */
 #![forbid(unsafe_code)]
 #![warn(
