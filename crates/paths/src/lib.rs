@@ -77,16 +77,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manuals_path_is_understood() {
-        let manual = include_str!("../../../docs/paths.md");
-        let (_, text) = manual.split_once("```toml\n").expect("an example");
-        let (text, _) = text.split_once("```").expect("its end");
-        let path = lang::parse(text).expect("a path");
-        assert_eq!(path.chains[0].steps.len(), 3);
-        assert_eq!(path.chains[0].roles, ["guest", "address", "backend"]);
-    }
-
-    #[test]
     fn built_in_paths_are_understood() {
         for (name, text) in BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST) {
             match lang::parse(text) {

@@ -182,7 +182,7 @@ fn one_of_several_steps_is_enough() {
         join = "thread = t"
         [[step]]
         name = "d"
-        after-any = ["b", "c"]
+        only-after = ["b", "c"]
         event = "ev_d"
         join = "thread = t"
         "#,

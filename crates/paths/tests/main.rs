@@ -13,3 +13,4 @@ mod guests_polled;
 mod joins;
 mod joins_numbers;
 mod language;
+mod parts;

@@ -88,7 +88,7 @@ impl Wanted {
             Wanted::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
             Wanted::Modules => "a copy of /proc/modules that root made (others see zeros)",
             Wanted::Definition => "a domain's XML, as virsh dumpxml prints it",
-            Wanted::PathFile => "a file in the language of docs/paths.md",
+            Wanted::PathFile => "a file in the language of docs/path-language.md",
         }
     }
 

@@ -17,26 +17,23 @@ fn set(steps: impl IntoIterator<Item = usize>) -> Steps {
     steps.into_iter().fold(0, |set, step| set | one(step))
 }
 
-/// Which steps have to be reached for another one, and which must not.
+/// Of which steps one has to be reached for another step, and which must not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct After {
     none: Steps,
-    all: Steps,
     any: Steps,
 }
 
 impl After {
-    fn of(none: &[usize], all: &[usize], any: &[usize]) -> After {
-        let [none, all, any] = [none, all, any].map(|steps| set(steps.iter().copied()));
-        After { none, all, any }
+    fn of(none: &[usize], any: &[usize]) -> After {
+        let [none, any] = [none, any].map(|steps| set(steps.iter().copied()));
+        After { none, any }
     }
 
     /// Whether the steps that an instance has reached rule it out.
     #[inline]
     pub(super) fn is_barred(self, reached: Steps) -> bool {
-        self.none & reached != 0
-            || self.all & !reached != 0
-            || self.any != 0 && self.any & reached == 0
+        self.none & reached != 0 || self.any != 0 && self.any & reached == 0
     }
 }
 
@@ -134,7 +131,7 @@ impl StepPlan {
             several: step.several,
             ends: step.ends || last,
             unique: step.unique.clone(),
-            after: After::of(&step.not_after, &step.only_after, &step.after_any),
+            after: After::of(&step.not_after, &step.only_after),
             needs: step.needs.clone(),
             recall: step.recall.clone(),
             yields: None,
@@ -199,7 +196,7 @@ impl AltPlan {
             chain,
             step,
             number,
-            after: After::of(&alt.not_after, &alt.only_after, &alt.after_any),
+            after: After::of(&alt.not_after, &alt.only_after),
             soon: alt.soon,
             only_binds: alt.only_binds,
             in_guest: alt.in_guest,

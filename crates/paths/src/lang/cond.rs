@@ -2,7 +2,7 @@
 
 use wildmatch::WildMatch;
 
-use super::LangError;
+use super::error::LangError;
 
 /// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function tracer,
 /// a probe or a user-space probe of that name tells it.
@@ -202,25 +202,29 @@ pub enum Class {
 }
 
 impl Class {
+    /// All classes, by the names that the language has for them.
+    pub(super) const NAMED: [(&'static str, Class); 14] = [
+        ("vcpu", Class::Vcpu),
+        ("kworker", Class::Kworker),
+        ("vhost", Class::Vhost),
+        ("kernel", Class::Kernel),
+        ("idle", Class::Idle),
+        ("guest", Class::Guest),
+        ("halted", Class::Halted),
+        ("polling", Class::Polling),
+        ("back-end", Class::BackEnd),
+        ("raiser", Class::Raiser),
+        ("vmm", Class::Vmm),
+        ("own-vcpu", Class::OwnVcpu),
+        ("of-vm", Class::OfVm),
+        ("other", Class::Other),
+    ];
+
     /// Returns the class of this name.
     fn named(name: &str) -> Option<Class> {
-        Some(match name {
-            "vcpu" => Class::Vcpu,
-            "kworker" => Class::Kworker,
-            "vhost" => Class::Vhost,
-            "kernel" => Class::Kernel,
-            "idle" => Class::Idle,
-            "guest" => Class::Guest,
-            "halted" => Class::Halted,
-            "polling" => Class::Polling,
-            "back-end" => Class::BackEnd,
-            "raiser" => Class::Raiser,
-            "own-vcpu" => Class::OwnVcpu,
-            "of-vm" => Class::OfVm,
-            "vmm" => Class::Vmm,
-            "other" => Class::Other,
-            _ => return None,
-        })
+        let mut all = Class::NAMED.into_iter();
+        all.find(|(known, _)| *known == name)
+            .map(|(_, class)| class)
     }
 }
 
@@ -357,8 +361,10 @@ fn is<'t>(
         _ => ("", true),
     };
     let class = Class::named(class).ok_or_else(|| {
+        let names = Class::NAMED.map(|(name, _)| name);
         LangError(format!(
-            "'{text}': expected one of vcpu, kworker, vhost, kernel, idle, guest, halted, polling, back-end, raiser, vmm, own-vcpu, of-vm, other behind 'is'"
+            "'{text}': expected one of {} behind 'is'",
+            names.join(", ")
         ))
     })?;
     Ok(Cond::Is(attr, class, yes))

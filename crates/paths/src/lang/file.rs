@@ -1,143 +1,13 @@
 //! Path files.
 
-use serde::Deserialize;
-
+use super::cond::{Attr, Cond, Pattern};
+use super::error::LangError;
 use super::pair::selector;
-use super::{
-    Alt, Attr, By, Chain, Cond, End, JoinRole, LangError, MAX_ALTS, MAX_CHAINS, MAX_ROLES,
-    MAX_STEPS, Optional, Path, Pattern, Step,
+use super::part::PartList;
+use super::path::{
+    Alt, By, Chain, End, JoinRole, MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS, Optional, Path, Step,
 };
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a text or a list of texts")]
-enum Many {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Default for Many {
-    fn default() -> Many {
-        Many::Several(Vec::new())
-    }
-}
-
-impl Many {
-    fn list(&self) -> &[String] {
-        match self {
-            Many::One(one) => std::slice::from_ref(one),
-            Many::Several(several) => several,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected true, false or \"unrecorded\"")]
-enum Skip {
-    Always(bool),
-    When(String),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct FileToml {
-    name: String,
-    about: Option<String>,
-    by: Option<String>,
-    #[serde(default)]
-    chain: Vec<ChainToml>,
-    #[serde(default)]
-    step: Vec<StepToml>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct ChainToml {
-    name: Option<String>,
-    #[serde(default)]
-    step: Vec<StepToml>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct StepToml {
-    name: String,
-    machine: Option<String>,
-    optional: Option<Skip>,
-    optional_with: Option<String>,
-    #[serde(default)]
-    counts: bool,
-    #[serde(default)]
-    each: bool,
-    #[serde(default)]
-    unique: Many,
-    #[serde(default)]
-    coalesces: bool,
-    #[serde(default)]
-    several: bool,
-    #[serde(default)]
-    until: Many,
-    #[serde(default)]
-    over: Many,
-    #[serde(default)]
-    soon: bool,
-    #[serde(default)]
-    ends: bool,
-    #[serde(default)]
-    answers: bool,
-    #[serde(default)]
-    unless: Many,
-    #[serde(default)]
-    not_after: Many,
-    #[serde(default)]
-    only_after: Many,
-    #[serde(default)]
-    after_any: Many,
-    #[serde(default)]
-    needs: Many,
-    #[serde(default)]
-    recall: Many,
-    yields: Option<String>,
-    #[serde(default)]
-    event: Many,
-    #[serde(default, rename = "where")]
-    conds: Many,
-    #[serde(default)]
-    join: Many,
-    #[serde(default)]
-    bind: Many,
-    #[serde(default)]
-    on: Vec<AltToml>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct AltToml {
-    event: Many,
-    machine: Option<String>,
-    #[serde(default)]
-    unless: Many,
-    #[serde(default)]
-    not_after: Many,
-    #[serde(default)]
-    only_after: Many,
-    #[serde(default)]
-    after_any: Many,
-    #[serde(default)]
-    instead_of: Many,
-    #[serde(default)]
-    soon: bool,
-    #[serde(default)]
-    awake: bool,
-    #[serde(default)]
-    only_binds: bool,
-    within: Option<String>,
-    #[serde(default, rename = "where")]
-    conds: Many,
-    #[serde(default)]
-    join: Many,
-    #[serde(default)]
-    bind: Many,
-}
+use super::table::{FileToml, SkipRule, StepToml, TextList};
 
 /// Parses a path file.
 ///
@@ -201,6 +71,7 @@ fn understand(text: &str) -> Result<Path, LangError> {
             )));
         }
     };
+    let parts = PartList(&file.part);
     let mut chains = Vec::new();
     if !file.step.is_empty() {
         if !file.chain.is_empty() {
@@ -209,10 +80,10 @@ fn understand(text: &str) -> Result<Path, LangError> {
                     .to_owned(),
             ));
         }
-        chains.push(chain(None, &file.step)?);
+        chains.push(chain(None, &file.step, &parts)?);
     }
     for one in &file.chain {
-        chains.push(chain(one.name.clone(), &one.step)?);
+        chains.push(chain(one.name.clone(), &one.step, &parts)?);
     }
     if chains.is_empty() || chains.len() > MAX_CHAINS {
         return Err(LangError(format!(
@@ -232,11 +103,16 @@ fn understand(text: &str) -> Result<Path, LangError> {
     })
 }
 
-fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> {
+fn chain(
+    name: Option<String>,
+    tables: &[StepToml],
+    parts: &PartList<'_>,
+) -> Result<Chain, LangError> {
     let what = name
         .as_ref()
         .map_or_else(String::new, |name| format!("chain \"{name}\": "));
     let fail = |LangError(text)| LangError(format!("{what}{text}"));
+    let tables = parts.steps(tables).map_err(fail)?;
     if tables.len() < 2 || tables.len() > MAX_STEPS {
         return Err(fail(LangError(format!(
             "has {} steps; a path goes from one event to another, in 2 to {MAX_STEPS} steps",
@@ -250,7 +126,7 @@ fn chain(name: Option<String>, tables: &[StepToml]) -> Result<Chain, LangError> 
         check_name(&table.name, &known).map_err(fail)?;
         let starts = steps.iter().all(|step| step.optional != Optional::Never);
         let step = step(table, &known, &mut roles, starts)
-            .and_then(|step| check_named(&step, tables).map(|()| step))
+            .and_then(|step| check_named(&step, &tables).map(|()| step))
             .map_err(|error| fail(LangError(format!("step \"{}\": {error}", table.name))))?;
         steps.push(step);
     }
@@ -320,7 +196,6 @@ fn step(
     }
     let not_after = steps_before(&table.not_after, before)?;
     let only_after = steps_before(&table.only_after, before)?;
-    let after_any = steps_before(&table.after_any, before)?;
     let unique = known_roles(&table.unique, roles)?;
     if table.several && !unique.is_empty() {
         return Err(LangError(
@@ -347,26 +222,25 @@ fn step(
         unless: patterns(&table.unless)?,
         not_after,
         only_after,
-        after_any,
         recall,
         yields: table.yields.clone(),
         alts,
     })
 }
 
-fn optional(skip: Option<&Skip>) -> Result<Optional, LangError> {
+fn optional(skip: Option<&SkipRule>) -> Result<Optional, LangError> {
     match skip {
-        None | Some(Skip::Always(false)) => Ok(Optional::Never),
-        Some(Skip::Always(true)) => Ok(Optional::Always),
-        Some(Skip::When(when)) if when == "unrecorded" => Ok(Optional::Unrecorded),
-        Some(Skip::When(when)) => Err(LangError(format!(
+        None | Some(SkipRule::Always(false)) => Ok(Optional::Never),
+        Some(SkipRule::Always(true)) => Ok(Optional::Always),
+        Some(SkipRule::When(when)) if when == "unrecorded" => Ok(Optional::Unrecorded),
+        Some(SkipRule::When(when)) => Err(LangError(format!(
             "optional = \"{when}\": expected true, false or \"unrecorded\""
         ))),
     }
 }
 
 /// Returns the places of steps by their names.
-fn steps_before(names: &Many, before: &[&str]) -> Result<Vec<usize>, LangError> {
+fn steps_before(names: &TextList, before: &[&str]) -> Result<Vec<usize>, LangError> {
     names
         .list()
         .iter()
@@ -397,7 +271,6 @@ fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Ve
         one.unless = patterns(&on.unless)?;
         one.not_after = steps_before(&on.not_after, before)?;
         one.only_after = steps_before(&on.only_after, before)?;
-        one.after_any = steps_before(&on.after_any, before)?;
         one.instead_of = on.instead_of.list().to_vec();
         one.soon = on.soon;
         one.awake = on.awake;
@@ -427,7 +300,10 @@ fn is_in_guest(machine: Option<&str>) -> Result<Option<bool>, LangError> {
 }
 
 /// Parses `ROLE by ROLE` and `ROLE by ROLE and ROLE`.
-fn recalls(texts: &Many, roles: &mut Vec<String>) -> Result<Vec<(usize, Vec<usize>)>, LangError> {
+fn recalls(
+    texts: &TextList,
+    roles: &mut Vec<String>,
+) -> Result<Vec<(usize, Vec<usize>)>, LangError> {
     let one = |text: &String| {
         let (name, by) = text.split_once(" by ").ok_or_else(|| {
             LangError(format!(
@@ -444,7 +320,7 @@ fn recalls(texts: &Many, roles: &mut Vec<String>) -> Result<Vec<(usize, Vec<usiz
 }
 
 /// Parses `EVENT`, `EVENT[COND]`, and either with ` anew`, with ` of ROLE`, or with both behind it.
-fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
+fn ends(texts: &TextList, roles: &[String]) -> Result<Vec<End>, LangError> {
     let one = |text: &String| {
         let (event, of) = match text.rsplit_once(" of ") {
             Some((event, role)) => (event, Some(known_role(roles, role)?)),
@@ -466,7 +342,7 @@ fn ends(texts: &Many, roles: &[String]) -> Result<Vec<End>, LangError> {
     texts.list().iter().map(one).collect()
 }
 
-fn patterns(names: &Many) -> Result<Vec<Pattern>, LangError> {
+fn patterns(names: &TextList) -> Result<Vec<Pattern>, LangError> {
     names
         .list()
         .iter()
@@ -475,10 +351,10 @@ fn patterns(names: &Many) -> Result<Vec<Pattern>, LangError> {
 }
 
 fn alt(
-    events: &Many,
-    conds: &Many,
-    joins: &Many,
-    binds: &Many,
+    events: &TextList,
+    conds: &TextList,
+    joins: &TextList,
+    binds: &TextList,
     roles: &mut Vec<String>,
 ) -> Result<Alt, LangError> {
     let events = patterns(events)?;
@@ -522,7 +398,6 @@ fn alt(
         events,
         not_after: Vec::new(),
         only_after: Vec::new(),
-        after_any: Vec::new(),
         instead_of: Vec::new(),
         in_guest: false,
         soon: false,
@@ -565,7 +440,7 @@ fn known_role(roles: &[String], name: &str) -> Result<usize, LangError> {
     })
 }
 
-fn known_roles(names: &Many, roles: &[String]) -> Result<Vec<usize>, LangError> {
+fn known_roles(names: &TextList, roles: &[String]) -> Result<Vec<usize>, LangError> {
     let one = |name: &String| known_role(roles, name);
     names.list().iter().map(one).collect()
 }

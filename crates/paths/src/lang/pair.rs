@@ -1,6 +1,8 @@
 //! `--from EVENT[cond] --to EVENT[cond] --join ...`: any pair of events.
 
-use super::{Alt, Attr, Chain, Cond, JoinRole, LangError, Optional, Path, Pattern, Step};
+use super::cond::{Attr, Cond, Pattern};
+use super::error::LangError;
+use super::path::{Alt, Chain, JoinRole, Optional, Path, Step};
 
 /// What both events of a pair have the same of.
 #[derive(Debug, Clone, PartialEq, Eq)]
