@@ -4,8 +4,8 @@ use model::Machine;
 
 use super::bind::{Bound, Read};
 use super::instance::{Live, Reached, memory_key};
+use super::nexts::key_of;
 use super::plan::one;
-use super::wait::key_of;
 use super::{MAX_LIVE, Now, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::MAX_ROLES;

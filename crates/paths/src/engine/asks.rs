@@ -4,7 +4,7 @@ use model::{Halt, Machine};
 
 use super::bind::{Ask, Read};
 use super::compare::compare;
-use super::guest;
+use super::guest_tasks as guest;
 use super::{Now, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Value};

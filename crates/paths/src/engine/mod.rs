@@ -11,8 +11,10 @@ mod bind;
 mod compare;
 mod end;
 mod guest;
+mod guest_tasks;
 mod instance;
 mod look;
+mod nexts;
 mod plan;
 mod resolve;
 mod slots;
@@ -35,8 +37,8 @@ use crate::tasks::{self, Raised, Tasks};
 use bind::{Binding, Tells, Watch};
 pub(crate) use instance::Live;
 pub use instance::Reached;
+use nexts::{Nexts, Places};
 use plan::Index;
-use wait::{Nexts, Places};
 use waiting::Waiting;
 use watchers::Watchers;
 
@@ -91,7 +93,7 @@ pub struct Paths {
     disabled_alts: Vec<bool>,
     tasks: Tasks,
     /// Guests whose recordings are walked with the host's.
-    guests: guest::Guests,
+    guests: guest_tasks::Guests,
     interrupts: Interrupts,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
     raised: FxHashMap<u32, (Raised, Option<u64>)>,
@@ -152,7 +154,7 @@ struct Now<'a, 'e> {
     thread: u32,
     tid: i32,
     /// Who makes it in the guest, if it happens in one.
-    guest: Option<guest::Inside>,
+    guest: Option<guest_tasks::Inside>,
     /// The task it is about, and of a switch the one that leaves.
     task: Option<u32>,
     prev: Option<u32>,
@@ -176,7 +178,7 @@ impl Paths {
             disabled: vec![false; steps],
             disabled_alts: vec![false; alts],
             tasks: Tasks::default(),
-            guests: guest::Guests::default(),
+            guests: guest_tasks::Guests::default(),
             interrupts: Interrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),

@@ -2,122 +2,10 @@
 
 use super::Paths;
 use super::instance::{Live, memory_key};
-use super::plan::{AltPlan, Ending, Index, StepPlan, Steps, one};
-use super::slots::Slots;
+use super::nexts::{From, Key, Next};
+use super::plan::{AltPlan, Ending, StepPlan, one};
 use crate::lang::Optional;
 use crate::tally::Dropped;
-
-/// The key of what has no other.
-const ANY: u64 = u64::MAX;
-
-/// Makes one key of the values that joins compare: one is itself.
-pub(super) fn key_of(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    let mut key: Option<u64> = None;
-    for value in values {
-        let value = value?;
-        key = Some(match key {
-            None => value,
-            Some(key) => key.rotate_left(17) ^ value.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-        });
-    }
-    Some(key.unwrap_or(ANY))
-}
-
-/// What instances that have come as far wait for. It is looked up again whenever one comes there.
-#[derive(Debug, Default)]
-struct Next {
-    from: From,
-    /// Alternatives, and the roles that the instance is found by.
-    waits: Vec<(u32, Key)>,
-    /// What it ends by, and the thread whose event that has to be: a role's, or that of the last step's event.
-    ends: Vec<(u32, Option<usize>)>,
-}
-
-/// How far an instance has come, as far as that decides what it waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct From {
-    steps: Steps,
-    bound: u16,
-    late: bool,
-}
-
-/// What a key is made of.
-#[derive(Debug, Clone, Copy)]
-enum Key {
-    /// What one role holds.
-    Role(usize),
-    /// What several hold, or none.
-    Roles,
-}
-
-/// Of one step, different ways to have come there that are remembered: a chain has few.
-const MAX_NEXT: usize = 64;
-
-/// What instances wait for, by step and how they came there. What was found out holds as long as nothing more is known of what
-/// is recorded.
-#[derive(Debug, Default)]
-pub(super) struct Nexts(Vec<Vec<Next>>);
-
-impl Nexts {
-    pub(super) fn new(steps: usize) -> Nexts {
-        Nexts((0..steps).map(|_| Vec::new()).collect())
-    }
-
-    /// Forgets all: more is known of what is recorded.
-    pub(super) fn clear(&mut self) {
-        for of_step in &mut self.0 {
-            of_step.clear();
-        }
-    }
-
-    #[inline]
-    fn find(&self, step: usize, from: From) -> Option<usize> {
-        self.0[step].iter().position(|next| next.from == from)
-    }
-
-    fn keep(&mut self, step: usize, next: Next) -> usize {
-        let of_step = &mut self.0[step];
-        if of_step.len() >= MAX_NEXT {
-            of_step.clear();
-        }
-        of_step.push(next);
-        of_step.len() - 1
-    }
-}
-
-/// By step and what its roles hold, the one instance that is there.
-#[derive(Debug, Default)]
-pub(super) struct Places(Vec<Slots<Option<u32>>>);
-
-impl Places {
-    pub(super) fn new(steps: usize) -> Places {
-        Places((0..steps).map(|_| Slots::default()).collect())
-    }
-
-    #[inline]
-    fn get(&self, (step, key): (u32, u64)) -> Option<u32> {
-        self.0.get(step as usize)?.get(key).copied().flatten()
-    }
-
-    #[inline]
-    fn put(&mut self, (step, key): (u32, u64), instance: u32) {
-        if let Some(of_step) = self.0.get_mut(step as usize) {
-            *of_step.entry(key) = Some(instance);
-        }
-    }
-
-    /// An instance leaves its place, if it still has it.
-    #[inline]
-    fn leave(&mut self, (step, key): (u32, u64), instance: u32) {
-        if let Some(of_step) = self.0.get_mut(step as usize)
-            && let Some(place) = of_step.get_mut(key)
-            && *place == Some(instance)
-        {
-            *place = None;
-            of_step.empties(key);
-        }
-    }
-}
 
 impl Paths {
     /// Whether an instance can pass over a step, as far as is known now.
@@ -410,22 +298,5 @@ impl Paths {
             self.cancels.remove(*number, *thread, at);
         }
         live.ends.clear();
-    }
-}
-
-impl Live {
-    /// What it is found by when it waits for an alternative of these roles; nothing if it does not hold all of them.
-    fn found_by(&self, roles: &[usize]) -> Option<u64> {
-        key_of(roles.iter().map(|role| self.role(*role)))
-    }
-
-    /// How it waits for an alternative, if it holds what that joins.
-    fn waits_by(&self, alt: u32, index: &Index) -> Option<(u32, Key)> {
-        let roles = index.alts[alt as usize].found_by.as_slice();
-        self.found_by(roles)?;
-        Some(match roles {
-            [role] => (alt, Key::Role(*role)),
-            _ => (alt, Key::Roles),
-        })
     }
 }
