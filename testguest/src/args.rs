@@ -15,7 +15,8 @@ const MAX_PINS: u32 = 24;
 
 /// Run a KVM guest that exits a known number of times, and print as JSON what it did.
 ///
-/// Each vCPU does every operation as often as asked, and that in each round. A round ends in one more return to user space.
+/// Each vCPU does every operation as often as asked, and that in each round. A round ends in one more return to user
+/// space.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Args {
@@ -34,14 +35,15 @@ pub(crate) struct Args {
     /// Writes by MMIO.
     #[arg(long, value_name = "N", default_value_t = 0)]
     mmio_write: u32,
-    /// HLTs: they return to user space, or with --irqfd or --irqfd-pin the timer of the local APIC ends them. On aarch64,
-    /// WFIs, which an interrupt line ends.
+    /// HLTs: they return to user space, or with --irqfd or --irqfd-pin the timer of the local APIC ends them. On
+    /// aarch64, WFIs, which an interrupt line ends.
     #[arg(long, value_name = "N", default_value_t = 0)]
     hlt: u32,
     /// CPUIDs (x86).
     #[arg(long, value_name = "N", default_value_t = 0)]
     cpuid: u32,
-    /// Hypercalls that the kernel answers: VMCALL or VMMCALL, HVC on aarch64. They never end where KVM emulates real mode.
+    /// Hypercalls that the kernel answers: VMCALL or VMMCALL, HVC on aarch64. They never end where KVM emulates real
+    /// mode.
     #[arg(long, value_name = "N", default_value_t = 0)]
     hypercall: u32,
     /// Writes to a port that is an ioeventfd (x86).

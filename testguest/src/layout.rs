@@ -1,5 +1,5 @@
-//! Where things are in the guest: its memory, its registers and its interrupts. Code that is assembled and the machine that
-//! runs it agree here.
+//! Where things are in the guest: its memory, its registers and its interrupts. Code that is assembled and the machine
+//! that runs it agree here.
 //!
 //! Nothing is meant to look like a device of QEMU: a recorder is to count, and not to guess.
 

@@ -1,5 +1,5 @@
-//! A guest whose exits are known in number: what records exits is asked how many it saw, and this program knows how many
-//! there were. `README.md` beside it says what works where.
+//! A guest whose exits are known in number: what records exits is asked how many it saw, and this program knows how
+//! many there were. `README.md` beside it says what works where.
 
 #[cfg(not(all(
     target_os = "linux",

@@ -42,9 +42,9 @@ impl Memory {
             memory_size: size_of_val(self.pages) as u64,
             userspace_addr: self.pages.as_ptr() as u64,
         };
-        // SAFETY: the region is these pages as a whole, which are aligned as pages, stay where they are and are never freed.
-        // The guest may write any of their words at any time, as another thread may: they are atomics, of which every value is
-        // a good one.
+        // SAFETY: the region is these pages as a whole, which are aligned as pages, stay where they are and are never
+        // freed. The guest may write any of their words at any time, as another thread may: they are atomics, of which
+        // every value is a good one.
         unsafe { vm.set_user_memory_region(region) }.context("KVM does not take the guest's memory")
     }
 

@@ -13,8 +13,8 @@ pub(crate) enum Operation {
     MmioRead,
     /// Writes four bytes where there is no memory.
     MmioWrite,
-    /// Halts. Without an irqchip, user space returns at once; with one, the local APIC's timer wakes the vCPU. On aarch64 a
-    /// device raises the vCPU's interrupt line.
+    /// Halts. Without an irqchip, user space returns at once; with one, the local APIC's timer wakes the vCPU. On
+    /// aarch64 a device raises the vCPU's interrupt line.
     Halt,
     /// CPUID.
     Cpuid,
@@ -97,7 +97,8 @@ impl Plan {
         self.each_vcpu(operation) * u64::from(self.vcpus)
     }
 
-    /// Returns whether the VM has an interrupt controller in the kernel. An irqfd needs one, and so a VM without has none.
+    /// Returns whether the VM has an interrupt controller in the kernel. An irqfd needs one, and so a VM without has
+    /// none.
     pub(crate) fn has_irqchip(&self) -> bool {
         self.each_round(Operation::Irqfd) + self.each_round(Operation::IrqfdPin) > 0
     }

@@ -43,8 +43,8 @@ fn interrupt(operation: Operation, has_irqchip: bool) -> Option<Vector> {
     }
 }
 
-/// Returns how often each tracepoint fires if each KVM does as the kernel's sources say. What depends on the processor, such
-/// as `kvm_exit`, is not among them.
+/// Returns how often each tracepoint fires if each KVM does as the kernel's sources say. What depends on the processor,
+/// such as `kvm_exit`, is not among them.
 pub(crate) fn tracepoints(plan: &Plan, vcpus: &[VcpuOutcome]) -> Vec<(&'static str, u64)> {
     let n = |operation| plan.in_all(operation);
     let returns: u64 = vcpus.iter().map(VcpuOutcome::returns).sum();
@@ -76,9 +76,9 @@ pub(crate) fn tracepoints(plan: &Plan, vcpus: &[VcpuOutcome]) -> Vec<(&'static s
     ]
 }
 
-/// Returns how many exits of each kind the guest's instructions make, where each of them exits: on processors, and not where
-/// KVM emulates real mode. Exits that the guest does not make are not among them: interrupts of the host, and memory that is
-/// touched for the first time.
+/// Returns how many exits of each kind the guest's instructions make, where each of them exits: on processors, and not
+/// where KVM emulates real mode. Exits that the guest does not make are not among them: interrupts of the host, and
+/// memory that is touched for the first time.
 pub(crate) fn exits(plan: &Plan, vcpus: &[VcpuOutcome]) -> Vec<(&'static str, u64)> {
     let n = |operation| plan.in_all(operation);
     let rounds = u64::from(plan.rounds) * u64::from(plan.vcpus);

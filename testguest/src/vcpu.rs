@@ -68,8 +68,8 @@ impl VcpuOutcome {
     }
 }
 
-/// `EINTR` and `EAGAIN`: KVM_RUN is to be called again. The second is what a vCPU's first call returns if it was waiting to be
-/// started.
+/// `EINTR` and `EAGAIN`: KVM_RUN is to be called again. The second is what a vCPU's first call returns if it was
+/// waiting to be started.
 const AGAIN: [Errno; 2] = [Errno::INTR, Errno::AGAIN];
 
 impl VcpuThread {

@@ -7,7 +7,8 @@ use crate::error::AgentError;
 use crate::link::Link;
 use crate::secret::{MessageKey, TAG};
 
-/// Bytes that a message has at most, with its kind: before both sides know each other, and from then on. The length before it is not counted.
+/// Bytes that a message has at most, with its kind: before both sides know each other, and from then on. The length
+/// before it is not counted.
 const MOST_PLAIN: usize = 256;
 const MOST: usize = 1 + CONTENT + TAG;
 /// Bytes that a message says at most.

@@ -20,7 +20,8 @@ pub enum AgentError {
     OtherProtocol,
     /// The other side speaks another version.
     #[error(
-        "the other side is {program} and speaks version {theirs} of the protocol, and this trapline speaks version {ours}: use the same trapline on both sides"
+        "the other side is {program} and speaks version {theirs} of the protocol, and this trapline speaks version \
+         {ours}: use the same trapline on both sides"
     )]
     Version {
         /// This side's version.

@@ -14,7 +14,8 @@ use crate::link::Link;
 use crate::message::{AgentMessage, RecordingEnd, RecordingStart, Start};
 use crate::secret::SharedToken;
 
-/// How long a connection may take to be made, and both sides to know each other: an agent that was given wrong tokens takes its time.
+/// How long a connection may take to be made, and both sides to know each other: an agent that was given wrong tokens
+/// takes its time.
 const GREETING: Duration = Duration::from_secs(20);
 /// Bytes of a recording that come in a second at least: who sends less is not waited for.
 const SLOWEST: u64 = 256 << 10;
@@ -34,7 +35,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`AgentError::Io`] where nobody listens there, [`AgentError::WrongToken`], [`AgentError::Version`], [`AgentError::OtherProtocol`].
+    /// [`AgentError::Io`] where nobody listens there, [`AgentError::WrongToken`], [`AgentError::Version`],
+    /// [`AgentError::OtherProtocol`].
     pub fn to(peer: &AgentAddress, token: &SharedToken) -> Result<Connection, AgentError> {
         let link = Link::connect(peer, MESSAGE)?;
         Connection::over(link, token)
@@ -101,7 +103,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`AgentError::Refused`] with the agent's reason, [`AgentError::Damaged`] where its file is larger than was asked for.
+    /// [`AgentError::Refused`] with the agent's reason, [`AgentError::Damaged`] where its file is larger than was asked
+    /// for.
     pub fn stop(&mut self, clocks: &ClockSamples) -> Result<RecordingEnd, AgentError> {
         self.say(&AgentMessage::Stop(*clocks))?;
         match self.hear(WORK)? {

@@ -1,12 +1,15 @@
 /*!
-How a host has its guests recorded: the protocol between `trapline record --agent` on the host and `trapline agent` in a guest.
+How a host has its guests recorded: the protocol between `trapline record --agent` on the host and `trapline agent` in a
+guest.
 
-[`Connection`] is the host's side: it connects, proves that it has the token, starts a recording, compares clocks, stops it and fetches
-the file. [`serve`] is the guest's side of one connection; what records there is a [`GuestRecorder`], so this crate knows neither events nor files.
+[`Connection`] is the host's side: it connects, proves that it has the token, starts a recording, compares clocks, stops
+it and fetches the file. [`serve`] is the guest's side of one connection; what records there is a [`GuestRecorder`], so
+this crate knows neither events nor files.
 
-Whoever is at the other end may be hostile. Lengths are checked before anything is allocated, everything has a time by which it has to be
-there, and nothing but a greeting is read of a peer that has not proved that it has the token. This crate talks over sockets, since that is what
-it is for; it prints nothing and reads no clock but the one that says when waiting ends.
+Whoever is at the other end may be hostile. Lengths are checked before anything is allocated, everything has a time by
+which it has to be there, and nothing but a greeting is read of a peer that has not proved that it has the token. This
+crate talks over sockets, since that is what it is for; it prints nothing and reads no clock but the one that says when
+waiting ends.
 
 # The protocol
 

@@ -49,7 +49,8 @@ pub struct Start {
 pub struct RecordingStart {
     /// The number of its recording.
     pub own: u64,
-    /// How long it goes on at most, and bytes that its file has at most: no more than was asked for, and no more than the agent allows.
+    /// How long it goes on at most, and bytes that its file has at most: no more than was asked for, and no more than
+    /// the agent allows.
     pub time: Duration,
     /// See [`RecordingStart::time`].
     pub size: u64,

@@ -1,5 +1,5 @@
-//! Peers that have the token and are hostile all the same: whatever they say, a recording that was begun is ended once, and nobody waits
-//! for ever.
+//! Peers that have the token and are hostile all the same: whatever they say, a recording that was begun is ended once,
+//! and nobody waits for ever.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};

@@ -68,7 +68,8 @@ pub enum TokenError {
     },
     /// It is too short, or too long.
     #[error(
-        "{path}: has {length} bytes, and a token has {SHORTEST} to {LONGEST}: make one with 'head -c 32 /dev/urandom | base64 > {path}'"
+        "{path}: has {length} bytes, and a token has {SHORTEST} to {LONGEST}: make one with 'head -c 32 /dev/urandom | \
+         base64 > {path}'"
     )]
     Length {
         /// The file.

@@ -116,7 +116,8 @@ struct AgentSession<'s, M: GuestRecorder> {
 ///
 /// # Errors
 ///
-/// [`AgentError::WrongToken`] where the host has another token; those of the connection. The second value says what was recorded all the same.
+/// [`AgentError::WrongToken`] where the host has another token; those of the connection. The second value says what was
+/// recorded all the same.
 pub fn serve<M: GuestRecorder>(
     link: Link,
     token: &SharedToken,

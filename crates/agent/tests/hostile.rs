@@ -189,7 +189,8 @@ fn what_was_overheard_cannot_be_said_again() {
     assert!(matches!(error, AgentError::WrongToken), "{error}");
 }
 
-/// Changes one byte of what a host sends, wherever it is. Of another length an agent waits for what never comes, which other tests see to.
+/// Changes one byte of what a host sends, wherever it is. Of another length an agent waits for what never comes, which
+/// other tests see to.
 #[test]
 fn a_changed_message_ends_the_connection() {
     let name = concat!("trapline ", env!("CARGO_PKG_VERSION")).len();

@@ -1,4 +1,5 @@
-//! What no safe library has: instructions that user space may run, and the few system calls around them. All of the crate's `unsafe`.
+//! What no safe library has: instructions that user space may run, and the few system calls around them. All of the
+//! crate's `unsafe`.
 
 use std::fs::File;
 use std::io;
@@ -40,15 +41,15 @@ pub(crate) fn shortest_system_call() -> i64 {
 pub(crate) fn counter() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: the instruction reads a counter, and Linux lets user space run it unless a process asks to be killed for it
-        // (PR_SET_TSC), which this one does not.
+        // SAFETY: the instruction reads a counter, and Linux lets user space run it unless a process asks to be killed
+        // for it (PR_SET_TSC), which this one does not.
         Some(unsafe { std::arch::x86_64::_rdtsc() })
     }
     #[cfg(target_arch = "aarch64")]
     {
         let counter: u64;
-        // SAFETY: the register is readable in user space on Linux (CNTKCTL_EL1.EL0VCTEN; where it is trapped, the kernel emulates the
-        // read); nothing is written.
+        // SAFETY: the register is readable in user space on Linux (CNTKCTL_EL1.EL0VCTEN; where it is trapped, the
+        // kernel emulates the read); nothing is written.
         unsafe {
             std::arch::asm!("mrs {}, cntvct_el0", out(reg) counter, options(nomem, nostack));
         }
@@ -84,8 +85,8 @@ impl RegisterPage {
     pub(crate) fn map(file: &File, at: u64) -> io::Result<RegisterPage> {
         let mut options = memmap2::MmapOptions::new();
         options.offset(at).len(4096);
-        // SAFETY: the page is registers of a device, which nobody cuts off. They change, so they are read by `read_volatile` alone, and no
-        // slice of them is made.
+        // SAFETY: the page is registers of a device, which nobody cuts off. They change, so they are read by
+        // `read_volatile` alone, and no slice of them is made.
         let map = unsafe { options.map(file)? };
         Ok(RegisterPage { map })
     }

@@ -1,6 +1,6 @@
 /*!
-What a read of a clock costs. A single read takes no longer than the two reads that would time it, so many are timed together
-([`BATCH`]), and an iteration is their mean.
+What a read of a clock costs. A single read takes no longer than the two reads that would time it, so many are timed
+together ([`BATCH`]), and an iteration is their mean.
 */
 
 use std::fs;
@@ -166,8 +166,8 @@ fn batches(bounds: IterationBounds<'_>, row: BenchRow, read: ClockRead) -> Bench
     samples.row(row)
 }
 
-/// How the kernel reads a clock source (`drivers/clocksource`, `arch/x86/kernel`): whether user space can do it by the vDSO, and whether a
-/// guest's read exits.
+/// How the kernel reads a clock source (`drivers/clocksource`, `arch/x86/kernel`): whether user space can do it by the
+/// vDSO, and whether a guest's read exits.
 fn note(read: ClockRead, source: Option<&str>) -> Option<String> {
     match read {
         ClockRead::Clock(ClockId::MonotonicCoarse) => {

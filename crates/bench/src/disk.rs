@@ -1,6 +1,7 @@
 /*!
-How long a request of 4 KiB takes that goes past the page cache (O_DIRECT), one at a time, at random places of a file or a device: what a
-guest's block device and the VMM's make of it. Only files that this makes itself are written, and they have no name and are gone with it.
+How long a request of 4 KiB takes that goes past the page cache (O_DIRECT), one at a time, at random places of a file or
+a device: what a guest's block device and the VMM's make of it. Only files that this makes itself are written, and they
+have no name and are gone with it.
 */
 
 use std::fs::{File, OpenOptions};

@@ -1,6 +1,6 @@
 /*!
-What an instruction costs that a guest cannot do alone: the hypervisor has to do it, so every one is an exit. On bare metal the same rows say
-what the hardware takes, which is what the guest's rows are to be compared with.
+What an instruction costs that a guest cannot do alone: the hypervisor has to do it, so every one is an exit. On bare
+metal the same rows say what the hardware takes, which is what the guest's rows are to be compared with.
 
 Each is chosen so that it changes nothing: all are reads, of registers whose reads have no effect.
 */
@@ -19,16 +19,18 @@ use crate::samples::{IterationBounds, RowSamples};
 use crate::thread::on_cpu;
 use crate::why::why;
 
-/// Ports by way of the kernel, a byte at a place. A thread could be let at them itself (ioperm(2)), but a program that reads one dies under an
-/// emulator that does not do as the processor does, and kernels are built without; the system call is what the row of `/dev/zero` has.
+/// Ports by way of the kernel, a byte at a place. A thread could be let at them itself (ioperm(2)), but a program that
+/// reads one dies under an emulator that does not do as the processor does, and kernels are built without; the system
+/// call is what the row of `/dev/zero` has.
 const PORTS: &str = "/dev/port";
-/// The mask register of the first interrupt controller (8259A). A read returns the mask. KVM has this device in the kernel.
+/// The mask register of the first interrupt controller (8259A). A read returns the mask. KVM has this device in the
+/// kernel.
 const PIC_MASK: u64 = 0x21;
-/// A register of the first DMA controller's pages that no channel uses. Linux writes it where it has to wait (`native_io_delay`), and
-/// no machine minds. KVM has no such device: the exit goes on to the VMM.
+/// A register of the first DMA controller's pages that no channel uses. Linux writes it where it has to wait
+/// (`native_io_delay`), and no machine minds. KVM has no such device: the exit goes on to the VMM.
 const DELAY: u64 = 0x80;
-/// The main counter of an HPET (IA-PC HPET specification 1.0a, 2.3.7), and the register of the I/O APIC that names another (82093AA,
-/// 3.1.1). Reads have no effect.
+/// The main counter of an HPET (IA-PC HPET specification 1.0a, 2.3.7), and the register of the I/O APIC that names
+/// another (82093AA, 3.1.1). Reads have no effect.
 const HPET_COUNTER: usize = 0xf0;
 const IO_APIC_SELECT: usize = 0;
 
@@ -37,7 +39,8 @@ pub(crate) fn rows(run: &BenchRun<'_>, virtualized: Option<bool>) -> Vec<BenchRo
     let base = BenchRow::new("no exit (clock reads)");
     let mut rows = vec![measured(run, base, || Ok(|| 0))];
     if !cfg!(target_arch = "x86_64") {
-        let why = "user space of this architecture has no instruction that always exits: what traps is emulated by the guest's own kernel";
+        let why = "user space of this architecture has no instruction that always exits: what traps is emulated by the \
+            guest's own kernel";
         rows.push(BenchRow::new("an exit").missing(why));
         return rows;
     }
@@ -141,7 +144,8 @@ fn pm_timer() -> Result<u16, String> {
     }
 }
 
-/// Returns the first address of a range of `/proc/ioports` or `/proc/iomem`, whose lines are `fec00000-fec003ff : IOAPIC 0`.
+/// Returns the first address of a range of `/proc/ioports` or `/proc/iomem`, whose lines are `fec00000-fec003ff :
+/// IOAPIC 0`.
 fn start_of(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(" : "));
     let (range, _) = lines.find(|(_, what)| what.trim() == name)?;

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-/// Returns how many function call interrupts these CPUs have had since the machine started; `None` where the kernel does not say.
+/// Returns how many function call interrupts these CPUs have had since the machine started; `None` where the kernel
+/// does not say.
 pub(crate) fn function_calls(cpus: &[u32]) -> Option<u64> {
     counted(&fs::read_to_string("/proc/interrupts").ok()?, cpus)
 }

@@ -1,15 +1,16 @@
 /*!
-How long an inter-processor interrupt takes until its function has run on the target CPU, as `smp_call_function_single` and
-`smp_call_function_many` wait for it, without a kernel module.
+How long an inter-processor interrupt takes until its function has run on the target CPU, as `smp_call_function_single`
+and `smp_call_function_many` wait for it, without a kernel module.
 
-A **busy** target runs a thread of this process that spins in user space, and the call is membarrier(2): the kernel sends an IPI to the
-CPUs that run a thread of the calling process, and waits until all have passed a barrier (`membarrier_private_expedited` of
-`kernel/sched/membarrier.c`). One CPU is named by `MEMBARRIER_CMD_FLAG_CPU` (Linux 5.10); before that, and for all CPUs, it goes to whoever
-spins.
+A **busy** target runs a thread of this process that spins in user space, and the call is membarrier(2): the kernel
+sends an IPI to the CPUs that run a thread of the calling process, and waits until all have passed a barrier
+(`membarrier_private_expedited` of `kernel/sched/membarrier.c`). One CPU is named by `MEMBARRIER_CMD_FLAG_CPU` (Linux
+5.10); before that, and for all CPUs, it goes to whoever spins.
 
-To an **idle** CPU membarrier sends nothing, since none of the process's threads runs there. There the call reads a counter that is open
-on that CPU: the kernel has the CPU read it, and waits (`perf_event_read` of `kernel/events/core.c`). The counter counts nothing
-(`PERF_COUNT_SW_DUMMY`). It takes CAP_PERFMON, or `kernel.perf_event_paranoid` of 0 or less.
+To an **idle** CPU membarrier sends nothing, since none of the process's threads runs there. There the call reads a
+counter that is open on that CPU: the kernel has the CPU read it, and waits (`perf_event_read` of
+`kernel/events/core.c`). The counter counts nothing (`PERF_COUNT_SW_DUMMY`). It takes CAP_PERFMON, or
+`kernel.perf_event_paranoid` of 0 or less.
 
 What both take without any IPI has a row of its own.
 */
@@ -189,7 +190,8 @@ fn idle(run: &BenchRun<'_>, row: BenchRow, from: u32, to: u32, pause_ns: u64) ->
         Ok(event) => event,
         Err(error) => {
             return row.missing(format!(
-                "a counter on CPU {to} cannot be opened ({}): it takes root, CAP_PERFMON or kernel.perf_event_paranoid=0",
+                "a counter on CPU {to} cannot be opened ({}): it takes root, CAP_PERFMON or \
+                 kernel.perf_event_paranoid=0",
                 why(&error)
             ));
         }
@@ -216,8 +218,8 @@ fn idle(run: &BenchRun<'_>, row: BenchRow, from: u32, to: u32, pause_ns: u64) ->
     }
 }
 
-/// Adds how many interrupts the kernel has counted meanwhile, and says so where they are fewer than the calls. They may be more: others have
-/// functions called there, too.
+/// Adds how many interrupts the kernel has counted meanwhile, and says so where they are fewer than the calls. They may
+/// be more: others have functions called there, too.
 fn counted(
     row: BenchRow,
     before: Option<u64>,

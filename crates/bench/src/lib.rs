@@ -1,10 +1,11 @@
 /*!
-Measures what things cost on the machine that it runs on, in a guest or on a host, from user space and without a kernel module: IPIs, wake-ups,
-clocks, timers, exits, round trips over a network and to a disk. [`run()`] measures one of them and returns a [`results::BenchResults`].
+Measures what things cost on the machine that it runs on, in a guest or on a host, from user space and without a kernel
+module: IPIs, wake-ups, clocks, timers, exits, round trips over a network and to a disk. [`run()`] measures one of them
+and returns a [`results::BenchResults`].
 
-It talks to the kernel, since that is what it is for: it pins threads, keeps CPUs busy, reads clocks and files of `/proc` and `/sys`, opens
-sockets and files. It prints nothing. Threads that it starts are gone when it returns, and the calling thread's CPUs stay as they are. All `unsafe`
-stands in `call.rs`.
+It talks to the kernel, since that is what it is for: it pins threads, keeps CPUs busy, reads clocks and files of
+`/proc` and `/sys`, opens sockets and files. It prints nothing. Threads that it starts are gone when it returns, and the
+calling thread's CPUs stay as they are. All `unsafe` stands in `call.rs`.
 
 What cannot be measured here is a row that says why, and the others are measured.
 

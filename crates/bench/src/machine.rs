@@ -67,8 +67,8 @@ fn idle_of(cmdline: &str) -> Option<String> {
     Some(values.next_back()?.to_owned())
 }
 
-/// Returns what the hypervisor calls itself: CPUID leaf 0x40000000 where leaf 1 says that there is one (bit 31 of ECX, which processors
-/// leave clear), else the device tree, `/sys/hypervisor`, or what QEMU is known by.
+/// Returns what the hypervisor calls itself: CPUID leaf 0x40000000 where leaf 1 says that there is one (bit 31 of ECX,
+/// which processors leave clear), else the device tree, `/sys/hypervisor`, or what QEMU is known by.
 fn hypervisor() -> Option<String> {
     let present = call::cpuid(1).is_some_and(|[_, _, ecx, _]| ecx >> 31 == 1);
     if present && let Some([_, ebx, ecx, edx]) = call::cpuid(0x4000_0000) {
@@ -86,7 +86,8 @@ fn hypervisor() -> Option<String> {
     named.or_else(|| is_of_qemu().then(|| "QEMU".to_owned()))
 }
 
-/// Whether firmware tables or the device tree are QEMU's: its vendor, or its `fw-cfg` device, which no other machine has.
+/// Whether firmware tables or the device tree are QEMU's: its vendor, or its `fw-cfg` device, which no other machine
+/// has.
 fn is_of_qemu() -> bool {
     let vendor = fs::read_to_string("/sys/class/dmi/id/sys_vendor").unwrap_or_default();
     let nodes = fs::read_dir("/proc/device-tree")

@@ -1,10 +1,10 @@
 /*!
-How long a message and its answer take, over TCP and UDP, against a peer that the same command starts: on this machine ([`Server`] in threads of
-its own), or on another one.
+How long a message and its answer take, over TCP and UDP, against a peer that the same command starts: on this machine
+([`Server`] in threads of its own), or on another one.
 
-The peer answers what speaks its protocol and nothing else. A datagram is answered once, by one of the same length, and an answer is never
-answered, so it is no amplifier and two peers cannot be set on each other. Nobody authenticates: it is to be bound where only those can reach it who
-may.
+The peer answers what speaks its protocol and nothing else. A datagram is answered once, by one of the same length, and
+an answer is never answered, so it is no amplifier and two peers cannot be set on each other. Nobody authenticates: it
+is to be bound where only those can reach it who may.
 */
 
 use std::io::{self, Read, Write};
@@ -341,7 +341,8 @@ fn over_udp(
     })
 }
 
-/// Sends a question and waits for its answer; returns whether it came. What comes late is no answer to another question.
+/// Sends a question and waits for its answer; returns whether it came. What comes late is no answer to another
+/// question.
 fn ask(socket: &UdpSocket, question: &[u8], answer: &mut [u8]) -> Result<bool, String> {
     match socket.send(question) {
         Ok(_) => {}

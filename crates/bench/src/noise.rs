@@ -11,7 +11,8 @@ use crate::thread::on_cpu;
 
 /// How long a CPU is watched.
 const WATCH_NS: u64 = 50_000_000;
-/// Reads that are further apart than this lost their CPU in between: to an interrupt, another thread, or the hypervisor.
+/// Reads that are further apart than this lost their CPU in between: to an interrupt, another thread, or the
+/// hypervisor.
 const GAP_NS: u64 = 1_000;
 /// `/proc/stat` counts in this (USER_HZ is 100 on every architecture that Linux calls x86 or arm64).
 const TICK_NS: u64 = 10_000_000;

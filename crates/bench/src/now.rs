@@ -57,8 +57,8 @@ pub(crate) fn clocks() -> ClockReadings {
     }
 }
 
-/// Returns what time it is on the clock of recordings, and when that was on `CLOCK_MONOTONIC`: the kernel records when a thread gives
-/// itself a name. `None` where it may not be asked.
+/// Returns what time it is on the clock of recordings, and when that was on `CLOCK_MONOTONIC`: the kernel records when
+/// a thread gives itself a name. `None` where it may not be asked.
 fn recording() -> Option<(u64, u64)> {
     // Only the time stands behind a record then.
     let attr = RingAttr {

@@ -63,7 +63,8 @@ impl BenchCpus {
         })
     }
 
-    /// Returns where threads go that work for the one that measures: the nearest core, or the same CPU where there is one alone.
+    /// Returns where threads go that work for the one that measures: the nearest core, or the same CPU where there is
+    /// one alone.
     pub(crate) fn peer(&self) -> u32 {
         let by = |place: &str| self.targets.iter().find(|target| target.place == place);
         let nearest = by(SAME_NODE).or_else(|| by(SAME_CORE));

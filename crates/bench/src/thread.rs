@@ -9,7 +9,8 @@ use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_current_timer_slack}
 
 use crate::why::why;
 
-/// Lets the calling thread run on one CPU alone, and its timers fire when they are due (`PR_SET_TIMERSLACK`; the default is 50 us later).
+/// Lets the calling thread run on one CPU alone, and its timers fire when they are due (`PR_SET_TIMERSLACK`; the
+/// default is 50 us later).
 pub(crate) fn stay_on(cpu: u32) -> Result<(), String> {
     let mut only = CpuSet::new();
     let number = usize::try_from(cpu).unwrap_or(usize::MAX);
@@ -114,7 +115,8 @@ struct Beat(AtomicU64);
 pub(crate) struct Spinners<'a>(&'a [Beat]);
 
 impl Spinners<'_> {
-    /// Waits until each of them runs at this moment, as far as that can be known, or until `over` says so. Returns whether all run.
+    /// Waits until each of them runs at this moment, as far as that can be known, or until `over` says so. Returns
+    /// whether all run.
     pub(crate) fn all_run(&self, over: &dyn Fn() -> bool) -> bool {
         /// Looks at a thread between two questions whether it is over.
         const LOOKS: u32 = 1000;

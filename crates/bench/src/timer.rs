@@ -1,6 +1,7 @@
 /*!
-How late a timer fires: from the time that was asked for until the thread that waits runs, by clock_nanosleep(2) and by timerfd. The thread's
-timer slack is 1 ns, so what is late is the machine. While it waits its CPU is idle, unless another thread spins there (*busy*).
+How late a timer fires: from the time that was asked for until the thread that waits runs, by clock_nanosleep(2) and by
+timerfd. The thread's timer slack is 1 ns, so what is late is the machine. While it waits its CPU is idle, unless
+another thread spins there (*busy*).
 */
 
 use results::BenchRow;

@@ -1,10 +1,11 @@
 /*!
 How long it takes from the call that wakes a thread until that thread runs, by futex, pipe and eventfd.
 
-A *round trip* is a ping-pong: both threads sleep in turn, and a round trip has two wake-ups. In the other rows the waking thread never sleeps: it
-waits, awake, until the other has slept for a while, and the woken thread reads the clock when it runs. After a short while a CPU that polls before it
-halts, or a host that polls for a halted vCPU, is still at it; after a long one nobody polls any more. On a *busy* target another thread
-spins on that CPU, and the scheduler has to take it away.
+A *round trip* is a ping-pong: both threads sleep in turn, and a round trip has two wake-ups. In the other rows the
+waking thread never sleeps: it waits, awake, until the other has slept for a while, and the woken thread reads the clock
+when it runs. After a short while a CPU that polls before it halts, or a host that polls for a halted vCPU, is still at
+it; after a long one nobody polls any more. On a *busy* target another thread spins on that CPU, and the scheduler has
+to take it away.
 */
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

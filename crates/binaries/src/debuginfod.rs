@@ -13,7 +13,8 @@ const MAX_PATH: u64 = 4096;
 /// How often it is looked whether the program has ended.
 const TURN: Duration = Duration::from_millis(10);
 
-/// Asks for a file, `executable` or `debuginfo`, and returns where it was put. The program is ended when it takes too long.
+/// Asks for a file, `executable` or `debuginfo`, and returns where it was put. The program is ended when it takes too
+/// long.
 pub(crate) fn find(program: &Path, kind: &str, build_id: &str, limit: Duration) -> Option<PathBuf> {
     let mut child = Command::new(program)
         .args([kind, build_id])
@@ -23,8 +24,8 @@ pub(crate) fn find(program: &Path, kind: &str, build_id: &str, limit: Duration) 
         .spawn()
         .ok()?;
     let begun = Instant::now();
-    // Whoever the program started may keep its output open when it has ended: reading is left to a thread, and not waited
-    // for.
+    // Whoever the program started may keep its output open when it has ended: reading is left to a thread, and not
+    // waited for.
     let (send, receive) = mpsc::channel();
     let pipe = child.stdout.take()?.take(MAX_PATH);
     std::thread::spawn(move || send.send(first_line(pipe)));

@@ -5,15 +5,16 @@ use std::panic::catch_unwind;
 
 use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 
-/// Bytes of a mangled name that are looked at, and of a name that is made of it. A name can refer to its own parts, and be
-/// exponentially longer than it is mangled.
+/// Bytes of a mangled name that are looked at, and of a name that is made of it. A name can refer to its own parts, and
+/// be exponentially longer than it is mangled.
 pub(crate) const MAX_MANGLED: usize = 1 << 14;
 const MAX_NAME: usize = 1 << 13;
 /// How deep a mangled name may be nested. The library's own limit.
 const MAX_DEPTH: u32 = 96;
 
-/// Returns the name that a symbol stands for: of C++ without parameters and return types, of Rust without the hash, as perf
-/// prints them (`DMGL_NO_OPTS` in `tools/perf/util/demangle-cxx.cpp`, `demangle-rust.c`). What is no mangled name stays as it is.
+/// Returns the name that a symbol stands for: of C++ without parameters and return types, of Rust without the hash, as
+/// perf prints them (`DMGL_NO_OPTS` in `tools/perf/util/demangle-cxx.cpp`, `demangle-rust.c`). What is no mangled name
+/// stays as it is.
 pub fn demangle(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(&raw[..raw.len().min(MAX_NAME)]);
     if raw.len() > MAX_MANGLED {

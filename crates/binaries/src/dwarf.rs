@@ -225,8 +225,8 @@ impl DwarfFunctions {
         })
     }
 
-    /// Passes on the mangled names of the functions at an address, the innermost first, each with whether it is inlined. Nothing
-    /// where DWARF has no function there.
+    /// Passes on the mangled names of the functions at an address, the innermost first, each with whether it is
+    /// inlined. Nothing where DWARF has no function there.
     pub(crate) fn find(&mut self, address: u64, mut name: impl FnMut(&[u8], bool)) -> bool {
         let units: Vec<u32> = self.ranges.having(address).collect();
         for number in units {
@@ -470,7 +470,8 @@ impl DwarfAttributes {
         Ok(())
     }
 
-    /// Passes on the addresses, until nobody wants more. Addresses from 0 on are those of code that the linker left out.
+    /// Passes on the addresses, until nobody wants more. Addresses from 0 on are those of code that the linker left
+    /// out.
     fn ranges(
         self,
         dwarf: &Dwarf<MeteredSection>,

@@ -115,8 +115,8 @@ impl Elf {
         })
     }
 
-    /// Returns whether the file says where in it code is. Debug files that objcopy made keep the segments, with no code in
-    /// them; those of eu-strip keep all that is said of them.
+    /// Returns whether the file says where in it code is. Debug files that objcopy made keep the segments, with no code
+    /// in them; those of eu-strip keep all that is said of them.
     pub(crate) fn has_layout(&self) -> bool {
         self.loads.iter().any(|load| load.code && load.size > 0)
     }

@@ -1,7 +1,8 @@
 //! Where the file of a build id may be.
 //!
 //! Source: `tools/perf/util/build-id.c` (`build_id_cache__linkname`, `dso__build_id_filename`), `tools/perf/util/dso.c`
-//! (`dso__read_binary_type_filename`), GDB's manual ("Debugging Information in Separate Files"), `debuginfod_find_debuginfo(3)`.
+//! (`dso__read_binary_type_filename`), GDB's manual ("Debugging Information in Separate Files"),
+//! `debuginfod_find_debuginfo(3)`.
 
 use std::ffi::OsStr;
 use std::fmt::Write;

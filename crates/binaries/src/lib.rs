@@ -1,17 +1,18 @@
 /*!
 Names of user space's functions, from object files; and unwinding of user stacks that perf copied.
 
-[`Binaries`] finds the file that a recording means - by its build id, so that another version of it is never taken for it -
-and says which functions a place in it is in, inlined ones included. [`Unwinding`] makes a stack of registers and of
-a piece of stack memory.
+[`Binaries`] finds the file that a recording means - by its build id, so that another version of it is never taken for
+it - and says which functions a place in it is in, inlined ones included. [`Unwinding`] makes a stack of registers and
+of a piece of stack memory.
 
-Reading files is what this crate is for: it opens those that its caller names and those in the folders it is given, within
-limits, and runs `debuginfod-find` if the caller says so. It maps no memory, reads no environment and prints nothing.
+Reading files is what this crate is for: it opens those that its caller names and those in the folders it is given,
+within limits, and runs `debuginfod-find` if the caller says so. It maps no memory, reads no environment and prints
+nothing.
 
-ELF is read by `object`, DWARF and unwind tables by `gimli` and `framehop`, as samply's `wholesym` does; `blazesym`, which
-systing took, maps files into memory, where a file that is cut short ends the program, and takes no build id to check. The
-search for inlined functions is ours, as that of `addr2line` calls itself as deep as hostile DWARF is nested, and knows no
-limit of time.
+ELF is read by `object`, DWARF and unwind tables by `gimli` and `framehop`, as samply's `wholesym` does; `blazesym`,
+which systing took, maps files into memory, where a file that is cut short ends the program, and takes no build id to
+check. The search for inlined functions is ours, as that of `addr2line` calls itself as deep as hostile DWARF is nested,
+and knows no limit of time.
 */
 #![forbid(unsafe_code)]
 

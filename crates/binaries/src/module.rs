@@ -68,8 +68,8 @@ impl ModuleFile {
                 false => outer = Some(demangle(name)),
             });
         }
-        // What the function itself is called its symbol says, as perf has it: parts and copies of functions have names of
-        // their own there. Symbols that other files may use are not all.
+        // What the function itself is called its symbol says, as perf has it: parts and copies of functions have names
+        // of their own there. Symbols that other files may use are not all.
         let symbol = self.symbols.find(address);
         let symbol = match (self.symbols.complete, &outer) {
             (false, Some(_)) => None,

@@ -66,9 +66,9 @@ impl Binaries {
         }
     }
 
-    /// Returns the names of the functions at a place in a file, innermost first: those that were inlined there, then the function
-    /// itself. `path` is the file's as the recording has it; of `/tmp/perf-PID.map` the place is an address. Ask for places of
-    /// one file together: few are kept open.
+    /// Returns the names of the functions at a place in a file, innermost first: those that were inlined there, then
+    /// the function itself. `path` is the file's as the recording has it; of `/tmp/perf-PID.map` the place is an
+    /// address. Ask for places of one file together: few are kept open.
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl Binaries {
         }
     }
 
-    /// Returns what makes stacks of a process that has this code mapped. `aarch64` says whether it is of that machine, not of
-    /// x86-64. Files are found as for names.
+    /// Returns what makes stacks of a process that has this code mapped. `aarch64` says whether it is of that machine,
+    /// not of x86-64. Files are found as for names.
     pub fn unwinding(&mut self, aarch64: bool, mappings: &[CodeMapping<'_>]) -> Unwinding {
         let mappings = mappings.iter().take(MAX_MAPPINGS).map(|mapping| {
             let key = self.key(mapping.path, mapping.build_id);
@@ -257,8 +257,8 @@ impl Binaries {
         Ok((place, elf))
     }
 
-    /// Opens the debug file that a file names. The name is all that binds them, so the checksum has to agree, and the build
-    /// id where both have one.
+    /// Opens the debug file that a file names. The name is all that binds them, so the checksum has to agree, and the
+    /// build id where both have one.
     fn linked(&self, path: &Path, binary: &Elf, key: &FileKey) -> Option<Elf> {
         let (link, crc) = binary.debug_link.as_ref()?;
         let places = self.options.linked(path, &key.path, link);
@@ -299,7 +299,8 @@ fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, MissingReason> {
     }
 }
 
-/// Returns whether a file's build id is the recording's. Recorders before kernel 5.11 wrote no length: short ids ended in zeros.
+/// Returns whether a file's build id is the recording's. Recorders before kernel 5.11 wrote no length: short ids ended
+/// in zeros.
 fn same_id(file: &[u8], recorded: &[u8]) -> bool {
     let rest = recorded.strip_prefix(file);
     rest.is_some_and(|rest| rest.is_empty() || recorded.len() == 20 && rest.iter().all(|b| *b == 0))

@@ -1,7 +1,7 @@
 //! Stubs that call functions of other files. They have no symbols; perf calls them `memcpy@plt`.
 //!
-//! Source: `dso__synthesize_plt_symbols` in `tools/perf/util/symbol-elf.c`; the ABI supplements of x86-64 and AArch64, which
-//! have one entry of the table for each relocation of `.rela.plt`, in the same order.
+//! Source: `dso__synthesize_plt_symbols` in `tools/perf/util/symbol-elf.c`; the ABI supplements of x86-64 and AArch64,
+//! which have one entry of the table for each relocation of `.rela.plt`, in the same order.
 
 use object::elf::{Rela64, Sym64};
 use object::{Architecture, Endianness, pod};
@@ -23,7 +23,8 @@ pub(crate) struct Plt {
 }
 
 impl Plt {
-    /// Reads the stubs of a file. A file in which entries and relocations are not of one number has none that can be named.
+    /// Reads the stubs of a file. A file in which entries and relocations are not of one number has none that can be
+    /// named.
     pub(crate) fn read(elf: &mut Elf) -> Result<Plt, MissingReason> {
         let header = match elf.architecture {
             Architecture::X86_64 => 16,
@@ -48,7 +49,8 @@ impl Plt {
         };
         let relocations = relocations.chunks_exact(size_of::<Rela64<Endianness>>());
         let count = relocations.len() as u64;
-        // Several tables of one file have the same entries; a name is short, and yet each may be the whole table of strings.
+        // Several tables of one file have the same entries; a name is short, and yet each may be the whole table of
+        // strings.
         let mut left = strings.len().saturating_add(MAX_MANGLED);
         let names = relocations.map(|relocation| {
             let name = name(relocation).filter(|name| name.len() <= left);

@@ -1,8 +1,8 @@
 //! Tables of symbols.
 //!
-//! Which symbols count and which of several has an address is as in `tools/perf/util/{symbol,symbol-elf}.c` of kernel 6.1
-//! (`dso__load_sym`, `symbols__fixup_end`, `choose_best_symbol`), so that names are those that perf prints. One rule is
-//! stricter: a symbol without a size goes to the next symbol, and no further than its section.
+//! Which symbols count and which of several has an address is as in `tools/perf/util/{symbol,symbol-elf}.c` of kernel
+//! 6.1 (`dso__load_sym`, `symbols__fixup_end`, `choose_best_symbol`), so that names are those that perf prints. One
+//! rule is stricter: a symbol without a size goes to the next symbol, and no further than its section.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -49,7 +49,8 @@ pub(crate) struct FileSymbols {
 }
 
 impl FileSymbols {
-    /// Reads the symbols of a file: all, or where these were taken out, those that other files may use. There may be none.
+    /// Reads the symbols of a file: all, or where these were taken out, those that other files may use. There may be
+    /// none.
     pub(crate) fn read(elf: &mut Elf) -> Result<FileSymbols, MissingReason> {
         let tables: [(&[u8], &[u8]); 2] = [(b".symtab", b".strtab"), (b".dynsym", b".dynstr")];
         for (table, names) in tables {

@@ -38,7 +38,8 @@ pub enum UserRegisters {
     },
 }
 
-/// By register's number in DWARF, its `PERF_REG_X86_*` (`arch/x86/include/uapi/asm/perf_regs.h`) and what framehop calls it.
+/// By register's number in DWARF, its `PERF_REG_X86_*` (`arch/x86/include/uapi/asm/perf_regs.h`) and what framehop
+/// calls it.
 const X86_64: [(u32, Reg); 16] = [
     (0, Reg::RAX),
     (3, Reg::RDX),
@@ -61,7 +62,8 @@ const X86_64: [(u32, Reg); 16] = [
 const PERF_IP: u32 = 8;
 const RSP: usize = 7;
 
-/// Returns a register of those that perf recorded: which there are, a bit each, and their values in the order of their numbers.
+/// Returns a register of those that perf recorded: which there are, a bit each, and their values in the order of their
+/// numbers.
 fn of_perf(mask: u64, values: &[u64], number: u32) -> Option<u64> {
     let bit = 1 << number;
     let before = (mask & (bit - 1)).count_ones() as usize;
@@ -69,8 +71,8 @@ fn of_perf(mask: u64, values: &[u64], number: u32) -> Option<u64> {
 }
 
 impl UserRegisters {
-    /// Takes those that perf recorded of x86-64, and returns `None` where one is missing that every stack needs. Others count
-    /// as 0.
+    /// Takes those that perf recorded of x86-64, and returns `None` where one is missing that every stack needs. Others
+    /// count as 0.
     pub fn x86_64(mask: u64, values: &[u64]) -> Option<UserRegisters> {
         let value = |number| of_perf(mask, values, number);
         value(X86_64[RSP].0)?;
@@ -215,8 +217,8 @@ fn start(range: &Option<Range<u64>>) -> u64 {
     range.as_ref().map_or(0, |range| range.start)
 }
 
-/// Returns whether `.eh_frame_hdr` is what it says: as many entries, which are of `.eh_frame`. gimli 0.33 does not check the latter
-/// when it looks for one of them, nor that their number can be.
+/// Returns whether `.eh_frame_hdr` is what it says: as many entries, which are of `.eh_frame`. gimli 0.33 does not
+/// check the latter when it looks for one of them, nor that their number can be.
 fn is_index(bytes: &[u8], bases: &BaseAddresses) -> bool {
     let index = EhFrameHdr::new(bytes, LittleEndian);
     let Ok(index) = index.parse(bases, 8) else {
@@ -259,7 +261,8 @@ impl std::fmt::Debug for Unwinding {
 }
 
 impl Unwinding {
-    /// `aarch64` says whether the process is of that machine, not of x86-64. `tables` has what is known of each mapping's file.
+    /// `aarch64` says whether the process is of that machine, not of x86-64. `tables` has what is known of each
+    /// mapping's file.
     pub(crate) fn new<'m>(
         aarch64: bool,
         mappings: impl Iterator<Item = (CodeMapping<'m>, Option<Arc<UnwindTables>>)>,
@@ -282,9 +285,10 @@ impl Unwinding {
         Unwinding { machine, mapped }
     }
 
-    /// Makes a stack of registers and of what was on the stack, from the stack pointer on. Returns addresses, innermost first: where
-    /// the CPU was, and of each caller the last byte of its call, as perf has them. The stack ends where tables end, where what is
-    /// needed was not recorded, where an address is in no mapped code, and after `most` addresses.
+    /// Makes a stack of registers and of what was on the stack, from the stack pointer on. Returns addresses, innermost
+    /// first: where the CPU was, and of each caller the last byte of its call, as perf has them. The stack ends where
+    /// tables end, where what is needed was not recorded, where an address is in no mapped code, and after `most`
+    /// addresses.
     pub fn stack(&mut self, registers: &UserRegisters, stack: &[u8], most: usize) -> Vec<u64> {
         let start = registers.stack_pointer();
         let mut read = |address: u64| {
@@ -398,7 +402,8 @@ mod tests {
             build_id: None,
         };
         let mut unwinding = Unwinding::new(true, [(mapping, None)].into_iter());
-        // Two frames: each has the next one's place and a return address, the second of them signed; then one that is nowhere.
+        // Two frames: each has the next one's place and a return address, the second of them signed; then one that is
+        // nowhere.
         let signed = 0x00ab_0000_0040_2000u64;
         let words = [0x1010, 0x40_1000, 0x1020, signed, 0x1030, 0x77_0000, 0, 0];
         let stack: Vec<u8> = words

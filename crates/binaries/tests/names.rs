@@ -114,9 +114,9 @@ fn by_addr2line(file: &Path, addresses: &[u64]) -> Vec<Vec<String>> {
     raw
 }
 
-/// Compares all names of a file with those of the tools: inlined functions with addr2line's, the functions themselves with nm's,
-/// since addr2line has them by DWARF, which does not tell parts of functions (`main.cold`). Returns how many addresses were compared, how
-/// many of them are in inlined functions, and what differs.
+/// Compares all names of a file with those of the tools: inlined functions with addr2line's, the functions themselves
+/// with nm's, since addr2line has them by DWARF, which does not tell parts of functions (`main.cold`). Returns how many
+/// addresses were compared, how many of them are in inlined functions, and what differs.
 fn compare(file: &Path, step: usize) -> (usize, usize, Vec<String>) {
     let elf = Readelf::of(file);
     let addresses = elf.code(step);
@@ -309,8 +309,8 @@ fn names_are_demangled_as_by_binutils() {
         let theirs = demangled(&raw);
         let mut other = Vec::new();
         for (raw, theirs) in raw.iter().zip(&theirs) {
-            // c++filt writes the long names of strings and streams, which perf does not ask for, and the parameters of functions for
-            // transactional memory.
+            // c++filt writes the long names of strings and streams, which perf does not ask for, and the parameters of
+            // functions for transactional memory.
             if ["Ss", "So", "Si", "Sd", "_ZGTt"]
                 .iter()
                 .any(|part| raw.contains(part))
@@ -323,7 +323,8 @@ fn names_are_demangled_as_by_binutils() {
             }
         }
         assert!(raw.len() > 1000);
-        // What is left is written another way: `0ul` and `(unsigned long)0`, `8: usize` and `8`, blanks for empty packs.
+        // What is left is written another way: `0ul` and `(unsigned long)0`, `8: usize` and `8`, blanks for empty
+        // packs.
         assert!(other.len() * 50 < raw.len(), "{other:#?}");
     }
 }

@@ -7,11 +7,12 @@ use rustfft::num_complex::Complex;
 
 /// Steps of time that are counted apart at most.
 const MOST: u64 = 1 << 17;
-/// The shortest step, as a power of two in nanoseconds: 65 us. Two clocks that agree by so much are set right by windows.
+/// The shortest step, as a power of two in nanoseconds: 65 us. Two clocks that agree by so much are set right by
+/// windows.
 const SHORTEST: u32 = 16;
 
-/// How much happened when: a count for each step of time. The steps become longer with the time that there is, so that memory does not
-/// grow with it.
+/// How much happened when: a count for each step of time. The steps become longer with the time that there is, so that
+/// memory does not grow with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Density {
     /// Length of a step, as a power of two in nanoseconds.
@@ -93,7 +94,8 @@ pub struct LikelyOffsets {
     pub within_ns: u64,
 }
 
-/// Finds the offsets at which a host's times and a guest's are most alike: their correlation, of which the `most` highest peaks are taken.
+/// Finds the offsets at which a host's times and a guest's are most alike: their correlation, of which the `most`
+/// highest peaks are taken.
 pub fn likely(host: &Density, guest: &Density, most: usize) -> LikelyOffsets {
     let (mut host, mut guest) = (host.clone(), guest.clone());
     while host.bits < guest.bits {

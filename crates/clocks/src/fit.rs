@@ -16,7 +16,8 @@ const REACH: u64 = 200_000;
 const NEAR: u64 = 50_000;
 /// How often the distance is halved meanwhile.
 const HALVINGS: u32 = 8;
-/// How far from a window, in nanoseconds, an event may be that is taken to belong there: first all, then those of which that is most likely.
+/// How far from a window, in nanoseconds, an event may be that is taken to belong there: first all, then those of which
+/// that is most likely.
 const STRAY: [u64; 2] = [REACH, 20_000];
 /// How often it is decided anew what belongs where.
 const AGAIN: u32 = 4;
@@ -32,7 +33,8 @@ pub struct Fit {
     pub at: u64,
     /// How much more the host's clock advances than the guest's, in parts of 10^9.
     pub drift_ppb: i64,
-    /// By how much the offset can be wrong in nanoseconds: as far as the furthest offset that puts as many events into windows.
+    /// By how much the offset can be wrong in nanoseconds: as far as the furthest offset that puts as many events into
+    /// windows.
     pub bound_ns: u64,
     /// Events that were tried and lie in a window of their vCPU.
     pub inside: u64,
@@ -73,8 +75,9 @@ impl Fit {
     }
 }
 
-/// Finds how a guest's clock reads on its host's, with an offset no further than `within` from `around`: one constant if that does, else one
-/// with a drift, if that puts more events into windows. `None` where no event has a window in reach.
+/// Finds how a guest's clock reads on its host's, with an offset no further than `within` from `around`: one constant
+/// if that does, else one with a drift, if that puts more events into windows. `None` where no event has a window in
+/// reach.
 pub fn fit(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Fit> {
     let first = best(vcpus, around, within)?;
     let all = count(vcpus);
@@ -101,7 +104,8 @@ pub fn fit(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Fit> {
     Some(better.unwrap_or(constant))
 }
 
-/// The best offset: where it is some of the events say, looked for in all of the reach, and how exactly all of them, looked for near that.
+/// The best offset: where it is some of the events say, looked for in all of the reach, and how exactly all of them,
+/// looked for near that.
 fn best(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Plateau> {
     let wide = plateau(vcpus, around, within)?;
     if wide.of == count(vcpus) {
@@ -144,8 +148,9 @@ fn refined(vcpus: &[VcpuWindows<'_>], mut best: Fit, span: u64) -> Fit {
     straightened(vcpus, best)
 }
 
-/// Takes the line that lies deepest in all windows that events are in or next to. Halving drifts may end where each small step puts as many
-/// events out as in; this does not, since what windows leave of room is a concave function of the drift.
+/// Takes the line that lies deepest in all windows that events are in or next to. Halving drifts may end where each
+/// small step puts as many events out as in; this does not, since what windows leave of room is a concave function of
+/// the drift.
 fn straightened(vcpus: &[VcpuWindows<'_>], mut best: Fit) -> Fit {
     for reach in STRAY {
         for _ in 0..AGAIN {
@@ -275,8 +280,8 @@ fn with_drift(
     Some(Fit::of(found, constant.at, drift_ppb, constant.uncovered))
 }
 
-/// The slope of the line through the offsets that parts of the time allow, in parts of 10^9: by least squares, each part with the weight of
-/// how exactly it says it.
+/// The slope of the line through the offsets that parts of the time allow, in parts of 10^9: by least squares, each
+/// part with the weight of how exactly it says it.
 fn drift(
     vcpus: &[VcpuWindows<'_>],
     (first, last): (u64, u64),

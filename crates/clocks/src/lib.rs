@@ -1,11 +1,11 @@
 /*!
 How a guest's clock reads on its host's, by causality.
 
-A guest's event happens while its vCPU is in the guest: between a `kvm_entry` of the vCPU's thread and the `kvm_exit` behind it, as the
-host's recording has them ([`GuestWindow`]). Each event so allows some offsets between the two clocks and forbids others, and the offset that most
-events allow is the one there is ([`fit`]). Nothing else is believed, least of all what a recorder measured over a
-network: on arm64 pairs of trace-cmd such measurements differ by 100 to 250 us from each other within three seconds, where one
-constant puts every event into its window.
+A guest's event happens while its vCPU is in the guest: between a `kvm_entry` of the vCPU's thread and the `kvm_exit`
+behind it, as the host's recording has them ([`GuestWindow`]). Each event so allows some offsets between the two clocks
+and forbids others, and the offset that most events allow is the one there is ([`fit`]). Nothing else is believed, least
+of all what a recorder measured over a network: on arm64 pairs of trace-cmd such measurements differ by 100 to 250 us
+from each other within three seconds, where one constant puts every event into its window.
 */
 
 mod density;

@@ -2,7 +2,8 @@
 
 use crate::VcpuWindows;
 
-/// Places at which the number of events inside changes that are looked at once: where there are more, some events are passed over.
+/// Places at which the number of events inside changes that are looked at once: where there are more, some events are
+/// passed over.
 const MOST: usize = 1 << 18;
 
 /// Offsets that put as many events into windows as any other.
@@ -12,7 +13,8 @@ pub struct Plateau {
     pub low: i64,
     /// The greatest of them.
     pub high: i64,
-    /// The least and the greatest offset within reach that puts as many events into windows: other stretches may do so too.
+    /// The least and the greatest offset within reach that puts as many events into windows: other stretches may do so
+    /// too.
     pub least: i64,
     /// See [`Plateau::least`].
     pub most: i64,
@@ -20,8 +22,8 @@ pub struct Plateau {
     pub inside: u64,
     /// Events that were tried.
     pub of: u64,
-    /// Events that an offset within reach puts into windows in the mean: as many are inside by chance, and where that is nearly all, the
-    /// events say little.
+    /// Events that an offset within reach puts into windows in the mean: as many are inside by chance, and where that
+    /// is nearly all, the events say little.
     pub by_chance: u64,
 }
 
@@ -31,8 +33,8 @@ impl Plateau {
         self.low.midpoint(self.high)
     }
 
-    /// Returns by how much the middle can be wrong, in nanoseconds, if the clocks differ by a constant: as far as the furthest offset that
-    /// puts as many events into windows.
+    /// Returns by how much the middle can be wrong, in nanoseconds, if the clocks differ by a constant: as far as the
+    /// furthest offset that puts as many events into windows.
     pub fn bound(&self) -> u64 {
         let all = [self.low, self.high, self.least, self.most].into_iter();
         let apart = all.map(|end| end.abs_diff(self.middle()));
@@ -40,11 +42,11 @@ impl Plateau {
     }
 }
 
-/// Returns the offsets no further than `within` from `around` that put most events into windows; of several stretches of them the longest.
-/// `None` where there is no event or no window in reach.
+/// Returns the offsets no further than `within` from `around` that put most events into windows; of several stretches
+/// of them the longest. `None` where there is no event or no window in reach.
 ///
-/// Time and memory go with the events, times the windows that lie within reach of each; where those are too many, with a part of the
-/// events, evenly spread.
+/// Time and memory go with the events, times the windows that lie within reach of each; where those are too many, with
+/// a part of the events, evenly spread.
 pub fn plateau(vcpus: &[VcpuWindows<'_>], around: i64, within: u64) -> Option<Plateau> {
     let low = around.saturating_sub_unsigned(within);
     let high = around.saturating_add_unsigned(within);

@@ -21,12 +21,13 @@ struct OffsetStretch {
     high: i64,
 }
 
-/// Returns about which offset puts most of a guest's events into windows: of those no further than `within` from `around`, or of all at which
-/// the two recordings have any time in common.
-/// `None` where there is nothing to try, or where too many offsets are as good as each other.
+/// Returns about which offset puts most of a guest's events into windows: of those no further than `within` from
+/// `around`, or of all at which the two recordings have any time in common. `None` where there is nothing to try, or
+/// where too many offsets are as good as each other.
 ///
-/// A stretch of offsets puts an event into a window at most if the event, moved by any of them, comes upon one. So the stretch that may put
-/// most events into windows is cut in two, again and again, and those that cannot be the best are never looked at.
+/// A stretch of offsets puts an event into a window at most if the event, moved by any of them, comes upon one. So the
+/// stretch that may put most events into windows is cut in two, again and again, and those that cannot be the best are
+/// never looked at.
 pub fn search(vcpus: &[VcpuWindows<'_>], near: Option<(i64, u64)>) -> Option<i64> {
     let count: usize = vcpus.iter().map(|vcpu| vcpu.events.len()).sum();
     let step = count.div_ceil(TRIED).max(1);

@@ -6,7 +6,8 @@ use clocks::{Fit, GuestWindow, VcpuWindows, fit};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A vCPU's time on its host: (out of its guest, in it), in nanoseconds, and where in that time events are, in parts of 256.
+/// A vCPU's time on its host: (out of its guest, in it), in nanoseconds, and where in that time events are, in parts of
+/// 256.
 type Turns = Vec<(u64, u64, Vec<u8>)>;
 
 fn turns() -> impl Strategy<Value = Turns> {

@@ -1,11 +1,12 @@
 //! How likely it is that a difference is more than what varies within recordings anyway.
 //!
-//! Sums are as sure as their blocks of slices of time are alike; blocks, because what happens in one slice goes on in the
-//! next (circular block bootstrap: Politis and Romano, 1992; there is a formula for what drawing without end comes to). What is found on both sides is pooled, because the question is how often
-//! two recordings of the same differ as much: a row that one side does not have shows nothing of its bursts. Where a
-//! side has several recordings, what differs from run to run counts as well. Quantiles are compared by the ranks that
-//! they have on the other side. Sums that somebody printed have nothing but themselves: they are taken to come in
-//! bursts of ten. The more is compared, the more differs by chance: [`adjust`] takes that back.
+//! Sums are as sure as their blocks of slices of time are alike; blocks, because what happens in one slice goes on in
+//! the next (circular block bootstrap: Politis and Romano, 1992; there is a formula for what drawing without end comes
+//! to). What is found on both sides is pooled, because the question is how often two recordings of the same differ as
+//! much: a row that one side does not have shows nothing of its bursts. Where a side has several recordings, what
+//! differs from run to run counts as well. Quantiles are compared by the ranks that they have on the other side. Sums
+//! that somebody printed have nothing but themselves: they are taken to come in bursts of ten. The more is compared,
+//! the more differs by chance: [`adjust`] takes that back.
 
 use stats::Stats;
 
@@ -246,8 +247,8 @@ fn off(stats: &Stats, value: u64, share: f64) -> f64 {
     (below - share).max(share - up_to).max(0.0)
 }
 
-/// Returns, for each probability, the share of noise among what is reported if everything up to it is reported (Benjamini and
-/// Hochberg, 1995).
+/// Returns, for each probability, the share of noise among what is reported if everything up to it is reported
+/// (Benjamini and Hochberg, 1995).
 pub(crate) fn adjust(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|x, y| probabilities[*y].total_cmp(&probabilities[*x]));

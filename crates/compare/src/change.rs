@@ -130,8 +130,8 @@ pub struct SideChange {
     pub a: SideAmount,
     /// On the second.
     pub b: SideAmount,
-    /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes distinguished from a
-    /// confidence of 0.99 on, one in a hundred is noise. `None` where that is not known.
+    /// That it is more than noise, 0 to 1, after all that was compared was taken into account: of changes distinguished
+    /// from a confidence of 0.99 on, one in a hundred is noise. `None` where that is not known.
     pub confidence: Option<f64>,
     /// By how much the time changed for each second recorded (or in all, where it is not known in how long), in
     /// nanoseconds. What ranks: time that nobody misses counts less than what is lost.
@@ -207,7 +207,8 @@ pub struct Comparison {
     pub likely: Vec<SideChange>,
     /// Differences that are not reported, since they may be noise or are small.
     pub unreported: Vec<SideChange>,
-    /// In what the recordings differ before anything is measured: machines, recorders, events, work. They are reported first.
+    /// In what the recordings differ before anything is measured: machines, recorders, events, work. They are reported
+    /// first.
     pub differs: Vec<Difference>,
     /// What is to be known of the comparison, a full sentence each.
     pub notes: Vec<String>,

@@ -10,8 +10,8 @@ use crate::change::Difference;
 use crate::side::WORK;
 use words::{counted, number, share};
 
-/// So many events of a kind are to be expected on the other side, for its having none to say that they were not recorded
-/// there, where that is not known.
+/// So many events of a kind are to be expected on the other side, for its having none to say that they were not
+/// recorded there, where that is not known.
 const EXPECTED: f64 = 20.0;
 /// Names of events that are listed.
 const LISTED: usize = 5;

@@ -89,8 +89,8 @@ fn note(basis: &Basis<'_>) -> Option<String> {
     match basis.per {
         SumDivisor::Second => None,
         SumDivisor::Table => Some(
-            "Printed tables do not say how much time they cover: counts and times of exits are compared as they are, which \
-             is right if both cover the same time."
+            "Printed tables do not say how much time they cover: counts and times of exits are compared as they are, \
+             which is right if both cover the same time."
                 .to_owned(),
         ),
         SumDivisor::All if basis.timed && !reversed(basis) => Some(

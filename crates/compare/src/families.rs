@@ -103,8 +103,8 @@ impl<'i> SampledTogether<'i> {
         if weight > 0.0 { sum / weight } else { 0.0 }
     }
 
-    /// Returns the items to tell, largest change first: of each family the innermost that has its change, with the thread in
-    /// which it happened where that is one. `is_thread` says which keys are threads.
+    /// Returns the items to tell, largest change first: of each family the innermost that has its change, with the
+    /// thread in which it happened where that is one. `is_thread` says which keys are threads.
     pub(crate) fn tell(
         &self,
         is_thread: &dyn Fn(usize) -> bool,

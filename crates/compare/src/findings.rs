@@ -14,8 +14,8 @@ const SEEN: f64 = 0.25;
 /// A finding that is less sure is no news.
 const HALF: f64 = 0.5;
 
-/// Returns whether a finding's coming or going is more than that a rule has a threshold: what the rule measures changed,
-/// or else something by a good part of the time that the finding is of.
+/// Returns whether a finding's coming or going is more than that a rule has a threshold: what the rule measures
+/// changed, or else something by a good part of the time that the finding is of.
 pub(crate) fn is_news(finding: &SideChange, comparison: &Comparison) -> bool {
     let rule = rules::rule(finding.what.trim_start_matches("finding "));
     let measures = rule.map_or(&[][..], |rule| rule.measures);

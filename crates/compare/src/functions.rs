@@ -1,14 +1,13 @@
-//! Threads and functions that had the CPUs, by samples.
-//!
-//! What is compared is CPU time for each second recorded, which changes of nothing else move; shares of what was sampled
-//! only where samples do not say how long they stand for. A function has two sums: what was sampled in it and in what it
-//! called, and in itself. The times of samples say how bursts make both less sure (`chance.rs`). Callers and callees
-//! that change alike are reported once (`families.rs`).
+//! Threads and functions that had the CPUs, by samples. What is compared is CPU time for each second recorded, or
+//! shares of samples where samples do not say how long they stand for. A function has two sums: with what it called,
+//! and in itself. The times of samples say how bursts make both less sure (`chance.rs`). Callers and callees that
+//! change alike are reported once (`families.rs`).
 
 use std::collections::{BTreeMap, HashMap};
 
 use analysis::{Picture, ProfileSums, ProfileThread, SampleUnit, is_function, plain};
 use stacks::{FrameName, FrameOwner, Weight};
+use words::{change, number, plural, share};
 
 use crate::basis::{Basis, SumDivisor};
 use crate::chance::{self, SampledSum};
@@ -17,7 +16,6 @@ use crate::families::{self, ChangedItem};
 use crate::names::group;
 use crate::sched::RECORDERS;
 use crate::side::{Pair, SPENT, push, value};
-use words::{change, number, plural, share};
 
 /// Functions with fewer samples on both sides together are not compared.
 const ENOUGH: u64 = 10;
@@ -119,8 +117,8 @@ fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (SumBasis, NamedSid
     };
     if by == SumBasis::Share {
         notes.push(
-            "Samples of the two sides are not of one unit for each second: of threads and functions, shares of what was sampled \
-             are compared."
+            "Samples of the two sides are not of one unit for each second: of threads and functions, shares of what \
+             was sampled are compared."
                 .to_owned(),
         );
     }
@@ -567,8 +565,8 @@ impl<'k> StackKeys<'k> {
         }
     }
 
-    /// Returns the key of the innermost function and all keys of a stack, innermost first and the thread last; `None` of idle CPUs
-    /// and recorders.
+    /// Returns the key of the innermost function and all keys of a stack, innermost first and the thread last; `None`
+    /// of idle CPUs and recorders.
     fn keys(
         &mut self,
         thread: &ProfileThread,

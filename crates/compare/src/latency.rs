@@ -17,8 +17,8 @@ use words::{change, counted, duration, rose, share};
 const FEW: u64 = 5;
 
 /// What the time of a path's instances counts in the ranking. Somebody waits for an interrupt or an answer of a device;
-/// a timer's is mostly the guest's own tick, wake-ups are of all of these once more, and an exit to the VMM is time that
-/// is spent.
+/// a timer's is mostly the guest's own tick, wake-ups are of all of these once more, and an exit to the VMM is time
+/// that is spent.
 fn weight(path: &str) -> f64 {
     match path {
         "timer" | "halt-wake" | "user-exit" => SPENT,
@@ -463,7 +463,8 @@ fn groups(
         worse: SideName::more(p50_a as f64, p50_b as f64).filter(|_| !close),
         level: Level::Whole,
         text: format!(
-            "The {by} moved from a {label_a} ({} of {a}) to a {label_b} ({} of {b}), and the loop went from {} to {} (p50).",
+            "The {by} moved from a {label_a} ({} of {a}) to a {label_b} ({} of {b}), and the loop went from {} to {} \
+             (p50).",
             share::rough(shares[0]),
             share::rough(shares[1]),
             duration::of_f64(p50_a as f64),

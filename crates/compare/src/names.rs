@@ -1,11 +1,11 @@
 //! Names of threads that two recordings have in common, though numbers in them differ.
 
-/// Threads of the kernel that are called after a process or a thread: `vhost_worker_create` (`drivers/vhost/vhost.c`) and
-/// `create_io_thread` (`io_uring/io-wq.c`, `io_uring/sqpoll.c`).
+/// Threads of the kernel that are called after a process or a thread: `vhost_worker_create` (`drivers/vhost/vhost.c`)
+/// and `create_io_thread` (`io_uring/io-wq.c`, `io_uring/sqpoll.c`).
 const CALLED_AFTER: [&str; 3] = ["vhost", "iou-wrk", "iou-sqp"];
 
-/// Returns the name that threads are compared by: which of the kworkers of a CPU does the work changes all the time, a vhost
-/// worker is called after its VM's process, and some threads there are once for each CPU.
+/// Returns the name that threads are compared by: which of the kworkers of a CPU does the work changes all the time, a
+/// vhost worker is called after its VM's process, and some threads there are once for each CPU.
 pub(crate) fn group(comm: &str) -> String {
     if let Some(rest) = comm.strip_prefix("kworker/") {
         return match rest.starts_with('u') {
@@ -27,8 +27,8 @@ pub(crate) fn group(comm: &str) -> String {
     }
 }
 
-/// Returns the name that what stands below stacks is compared by: as that of threads; without ids a thread that has no name
-/// (`:4711`), a VM (`VM 4711`) and a thread with its id (`iperf3/4711`).
+/// Returns the name that what stands below stacks is compared by: as that of threads; without ids a thread that has no
+/// name (`:4711`), a VM (`VM 4711`) and a thread with its id (`iperf3/4711`).
 pub fn stack_group(name: &str) -> String {
     if name.strip_prefix(':').is_some_and(is_number) {
         return "thread without a name".to_owned();

@@ -42,7 +42,8 @@ pub struct ResultRow {
 }
 
 impl ResultRow {
-    /// Returns how many times the first side's value another's is; `None` where one of them is missing, and where the first is 0.
+    /// Returns how many times the first side's value another's is; `None` where one of them is missing, and where the
+    /// first is 0.
     pub fn ratio(&self, side: usize) -> Option<f64> {
         let first = (*self.values.first()?)?;
         let value = (*self.values.get(side)?)?;
@@ -72,7 +73,8 @@ pub fn results(sides: &[BenchResults]) -> Result<Results, String> {
     let other = sides.iter().position(|side| side.head.bench != bench);
     if let Some(at) = other {
         return Err(format!(
-            "A is a result of 'trapline bench {bench}', and {} of 'trapline bench {}': results of one benchmark can be compared",
+            "A is a result of 'trapline bench {bench}', and {} of 'trapline bench {}': results of one benchmark can be \
+             compared",
             crate::letter(at),
             sides[at].head.bench
         ));
@@ -131,7 +133,8 @@ fn key(row: &BenchRow, by_cpu: bool) -> ResultKey<'_> {
     (row.what.as_str(), row.target.as_deref(), cpus)
 }
 
-/// Returns what sides are called: their labels where all have one and no two have the same, their letters before them otherwise.
+/// Returns what sides are called: their labels where all have one and no two have the same, their letters before them
+/// otherwise.
 fn names(sides: &[BenchResults]) -> Vec<String> {
     let label = |side: &BenchResults| side.head.label.clone().filter(|label| !label.is_empty());
     let mut labels: Vec<Option<String>> = sides.iter().map(label).collect();

@@ -100,7 +100,8 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     match basis.per {
         SumDivisor::Second => {}
         SumDivisor::Table => notes.push(
-            "Tables of perf sched latency do not say how long they are of: switches and times are compared as they stand."
+            "Tables of perf sched latency do not say how long they are of: switches and times are compared as they \
+             stand."
                 .to_owned(),
         ),
         SumDivisor::All => notes.push(

@@ -11,8 +11,8 @@ use crate::basis::{Basis, NumbersOrigin, SumDivisor, kind};
 use crate::change::{PerWork, SideAmount, SideChange, SideName};
 use words::{counted, duration, number};
 
-/// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's time,
-/// a request that waits or a vCPU without a CPU misses it.
+/// What time that is spent counts in the ranking, beside time that is waited: an exit that is handled takes a vCPU's
+/// time, a request that waits or a vCPU without a CPU misses it.
 pub(crate) const SPENT: f64 = 0.5;
 
 /// How units of work are counted on both sides.
@@ -101,11 +101,12 @@ impl<'a> Pair<'a> {
                 let names = picture.names.join(", ");
                 out.push(match picture.span_ns {
                     Some(_) => format!(
-                        "{names} ({name}) is of no time, since its events are of one instant: shares alone can be compared."
+                        "{names} ({name}) is of no time, since its events are of one instant: shares alone can be \
+                         compared."
                     ),
                     None => format!(
-                        "The clock of {names} ({name}) counts ticks of unknown rate: shares of its exits, tasks and times \
-                         can be compared, durations cannot."
+                        "The clock of {names} ({name}) counts ticks of unknown rate: shares of its exits, tasks and \
+                         times can be compared, durations cannot."
                     ),
                 });
             }

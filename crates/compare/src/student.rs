@@ -57,8 +57,8 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     out
 }
 
-/// Returns the probability that of `count` things, each of which is of the first kind with probability `share`, as few or
-/// as many are as `first` of them, two-sided: twice that of the nearer end.
+/// Returns the probability that of `count` things, each of which is of the first kind with probability `share`, as few
+/// or as many are as `first` of them, two-sided: twice that of the nearer end.
 pub(crate) fn binomial(first: u64, count: u64, share: f64) -> f64 {
     if first > count || !(share > 0.0 && share < 1.0) {
         return 1.0;

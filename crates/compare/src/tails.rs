@@ -1,11 +1,11 @@
 //! Tails: how many instances took longer than some bound, on both sides.
 //!
 //! A median hides the one interrupt in fifty that takes a tenth of a second, and a 99th percentile gives its length but
-//! not how sure it is. So the slow ones are counted against bounds that both sides have in common and that nobody fitted
-//! to them: 1, 2, 5, 10, 20, 50 us and so on, as far as they part a tail, one instance in twenty at most. If both sides
-//! are the same, each slow one is of either side with the probability that is its share of all instances: an exact
-//! (binomial) test needs nothing else. The same has to hold of their shares of the time: where one side has ten times as
-//! many instances of a quick kind, the slow ones are a smaller share of them, and are what they were.
+//! not how sure it is. So the slow ones are counted against bounds that both sides have in common and that nobody
+//! fitted to them: 1, 2, 5, 10, 20, 50 us and so on, as far as they part a tail, one instance in twenty at most. If
+//! both sides are the same, each slow one is of either side with the probability that is its share of all instances: an
+//! exact (binomial) test needs nothing else. The same has to hold of their shares of the time: where one side has ten
+//! times as many instances of a quick kind, the slow ones are a smaller share of them, and are what they were.
 //!
 //! It needs that they come one by one. What makes one instance slow often makes others slow with it: instances that
 //! overlap in time are one, and of those that follow each other as many are taken to be independent as the gaps between

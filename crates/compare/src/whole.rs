@@ -73,8 +73,8 @@ pub(crate) fn against(
         .partition(|finding| findings::is_news(finding, &out));
     out.changes.append(&mut news);
     out.unreported.append(&mut threshold);
-    // Guests come behind all that is of hosts, and how much was compared of them is taken into account by itself: what is found of
-    // hosts, and how sure it is, is no question of whether guests' recordings are given too.
+    // Guests come behind all that is of hosts, and how much was compared of them is taken into account by itself: what
+    // is found of hosts, and how sure it is, is no question of whether guests' recordings are given too.
     let mut of_guests = Vec::new();
     guests::changes(&pair, &mut of_guests, &mut out.notes);
     adjust(&mut of_guests);
@@ -115,9 +115,10 @@ fn place(change: SideChange, options: CompareOptions, out: &mut Comparison) {
     list.push(change);
 }
 
-/// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of it
-/// is surer than all of it. Then of each level by itself. What is too few to be distinguished at all was not compared. Of functions
-/// only a few of those that were compared stand here, so theirs was taken into account where they were.
+/// Takes into account how much was compared. First of everything together: if that is no more than chance, nothing of
+/// it is surer than all of it. Then of each level by itself. What is too few to be distinguished at all was not
+/// compared. Of functions only a few of those that were compared stand here, so theirs was taken into account where
+/// they were.
 fn adjust(all: &mut [SideChange]) {
     let tested = |change: &SideChange| !change.few && change.level != Level::Function;
     let chances: Vec<f64> = all

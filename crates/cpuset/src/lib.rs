@@ -13,8 +13,9 @@ assert_eq!(set.to_string(), "0-3,8");
 use std::fmt;
 use std::str::FromStr;
 
-/// How many CPUs a machine has at most: `NR_CPUS` of the largest configurations (x86 with `MAXSMP`, powerpc; `arch/*/Kconfig`). KVM
-/// allows a VM no more vCPUs (`KVM_MAX_VCPUS`). Whoever keeps something by CPU believes no number beyond.
+/// How many CPUs a machine has at most: `NR_CPUS` of the largest configurations (x86 with `MAXSMP`, powerpc;
+/// `arch/*/Kconfig`). KVM allows a VM no more vCPUs (`KVM_MAX_VCPUS`). Whoever keeps something by CPU believes no
+/// number beyond.
 pub const MAX_CPUS: usize = 8192;
 
 /// Highest CPU that is believed.

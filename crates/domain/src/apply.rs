@@ -25,15 +25,15 @@ const MAX_SAME: usize = 64;
 
 /// Makes changes to a domain's XML, in their order.
 ///
-/// Only what they are about is edited: the rest of the text stays byte by byte, and what is new follows the indentation,
-/// the quotes and the line ends around it. A change that holds already changes nothing, so changes that are made twice
-/// are made once. The notes tell of each change that made no difference, and what else a change needs; their lines
-/// are those of the text when it was the change's turn.
+/// Only what they are about is edited: the rest of the text stays byte by byte, and what is new follows the
+/// indentation, the quotes and the line ends around it. A change that holds already changes nothing, so changes that
+/// are made twice are made once. The notes tell of each change that made no difference, and what else a change needs;
+/// their lines are those of the text when it was the change's turn.
 ///
 /// # Errors
 ///
-/// Those of [`crate::parse`]; and it fails for a document that wraps a domain (`<domstatus>`, `<domainsnapshot>`), since
-/// libvirt takes none of these back.
+/// Those of [`crate::parse`]; and it fails for a document that wraps a domain (`<domstatus>`, `<domainsnapshot>`),
+/// since libvirt takes none of these back.
 pub fn apply(
     text: &str,
     changes: &[DomainChange],

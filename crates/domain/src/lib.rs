@@ -1,9 +1,9 @@
 /*!
 libvirt's domain XML: read into a [`Domain`], and changed without touching the rest of its text.
 
-[`parse`] reads what matters for where a guest's time goes; [`apply`] makes [`DomainChange`]s by editing the text itself, so
-that comments, indentation and order stay; [`diff`] says what is different as `patch` takes it. There is no I/O, and
-no document type or entity is ever read.
+[`parse`] reads what matters for where a guest's time goes; [`apply`] makes [`DomainChange`]s by editing the text
+itself, so that comments, indentation and order stay; [`diff`] says what is different as `patch` takes it. There is no
+I/O, and no document type or entity is ever read.
 
 ```
 use domain::Change;

@@ -52,11 +52,11 @@ fn a_windows_guest_gets_hyper_vs_clock() {
     assert_eq!(notes, []);
     assert_eq!(
         diff("dom.xml", WINDOWS, &after),
-        "--- a/dom.xml\n+++ b/dom.xml\n@@ -24,6 +24,11 @@\n   <features>\n     <acpi/>\n     <apic/>\n\
-         +    <hyperv mode='custom'>\n+      <vpindex state='on'/>\n+      <synic state='on'/>\n\
-         +      <stimer state='on'/>\n+    </hyperv>\n     <vmport state='off'/>\n     <smm state='on'/>\n   </features>\n\
-         @@ -34,6 +39,7 @@\n     <timer name='rtc' tickpolicy='catchup'/>\n     <timer name='pit' tickpolicy='delay'/>\n     \
-         <timer name='hpet' present='no'/>\n+    <timer name='hypervclock' present='yes'/>\n   </clock>\n   \
+        "--- a/dom.xml\n+++ b/dom.xml\n@@ -24,6 +24,11 @@\n   <features>\n     <acpi/>\n     <apic/>\n+    <hyperv \
+         mode='custom'>\n+      <vpindex state='on'/>\n+      <synic state='on'/>\n+      <stimer state='on'/>\n+    \
+         </hyperv>\n     <vmport state='off'/>\n     <smm state='on'/>\n   </features>\n@@ -34,6 +39,7 @@\n     <timer \
+         name='rtc' tickpolicy='catchup'/>\n     <timer name='pit' tickpolicy='delay'/>\n     <timer name='hpet' \
+         present='no'/>\n+    <timer name='hypervclock' present='yes'/>\n   </clock>\n   \
          <on_poweroff>destroy</on_poweroff>\n   <on_reboot>restart</on_reboot>\n"
     );
     // The same, whatever the order they are asked for in.

@@ -1,7 +1,7 @@
 //! Every change of every domain, as its users get it: `patch` applies the diff, and libvirt's schema takes the result.
 //!
-//! It needs `virt-xml-validate` (Debian's libvirt-clients, with libxml2-utils for xmllint) and `patch`. Without them the
-//! test says so and passes, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+//! It needs `virt-xml-validate` (Debian's libvirt-clients, with libxml2-utils for xmllint) and `patch`. Without them
+//! the test says so and passes, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 
 use std::fs;
 use std::path::Path;

@@ -3,10 +3,11 @@
 /// What recording cost, as the recorder measured it when it recorded and wrote it into the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingCost {
-    /// What an event costs the thread that makes it, ns: measured with warm caches, so the real cost is this much or more.
+    /// What an event costs the thread that makes it, ns: measured with warm caches, so the real cost is this much or
+    /// more.
     pub event_ns: u64,
-    /// The same as the mean over the events of this recording, some of which have call chains, ns; `None` where the recording
-    /// did not end in order, or has no call chains.
+    /// The same as the mean over the events of this recording, some of which have call chains, ns; `None` where the
+    /// recording did not end in order, or has no call chains.
     pub mean_ns: Option<u64>,
     /// The CPU where that was measured.
     pub cpu: u32,

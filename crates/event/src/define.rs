@@ -57,9 +57,9 @@ pub(crate) trait Typed: Copy + 'static {
 /// Declares an event with a typed view: a struct, where its fields are in records, and what conditions call them.
 ///
 /// A field has a type ([`crate::record::FieldType`]) and names. Records are searched for each name in turn, and path
-/// conditions may use any of them. Without a field the event means nothing, unless there is a value to take instead (`or`).
-/// `text` says how the event's text is read; `from_fields` reads `name=value`, as `trace-cmd report -R` prints. `also`
-/// gives a name to something else that conditions may compare.
+/// conditions may use any of them. Without a field the event means nothing, unless there is a value to take instead
+/// (`or`). `text` says how the event's text is read; `from_fields` reads `name=value`, as `trace-cmd report -R` prints.
+/// `also` gives a name to something else that conditions may compare.
 macro_rules! event {
     (
         $(#[$doc:meta])*
@@ -82,7 +82,8 @@ macro_rules! event {
         }
 
         impl $name {
-            /// Reads the fields of a text that prints them as `name=value`; `None` when one is missing that the event needs.
+            /// Reads the fields of a text that prints them as `name=value`; `None` when one is missing that the event
+            /// needs.
             #[allow(dead_code, reason = "not every event is printed so")]
             fn from_fields(text: &[u8]) -> Option<$name> {
                 Some($name {

@@ -5,9 +5,9 @@ Containers (perf.data, trace.dat, their texts) push [`Event`]s and [`Side`] reco
 time order. An event that trapline reasons about has a typed view, [`Data`], that reads the same whether
 the event came from a binary record or from a line of text. Every other event is passed on as it is.
 
-What an event says stands in one place. An event with a typed view is declared once, in the file of its subsystem (`kvm/`,
-`sched/`, `workqueue.rs`) with its fields, their names in records and the wording of its text, and has its line in
-`vocabulary.rs`. Fields that only path conditions ask for are a table in `named.rs`.
+What an event says stands in one place. An event with a typed view is declared once, in the file of its subsystem
+(`kvm/`, `sched/`, `workqueue.rs`) with its fields, their names in records and the wording of its text, and has its line
+in `vocabulary.rs`. Fields that only path conditions ask for are a table in `named.rs`.
 
 This crate does no I/O and knows no container.
 */

@@ -1,5 +1,5 @@
-//! Fields of events without a typed view that conditions ask for by one name, whatever the recording is: where they are in
-//! records, and how texts print them (`print fmt` of 6.1; `arch/x86/kvm/trace.h`, `include/trace/events/kvm.h`,
+//! Fields of events without a typed view that conditions ask for by one name, whatever the recording is: where they are
+//! in records, and how texts print them (`print fmt` of 6.1; `arch/x86/kvm/trace.h`, `include/trace/events/kvm.h`,
 //! `arch/arm64/kvm/trace_arm.h`, `arch/arm64/kvm/vgic/trace.h`).
 //!
 //! All other fields have the name that the record has, and are printed behind it.
@@ -242,7 +242,8 @@ const FIELDS: [Field; 34] = [
         bits!("is_write"),
         InText::EndsIn("write", "is_write=1"),
     ),
-    // include/trace/events/block.h: "%d,%d %s %u (%s) %llu + %u [%s]", from Linux 6.11 on with a priority behind the last number.
+    // include/trace/events/block.h: "%d,%d %s %u (%s) %llu + %u [%s]", from Linux 6.11 on with a priority behind the
+    // last number.
     field("block_rq_issue", "dev", bits!("dev"), InText::Device),
     field(
         "block_rq_issue",

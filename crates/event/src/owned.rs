@@ -5,7 +5,8 @@ use tracefmt::EventFormat;
 use crate::sink::EventType;
 use crate::vocabulary::{Decoder, Kind};
 
-/// A kind of events with all that it says of itself, for those who look at its events on another thread than the one that reads them.
+/// A kind of events with all that it says of itself, for those who look at its events on another thread than the one
+/// that reads them.
 #[derive(Debug, Clone)]
 pub struct OwnedType {
     index: u32,
@@ -35,8 +36,8 @@ impl OwnedType {
         }
     }
 
-    /// Returns the same kind as one of another machine, with another index: where several recordings are walked together, both count
-    /// through all of them.
+    /// Returns the same kind as one of another machine, with another index: where several recordings are walked
+    /// together, both count through all of them.
     pub fn with(self, machine: u16, index: u32) -> OwnedType {
         OwnedType {
             index,

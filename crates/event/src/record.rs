@@ -4,8 +4,8 @@ use std::fmt::Debug;
 
 use tracefmt::{Endian, FieldKind, FormatField};
 
-/// Returns the low 32 bits: fields are of 32 bits or less where this is used, and an odd format that says otherwise gives
-/// an odd number.
+/// Returns the low 32 bits: fields are of 32 bits or less where this is used, and an odd format that says otherwise
+/// gives an odd number.
 #[inline(always)]
 pub(crate) fn low32(number: u64) -> u32 {
     (number & 0xffff_ffff) as u32

@@ -56,8 +56,8 @@ impl<'f> EventType<'f> {
         }
     }
 
-    /// Returns the kind of something that has no format: a hardware event, or a tracepoint whose format was lost. `label`
-    /// is `system:name`, a bare name, or either with modifiers behind another colon.
+    /// Returns the kind of something that has no format: a hardware event, or a tracepoint whose format was lost.
+    /// `label` is `system:name`, a bare name, or either with modifiers behind another colon.
     pub fn bare(index: u32, label: &'f str, tracepoint: bool) -> EventType<'f> {
         let (system, name) = match label.split_once(':') {
             Some((system, name)) if tracepoint => (system, name),
@@ -100,7 +100,8 @@ pub enum Body<'a> {
     None,
 }
 
-/// The calls under way in user space as a CPU's last branch records had them (`perf record --call-graph lbr`), innermost first.
+/// The calls under way in user space as a CPU's last branch records had them (`perf record --call-graph lbr`),
+/// innermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallBranches<'a> {
     bytes: &'a [u8],
@@ -113,8 +114,8 @@ impl<'a> CallBranches<'a> {
         CallBranches { bytes, big_endian }
     }
 
-    /// Returns the addresses of the functions, innermost first: where the last call went, then where each call came from
-    /// (`lbr_callchain_add_lbr_ip` in `tools/perf/util/machine.c`).
+    /// Returns the addresses of the functions, innermost first: where the last call went, then where each call came
+    /// from (`lbr_callchain_add_lbr_ip` in `tools/perf/util/machine.c`).
     pub fn addresses(self) -> impl Iterator<Item = u64> + use<'a> {
         let word = move |entry: &[u8], at: usize| {
             let bytes: [u8; 8] = entry.get(at..at + 8)?.try_into().ok()?;
@@ -159,7 +160,8 @@ pub struct Sample<'a> {
     pub period: Option<u64>,
     /// Call chain.
     pub callchain: Option<CallChain<'a>>,
-    /// The calls under way in user space, where the CPU recorded them: perf takes these instead of the call chain's own.
+    /// The calls under way in user space, where the CPU recorded them: perf takes these instead of the call chain's
+    /// own.
     pub call_branches: Option<CallBranches<'a>>,
     /// What to make a stack of user space of, for programs of 64 bits on machines that put the lowest byte first.
     pub user_stack: Option<UserStack<'a>>,
@@ -299,14 +301,14 @@ pub enum Side<'a> {
     },
     /// A line of the stack of the event before it, innermost first, as texts print stacks.
     StackLine(StackFrame<'a>),
-    /// The recording holds its events CPU by CPU and was cut off, so that from a time on those of some CPUs are missing and
-    /// those of others are not. Comes after all events.
+    /// The recording holds its events CPU by CPU and was cut off, so that from a time on those of some CPUs are missing
+    /// and those of others are not. Comes after all events.
     Cut {
         /// From when on; 0 where of some CPU there is nothing.
         from: u64,
     },
-    /// The recording of one of several machines that are walked together has ended, while that of another goes on; or the part of it that a
-    /// CPU recorded has, where it was cut off and others go on.
+    /// The recording of one of several machines that are walked together has ended, while that of another goes on; or
+    /// the part of it that a CPU recorded has, where it was cut off and others go on.
     End {
         /// When its last event was.
         time: u64,
@@ -340,7 +342,8 @@ pub enum Order {
     Time,
 }
 
-/// A place in a recording from which another walk can go on: what it pushes is what the walk that noted it had yet to push.
+/// A place in a recording from which another walk can go on: what it pushes is what the walk that noted it had yet to
+/// push.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Up to when everything has been pushed, but for what comes late.
@@ -360,14 +363,14 @@ pub trait Sink {
     /// another one needless.
     fn wants(&mut self, ty: &EventType<'_>) -> bool;
 
-    /// Tells in which order events of a kind are needed that [`Sink::wants`] asked for. Sorting is a good part of a walk, so
-    /// a reader may leave out what nobody needs:
+    /// Tells in which order events of a kind are needed that [`Sink::wants`] asked for. Sorting is a good part of a
+    /// walk, so a reader may leave out what nobody needs:
     ///
     /// - [`Order::Any`]: they come as the reader finds them.
-    /// - [`Order::Thread`]: between two events that need time order, they come thread by thread. A thread's first ones come
-    ///   in time order, so that threads are met in order.
-    /// - [`Order::Time`]: before each of them and each side record, all other events come that stand before it, but for those
-    ///   that need no order.
+    /// - [`Order::Thread`]: between two events that need time order, they come thread by thread. A thread's first ones
+    ///   come in time order, so that threads are met in order.
+    /// - [`Order::Time`]: before each of them and each side record, all other events come that stand before it, but for
+    ///   those that need no order.
     fn order(&self, ty: &EventType<'_>) -> Order {
         let _ = ty;
         Order::Time
@@ -383,8 +386,8 @@ pub trait Sink {
         false
     }
 
-    /// Takes a place from which another walk can go on, between the events before it and those after it. Only some containers
-    /// tell any.
+    /// Takes a place from which another walk can go on, between the events before it and those after it. Only some
+    /// containers tell any.
     fn place(&mut self, place: &Place) {
         let _ = place;
     }

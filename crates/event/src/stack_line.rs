@@ -12,8 +12,8 @@ pub struct StackFrame<'a> {
 }
 
 impl<'a> StackFrame<'a> {
-    /// Reads a line: `ffffffff821fb643 schedule+0x23 ([kernel.kallsyms])` of perf, ` => schedule+0x23/0x60` of the kernel,
-    /// `=> schedule (ffffffff821fb643)` of trace-cmd. Returns `None` for what is none of these.
+    /// Reads a line: `ffffffff821fb643 schedule+0x23 ([kernel.kallsyms])` of perf, ` => schedule+0x23/0x60` of the
+    /// kernel, `=> schedule (ffffffff821fb643)` of trace-cmd. Returns `None` for what is none of these.
     pub fn parse(line: &'a str) -> Option<StackFrame<'a>> {
         let text = line.trim();
         let text = text.strip_prefix("=>").unwrap_or(text).trim_start();
@@ -40,8 +40,8 @@ impl<'a> StackFrame<'a> {
     }
 }
 
-/// Takes a name and the file in brackets behind it apart. Names of C++ functions have blanks and brackets, and so may files, such as
-/// `/memfd:x (deleted)`.
+/// Takes a name and the file in brackets behind it apart. Names of C++ functions have blanks and brackets, and so may
+/// files, such as `/memfd:x (deleted)`.
 fn name_and_file(text: &str) -> (&str, Option<&str>) {
     let Some(body) = text.strip_suffix(')') else {
         return (text, None);

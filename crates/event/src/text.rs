@@ -1,7 +1,7 @@
 //! Reads what events print: numbers, words, and fields as `name=value`.
 //!
-//! Words are searched, not counted off, so that what versions of the kernel and of the tools add or drop between them does
-//! not matter.
+//! Words are searched, not counted off, so that what versions of the kernel and of the tools add or drop between them
+//! does not matter.
 
 use memchr::memmem;
 

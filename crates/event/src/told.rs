@@ -13,8 +13,8 @@ pub(crate) struct Known {
     pub reason: ExitReason,
 }
 
-/// What earlier lines told. Texts do not always say whose exit reasons they print, so the instruction set of earlier lines
-/// is kept.
+/// What earlier lines told. Texts do not always say whose exit reasons they print, so the instruction set of earlier
+/// lines is kept.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     pub isa: Option<Isa>,

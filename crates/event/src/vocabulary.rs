@@ -1,5 +1,5 @@
-//! The events that trapline has a typed view of: each one's line here gives it its [`Kind`], its [`Data`], and their readers.
-//! What it says is declared in the file of its subsystem.
+//! The events that trapline has a typed view of: each one's line here gives it its [`Kind`], its [`Data`], and their
+//! readers. What it says is declared in the file of its subsystem.
 
 use crate::define::{Parsed, Text, Typed};
 use crate::kvm::{
@@ -15,8 +15,8 @@ use crate::told::Told;
 use crate::workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};
 use tracefmt::EventFormat;
 
-/// Makes of a list `Kind(Type) = "system" / "name"` all that depends on which events there are. `and` gives another kind of
-/// event that says the same.
+/// Makes of a list `Kind(Type) = "system" / "name"` all that depends on which events there are. `and` gives another
+/// kind of event that says the same.
 macro_rules! vocabulary {
     ($(
         $(#[$doc:meta])*
@@ -130,7 +130,8 @@ macro_rules! vocabulary {
         }
 
         impl TextReader {
-            /// Reads the text of an event of this kind, or a part of it if it is [read in parts](Kind::is_read_in_parts).
+            /// Reads the text of an event of this kind, or a part of it if it is [read in
+            /// parts](Kind::is_read_in_parts).
             #[inline]
             pub fn read(&mut self, kind: Kind, text: &[u8]) -> Reading {
                 match kind {
@@ -212,8 +213,8 @@ impl Kind {
 
 /// Reads the typed view of one kind of event out of binary records.
 ///
-/// Offsets come from the recording's own formats, once a format; a record is then read with a few loads. Kernels differ in
-/// which fields they record, so every field but the ones without which the event means nothing is optional.
+/// Offsets come from the recording's own formats, once a format; a record is then read with a few loads. Kernels differ
+/// in which fields they record, so every field but the ones without which the event means nothing is optional.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Decoder(Places);
 

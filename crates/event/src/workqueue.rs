@@ -3,7 +3,8 @@
 use crate::define::{Text, event};
 
 event! {
-    /// `workqueue:workqueue_execute_start`: a kworker begins a work item. Texts name the function instead of its address.
+    /// `workqueue:workqueue_execute_start`: a kworker begins a work item. Texts name the function instead of its
+    /// address.
     WorkqueueExecuteStart at StartPlaces {
         /// Address of the work item.
         work: u64 = "work",

@@ -136,8 +136,8 @@ pub(crate) const CPUS: [[u8; 8]; 1000] = {
     cpus
 };
 
-/// Room for the columns of usual size, whatever their lengths say they are: three of those are bytes, and all others are
-/// known. So there is room for all columns if there is as much as this, and no need to look before each.
+/// Room for the columns of usual size, whatever their lengths say they are: three of those are bytes, and all others
+/// are known. So there is room for all columns if there is as much as this, and no need to look before each.
 pub(crate) const LINE: usize = 3 * 255 + 32;
 
 /// Copies bytes to a place in a line, and returns where the first `len` of them end. Those behind are there to

@@ -60,7 +60,8 @@ pub(crate) fn three(number: u32) -> [u8; 3] {
     [a, b, c]
 }
 
-/// Returns the three digits of a number below a thousand with a colon and a space, and more of these to make it eight bytes.
+/// Returns the three digits of a number below a thousand with a colon and a space, and more of these to make it eight
+/// bytes.
 #[inline(always)]
 pub(crate) fn three_and_colon(number: u32) -> [u8; 8] {
     let [a, b, c, colon] = THREES[(number % 1000) as usize];

@@ -1,8 +1,8 @@
 /*!
 Events to lines, in the form of `perf script` and of `trace-cmd report`.
 
-An [`EventPrinter`] appends the line of each event to a buffer. Lines equal those of the other tools to the byte, because
-people compare them. Nothing here counts or decides.
+An [`EventPrinter`] appends the line of each event to a buffer. Lines equal those of the other tools to the byte,
+because people compare them. Nothing here counts or decides.
 */
 #![forbid(unsafe_code)]
 

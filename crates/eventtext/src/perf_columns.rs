@@ -96,8 +96,8 @@ pub(crate) struct ColumnParts<'h> {
     pub name: &'h NameColumn,
 }
 
-/// Appends the columns of a tracepoint, if all are of usual size. Returns nothing if they are not, and whether it is known
-/// that nothing in them steers a terminal.
+/// Appends the columns of a tracepoint, if all are of usual size. Returns nothing if they are not, and whether it is
+/// known that nothing in them steers a terminal.
 #[inline(always)]
 pub(crate) fn put_usual(
     out: &mut FormatText,

@@ -97,8 +97,8 @@ impl PerfPrinter {
         self.endings.follow(self.addresses.files());
     }
 
-    /// Appends the lines of one event, the last line feed included, and returns whether it is known that nothing in them
-    /// steers a terminal. `env` is what the recording's formats refer to.
+    /// Appends the lines of one event, the last line feed included, and returns whether it is known that nothing in
+    /// them steers a terminal. `env` is what the recording's formats refer to.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>, env: &FormatCatalog, out: &mut FormatText) -> bool {
         let sample = event.sample.unwrap_or(&NO_SAMPLE);

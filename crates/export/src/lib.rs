@@ -1,9 +1,10 @@
 /*!
 Recordings as files of other tools: Perfetto's traces, tables for spreadsheets, a summary for tickets.
 
-What is exported of single spans, exits, instances of paths and switches is made while the recording is walked ([`ExportWalk`]): memory
-grows with threads, CPUs and names, never with length. Names of vCPUs and VMs, and what the recording cannot tell, are known at a
-recording's end only, so that it is walked twice: [`FirstWalk`] is what the first walk found.
+What is exported of single spans, exits, instances of paths and switches is made while the recording is walked
+([`ExportWalk`]): memory grows with threads, CPUs and names, never with length. Names of vCPUs and VMs, and what the
+recording cannot tell, are known at a recording's end only, so that it is walked twice: [`FirstWalk`] is what the first
+walk found.
 
 Nothing is written here: what was made waits in [`ExportFile::made`], to be taken and written by the caller.
 */

@@ -14,15 +14,16 @@ use crate::tap::{Tap, TapItem};
 /// Something that was found.
 #[derive(Debug)]
 pub enum ExportedThing<'f> {
-    /// A vCPU spent some time in one state. Those of a vCPU come in order; they are within the window of time asked for.
+    /// A vCPU spent some time in one state. Those of a vCPU come in order; they are within the window of time asked
+    /// for.
     Span {
         /// Whose.
         vcpu: &'f VcpuName,
         /// What it did, when, and why.
         span: &'f Span,
     },
-    /// A guest did one thing for some time, which is a part of a span of its vCPU's. Those of a vCPU come in order, behind the spans that
-    /// they are parts of. vCPUs whose guests are not known have them too.
+    /// A guest did one thing for some time, which is a part of a span of its vCPU's. Those of a vCPU come in order,
+    /// behind the spans that they are parts of. vCPUs whose guests are not known have them too.
     Guest {
         /// Whose vCPU.
         vcpu: &'f VcpuName,
@@ -128,8 +129,8 @@ impl std::fmt::Debug for ExportWalk<'_> {
 const WAITING: usize = 64 << 10;
 
 impl<'w> ExportWalk<'w> {
-    /// Returns a walk of a study that has a [`Tap`], and [`Exits`], [`Paths`] or [`GuestTasks`] where these are wanted. `write` takes the bytes
-    /// that were made; the walk ends when it breaks.
+    /// Returns a walk of a study that has a [`Tap`], and [`Exits`], [`Paths`] or [`GuestTasks`] where these are wanted.
+    /// `write` takes the bytes that were made; the walk ends when it breaks.
     pub fn new(
         study: Study,
         known: &'w FirstWalk<'w>,

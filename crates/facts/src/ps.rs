@@ -419,7 +419,8 @@ mod tests {
         for (header, line, expected) in [
             (
                 "UID          PID    PPID     LWP  C NLWP STIME TTY          TIME CMD",
-                "libvirt+    1689       1    1700 12    4 06:41 ?        00:00:07 /usr/bin/qemu-system-x86_64 -name guest=a",
+                "libvirt+    1689       1    1700 12    4 06:41 ?        00:00:07 /usr/bin/qemu-system-x86_64 -name \
+                 guest=a",
                 (
                     Some(1689),
                     1700,

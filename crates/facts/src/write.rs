@@ -8,8 +8,8 @@ use crate::{Facts, Host, ReportedThread, ReportedVm};
 /// are added do not change it.
 pub const FACTS_VERSION: u64 = 1;
 
-/// The fields of a document of facts. Sets of CPUs are texts as the kernel's (`0-3,8`). What is not known is left out, but
-/// `pid` and `name` of a VM are null.
+/// The fields of a document of facts. Sets of CPUs are texts as the kernel's (`0-3,8`). What is not known is left out,
+/// but `pid` and `name` of a VM are null.
 #[derive(Debug, Serialize)]
 pub struct FactsDocument<'a> {
     facts_version: u64,

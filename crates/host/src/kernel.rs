@@ -133,8 +133,8 @@ pub(crate) fn read_isolation(tree: &mut HostTree, host: &mut Host) {
     });
 }
 
-/// Returns the CPUs that a parameter of the command line names, none of them if it is not there. Its value may begin with
-/// flags (`isolcpus=managed_irq,domain,2-7`; without `domain`, they isolate from something else), name all CPUs
+/// Returns the CPUs that a parameter of the command line names, none of them if it is not there. Its value may begin
+/// with flags (`isolcpus=managed_irq,domain,2-7`; without `domain`, they isolate from something else), name all CPUs
 /// (`all`), or the last one as `N` (`bitmap_parselist` of `lib/bitmap-str.c`). None if that cannot be read.
 fn boot_list(line: &str, name: &str, all: Option<&CpuSet>) -> Option<CpuSet> {
     let kernels = line.split(" -- ").next().unwrap_or_default();

@@ -9,13 +9,14 @@ use std::path::PathBuf;
 pub enum LiveError {
     /// tracefs is nowhere.
     #[error(
-        "tracefs is not mounted: expected it at /sys/kernel/tracing; mount it with 'mount -t tracefs nodev /sys/kernel/tracing'"
+        "tracefs is not mounted: expected it at /sys/kernel/tracing; mount it with 'mount -t tracefs nodev \
+         /sys/kernel/tracing'"
     )]
     NoTracefs,
     /// tracefs is there, and this user may not look into it.
     #[error(
-        "{}: this user may not read it, so the kernel's events cannot be named: count as root, or let a group of this user read it, as \
-         root: 'mount -o remount,gid=GROUP,mode=750 {}'",
+        "{}: this user may not read it, so the kernel's events cannot be named: count as root, or let a group of this \
+         user read it, as root: 'mount -o remount,gid=GROUP,mode=750 {}'",
         .0.display(),
         .0.display()
     )]

@@ -1,5 +1,5 @@
-//! What the programs have to know of the running kernel: where the fields of records are, from its own formats, and with which
-//! reasons a guest asks to wait.
+//! What the programs have to know of the running kernel: where the fields of records are, from its own formats, and
+//! with which reasons a guest asks to wait.
 
 use std::fs;
 use std::io;
@@ -80,8 +80,9 @@ impl RecordFormats {
         })
     }
 
-    /// Returns whether an exit's reason is in the arguments of its tracepoint, the first two, as its record has them: on arm64
-    /// (`arch/arm64/kvm/trace_arm.h`, since `ret` is there). On x86 it is made from the vCPU when the record is.
+    /// Returns whether an exit's reason is in the arguments of its tracepoint, the first two, as its record has them:
+    /// on arm64 (`arch/arm64/kvm/trace_arm.h`, since `ret` is there). On x86 it is made from the vCPU when the record
+    /// is.
     pub(crate) fn exit_by_argument(&self) -> bool {
         let own = self.exit.own_fields().iter().take(2);
         own.map(|field| field.name.as_str()).eq(["ret", "esr_ec"])
@@ -133,7 +134,8 @@ impl RecordFormats {
     }
 }
 
-/// Returns the reasons with which a guest asks to wait: as the programs' keys have them, with whose table it is in the top byte.
+/// Returns the reasons with which a guest asks to wait: as the programs' keys have them, with whose table it is in the
+/// top byte.
 fn waiting(arm: bool) -> ([u64; MAX_WAITING], u32) {
     let mut list = [0; MAX_WAITING];
     let mut count = 0u32;

@@ -43,8 +43,8 @@ pub struct LiveOptions {
     pub without_btf: bool,
 }
 
-/// Programs that take what is in a tracepoint's arguments: the event of KVM that each is for, and the fields that its format has,
-/// first to last, if the arguments are those that the program takes. x86 and arm64 do not have all of them.
+/// Programs that take what is in a tracepoint's arguments: the event of KVM that each is for, and the fields that its
+/// format has, first to last, if the arguments are those that the program takes. x86 and arm64 do not have all of them.
 const BY_ARGUMENT: [(&str, &[&str]); 9] = [
     ("kvm_entry", &[]),
     ("kvm_userspace_exit", &["reason", "errno"]),
@@ -191,7 +191,8 @@ impl LivePrograms {
         map.ok_or_else(|| LiveError::Bpf(format!("the programs have no map {name}")))
     }
 
-    /// Follows threads that are not followed yet, from `now_ns` on. Other threads than vCPUs take half of the room at most.
+    /// Follows threads that are not followed yet, from `now_ns` on. Other threads than vCPUs take half of the room at
+    /// most.
     ///
     /// # Errors
     ///
@@ -307,7 +308,8 @@ impl LivePrograms {
         Ok(())
     }
 
-    /// Returns the events of KVM whose arguments are not those that the programs know in this kernel: nothing is known of them.
+    /// Returns the events of KVM whose arguments are not those that the programs know in this kernel: nothing is known
+    /// of them.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
@@ -317,8 +319,8 @@ impl LivePrograms {
         self.by_record
     }
 
-    /// Returns what every program took so far, if the kernel counts that (`kernel.bpf_stats_enabled`): its name, how often it
-    /// ran, and for how many nanoseconds.
+    /// Returns what every program took so far, if the kernel counts that (`kernel.bpf_stats_enabled`): its name, how
+    /// often it ran, and for how many nanoseconds.
     pub fn cost(&self) -> Vec<(String, u64, u64)> {
         let programs = self.bpf.programs();
         let cost = programs.filter_map(|(name, program)| {

@@ -72,8 +72,8 @@ pub struct NamedRow {
 }
 
 impl NamedRow {
-    /// Returns whether these are notifications of a virtio device: writes to an address that means nothing else, or to a
-    /// register of that name.
+    /// Returns whether these are notifications of a virtio device: writes to an address that means nothing else, or to
+    /// a register of that name.
     pub fn is_notification(&self) -> bool {
         let register = self.name.as_deref().unwrap_or_default();
         let written = self.table == RowTable::FastMmio
@@ -152,8 +152,8 @@ pub struct NamedCounts {
     pub threads: Vec<NamedThread>,
     /// Exits and accesses, most time first.
     pub rows: Vec<NamedRow>,
-    /// Behind whom vCPUs and threads waited, most time first: of each at most [`LISTED`] rows, the last of which is the sum of the
-    /// others.
+    /// Behind whom vCPUs and threads waited, most time first: of each at most [`LISTED`] rows, the last of which is the
+    /// sum of the others.
     pub behind: Vec<NamedBehind>,
     /// What found no room.
     pub dropped: DroppedCounts,
@@ -268,8 +268,8 @@ type WaitKey = (Waiter, Option<String>, Option<i32>);
 /// Whose vCPU, or whose thread of a name.
 type Waiter = (RowOwner, Option<String>);
 
-/// Names what was counted in an interval. `mtree` is the text of `info mtree` of QEMU's monitor, which names devices beside those that
-/// are known.
+/// Names what was counted in an interval. `mtree` is the text of `info mtree` of QEMU's monitor, which names devices
+/// beside those that are known.
 pub fn named(
     interval: &Snapshot,
     facts: &Facts,

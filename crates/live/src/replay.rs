@@ -1,5 +1,5 @@
-//! Tests of the programs without a kernel: an interpreter runs what is committed, on the records of real recordings, and what
-//! comes of it is what `analysis` says of the same recordings.
+//! Tests of the programs without a kernel: an interpreter runs what is committed, on the records of real recordings,
+//! and what comes of it is what `analysis` says of the same recordings.
 
 mod interpreter;
 
@@ -282,8 +282,8 @@ fn vcpus_agree(replay: &Replay, study: &Study, name: &str) -> usize {
         );
         let mut vcpu = read::vcpu(&raw, row.to);
         if row.times.get(State::Unknown) > 0 {
-            // Where an event was missed amid a halt, what came before it is the way to sleep for the one and a part of it for
-            // the other. Nothing is made of this number.
+            // Where an event was missed amid a halt, what came before it is the way to sleep for the one and a part of
+            // it for the other. Nothing is made of this number.
             vcpu.polls.unpolled_ns = row.polls.unpolled_ns;
         }
         let reported = (vcpu.times, vcpu.exits, vcpu.polls);

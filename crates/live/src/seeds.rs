@@ -63,10 +63,11 @@ pub fn seeds(facts: &Facts) -> Vec<Seed> {
     vcpus.collect()
 }
 
-/// Returns the other threads that work for VMs, as a host's facts tell them: thread, the VM's process, and as what it works.
+/// Returns the other threads that work for VMs, as a host's facts tell them: thread, the VM's process, and as what it
+/// works.
 ///
-/// The thread of KVM's timer carries the number of the VMM's process (`kvm_create_pit` of `arch/x86/kvm/i8254.c`). A VMM of which no
-/// thread is known to be a vCPU has none here: nobody can tell which of its threads enter a guest.
+/// The thread of KVM's timer carries the number of the VMM's process (`kvm_create_pit` of `arch/x86/kvm/i8254.c`). A
+/// VMM of which no thread is known to be a vCPU has none here: nobody can tell which of its threads enter a guest.
 pub fn threads_of_vms(facts: &Facts) -> Vec<(i32, i32, ThreadRole)> {
     let mut found = Vec::new();
     for vm in facts.vms.iter().filter(|vm| !vm.vcpus.is_empty()) {

@@ -13,10 +13,11 @@ pub struct DurationBuckets {
     pub count: u64,
     /// Their sum in nanoseconds.
     pub total_ns: u64,
-    /// The longest in nanoseconds. Of the difference of two snapshots: the longest there can have been, which is known to a
-    /// factor of two where a longer one was before.
+    /// The longest in nanoseconds. Of the difference of two snapshots: the longest there can have been, which is known
+    /// to a factor of two where a longer one was before.
     pub max_ns: u64,
-    /// How many are in each bucket: bucket `n` has those from 2^(n-1) to below 2^n nanoseconds, the last one all that are longer.
+    /// How many are in each bucket: bucket `n` has those from 2^(n-1) to below 2^n nanoseconds, the last one all that
+    /// are longer.
     pub buckets: Vec<u64>,
 }
 
@@ -26,8 +27,8 @@ impl DurationBuckets {
         self.total_ns.checked_div(self.count).unwrap_or(0)
     }
 
-    /// Returns a bound in nanoseconds that this part (0 to 1) of the durations do not exceed: the end of a bucket, so it is up to
-    /// twice the exact percentile; or the longest, if that is less. 0 where there are none.
+    /// Returns a bound in nanoseconds that this part (0 to 1) of the durations do not exceed: the end of a bucket, so
+    /// it is up to twice the exact percentile; or the longest, if that is less. 0 where there are none.
     pub fn at_most_ns(&self, part: f64) -> u64 {
         let all: u64 = self.buckets.iter().sum();
         if all == 0 {
@@ -98,8 +99,8 @@ pub enum RowSubject {
     Exit(ExitReason),
     /// Accesses to a port, an address or a register, timed as `analysis::Exits` times them.
     Access(Access),
-    /// Writes to an address of which the address says all (`kvm_fast_mmio`): virtio's notifications on x86, with no VMM in the
-    /// way. Timed to `kvm_entry`.
+    /// Writes to an address of which the address says all (`kvm_fast_mmio`): virtio's notifications on x86, with no VMM
+    /// in the way. Timed to `kvm_entry`.
     FastMmio {
         /// Guest physical address.
         gpa: u64,
@@ -231,8 +232,8 @@ pub const SEVERAL: i32 = -1;
 pub struct WaitBehind {
     /// The thread that waited.
     pub tid: i32,
-    /// The other's; 0 is the idle task: the CPU had yet to wake up. [`SEVERAL`]: tasks of one name that have ended, or, without a
-    /// name, all that found no room.
+    /// The other's; 0 is the idle task: the CPU had yet to wake up. [`SEVERAL`]: tasks of one name that have ended, or,
+    /// without a name, all that found no room.
     pub by_tid: i32,
     /// The other's name, if known.
     pub comm: Option<String>,
@@ -278,8 +279,9 @@ pub struct Snapshot {
     pub dropped: DroppedCounts,
 }
 
-/// Returns what was added to times. What is first taken for KVM's own time becomes polling once the halt is over: where the
-/// earlier reading was amid a halt, a state may have less than before, and what is missing from it is taken from what it became.
+/// Returns what was added to times. What is first taken for KVM's own time becomes polling once the halt is over: where
+/// the earlier reading was amid a halt, a state may have less than before, and what is missing from it is taken from
+/// what it became.
 fn times_since(now: &Times, earlier: &Times) -> Times {
     let mut times = now.since(earlier);
     let lack = |state| earlier.get(state).saturating_sub(now.get(state));

@@ -1,5 +1,5 @@
-//! The programs in the running kernel. These tests need root, tracefs, KVM's events and a kernel that allows BPF; elsewhere they
-//! are skipped and say so, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+//! The programs in the running kernel. These tests need root, tracefs, KVM's events and a kernel that allows BPF;
+//! elsewhere they are skipped and say so, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 #![allow(
     clippy::print_stderr,
     reason = "who reads the tests' output is to see that nothing was tested"
@@ -72,7 +72,8 @@ impl Worker {
         let (tell_tid, tid) = channel();
         thread::spawn(move || {
             stay_on_cpu_0();
-            // So that it waits some milliseconds each time: what two clocks differ by at a switch is little beside that.
+            // So that it waits some milliseconds each time: what two clocks differ by at a switch is little beside
+            // that.
             setpriority_process(None, 10).expect("a thread may wait longer");
             tell_tid
                 .send(gettid().as_raw_nonzero().get())
@@ -115,8 +116,9 @@ impl Worker {
         switches.trim().parse().expect("a number")
     }
 
-    /// Whether it is off its CPU. A state of S does not say that: it is set before the thread gives its CPU away, and the thread may
-    /// be preempted in between. This file says "running" until it is gone (`wait_task_inactive` of `kernel/sched/core.c`).
+    /// Whether it is off its CPU. A state of S does not say that: it is set before the thread gives its CPU away, and
+    /// the thread may be preempted in between. This file says "running" until it is gone (`wait_task_inactive` of
+    /// `kernel/sched/core.c`).
     fn is_asleep(&self) -> bool {
         let call = fs::read_to_string(format!("/proc/self/task/{}/syscall", self.tid));
         !call.expect("the thread is there").starts_with("running")
@@ -128,11 +130,11 @@ impl Worker {
         }
     }
 
-    /// Has it work while another thread spins on its CPU, and returns what the kernel counted of it meanwhile: as `schedstat` does,
-    /// and how often it slept.
+    /// Has it work while another thread spins on its CPU, and returns what the kernel counted of it meanwhile: as
+    /// `schedstat` does, and how often it slept.
     ///
-    /// It waits for its CPU for hundreds of milliseconds in all, so that a CPU that is taken away between the kernel's look at
-    /// its clock and the programs' is little beside them.
+    /// It waits for its CPU for hundreds of milliseconds in all, so that a CPU that is taken away between the kernel's
+    /// look at its clock and the programs' is little beside them.
     fn work_beside_another(&self) -> [u64; 4] {
         let stop = AtomicBool::new(false);
         let (before, slept) = (self.schedstat(), self.sleeps());
@@ -179,8 +181,8 @@ fn close(ours: u64, kernels: u64, what: &str) {
     );
 }
 
-/// Tries a test up to eight times. A kernel may hide a switch from whoever traces, perf too: on some virtual machines every switch
-/// away from the threads of process 1. Where such a one gave the CPU to the worker, its run began unseen.
+/// Tries a test up to eight times. A kernel may hide a switch from whoever traces, perf too: on some virtual machines
+/// every switch away from the threads of process 1. Where such a one gave the CPU to the worker, its run began unseen.
 fn where_nothing_is_hidden(test: impl Fn() + RefUnwindSafe) {
     for _ in 0..7 {
         if catch_unwind(&test).is_ok() {

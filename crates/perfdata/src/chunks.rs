@@ -10,8 +10,8 @@ struct ScanChunk {
     runs: u32,
 }
 
-/// The pieces that are still needed, numbered from 1 in the order of the stream. Behind the highest number comes 1 again: what is
-/// recorded for months has more pieces than there are numbers.
+/// The pieces that are still needed, numbered from 1 in the order of the stream. Behind the highest number comes 1
+/// again: what is recorded for months has more pieces than there are numbers.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     /// Number of the first piece in the list.

@@ -59,8 +59,8 @@ pub(crate) struct RecordRun {
 
 /// When the next record of a run comes, and which run it is: what the heap orders.
 ///
-/// It is one number, so that no branch decides a comparison, which nobody could foresee: the time, below that the run's place
-/// in the file, and below that its slot.
+/// It is one number, so that no branch decides a comparison, which nobody could foresee: the time, below that the run's
+/// place in the file, and below that its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MergeKey(u128);
 
@@ -340,7 +340,8 @@ impl MergeQueue {
         (next.time(), next.seq())
     }
 
-    /// Says what is left of the first run: it goes on at a time, with this entry of the index, or this record if it has none.
+    /// Says what is left of the first run: it goes on at a time, with this entry of the index, or this record if it has
+    /// none.
     #[inline]
     pub(crate) fn first_goes_on(&mut self, time: u64, entry: u32, at: usize) {
         let Some(first) = self.heap.first_mut() else {

@@ -144,8 +144,8 @@ pub enum SideRecord<'a> {
         len: u64,
         /// Offset in the file.
         pgoff: u64,
-        /// Whether code may run there: `PROT_EXEC` of `PERF_RECORD_MMAP2`. `PERF_RECORD_MMAP` has no protection; there, what
-        /// its header does not mark as data may.
+        /// Whether code may run there: `PROT_EXEC` of `PERF_RECORD_MMAP2`. `PERF_RECORD_MMAP` has no protection; there,
+        /// what its header does not mark as data may.
         exec: bool,
         /// Whether it is of huge pages (`MAP_HUGETLB` of `PERF_RECORD_MMAP2`).
         huge: bool,
@@ -172,8 +172,9 @@ pub enum SideRecord<'a> {
         /// Who counted.
         source: LostSource,
     },
-    /// Bytes were skipped that hold no records: nobody knows of which CPUs there were some. A hole is reported two or three times, so that each
-    /// CPU hears of it before the first of its records behind the hole, and when the round ends that has the hole.
+    /// Bytes were skipped that hold no records: nobody knows of which CPUs there were some. A hole is reported two or
+    /// three times, so that each CPU hears of it before the first of its records behind the hole, and when the round
+    /// ends that has the hole.
     Skipped,
 }
 

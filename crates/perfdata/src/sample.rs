@@ -14,8 +14,8 @@ mod format {
     pub(super) const LOST: u64 = 1 << 4;
 }
 
-/// `PERF_SAMPLE_BRANCH_HW_INDEX` and `PERF_SAMPLE_BRANCH_COUNTERS`: a branch stack has a word before, and one for each branch
-/// behind.
+/// `PERF_SAMPLE_BRANCH_HW_INDEX` and `PERF_SAMPLE_BRANCH_COUNTERS`: a branch stack has a word before, and one for each
+/// branch behind.
 const BRANCH_HW_INDEX: u64 = 1 << 17;
 const BRANCH_COUNTERS: u64 = 1 << 19;
 /// `PERF_SAMPLE_BRANCH_CALL_STACK`: branches are the calls under way, not the last ones taken (`--call-graph lbr`).
@@ -161,8 +161,8 @@ impl<'a> PerfSample<'a> {
         (end <= self.body.len()).then_some((begin, end))
     }
 
-    /// Returns the calls that were under way in user space as the CPU's last branch records had them (`--call-graph lbr`),
-    /// innermost first: from and to where, and flags, 8-byte numbers in the recording's byte order.
+    /// Returns the calls that were under way in user space as the CPU's last branch records had them (`--call-graph
+    /// lbr`), innermost first: from and to where, and flags, 8-byte numbers in the recording's byte order.
     pub fn call_branches(&self) -> Option<&'a [u8]> {
         let has = self.layout.sample_type & bits::BRANCH_STACK != 0;
         if !has || self.layout.branches & BRANCH_CALL_STACK == 0 {

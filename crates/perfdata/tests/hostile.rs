@@ -164,7 +164,8 @@ impl perfdata::PerfVisitor for Collected {
 fn a_hole_is_reported_where_each_cpu_misses_something() {
     let round = framed(false, 68, 0, &[]);
     let mut records = Vec::new();
-    // Two CPUs, one after the other in each round. The hole takes the end of what the first one had and the beginning of the other's.
+    // Two CPUs, one after the other in each round. The hole takes the end of what the first one had and the beginning
+    // of the other's.
     records.extend(
         [
             sample(10),

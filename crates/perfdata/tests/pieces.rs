@@ -1,4 +1,5 @@
-//! Records that come in pieces are walked as the whole recording is: the same ones, in the same order, each as soon as it is settled.
+//! Records that come in pieces are walked as the whole recording is: the same ones, in the same order, each as soon as
+//! it is settled.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -143,8 +144,8 @@ proptest! {
     }
 }
 
-/// Two CPUs whose rings are read one after the other: what the second one has is newer than some of what the first one has in the
-/// next round.
+/// Two CPUs whose rings are read one after the other: what the second one has is newer than some of what the first one
+/// has in the next round.
 fn rounds(count: u64) -> Recording {
     let attr = Attr {
         sample_type: TID | TIME | ID | CPU,
@@ -196,8 +197,8 @@ fn a_round_goes_out_with_the_next_one() {
     let nothing = framed(false, FINISHED_ROUND, 0, &[]);
     pieces.push(&nothing);
     let walked = walk_pieces(&head.write().bytes, &pieces, &[]);
-    // With a round goes all that is no newer than the newest of the round before: ten more of the first CPU, as far as it came, and all of the
-    // second one's.
+    // With a round goes all that is no newer than the newest of the round before: ten more of the first CPU, as far as
+    // it came, and all of the second one's.
     assert_eq!(walked.behind, [0, 25, 45, 65, 85, 100]);
     let times: Vec<u64> = walked.out.iter().map(Out::time).collect();
     assert!(times.is_sorted());

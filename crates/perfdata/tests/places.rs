@@ -1,5 +1,5 @@
-//! From a place that a walk reports, another goes on with just what the first one had yet to push, in the same order, whatever came
-//! late.
+//! From a place that a walk reports, another goes on with just what the first one had yet to push, in the same order,
+//! whatever came late.
 
 use std::ops::ControlFlow;
 
@@ -84,7 +84,8 @@ proptest! {
     }
 }
 
-/// A recording of two kinds in rounds, one CPU after the other. `late` is how much later than it should some of it comes.
+/// A recording of two kinds in rounds, one CPU after the other. `late` is how much later than it should some of it
+/// comes.
 fn in_rounds(late: u64) -> Vec<u8> {
     let attr = |id: u64| Attr {
         sample_type: TID | TIME | ID | CPU,

@@ -1,5 +1,5 @@
-//! A walk with two threads is the same as with one, wherever it ends. That it is when it goes on to the end is seen in all
-//! other tests: `walk_wanting` walks with both.
+//! A walk with two threads is the same as with one, wherever it ends. That it is when it goes on to the end is seen in
+//! all other tests: `walk_wanting` walks with both.
 
 use std::ops::{ControlFlow, Range};
 

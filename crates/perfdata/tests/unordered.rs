@@ -1,4 +1,5 @@
-//! Samples that need less than time order: what comes of them is what comes in order, but for the order that nobody needs.
+//! Samples that need less than time order: what comes of them is what comes in order, but for the order that nobody
+//! needs.
 
 use std::collections::BTreeSet;
 

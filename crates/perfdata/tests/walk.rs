@@ -380,7 +380,8 @@ proptest! {
     }
 }
 
-/// What the second last round ended with is all there once the last one is whole: perf has read every CPU's buffer since.
+/// What the second last round ended with is all there once the last one is whole: perf has read every CPU's buffer
+/// since.
 #[test]
 fn up_to_the_round_before_the_last_whole_one_nothing_is_missing() {
     let sample = |time: u64, cpu: u32| {

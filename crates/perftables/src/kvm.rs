@@ -427,7 +427,8 @@ mod tests {
         numbered.map(line).collect()
     }
 
-    const ROW: &str = "      IO_INSTRUCTION      24618    65.05%     0.19%      3.91us     90.62us      5.96us ( +-   0.43% )";
+    const ROW: &str = "      IO_INSTRUCTION      24618    65.05%     0.19%      3.91us     90.62us      5.96us ( +-   \
+        0.43% )";
 
     #[track_caller]
     fn is_the_row(row: &PrintedKvmRow) {

@@ -344,8 +344,9 @@ fn is_fence(text: &str) -> bool {
     marks.iter().any(|mark| text.starts_with(mark))
 }
 
-/// Returns whether a line is what a program said on its standard error, which `2>&1` puts above its table: perf's own words begin
-/// so (tools/perf/util/debug.c, `pr_err` and `pr_warning`, and `usage.c`), and the shell names the program or itself.
+/// Returns whether a line is what a program said on its standard error, which `2>&1` puts above its table: perf's own
+/// words begin so (tools/perf/util/debug.c, `pr_err` and `pr_warning`, and `usage.c`), and the shell names the program
+/// or itself.
 fn is_complaint(text: &str) -> bool {
     const STARTS: [&str; 12] = [
         "Error:",

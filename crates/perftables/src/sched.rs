@@ -270,8 +270,10 @@ mod tests {
         numbered.map(line).collect()
     }
 
-    const OLD: &str = "  kworker/9:1-eve:211650 |    2643.633 ms |    53689 | avg:    0.003 ms | max:    2.335 ms | max at: 910801.817809 s";
-    const NEW: &str = "  CPU 1/KVM:(2)         |   2378.374 ms |      223 | avg:   0.182 ms | max:  15.189 ms | max start:    83.045449 s | max end:    83.060638 s";
+    const OLD: &str = "  kworker/9:1-eve:211650 |    2643.633 ms |    53689 | avg:    0.003 ms | max:    2.335 ms | \
+        max at: 910801.817809 s";
+    const NEW: &str = "  CPU 1/KVM:(2)         |   2378.374 ms |      223 | avg:   0.182 ms | max:  15.189 ms | max \
+        start:    83.045449 s | max end:    83.060638 s";
     const AT: SchedHeading = SchedHeading {
         at: true,
         barred: false,
@@ -370,7 +372,8 @@ mod tests {
                 1
             ))
         );
-        let new = "Task | Runtime ms  |  Count   | Avg delay ms    |\nMax delay ms    | Max delay start | Max delay end |";
+        let new = "Task | Runtime ms  |  Count   | Avg delay ms    |\nMax delay ms    | Max delay start | Max delay \
+            end |";
         assert_eq!(header(&lines(new)), Some((AT, 2)));
         let code =
             "printf(\"  Task | Runtime ms  | Switches | Average delay ms | Maximum delay ms |\");";

@@ -435,7 +435,8 @@ mod tests {
     #[test]
     fn rows_in_all_layouts() {
         let row = read(
-            "       111,415,469      cache-misses              #    4.444 % of all cache refs      ( +-  0.50% )  (83.33%)",
+            "       111,415,469      cache-misses              #    4.444 % of all cache refs      ( +-  0.50% )  \
+             (83.33%)",
         );
         assert_eq!(
             (row.event.as_str(), row.value),

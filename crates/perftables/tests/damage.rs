@@ -274,7 +274,8 @@ fn several_tables_in_one_text() {
 /// `perf kvm stat report > FILE 2>&1` puts what perf says on its standard error above the table: it names nothing.
 #[test]
 fn what_perf_complains_of_is_no_name_of_a_table() {
-    let complaints = "libtraceevent: No such file or directory\n  [kvm:kvm_inj_exception] bad op token }\n  Error: expected type 5 but read 0\n";
+    let complaints = "libtraceevent: No such file or directory\n  [kvm:kvm_inj_exception] bad op token }\n  Error: \
+        expected type 5 but read 0\n";
     let label = |text: &str| {
         let (tables, _) = read(text.as_bytes());
         tables[0].label().map(str::to_owned)
@@ -290,7 +291,10 @@ fn what_perf_complains_of_is_no_name_of_a_table() {
 fn live_tables_are_kept_with_their_time() {
     let one = |time: &str, count: u64| {
         format!(
-            "\x1b[H\x1b[2J\n{time}\n\nAnalyze events for all VMs, all VCPUs:\n\n             VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time \n\n                 HLT {count:>10}   100.00%   100.00%      1.00us    100.00us     50.00us ( +-   3.00% )\n\nTotal Samples:{count}, Total events handled time:{}.00us.\n\n\nLost events: 3\n\n",
+            "\x1b[H\x1b[2J\n{time}\n\nAnalyze events for all VMs, all VCPUs:\n\n             VM-EXIT    Samples  \
+             Samples%     Time%    Min Time    Max Time         Avg time \n\n                 HLT {count:>10}   \
+             100.00%   100.00%      1.00us    100.00us     50.00us ( +-   3.00% )\n\nTotal Samples:{count}, Total \
+             events handled time:{}.00us.\n\n\nLost events: 3\n\n",
             count * 50
         )
     };
@@ -414,11 +418,10 @@ fn counts_as_mailers_and_terminals_leave_them() {
 
 #[test]
 fn mails_break_lines_softly() {
-    let text = "  Task   |   Runtime ms  | Switches | Avg delay ms    | Max=\n \
-                delay ms    | Sum delay ms     | Max delay start           | Max delay en=\nd          |\n  \
-                massive:(9)      |1500000.500 ms |   64000 | avg:   0.940 ms | max=\n\
-                :  25.125 ms | sum:60160.000 ms | max start:   400.000875 s | max end:   =\n400.026000 s\n  \
-                TOTAL:           |1500000.500 ms |   64000 |                      =\n               |   60160.000 ms |\n";
+    let text = "  Task   |   Runtime ms  | Switches | Avg delay ms    | Max=\n delay ms    | Sum delay ms     | Max \
+        delay start           | Max delay en=\nd          |\n  massive:(9)      |1500000.500 ms |   64000 | avg:   \
+        0.940 ms | max=\n:  25.125 ms | sum:60160.000 ms | max start:   400.000875 s | max end:   =\n400.026000 s\n  \
+        TOTAL:           |1500000.500 ms |   64000 |                      =\n               |   60160.000 ms |\n";
     let (tables, _) = read(text.as_bytes());
     let [PerfTable::SchedLatency(table)] = &tables[..] else {
         panic!("{tables:?}")

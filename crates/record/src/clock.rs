@@ -1,7 +1,8 @@
 //! What time it is on the clock of the events.
 //!
-//! That clock (`local_clock` in `kernel/sched/clock.c`) can be asked for by no system call. But the kernel writes the time of whatever it
-//! records, so a thread gives itself the name that it has, with an event that records that, and reads when.
+//! That clock (`local_clock` in `kernel/sched/clock.c`) can be asked for by no system call. But the kernel writes the
+//! time of whatever it records, so a thread gives itself the name that it has, with an event that records that, and
+//! reads when.
 
 use rings::{EventSource, Ring, RingAttr, RingEvent, sample};
 use rustix::thread::{name, set_name};
@@ -22,7 +23,8 @@ pub struct EventClock {
 }
 
 impl EventClock {
-    /// Opens the clock for the calling thread, which is to be the one that asks. Asking takes no permission that opening did not.
+    /// Opens the clock for the calling thread, which is to be the one that asks. Asking takes no permission that
+    /// opening did not.
     ///
     /// # Errors
     ///
@@ -44,7 +46,8 @@ impl EventClock {
         Ok(EventClock { ring })
     }
 
-    /// Returns what time it is, ns; `None` where the kernel did not record it, as for another thread than the one that opened the clock.
+    /// Returns what time it is, ns; `None` where the kernel did not record it, as for another thread than the one that
+    /// opened the clock.
     pub fn now_ns(&mut self) -> Option<u64> {
         // What the thread mapped meanwhile is in the way.
         self.empty();

@@ -2,8 +2,8 @@
 What an event costs the thread that makes it, measured on this machine: the same work with the event on and off.
 
 The work is a signal that the process sends itself and ignores, since it does nothing else and each makes one event
-(`signal:signal_generate`, `kernel/signal.c`). Its record is about as long as that of a VM-exit. Caches are warm here as they are not
-behind a VM-exit, so the real cost is this much or more.
+(`signal:signal_generate`, `kernel/signal.c`). Its record is about as long as that of a VM-exit. Caches are warm here as
+they are not behind a VM-exit, so the real cost is this much or more.
 */
 
 use std::time::Duration;
@@ -23,8 +23,8 @@ const EVENT: (&str, &str) = ("signal", "signal_generate");
 /// Signals of a batch; the ring has room for the events of one.
 const BATCH: u32 = 64;
 const RING: usize = 64 << 10;
-/// Batches with the event on and off, in pairs: as many as fit into a time, and at least and at most so many. A system call of an emulated
-/// CPU takes a hundred times that of a real one.
+/// Batches with the event on and off, in pairs: as many as fit into a time, and at least and at most so many. A system
+/// call of an emulated CPU takes a hundred times that of a real one.
 const LEAST: usize = 5;
 const MOST: usize = 101;
 const TIME: Duration = Duration::from_millis(10);
@@ -50,7 +50,8 @@ pub struct EventCosts {
     /// One with the kernel's call chain, ns; `None` where it was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain_ns: Option<u64>,
-    /// The mean over the events of a recording, some of which have call chains, ns; `None` where none has, and before its end.
+    /// The mean over the events of a recording, some of which have call chains, ns; `None` where none has, and before
+    /// its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean_ns: Option<u64>,
     /// The CPU where that was measured.
@@ -61,7 +62,8 @@ pub struct EventCosts {
 }
 
 impl EventCosts {
-    /// Measures on the CPU where the calling thread runs, in some ten milliseconds; with call chains if the recording has any.
+    /// Measures on the CPU where the calling thread runs, in some ten milliseconds; with call chains if the recording
+    /// has any.
     ///
     /// # Errors
     ///
@@ -78,7 +80,8 @@ impl EventCosts {
         })
     }
 
-    /// Returns the same at the end of a recording: the mean over its events, and the CPU time that the process has taken until now.
+    /// Returns the same at the end of a recording: the mean over its events, and the CPU time that the process has
+    /// taken until now.
     #[must_use]
     pub fn at_end(self, summary: &RecordSummary) -> EventCosts {
         let count = |chain: bool| {
@@ -135,8 +138,8 @@ pub fn measure(tracefs: &Tracefs, how: RecordingForm) -> Result<u64, RecordError
     measure_event(&tracepoint, how)
 }
 
-/// Returns what an event that every signal makes costs the thread that makes it, ns: the median of batches with it less that of batches
-/// without it.
+/// Returns what an event that every signal makes costs the thread that makes it, ns: the median of batches with it less
+/// that of batches without it.
 ///
 /// # Errors
 ///

@@ -9,12 +9,14 @@ use std::path::PathBuf;
 pub enum RecordError {
     /// tracefs is not mounted where it is looked for.
     #[error(
-        "tracefs is not mounted, so the kernel's events cannot be named: mount it with 'mount -t tracefs nodev /sys/kernel/tracing', as root"
+        "tracefs is not mounted, so the kernel's events cannot be named: mount it with 'mount -t tracefs nodev \
+         /sys/kernel/tracing', as root"
     )]
     NoTracefs,
     /// tracefs is there, and this user may not read it.
     #[error(
-        "{path}: this user may not read it, so the kernel's events cannot be named: record as root, or let a group of this user read it, as root: 'mount -o remount,gid=GROUP,mode=750 {path}'"
+        "{path}: this user may not read it, so the kernel's events cannot be named: record as root, or let a group of \
+         this user read it, as root: 'mount -o remount,gid=GROUP,mode=750 {path}'"
     )]
     Closed {
         /// Where it is mounted.
@@ -40,7 +42,8 @@ pub enum RecordError {
     },
     /// The process may not have as many open files as there are events and CPUs.
     #[error(
-        "{files} files are needed, one for each event on each CPU, and the process may open {allowed}: raise the limit with 'ulimit -n {files}'"
+        "{files} files are needed, one for each event on each CPU, and the process may open {allowed}: raise the limit \
+         with 'ulimit -n {files}'"
     )]
     Files {
         /// Files that are needed.

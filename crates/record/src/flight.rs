@@ -47,8 +47,8 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's clock, which may begin
-    /// anywhere.
+    /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's
+    /// clock, which may begin anywhere.
     ///
     /// # Errors
     ///
@@ -74,15 +74,16 @@ impl Flight {
         })
     }
 
-    /// Returns what stands before the records of such a recording, as one of its own without any: `said` is what it says of the machine.
-    /// Who looks at each round ([`Flight::turn`]) reads it first.
+    /// Returns what stands before the records of such a recording, as one of its own without any: `said` is what it
+    /// says of the machine. Who looks at each round ([`Flight::turn`]) reads it first.
     pub fn head(opened: &OpenedEvents, said: &Features, side: &[u8]) -> Vec<u8> {
         // A file that says that it has no data is taken for that of a recorder that was killed.
         in_memory(&opened.described(), said, &[side, &ROUND])
     }
 
-    /// Waits at most for a time, and takes over what the rings have. Returns that: whole records, and the end of the round, which
-    /// stands alone where there was nothing. All rounds that were returned are, one behind the other, a recording's data.
+    /// Waits at most for a time, and takes over what the rings have. Returns that: whole records, and the end of the
+    /// round, which stands alone where there was nothing. All rounds that were returned are, one behind the other, a
+    /// recording's data.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use rustix::process::geteuid;
 /// Bits of a mode by which others than the owner may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// A folder that was made for a recording. Everything in it is made new and opened by the folder itself: whoever else may write where
-/// it stands cannot put a link in its place.
+/// A folder that was made for a recording. Everything in it is made new and opened by the folder itself: whoever else
+/// may write where it stands cannot put a link in its place.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -24,7 +24,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// AlreadyExists where there is something of that name, be it a link that leads nowhere; else those of mkdir(2) and open(2).
+    /// AlreadyExists where there is something of that name, be it a link that leads nowhere; else those of mkdir(2) and
+    /// open(2).
     pub fn create(path: &Path) -> io::Result<Folder> {
         mkdirat(CWD, path, Mode::RWXU)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -41,7 +42,8 @@ impl Folder {
         })
     }
 
-    /// Opens a folder that is there, into which nobody may put anything but its owner, who is this user, or for root anybody.
+    /// Opens a folder that is there, into which nobody may put anything but its owner, who is this user, or for root
+    /// anybody.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
 /*!
-Records the events of a host that its guests' time is explained by: opens them on every CPU, and writes what the kernel says to a
-perf.data file that can be read at any moment.
+Records the events of a host that its guests' time is explained by: opens them on every CPU, and writes what the kernel
+says to a perf.data file that can be read at any moment.
 
-A [`RecordPlan`] says what is wanted, [`OpenedEvents::open`] opens it, a [`HostRecorder`] writes. This crate talks to the kernel, since that is what it is
-for; its system calls stand in `rings`. It prints nothing.
+A [`RecordPlan`] says what is wanted, [`OpenedEvents::open`] opens it, a [`HostRecorder`] writes. This crate talks to
+the kernel, since that is what it is for; its system calls stand in `rings`. It prints nothing.
 */
 #![forbid(unsafe_code)]
 #![warn(

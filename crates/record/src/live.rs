@@ -45,11 +45,12 @@ impl RecordSummary {
         self.events.iter().map(|one| one.lost).sum()
     }
 
-    /// Returns how many events the kernel counted and neither wrote nor counted as lost; `None` where it does not say what was lost, or
-    /// samples were taken too, whose number is not known.
+    /// Returns how many events the kernel counted and neither wrote nor counted as lost; `None` where it does not say
+    /// what was lost, or samples were taken too, whose number is not known.
     ///
-    /// Kernels since February 2026 (stable ones too: 6.18.44 does it) count an event before they look whether it may be written, which
-    /// it may not while its CPU's events are being put on and off (`perf_swevent_event` in `kernel/events/core.c`).
+    /// Kernels since February 2026 (stable ones too: 6.18.44 does it) count an event before they look whether it may be
+    /// written, which it may not while its CPU's events are being put on and off (`perf_swevent_event` in
+    /// `kernel/events/core.c`).
     pub fn withheld(&self) -> Option<u64> {
         self.withheld_of(self.count())
     }
@@ -60,8 +61,9 @@ impl RecordSummary {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Returns how many of so many events, counted before the rings were read last, the kernel neither wrote nor counted as lost: at
-    /// least so many, as what was written or lost since then is taken for some of them. `None` as in [`RecordSummary::withheld`].
+    /// Returns how many of so many events, counted before the rings were read last, the kernel neither wrote nor
+    /// counted as lost: at least so many, as what was written or lost since then is taken for some of them. `None` as
+    /// in [`RecordSummary::withheld`].
     pub fn withheld_of(&self, count: u64) -> Option<u64> {
         if self.events.iter().any(|one| one.sampled) {
             return None;
@@ -111,8 +113,8 @@ impl LiveRecording {
         rings.map(|one| one.ring.written()).collect()
     }
 
-    /// Lets the kernel write again where the first so many bytes of [`LiveRecording::written`] are, as long as these rings had them: `had`
-    /// says how many each had.
+    /// Lets the kernel write again where the first so many bytes of [`LiveRecording::written`] are, as long as these
+    /// rings had them: `had` says how many each had.
     pub(crate) fn take(&mut self, had: &[usize], bytes: u64, samples: u64) {
         self.bytes += bytes;
         self.samples += samples;
@@ -124,8 +126,8 @@ impl LiveRecording {
         }
     }
 
-    /// Returns a record for each event and CPU of which the kernel lost some, as perf 6.1 and later write them at the end: the rings
-    /// themselves say a loss only with the next record that has room.
+    /// Returns a record for each event and CPU of which the kernel lost some, as perf 6.1 and later write them at the
+    /// end: the rings themselves say a loss only with the next record that has room.
     pub(crate) fn losses(&self) -> Result<Vec<u8>, RecordError> {
         let mut out = Vec::new();
         for event in &self.opened.events {
@@ -189,7 +191,8 @@ impl LiveRecording {
     }
 }
 
-/// Bytes of a record of losses: header, count, and thread, time, CPU and id as all events have them behind records that are no samples.
+/// Bytes of a record of losses: header, count, and thread, time, CPU and id as all events have them behind records that
+/// are no samples.
 const LOST_BYTES: u16 = 8 + 8 + 4 * 8;
 /// `PERF_RECORD_LOST_SAMPLES`.
 const LOST_SAMPLES: u32 = 13;

@@ -18,7 +18,8 @@ fn value<'t>(cpuinfo: &'t str, name: &str) -> Option<&'t str> {
     pairs.find_map(|(key, value)| (key.trim() == name).then(|| value.trim()))
 }
 
-/// Returns the CPU's identification as perf writes it: on x86 vendor, family, model and stepping, elsewhere the register that says it.
+/// Returns the CPU's identification as perf writes it: on x86 vendor, family, model and stepping, elsewhere the
+/// register that says it.
 fn cpu_id(cpuinfo: &str) -> Option<String> {
     if let Some(midr) = line("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1") {
         return Some(midr);

@@ -1,5 +1,5 @@
-//! Where the kernel, its modules and the code of processes lie, as perf writes it at the beginning of its files: by this perf finds their
-//! symbols.
+//! Where the kernel, its modules and the code of processes lie, as perf writes it at the beginning of its files: by
+//! this perf finds their symbols.
 
 use std::fs;
 use std::io::Read;
@@ -20,12 +20,13 @@ const NO_PROCESS: u32 = u32::MAX;
 
 /// Returns a record for the kernel, and one for each module; none where addresses are hidden from whoever reads them.
 ///
-/// `symbols` is the text of /proc/kallsyms, `modules` that of /proc/modules. `code_bytes` is how long the kernel's code is, for where
-/// the symbols do not reach to its end ([`first_symbols`], [`code_bytes`]).
+/// `symbols` is the text of /proc/kallsyms, `modules` that of /proc/modules. `code_bytes` is how long the kernel's code
+/// is, for where the symbols do not reach to its end ([`first_symbols`], [`code_bytes`]).
 ///
 /// The names are those that perf uses (`perf_event__synthesize_kernel_mmap` and `perf_event__synthesize_modules` in
-/// `tools/perf/util/synthetic-events.c`): the kernel begins at `_text`, or at `_stext` where that is not in the list (arm64), which its
-/// name says, and ends at `_edata` or `_etext`. Without this record `perf report` says that addresses were hidden.
+/// `tools/perf/util/synthetic-events.c`): the kernel begins at `_text`, or at `_stext` where that is not in the list
+/// (arm64), which its name says, and ends at `_edata` or `_etext`. Without this record `perf report` says that
+/// addresses were hidden.
 pub fn kernel(symbols: &[u8], modules: &str, code_bytes: u64) -> Vec<u8> {
     let mut out = Vec::new();
     let (mut text, mut start, mut end) = (0, 0, 0);
@@ -78,8 +79,8 @@ pub fn kernel(symbols: &[u8], modules: &str, code_bytes: u64) -> Vec<u8> {
 const MOST: usize = 1 << 20;
 const PIECE: usize = 16 << 10;
 
-/// Returns the text of /proc/kallsyms up to the symbol that the kernel begins with: all of it takes longer to read than all else that a
-/// recording begins with.
+/// Returns the text of /proc/kallsyms up to the symbol that the kernel begins with: all of it takes longer to read than
+/// all else that a recording begins with.
 pub fn first_symbols() -> Vec<u8> {
     let mut text = Vec::new();
     let Ok(mut file) = fs::File::open("/proc/kallsyms") else {
@@ -99,7 +100,8 @@ pub fn first_symbols() -> Vec<u8> {
     text
 }
 
-/// Returns how long the kernel's code is by the text of /proc/iomem; 0 where that does not say, as to those who may not see addresses.
+/// Returns how long the kernel's code is by the text of /proc/iomem; 0 where that does not say, as to those who may not
+/// see addresses.
 pub fn code_bytes(iomem: &str) -> u64 {
     let code = iomem.lines().find_map(|line| {
         let (range, name) = line.split_once(" : ")?;
@@ -210,7 +212,8 @@ mod tests {
 
     #[test]
     fn without_all_symbols_the_kernel_is_as_long_as_its_code() {
-        let iomem = "00001000-0009ffff : System RAM\n  01000000-01ffffff : Kernel code\n  02000000-027fffff : Kernel data\n";
+        let iomem = "00001000-0009ffff : System RAM\n  01000000-01ffffff : Kernel code\n  02000000-027fffff : Kernel \
+            data\n";
         assert_eq!(code_bytes(iomem), 0x100_0000);
         assert_eq!(code_bytes("00000000-00000000 : Kernel code\n"), 0);
         assert_eq!(code_bytes("01000000-zz : Kernel code\n"), 0);

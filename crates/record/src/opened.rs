@@ -83,8 +83,8 @@ impl OpenedEvents {
     ///
     /// # Errors
     ///
-    /// Fails where an event cannot be opened on a CPU that is on line, or a ring cannot be made. That the kernel does not have an event
-    /// is no error: it is [`OpenedEvents::missing`].
+    /// Fails where an event cannot be opened on a CPU that is on line, or a ring cannot be made. That the kernel does
+    /// not have an event is no error: it is [`OpenedEvents::missing`].
     pub fn open(plan: &RecordPlan, tracefs: &Tracefs) -> Result<OpenedEvents, RecordError> {
         let on_line = machine::cpus("online");
         let mut missing = Vec::new();
@@ -170,8 +170,8 @@ impl OpenedEvents {
             .any(|one| one.attr.sample & sample::CALLCHAIN != 0)
     }
 
-    /// Returns whether records hold addresses of the kernel's code, which its symbols are to name: call chains, or a field that the kernel
-    /// prints as a function's name.
+    /// Returns whether records hold addresses of the kernel's code, which its symbols are to name: call chains, or a
+    /// field that the kernel prints as a function's name.
     pub fn has_code(&self) -> bool {
         let holds =
             || self.has_chains() || self.tracepoints.iter().any(Tracepoint::prints_functions);
@@ -188,7 +188,8 @@ impl OpenedEvents {
         self.ring_bytes
     }
 
-    /// Returns the bytes that each ring was to have, where this user may not lock as much memory and smaller ones were made.
+    /// Returns the bytes that each ring was to have, where this user may not lock as much memory and smaller ones were
+    /// made.
     pub fn ring_wanted(&self) -> Option<usize> {
         self.ring_wanted
     }

@@ -21,11 +21,11 @@ use crate::live::{LiveRecording, RecordSummary};
 use crate::opened::OpenedEvents;
 use crate::{RecordError, machine, mappings, tasks};
 
-/// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring that takes longer to fill
-/// than what is kept is memory that nobody needs.
+/// Bytes of records that one CPU writes in a second at most, as far as is known: a million events of 64 bytes. A ring
+/// that takes longer to fill than what is kept is memory that nobody needs.
 const MOST_A_SECOND: u128 = 64 << 20;
-/// A ring is not made smaller than this, nor larger: the kernel keeps a list of its pages in 4 MiB at most, which also has a head (`rb_alloc` in
-/// `kernel/events/ring_buffer.c`).
+/// A ring is not made smaller than this, nor larger: the kernel keeps a list of its pages in 4 MiB at most, which also
+/// has a head (`rb_alloc` in `kernel/events/ring_buffer.c`).
 const SMALLEST: u64 = 256 << 10;
 const LARGEST: u64 = 1 << 30;
 /// All rings together take no more of the machine's memory than a part of so many: their pages cannot be swapped.
@@ -40,7 +40,8 @@ const MOST_ROUNDS: u64 = 1 << 14;
 /// `PERF_RECORD_COMM`, `PERF_RECORD_SAMPLE`.
 const COMM: u32 = 3;
 const SAMPLE: u32 = 9;
-/// Where the id of a sample's event and its time stand, and the time of other records, which end in thread, time, CPU and id.
+/// Where the id of a sample's event and its time stand, and the time of other records, which end in thread, time, CPU
+/// and id.
 const ID_AT: usize = 8;
 const TIME_AT: usize = 24;
 const TIME_FROM_END: usize = 24;
@@ -49,8 +50,8 @@ const NAMED_AT: usize = 8;
 /// Among so many of a ring's newest records the recorder's own is looked for.
 const NEWEST: usize = 1 << 16;
 
-/// Returns how many bytes the ring of each CPU gets, so that all together take no more than `memory` bytes and each no more than it can fill in
-/// the time that is kept. A quarter of the machine's memory is never gone beyond.
+/// Returns how many bytes the ring of each CPU gets, so that all together take no more than `memory` bytes and each no
+/// more than it can fill in the time that is kept. A quarter of the machine's memory is never gone beyond.
 pub fn ring_bytes(keep: Duration, memory: u64) -> usize {
     let of_machine = machine::memory_kib().saturating_mul(1024) / PART_OF_MEMORY;
     let memory = match of_machine {
@@ -127,8 +128,8 @@ struct OfCpu<'r> {
 }
 
 impl Overwriting {
-    /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's clock, which may begin
-    /// anywhere.
+    /// Begins. `side` are records that stand before those of the kernel ([`crate::tasks`]); `now` is the caller's
+    /// clock, which may begin anywhere.
     ///
     /// # Errors
     ///
@@ -150,8 +151,8 @@ impl Overwriting {
         })
     }
 
-    /// Lets the kernel write nothing for a while, and finds what is to be kept: the last seconds, and less where a ring holds less. `now`
-    /// reads the caller's clock.
+    /// Lets the kernel write nothing for a while, and finds what is to be kept: the last seconds, and less where a ring
+    /// holds less. `now` reads the caller's clock.
     ///
     /// # Errors
     ///
@@ -165,8 +166,8 @@ impl Overwriting {
             false => Vec::new(),
         };
         let own = name_self_again();
-        // Asked for behind that record: what was read before takes its time, and by an older answer what happened at the very beginning
-        // would seem to lie before it.
+        // Asked for behind that record: what was read before takes its time, and by an older answer what happened at
+        // the very beginning would seem to lie before it.
         let now = now();
         let mut rings = Vec::new();
         for one in &mut self.live.opened.rings {
@@ -296,7 +297,8 @@ impl HeldRings<'_> {
         Ok(bytes)
     }
 
-    /// Writes the records, oldest first, in rounds: each has what all CPUs did in a part of the time, so that readers never hold much.
+    /// Writes the records, oldest first, in rounds: each has what all CPUs did in a part of the time, so that readers
+    /// never hold much.
     fn rounds(&self, file: &mut PerfFile) -> io::Result<()> {
         let KeptSection {
             since_ns, until_ns, ..
@@ -339,8 +341,8 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Gives this thread the name that it has, and returns its number: the kernel records that with its time, so that it is known what
-/// time it is on the events' clock.
+/// Gives this thread the name that it has, and returns its number: the kernel records that with its time, so that it is
+/// known what time it is on the events' clock.
 fn name_self_again() -> Option<u32> {
     set_name(&name().ok()?).ok()?;
     u32::try_from(gettid().as_raw_nonzero().get()).ok()

@@ -47,7 +47,8 @@ pub struct RecordPlan {
     pub no_symbols: bool,
 }
 
-/// Bytes of a ring where nothing is said, and what all rings together may take of the machine's memory: a part of so many.
+/// Bytes of a ring where nothing is said, and what all rings together may take of the machine's memory: a part of so
+/// many.
 const RING: usize = 4 << 20;
 const PART_OF_MEMORY: u64 = 32;
 /// A ring is not made smaller than this.

@@ -1,8 +1,9 @@
 /*!
 Probes of kernel functions and of programs, made for a recording and removed with it.
 
-They are made in tracefs (`kprobe_events`, `uprobe_events`), so that they have formats like other events, in a group that is named after the
-recorder's process. A recorder that is killed cannot remove its own: the next one removes those whose process is gone.
+They are made in tracefs (`kprobe_events`, `uprobe_events`), so that they have formats like other events, in a group
+that is named after the recorder's process. A recorder that is killed cannot remove its own: the next one removes those
+whose process is gone.
 
 Source: `Documentation/trace/kprobetrace.rst`, `uprobetracer.rst`.
 */
@@ -22,8 +23,8 @@ const NAME: usize = 63;
 
 /// What probes of a function tell besides, where nothing else was asked for. `$argN` takes Linux 4.20.
 ///
-/// `irqfd_wakeup` (`virt/kvm/eventfd.c`) gets the entry of the irqfd in its eventfd's queue, which no other irqfd has: one of a device's
-/// interrupts. The kernel of arm64 has no event for it.
+/// `irqfd_wakeup` (`virt/kvm/eventfd.c`) gets the entry of the irqfd in its eventfd's queue, which no other irqfd has:
+/// one of a device's interrupts. The kernel of arm64 has no event for it.
 const ARGUMENTS: [(&str, &str); 1] = [("irqfd_wakeup", "irqfd=$arg1")];
 
 /// Where a probe is made.
@@ -64,7 +65,8 @@ struct ProbeRequest {
 }
 
 impl ProbeRequest {
-    /// Reads a probe as tracefs takes it: `p[:[GROUP/]NAME] PLACE [ARGUMENTS]`; a function's name alone is a probe of it.
+    /// Reads a probe as tracefs takes it: `p[:[GROUP/]NAME] PLACE [ARGUMENTS]`; a function's name alone is a probe of
+    /// it.
     fn read(text: &str) -> Option<ProbeRequest> {
         let text = text.trim();
         let (head, rest) = text.split_once(char::is_whitespace).unwrap_or(("p", text));
@@ -110,8 +112,8 @@ fn identifier(name: &str) -> String {
 }
 
 impl Probes {
-    /// Makes probes; before that, removes those of recorders that are gone. Returns the events that they are, and those that cannot be
-    /// made, with the reason.
+    /// Makes probes; before that, removes those of recorders that are gone. Returns the events that they are, and those
+    /// that cannot be made, with the reason.
     pub fn make(tracefs: &Tracefs, asked: &[String]) -> (Probes, Vec<PlannedEvent>, Vec<Missing>) {
         let root = tracefs.root().to_owned();
         let mut probes = Probes {
@@ -218,7 +220,8 @@ impl Drop for Probes {
 fn why(list: List, error: &io::Error) -> String {
     match (error.kind(), list) {
         (io::ErrorKind::NotFound, List::Kernel) if error.raw_os_error() == Some(2) => {
-            "this kernel has no such function that can be probed, its module is not loaded, or the kernel was built without kprobes"
+            "this kernel has no such function that can be probed, its module is not loaded, or the kernel was built \
+             without kprobes"
                 .to_owned()
         }
         (io::ErrorKind::NotFound, _) => "the file is not there, or the kernel was built without uprobes".to_owned(),

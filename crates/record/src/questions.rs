@@ -21,12 +21,13 @@ pub enum Question {
     GuestSockets,
 }
 
-/// Samples of call chains a second: not a divisor of common timers, so that they are not met in step. perf's own default is 4000.
+/// Samples of call chains a second: not a divisor of common timers, so that they are not met in step. perf's own
+/// default is 4000.
 const SAMPLES_HZ: u64 = 99;
 
-/// Events by what is asked, from those that nothing can be said without to those that say more: `include/trace/events/kvm.h`,
-/// `arch/x86/kvm/trace.h`, `arch/arm64/kvm/trace_arm.h`, `include/trace/events/{sched,irq,workqueue}.h`. A kernel has those of its
-/// own architecture.
+/// Events by what is asked, from those that nothing can be said without to those that say more:
+/// `include/trace/events/kvm.h`, `arch/x86/kvm/trace.h`, `arch/arm64/kvm/trace_arm.h`,
+/// `include/trace/events/{sched,irq,workqueue}.h`. A kernel has those of its own architecture.
 const EXITS: &[(&str, &[&str])] = &[
     (
         "kvm",
@@ -106,11 +107,12 @@ const PATHS: &[(&str, &[&str])] = &[
     ("irq", &["irq_handler_entry", "irq_handler_exit"]),
 ];
 
-/// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs, what one CPU asks of another
-/// and when it is idle (`include/trace/events/{sched,irq,ipi,csd,power}.h`, `arch/x86/include/asm/trace/irq_vectors.h`).
+/// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs, what one
+/// CPU asks of another and when it is idle (`include/trace/events/{sched,irq,ipi,csd,power}.h`,
+/// `arch/x86/include/asm/trace/irq_vectors.h`).
 ///
-/// Linux has `ipi_send_cpumask` and `ipi_send_cpu` since 6.4, and `csd` since 6.5. Events of `irq_work` are left out: perf itself makes them,
-/// and the kernel refuses to sample their end.
+/// Linux has `ipi_send_cpumask` and `ipi_send_cpu` since 6.4, and `csd` since 6.5. Events of `irq_work` are left out:
+/// perf itself makes them, and the kernel refuses to sample their end.
 const GUEST_CPUS: &[(&str, &[&str])] = &[
     (
         "sched",
@@ -169,8 +171,8 @@ const GUEST_IO: &[(&str, &[&str])] = &[
     ("block", &["block_rq_issue", "block_rq_complete"]),
 ];
 
-/// The system calls by which programs send and receive (`include/trace/events/syscalls.h`). The kernel takes a longer way into and out of each system
-/// call of each thread as long as one of these is open, whichever system call that is.
+/// The system calls by which programs send and receive (`include/trace/events/syscalls.h`). The kernel takes a longer
+/// way into and out of each system call of each thread as long as one of these is open, whichever system call that is.
 const GUEST_SOCKETS: &[(&str, &[&str])] = &[(
     "syscalls",
     &[
@@ -195,8 +197,8 @@ impl Question {
         (self == Question::Stacks).then_some(SAMPLES_HZ)
     }
 
-    /// Returns the functions that are probed for it, where the kernel can: back ends raise interrupts by them, and take what a guest
-    /// sends.
+    /// Returns the functions that are probed for it, where the kernel can: back ends raise interrupts by them, and take
+    /// what a guest sends.
     pub fn probes(self) -> &'static [&'static str] {
         match self {
             Question::Paths => &["irqfd_wakeup", "irqfd_inject", "tun_get_user", "handle_tx"],

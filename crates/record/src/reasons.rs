@@ -22,7 +22,8 @@ pub(crate) fn not_opened(error: &io::Error) -> String {
             let paranoid = setting("/proc/sys/kernel/perf_event_paranoid");
             let paranoid = paranoid.unwrap_or_else(|| "unknown".to_owned());
             format!(
-                "permission denied: run it as root, or with CAP_PERFMON where kernel.perf_event_paranoid is 2 or less (it is {paranoid})"
+                "permission denied: run it as root, or with CAP_PERFMON where kernel.perf_event_paranoid is 2 or less \
+                 (it is {paranoid})"
             )
         }
         _ => match error.raw_os_error() {
@@ -37,7 +38,8 @@ pub(crate) fn not_opened(error: &io::Error) -> String {
 pub(crate) fn no_ring(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!(
-            "{error}: more memory than kernel.perf_event_mlock_kb lets this user lock; take smaller rings with --ring, or record as root"
+            "{error}: more memory than kernel.perf_event_mlock_kb lets this user lock; take smaller rings with --ring, \
+             or record as root"
         ),
         _ => format!("{error}: take smaller rings with --ring"),
     }

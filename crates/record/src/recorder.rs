@@ -19,8 +19,8 @@ pub struct HostRecorder {
 }
 
 impl HostRecorder {
-    /// Begins a recording in an empty file, and lets the events be recorded. `side` are records that stand before those of the
-    /// kernel: names of threads that are there already ([`crate::tasks`]).
+    /// Begins a recording in an empty file, and lets the events be recorded. `side` are records that stand before those
+    /// of the kernel: names of threads that are there already ([`crate::tasks`]).
     ///
     /// # Errors
     ///
@@ -83,7 +83,8 @@ impl HostRecorder {
         ended.map_err(RecordError::Write)
     }
 
-    /// Stops the events, writes what is left in the rings, and returns what was recorded; [`HostRecorder::finish`] ends the file.
+    /// Stops the events, writes what is left in the rings, and returns what was recorded; [`HostRecorder::finish`] ends
+    /// the file.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Records that are no events and that the kernel does not write: names and mappings that are there when a recording begins.
+//! Records that are no events and that the kernel does not write: names and mappings that are there when a recording
+//! begins.
 
 /// Bytes behind a record that is no sample: thread, time, CPU, id (`sample_id_all`), as the rings' own event has them.
 const TRAILER: usize = 4 * 8;

@@ -15,8 +15,8 @@ pub struct TargetVm {
     pub anywhere: bool,
 }
 
-/// Events that a vCPU's own thread makes, so that those of other VMs can be left out by their thread. Interrupts for it are set by whoever
-/// sends them: those are recorded of all.
+/// Events that a vCPU's own thread makes, so that those of other VMs can be left out by their thread. Interrupts for it
+/// are set by whoever sends them: those are recorded of all.
 const BY_VCPU: &[&str] = &[
     "kvm_entry",
     "kvm_exit",
@@ -40,8 +40,8 @@ const MOST: usize = 4095;
 
 /// Leaves out of a plan what is not about a VM.
 ///
-/// Switches and wake-ups are recorded of all threads on CPUs where the VM may run: a switch that is left out would be time that
-/// another thread seems to have had.
+/// Switches and wake-ups are recorded of all threads on CPUs where the VM may run: a switch that is left out would be
+/// time that another thread seems to have had.
 pub fn narrow(plan: &mut RecordPlan, target: &TargetVm) {
     let filter = by_thread(&target.vcpus);
     for event in &mut plan.events {
@@ -53,7 +53,8 @@ pub fn narrow(plan: &mut RecordPlan, target: &TargetVm) {
     }
 }
 
-/// Returns a filter that takes records of these threads; `None` where the kernel would not take so long a one, and all are recorded.
+/// Returns a filter that takes records of these threads; `None` where the kernel would not take so long a one, and all
+/// are recorded.
 fn by_thread(threads: &[i32]) -> Option<String> {
     let mut sorted = threads.to_vec();
     sorted.sort_unstable();

@@ -1,4 +1,5 @@
-//! What recordings say of those that were made together with them: a host's and its guests', each on a clock of its own.
+//! What recordings say of those that were made together with them: a host's and its guests', each on a clock of its
+//! own.
 
 use serde::{Serialize, Serializer};
 

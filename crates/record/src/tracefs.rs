@@ -160,9 +160,9 @@ impl Tracefs {
     }
 }
 
-/// Reads a file by as few reads as there can be. `header_page` and `header_event` answer one read and then say that they are at their end,
-/// however little that one asked for (`show_header` in `kernel/trace/trace_events.c`), and `fs::read` begins with 32 bytes where a file has
-/// no size.
+/// Reads a file by as few reads as there can be. `header_page` and `header_event` answer one read and then say that
+/// they are at their end, however little that one asked for (`show_header` in `kernel/trace/trace_events.c`), and
+/// `fs::read` begins with 32 bytes where a file has no size.
 fn whole(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = vec![0; FIRST_READ];

@@ -68,8 +68,8 @@ fn file(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Returns the functions of a copy of /proc/kallsyms: other symbols name no code. Empty where it has no addresses, as the kernel shows
-/// it to those who may not see them.
+/// Returns the functions of a copy of /proc/kallsyms: other symbols name no code. Empty where it has no addresses, as
+/// the kernel shows it to those who may not see them.
 pub fn functions(symbols: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(symbols.len());
     let mut any = false;

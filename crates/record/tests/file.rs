@@ -108,8 +108,9 @@ fn read(bytes: &[u8]) -> (u64, Totals) {
     (count.samples, totals)
 }
 
-/// A file in memory that takes so many bytes and then no more, wherever in a write that is, as when the recorder is killed or the disk
-/// is full. Eight bytes at a multiple of eight are written at once: the kernel looks for signals between pages.
+/// A file in memory that takes so many bytes and then no more, wherever in a write that is, as when the recorder is
+/// killed or the disk is full. Eight bytes at a multiple of eight are written at once: the kernel looks for signals
+/// between pages.
 #[derive(Clone, Default)]
 struct Dying {
     bytes: Rc<RefCell<Vec<u8>>>,
@@ -147,7 +148,8 @@ impl WritableFile for Dying {
     }
 }
 
-/// Writes samples until the file takes no more. Returns how many were written before the write that failed, and with it.
+/// Writes samples until the file takes no more. Returns how many were written before the write that failed, and with
+/// it.
 fn write_all(place: &Dying, writes: &[(usize, usize)]) -> (u64, u64) {
     let Ok(mut file) = begin(place.clone()) else {
         return (0, 0);

@@ -1,6 +1,6 @@
 /*!
-Results of `trapline bench`: what a benchmark found, on which machine, when, and how quiet it was. A result is the JSON document that the
-command prints; [`read`] reads one back, so that several can be compared.
+Results of `trapline bench`: what a benchmark found, on which machine, when, and how quiet it was. A result is the JSON
+document that the command prints; [`read`] reads one back, so that several can be compared.
 
 Nothing is measured here. Durations are nanoseconds.
 

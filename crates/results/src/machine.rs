@@ -29,8 +29,8 @@ pub struct BenchMachine {
     pub cpuidle_governor: Option<String>,
     /// `idle=` of the kernel's command line: `poll`, `halt`, `nomwait`.
     pub idle: Option<String>,
-    /// How long a guest polls before it halts (`/sys/module/haltpoll/parameters/guest_halt_poll_ns`), where the haltpoll driver or
-    /// governor is in use.
+    /// How long a guest polls before it halts (`/sys/module/haltpoll/parameters/guest_halt_poll_ns`), where the
+    /// haltpoll driver or governor is in use.
     pub guest_halt_poll_ns: Option<u64>,
     /// How long KVM polls before a halted vCPU's thread sleeps (`/sys/module/kvm/parameters/halt_poll_ns`), on a host.
     pub kvm_halt_poll_ns: Option<u64>,

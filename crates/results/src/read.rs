@@ -17,7 +17,8 @@ const HEAD: usize = 4096;
 pub enum ReadError {
     /// Not JSON, or not of a result's members.
     #[error(
-        "is no whole result of 'trapline bench' ({why}); write it again with 'trapline bench ... -o FILE' or '--format json'"
+        "is no whole result of 'trapline bench' ({why}); write it again with 'trapline bench ... -o FILE' or '--format \
+         json'"
     )]
     Damaged {
         /// What is wrong, and where.
@@ -25,7 +26,8 @@ pub enum ReadError {
     },
     /// Written by another version of trapline.
     #[error(
-        "is a result of version {found}, and this trapline reads version {RESULT_VERSION}; measure again, or compare with the trapline that wrote it"
+        "is a result of version {found}, and this trapline reads version {RESULT_VERSION}; measure again, or compare \
+         with the trapline that wrote it"
     )]
     Version {
         /// What it says.

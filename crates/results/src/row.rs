@@ -36,7 +36,8 @@ pub struct BenchRow {
     /// Requests without an answer (`net`).
     #[serde(default)]
     pub lost: u64,
-    /// Function call interrupts that the target CPUs have counted meanwhile, those of iterations that do not count among them (`ipi`).
+    /// Function call interrupts that the target CPUs have counted meanwhile, those of iterations that do not count
+    /// among them (`ipi`).
     #[serde(default)]
     pub interrupts: Option<u64>,
     /// How long the row took, from its first iteration to its last.

@@ -81,7 +81,8 @@ pub struct RingAttr {
     pub no_user_chain: bool,
     /// Bytes in the ring after which a reader is woken; 0: never.
     pub wake_after: u32,
-    /// Whether the ring is written from its end to its beginning and goes on over what is old, for what keeps the last seconds.
+    /// Whether the ring is written from its end to its beginning and goes on over what is old, for what keeps the last
+    /// seconds.
     pub backward: bool,
 }
 
@@ -118,8 +119,8 @@ impl RingAttr {
         }
     }
 
-    /// Returns the structure's bytes, in this machine's order: the kernel takes them, and a perf.data file holds them. The event
-    /// begins disabled.
+    /// Returns the structure's bytes, in this machine's order: the kernel takes them, and a perf.data file holds them.
+    /// The event begins disabled.
     pub fn bytes(&self) -> [u8; SIZE] {
         let (kind, config) = self.of.numbers();
         let mut flags = flag::DISABLED | flag::SAMPLE_ID_ALL;

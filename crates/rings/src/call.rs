@@ -21,8 +21,8 @@ const CLOEXEC: libc::c_ulong = 8;
 
 /// Opens an event of whatever runs on a CPU (`pid` -1), or of the calling thread (0) on all CPUs (`cpu` -1).
 pub(crate) fn open(attr: &[u8; SIZE], pid: i32, cpu: i32) -> io::Result<OwnedFd> {
-    // SAFETY: the kernel reads as many bytes as the structure's second word says, which is SIZE, and writes at most that word.
-    // It gets a copy, so nothing else sees that.
+    // SAFETY: the kernel reads as many bytes as the structure's second word says, which is SIZE, and writes at most
+    // that word. It gets a copy, so nothing else sees that.
     let fd = unsafe {
         let mut copy = *attr;
         let none: libc::c_int = -1;
@@ -77,8 +77,8 @@ pub(crate) fn id(event: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(id)
 }
 
-/// Waits until one of the files has something to read, at most for a time. Returns whether one has; an interrupting signal ends the
-/// wait too.
+/// Waits until one of the files has something to read, at most for a time. Returns whether one has; an interrupting
+/// signal ends the wait too.
 ///
 /// # Errors
 ///
@@ -112,8 +112,8 @@ pub fn page_size() -> usize {
     usize::try_from(size).unwrap_or(4096)
 }
 
-/// Lets the process have at least so many open files, if it may: every event takes one on every CPU. Returns how many it may have
-/// then.
+/// Lets the process have at least so many open files, if it may: every event takes one on every CPU. Returns how many
+/// it may have then.
 ///
 /// # Errors
 ///

@@ -34,8 +34,8 @@ impl RingEvent {
     ///
     /// # Errors
     ///
-    /// Fails as perf_event_open(2) says: EACCES and EPERM without CAP_PERFMON (or CAP_SYS_ADMIN), ENODEV and EINVAL where the CPU is
-    /// off line, ENOENT where there is no such event, EMFILE where the process may have no more files.
+    /// Fails as perf_event_open(2) says: EACCES and EPERM without CAP_PERFMON (or CAP_SYS_ADMIN), ENODEV and EINVAL
+    /// where the CPU is off line, ENOENT where there is no such event, EMFILE where the process may have no more files.
     pub fn open(attr: &RingAttr, cpu: i32) -> io::Result<RingEvent> {
         RingEvent::of(attr, -1, cpu)
     }
@@ -88,8 +88,8 @@ impl RingEvent {
         call::enable(self.as_fd(), on)
     }
 
-    /// Lets only those events of a tracepoint through that a filter takes: an expression over the fields of its format, as tracefs
-    /// takes it.
+    /// Lets only those events of a tracepoint through that a filter takes: an expression over the fields of its format,
+    /// as tracefs takes it.
     ///
     /// # Errors
     ///

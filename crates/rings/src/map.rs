@@ -20,13 +20,13 @@ pub(crate) struct RingMemory {
     size: usize,
 }
 
-// SAFETY: the memory belongs to the map alone and is unmapped with it; what the kernel writes meanwhile is read through atomics
-// (the head) and only where it has said that it is done (`bytes`).
+// SAFETY: the memory belongs to the map alone and is unmapped with it; what the kernel writes meanwhile is read through
+// atomics (the head) and only where it has said that it is done (`bytes`).
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// Maps the ring of an event; `consumed` where the kernel is notified how far it has been read, so that nothing unread is
-    /// overwritten.
+    /// Maps the ring of an event; `consumed` where the kernel is notified how far it has been read, so that nothing
+    /// unread is overwritten.
     pub(crate) fn of(
         event: BorrowedFd<'_>,
         pages: usize,
@@ -78,21 +78,23 @@ impl RingMemory {
         self.word(HEAD).load(Ordering::Acquire)
     }
 
-    /// Notifies the kernel how far it has been read. Only for rings that are `consumed`: the page of others cannot be written.
+    /// Notifies the kernel how far it has been read. Only for rings that are `consumed`: the page of others cannot be
+    /// written.
     pub(crate) fn set_tail(&mut self, tail: u64) {
         self.word(TAIL).store(tail, Ordering::Release);
     }
 
     /// Returns the bytes from one position on, up to where the ring begins anew, at most so many.
     ///
-    /// The kernel must not be writing them: they lie before its head and behind the tail, or its output is paused, and they are not
-    /// the oldest, which a record that was begun before may still go over (`Paused`).
+    /// The kernel must not be writing them: they lie before its head and behind the tail, or its output is paused, and
+    /// they are not the oldest, which a record that was begun before may still go over (`Paused`).
     pub(crate) fn bytes(&self, from: u64, length: usize) -> &[u8] {
         // The size is a power of two.
         let from = usize::try_from(from & (self.size as u64 - 1)).unwrap_or(0);
         let length = length.min(self.size - from);
-        // SAFETY: the range lies in the mapping. The kernel writes there only once it has been notified that it was read (`set_tail`,
-        // which needs this map mutably, so that no slice is left), or after its output goes on (the same).
+        // SAFETY: the range lies in the mapping. The kernel writes there only once it has been notified that it was
+        // read (`set_tail`, which needs this map mutably, so that no slice is left), or after its output goes on (the
+        // same).
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(self.first + from), length) }
     }
 }

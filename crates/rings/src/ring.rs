@@ -76,8 +76,8 @@ const SIZE_AT: usize = 6;
 const SAMPLE: u32 = 9;
 
 impl Ring {
-    /// Makes the ring of an event, of `pages` pages, a power of two. One that is written backward goes on over what is old, and the
-    /// event has to say so too ([`crate::RingAttr::backward`]).
+    /// Makes the ring of an event, of `pages` pages, a power of two. One that is written backward goes on over what is
+    /// old, and the event has to say so too ([`crate::RingAttr::backward`]).
     ///
     /// # Errors
     ///
@@ -110,8 +110,8 @@ impl Ring {
         usize::try_from(self.map.head().wrapping_sub(self.tail)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the whole records that were written since the last that was taken, oldest first; of a ring that is written
-    /// backward, none.
+    /// Returns the whole records that were written since the last that was taken, oldest first; of a ring that is
+    /// written backward, none.
     pub fn written(&self) -> WrittenBytes<'_> {
         let length = self.waiting().min(self.map.size());
         let first = self.map.bytes(self.tail, length);
@@ -122,7 +122,8 @@ impl Ring {
         WrittenBytes { first, second }
     }
 
-    /// Notifies the kernel that so many bytes of [`Ring::written`], whole records, were taken: their room is its own again.
+    /// Notifies the kernel that so many bytes of [`Ring::written`], whole records, were taken: their room is its own
+    /// again.
     pub fn take(&mut self, bytes: usize) {
         if !self.backward && bytes > 0 {
             self.tail = self.tail.wrapping_add(bytes.min(self.waiting()) as u64);
@@ -130,7 +131,8 @@ impl Ring {
         }
     }
 
-    /// Lets the kernel write nothing to a ring that is written backward as long as what is returned lives, so that it can be read.
+    /// Lets the kernel write nothing to a ring that is written backward as long as what is returned lives, so that it
+    /// can be read.
     ///
     /// # Errors
     ///
@@ -162,8 +164,8 @@ pub struct PausedRing<'r> {
     on: bool,
 }
 
-/// What a record that was begun before the pause may still write over: a record's 16 bits of size, and no more than such a part of a small
-/// ring. The kernel says how far it has written when a record is complete.
+/// What a record that was begun before the pause may still write over: a record's 16 bits of size, and no more than
+/// such a part of a small ring. The kernel says how far it has written when a record is complete.
 const UNDER_WAY: usize = 1 << 16;
 const PART_UNDER_WAY: usize = 4;
 
@@ -188,7 +190,8 @@ impl PausedRing<'_> {
         usize::try_from(self.head.wrapping_neg()).unwrap_or(usize::MAX)
     }
 
-    /// Returns how many bytes from the newest on may be read: not those where a record that is under way may still be written.
+    /// Returns how many bytes from the newest on may be read: not those where a record that is under way may still be
+    /// written.
     fn readable(&self) -> usize {
         let size = self.size();
         self.length()
@@ -254,7 +257,8 @@ pub struct SplitRecord<'r> {
     place: RingPlace,
 }
 
-/// Where a record stands in a ring that is paused: half as long as an address, since there is one of each record that is kept.
+/// Where a record stands in a ring that is paused: half as long as an address, since there is one of each record that
+/// is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RingPlace(u32);
 

@@ -137,8 +137,8 @@ impl<'a> Case<'a> {
         self.picture.events(event).is_some() || !self.picture.rows(table).is_empty()
     }
 
-    /// Returns whether the scheduler was recorded of the threads of one process only (perf record -p): nothing else is seen to
-    /// run, nor its own threads to get a CPU.
+    /// Returns whether the scheduler was recorded of the threads of one process only (perf record -p): nothing else is
+    /// seen to run, nor its own threads to get a CPU.
     pub(crate) fn one_process(&self) -> bool {
         let seen = self.picture.vcpus.as_ref().map(|report| report.seen);
         seen.is_some_and(|seen| seen.switches && !seen.returns)

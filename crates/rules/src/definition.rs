@@ -82,8 +82,8 @@ fn topology(domain: &Domain, host: &Host, out: &mut Vec<String>) {
         .collect();
     if nodes.len() > 1 && domain.cells.len() < 2 {
         out.push(format!(
-            "vCPUs are pinned to CPUs of the NUMA nodes {nodes:?}, and the guest sees only one node (<numa>): it cannot \
-             place its memory."
+            "vCPUs are pinned to CPUs of the NUMA nodes {nodes:?}, and the guest sees only one node (<numa>): it \
+             cannot place its memory."
         ));
     }
     let memory = domain
@@ -185,7 +185,8 @@ fn devices(domain: &Domain, out: &mut Vec<String>) {
         let direct = matches!(disk.cache.as_deref(), Some("none" | "directsync"));
         if disk.io.as_deref() == Some("native") && !direct {
             out.push(format!(
-                "Disk {name} has io='native' without a direct cache mode: requests that are not cached block the VMM's thread."
+                "Disk {name} has io='native' without a direct cache mode: requests that are not cached block the VMM's \
+                 thread."
             ));
         }
         if disk.bus.as_deref() == Some("virtio")
@@ -213,8 +214,8 @@ fn memory(domain: &Domain, host: Option<&Host>, out: &mut Vec<String>) {
     {
         let model = domain.cpu_model.as_deref().unwrap_or("the default");
         out.push(format!(
-            "The guest's CPU is {model}, not the host's (<cpu mode='host-passthrough'/> or 'host-model'): it may not have what \
-             makes exits rare, such as an invariant TSC."
+            "The guest's CPU is {model}, not the host's (<cpu mode='host-passthrough'/> or 'host-model'): it may not \
+             have what makes exits rare, such as an invariant TSC."
         ));
     }
 }

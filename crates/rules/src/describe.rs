@@ -8,7 +8,8 @@ use crate::{EvidenceNumber, Remedy, Rule};
 const WIDTH: usize = 118;
 
 impl Rule {
-    /// Returns the rule as a section of Markdown: what it finds, from which limits on, what else looks like it, remedies.
+    /// Returns the rule as a section of Markdown: what it finds, from which limits on, what else looks like it,
+    /// remedies.
     pub fn describe(&self) -> String {
         let mut out = format!("## {}\n\n", self.id);
         wrapped(&mut out, "", &format!("{}.", plain(self.title)));

@@ -29,7 +29,8 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Returns the command that records what the rules lack that cannot tell; `None` where there are none, or a recording cannot help.
+    /// Returns the command that records what the rules lack that cannot tell; `None` where there are none, or a
+    /// recording cannot help.
     pub fn to_record(&self) -> Option<String> {
         let lacks = self.lacks.iter();
         RecordNeeds::command(lacks.flat_map(|lack| lack.rule.record).copied())

@@ -1,7 +1,7 @@
 //! What a finding rests on: a sentence, and the numbers, times, threads and rows that it is made of.
 //!
-//! Rules write evidence with [`says!`](crate::evidence::says): each number stands once, and both the sentence and the data
-//! come from it.
+//! Rules write evidence with [`says!`](crate::evidence::says): each number stands once, and both the sentence and the
+//! data come from it.
 
 use std::fmt::{self, Display};
 
@@ -358,8 +358,8 @@ impl SentencePart for ShowCommand {
     }
 }
 
-/// Makes a sentence of its parts, and the data of the same parts: `says!("{exits} exits took {time}.", exits = count, time =
-/// Ns(ns))`.
+/// Makes a sentence of its parts, and the data of the same parts: `says!("{exits} exits took {time}.", exits = count,
+/// time = Ns(ns))`.
 macro_rules! says {
     ($text:literal $(, $name:ident = $value:expr)* $(,)?) => {
         match ($($value,)*) {

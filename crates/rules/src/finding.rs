@@ -130,8 +130,8 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// In one line, with the figure that counts most.
     pub title: String,
-    /// The same as somebody would tell it who has seen the recording, where the title leaves out whom it met or what it was
-    /// against. All numbers are those of the evidence.
+    /// The same as somebody would tell it who has seen the recording, where the title leaves out whom it met or what it
+    /// was against. All numbers are those of the evidence.
     pub headline: Option<String>,
     /// How sure it is (0 to 1): 0.9 and more where events show the cause itself, about a half where sums fit it
     /// and others would fit too.
@@ -239,8 +239,8 @@ impl Finding {
         Verdict::Found(Box::new(self))
     }
 
-    /// Returns what was found in one sentence, without its full stop: with its numbers, what it costs, and how sure it is
-    /// where that is not sure.
+    /// Returns what was found in one sentence, without its full stop: with its numbers, what it costs, and how sure it
+    /// is where that is not sure.
     pub fn sentence(&self) -> String {
         let text = self.headline.as_ref().unwrap_or(&self.title);
         let doubt = match self.confidence {
@@ -277,8 +277,8 @@ impl Finding {
         self.cost.map_or(0.0, |cost| cost.ns as f64) * self.confidence
     }
 
-    /// Returns whether it shows more than another of the same rule: severer, since a table without a whole to be a share
-    /// of has times of its own.
+    /// Returns whether it shows more than another of the same rule: severer, since a table without a whole to be a
+    /// share of has times of its own.
     pub fn weighs_more(&self, other: &Finding) -> bool {
         let of = |one: &Finding| (one.severity(), one.weight(), one.confidence);
         of(self) > of(other)

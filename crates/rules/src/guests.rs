@@ -1,7 +1,8 @@
-//! What guests' own recordings say of a finding: which of their tasks, interrupts and softirqs made the exits that it is about, had
-//! something to do while vCPUs waited, or could not go on.
+//! What guests' own recordings say of a finding: which of their tasks, interrupts and softirqs made the exits that it
+//! is about, had something to do while vCPUs waited, or could not go on.
 //!
-//! A finding says itself what it is about: its evidence names rows of the tables of exits, times and threads, and its rule what it measures.
+//! A finding says itself what it is about: its evidence names rows of the tables of exits, times and threads, and its
+//! rule what it measures.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,8 @@ use model::State;
 use crate::evidence::{Evidence, Ns, Of, says};
 use crate::{Case, Finding, TimeWindow};
 
-/// Things that guests did which a sentence names at most, and the part of the whole that each but the first has at least, in parts of a
-/// hundred.
+/// Things that guests did which a sentence names at most, and the part of the whole that each but the first has at
+/// least, in parts of a hundred.
 const NAMED: usize = 3;
 const LEAST_PER_CENT: u64 = 10;
 /// Nothing is said of fewer exits: which task made them is chance.
@@ -229,7 +230,8 @@ fn waits(case: &Case<'_>) -> Option<Evidence> {
     ))
 }
 
-/// Says what a guest could not go on with while its vCPU stood still, in the longest of the times that a finding is about.
+/// Says what a guest could not go on with while its vCPU stood still, in the longest of the times that a finding is
+/// about.
 fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
     let vcpus = vcpus(case);
     let mut found: Option<(u64, i32, &GuestWho)> = None;
@@ -257,7 +259,8 @@ fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
     ))
 }
 
-/// Returns what a guest did for most of a time in which its vCPU was out of it for most of the time, and for how long at once.
+/// Returns what a guest did for most of a time in which its vCPU was out of it for most of the time, and for how long
+/// at once.
 fn in_window(guest: &GuestTasksReport, window: TimeWindow) -> Option<(u64, &GuestWho)> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let parts = guest.held.iter().map(|one| {

@@ -19,8 +19,8 @@ impl Case<'_> {
         vm_names(self.vms()).into_iter().nth(at).filter(|_| !alone)
     }
 
-    /// Returns what a vCPU is called: its number, behind its VM where there are several, and its thread: `b, vCPU 1 (thread
-    /// 1705)`.
+    /// Returns what a vCPU is called: its number, behind its VM where there are several, and its thread: `b, vCPU 1
+    /// (thread 1705)`.
     pub(crate) fn vcpu_called(&self, tid: i32) -> ThreadMention {
         match vcpu_name(self.vms(), tid) {
             Some(name) => ThreadMention::named(&name, tid),

@@ -77,15 +77,16 @@ pub struct Rule {
     pub looks_at: &'static str,
     /// The events, tables or facts it needs.
     pub needs: &'static str,
-    /// What 'trapline record' is to be asked for, so that a recording has these events. Empty where no event is missing, ever.
+    /// What 'trapline record' is to be asked for, so that a recording has these events. Empty where no event is
+    /// missing, ever.
     pub record: &'static [RecordNeeds],
     /// What a comparison calls the changes of what it measures, as they begin: a finding is no news while these are
     /// not. Empty where it measures several things.
     pub measures: &'static [&'static str],
     /// Why that makes a VM slow.
     pub cause: &'static str,
-    /// When it finds, how sure it is then and how severe, what does not count: paragraphs of Markdown, in which `{name}` is one
-    /// of [`Rule::limits`]. A table is a paragraph of its own.
+    /// When it finds, how sure it is then and how severe, what does not count: paragraphs of Markdown, in which
+    /// `{name}` is one of [`Rule::limits`]. A table is a paragraph of its own.
     pub found: &'static [&'static str],
     /// The limits that its code goes by, with their names in texts.
     pub limits: &'static [(&'static str, EvidenceNumber)],

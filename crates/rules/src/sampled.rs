@@ -46,8 +46,8 @@ impl SampleShare {
         (bound(middle - away), bound(middle + away))
     }
 
-    /// Returns how sure it is that the share is over a limit: how improbable as many samples are if it is not (the binomial
-    /// distribution).
+    /// Returns how sure it is that the share is over a limit: how improbable as many samples are if it is not (the
+    /// binomial distribution).
     pub(crate) fn above(self, limit: f64) -> f64 {
         // Beyond what tells anything the same share of fewer stands for it.
         let by = self.all.div_ceil(MOST).max(1);
@@ -113,15 +113,15 @@ pub(crate) fn has(marks: &[bool], frame: u32) -> bool {
 }
 
 impl Case<'_> {
-    /// Returns a cost of CPU time that was sampled, as a share of other samples' time; `None` where samples do not say how long
-    /// each stands for.
+    /// Returns a cost of CPU time that was sampled, as a share of other samples' time; `None` where samples do not say
+    /// how long each stands for.
     pub(crate) fn sampled_cost(&self, part: Weight, whole: u64, base: Base) -> Option<FindingCost> {
         let profile = self.picture.profile.as_ref()?;
         (profile.unit == SampleUnit::Nanoseconds).then(|| FindingCost::of(part.amount, whole, base))
     }
 
-    /// Returns what a rule has to add that cannot tell by samples because kernel functions have no names in them, or there are
-    /// no stacks; nothing where that is not so.
+    /// Returns what a rule has to add that cannot tell by samples because kernel functions have no names in them, or
+    /// there are no stacks; nothing where that is not so.
     pub(crate) fn nameless(&self) -> &'static str {
         match &self.picture.profile {
             Some(profile) if !profile.names_kernel() => {

@@ -30,8 +30,8 @@ pub fn read_beside(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// Guests of a folder that are looked for.
 const MAX_GUESTS: usize = 64;
 
-/// Returns the recordings of guests in a folder that `trapline record` made, in the order of their names; nothing where a path is no
-/// folder. Links and what is no file are left out.
+/// Returns the recordings of guests in a folder that `trapline record` made, in the order of their names; nothing where
+/// a path is no folder. Links and what is no file are left out.
 pub fn guests_in_folder(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = folder.read_dir() else {
         return Vec::new();

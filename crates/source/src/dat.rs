@@ -22,8 +22,8 @@ pub(crate) struct DatReader<'r> {
 const ASKED_FOR: usize = 16;
 
 impl<'r> DatReader<'r> {
-    /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header. `own_clock` is that of
-    /// [`ReaderOptions`](crate::ReaderOptions).
+    /// `symbols` says whether kernel symbols will be printed: they are the largest part of the header. `own_clock` is
+    /// that of [`ReaderOptions`](crate::ReaderOptions).
     pub(crate) fn new(mut data: TraceDat<'r>, symbols: bool, own_clock: bool) -> DatReader<'r> {
         if symbols {
             data.load_symbols();

@@ -67,8 +67,8 @@ pub struct GuestMap {
     pub vcpus: Vec<(u32, i32)>,
 }
 
-/// Which recordings were made together, as trace-cmd's options `TRACEID`, `GUEST` and `TIME_SHIFT` tell, or what trapline says of a perf.data
-/// that `record --agent` made: each has a number of its own.
+/// Which recordings were made together, as trace-cmd's options `TRACEID`, `GUEST` and `TIME_SHIFT` tell, or what
+/// trapline says of a perf.data that `record --agent` made: each has a number of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JointRecordings {
     /// The number of this one.
@@ -77,8 +77,9 @@ pub struct JointRecordings {
     pub guests: Vec<u64>,
     /// That of its host.
     pub host: Option<u64>,
-    /// Host's time less the guest's, in nanoseconds, as the recorder measured it again and again: the middle of what it found. On its own
-    /// clock ([`ReaderOptions::own_clock`](crate::ReaderOptions::own_clock)) a guest's times are so far from its host's.
+    /// Host's time less the guest's, in nanoseconds, as the recorder measured it again and again: the middle of what it
+    /// found. On its own clock ([`ReaderOptions::own_clock`](crate::ReaderOptions::own_clock)) a guest's times are so
+    /// far from its host's.
     pub offset_ns: Option<i64>,
     /// Whether it found the same each time: then it is no measurement, but what the host's KVM adds to the guest's TSC.
     pub constant: bool,

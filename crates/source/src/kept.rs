@@ -45,7 +45,8 @@ pub(crate) fn kept_sentence(json: &str) -> Option<String> {
         ));
     }
     Some(format!(
-        "The recorder was to keep {asked} and kept {held}: the events before were overwritten in the rings of {}. More --memory keeps more.",
+        "The recorder was to keep {asked} and kept {held}: the events before were overwritten in the rings of {}. More \
+         --memory keeps more.",
         words::list(&cpus)
     ))
 }
@@ -70,8 +71,8 @@ mod tests {
         let kept_sentence = kept_sentence(json).expect("a sentence");
         assert_eq!(
             kept_sentence,
-            "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 (256 KiB, since \
-             12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
+            "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 \
+             (256 KiB, since 12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
         );
     }
 

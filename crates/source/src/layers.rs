@@ -11,8 +11,8 @@ use ruzstd::decoding::{
 
 /// Wrappings inside each other are followed this deep.
 pub(crate) const MAX_LAYERS: usize = 3;
-/// Window of an inner layer at most: that of `zstd -19`. Only the outermost may have what `zstd --long` asks for, so that
-/// layers do not add up.
+/// Window of an inner layer at most: that of `zstd -19`. Only the outermost may have what `zstd --long` asks for, so
+/// that layers do not add up.
 const INNER_WINDOW: u64 = 8 << 20;
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;

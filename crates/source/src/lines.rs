@@ -9,7 +9,8 @@ use crate::map::PAGE;
 const STEP: usize = 1 << 20;
 
 impl RecordingBytes {
-    /// Hands out all lines without their line feeds, and the number of each, from 1 on. Says what is missing from the text.
+    /// Hands out all lines without their line feeds, and the number of each, from 1 on. Says what is missing from the
+    /// text.
     ///
     /// Nothing is copied, and pages are given back behind the line that was read.
     pub fn lines(&self, mut each: impl FnMut(u64, &[u8])) -> Quality {

@@ -52,9 +52,9 @@ static PAGE_SIZE: AtomicUsize = AtomicUsize::new(PAGE);
 /// Makes reading outlive that the file is cut while it is read.
 ///
 /// Touching a page of a map that lies behind the file's end raises SIGBUS, which ends a process. This installs a
-/// handler for the whole process that puts zeros in the place of what is gone, and notes where; [`crate::RecordingReader::walk`]
-/// then ends and says so. For maps of others than this crate the handler does what was done before. To be called once,
-/// by the program; without it, such files end the process.
+/// handler for the whole process that puts zeros in the place of what is gone, and notes where;
+/// [`crate::RecordingReader::walk`] then ends and says so. For maps of others than this crate the handler does what was
+/// done before. To be called once, by the program; without it, such files end the process.
 pub fn outlive_truncation() {
     if BEFORE.get().is_some() {
         return;

@@ -262,8 +262,8 @@ impl<'r> PerfReader<'r> {
             .sum();
         if without_format > 0 {
             quality.warn(format!(
-                "{without_format} events have no format, which is in a missing part of the file: --formats OTHER takes it from \
-                 another recording of the same kernel."
+                "{without_format} events have no format, which is in a missing part of the file: --formats OTHER takes \
+                 it from another recording of the same kernel."
             ));
         }
         if totals.unknown_id > 0 {
@@ -280,7 +280,8 @@ impl<'r> PerfReader<'r> {
         }
         if totals.skipped_bytes > 0 {
             quality.warn(format!(
-                "{} hold no records and were skipped. The events that were there are missing; they count as {}, one for each place.",
+                "{} hold no records and were skipped. The events that were there are missing; they count as {}, one \
+                 for each place.",
                 words::plural(totals.skipped_bytes, "byte"),
                 words::plural(totals.holes, "lost event")
             ));
@@ -310,8 +311,8 @@ fn clock_name(clockid: Option<i32>) -> String {
 
 /// A walk over a perf.data whose records come in pieces, while they are recorded ([`crate::RecordingReader::pieces`]).
 ///
-/// It gives a sink what [`crate::RecordingReader::walk`] over all of them does, all in time order, each event as soon as a piece has the end of
-/// the round that settles it.
+/// It gives a sink what [`crate::RecordingReader::walk`] over all of them does, all in time order, each event as soon
+/// as a piece has the end of the round that settles it.
 #[derive(Debug)]
 pub struct RecordingPieces<'s> {
     kinds: AttrKinds<'s>,

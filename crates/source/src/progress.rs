@@ -6,7 +6,8 @@ use std::sync::Arc;
 /// What happened while an input was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadStep {
-    /// An input begins to be read, or to be read again. Every step up to [`ReadStep::End`] is about an input that was begun.
+    /// An input begins to be read, or to be read again. Every step up to [`ReadStep::End`] is about an input that was
+    /// begun.
     Begin {
         /// What is done with its bytes.
         doing: ReadActivity,

@@ -36,11 +36,12 @@ pub struct ReaderOptions<'r> {
     pub lent: Option<&'r FormatCatalog>,
     /// Whether events will be printed, which needs the kernel's symbols.
     pub symbols: bool,
-    /// Threads that may work on a walk, the one that calls included; 0 is 1. What a sink gets, and when, is the same with any
-    /// number: it is called by one thread.
+    /// Threads that may work on a walk, the one that calls included; 0 is 1. What a sink gets, and when, is the same
+    /// with any number: it is called by one thread.
     pub threads: usize,
-    /// Whether a guest's times are those of its own clock, without what the recorder measured between that and its host's
-    /// ([`Together::offset_ns`](crate::Together::offset_ns)). Recordings that say nothing of a host are the same either way.
+    /// Whether a guest's times are those of its own clock, without what the recorder measured between that and its
+    /// host's ([`Together::offset_ns`](crate::Together::offset_ns)). Recordings that say nothing of a host are the same
+    /// either way.
     pub own_clock: bool,
 }
 
@@ -125,8 +126,8 @@ impl<'r> RecordingReader<'r> {
         }
     }
 
-    /// Returns whether the formats of its binary records are missing, so that they cannot be distinguished. A profile, which
-    /// has no tracepoints, needs none.
+    /// Returns whether the formats of its binary records are missing, so that they cannot be distinguished. A profile,
+    /// which has no tracepoints, needs none.
     pub fn misses_formats(&self) -> bool {
         let none = self
             .formats()
@@ -138,8 +139,8 @@ impl<'r> RecordingReader<'r> {
         none && needs
     }
 
-    /// Returns at which byte a file was cut off that ends before its first event, so that nothing of it can be read; `None` for
-    /// all others.
+    /// Returns at which byte a file was cut off that ends before its first event, so that nothing of it can be read;
+    /// `None` for all others.
     pub fn cut_before_events(&self) -> Option<usize> {
         match &self.kind {
             ReaderKind::Dat(dat) => dat.ends_before_data().then_some(self.length),
@@ -177,18 +178,18 @@ impl<'r> RecordingReader<'r> {
         }
         if let Some(from) = outcome.quality.uneven_from {
             outcome.quality.warn(
-                "The file holds what each CPU recorded by itself, so that behind the cut events of some CPUs are missing earlier \
-                 than those of others: what a vCPU did behind the last event that tells of it is unknown.",
+                "The file holds what each CPU recorded by itself, so that behind the cut events of some CPUs are \
+                 missing earlier than those of others: what a vCPU did behind the last event that tells of it is \
+                 unknown.",
             );
             sink.side(&Side::Cut { from });
         }
         outcome
     }
 
-    /// Pushes what an earlier walk had not pushed when it noted a place ([`Sink::place`]). The sink has to want all events, as that
-    /// one's did. Returns `false`, having pushed nothing,
-    /// if that cannot be had: the recording has no places, or the file was cut since. What is missing from the recording was reported by the
-    /// earlier walk.
+    /// Pushes what an earlier walk had not pushed when it noted a place ([`Sink::place`]). The sink has to want all
+    /// events, as that one's did. Returns `false`, having pushed nothing, if that cannot be had: the recording has no
+    /// places, or the file was cut since. What is missing from the recording was reported by the earlier walk.
     pub fn walk_from(&self, place: &Place, sink: &mut dyn Sink) -> bool {
         let (ReaderKind::Perf(perf), Some(place)) = (&self.kind, place.inner.downcast_ref()) else {
             return false;
@@ -201,8 +202,8 @@ impl<'r> RecordingReader<'r> {
         true
     }
 
-    /// Begins a walk over records that come in pieces, while they are recorded: those that this recording has, and then those of the
-    /// pieces.
+    /// Begins a walk over records that come in pieces, while they are recorded: those that this recording has, and then
+    /// those of the pieces.
     ///
     /// # Errors
     ///
@@ -220,7 +221,8 @@ impl<'r> RecordingReader<'r> {
         }
     }
 
-    /// Pushes what is left of a file that was cut. Parts of it that describe the rest may be gone, but were read before.
+    /// Pushes what is left of a file that was cut. Parts of it that describe the rest may be gone, but were read
+    /// before.
     fn pushed_to(&self, length: usize, sink: &mut dyn Sink) -> WalkOutcome {
         if let ReaderKind::Dat(dat) = &self.kind {
             let watch = WalkWatch::new(self.recording, length);

@@ -26,8 +26,8 @@ struct ComparedClocks {
     round_ns: u64,
 }
 
-/// How long the answers may have taken that an offset was found by: half of that is what it is wrong by at most, and who looks near it looks two
-/// milliseconds around (`session`). Without one it is looked for everywhere.
+/// How long the answers may have taken that an offset was found by: half of that is what it is wrong by at most, and
+/// who looks near it looks two milliseconds around (`session`). Without one it is looked for everywhere.
 const LONGEST_NS: u64 = 4_000_000;
 
 #[derive(Debug, Deserialize)]

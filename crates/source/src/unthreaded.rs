@@ -3,8 +3,8 @@
 //! `perf script -F cpu,time,event,trace` prints no thread ids, and `-F pid` the process in their place. Taken as they
 //! stand, the exits of all vCPUs would be one thread's, and be paired across vCPUs. Two things of the events themselves
 //! tell whose they are: `sched_switch` says which thread each CPU has from then on, and before; and KVM's events on x86
-//! have the vCPU's number, which is one thread's as long as there is one VM (or one in each process). Where neither does,
-//! nobody made them: events of KVM without a thread are not counted, and that is said.
+//! have the vCPU's number, which is one thread's as long as there is one VM (or one in each process). Where neither
+//! does, nobody made them: events of KVM without a thread are not counted, and that is said.
 
 use std::ops::ControlFlow;
 
@@ -25,8 +25,8 @@ const MATCHES: u32 = 16;
 /// Events by another thread than a vCPU's, from which on two threads are vCPUs of that number; fewer may be switches
 /// that were lost.
 const ANOTHER: u64 = 8;
-/// Entries of a vCPU that is in its guest already, from which on two VMs have vCPUs of the same number; lost events look
-/// like that too, but not one time in so many.
+/// Entries of a vCPU that is in its guest already, from which on two VMs have vCPUs of the same number; lost events
+/// look like that too, but not one time in so many.
 const OVERLAPS: u64 = 3;
 const OVERLAP_SHARE: u64 = 64;
 
@@ -235,7 +235,8 @@ impl<'s> ThreadAssigner<'s> {
                 return event.tid;
             }
             let first = *self.firsts.entry(event.tid).or_insert(vcpu);
-            // The idle task enters no guest: perf script -F comm prints Firecracker's 'fc_vcpu 0', which looks like an id.
+            // The idle task enters no guest: perf script -F comm prints Firecracker's 'fc_vcpu 0', which looks like an
+            // id.
             if first == vcpu && event.tid > 0 {
                 return event.tid;
             }
@@ -292,9 +293,9 @@ impl<'s> ThreadAssigner<'s> {
             ThreadColumn::Unknown if self.made_up == 0 => return None,
             ThreadColumn::Unknown => {
                 return Some(format!(
-                    "Several vCPUs have one thread id, so the text has something else in that column, such as the process ids of \
-                     perf script -F pid. vCPUs are identified by the numbers KVM prints; {} of them have thread ids that are \
-                     made up, from {MADE_UP} on; {MORE}.",
+                    "Several vCPUs have one thread id, so the text has something else in that column, such as the \
+                     process ids of perf script -F pid. vCPUs are identified by the numbers KVM prints; {} of them \
+                     have thread ids that are made up, from {MADE_UP} on; {MORE}.",
                     self.made_up
                 ));
             }
@@ -304,14 +305,16 @@ impl<'s> ThreadAssigner<'s> {
         let switches = self.scan.now.iter().any(Option::is_some);
         let how = match (switches, self.made_up, self.nobodys) {
             (true, ..) => {
-                "threads are those that sched_switch says have the CPU, and vCPUs are identified by the numbers KVM prints"
+                "threads are those that sched_switch says have the CPU, and vCPUs are identified by the numbers KVM \
+                 prints"
             }
             (false, 1.., _) => {
-                "vCPUs are identified by the numbers KVM prints and taken for one VM's, with thread ids that are made up; \
-                 accesses are taken for those of the vCPU that left its guest last on their CPU"
+                "vCPUs are identified by the numbers KVM prints and taken for one VM's, with thread ids that are made \
+                 up; accesses are taken for those of the vCPU that left its guest last on their CPU"
             }
             (false, _, 1..) => {
-                "exits and entries cannot be told apart by vCPU, since no event has its number or several VMs have the same ones"
+                "exits and entries cannot be told apart by vCPU, since no event has its number or several VMs have the \
+                 same ones"
             }
             (false, ..) => return Some(format!("{what}; {MORE}.")),
         };

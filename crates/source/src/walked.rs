@@ -17,7 +17,8 @@ pub struct WalkOutcome {
     pub resolution_ns: u64,
 }
 
-/// Lets pages go that were read, says how far reading is, and looks from time to time whether the file is still as long as it was.
+/// Lets pages go that were read, says how far reading is, and looks from time to time whether the file is still as long
+/// as it was.
 #[derive(Debug)]
 pub(crate) struct WalkWatch<'r> {
     recording: &'r RecordingBytes,
@@ -25,8 +26,8 @@ pub(crate) struct WalkWatch<'r> {
     events: Cell<u32>,
     cut: Cell<bool>,
     way: ActivityGuard<'r>,
-    /// The blocks of the recording whose beginning was read, if anybody wants to know. Pages are let go in any order, and again
-    /// where they were needed again.
+    /// The blocks of the recording whose beginning was read, if anybody wants to know. Pages are let go in any order,
+    /// and again where they were needed again.
     read: RefCell<Vec<bool>>,
 }
 

@@ -1,5 +1,5 @@
-//! Evidence is data: of every finding in the shipped corpus and in the recordings made by hand for rules, what stands in its
-//! sentences stands in its numbers too, and times and threads are the recording's.
+//! Evidence is data: of every finding in the shipped corpus and in the recordings made by hand for rules, what stands
+//! in its sentences stands in its numbers too, and times and threads are the recording's.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! The tests of this crate, in one binary: a file is a module, and `cargo test -p source --test all -- crafted::` runs those
-//! of one file.
+//! The tests of this crate, in one binary: a file is a module, and `cargo test -p source --test all -- crafted::` runs
+//! those of one file.
 
 #[path = "../../cli/tests/common/fixtures.rs"]
 mod fixtures;

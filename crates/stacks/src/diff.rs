@@ -29,8 +29,8 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Returns the stacks of two recordings side by side. `name` gives what is called by a number that changes from one recording
-    /// to the next, such as a thread, a name that both have.
+    /// Returns the stacks of two recordings side by side. `name` gives what is called by a number that changes from one
+    /// recording to the next, such as a thread, a name that both have.
     pub fn of(a: &Stacks, b: &Stacks, name: impl Fn(&FrameName) -> FrameName) -> Diff {
         let most = a.tree().nodes().len() + b.tree().nodes().len();
         let mut union = Stacks::new(most);
@@ -87,7 +87,8 @@ impl Diff {
         self.wholes
     }
 
-    /// Returns what weight of A is in stacks that B does not have, and what weight of B is in stacks that A does not have.
+    /// Returns what weight of A is in stacks that B does not have, and what weight of B is in stacks that A does not
+    /// have.
     pub fn alone(&self) -> [Weight; 2] {
         let nodes = self.union.tree().nodes();
         let totals = self.union.tree().totals();
@@ -137,9 +138,9 @@ impl Diff {
         b - a
     }
 
-    /// Returns whether two recordings of the same load could differ so by chance: the shares differ by no more than two standard
-    /// errors, as if each sample were drawn by itself. The error of a share is that of a ratio of sums, where the samples in
-    /// question weigh the same, and so do the others.
+    /// Returns whether two recordings of the same load could differ so by chance: the shares differ by no more than two
+    /// standard errors, as if each sample were drawn by itself. The error of a share is that of a ratio of sums, where
+    /// the samples in question weigh the same, and so do the others.
     pub fn is_noise(&self, pair: [Weight; 2]) -> bool {
         let variance = |side: usize| {
             let (part, whole) = (pair[side], self.wholes[side]);
@@ -154,8 +155,8 @@ impl Diff {
         self.change(pair).abs() <= NOISE * error
     }
 
-    /// Hands out all stacks that weigh anything on a side, in the order of their frames' names: the numbers of the names,
-    /// outermost frame first, and what they weigh in A and B.
+    /// Hands out all stacks that weigh anything on a side, in the order of their frames' names: the numbers of the
+    /// names, outermost frame first, and what they weigh in A and B.
     pub fn each(&self, mut stack: impl FnMut(&[u32], [Weight; 2])) {
         let nodes = self.union.tree().nodes();
         let mut path = Vec::new();
@@ -177,8 +178,9 @@ impl Diff {
     }
 }
 
-/// Writes stacks with a column for A and one for B, as `difffolded.pl -n` (FlameGraph) does: A's weights are scaled to B's whole and
-/// rounded down. Stacks are written as [`crate::folded()`] does. `line` gets each line without its line feed.
+/// Writes stacks with a column for A and one for B, as `difffolded.pl -n` (FlameGraph) does: A's weights are scaled to
+/// B's whole and rounded down. Stacks are written as [`crate::folded()`] does. `line` gets each line without its line
+/// feed.
 pub fn folded_pair(diff: &Diff, most: usize, mut line: impl FnMut(&str)) {
     let [whole_a, whole_b] = diff.wholes.map(|whole| u128::from(whole.amount));
     let mut text = String::new();

@@ -4,10 +4,11 @@
 
 use crate::named::Stacks;
 
-/// Writes all stacks that weigh anything, in the order of their frames' names. `line` gets each line without its line feed.
+/// Writes all stacks that weigh anything, in the order of their frames' names. `line` gets each line without its line
+/// feed.
 ///
-/// A semicolon within a name becomes a colon, and what would break a line a blank, since nothing can be escaped. Stacks that
-/// are too long for a line (`most` bytes) lose the frames in their middle, which a frame `[...]` stands for.
+/// A semicolon within a name becomes a colon, and what would break a line a blank, since nothing can be escaped. Stacks
+/// that are too long for a line (`most` bytes) lose the frames in their middle, which a frame `[...]` stands for.
 pub fn folded(stacks: &Stacks, most: usize, mut line: impl FnMut(&str)) {
     let mut text = String::new();
     let stacks = stacks.by_text();

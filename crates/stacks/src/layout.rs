@@ -1,8 +1,8 @@
 //! Where the boxes of a flame graph lie.
 //!
-//! A box is a frame behind those that called it, as wide as what it and all that it called weigh. Its children lie side by side
-//! within it, from its start on, in the order of their names. What is too small to be seen is merged into one box of its parent,
-//! and counted.
+//! A box is a frame behind those that called it, as wide as what it and all that it called weigh. Its children lie side
+//! by side within it, from its start on, in the order of their names. What is too small to be seen is merged into one
+//! box of its parent, and counted.
 
 use crate::diff::Diff;
 use crate::named::Stacks;
@@ -160,7 +160,8 @@ impl LeftOutFrames {
 }
 
 impl LayoutSource<'_> {
-    /// Returns how much of the whole two weights are, on the side where it is more. No node is larger than who called it.
+    /// Returns how much of the whole two weights are, on the side where it is more. No node is larger than who called
+    /// it.
     fn size(&self, weight: Weight, before: Weight) -> u64 {
         let of = |part: Weight, whole: Weight| match whole.amount {
             0 => 0,

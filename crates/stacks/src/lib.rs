@@ -1,8 +1,8 @@
 /*!
 Call stacks and what they weigh, as a tree: what profiles, flame graphs and folded text are made of.
 
-A [`StackTree`] has frames as numbers, so that whoever collects stacks decides what a frame is. [`Stacks`] has frames with names,
-and is what is shown. This crate knows nothing of recordings and does no I/O.
+A [`StackTree`] has frames as numbers, so that whoever collects stacks decides what a frame is. [`Stacks`] has frames
+with names, and is what is shown. This crate knows nothing of recordings and does no I/O.
 */
 #![forbid(unsafe_code)]
 

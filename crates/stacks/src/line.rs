@@ -1,7 +1,7 @@
 //! One line of folded text: frames with semicolons between, a blank, and a count.
 //!
-//! Forms: `stackcollapse-perf.pl` and `flamegraph.pl` (FlameGraph 1.0), inferno 0.12.8, and `offcputime`, `offwaketime`,
-//! `wakeuptime` and `profile` of bcc 0.29.
+//! Forms: `stackcollapse-perf.pl` and `flamegraph.pl` (FlameGraph 1.0), inferno 0.12.8, and `offcputime`,
+//! `offwaketime`, `wakeuptime` and `profile` of bcc 0.29.
 //!
 //! Annotations end a frame's name and are removed from it: `_[k]` is the kernel's, `_[j]` user space's (compiled at
 //! run time), `_[i]` that of its caller (inlined), `_[w]` a waker's. Where some frame has `_[k]`, those without are of
@@ -238,7 +238,8 @@ impl<'l> Iterator for Frames<'l> {
     }
 }
 
-/// Takes the annotation from a name: kernel, compiled while it ran, inlined, waker (`flamegraph.pl`, `color_map` and `--color=chain`).
+/// Takes the annotation from a name: kernel, compiled while it ran, inlined, waker (`flamegraph.pl`, `color_map` and
+/// `--color=chain`).
 fn without_mark(text: &[u8]) -> (&[u8], Option<u8>) {
     match text {
         [
@@ -280,7 +281,8 @@ const IDLE_LOOP: &[&[u8]] = &[
     b"cpu_idle",
 ];
 
-/// Functions in which CPUs rest (`symbol__is_idle` in `tools/perf/util/symbol.c` of 6.12, without those that others call).
+/// Functions in which CPUs rest (`symbol__is_idle` in `tools/perf/util/symbol.c` of 6.12, without those that others
+/// call).
 const IDLE: &[&[u8]] = &[
     b"acpi_idle_do_entry",
     b"acpi_processor_ffh_cstate_enter",
@@ -297,8 +299,8 @@ const IDLE: &[&[u8]] = &[
     b"psw_idle",
 ];
 
-/// Whether a stack is of an idle CPU: that of the idle task `swapper`, one in its loop, or a function alone in which CPUs rest.
-/// Such a function below a thread's name may be a guest's.
+/// Whether a stack is of an idle CPU: that of the idle task `swapper`, one in its loop, or a function alone in which
+/// CPUs rest. Such a function below a thread's name may be a guest's.
 pub(crate) fn is_idle(frames: &[u8]) -> bool {
     let mut all = frames.split(|byte| *byte == b';');
     let first = all.next().unwrap_or_default();
@@ -314,7 +316,8 @@ pub(crate) fn is_idle(frames: &[u8]) -> bool {
         .any(|frame| IDLE_LOOP.contains(&plain(frame)))
 }
 
-/// Whether a thread is the idle task of some CPU: `swapper`, `swapper/3`, and with ids as `--pid` and `--tid` of collapsers have them.
+/// Whether a thread is the idle task of some CPU: `swapper`, `swapper/3`, and with ids as `--pid` and `--tid` of
+/// collapsers have them.
 fn is_swapper(name: &[u8]) -> bool {
     let Some(rest) = name.strip_prefix(b"swapper") else {
         return false;

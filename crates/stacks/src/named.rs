@@ -66,8 +66,8 @@ impl Stacks {
         }
     }
 
-    /// Returns the stacks of a tree. `name` says what its frames are called, and `drop` which nodes of the first frame are left
-    /// out with all that they called. Frames that have one name become one.
+    /// Returns the stacks of a tree. `name` says what its frames are called, and `drop` which nodes of the first frame
+    /// are left out with all that they called. Frames that have one name become one.
     pub fn of(
         tree: &StackTree,
         mut name: impl FnMut(u32) -> FrameName,
@@ -76,8 +76,9 @@ impl Stacks {
         Stacks::of_inlined(tree, |frame| vec![name(frame)], drop)
     }
 
-    /// Returns the same of frames that may be several: a function with what was inlined into it, outermost first. Where there is
-    /// no more room inner ones are left out, and what that takes from stacks is counted ([`StackTree::shortened`]).
+    /// Returns the same of frames that may be several: a function with what was inlined into it, outermost first. Where
+    /// there is no more room inner ones are left out, and what that takes from stacks is counted
+    /// ([`StackTree::shortened`]).
     pub fn of_inlined(
         tree: &StackTree,
         mut names: impl FnMut(u32) -> Vec<FrameName>,
@@ -230,8 +231,8 @@ impl Stacks {
         &self.names
     }
 
-    /// Hands out all stacks that weigh anything, in the order of their frames' names: the numbers of the names, outermost frame
-    /// first.
+    /// Hands out all stacks that weigh anything, in the order of their frames' names: the numbers of the names,
+    /// outermost frame first.
     pub fn each(&self, mut stack: impl FnMut(&[u32], Weight)) {
         let nodes = self.tree.nodes();
         let mut path = Vec::new();
@@ -251,7 +252,8 @@ impl Stacks {
         });
     }
 
-    /// Goes over all nodes, those called by one in the order of their names, and reports when it enters and leaves each.
+    /// Goes over all nodes, those called by one in the order of their names, and reports when it enters and leaves
+    /// each.
     pub(crate) fn visit(&self, mut each: impl FnMut(u32, bool)) {
         let nodes = self.tree.nodes();
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];

@@ -162,8 +162,8 @@ pub struct Bottom {
 /// What a folded text holds.
 #[derive(Debug, Clone)]
 pub struct FoldedText {
-    /// The stacks, those of idle CPUs only if they were asked for. The weight of a stack has its count as the amount; as the
-    /// samples too, unless counts are times: then these are lines.
+    /// The stacks, those of idle CPUs only if they were asked for. The weight of a stack has its count as the amount;
+    /// as the samples too, unless counts are times: then these are lines.
     pub stacks: Stacks,
     /// What stands below them, heaviest first.
     pub bottoms: Vec<Bottom>,
@@ -410,7 +410,8 @@ fn said(message: &[u8]) -> Option<CountMeaning> {
 /// Lines of a text that are looked at to tell what it is.
 const LOOKED_AT: usize = 64;
 
-/// Whether a text is folded stacks, by its beginning: nearly all lines end in a count, and some have semicolons between frames.
+/// Whether a text is folded stacks, by its beginning: nearly all lines end in a count, and some have semicolons between
+/// frames.
 pub fn looks_folded(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let (mut stacks, mut others, mut deep) = (0usize, 0usize, false);

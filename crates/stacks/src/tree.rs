@@ -38,8 +38,8 @@ pub struct StackNode {
 pub struct StackTree {
     nodes: Vec<StackNode>,
     index: FxHashMap<(u32, u32), u32>,
-    /// By node, the frame that it called last and its node: mostly that is what it calls again, and the index is a large table
-    /// somewhere else in memory. The root stands for nothing.
+    /// By node, the frame that it called last and its node: mostly that is what it calls again, and the index is a
+    /// large table somewhere else in memory. The root stands for nothing.
     last: Vec<(u32, u32)>,
     most: usize,
     shortened: Weight,
@@ -70,8 +70,8 @@ impl StackTree {
         self.nodes[node as usize].own.add(weight);
     }
 
-    /// Returns the node of a stack, outermost frame first, and whether it is all of the stack: where the tree is full, its
-    /// inner frames are left out.
+    /// Returns the node of a stack, outermost frame first, and whether it is all of the stack: where the tree is full,
+    /// its inner frames are left out.
     pub fn node(&mut self, frames: impl IntoIterator<Item = u32>) -> (u32, bool) {
         let mut at = ROOT;
         for frame in frames {

@@ -38,7 +38,8 @@ pub struct Stats {
     durations: DurationSamples,
 }
 
-/// What percentiles are made of. Tables have a million rows of which most count one duration or two, so that costs nothing.
+/// What percentiles are made of. Tables have a million rows of which most count one duration or two, so that costs
+/// nothing.
 #[derive(Debug, Clone, Default, PartialEq)]
 enum DurationSamples {
     /// None, as where only sums were printed.

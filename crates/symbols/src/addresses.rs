@@ -25,8 +25,8 @@ pub struct Addresses<N> {
 }
 
 impl<N: ThreadName> Addresses<N> {
-    /// `mappings` says whether addresses will be asked for, `known` are the kernels and modules that the recording has build
-    /// ids of, in its order.
+    /// `mappings` says whether addresses will be asked for, `known` are the kernels and modules that the recording has
+    /// build ids of, in its order.
     pub fn new(mappings: bool, known: &[KernelFile<'_>]) -> Addresses<N> {
         let mut files = Files::new();
         Addresses {

@@ -1,7 +1,7 @@
 //! Call chains: addresses, and markers between them that tell whose the following ones are.
 //!
-//! Source: `PERF_CONTEXT_*` in `include/uapi/linux/perf_event.h`, and `add_callchain_ip` in `tools/perf/util/machine.c` of
-//! kernel 6.1.
+//! Source: `PERF_CONTEXT_*` in `include/uapi/linux/perf_event.h`, and `add_callchain_ip` in `tools/perf/util/machine.c`
+//! of kernel 6.1.
 
 use event::CallChain;
 

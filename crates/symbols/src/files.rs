@@ -1,7 +1,7 @@
 //! Files that code is in, by number, and the addresses that belong to one.
 //!
-//! A file is known by its path, and by its build id where the recorder noted it with the mapping: two versions of one file have
-//! two numbers and one name.
+//! A file is known by its path, and by its build id where the recorder noted it with the mapping: two versions of one
+//! file have two numbers and one name.
 
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 What an address belongs to, as far as the recording itself says: the mappings of each process over time, the kernel and
 its modules, kernel symbols, and whose code the addresses of a call chain are.
 
-[`Addresses`] takes the side records of a recording and says which file an address is in. [`KernelFunctions`] names the kernel's
-functions. [`frames`] and [`kernel_part`] read call chains. [`UserNames`] is who names functions of user
-space. Nothing here prints, and no file of the machine that reads the recording is looked into.
+[`Addresses`] takes the side records of a recording and says which file an address is in. [`KernelFunctions`] names the
+kernel's functions. [`frames`] and [`kernel_part`] read call chains. [`UserNames`] is who names functions of user space.
+Nothing here prints, and no file of the machine that reads the recording is looked into.
 */
 #![forbid(unsafe_code)]
 #![warn(

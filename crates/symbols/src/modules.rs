@@ -12,8 +12,8 @@ pub struct Modules {
 }
 
 impl Modules {
-    /// Reads a copy of `/proc/modules`: lines `NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS`. Lines that are none of these, and
-    /// modules whose address was hidden (who is not root reads 0), are left out.
+    /// Reads a copy of `/proc/modules`: lines `NAME SIZE REFERENCES DEPENDENCIES STATE ADDRESS`. Lines that are none of
+    /// these, and modules whose address was hidden (who is not root reads 0), are left out.
     pub fn parse(text: &[u8]) -> Modules {
         let mut modules = Modules::default();
         for line in text.split(|byte| *byte == b'\n') {

@@ -163,7 +163,8 @@ impl Spaces {
             .map_or(0, |space| space.version)
     }
 
-    /// Hands out all mappings of a process: first address, the one behind it, where in the file it begins, and the file.
+    /// Hands out all mappings of a process: first address, the one behind it, where in the file it begins, and the
+    /// file.
     pub(crate) fn each(&self, id: SpaceId, mut each: impl FnMut(u64, u64, u64, FileId)) {
         let space = self.spaces.get(id.0 as usize);
         for (start, map) in space.into_iter().flat_map(|space| space.maps.iter()) {
@@ -228,8 +229,9 @@ pub(crate) struct MappingRecord<'p> {
 
 /// What a mapping of user space is to perf: its file name and what is added to addresses in it.
 ///
-/// Memory without a file prints as the file that a just-in-time compiler would have left for perf, if code may run there
-/// (`map__new`: `(anon || no_dso) && nsi && (prot & PROT_EXEC)`), and keeps its addresses; so do stacks and heaps.
+/// Memory without a file prints as the file that a just-in-time compiler would have left for perf, if code may run
+/// there (`map__new`: `(anon || no_dso) && nsi && (prot & PROT_EXEC)`), and keeps its addresses; so do stacks and
+/// heaps.
 pub(crate) fn user_file(pid: i32, mapping: &MappingRecord<'_>, files: &mut Files) -> (FileId, u64) {
     let path = mapping.path;
     let anonymous = mapping.huge

@@ -1,9 +1,10 @@
 //! Chunks that other threads decompress before their turn comes.
 //!
-//! The thread that merges asks for the chunks behind the one it reads, a few for each CPU. Workers take what was asked for,
-//! first come, first served. When the merge comes to a chunk it takes it if it is ready, decompresses it itself if nobody
-//! has begun it, and otherwise helps the workers until it is there. So it decides alone what is decompressed, in which order
-//! and within which limits, as if there were no workers: what they do is either what it would have done, or is not used.
+//! The thread that merges asks for the chunks behind the one it reads, a few for each CPU. Workers take what was asked
+//! for, first come, first served. When the merge comes to a chunk it takes it if it is ready, decompresses it itself if
+//! nobody has begun it, and otherwise helps the workers until it is there. So it decides alone what is decompressed, in
+//! which order and within which limits, as if there were no workers: what they do is either what it would have done, or
+//! is not used.
 
 use crate::chunks::FileChunk;
 use crate::compress::{Compression, Decompressor};

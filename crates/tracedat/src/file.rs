@@ -53,8 +53,8 @@ impl<'a> TraceDat<'a> {
         }
     }
 
-    /// Returns the same file with times as the guest's own clock has them: what the recorder measured between that and its host's clock
-    /// ([`TraceMetadata::time_shift`]) is left out, but for the scaling of the counter.
+    /// Returns the same file with times as the guest's own clock has them: what the recorder measured between that and
+    /// its host's clock ([`TraceMetadata::time_shift`]) is left out, but for the scaling of the counter.
     pub fn on_own_clock(&self) -> TraceDat<'a> {
         let mut own = self.clone();
         for sample in own

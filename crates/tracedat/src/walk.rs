@@ -71,8 +71,9 @@ pub struct WalkEnd {
     pub lost_unknown: u64,
     /// Whether data of some CPU ends before it should.
     pub truncated: bool,
-    /// From when on a CPU's data is missing though that of others may be there: the file has one CPU's behind another's. 0
-    /// where there is nothing of a CPU; `None` where nothing is missing, and where the visitor ended the walk.
+    /// From when on a CPU's data is missing though that of others may be there: the file has one CPU's behind
+    /// another's. 0 where there is nothing of a CPU; `None` where nothing is missing, and where the visitor ended the
+    /// walk.
     pub uneven_from: Option<u64>,
     /// What of the data could not be taken.
     pub diagnostics: Vec<Diagnostic>,
@@ -97,10 +98,11 @@ impl TraceDat<'_> {
         self.walk_on(1, wanted, visitor)
     }
 
-    /// Does the same with up to `threads` threads, which decompress chunks ahead: up to four for each CPU, a few MiB in all.
+    /// Does the same with up to `threads` threads, which decompress chunks ahead: up to four for each CPU, a few MiB in
+    /// all.
     ///
-    /// What is found is the same with any number of threads. The visitor is called by this one. Others are started only if
-    /// there is enough for them to do.
+    /// What is found is the same with any number of threads. The visitor is called by this one. Others are started only
+    /// if there is enough for them to do.
     pub fn walk_on<V: TraceVisitor + ?Sized>(
         &self,
         threads: usize,

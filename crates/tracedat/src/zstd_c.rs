@@ -1,7 +1,7 @@
 //! zstd by its own library, which is built where the feature `c-zstd` asks for it.
 //!
-//! It gives the same bytes as `zstd_rust`, and calls what is wrong with a damaged frame by names of its own. No window is set
-//! aside: a frame is decoded in the place where it is wanted.
+//! It gives the same bytes as `zstd_rust`, and calls what is wrong with a damaged frame by names of its own. No window
+//! is set aside: a frame is decoded in the place where it is wanted.
 
 use zstd_safe::{DCtx, DParameter, get_error_name};
 

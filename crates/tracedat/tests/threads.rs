@@ -1,4 +1,5 @@
-//! A walk is the same with any number of threads: what the visitor gets and in which order, and what the end of it says.
+//! A walk is the same with any number of threads: what the visitor gets and in which order, and what the end of it
+//! says.
 
 use crate::writer::{BufferSpec, FileSpec, Machine, Pack, Page};
 use proptest::prelude::*;

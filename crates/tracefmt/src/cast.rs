@@ -1,7 +1,7 @@
 //! Conversions between integers.
 //!
-//! Print formats are C, which cuts a number to the width of its type: what goes is meant to go. A bit that becomes a sign, or
-//! stops being one, is `cast_signed` and `cast_unsigned`.
+//! Print formats are C, which cuts a number to the width of its type: what goes is meant to go. A bit that becomes a
+//! sign, or stops being one, is `cast_signed` and `cast_unsigned`.
 
 /// Keeps the low 8 bits, as C's conversion to `unsigned char` does.
 #[inline(always)]
@@ -45,8 +45,8 @@ pub(crate) fn size(value: u64) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
-/// Returns a position in what was made of a format, or a length there, of which 32 bits are kept. No text is so long that it needs
-/// more; of one that is, what lies behind is not found.
+/// Returns a position in what was made of a format, or a length there, of which 32 bits are kept. No text is so long
+/// that it needs more; of one that is, what lies behind is not found.
 #[inline(always)]
 pub(crate) fn index(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)

@@ -122,8 +122,8 @@ impl fmt::Write for FormatText {
     }
 }
 
-/// Whether text consists of printable ASCII characters, line feeds and tabs, so that it steers no terminal and nothing in
-/// it has to be looked at again.
+/// Whether text consists of printable ASCII characters, line feeds and tabs, so that it steers no terminal and nothing
+/// in it has to be looked at again.
 pub fn is_plain(bytes: &[u8]) -> bool {
     // One look at all bytes, without a branch for each.
     let plain = |b: u8| (b.wrapping_sub(0x20) < 0x5f) | (b == b'\n') | (b == b'\t');

@@ -87,8 +87,8 @@ pub fn walk(text: &[u8], sink: &mut dyn Sink) -> TextSummary {
     walk_telling(text, sink, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Reads a whole text and pushes its events into `sink`. Reports after each piece up to where the text was read, so that
-/// its memory can be given back; the walk ends there if that returns `Break`.
+/// Reads a whole text and pushes its events into `sink`. Reports after each piece up to where the text was read, so
+/// that its memory can be given back; the walk ends there if that returns `Break`.
 pub fn walk_telling(
     text: &[u8],
     sink: &mut dyn Sink,

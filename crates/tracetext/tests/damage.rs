@@ -229,7 +229,8 @@ fn colours_marks_and_fences() {
 fn prose_before_is_nothing_to_speak_of() {
     undone(&[], |text| {
         format!(
-            "Hello,\n\nsince 12:30 our guest is slow. Here is a trace of it: see\nhost [1] 5: below.\n\n$ cat it\n{text}"
+            "Hello,\n\nsince 12:30 our guest is slow. Here is a trace of it: see\nhost [1] 5: below.\n\n$ cat \
+             it\n{text}"
         )
     });
     undone(&["2 lines were not understood (first: line 7)."], |text| {
@@ -251,7 +252,8 @@ fn lines_left_out_are_reported() {
         "... 120 lines omitted ...",
         "> ...",
     ] {
-        let warning = "Lines were left out of the text in 1 place (first: line 3); what is measured across a gap is wrong.";
+        let warning = "Lines were left out of the text in 1 place (first: line 3); what is measured across a gap is \
+            wrong.";
         undone(&[warning], |text| {
             let at = text.match_indices('\n').nth(1).expect("three lines").0;
             format!("{}\n{mark}{}", &text[..at], &text[at..])
@@ -443,7 +445,8 @@ fn a_text_cut_off_in_a_line_keeps_what_is_there() {
 
 #[test]
 fn lines_not_understood_are_reported_with_their_places() {
-    let text = "a-1 [000] 1.000001: kvm_entry: vcpu 0, rip 0x10\nwhat is this\na-1 [000] 1.000002: kvm_fpu: load\n\nand this?\n";
+    let text = "a-1 [000] 1.000001: kvm_entry: vcpu 0, rip 0x10\nwhat is this\na-1 [000] 1.000002: kvm_fpu: \
+        load\n\nand this?\n";
     let (_, summary) = read(text);
     let places: Vec<_> = summary
         .first_not_understood
@@ -500,12 +503,14 @@ fn a_reason_without_a_number_goes_by_its_name() {
 
 #[test]
 fn numbers_for_reasons_belong_to_the_table_of_earlier_lines() {
-    let amd = "a-1 [000] 1.000001: kvm_exit: vcpu 0 reason npf rip 0x10\na-1 [000] 1.000002: kvm_exit: vcpu 0 reason 0x83 rip 0x10\n";
+    let amd = "a-1 [000] 1.000001: kvm_exit: vcpu 0 reason npf rip 0x10\na-1 [000] 1.000002: kvm_exit: vcpu 0 reason \
+        0x83 rip 0x10\n";
     assert_eq!(
         read(amd).0.events[1].data,
         exit(Isa::Svm, 0x83, Some(0), Some(0x10))
     );
-    let intel = "a-1 [000] 1.000001: kvm_exit: vcpu 0 reason HLT rip 0x10\na-1 [000] 1.000002: kvm_exit: vcpu 0 reason 0x83 rip 0x10\n";
+    let intel = "a-1 [000] 1.000001: kvm_exit: vcpu 0 reason HLT rip 0x10\na-1 [000] 1.000002: kvm_exit: vcpu 0 reason \
+        0x83 rip 0x10\n";
     assert_eq!(
         read(intel).0.events[1].data,
         exit(Isa::Vmx, 0x83, Some(0), Some(0x10))

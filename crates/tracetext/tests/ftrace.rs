@@ -247,22 +247,26 @@ fn old_wordings() {
 #[test]
 fn other_architectures() {
     let seen = one(
-        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_s390_sie_exit: 01[0705000180000000-000000000010ab32]: intercept Instruction",
+        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_s390_sie_exit: 01[0705000180000000-000000000010ab32]: \
+         intercept Instruction",
     );
     assert_eq!(seen.data, exit(Isa::S390, 4, Some(1), Some(0x10_ab32)));
     let seen = one(
-        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_s390_sie_enter: 01[0705000180000000-000000000010ab32]: entering sie flags 20",
+        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_s390_sie_enter: 01[0705000180000000-000000000010ab32]: \
+         entering sie flags 20",
     );
     assert_eq!(seen.data, entry(Some(1), Some(0x10_ab32)));
     let seen = one(
-        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_guest_exit: VCPU 2: trap=EXTERNAL pc=0xc000000000010000 msr=0x8000000000009033, ceded=0",
+        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_guest_exit: VCPU 2: trap=EXTERNAL pc=0xc000000000010000 \
+         msr=0x8000000000009033, ceded=0",
     );
     assert_eq!(
         seen.data,
         exit(Isa::Powerpc, 0x500, Some(2), Some(0xc000_0000_0001_0000))
     );
     let seen = one(
-        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_guest_enter: VCPU 2: pc=0xc000000000010000 pexcp=0x0 ceded=0",
+        "   CPU 0/KVM-3743    [001] d..1.   902.873461: kvm_guest_enter: VCPU 2: pc=0xc000000000010000 pexcp=0x0 \
+         ceded=0",
     );
     assert_eq!(seen.data, entry(Some(2), Some(0xc000_0000_0001_0000)));
     // RISC-V's format string misplaces a percent sign.

@@ -187,8 +187,10 @@ fn records_beside_events() {
     let (got, summary) = read(concat!(
         "# captured on    : Mon Nov 20 15:40:00 2023\n",
         "# arch : aarch64\n",
-        "         swapper     0 [000]     0.000000: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0xe01d32) @ 0xffffffff81000000]: x [kernel.kallsyms]_text\n",
-        "          l1init     0 [000]     0.000000: PERF_RECORD_MMAP2 1/1: [0x560eb0b75000(0xc1000) @ 0x2f000 fe:00 315 0]: r-xp /usr/bin/my bash\n",
+        "         swapper     0 [000]     0.000000: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0xe01d32) @ \
+         0xffffffff81000000]: x [kernel.kallsyms]_text\n",
+        "          l1init     0 [000]     0.000000: PERF_RECORD_MMAP2 1/1: [0x560eb0b75000(0xc1000) @ 0x2f000 fe:00 \
+         315 0]: r-xp /usr/bin/my bash\n",
         "          l1init     0 [000]     0.000000: PERF_RECORD_COMM: a:b:1/2\n",
         "           sleep  3959 [000]   792.672668: PERF_RECORD_COMM exec: sleep:3959/3960\n",
         "            perf  3957 [000]   792.340770: PERF_RECORD_FORK(3958:3961):(3957:3956)\n",
@@ -207,8 +209,8 @@ fn records_beside_events() {
     assert_eq!(
         got.sides,
         [
-            "Mmap { time: 0, pid: -1, tid: 0, start: 18446744071578845184, len: 14687538, \
-             pgoff: 18446744071578845184, misc: 1, exec: true, huge: false, build_id: None, path: \"[kernel.kallsyms]_text\" }",
+            "Mmap { time: 0, pid: -1, tid: 0, start: 18446744071578845184, len: 14687538, pgoff: 18446744071578845184, \
+             misc: 1, exec: true, huge: false, build_id: None, path: \"[kernel.kallsyms]_text\" }",
             "Mmap { time: 0, pid: 1, tid: 1, start: 94621094334464, len: 790528, pgoff: 192512, misc: 2, \
              exec: true, huge: false, build_id: None, path: \"/usr/bin/my bash\" }",
             "Comm { time: 0, pid: 1, tid: 2, comm: \"a:b\", exec: false }",

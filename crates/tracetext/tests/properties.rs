@@ -8,15 +8,18 @@ use proptest::prelude::*;
 use tracetext::{TraceTextReader, sniff, walk};
 
 const LINES: &[&str] = &[
-    "       CPU 1/KVM  4043 [001]   844.831936:           kvm:kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000",
+    "       CPU 1/KVM  4043 [001]   844.831936:           kvm:kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 \
+     0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000",
     "       CPU 1/KVM  4043 [001]   844.831958:            kvm:kvm_pio: pio_read at 0x608 size 4 count 1 val 0x3e38c9 ",
     "  qemu-kvm  4040/4043  [001]   844.831963123:          kvm:kvm_entry: vcpu 1, rip 0xffffffff8177a62c",
-    "       CPU 1/KVM-4043  [001]   844.831965: kvm_exit:             reason EXIT_IOIO rip 0xffffffff8177a62b info 6080041 ffffffff8177a62c",
+    "       CPU 1/KVM-4043  [001]   844.831965: kvm_exit:             reason EXIT_IOIO rip 0xffffffff8177a62b info \
+     6080041 ffffffff8177a62c",
     "          <idle>-0     [003]   844.832000: sched_switch:         swapper/3:0 [120] R ==> kworker/3:1:15 [120]",
     "       CPU 1/KVM-4043    [001] d..1.   844.832001: kvm_msr: msr_write 6e0 = 0x2cdea76f99",
     "       CPU 1/KVM-4043    (   4040) [001] d..1.   844.832002: kvm_mmio: mmio write len 4 gpa 0xfed000f0 val 0x78",
     "CPU 1/KV-4043      1d..1. 844832003us+: kvm_entry: vcpu 1, rip 0xffffffff8177a62c",
-    "       CPU 0/KVM-1256  [003]   844.832004: kvm_exit:             <CANT FIND FIELD exit_reason>TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffffa53559d6c68c",
+    "       CPU 0/KVM-1256  [003]   844.832004: kvm_exit:             <CANT FIND FIELD exit_reason>TRAP: HSR_EC: \
+     0x0024 (DABT_LOW), PC: 0xffffa53559d6c68c",
     "  host.dat:        CPU 0/KVM-2711  [001]   844.832005: kvm_get_timer_map:    VCPU: 0, dv: 1, dp: 0, ep: -1",
 ];
 

@@ -54,17 +54,22 @@ fn a_few_lines_behind_pages_of_prose() {
 
 #[test]
 fn printed_tables_are_recognized_but_are_no_events() {
-    let exits = "Analyze events for all VMs, all VCPUs:\n\n             VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time\n\n                 HLT       1084     2.86%    99.77%     46.27us 1791869.86us  72652.91us ( +-   7.38% )\n";
+    let exits = "Analyze events for all VMs, all VCPUs:\n\n             VM-EXIT    Samples  Samples%     Time%    Min \
+        Time    Max Time         Avg time\n\n                 HLT       1084     2.86%    99.77%     46.27us \
+        1791869.86us  72652.91us ( +-   7.38% )\n";
     assert_eq!(
         sniff(exits.as_bytes()),
         Some(TextProducer::PerfKvmStatTable)
     );
-    let ports = "      IO Port Access    Samples  Samples%     Time%    Min Time    Max Time         Avg time\n\n           0x608:PIN      24618   100.00%   100.00%      1.03us      6.61us      1.44us ( +-   0.28% )\n";
+    let ports = "      IO Port Access    Samples  Samples%     Time%    Min Time    Max Time         Avg \
+        time\n\n           0x608:PIN      24618   100.00%   100.00%      1.03us      6.61us      1.44us ( +-   0.28% \
+        )\n";
     assert_eq!(
         sniff(ports.as_bytes()),
         Some(TextProducer::PerfKvmStatTable)
     );
-    let sched = " -----------------------------------------------------------------------------------------------------------------\n  Task                  |   Runtime ms  | Switches | Average delay ms | Maximum delay ms | Maximum delay at       |\n";
+    let sched = " \
+        -----------------------------------------------------------------------------------------------------------------\n  Task                  |   Runtime ms  | Switches | Average delay ms | Maximum delay ms | Maximum delay at       |\n";
     assert_eq!(sniff(sched.as_bytes()), Some(TextProducer::PerfSchedTable));
     assert!(TextProducer::PerfKvmStatTable.is_table() && TextProducer::PerfSchedTable.is_table());
     assert!(!TextProducer::PerfScript.is_table());
@@ -77,15 +82,19 @@ fn everything_else_is_nothing() {
         "\n\n\n",
         "Hello world\n",
         // C
-        "#include <stdio.h>\nint main(void)\n{\n\tswitch (a[1]) {\n\tcase 12: goto out; default: break;\n\t}\nout:\n\treturn 0;\n}\n",
+        "#include <stdio.h>\nint main(void)\n{\n\tswitch (a[1]) {\n\tcase 12: goto out; default: \
+         break;\n\t}\nout:\n\treturn 0;\n}\n",
         // A kernel log
-        "[    0.000000] Linux version 6.1.0\n[   12.345678] usb 1-1: new high-speed USB device number 2\n[   12.400000] cpu[001] 5: foo: bar\n",
+        "[    0.000000] Linux version 6.1.0\n[   12.345678] usb 1-1: new high-speed USB device number 2\n[   \
+         12.400000] cpu[001] 5: foo: bar\n",
         // A system log
-        "Nov 20 15:45:01 host7 systemd[1]: Started Session 12 of user root.\nNov 20 15:45:02 host7 sshd[123]: error: foo: bar\n",
+        "Nov 20 15:45:01 host7 systemd[1]: Started Session 12 of user root.\nNov 20 15:45:02 host7 sshd[123]: error: \
+         foo: bar\n",
         // A phone's log
         "11-20 10:11:12.345  1234  5678 D Tag: message: more\n",
         // JSON, with an event's line in it
-        "{\"a\": [001], \"lines\": [\n\"CPU 1/KVM-4043  [001]   844.831936: kvm_exit: vcpu 1 reason io rip 0x10\"\n]}\n",
+        "{\"a\": [001], \"lines\": [\n\"CPU 1/KVM-4043  [001]   844.831936: kvm_exit: vcpu 1 reason io rip \
+         0x10\"\n]}\n",
         // perf trace, strace, ping
         "     0.000 ( 0.005 ms): qemu/123 ioctl(fd: 12, cmd: KVM_RUN) = 0\n",
         "12345 1700000000.123456 read(3, \"a: b: c\", 10) = 10\n",
@@ -93,7 +102,8 @@ fn everything_else_is_nothing() {
         // A Java collector's log
         "1234.567890: [GC (Allocation Failure) 1234.567891: [ParNew: 1K->2K]]\n",
         // perf stat, a table of numbers
-        "     2,507,215,365      cache-references\n       111,415,469      cache-misses              #    4.444 % of all cache refs\n",
+        "     2,507,215,365      cache-references\n       111,415,469      cache-misses              #    4.444 % of \
+         all cache refs\n",
         "1 2 3 4\n5 6 7 8\n",
         // A domain
         "<domain type='kvm'>\n  <name>ubuntu</name>\n</domain>\n",

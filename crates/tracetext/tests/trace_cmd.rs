@@ -332,11 +332,13 @@ CPU:1 [SUBBUFFER START]
 
 #[test]
 fn what_plugins_make_of_arm64() {
-    let line = "       CPU 0/KVM-1256  [003]   363.386208: kvm_exit:             <CANT FIND FIELD exit_reason>TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0xffffa53559d6c68c";
+    let line = "       CPU 0/KVM-1256  [003]   363.386208: kvm_exit:             <CANT FIND FIELD exit_reason>TRAP: \
+        HSR_EC: 0x0024 (DABT_LOW), PC: 0xffffa53559d6c68c";
     assert_eq!(
         one(line).data,
         exit(Isa::Arm64, 0x124, None, Some(0xffff_a535_59d6_c68c))
     );
-    let line = "       CPU 0/KVM-1256  [003]   363.385951: kvm_entry:            CAN'T FIND FIELD \"vcpu_id\"<CANT FIND FIELD rip>PC: 0xffffa535718cd498";
+    let line = "       CPU 0/KVM-1256  [003]   363.385951: kvm_entry:            CAN'T FIND FIELD \"vcpu_id\"<CANT \
+        FIND FIELD rip>PC: 0xffffa535718cd498";
     assert_eq!(one(line).data, entry(None, Some(0xffff_a535_718c_d498)));
 }

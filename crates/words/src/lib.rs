@@ -1,5 +1,6 @@
 /*!
-How numbers and names are put into sentences and tables: durations, shares, counts, lists, what VMs and vCPUs are called.
+How numbers and names are put into sentences and tables: durations, shares, counts, lists, what VMs and vCPUs are
+called.
 
 Everything that a person reads is written with these, so that a number looks the same wherever it stands. This crate
 depends on nothing.

@@ -31,8 +31,8 @@ pub fn change(a: f64, b: f64) -> String {
     }
 }
 
-/// Returns how a value went: that it rose or fell, from what to what (`a` and `b` as `write` writes them), each `unit`, and by what
-/// share; that it did not change where both are written the same.
+/// Returns how a value went: that it rose or fell, from what to what (`a` and `b` as `write` writes them), each `unit`,
+/// and by what share; that it did not change where both are written the same.
 pub fn went(a: f64, b: f64, write: impl Fn(f64) -> String, unit: &str) -> String {
     let (from, to) = (write(a), write(b));
     if from == to {

@@ -1,7 +1,7 @@
 //! Code for aarch64, at EL1 with the MMU off, of instructions with their encodings (Arm's manual, DDI 0487, C6.2).
 //!
-//! X19 counts the repetitions of a loop, which a hypercall leaves alone (SMC calling convention, DEN 0028). No interrupt is
-//! ever taken: WFI ends when one is pending, even while it is masked.
+//! X19 counts the repetitions of a loop, which a hypercall leaves alone (SMC calling convention, DEN 0028). No
+//! interrupt is ever taken: WFI ends when one is pending, even while it is masked.
 
 use crate::layout::mmio;
 use crate::plan::{Operation, Plan};

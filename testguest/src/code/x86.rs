@@ -1,15 +1,16 @@
 //! Code for x86, in real mode, of instructions with their encodings.
 //!
-//! Real mode, as it needs no tables and every KVM runs it, by emulating it where it has to. Operands have 32 bits behind the
-//! prefix 0x66. Encodings are those of Intel's manual, volume 2.
+//! Real mode, as it needs no tables and every KVM runs it, by emulating it where it has to. Operands have 32 bits
+//! behind the prefix 0x66. Encodings are those of Intel's manual, volume 2.
 //!
-//! What stays in a register: ESI counts the repetitions of a loop; DS, SS and CS are the vCPU's page, ES is where registers
-//! are. An interrupt comes only at the HLT that waits for it, where nothing else is kept in a register.
+//! What stays in a register: ESI counts the repetitions of a loop; DS, SS and CS are the vCPU's page, ES is where
+//! registers are. An interrupt comes only at the HLT that waits for it, where nothing else is kept in a register.
 
 use crate::layout::{HOLD, Vector, mmio, port};
 use crate::plan::{Operation, Plan};
 
-/// Registers of the local APIC in x2APIC mode, which are MSRs (Intel's manual, volume 3, "x2APIC Register Address Space").
+/// Registers of the local APIC in x2APIC mode, which are MSRs (Intel's manual, volume 3, "x2APIC Register Address
+/// Space").
 mod x2apic {
     pub(super) const EOI: u32 = 0x80b;
     /// Spurious interrupts, and whether the APIC is on.
@@ -72,8 +73,8 @@ impl Assembler {
         self.put(&[0x0f, 0x30]); // wrmsr
     }
 
-    /// Waits for one interrupt. Interrupts are taken from after the instruction that follows STI, so that none comes before
-    /// the HLT, which would then wait forever.
+    /// Waits for one interrupt. Interrupts are taken from after the instruction that follows STI, so that none comes
+    /// before the HLT, which would then wait forever.
     fn wait(&mut self) {
         self.put(&[0xfb]); // sti
         self.put(&[0xf4]); // hlt

@@ -30,7 +30,8 @@ const IOAPIC: u64 = 0xfec0_0000;
 const PINS: u32 = 24;
 /// In an entry of the IOAPIC, what keeps its interrupt away.
 const MASKED: u64 = 1 << 16;
-/// Where messages go; the number of the APIC is added from bit 12 (Intel's manual, volume 3, "Message Signalled Interrupts").
+/// Where messages go; the number of the APIC is added from bit 12 (Intel's manual, volume 3, "Message Signalled
+/// Interrupts").
 const MESSAGES: u32 = 0xfee0_0000;
 /// In the register of the APIC's base: the APIC has its registers as MSRs.
 const X2APIC: u64 = 1 << 10;
@@ -200,7 +201,8 @@ pub(super) fn prepare_vcpu(kvm: &Kvm, _: &VmFd, fd: &VcpuFd, plan: &Plan, vcpu: 
     Ok(())
 }
 
-/// Returns the number by which KVM knows a vCPU's interrupt line: here it is its pin of the IOAPIC, which an irqfd moves.
+/// Returns the number by which KVM knows a vCPU's interrupt line: here it is its pin of the IOAPIC, which an irqfd
+/// moves.
 pub(crate) fn line(vcpu: u32) -> u32 {
     vcpu
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::LazyLock;
 
 use syn::visit::{self, Visit};
 
@@ -66,7 +67,9 @@ impl<'ast> Visit<'ast> for Definitions {
     }
 }
 
-/// Returns the types of the workspace, by name.
+/// The types of the workspace, by name.
+static TYPES: LazyLock<BTreeMap<String, Vec<Definition>>> = LazyLock::new(types);
+
 fn types() -> BTreeMap<String, Vec<Definition>> {
     let mut types: BTreeMap<String, Vec<Definition>> = BTreeMap::new();
     for (of_crate, folder) in crates() {
@@ -105,7 +108,7 @@ fn types() -> BTreeMap<String, Vec<Definition>> {
 #[test]
 fn public_types_have_names_of_their_own() {
     let mut by_crate: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for definitions in types().values() {
+    for definitions in TYPES.values() {
         let public: Vec<&Definition> = definitions.iter().filter(|one| one.public).collect();
         for one in public.iter().filter(|_| public.len() > 1) {
             let others = public.iter().filter(|other| other.place != one.place);
@@ -128,7 +131,7 @@ fn public_types_have_names_of_their_own() {
 
 #[test]
 fn few_types_share_their_name() {
-    let types = types();
+    let types = &*TYPES;
     let total: usize = types.values().map(Vec::len).sum();
     let shared = types.values().filter(|definitions| definitions.len() > 1);
     let found: Vec<String> = shared
@@ -185,7 +188,7 @@ impl Rules {
 fn types_are_nouns() {
     let rules = Rules::read();
     let mut by_crate: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for one in types().values().flatten() {
+    for one in TYPES.values().flatten() {
         if rules.forbid(&one.name) {
             let line = format!("{}: {}", one.place, one.name);
             by_crate.entry(one.of_crate.clone()).or_default().push(line);

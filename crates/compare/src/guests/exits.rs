@@ -236,13 +236,13 @@ impl ComparedGuestRow<'_> {
         }
         match often {
             Some(often) => format!(
-                "{called} took {mean_a} to {mean_b} each ({}), {time_a} to {time_b} in a second together; {often} ({count_a} and \
-                 {count_b} in a second).",
+                "{called} took {mean_a} to {mean_b} each ({}), {time_a} to {time_b} in a second together; {often} \
+                 ({count_a} and {count_b} in a second).",
                 change(means[0], means[1])
             ),
             None => format!(
-                "{called}: {count_a} to {count_b} in a second ({}); their time {time_a} to {time_b} in a second, {mean_a} to \
-                 {mean_b} each.",
+                "{called}: {count_a} to {count_b} in a second ({}); their time {time_a} to {time_b} in a second, \
+                 {mean_a} to {mean_b} each.",
                 change(counts[0], counts[1])
             ),
         }

@@ -220,9 +220,9 @@ impl<'a> RecordedGuests<'a> {
         }
     }
 
-    /// Returns by how much each slice differs from what it would have at the same rate as all others. How long guests ran at all varies,
-    /// and so does how much of a slice their recordings tell of: neither is news of what they did then. Slices of which they tell nothing
-    /// say nothing.
+    /// Returns by how much each slice differs from what it would have at the same rate as all others. How long guests
+    /// ran at all varies, and so does how much of a slice their recordings tell of: neither is news of what they did
+    /// then. Slices of which they tell nothing say nothing.
     fn apart(&self, slices: &[f64], per: &[f64]) -> Vec<f64> {
         let sum = |list: &[f64]| list.iter().sum::<f64>();
         let all = sum(per);
@@ -295,8 +295,8 @@ impl<'a> KnownGuests<'a> {
         all.filter(|name| self.is_compared(name)).collect()
     }
 
-    /// Returns whether something that guests did is compared: no recorders, whose doing is no change of what they recorded, and
-    /// interrupts only where both sides have them.
+    /// Returns whether something that guests did is compared: no recorders, whose doing is no change of what they
+    /// recorded, and interrupts only where both sides have them.
     pub(super) fn is_compared(&self, name: &GuestActivity) -> bool {
         match name.kind {
             GuestDidKind::Task => !RECORDERS.contains(&name.name.as_str()),

@@ -1,7 +1,8 @@
-//! What guests did, where their own recordings say it: time by task, interrupt and softirq, exits, and waiting for a CPU.
+//! What guests did, where their own recordings say it: time by task, interrupt and softirq, exits, and waiting for a
+//! CPU.
 //!
-//! It stands beside what is compared of hosts and changes nothing of it: what is found of hosts is the same with guests and
-//! without.
+//! It stands beside what is compared of hosts and changes nothing of it: what is found of hosts is the same with guests
+//! and without.
 
 mod exits;
 mod known;
@@ -34,7 +35,8 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         exits::changes(pair, &known, out);
     } else {
         notes.push(
-            "It is not known of both sides how long they are: of what guests did, shares of their time are compared alone."
+            "It is not known of both sides how long they are: of what guests did, shares of their time are compared \
+             alone."
                 .to_owned(),
         );
     }
@@ -59,16 +61,16 @@ fn said(known: &KnownGuests<'_>, notes: &mut Vec<String>) {
     let [a, b] = [0, 1].map(|side| known.unknown(side));
     if a.max(b) >= UNKNOWN {
         notes.push(format!(
-            "Guests' recordings do not say what guests did for {} of their vCPUs' time in A and {} in B: what is compared of \
-             guests is of the other time.",
+            "Guests' recordings do not say what guests did for {} of their vCPUs' time in A and {} in B: what is \
+             compared of guests is of the other time.",
             share::rough(a),
             share::rough(b)
         ));
     }
     if !known.are_sliced() {
         notes.push(
-            "Guests' recordings tell of too few slices of time to see how much varies: what guests did is taken to come in bursts of \
-             ten, as printed counts are."
+            "Guests' recordings tell of too few slices of time to see how much varies: what guests did is taken to \
+             come in bursts of ten, as printed counts are."
                 .to_owned(),
         );
     }
@@ -77,8 +79,8 @@ fn said(known: &KnownGuests<'_>, notes: &mut Vec<String>) {
     for (what, without) in [("interrupts", interrupts), ("softirqs", softirqs)] {
         if let Some(side) = without {
             notes.push(format!(
-                "Guests' {what} are not compared: guests' recordings in {side} have none, so their time there is in what they \
-                 interrupted."
+                "Guests' {what} are not compared: guests' recordings in {side} have none, so their time there is in \
+                 what they interrupted."
             ));
         }
     }

@@ -142,7 +142,8 @@ fn stolen(known: &KnownGuests<'_>, name: &GuestActivity) -> SideChange {
         level: Level::Whole,
         few: pieces < RowPieces::FEW,
         text: format!(
-            "In guests, {words} waited {} and then {} in a second while its vCPU had no CPU ({} and {} times in a second).",
+            "In guests, {words} waited {} and then {} in a second while its vCPU had no CPU ({} and {} times in a \
+             second).",
             duration::of_f64(rates[0]),
             duration::of_f64(rates[1]),
             waits[0],

@@ -16,8 +16,8 @@ const TIMERS: &[&str] = &[
     "hypervclock",
 ];
 
-/// How often a guest tries for a lock before it notifies the hypervisor: what virt-install gives Windows guests. libvirt
-/// wants at least 4095.
+/// How often a guest tries for a lock before it notifies the hypervisor: what virt-install gives Windows guests.
+/// libvirt wants at least 4095.
 const SPINLOCK_RETRIES: u32 = 8191;
 
 fn on_off(on: bool) -> &'static str {

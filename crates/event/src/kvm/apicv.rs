@@ -9,7 +9,8 @@ event! {
     KvmApicvInhibitChanged at InhibitPlaces {
         /// Whether it came.
         set: bool = "set",
-        /// What it is (`enum kvm_apicv_inhibit`, `arch/x86/include/asm/kvm_host.h`): the numbers differ between kernels.
+        /// What it is (`enum kvm_apicv_inhibit`, `arch/x86/include/asm/kvm_host.h`): the numbers differ between
+        /// kernels.
         reason: u32 = "reason",
         /// All that is in the way now, bit `n` for reason `n`: with 0 the VM has APICv.
         inhibits: u64 = "inhibits",

@@ -121,8 +121,8 @@ impl ExitReason {
         }
     }
 
-    /// Returns whether it is one of these reasons of a table, by their numbers there. That costs less than to compare names
-    /// where exits are many.
+    /// Returns whether it is one of these reasons of a table, by their numbers there. That costs less than to compare
+    /// names where exits are many.
     #[inline]
     pub fn is_of(self, isa: Isa, codes: &[u32]) -> bool {
         if self.isa != isa {
@@ -151,8 +151,8 @@ impl ExitReason {
         }
     }
 
-    /// Returns whether the guest touched memory that the host's tables do not map for it, or not so: `EPT_VIOLATION`, `npf`,
-    /// `DABT_LOW` and `IABT_LOW`.
+    /// Returns whether the guest touched memory that the host's tables do not map for it, or not so: `EPT_VIOLATION`,
+    /// `npf`, `DABT_LOW` and `IABT_LOW`.
     #[inline]
     pub fn is_page_fault(self) -> bool {
         match self.isa {

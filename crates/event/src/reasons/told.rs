@@ -1,8 +1,8 @@
 //! Reasons that a text names and no table of ours knows: a newer kernel's, another tool's spelling.
 //!
-//! Such a reason has no number, and an [`ExitReason`](super::ExitReason) is a number. So each name gets one, in the order
-//! in which names come up, beside all numbers that hardware has: the second highest bit is reserved in VMX's field of exit
-//! reasons (Intel SDM volume 3, 25.9.1), and no code of SVM has it (AMD64 APM volume 2, appendix C).
+//! Such a reason has no number, and an [`ExitReason`](super::ExitReason) is a number. So each name gets one, in the
+//! order in which names come up, beside all numbers that hardware has: the second highest bit is reserved in VMX's
+//! field of exit reasons (Intel SDM volume 3, 25.9.1), and no code of SVM has it (AMD64 APM volume 2, appendix C).
 
 use std::sync::OnceLock;
 

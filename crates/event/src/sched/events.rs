@@ -1,8 +1,8 @@
 //! The scheduler's events (`include/trace/events/sched.h`, `task.h`).
 //!
 //! Two wordings of their texts are read: the kernel's print formats, which are fields as `name=value`, and those of
-//! trace-cmd's sched_switch plugin, `swapper/3:0 [120] R ==> kworker/3:1:15 [120]`. Names of tasks may hold blanks and nearly
-//! anything else, so fields are found from what follows them.
+//! trace-cmd's sched_switch plugin, `swapper/3:0 [120] R ==> kworker/3:1:15 [120]`. Names of tasks may hold blanks and
+//! nearly anything else, so fields are found from what follows them.
 
 use memchr::memmem;
 

@@ -24,9 +24,10 @@ pub(super) struct Bundles {
     kernel_known: bool,
 }
 
-/// Returns a task's state as Perfetto takes it. The kernel has changed what the higher bits mean; where a trace does not say of
-/// which kernel it is, Perfetto takes Linux 4.4 for it (`src/trace_processor/types/task_state.cc`): there 0x800 is a task that could go
-/// on, 0x200 one that is parked, and one that idles is asleep uninterruptibly and counts for no load, 0x402.
+/// Returns a task's state as Perfetto takes it. The kernel has changed what the higher bits mean; where a trace does
+/// not say of which kernel it is, Perfetto takes Linux 4.4 for it (`src/trace_processor/types/task_state.cc`): there
+/// 0x800 is a task that could go on, 0x200 one that is parked, and one that idles is asleep uninterruptibly and counts
+/// for no load, 0x402.
 fn state(state: TaskState, kernel_known: bool) -> u64 {
     match (state.0, state.leaves()) {
         (bits, _) if kernel_known || bits == 0 => bits,

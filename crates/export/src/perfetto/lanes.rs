@@ -8,8 +8,8 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Returns the track for a slice, where it stands in none that is there: of those whose last slice had ended, the one where that
-    /// was last, so that few lanes do. `make` returns another track. `None` if there are `most` already.
+    /// Returns the track for a slice, where it stands in none that is there: of those whose last slice had ended, the
+    /// one where that was last, so that few lanes do. `make` returns another track. `None` if there are `most` already.
     pub(super) fn place(
         &mut self,
         (start, end): (u64, u64),

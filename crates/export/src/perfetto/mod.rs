@@ -1,10 +1,11 @@
 /*!
 Traces for Perfetto (<https://ui.perfetto.dev>).
 
-What becomes what: each vCPU is a track below its VM's process, with a slice for each span of its states, and its exits on a track
-below that; where the recording of its guest is walked too, what the guest did stands on another one. Instances of paths are slices with a slice for each stage, on tracks by path; where and by whom a step was reached
-is an instant on the track of its thread, and a flow connects them. Switches and wake-ups are ftrace's events, of which Perfetto
-makes the tracks of CPUs and threads. `docs/export.md` says it in full.
+What becomes what: each vCPU is a track below its VM's process, with a slice for each span of its states, and its exits
+on a track below that; where the recording of its guest is walked too, what the guest did stands on another one.
+Instances of paths are slices with a slice for each stage, on tracks by path; where and by whom a step was reached is an
+instant on the track of its thread, and a flow connects them. Switches and wake-ups are ftrace's events, of which
+Perfetto makes the tracks of CPUs and threads. `docs/export.md` says it in full.
 */
 
 mod bundles;
@@ -75,7 +76,8 @@ pub struct Perfetto {
 }
 
 impl Perfetto {
-    /// Returns a trace that has said what is known at the beginning: clock, machine, processes and threads with their names.
+    /// Returns a trace that has said what is known at the beginning: clock, machine, processes and threads with their
+    /// names.
     pub fn new(known: &FirstWalk<'_>, about: &TraceMachine) -> Perfetto {
         let (begin, end) = known.observed();
         let mut packets = Packets::new();

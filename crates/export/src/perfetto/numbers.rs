@@ -1,5 +1,6 @@
-//! Numbers of the messages' fields, from Perfetto's definitions (<https://github.com/google/perfetto>, `protos/perfetto/trace`, as of
-//! its release 50), each list from the file that it names. `cli/tests/perfetto` reads traces by these definitions.
+//! Numbers of the messages' fields, from Perfetto's definitions (<https://github.com/google/perfetto>,
+//! `protos/perfetto/trace`, as of its release 50), each list from the file that it names. `cli/tests/perfetto` reads
+//! traces by these definitions.
 
 /// `trace.proto`.
 pub(super) mod trace {
@@ -55,7 +56,8 @@ pub(super) mod tree {
     pub(in crate::perfetto) const THREAD_TGID: u32 = 3;
 }
 
-/// `track_event/track_descriptor.proto`, `process_descriptor.proto`, `thread_descriptor.proto`, `counter_descriptor.proto`.
+/// `track_event/track_descriptor.proto`, `process_descriptor.proto`, `thread_descriptor.proto`,
+/// `counter_descriptor.proto`.
 pub(super) mod track {
     pub(in crate::perfetto) const UUID: u32 = 1;
     pub(in crate::perfetto) const NAME: u32 = 2;
@@ -103,8 +105,8 @@ pub(super) mod event {
     pub(in crate::perfetto) const ANNOTATION_STRING_IID: u32 = 17;
 }
 
-/// `interned_data/interned_data.proto`: of each kind the list, and in it number and text, which have the same numbers in all
-/// kinds.
+/// `interned_data/interned_data.proto`: of each kind the list, and in it number and text, which have the same numbers
+/// in all kinds.
 pub(super) mod interned {
     pub(in crate::perfetto) const EVENT_CATEGORIES: u32 = 1;
     pub(in crate::perfetto) const EVENT_NAMES: u32 = 2;

@@ -40,8 +40,8 @@ impl Rate {
         }
     }
 
-    /// Adds what happened at a time. `tell` takes times and values of the counter: a slice's at its beginning, and 0 where nothing
-    /// follows.
+    /// Adds what happened at a time. `tell` takes times and values of the counter: a slice's at its beginning, and 0
+    /// where nothing follows.
     pub(super) fn add(
         &mut self,
         time: u64,

@@ -178,7 +178,8 @@ impl Tracks {
         })
     }
 
-    /// Returns the track of a thread: Perfetto's own where its process is known. `called` is its name where that is not.
+    /// Returns the track of a thread: Perfetto's own where its process is known. `called` is its name where that is
+    /// not.
     pub(super) fn thread(
         &mut self,
         (slot, called): (u32, &str),

@@ -1,7 +1,7 @@
 //! Command lines without what is or may be secret.
 //!
-//! [`args`] is for the command line of a VMM, [`cmdline`] for the kernel's. Values are replaced by [`MASK`], so that what
-//! was set still shows. Whether a value is secret is decided by the name it is given (`password=`, `key=`,
+//! [`args`] is for the command line of a VMM, [`cmdline`] for the kernel's. Values are replaced by [`MASK`], so that
+//! what was set still shows. Whether a value is secret is decided by the name it is given (`password=`, `key=`,
 //! `--token`), by the option it stands behind (`-fw_cfg …,string=`), or by its form (`http://user:password@host`). In
 //! doubt it is masked: nobody needs a fact as much as a password needs to stay where it is.
 //!

@@ -1,5 +1,5 @@
-//! What exits and entries tell beside `analysis::Exits`: those that have no other half, by thread, and virtio's notifications that KVM
-//! takes itself (`kvm_fast_mmio`), from the write to the entry.
+//! What exits and entries tell beside `analysis::Exits`: those that have no other half, by thread, and virtio's
+//! notifications that KVM takes itself (`kvm_fast_mmio`), from the write to the entry.
 
 use analysis::{Analysis, Context, Needs, States, Want};
 use event::{Data, Event, EventType, FieldReader, FieldValue, Isa, Kind};

@@ -1,7 +1,7 @@
 //! The same sums, out of events that the kernel writes to rings: for kernels that allow no BPF.
 //!
-//! Whoever reads the rings hands over what they have as pieces of a recording ([`EventCounter::look`]). The analyses that walk recordings walk
-//! these, so the numbers are theirs.
+//! Whoever reads the rings hands over what they have as pieces of a recording ([`EventCounter::look`]). The analyses
+//! that walk recordings walk these, so the numbers are theirs.
 
 mod counted;
 mod entries;
@@ -23,7 +23,8 @@ use counted::CountedEvents;
 use entries::Entries;
 use waits::WaitCounter;
 
-/// The events that are counted, by system and name: those that the programs in the kernel take. No kernel has all of them.
+/// The events that are counted, by system and name: those that the programs in the kernel take. No kernel has all of
+/// them.
 pub const EVENTS: [(&str, &str); 14] = [
     ("kvm", "kvm_entry"),
     ("kvm", "kvm_exit"),
@@ -41,8 +42,8 @@ pub const EVENTS: [(&str, &str); 14] = [
     ("sched", "sched_process_exit"),
 ];
 
-/// Threads and what is counted of them, of which there are at most so many before everything is followed anew: a host may make
-/// millions of threads in a day.
+/// Threads and what is counted of them, of which there are at most so many before everything is followed anew: a host
+/// may make millions of threads in a day.
 const MOST: usize = 1 << 17;
 
 /// Counts events.
@@ -80,7 +81,8 @@ fn study() -> Study {
 }
 
 impl EventCounter {
-    /// Returns a sum of nothing. These threads are followed from the beginning; other vCPUs from their first exit or entry on.
+    /// Returns a sum of nothing. These threads are followed from the beginning; other vCPUs from their first exit or
+    /// entry on.
     pub fn new(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> EventCounter {
         let mut events = EventCounter {
             study: study(),
@@ -105,8 +107,8 @@ impl EventCounter {
         }
     }
 
-    /// Looks at the next piece of a recording of [`EVENTS`], which one round of reading the kernel's rings brought: counts what is
-    /// settled by then. Counting begins behind the first round.
+    /// Looks at the next piece of a recording of [`EVENTS`], which one round of reading the kernel's rings brought:
+    /// counts what is settled by then. Counting begins behind the first round.
     pub fn look(&mut self, pieces: &mut RecordingPieces<'_>, piece: &Arc<Vec<u8>>) {
         let mut counted = CountedEvents::new(&mut self.study, self.from_ns.unwrap_or(0));
         if !std::mem::replace(&mut self.asked, true) {

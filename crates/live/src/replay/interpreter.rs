@@ -52,8 +52,8 @@ thread_local! {
 
 /// Copies what a program points to.
 fn bytes(address: u64, len: usize) -> Vec<u8> {
-    // SAFETY: the program was checked by the kernel's verifier where it runs in earnest (`live::tests`), and hands over a
-    // pointer to as many bytes as the map's definition says.
+    // SAFETY: the program was checked by the kernel's verifier where it runs in earnest (`live::tests`), and hands over
+    // a pointer to as many bytes as the map's definition says.
     unsafe { std::slice::from_raw_parts(address as *const u8, len) }.to_vec()
 }
 
@@ -221,7 +221,8 @@ impl Kernel {
             (88, pop),
             (113, probe_read),
         ];
-        // A quarter of 512 bytes for each function: as much as the kernel allows in all, for calls as deep as there are.
+        // A quarter of 512 bytes for each function: as much as the kernel allows in all, for calls as deep as there
+        // are.
         vm.set_stack_usage_calculator(|_, _, _| 128, Box::new(()))
             .expect("functions are found");
         for (number, helper) in helpers {

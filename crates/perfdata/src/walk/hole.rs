@@ -1,13 +1,15 @@
 //! Bytes that were skipped: records were in them, nobody knows whose.
 //!
-//! A hole is recorded as a record of its own, several times, at moments between which and the next record of any CPU nothing of the hole
-//! can lie unnoticed. perf writes what one CPU's buffer had after another's, round by round. So what a hole took from a CPU is younger than
+//! A hole is recorded as a record of its own, several times, at moments between which and the next record of any CPU
+//! nothing of the hole can lie unnoticed. perf writes what one CPU's buffer had after another's, round by round. So
+//! what a hole took from a CPU is younger than
 //!
-//! - the newest record of the rounds before, where the hole took all that the CPU had in this round or its first records, or
+//! - the newest record of the rounds before, where the hole took all that the CPU had in this round or its first
+//!   records, or
 //! - the record before the hole, where that is of the same CPU,
 //!
-//! and older than what the CPU has in the next round. The end of the round repeats it, for whoever began to wait meanwhile for
-//! something that was in the hole.
+//! and older than what the CPU has in the next round. The end of the round repeats it, for whoever began to wait
+//! meanwhile for something that was in the hole.
 //!
 //! The record before a hole is given up: where bytes were overwritten, as a rule that began in the middle of it.
 
@@ -55,7 +57,8 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         }
     }
 
-    /// Gives up the record that ends at a byte, unless it went out already. Returns the time of the last one before that byte.
+    /// Gives up the record that ends at a byte, unless it went out already. Returns the time of the last one before
+    /// that byte.
     fn give_up_before(&mut self, end: usize) -> u64 {
         let LastRead { time, at, before } = self.last_read;
         let data = self.reading.recording.data;
@@ -85,7 +88,8 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         }
     }
 
-    /// The bytes of a hole stand for its record: no other begins as they do ([`crate::record::PerfRecordHeader::is_none`]).
+    /// The bytes of a hole stand for its record: no other begins as they do
+    /// ([`crate::record::PerfRecordHeader::is_none`]).
     fn tell_hole(&mut self, at: usize, next: usize, time: u64) {
         self.queue.add(0, at, next, time, MergeRecord::SIDE);
         self.queue.close();

@@ -48,8 +48,8 @@ const MAX_RUNS: usize = (1 << 20) - STEP / 16;
 impl PerfRecording<'_> {
     /// Pushes all records to `visitor`, in time order.
     ///
-    /// `wanted` says by attribute whether its samples are pushed, and whether in order; those of attributes beyond its end
-    /// are, in order.
+    /// `wanted` says by attribute whether its samples are pushed, and whether in order; those of attributes beyond its
+    /// end are, in order.
     pub fn walk<V: PerfVisitor>(&self, wanted: &[SampleWish], visitor: &mut V) -> Totals {
         self.walk_on(1, wanted, visitor)
     }
@@ -296,7 +296,8 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         }
     }
 
-    /// Takes samples up to the first record that is something else. It stops now and then so that pages can be released.
+    /// Takes samples up to the first record that is something else. It stops now and then so that pages can be
+    /// released.
     #[inline]
     fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
         let reading = self.reading;
@@ -413,8 +414,8 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         }
     }
 
-    /// trapline's own recorder keeps what it has not written yet filled with long records of this kind, which say nothing: they are
-    /// there until it ends.
+    /// trapline's own recorder keeps what it has not written yet filled with long records of this kind, which say
+    /// nothing: they are there until it ends.
     #[cold]
     fn unfinished(&mut self, at: usize) {
         if !std::mem::replace(&mut self.totals.truncated, true) {

@@ -1,7 +1,8 @@
 //! A walk over records that come in pieces, while they are recorded.
 //!
-//! It is kept open: what a piece has that may still be overtaken waits, in the piece that it lies in, until the end of a round says
-//! that it cannot be any more. So each record is read once, and what is kept does not grow with the number of pieces.
+//! It is kept open: what a piece has that may still be overtaken waits, in the piece that it lies in, until the end of
+//! a round says that it cannot be any more. So each record is read once, and what is kept does not grow with the number
+//! of pieces.
 
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ struct PieceState {
 
 impl PerfRecording<'_> {
     /// Begins a walk over records that come in pieces: those of this recording, and then those of the pieces. What the
-    /// visitor gets is what a walk over all of them gives it, each record as soon as a piece has the end of the round that settles it.
-    /// All that is wanted comes in time order. Compressed records are passed over.
+    /// visitor gets is what a walk over all of them gives it, each record as soon as a piece has the end of the round
+    /// that settles it. All that is wanted comes in time order. Compressed records are passed over.
     pub fn pieces(&self) -> PerfPieces<'_, '_> {
         PerfPieces {
             reading: WalkPlan::new(self),
@@ -76,8 +77,8 @@ impl PerfPieces<'_, '_> {
         self.kept.flush_to
     }
 
-    /// Takes a piece, which is of whole records and what follows them, and pushes what is settled then. Returns what the piece has, and of what was pushed
-    /// the losses.
+    /// Takes a piece, which is of whole records and what follows them, and pushes what is settled then. Returns what
+    /// the piece has, and of what was pushed the losses.
     pub fn walk<V: PerfVisitor>(&mut self, piece: &Arc<Vec<u8>>, visitor: &mut V) -> Totals {
         match self.reading.recording.endian {
             Endian::Little => self.walk_in::<V, false>(Some(piece), visitor),

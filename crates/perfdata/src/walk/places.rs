@@ -1,8 +1,9 @@
 //! Places from which a later walk can go on, without what stands before them.
 //!
-//! While a round goes out, everything is known that has been read and has not gone out: what is left of each run. A later walk
-//! that wants the same records takes these up as runs without an index, which are read when it is their turn, and reads on behind
-//! the round. So it lets out just what this walk has yet to let out, in the same order, and reads no more of it than it has to.
+//! While a round goes out, everything is known that has been read and has not gone out: what is left of each run. A
+//! later walk that wants the same records takes these up as runs without an index, which are read when it is their
+//! turn, and reads on behind the round. So it lets out just what this walk has yet to let out, in the same order, and
+//! reads no more of it than it has to.
 
 use super::out::RecordOutlet;
 use super::visitor::{SampleWish, WalkPlace};
@@ -54,8 +55,8 @@ impl PlaceReport {
 }
 
 impl PerfRecording<'_> {
-    /// Pushes what an earlier walk had not pushed when it reported a place ([`PerfVisitor::place`]), in the same order. `wanted` is as for
-    /// that one. What is counted is that part alone.
+    /// Pushes what an earlier walk had not pushed when it reported a place ([`PerfVisitor::place`]), in the same order.
+    /// `wanted` is as for that one. What is counted is that part alone.
     pub fn walk_from<V: PerfVisitor>(
         &self,
         place: &WalkPlace,

@@ -1,8 +1,8 @@
 //! A walk on a thread of its own.
 //!
-//! One thread scans and merges, and writes down where the records lie, in the order in which they go out. The other, which
-//! called, reads them there and hands them to the visitor. It is the same walk with the same order, a little ahead; and the
-//! thread that reads knows long before which record is next, wherever that is.
+//! One thread scans and merges, and writes down where the records lie, in the order in which they go out. The other,
+//! which called, reads them there and hands them to the visitor. It is the same walk with the same order, a little
+//! ahead; and the thread that reads knows long before which record is next, wherever that is.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -160,8 +160,8 @@ impl RecordOutlet for Relay {
     }
 }
 
-/// Walks with a second thread. `None` if there can be none, or it would not help: samples that need no order go out where
-/// they are found, when they have just been read.
+/// Walks with a second thread. `None` if there can be none, or it would not help: samples that need no order go out
+/// where they are found, when they have just been read.
 pub(super) fn walk<V: PerfVisitor, const BIG: bool>(
     reading: &WalkPlan<'_, '_>,
     wanted: &[SampleWish],

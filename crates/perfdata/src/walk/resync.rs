@@ -7,7 +7,8 @@ use crate::record::{HEADER, PerfRecordHeader, kind};
 
 /// How far a reader looks for the next record behind garbage, in bytes.
 const MAX_RESYNC: usize = 1 << 20;
-/// Records that have to follow one another before it is believed that they are some: what is left of a torn record may look like two.
+/// Records that have to follow one another before it is believed that they are some: what is left of a torn record may
+/// look like two.
 const CHAIN: usize = 16;
 
 impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {

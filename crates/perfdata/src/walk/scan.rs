@@ -58,8 +58,8 @@ pub(super) struct WantedSample<'d> {
     pub want: SampleWish,
 }
 
-/// Hands out the wanted samples from `start` on, up to the first record that is something else, and counts all. `data` ends
-/// where the records do. Returns how far it came: one step at most.
+/// Hands out the wanted samples from `start` on, up to the first record that is something else, and counts all. `data`
+/// ends where the records do. Returns how far it came: one step at most.
 #[inline(always)]
 pub(super) fn scan<'d, const BIG: bool>(
     places: &IdPlaces<'_>,

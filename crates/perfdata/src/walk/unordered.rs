@@ -1,12 +1,12 @@
 //! Samples that need no global order.
 //!
-//! A sample that is only counted goes out when it is found. One that concerns its own thread alone waits in a list of that
-//! thread, which goes out before the next record that does need its place in time, and at the end of the round: a list costs
-//! no comparison with other CPUs, and what one thread did is read in a row.
+//! A sample that is only counted goes out when it is found. One that concerns its own thread alone waits in a list of
+//! that thread, which goes out before the next record that does need its place in time, and at the end of the round: a
+//! list costs no comparison with other CPUs, and what one thread did is read in a row.
 //!
-//! A thread gets its list at the end of the round in which its first sample went out, so that threads are met in time order.
-//! Whether a sample is in a list is a matter of its thread, its place and the number of its run, never of the moment: a run
-//! that is walked again, because the index grew too large, leaves out just those.
+//! A thread gets its list at the end of the round in which its first sample went out, so that threads are met in time
+//! order. Whether a sample is in a list is a matter of its thread, its place and the number of its run, never of the
+//! moment: a run that is walked again, because the index grew too large, leaves out just those.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -149,8 +149,8 @@ impl UnorderedSamples {
         first.is_some_and(|Reverse((first, ..))| *first <= time)
     }
 
-    /// Takes a sample that need not be in order: lets it out, or puts it into its thread's list. Returns whether it did. `sent`
-    /// has the time up to which the next flush lets out, and that of the newest sample that went.
+    /// Takes a sample that need not be in order: lets it out, or puts it into its thread's list. Returns whether it
+    /// did. `sent` has the time up to which the next flush lets out, and that of the newest sample that went.
     #[inline(always)]
     pub(super) fn takes<O: RecordOutlet, const BIG: bool>(
         &mut self,

@@ -15,8 +15,8 @@ pub enum SampleWish {
     /// In time order with all others.
     #[default]
     InOrder,
-    /// Those of each thread in time order. Between two records that need time order they come thread by thread; a thread's
-    /// first ones come in time order.
+    /// Those of each thread in time order. Between two records that need time order they come thread by thread; a
+    /// thread's first ones come in time order.
     OfThread,
     /// In any order.
     AnyOrder,
@@ -53,8 +53,9 @@ pub trait PerfVisitor {
         false
     }
 
-    /// Receives a place from which another walk can go on, between the records before it and those after it. There are some hundreds
-    /// at most, and none where something is not wanted or needs no order, in packed recordings and those that came through a pipe.
+    /// Receives a place from which another walk can go on, between the records before it and those after it. There are
+    /// some hundreds at most, and none where something is not wanted or needs no order, in packed recordings and those
+    /// that came through a pipe.
     fn place(&mut self, place: WalkPlace) {
         let _ = place;
     }
@@ -89,9 +90,9 @@ pub struct Totals {
     pub holes: u64,
     /// Whether the records end in the middle of one.
     pub truncated: bool,
-    /// Up to which time nothing can be missing if the file was cut off: perf reads one CPU's buffer after another, and what
-    /// is not newer than the round before the last whole one has been read from all. 0 where there is no such round, `None`
-    /// where the visitor ended the walk.
+    /// Up to which time nothing can be missing if the file was cut off: perf reads one CPU's buffer after another, and
+    /// what is not newer than the round before the last whole one has been read from all. 0 where there is no such
+    /// round, `None` where the visitor ended the walk.
     pub whole_until: Option<u64>,
     /// What was odd, with byte offsets; the first few.
     pub diagnostics: Vec<Diagnostic>,

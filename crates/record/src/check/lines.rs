@@ -6,10 +6,11 @@ use super::{CheckLine, HostChecks, TracefsAccess};
 const ROOM: u64 = 256 << 20;
 
 const NOTHING: &str = "nothing can be recorded";
-const NO_TOP: &str = "'trapline top' counts out of events, which costs more, and 'trapline record' records all the same";
+const NO_TOP: &str = "'trapline top' counts out of events, which costs more, and 'trapline record' records all the \
+    same";
 
-/// Returns a line for each thing that recording takes, those first without which there is none. What stands in tracefs is left out where that
-/// cannot be read.
+/// Returns a line for each thing that recording takes, those first without which there is none. What stands in tracefs
+/// is left out where that cannot be read.
 pub fn lines(found: &HostChecks) -> Vec<CheckLine> {
     let mut lines = vec![events(found), tracefs(found), folder(found)];
     if matches!(found.tracefs, TracefsAccess::Yes(_)) {
@@ -83,7 +84,8 @@ fn events(found: &HostChecks) -> CheckLine {
         Some(_) if paranoid > 2 && !user.sys_admin => needed(bad(
             name,
             format!(
-                "kernel.perf_event_paranoid is {paranoid}, where kernels of Debian and Ubuntu let CAP_SYS_ADMIN alone open events"
+                "kernel.perf_event_paranoid is {paranoid}, where kernels of Debian and Ubuntu let CAP_SYS_ADMIN alone \
+                 open events"
             ),
             "run it as root, or 'sysctl kernel.perf_event_paranoid=2', where CAP_PERFMON is enough",
             NOTHING,
@@ -93,7 +95,8 @@ fn events(found: &HostChecks) -> CheckLine {
             format!(
                 "the kernel refuses to open an event though this process has the capability: {why}"
             ),
-            "a container's seccomp profile may forbid perf_event_open, and lockdown the rest: record on the host itself",
+            "a container's seccomp profile may forbid perf_event_open, and lockdown the rest: record on the host \
+             itself",
             NOTHING,
         )),
         None => {
@@ -204,7 +207,8 @@ fn kprobes(found: &HostChecks) -> CheckLine {
         "kprobes",
         &found.kprobes,
         ["kprobe_events", "CONFIG_KPROBE_EVENTS"],
-        "paths begin at KVM's own events: irqfd_wakeup, irqfd_inject, tun_get_user and handle_tx are not recorded, and --probe takes no functions of the kernel",
+        "paths begin at KVM's own events: irqfd_wakeup, irqfd_inject, tun_get_user and handle_tx are not recorded, and \
+         --probe takes no functions of the kernel",
     )
 }
 

@@ -1,5 +1,6 @@
 /*!
-What this machine lets a recorder do: a list with a sentence for each thing that is missing, how to get it, and what works without it.
+What this machine lets a recorder do: a list with a sentence for each thing that is missing, how to get it, and what
+works without it.
 
 [`look`] asks the machine; [`lines`] makes the list of what was found, and looks at nothing itself.
 */

@@ -1,24 +1,25 @@
 /*!
 A perf.data file that can be read at any moment, whatever ends the recorder.
 
-perf writes what its header needs when it ends: a recorder that is killed leaves a file whose size field is 0 and that has no
-event formats. Here everything that readers need stands before the data, and the file is whole after every write:
+perf writes what its header needs when it ends: a recorder that is killed leaves a file whose size field is 0 and that
+has no event formats. Here everything that readers need stands before the data, and the file is whole after every write:
 
 ```text
  header | attributes | ids | contents of feature sections | records ... padding | list of feature sections
                                                                                 ^ data offset + data size
 ```
 
-- The list of feature sections has to lie behind the data, but what it lists may lie anywhere, so the contents (the formats of
-  events, what machine it was) come first.
-- The data ends at a place that lies ahead of what has been written. What lies between is *padding*: `PERF_RECORD_FINISHED_ROUND`
-  records, which say nothing at the end of a file and which every reader passes by their size. Each leads to the next multiple of a
-  step, where another one stands.
-- New records are written over the padding in parts that one padding record can lead over, the first eight bytes of a part
-  last: until then a reader passes the part, and from then on it finds the new records, and the padding behind them.
-- When there is no room left, the list is written again further ahead, with padding before it; then the padding before the old
-  list is made to lead over that list, and last the header is changed. Between the last two writes the data ends within a padding
-  record, which readers take for the end.
+- The list of feature sections has to lie behind the data, but what it lists may lie anywhere, so the contents (the
+  formats of events, what machine it was) come first.
+- The data ends at a place that lies ahead of what has been written. What lies between is *padding*:
+  `PERF_RECORD_FINISHED_ROUND` records, which say nothing at the end of a file and which every reader passes by their
+  size. Each leads to the next multiple of a step, where another one stands.
+- New records are written over the padding in parts that one padding record can lead over, the first eight bytes of a
+  part last: until then a reader passes the part, and from then on it finds the new records, and the padding behind
+  them.
+- When there is no room left, the list is written again further ahead, with padding before it; then the padding before
+  the old list is made to lead over that list, and last the header is changed. Between the last two writes the data ends
+  within a padding record, which readers take for the end.
 
 So a recorder may be killed within a write, too.
 
@@ -43,7 +44,8 @@ pub use place::WritableFile;
 const HEADER: usize = 104;
 const DATA_SIZE_AT: usize = 48;
 
-/// Padding records begin at multiples of this, counted from where the data begins: no more than a record's 16 bits of size can say.
+/// Padding records begin at multiples of this, counted from where the data begins: no more than a record's 16 bits of
+/// size can say.
 const GRID: u64 = 0xf000;
 /// Room that is made ahead at least, and at most; between these an eighth of what there is.
 const AHEAD: u64 = 1 << 20;
@@ -79,8 +81,8 @@ fn round(size: u64) -> [u8; 8] {
     bytes
 }
 
-/// The record that ends a round of reading all rings: what came before it and is older than the newest of the round before is in
-/// order from here on.
+/// The record that ends a round of reading all rings: what came before it and is older than the newest of the round
+/// before is in order from here on.
 pub const ROUND: [u8; 8] = {
     let kind = FINISHED_ROUND.to_ne_bytes();
     let size = 8u16.to_ne_bytes();
@@ -123,7 +125,8 @@ impl<P: WritableFile> PerfFile<P> {
         self.at - self.begin
     }
 
-    /// Returns how many bytes the file has at most if it ends now, with what is said at the end: as much as one padding record leads over.
+    /// Returns how many bytes the file has at most if it ends now, with what is said at the end: as much as one padding
+    /// record leads over.
     pub fn length(&self) -> u64 {
         self.at + GRID + RECORD
     }
@@ -137,7 +140,8 @@ impl<P: WritableFile> PerfFile<P> {
     ///
     /// # Errors
     ///
-    /// Those of writing: the file is whole, and [`PerfFile::written`] says how much of the records is in it, whole records again.
+    /// Those of writing: the file is whole, and [`PerfFile::written`] says how much of the records is in it, whole
+    /// records again.
     pub fn append(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
         let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
         if length == 0 {
@@ -167,7 +171,8 @@ impl<P: WritableFile> PerfFile<P> {
             .map(IoSlice::new)
             .collect();
         if next > self.leads_to(self.at) {
-            // The padding that is to be overwritten holds another one's beginning: until it is, readers are led over all of it.
+            // The padding that is to be overwritten holds another one's beginning: until it is, readers are led over
+            // all of it.
             self.write(&behind, next)?;
             self.write(&round(length), self.at)?;
         } else {
@@ -254,8 +259,8 @@ impl<P: WritableFile> PerfFile<P> {
         Ok(())
     }
 
-    /// Returns the first place from this one on where the list may stand: no padding begins in it, since there is none to be
-    /// overwritten while the list is in use.
+    /// Returns the first place from this one on where the list may stand: no padding begins in it, since there is none
+    /// to be overwritten while the list is in use.
     fn place_of_list(&self, at: u64) -> u64 {
         let at = at.next_multiple_of(RECORD);
         let grid = self.next_on_grid(at - 1);

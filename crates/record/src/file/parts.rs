@@ -6,8 +6,8 @@ const SIZE_AT: usize = 6;
 /// `PERF_RECORD_SAMPLE`.
 const SAMPLE: u32 = 9;
 
-/// Records in pieces. A ring begins anew anywhere, so a record may begin in one piece and end in the next; a piece has a multiple of
-/// eight bytes, as records have, so that no header is cut.
+/// Records in pieces. A ring begins anew anywhere, so a record may begin in one piece and end in the next; a piece has
+/// a multiple of eight bytes, as records have, so that no header is cut.
 #[derive(Debug)]
 pub(super) struct RecordParts<'p> {
     pieces: &'p [&'p [u8]],

@@ -12,14 +12,15 @@ use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "apic-exits-without-apicv",
     title: "Every access of the local APIC is an exit: APICv or AVIC is not in use",
-    looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, xAPIC \
-               0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' parameters",
+    looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, \
+        xAPIC 0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' \
+        parameters",
     needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: each end \
-            of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to wait for the \
-            window. With it both happen without leaving the guest, and posted interrupts reach it directly.",
+    cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: \
+        each end of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to \
+        wait for the window. With it both happen without leaving the guest, and posted interrupts reach it directly.",
     found: &[
         "End-of-interrupt writes (x2APIC 0x80b, xAPIC 0xfee000b0) and `APIC_ACCESS`, 1000 together; with windows for \
          interrupts (`INTERRUPT_WINDOW`, `vintr`) a tenth of the time of exits without waiting and a hundredth of the \
@@ -27,31 +28,32 @@ pub(crate) static RULE: Rule = Rule {
          only (`EOI_INDUCED`, `APIC_WRITE`, `AVIC_INCOMPLETE_IPI`) are more.",
     ],
     limits: &[],
-    unknown: "*exits*, or printed `vmexit`, `msr` and `mmio` tables; *facts* has `enable_apicv` and `avic`. 1000 MSR writes \
-     that matter and no table names, or 1000 such faults (`EPT_VIOLATION`, `EPT_MISCONFIG`, `npf`) without addresses in \
-     a guest that was not seen to use the x2APIC's registers: not known.",
+    unknown: "*exits*, or printed `vmexit`, `msr` and `mmio` tables; *facts* has `enable_apicv` and `avic`. 1000 MSR \
+        writes that matter and no table names, or 1000 such faults (`EPT_VIOLATION`, `EPT_MISCONFIG`, `npf`) without \
+        addresses in a guest that was not seen to use the x2APIC's registers: not known.",
     advice: "The host's facts decide which of the first two is offered.",
-    looks_alike: "A guest with SynIC, whose AutoEOI is what sets APICv aside: [hyperv-synic-autoeoi](#hyperv-synic-autoeoi).",
+    looks_alike: "A guest with SynIC, whose AutoEOI is what sets APICv aside: \
+        [hyperv-synic-autoeoi](#hyperv-synic-autoeoi).",
     remedies: &[
         Remedy {
-            what: "Turn it on: modprobe kvm_intel enable_apicv=1, or kvm_amd avic=1, and see in the kernel's log that it is not \
-                   refused.",
-            price: "The module is loaded anew, so the host's guests have to stop. AVIC has no nested virtualization on most \
-                    kernels, and KVM sets it aside for guests that use what it cannot do.",
+            what: "Turn it on: modprobe kvm_intel enable_apicv=1, or kvm_amd avic=1, and see in the kernel's log that \
+                it is not refused.",
+            price: "The module is loaded anew, so the host's guests have to stop. AVIC has no nested virtualization on \
+                most kernels, and KVM sets it aside for guests that use what it cannot do.",
             unless: "Not possible where the CPU, or the outer hypervisor of a nested host, does not offer it.",
             check: "trapline exits --event msr: no writes of 0x80b; trapline facts: enable_apicv or avic is Y.",
         },
         Remedy {
-            what: "If it is on: find out what sets it aside for this guest: kvm:kvm_apicv_inhibit_changed says why (the PIT's \
-                   reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, ExtINT). On AMD processors before \
-                   x2AVIC a guest in x2APIC mode exits for its registers all the same.",
+            what: "If it is on: find out what sets it aside for this guest: kvm:kvm_apicv_inhibit_changed says why \
+                (the PIT's reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, \
+                ExtINT). On AMD processors before x2AVIC a guest in x2APIC mode exits for its registers all the same.",
             price: "None to look.",
             unless: "Not on kernels that do not have the event: some before 5.18 call it kvm_apicv_update_request.",
             check: "trapline events --event kvm_apicv_inhibit_changed.",
         },
         Remedy {
-            what: "Fewer interrupts: adaptive coalescing of the guest's devices, multiqueue with one queue for each vCPU, \
-                   paravirtual end of interrupt (kvm-pv-eoi is the default with xAPIC).",
+            what: "Fewer interrupts: adaptive coalescing of the guest's devices, multiqueue with one queue for each \
+                vCPU, paravirtual end of interrupt (kvm-pv-eoi is the default with xAPIC).",
             price: "Coalescing is latency.",
             unless: "Not for guests that have to answer at once.",
             check: "trapline compare BEFORE AFTER.",
@@ -231,8 +233,8 @@ fn untold(case: &Case<'_>) -> bool {
 
 fn lacks() -> Verdict {
     Verdict::Lacks(
-        "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_mmio (perf kvm stat record), or add what perf kvm stat \
-         report --event=msr and --event=mmio print, to know."
+        "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_mmio (perf kvm stat record), or add what perf kvm \
+         stat report --event=msr and --event=mmio print, to know."
             .to_owned(),
     )
 }

@@ -13,24 +13,25 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
     title: "A vCPU that takes device interrupts prints on an emulated serial console",
-    looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while their \
-               vCPU was at it, and how long they took against its others",
+    looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while \
+        their vCPU was at it, and how long they took against its others",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking",
     record: &[RecordNeeds::Paths],
     measures: &[],
     cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
-            writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
-            done: the vCPU is running already, so nothing wakes it and nothing is lost but time.",
+        writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
+        done: the vCPU is running already, so nothing wakes it and nothing is lost but time.",
     found: &[
-        "A vCPU that was in the VMM for a serial port: {exits} exits and 2 % of its observed time; and {met} device interrupts (path `device-irq`: messages, whoever sends them) that came to it meanwhile. Their median is twice \
+        "A vCPU that was in the VMM for a serial port: {exits} exits and 2 % of its observed time; and {met} device \
+         interrupts (path `device-irq`: messages, whoever sends them) that came to it meanwhile. Their median is twice \
          that of the *same vCPU's* other interrupts and more than nine of ten of those took: confidence 0.95, at least \
-         `medium`. That the median of {met} is so by chance happens once in a hundred times. With less than {met} others \
-         it has to be five times what one exit for the port takes: 0.5. Where no event shows when the guest takes \
-         an interrupt (arm64; APICv, which delivers without `kvm_inj_virq`; or that event is not recorded): 0.5. So it is \
-         where one event in a hundred was lost. A vCPU that prints and takes no interrupts meanwhile is no finding; nor \
-         is one whose interrupts do not wait for it. Where more than a tenth of the interrupts are of an unknown VM, \
-         or messages are not recorded: not known. Tables of ports or memory with {exits} accesses of a serial port \
-         do not say which vCPU that was: not known.",
+         `medium`. That the median of {met} is so by chance happens once in a hundred times. With less than {met} \
+         others it has to be five times what one exit for the port takes: 0.5. Where no event shows when the guest \
+         takes an interrupt (arm64; APICv, which delivers without `kvm_inj_virq`; or that event is not recorded): 0.5. \
+         So it is where one event in a hundred was lost. A vCPU that prints and takes no interrupts meanwhile is no \
+         finding; nor is one whose interrupts do not wait for it. Where more than a tenth of the interrupts are of an \
+         unknown VM, or messages are not recorded: not known. Tables of ports or memory with {exits} accesses of a \
+         serial port do not say which vCPU that was: not known.",
         "From the scheduler alone: after an interrupt for a vCPU that was running already, the answer took 0.5 ms or \
          more and five times what waking a vCPU takes: 0.4, at least `medium`. What the vCPU was busy with is then not \
          known.",
@@ -41,16 +42,16 @@ pub(crate) static RULE: Rule = Rule {
     ],
     unknown: "*all*; no probes.",
     advice: "",
-    looks_alike: "Interrupts that wait for a vCPU *without a CPU* are [vcpu-preempted](#vcpu-preempted); for one that is *halted*, \
-     the host's idle states and [halted-target-ipi](#halted-target-ipi). Here the vCPU has its CPU.",
+    looks_alike: "Interrupts that wait for a vCPU *without a CPU* are [vcpu-preempted](#vcpu-preempted); for one that \
+        is *halted*, the host's idle states and [halted-target-ipi](#halted-target-ipi). Here the vCPU has its CPU.",
     remedies: &[
         Remedy {
             what: "Keep output off the serial console: work over ssh, lower the console's log level, or take \
                    console=ttyS0 (arm64: ttyAMA0) off the guest's kernel command line.",
             price: "What the guest's kernel says at boot or while it crashes is then in its log only.",
             unless: "Not where the console is how crashes are kept (kdump, netconsole or pstore do that as well).",
-            check: "trapline paths --path device-irq: no slow instances with exits to user space for the port; trapline vcpus: \
-                    the port is gone from what the VMM was needed for.",
+            check: "trapline paths --path device-irq: no slow instances with exits to user space for the port; \
+                trapline vcpus: the port is gone from what the VMM was needed for.",
         },
         Remedy {
             what: "Use a paravirtual console: a virtio console (<console type='pty'><target type='virtio'/></console>, \
@@ -60,9 +61,9 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline compare BEFORE AFTER: exits for the serial port against those of the virtio console.",
         },
         Remedy {
-            what: "What does not help for long: move the device's interrupt to another vCPU (smp_affinity in the guest). It \
-                   helps only while the printing stays behind: the task that prints runs where its interrupts wake it, and \
-                   follows.",
+            what: "What does not help for long: move the device's interrupt to another vCPU (smp_affinity in the \
+                guest). It helps only while the printing stays behind: the task that prints runs where its interrupts \
+                wake it, and follows.",
             price: "None, and the slow instances come back.",
             unless: "Not unless what prints is bound to other vCPUs too (taskset).",
             check: "trapline paths --path device-irq, some minutes later as well.",
@@ -218,7 +219,8 @@ impl<'a> DelayedInterrupts<'a> {
         met
     }
 
-    /// Whether the recording tells when the guest takes an interrupt: arm64 has no event for that, and APICv delivers without.
+    /// Whether the recording tells when the guest takes an interrupt: arm64 has no event for that, and APICv delivers
+    /// without.
     fn is_timed(case: &Case<'_>) -> bool {
         let injected = case.picture.events("kvm_inj_virq").unwrap_or(0);
         let posted = case.picture.events("kvm_apicv_accept_irq").unwrap_or(0);
@@ -267,8 +269,8 @@ fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
             plural(late.count(), "device interrupt"),
         ))
         .evidence(says!(
-            "{vcpu} was in the VMM {exits} times for its serial port, {time} in all: {share} of the time it was observed, \
-             {each} each.",
+            "{vcpu} was in the VMM {exits} times for its serial port, {time} in all: {share} of the time it was \
+             observed, {each} each.",
             vcpu = ThreadMention::named(vcpu, row.tid),
             exits = count,
             time = Ns(ns),
@@ -319,8 +321,8 @@ fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
             p50 = Ns(late.percentile(0.5)),
         ))),
         (true, true) => finding.evidence(of.then(says!(
-            ", and half of them took {p50} or more up to the guest. Of its {others} others half took {others_p50} or less, and \
-             nine of ten {others_p90} or less.",
+            ", and half of them took {p50} or more up to the guest. Of its {others} others half took {others_p50} or \
+             less, and nine of ten {others_p90} or less.",
             p50 = Ns(late.percentile(0.5)),
             others = met.others.count(),
             others_p50 = Ns(met.others.percentile(0.5)),
@@ -353,8 +355,9 @@ fn by_accesses(case: &Case<'_>) -> Verdict {
     }
     if uart.count >= ENOUGH {
         return Verdict::Lacks(format!(
-            "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether a device's interrupts came \
-             meanwhile, is not recorded: record kvm:*, sched:sched_switch and sched:sched_waking to know.",
+            "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether a device's \
+             interrupts came meanwhile, is not recorded: record kvm:*, sched:sched_switch and sched:sched_waking to \
+             know.",
             uart.count,
             human(uart.ns)
         ));
@@ -396,7 +399,8 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
         ))
         .evidence(
             says!(
-                "{interrupts}: the kworker woke no vCPU, so it was running already, and the answer came up to {slowest} later.",
+                "{interrupts}: the kworker woke no vCPU, so it was running already, and the answer came up to \
+                 {slowest} later.",
                 interrupts = Many(count, "interrupt"),
                 slowest = Ns(slowest),
             )
@@ -409,8 +413,8 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
         ));
     }
     finding = finding.evidence(
-        "What the vCPU was busy with is not recorded; a serial console is the usual reason. Record kvm:* as well to see \
-         its exits and their ports.",
+        "What the vCPU was busy with is not recorded; a serial console is the usual reason. Record kvm:* as well to \
+         see its exits and their ports.",
     );
     finding.at_least = Severity::Medium;
     finding.found()
@@ -418,7 +422,8 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
 
 fn lacks() -> Verdict {
     Verdict::Lacks(
-        "Record kvm:*, sched:sched_switch and sched:sched_waking to know whom devices interrupt, and when the guest takes it."
+        "Record kvm:*, sched:sched_switch and sched:sched_waking to know whom devices interrupt, and when the guest \
+         takes it."
             .to_owned(),
     )
 }

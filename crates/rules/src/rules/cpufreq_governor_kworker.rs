@@ -13,40 +13,42 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "cpufreq-governor-kworker",
     title: "A cpufreq governor's kworkers run all the time on the CPUs that do the work",
-    looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, samples of them, and the host's \
-               cpufreq governor",
-    needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or what perf \
-            sched latency prints; --facts with the governor",
+    looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, samples of them, and \
+        the host's cpufreq governor",
+    needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or \
+        what perf sched latency prints; --facts with the governor",
     record: &[RecordNeeds::Sched, RecordNeeds::Stacks],
     measures: &[],
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
-            cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a short \
-            sampling period, and changes of frequency are slow on top of it.",
+        cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a \
+        short sampling period, and changes of frequency are slow on top of it.",
     found: &[
         "Kworkers that are bound to a CPU made 1000 switches, a fifth of all switches, and 500 a second (where a table \
          does not say how long it is of, that last is not asked). A kernel's housekeeping is some ten a second on each \
          CPU. Confidence 0.95 if they were seen in `dbs_work_handler`, `od_dbs_update`, `cs_dbs_update` or \
-         `do_dbs_timer` (a work item, or the stack of a switch), 0.8 if the host's governor is one that samples, 0.5 if \
-         neither is known; nothing if the functions are known and others, if kworkers inject interrupts, or if all \
+         `do_dbs_timer` (a work item, or the stack of a switch), 0.8 if the host's governor is one that samples, 0.5 \
+         if neither is known; nothing if the functions are known and others, if kworkers inject interrupts, or if all \
          governors are others and no function says otherwise (facts may be of another time than the recording). At \
          least `medium` from tables.",
-        "By samples (`perf record -a -g`): stacks of these kworkers in one of these functions, or in `cpufreq_*`, are {sampled} \
-         of the samples of their CPUs (where samples are cycles, of all that were not idle), and that is more than chance: \
-         20 of them at least; confidence 0.95 times the confidence that the share is over the limit, which has to be 0.9. Where switches are many \
-         and nothing tells the function, samples of kworkers that are all in other functions are an all-clear.",
+        "By samples (`perf record -a -g`): stacks of these kworkers in one of these functions, or in `cpufreq_*`, are \
+         {sampled} of the samples of their CPUs (where samples are cycles, of all that were not idle), and that is \
+         more than chance: 20 of them at least; confidence 0.95 times the confidence that the share is over the limit, \
+         which has to be 0.9. Where switches are many and nothing tells the function, samples of kworkers that are all \
+         in other functions are an all-clear.",
     ],
     limits: &[("sampled", EvidenceNumber::Share(SAMPLED))],
     unknown: "*kworkers*, or a printed `perf sched latency`, or *samples*; *facts* for the governor.",
     advice: "",
-    looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back, and flush: that is why 0.5 without a function.",
+    looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back, and flush: that is why 0.5 without a \
+        function.",
     remedies: &[
         Remedy {
-            what: "Set the governor of these CPUs to performance: cpupower -c CPUS frequency-set -g performance (or echo \
-                   performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor).",
-            price: "Power and heat: these CPUs run at their highest frequency also when idle in C0, and others may get less \
-                    turbo.",
-            unless: "Not where the power budget or the cooling is the limit; schedutil is then the better choice (it works \
-                     from the scheduler, without kworkers on most drivers).",
+            what: "Set the governor of these CPUs to performance: cpupower -c CPUS frequency-set -g performance (or \
+                echo performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor).",
+            price: "Power and heat: these CPUs run at their highest frequency also when idle in C0, and others may get \
+                less turbo.",
+            unless: "Not where the power budget or the cooling is the limit; schedutil is then the better choice (it \
+                works from the scheduler, without kworkers on most drivers).",
             check: "trapline compare BEFORE AFTER: the kworkers' switches are gone; perf stat -e context-switches.",
         },
         Remedy {
@@ -264,8 +266,8 @@ fn look(case: &Case<'_>) -> Verdict {
         }
         Verdict::Lacks(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
         Verdict::Lacks(_) if samples.part.share() >= SAMPLED => Verdict::Lacks(format!(
-            "{} of kworkers in the governor's functions are too few to tell a share; record more: for longer, or with a higher \
-             frequency (perf record -F).",
+            "{} of kworkers in the governor's functions are too few to tell a share; record more: for longer, or with \
+             a higher frequency (perf record -F).",
             words::plural(samples.part.of, "sample")
         )),
         other => other,
@@ -309,7 +311,8 @@ fn by_switches(case: &Case<'_>) -> Verdict {
     };
     if case.one_process() {
         return Verdict::Lacks(
-            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start of the whole host (-a) to know."
+            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start of the whole host \
+             (-a) to know."
                 .to_owned(),
         );
     }

@@ -11,56 +11,58 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
     title: "The guest touches memory that the host has yet to map, page by page",
-    looks_at: "exits for the second stage of address translation (EPT_VIOLATION, npf, DABT_LOW and IABT_LOW) that are no \
-               access of a device or of the local APIC's page",
-    needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, on Intel \
-            those of the local APIC without APICv, have the same reason",
+    looks_at: "exits for the second stage of address translation (EPT_VIOLATION, npf, DABT_LOW and IABT_LOW) that are \
+        no access of a device or of the local APIC's page",
+    needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, \
+        on Intel those of the local APIC without APICv, have the same reason",
     record: &[RecordNeeds::Paths],
     measures: &["vmexit EPT_VIOLATION", "vmexit npf"],
-    cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page reporting \
-            gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps them, or because \
-            pages are 4 KiB where they could be 2 MiB.",
+    cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page \
+        reporting gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps \
+        them, or because pages are 4 KiB where they could be 2 MiB.",
     found: &[
         "`EPT_VIOLATION`; AMD's `npf`, arm64's `DABT_LOW` and `IABT_LOW`, each without the accesses of devices and of \
-         the local APIC's page (0xfee00000): what an exit was about is known from the `kvm_page_fault`, `kvm_guest_fault` \
-         or `kvm_mmio` within it, and by the pages in which a device answered before. {faults} of them and {many} a second ({printed} in a printed table, which does not say how long it is of), a tenth of the time of exits without waiting. \
-         Confidence 0.85; 0.7 without addresses where APICv is in use, and from tables; 0.5 from a table that does not \
-         show whether it is. The evidence lists THP, KSM and NUMA balancing of the host.",
+         the local APIC's page (0xfee00000): what an exit was about is known from the `kvm_page_fault`, \
+         `kvm_guest_fault` or `kvm_mmio` within it, and by the pages in which a device answered before. {faults} of \
+         them and {many} a second ({printed} in a printed table, which does not say how long it is of), a tenth of the \
+         time of exits without waiting. Confidence 0.85; 0.7 without addresses where APICv is in use, and from tables; \
+         0.5 from a table that does not show whether it is. The evidence lists THP, KSM and NUMA balancing of the \
+         host.",
     ],
     limits: &[
         ("faults", EvidenceNumber::Count(LEAST)),
         ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
         ("printed", EvidenceNumber::Count(LEAST_PRINTED)),
     ],
-    unknown: "*exits* with `kvm_mmio` or `kvm_page_fault` (*all*). Without addresses it is not known: on AMD and arm64, because \
-     devices' accesses have the same reason; on Intel, unless APICv is in use (`EOI_INDUCED`, `APIC_WRITE`, \
-     `APIC_ACCESS` show it), because without it accesses of the local APIC's page have it. A printed table with \
-     `TPR_BELOW_THRESHOLD` and none of those is of a host that emulates the local APIC, and cannot tell.",
+    unknown: "*exits* with `kvm_mmio` or `kvm_page_fault` (*all*). Without addresses it is not known: on AMD and \
+        arm64, because devices' accesses have the same reason; on Intel, unless APICv is in use (`EOI_INDUCED`, \
+        `APIC_WRITE`, `APIC_ACCESS` show it), because without it accesses of the local APIC's page have it. A printed \
+        table with `TPR_BELOW_THRESHOLD` and none of those is of a host that emulates the local APIC, and cannot tell.",
     advice: "",
-    looks_alike: "A guest that has just started maps its memory once, and it ends; look again later. Where APICv is off or set \
-     aside, KVM emulates accesses of the local APIC's page (0xfee00000) out of `EPT_VIOLATION`: then it is \
-     [hyperv-synic-autoeoi](#hyperv-synic-autoeoi) or [apic-exits-without-apicv](#apic-exits-without-apicv), and \
-     `kvm_page_fault` has the address. The *same* addresses again and again are unmapped by something.",
+    looks_alike: "A guest that has just started maps its memory once, and it ends; look again later. Where APICv is \
+        off or set aside, KVM emulates accesses of the local APIC's page (0xfee00000) out of `EPT_VIOLATION`: then it \
+        is [hyperv-synic-autoeoi](#hyperv-synic-autoeoi) or [apic-exits-without-apicv](#apic-exits-without-apicv), and \
+        `kvm_page_fault` has the address. The *same* addresses again and again are unmapped by something.",
     remedies: &[
         Remedy {
-            what: "Back the guest with huge pages (<memoryBacking><hugepages/></memoryBacking>): one fault in place of 512, and \
-                   fewer TLB misses after.",
-            price: "The memory has to be set aside on the host (vm.nr_hugepages), and cannot be overcommitted, swapped, ballooned or \
-                    merged.",
+            what: "Back the guest with huge pages (<memoryBacking><hugepages/></memoryBacking>): one fault in place of \
+                512, and fewer TLB misses after.",
+            price: "The memory has to be set aside on the host (vm.nr_hugepages), and cannot be overcommitted, \
+                swapped, ballooned or merged.",
             unless: "Not for guests whose memory is overcommitted on purpose.",
             check: "trapline compare BEFORE AFTER: exits of this kind for each second.",
         },
         Remedy {
-            what: "Populate it before it is needed: <allocation mode='immediate'/> or <locked/> in <memoryBacking>, and measure \
-                   after the guest has warmed up.",
+            what: "Populate it before it is needed: <allocation mode='immediate'/> or <locked/> in <memoryBacking>, \
+                and measure after the guest has warmed up.",
             price: "A slower start, and all memory is taken from the host at once.",
             unless: "Not with memory overcommitted. Locked memory needs a limit (<hard_limit>) that is large enough.",
             check: "trapline exits, after the start.",
         },
         Remedy {
-            what: "Find out what unmaps: pages that fault again and again are unmapped by something. Turn off NUMA balancing for \
-                   pinned guests (kernel.numa_balancing=0), KSM (<nosharepages/>), free page reporting, or wait for the \
-                   migration to end.",
+            what: "Find out what unmaps: pages that fault again and again are unmapped by something. Turn off NUMA \
+                balancing for pinned guests (kernel.numa_balancing=0), KSM (<nosharepages/>), free page reporting, or \
+                wait for the migration to end.",
             price: "What these save is not saved.",
             unless: "Not NUMA balancing where guests are not pinned.",
             check: "Record kvm:kvm_page_fault twice: the same addresses, or new ones.",
@@ -148,8 +150,8 @@ fn say(case: &Case<'_>, names: &[&str], faults: &ViolationCounts) -> Finding {
         .title(format!("The guest's memory is mapped page by page: {} faults, {}", sum.count, human(sum.ns)))
         .evidence(
             says!(
-                "{reasons}, without devices' accesses: {exits} of {all} exits ({share}), {share_of_handling} of the time without \
-                 waiting, {each} each.",
+                "{reasons}, without devices' accesses: {exits} of {all} exits ({share}), {share_of_handling} of the \
+                 time without waiting, {each} each.",
                 reasons = words::list(names),
                 exits = sum.count,
                 all = all.count,
@@ -219,8 +221,8 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
         (sum(&[told.memory]), 0.85)
     } else if devices && (case.picture.continuity.exits.torn() || lost) {
         return Err(
-            "Exits and entries are missing from the recording, and accesses of devices with them; record again, with larger buffers or \
-             fewer events, and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) too.",
+            "Exits and entries are missing from the recording, and accesses of devices with them; record again, with \
+             larger buffers or fewer events, and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) too.",
         );
     } else if devices {
         // Every access that KVM emulates makes a kvm_mmio, those of the local APIC included: what made none is memory.
@@ -229,8 +231,8 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
         (sum(&[told.memory, told.untold]), 0.7)
     } else if intel {
         return Err(
-            "Record kvm:kvm_page_fault and kvm:kvm_mmio to separate memory from the local APIC's page (0xfee00000), whose accesses have \
-             the same reason where APICv is not in use.",
+            "Record kvm:kvm_page_fault and kvm:kvm_mmio to separate memory from the local APIC's page (0xfee00000), \
+             whose accesses have the same reason where APICv is not in use.",
         );
     } else {
         return Err(
@@ -252,8 +254,8 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static
     let table = !case.picture.rows(ExitTable::Mmio).is_empty();
     if !intel && !table {
         return Err(
-            "Devices' accesses have the same reason; add what perf kvm stat report --event=mmio prints, or record kvm:kvm_mmio and \
-             kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault).",
+            "Devices' accesses have the same reason; add what perf kvm stat report --event=mmio prints, or record \
+             kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault).",
         );
     }
     // On Intel devices have a reason of their own, and the local APIC's page has not.
@@ -272,16 +274,17 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static
     let (confidence, note) = match (intel, table, case.exits(&WITH_APICV).count) {
         (true, false, 0) if case.exits(&["TPR_BELOW_THRESHOLD"]).count > 0 => {
             return Err(
-                "TPR_BELOW_THRESHOLD shows that KVM emulates the local APIC, whose page then is among these exits; record \
-                 kvm:kvm_page_fault and kvm:kvm_mmio, or add what perf kvm stat report --event=mmio prints, which have its address \
-                 (0xfee00000).",
+                "TPR_BELOW_THRESHOLD shows that KVM emulates the local APIC, whose page then is among these exits; \
+                 record kvm:kvm_page_fault and kvm:kvm_mmio, or add what perf kvm stat report --event=mmio prints, \
+                 which have its address (0xfee00000).",
             );
         }
         (true, false, 0) => (
             0.5,
             Some(
-                "This table does not show whether APICv is in use (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS): without it accesses of the \
-                 local APIC's page (0xfee00000) are among these exits; perf kvm stat report --event=mmio has them."
+                "This table does not show whether APICv is in use (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS): without \
+                 it accesses of the local APIC's page (0xfee00000) are among these exits; perf kvm stat report \
+                 --event=mmio has them."
                     .to_owned(),
             ),
         ),

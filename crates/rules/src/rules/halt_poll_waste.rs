@@ -12,10 +12,10 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remed
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
     title: "Halt polling burns CPU time in polls that fail",
-    looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile; samples of their threads \
-               in the loop that polls",
-    needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate polling from \
-            sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
+    looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile; samples of \
+        their threads in the loop that polls",
+    needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate \
+        polling from sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[
         "vcpus poll",
@@ -25,49 +25,52 @@ pub(crate) static RULE: Rule = Rule {
         "cpu function poll_idle",
         "cpu function cpu_idle_poll",
     ],
-    cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than that, \
-            the time is burnt, and then the vCPU sleeps all the same.",
+    cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than \
+        that, the time is burnt, and then the vCPU sleeps all the same.",
     found: &[
-        "{polls} polls failed and burnt {costs} of the vCPUs' time. That is the cost, whatever share of the polls succeeds. \
-         Those that succeed save a wake-up each: below {whatever} of the vCPUs' time polling pays, and is no finding, \
-         where they took more time than those that failed (that is time in which the vCPU would have slept, and been \
-         woken late); above, it is a finding all the same, and the remedy says how many wake-ups it saved and what a woken \
-         vCPU waited for its CPU. Confidence 0.9. Without events, from the host's statistics (`--facts`): 1000 polls \
-         since the VMs' start, failed ones took twice as long as those that succeeded: 0.6, without a cost. Halts that \
-         were recorded and in which nobody polled are an all-clear.",
-        "Without those events, from samples of the vCPUs' threads (`perf record -a -g`, `perf kvm --host --guest record`): those in \
-         the loop of `kvm_vcpu_halt` (before Linux 5.17 `kvm_vcpu_block`) that polls, and in a guest's own (`poll_idle`, \
-         `cpu_idle_poll`). The loop is the function itself and what it asks (`kvm_vcpu_check_block`, `ktime_get`); sleeping and \
-         interrupts do not count. They are {whatever} of the samples of vCPUs' threads, and that is more than chance: 20 of them at least; 0.6 times the \
-         confidence that the share is over the limit, which has to be 0.9; samples do not tell which polls failed, and that is why \
-         no less is a finding. Surely below {costs} is an all-clear.",
+        "{polls} polls failed and burnt {costs} of the vCPUs' time. That is the cost, whatever share of the polls \
+         succeeds. Those that succeed save a wake-up each: below {whatever} of the vCPUs' time polling pays, and is no \
+         finding, where they took more time than those that failed (that is time in which the vCPU would have slept, \
+         and been woken late); above, it is a finding all the same, and the remedy says how many wake-ups it saved and \
+         what a woken vCPU waited for its CPU. Confidence 0.9. Without events, from the host's statistics (`--facts`): \
+         1000 polls since the VMs' start, failed ones took twice as long as those that succeeded: 0.6, without a cost. \
+         Halts that were recorded and in which nobody polled are an all-clear.",
+        "Without those events, from samples of the vCPUs' threads (`perf record -a -g`, `perf kvm --host --guest \
+         record`): those in the loop of `kvm_vcpu_halt` (before Linux 5.17 `kvm_vcpu_block`) that polls, and in a \
+         guest's own (`poll_idle`, `cpu_idle_poll`). The loop is the function itself and what it asks \
+         (`kvm_vcpu_check_block`, `ktime_get`); sleeping and interrupts do not count. They are {whatever} of the \
+         samples of vCPUs' threads, and that is more than chance: 20 of them at least; 0.6 times the confidence that \
+         the share is over the limit, which has to be 0.9; samples do not tell which polls failed, and that is why no \
+         less is a finding. Surely below {costs} is an all-clear.",
     ],
     limits: &[
         ("polls", EvidenceNumber::Count(LEAST)),
         ("costs", EvidenceNumber::Share(COSTS)),
         ("whatever", EvidenceNumber::Share(WHATEVER)),
     ],
-    unknown: "*samples* with the kernel's symbols, or `kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` (*all*), or *facts* of a host whose KVM statistics \
-     are readable. Without `kvm_halt_poll_ns` a poll that fails looks like a slow way to sleep: where none succeeds \
-     either, and the host's `halt_poll_ns` is unknown, it is not known.",
+    unknown: "*samples* with the kernel's symbols, or `kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` \
+        (*all*), or *facts* of a host whose KVM statistics are readable. Without `kvm_halt_poll_ns` a poll that fails \
+        looks like a slow way to sleep: where none succeeds either, and the host's `halt_poll_ns` is unknown, it is \
+        not known.",
     advice: "",
-    looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns in its guest time, which events do not tell from work, and samples \
-     of the guest do. A host that is \
-     slow to put a thread to sleep is on its CPU meanwhile, and polls nothing ([vcpus.md](vcpus.md)).",
+    looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns in its guest time, which events do not tell \
+        from work, and samples of the guest do. A host that is slow to put a thread to sleep is on its CPU meanwhile, \
+        and polls nothing ([vcpus.md](vcpus.md)).",
     remedies: &[
         Remedy {
-            what: "Poll for less: lower /sys/module/kvm/parameters/halt_poll_ns (0 turns it off; 200000 is the default on x86). \
-                   With Linux 5.8 to 6.0 on the host a VM keeps the value that it was created with: stop it and start it again, \
-                   a reboot in the guest is not enough.",
+            what: "Poll for less: lower /sys/module/kvm/parameters/halt_poll_ns (0 turns it off; 200000 is the default \
+                on x86). With Linux 5.8 to 6.0 on the host a VM keeps the value that it was created with: stop it and \
+                start it again, a reboot in the guest is not enough.",
             price: "Interrupts that did come while polling now cost a wake-up, tens of microseconds each.",
-            unless: "Not where the polls that succeed are the ones that matter: look at the ipi and halt-wake paths first.",
-            check: "trapline vcpus: polled time, and polls that succeeded. If they stay as they are: the VM is older than the \
-                    setting (Linux 5.8 to 6.0), or its VMM set a limit of its own (KVM_CAP_HALT_POLL), which comes before the \
-                    parameter.",
+            unless: "Not where the polls that succeed are the ones that matter: look at the ipi and halt-wake paths \
+                first.",
+            check: "trapline vcpus: polled time, and polls that succeeded. If they stay as they are: the VM is older \
+                than the setting (Linux 5.8 to 6.0), or its VMM set a limit of its own (KVM_CAP_HALT_POLL), which \
+                comes before the parameter.",
         },
         Remedy {
-            what: "Let it shrink at once where it does not pay: halt_poll_ns_shrink=0 resets the interval of a vCPU after a \
-                   failure, halt_poll_ns_grow_start says where it begins again.",
+            what: "Let it shrink at once where it does not pay: halt_poll_ns_shrink=0 resets the interval of a vCPU \
+                after a failure, halt_poll_ns_grow_start says where it begins again.",
             price: "It takes several halts to grow again when the load changes.",
             unless: "Not on kernels before 5.1 for halt_poll_ns_grow_start.",
             check: "trapline vcpus, and the host's halt_poll_fail_ns against halt_poll_success_ns.",
@@ -75,16 +78,20 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "In the guest: take idle=poll from its command line, or lower guest_halt_poll_ns in \
                    /sys/module/haltpoll/parameters (drivers/cpuidle/governors/haltpoll.c).",
-            price: "An interrupt that comes while the guest is idle costs an exit and a wake-up, which the guest's polling avoided.",
+            price: "An interrupt that comes while the guest is idle costs an exit and a wake-up, which the guest's \
+                polling avoided.",
             unless: "Not for a guest that has its CPUs to itself and is there for latency.",
             check: "trapline flame --guest-kallsyms FILE: samples in poll_idle and cpu_idle_poll.",
         },
     ],
     sources: &[
-        "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and read only where \
-         the VMM set it (kvm_vcpu_max_halt_poll_ns with override_halt_poll_ns, 6.1); Documentation/virt/kvm/api.rst (KVM_CAP_HALT_POLL)",
-        "Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt; kvm_vcpu_block before 5.17)",
-        "Linux, drivers/cpuidle/poll_state.c (poll_idle); kernel/sched/idle.c (cpu_idle_poll); Documentation/virt/guest-halt-polling.rst",
+        "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and \
+         read only where the VMM set it (kvm_vcpu_max_halt_poll_ns with override_halt_poll_ns, 6.1); \
+         Documentation/virt/kvm/api.rst (KVM_CAP_HALT_POLL)",
+        "Linux, Documentation/virt/kvm/halt-polling.rst; virt/kvm/kvm_main.c (kvm_vcpu_halt; kvm_vcpu_block before \
+         5.17)",
+        "Linux, drivers/cpuidle/poll_state.c (poll_idle); kernel/sched/idle.c (cpu_idle_poll); \
+         Documentation/virt/guest-halt-polling.rst",
     ],
     look,
 };
@@ -137,8 +144,8 @@ fn look(case: &Case<'_>) -> Verdict {
         };
     };
     let cost = case.vcpu_cost(polled.burnt_ns);
-    // A poll that succeeds is time in which the vCPU would have slept, and saves waking it up. Where these are more than what
-    // is burnt, polling pays.
+    // A poll that succeeds is time in which the vCPU would have slept, and saves waking it up. Where these are more
+    // than what is burnt, polling pays.
     let pays = cost.share < WHATEVER && polled.burnt_ns <= polled.hits_ns;
     if cost.share < COSTS || polled.misses < LEAST || pays {
         return Verdict::Clear;
@@ -148,8 +155,8 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !report.seen.poll_lengths && doubtful(case) {
         return Verdict::Lacks(format!(
-            "vCPUs were on their CPU for {} before they slept, and whether KVM polled then or was only slow to sleep was not recorded; record \
-             kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
+            "vCPUs were on their CPU for {} before they slept, and whether KVM polled then or was only slow to sleep \
+             was not recorded; record kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
             human(polled.burnt_ns)
         ));
     }
@@ -173,8 +180,8 @@ fn say(case: &Case<'_>, polled: &PollTimes) -> Finding {
             human(polled.burnt_ns),
         ))
         .evidence(says!(
-            "{failed} polls failed and burnt {burnt} ({share} of the time that vCPUs were observed); {succeeded} succeeded after \
-             {polled} in all.",
+            "{failed} polls failed and burnt {burnt} ({share} of the time that vCPUs were observed); {succeeded} \
+             succeeded after {polled} in all.",
             failed = polled.misses,
             burnt = Ns(polled.burnt_ns),
             share = Of(polled.burnt_ns, case.picture.observed_ns()),
@@ -197,8 +204,8 @@ fn saved(report: &VcpusReport, polled: &PollTimes) -> String {
         .fold(0u64, u64::saturating_add);
     let each = waits / woken.max(1);
     format!(
-        "The {} polls that succeeded saved a wake-up each; a woken vCPU waited {} for its CPU here on average, so that is {} \
-         of latency, against {} of CPU time burnt.",
+        "The {} polls that succeeded saved a wake-up each; a woken vCPU waited {} for its CPU here on average, so that \
+         is {} of latency, against {} of CPU time burnt.",
         polled.hits,
         human(each),
         human(each.saturating_mul(polled.hits)),
@@ -206,8 +213,8 @@ fn saved(report: &VcpusReport, polled: &PollTimes) -> String {
     )
 }
 
-/// Whether what is taken for polls may be the way to sleep: the host does not poll, for all that is known, or none of the
-/// polls succeeded, which the shortest of halts would have.
+/// Whether what is taken for polls may be the way to sleep: the host does not poll, for all that is known, or none of
+/// the polls succeeded, which the shortest of halts would have.
 fn doubtful(case: &Case<'_>) -> bool {
     let rows = case.picture.vcpus.iter().flat_map(|report| &report.rows);
     let hits: u64 = rows.map(|row| row.polls.succeeded).sum();
@@ -345,8 +352,8 @@ fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {
                 .then(says!("; {command} shows them.", command = case.flame())),
         )
         .evidence(says!(
-            "{host} of them poll in the host (kvm_vcpu_halt, kvm_vcpu_block), {guest} in their guests (poll_idle, cpu_idle_poll). \
-             Which polls failed samples do not tell.",
+            "{host} of them poll in the host (kvm_vcpu_halt, kvm_vcpu_block), {guest} in their guests (poll_idle, \
+             cpu_idle_poll). Which polls failed samples do not tell.",
             host = samples.host.samples,
             guest = samples.guest.samples,
         ));
@@ -381,8 +388,8 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
     let (Some(fail_ns), Some(success_ns)) = (get("halt_poll_fail_ns"), get("halt_poll_success_ns"))
     else {
         return Verdict::Lacks(
-            "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know, or give --facts of a host \
-             whose KVM debug statistics are readable."
+            "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know, or give --facts \
+             of a host whose KVM debug statistics are readable."
                 .to_owned(),
         );
     };
@@ -397,8 +404,8 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
     Finding::new(&RULE, 0.6)
         .title(format!("Halt polling failed {} of {tries} times, by the host's statistics", tries - hits.min(tries)))
         .evidence(says!(
-            "Since the VMs' start polls that failed took {failed}, those that succeeded {succeeded}; these sums do not say in how \
-             much time.",
+            "Since the VMs' start polls that failed took {failed}, those that succeeded {succeeded}; these sums do not \
+             say in how much time.",
             failed = Ns(fail_ns),
             succeeded = Ns(success_ns),
         ))

@@ -11,8 +11,9 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
     title: "Inter-processor interrupts have to wake vCPUs that are halted",
-    looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and what the target \
-               was doing then: what those to halted vCPUs take longer than others, without waits for a CPU that a task has",
+    looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and \
+        what the target was doing then: what those to halted vCPUs take longer than others, without waits for a CPU \
+        that a task has",
     needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show who was in a halt; sums do not",
     record: &[RecordNeeds::Paths],
     measures: &[],
@@ -22,16 +23,19 @@ pub(crate) static RULE: Rule = Rule {
     found: &[
         "From the path `ipi`: of each interrupt what its target was doing when it was sent. The cost is the median of \
          those to halted vCPUs, less the median of those to vCPUs that did not have to be woken, times their count. \
-         Where fewer than {compared} went to such (on arm64 those make no event), only the way from the wake-up to the CPU \
-         counts, which surely is the halt's. Found from {halted} on, a tenth of all, {share} of the time in which they occur and {of_all} of the recording. They occur in slices of 17 ms that have four or more: one that comes alone keeps \
-         nobody waiting again and again. Confidence 0.9; at least `medium`, from 10 % of that time `high`.",
+         Where fewer than {compared} went to such (on arm64 those make no event), only the way from the wake-up to the \
+         CPU counts, which surely is the halt's. Found from {halted} on, a tenth of all, {share} of the time in which \
+         they occur and {of_all} of the recording. They occur in slices of 17 ms that have four or more: one that \
+         comes alone keeps nobody waiting again and again. Confidence 0.9; at least `medium`, from 10 % of that time \
+         `high`.",
         "Not counted: the time in which a woken vCPU waits for a CPU that another task has \
          ([vcpu-preempted](#vcpu-preempted); polling makes that worse), and interrupts within 5 ms of traffic between \
          the recorder and its agent in the guest, which looks at its buffers once a millisecond. The evidence says how \
          much both are.",
-        "From exits: a write of the command register (x2APIC's ICR 0x830, the xAPIC's 0xfee00300) names its target, and \
-         the target's own exits and entries say what it was doing when the sender left its guest: in a halt, in its \
-         guest, in another exit. The same thresholds; confidence 0.6, since a vCPU in a halt may have been polling.",
+        "From exits: a write of the command register (x2APIC's ICR 0x830, the xAPIC's 0xfee00300) names its target, \
+         and the target's own exits and entries say what it was doing when the sender left its guest: in a halt, in \
+         its guest, in another exit. The same thresholds; confidence 0.6, since a vCPU in a halt may have been \
+         polling.",
     ],
     limits: &[
         ("halted", EvidenceNumber::Count(ENOUGH)),
@@ -39,29 +43,30 @@ pub(crate) static RULE: Rule = Rule {
         ("of_all", EvidenceNumber::Share(OF_ALL)),
         ("compared", EvidenceNumber::Count(COMPARED)),
     ],
-    unknown: "*all* (arm64: `kvm_sys_access` is in it), or *exits* with `kvm_msr`. Sums of a printed table do not show it: halts \
-     and writes go together as well where vCPUs that run are interrupted while others halt. The rule then says what to \
-     record.",
+    unknown: "*all* (arm64: `kvm_sys_access` is in it), or *exits* with `kvm_msr`. Sums of a printed table do not show \
+        it: halts and writes go together as well where vCPUs that run are interrupted while others halt. The rule then \
+        says what to record.",
     advice: "",
-    looks_alike: "Interrupts to halted vCPUs that take no longer than those to running ones: then it is not the halt. If polling is \
-     on and burns, [halt-poll-waste](#halt-poll-waste) says the opposite: what counts is whether polls succeed.",
+    looks_alike: "Interrupts to halted vCPUs that take no longer than those to running ones: then it is not the halt. \
+        If polling is on and burns, [halt-poll-waste](#halt-poll-waste) says the opposite: what counts is whether \
+        polls succeed.",
     remedies: &[
         Remedy {
             what: "Host: let halted vCPUs poll before they sleep, for longer than the gap between interrupts: echo \
-                   2000000 > /sys/module/kvm/parameters/halt_poll_ns (2 ms). With Linux 5.8 to 6.0 on the host a VM keeps \
-                   the value that it was created with: stop it and start it again, a reboot in the guest is not enough.",
+                2000000 > /sys/module/kvm/parameters/halt_poll_ns (2 ms). With Linux 5.8 to 6.0 on the host a VM keeps \
+                the value that it was created with: stop it and start it again, a reboot in the guest is not enough.",
             price: "Host CPU time is burnt while vCPUs poll, up to that long for each halt: it is taken from other \
                     guests and tasks, and from turbo frequency and power. It helps less than idle=poll.",
             unless: "Not on hosts whose CPUs are shared by more vCPUs than there are CPUs, nor where halts last longer \
                      than what is polled: that only burns. It does nothing for a guest that is never idle.",
             check: "trapline paths --path ipi: the wake-up stages are gone where polls succeed; trapline vcpus shows \
-                    what polling burns. If nothing polls: the VM is older than the setting (Linux 5.8 to 6.0), or its VMM set \
-                    a limit of its own (KVM_CAP_HALT_POLL), which comes before the parameter.",
+                what polling burns. If nothing polls: the VM is older than the setting (Linux 5.8 to 6.0), or its VMM \
+                set a limit of its own (KVM_CAP_HALT_POLL), which comes before the parameter.",
         },
         Remedy {
             what: "Guest: do not halt at all: idle=poll (arm64: nohlt) on the guest's kernel command line.",
-            price: "Every vCPU burns its whole CPU all the time, and nobody else gets it; a sibling hyperthread loses too. \
-                    The host sees a guest that is always busy.",
+            price: "Every vCPU burns its whole CPU all the time, and nobody else gets it; a sibling hyperthread loses \
+                too. The host sees a guest that is always busy.",
             unless: "Not where CPU time is sold or shared, and not for vCPUs that share a CPU. It does nothing for a \
                      guest that is never idle.",
             check: "trapline exits: no HLT (WFx); trapline compare BEFORE AFTER: the ipi path.",
@@ -69,15 +74,16 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Guest: poll in the guest before it halts: the cpuidle-haltpoll driver and governor \
                    (cpuidle_haltpoll.force=1, or the KVM hint 'hint-dedicated' together with 'poll-control').",
-            price: "Up to guest_halt_poll_ns (200 us as shipped) of the CPU is burnt for each halt, by the guest where no \
-                    host tool sees it; it adapts, and stops when polling does not pay.",
+            price: "Up to guest_halt_poll_ns (200 us as shipped) of the CPU is burnt for each halt, by the guest where \
+                no host tool sees it; it adapts, and stops when polling does not pay.",
             unless: "Not for vCPUs that share a CPU: polling in the guest keeps the CPU from the one it waits for.",
             check: "trapline exits: fewer HLT; trapline compare BEFORE AFTER: the ipi path.",
         },
     ],
     sources: &[
-        "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and read only where \
-         the VMM set it (kvm_vcpu_max_halt_poll_ns with override_halt_poll_ns, 6.1); Documentation/virt/kvm/api.rst (KVM_CAP_HALT_POLL)",
+        "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and \
+         read only where the VMM set it (kvm_vcpu_max_halt_poll_ns with override_halt_poll_ns, 6.1); \
+         Documentation/virt/kvm/api.rst (KVM_CAP_HALT_POLL)",
         "Linux, virt/kvm/kvm_main.c (kvm_vcpu_halt, kvm_vcpu_kick); Documentation/virt/kvm/halt-polling.rst",
         "Linux, Documentation/virt/guest-halt-polling.rst; drivers/cpuidle/cpuidle-haltpoll.c",
         "D. Matlack, KVM Message Passing Performance, KVM Forum 2015",
@@ -146,8 +152,8 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
         return Halts {
             each_ns: waking,
             why: halted.then(says!(
-                ", {waking_p50} of it from the wake-up to the CPU. Too few went to vCPUs that did not have to be woken to \
-                 compare with: only that counts.",
+                ", {waking_p50} of it from the wake-up to the CPU. Too few went to vCPUs that did not have to be woken \
+                 to compare with: only that counts.",
                 waking_p50 = Ns(waking),
             )),
         };
@@ -209,8 +215,8 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     }
     if sums.waited.0 > 0 {
         finding = finding.evidence(says!(
-            "Not counted: {waited} that {count} of them waited for a CPU which another task had (vcpu-preempted; polling makes \
-             that worse).",
+            "Not counted: {waited} that {count} of them waited for a CPU which another task had (vcpu-preempted; \
+             polling makes that worse).",
             waited = Ns(sums.waited.1),
             count = sums.waited.0,
         ));
@@ -223,7 +229,8 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     }
     if !followed {
         finding = finding.evidence(
-            "Whether a vCPU in a halt slept or polled is not in exits and entries; kvm:kvm_vcpu_wakeup and sched:* show it.",
+            "Whether a vCPU in a halt slept or polled is not in exits and entries; kvm:kvm_vcpu_wakeup and sched:* \
+             show it.",
         );
     }
     finding = stages(case, finding, halted);
@@ -291,8 +298,8 @@ fn polling(case: &Case<'_>, finding: Finding) -> Finding {
 /// No write that wakes a thread up is over in less.
 const WAKES_NS: u64 = 2_500;
 
-/// Only sums: interrupts sent, and halts. They go together in a guest whose vCPUs wake each other, and as well in one that
-/// interrupts vCPUs which run while others halt: whom an interrupt found is not in them.
+/// Only sums: interrupts sent, and halts. They go together in a guest whose vCPUs wake each other, and as well in one
+/// that interrupts vCPUs which run while others halt: whom an interrupt found is not in them.
 fn by_sums(case: &Case<'_>) -> Verdict {
     let waits = case.exits(&["HLT", "hlt", "WFx"]);
     let (sent, exact) = sent(case);
@@ -306,8 +313,8 @@ fn by_sums(case: &Case<'_>) -> Verdict {
     if !fits {
         return Verdict::Clear;
     }
-    // A guest that has little to do sets its timer and halts, as often. That write is over sooner than most exits; one that
-    // wakes a thread up takes longer.
+    // A guest that has little to do sets its timer and halts, as often. That write is over sooner than most exits; one
+    // that wakes a thread up takes longer.
     let each = sent.ns / sent.count.max(1);
     if !exact && (each < WAKES_NS || each < case.others_mean_ns(sent)) {
         return Verdict::Clear;

@@ -11,20 +11,21 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
     title: "The host's tick interrupts vCPUs on isolated CPUs",
-    looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line isolates",
-    needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows which are \
-            the timer's own",
+    looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line \
+        isolates",
+    needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows \
+        which are the timer's own",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes on on every \
-            CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
+    cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes \
+        on on every CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
     found: &[
-        "A CPU of the host's isolated ones with {ticks} exits for interrupts (or timer interrupts) a second, which is a tick \
-         of the slowest kernel (100 Hz) with some missing; {exits} exits in all. On a CPU of `nohz_full` only what goes \
-         beyond the guest's own timer counts: AMD has no timer that counts while a guest runs, and on arm64 the guest's \
-         timer interrupts the host, so each expiry is such an exit. `kvm_msr` (arm64: `kvm_timer_update_irq`) shows how \
-         often the guest started it; without, it is not known. Confidence 0.9 where `local_timer_entry` was recorded, \
-         else 0.7. The cost is by the mean of all exits for interrupts.",
+        "A CPU of the host's isolated ones with {ticks} exits for interrupts (or timer interrupts) a second, which is \
+         a tick of the slowest kernel (100 Hz) with some missing; {exits} exits in all. On a CPU of `nohz_full` only \
+         what goes beyond the guest's own timer counts: AMD has no timer that counts while a guest runs, and on arm64 \
+         the guest's timer interrupts the host, so each expiry is such an exit. `kvm_msr` (arm64: \
+         `kvm_timer_update_irq`) shows how often the guest started it; without, it is not known. Confidence 0.9 where \
+         `local_timer_entry` was recorded, else 0.7. The cost is by the mean of all exits for interrupts.",
     ],
     limits: &[
         ("ticks", EvidenceNumber::PerSecond(TICK_PER_SECOND)),
@@ -33,26 +34,28 @@ pub(crate) static RULE: Rule = Rule {
     unknown: "*facts*, with *exits* of the host's CPUs; `perf record -a -e kvm:kvm_exit -e kvm:kvm_entry -e \
      irq_vectors:local_timer_entry` tells the timer's own.",
     advice: "",
-    looks_alike: "A device's interrupt on such a CPU: without `local_timer_entry` the two are one, at 0.7; `trapline facts` has the \
-     IRQs' affinity.",
+    looks_alike: "A device's interrupt on such a CPU: without `local_timer_entry` the two are one, at 0.7; `trapline \
+        facts` has the IRQs' affinity.",
     remedies: &[
         Remedy {
-            what: "Stop the tick where one task runs: nohz_full= and rcu_nocbs= with these CPUs on the host's kernel command line \
-                   (CONFIG_NO_HZ_FULL).",
-            price: "Entering and leaving the kernel gets slower on these CPUs (context tracking), which guests with many exits \
-                    feel; at least one CPU has to keep the time.",
+            what: "Stop the tick where one task runs: nohz_full= and rcu_nocbs= with these CPUs on the host's kernel \
+                command line (CONFIG_NO_HZ_FULL).",
+            price: "Entering and leaving the kernel gets slower on these CPUs (context tracking), which guests with \
+                many exits feel; at least one CPU has to keep the time.",
             unless: "Not where more than one task runs on such a CPU: the tick then stays.",
             check: "trapline exits --cpu LIST: exits for interrupts in a second.",
         },
         Remedy {
-            what: "Move what else interrupts: IRQ affinity (irqbalance off, /proc/irq/*/smp_affinity_list), and kernel threads.",
+            what: "Move what else interrupts: IRQ affinity (irqbalance off, /proc/irq/*/smp_affinity_list), and kernel \
+                threads.",
             price: "The other CPUs take these interrupts.",
             unless: "Not for interrupts that are managed by their driver, one for each CPU.",
             check: "trapline facts: the IRQs' affinity; trapline exits.",
         },
     ],
     sources: &[
-        "Linux, Documentation/timers/no_hz.rst; Documentation/admin-guide/kernel-parameters.txt (isolcpus, nohz_full, rcu_nocbs)",
+        "Linux, Documentation/timers/no_hz.rst; Documentation/admin-guide/kernel-parameters.txt (isolcpus, nohz_full, \
+         rcu_nocbs)",
     ],
     look,
 };
@@ -80,7 +83,8 @@ fn ticking(case: &Case<'_>, isolated: &CpuSet) -> Vec<Ticking> {
     signs
         .filter(|(_, cpu)| isolated.contains(*cpu))
         .map(|(signs, cpu)| {
-            // Without nohz_full a CPU that runs a vCPU has its tick. With it the interrupts may be the guest's own timer's.
+            // Without nohz_full a CPU that runs a vCPU has its tick. With it the interrupts may be the guest's own
+            // timer's.
             let adaptive = nohz.is_some_and(|set| set.contains(cpu));
             let guests = if adaptive { signs.guest_timers } else { 0 };
             Ticking {
@@ -183,11 +187,15 @@ fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> F
     }
     if ticking.iter().all(|one| one.adaptive) {
         finding = finding
-            .also("Here nohz_full is set for these CPUs and does not help: more than one task runs there, or it is another interrupt.")
+            .also("Here nohz_full is set for these CPUs and does not help: more than one task runs there, or it is \
+                another interrupt.")
             .only(&[1]);
     }
     if timer == 0 {
-        finding = finding.evidence("Which interrupts these are is not recorded; irq_vectors:local_timer_entry and irq:irq_handler_entry show it.");
+        finding = finding.evidence(
+            "Which interrupts these are is not recorded; irq_vectors:local_timer_entry and \
+            irq:irq_handler_entry show it.",
+        );
     }
     finding
 }

@@ -20,25 +20,26 @@ pub(crate) static RULE: Rule = Rule {
     cause: "The guest uses the HPET as its clock. It is emulated by the VMM, so every look at the main counter leaves \
             the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
     found: &[
-        "Rows of the `mmio` table. From {reads} reads on that matter; with a table of memory alone, half of all accesses. \
-         Writes set the HPET's timers: the evidence lists them, and they are not in the cost. Accesses that were recorded without \
-         their exit or entry (more `kvm_mmio` than the table's rows account for) are in the cost at the mean of the \
-         others. Confidence 0.95. Without addresses, in printed tables of Intel: {faults} `EPT_MISCONFIG` that matter, are \
-         a quarter of the time of exits without waiting, and take {each} or more each and twice as long as all other \
-         exits (the HPET is in user space, a notification of a virtio device ends in the kernel): 0.7 if the definition \
-         has an HPET and 0.5 if there is none to ask, and nothing if it says `present='no'`.",
+        "Rows of the `mmio` table. From {reads} reads on that matter; with a table of memory alone, half of all \
+         accesses. Writes set the HPET's timers: the evidence lists them, and they are not in the cost. Accesses that \
+         were recorded without their exit or entry (more `kvm_mmio` than the table's rows account for) are in the cost \
+         at the mean of the others. Confidence 0.95. Without addresses, in printed tables of Intel: {faults} \
+         `EPT_MISCONFIG` that matter, are a quarter of the time of exits without waiting, and take {each} or more each \
+         and twice as long as all other exits (the HPET is in user space, a notification of a virtio device ends in \
+         the kernel): 0.7 if the definition has an HPET and 0.5 if there is none to ask, and nothing if it says \
+         `present='no'`.",
     ],
     limits: &[
         ("reads", EvidenceNumber::Count(LEAST)),
         ("each", EvidenceNumber::Nanoseconds(IN_USER_SPACE_NS)),
         ("faults", EvidenceNumber::Count(FITS)),
     ],
-    unknown: "*exits*, or printed `vmexit` and `mmio` tables. {reads} `EPT_MISCONFIG` that matter, take {each} or more each, and have \
-     no addresses are not known where they are no finding (in a recording always). On AMD memory and devices have one \
-     reason: {faults} `npf` that matter without addresses: not known.",
+    unknown: "*exits*, or printed `vmexit` and `mmio` tables. {reads} `EPT_MISCONFIG` that matter, take {each} or more \
+        each, and have no addresses are not known where they are no finding (in a recording always). On AMD memory and \
+        devices have one reason: {faults} `npf` that matter without addresses: not known.",
     advice: "",
-    looks_alike: "`EPT_MISCONFIG` is every access of emulated memory: notifications of virtio-mmio and PCI devices and other \
-     registers as well. `perf kvm stat report --event=mmio` has the addresses.",
+    looks_alike: "`EPT_MISCONFIG` is every access of emulated memory: notifications of virtio-mmio and PCI devices and \
+        other registers as well. `perf kvm stat report --event=mmio` has the addresses.",
     remedies: &[
         Remedy {
             what: "Take the HPET from the guest: <timer name='hpet' present='no'/> in <clock>.",
@@ -93,8 +94,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if all.count == 0 {
         return without_addresses(case);
     }
-    // A read that user space answers makes two events, any other access one. What is more of them lost its exit or its entry,
-    // and nobody knows how long it took: as long as the others.
+    // A read that user space answers makes two events, any other access one. What is more of them lost its exit or its
+    // entry, and nobody knows how long it took: as long as the others.
     let both = |write: bool| {
         let rows = case.picture.rows(ExitTable::Mmio).iter();
         RowSum::of(rows.filter(|row| row.write == write)).count
@@ -148,8 +149,8 @@ fn look(case: &Case<'_>) -> Verdict {
     ));
     if more >= 1.01 {
         finding = finding.evidence(says!(
-            "Emulated memory was accessed {accesses} without a recorded exit or entry: in the cost these count with the mean of \
-             the others.",
+            "Emulated memory was accessed {accesses} without a recorded exit or entry: in the cost these count with \
+             the mean of the others.",
             accesses = Times(recorded.saturating_sub(expected) / 2),
         ));
     }
@@ -171,15 +172,15 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
     let told = case.picture.events("kvm_mmio").is_some();
     if faults.count >= FITS && case.matters(faults.ns) && !told {
         return Verdict::Lacks(format!(
-            "{} npf exits took {}, and the recording does not separate devices from memory; record kvm:kvm_mmio too (perf kvm stat record does), \
-             or add what perf kvm stat report --event=mmio prints.",
+            "{} npf exits took {}, and the recording does not separate devices from memory; record kvm:kvm_mmio too \
+             (perf kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
             faults.count,
             human(faults.ns)
         ));
     }
     let emulated = case.exits(&["EPT_MISCONFIG"]);
-    // A notification of a virtio device has the same reason and ends in the kernel, as most exits do; the HPET is in user
-    // space, and a look at it takes several times as long.
+    // A notification of a virtio device has the same reason and ends in the kernel, as most exits do; the HPET is in
+    // user space, and a look at it takes several times as long.
     let each = emulated.ns / emulated.count.max(1);
     if emulated.count < LEAST || !case.matters(emulated.ns) || each < IN_USER_SPACE_NS {
         return Verdict::Clear;
@@ -193,8 +194,8 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         && each >= case.others_mean_ns(emulated).saturating_mul(2);
     if !case.printed() || !fits {
         return Verdict::Lacks(format!(
-            "{} exits for emulated memory took {}, and their addresses were not recorded; record kvm:kvm_mmio too (perf kvm stat \
-             record does), or add what perf kvm stat report --event=mmio prints.",
+            "{} exits for emulated memory took {}, and their addresses were not recorded; record kvm:kvm_mmio too \
+             (perf kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
             emulated.count,
             human(emulated.ns)
         ));

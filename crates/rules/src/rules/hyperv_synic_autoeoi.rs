@@ -9,13 +9,13 @@ use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
     title: "Hyper-V's synthetic interrupts with AutoEOI keep APICv or AVIC from being used",
-    looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's definition; \
-               changes of KVM's APICv inhibition",
+    looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's \
+        definition; changes of KVM's APICv inhibition",
     needs: "kvm:kvm_msr from the guest's start on (that is when it sets them up), or --domain with --facts",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for this guest: \
-            all its interrupts are then emulated.",
+    cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for \
+        this guest: all its interrupts are then emulated.",
     found: &[
         "Writes of `HV_X64_MSR_SINT0` to `SINT15` that are not masked and have the AutoEOI bit: confidence 0.95 and at \
          least `medium` if the host offers APICv or AVIC, 0.75 if that is unknown; nothing if the host has it off. \
@@ -27,17 +27,17 @@ pub(crate) static RULE: Rule = Rule {
     limits: &[],
     unknown: "`kvm_msr` from the guest's start on, or `--domain` with *facts* and *exits*.",
     advice: "",
-    looks_alike: "See [apic-exits-without-apicv](#apic-exits-without-apicv): there is no APICv to lose, or something else sets it \
-     aside.",
+    looks_alike: "See [apic-exits-without-apicv](#apic-exits-without-apicv): there is no APICv to lose, or something \
+        else sets it aside.",
     remedies: &[
         Remedy {
-            what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in <hyperv> (libvirt 8.10; \
-                   QEMU 6.2: hv-avic; Linux 5.15 on the host).",
+            what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in \
+                <hyperv> (libvirt 8.10; QEMU 6.2: hv-avic; Linux 5.15 on the host).",
             price: "The guest has to be started anew.",
-            unless: "Not on hosts without APICv or AVIC, where interrupts get slower by it; not with Windows before Server 2012 R2, \
-                     which needs AutoEOI.",
-            check: "trapline events --event kvm_apicv_inhibit_changed: Hyper-V's reason is gone; trapline exits --event msr: no \
-                    writes of 0x80b.",
+            unless: "Not on hosts without APICv or AVIC, where interrupts get slower by it; not with Windows before \
+                Server 2012 R2, which needs AutoEOI.",
+            check: "trapline events --event kvm_apicv_inhibit_changed: Hyper-V's reason is gone; trapline exits \
+                --event msr: no writes of 0x80b.",
         },
         Remedy {
             what: "Take <synic/> and <stimer/> away, and keep hypervclock.",
@@ -48,7 +48,8 @@ pub(crate) static RULE: Rule = Rule {
     ],
     sources: &[
         "Hypervisor Top Level Functional Specification, 11.9 (SINT registers), 2.4.4 (deprecating AutoEOI)",
-        "Linux, arch/x86/kvm/hyperv.c (synic_update_vector), APICV_INHIBIT_REASON_HYPERV; QEMU, docs/system/i386/hyperv.rst",
+        "Linux, arch/x86/kvm/hyperv.c (synic_update_vector), APICV_INHIBIT_REASON_HYPERV; QEMU, \
+         docs/system/i386/hyperv.rst",
     ],
     look,
 };
@@ -131,15 +132,15 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
 fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     if offered.is_none() {
         return Verdict::Lacks(
-            "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give --facts of the \
-             host to know whether there is APICv to lose."
+            "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give \
+             --facts of the host to know whether there is APICv to lose."
                 .to_owned(),
         );
     }
     if !case.tells("kvm_msr", ExitTable::Msr) {
         return Verdict::Lacks(
-            "The guest has SynIC and the host offers APICv; record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_msr to see whether it is \
-             in use."
+            "The guest has SynIC and the host offers APICv; record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_msr to see \
+             whether it is in use."
                 .to_owned(),
         );
     }
@@ -174,8 +175,8 @@ fn unseen(case: &Case<'_>) -> Verdict {
         row.address
             .is_some_and(|msr| (0x4000_0080..=0x4000_00b7).contains(&msr))
     });
-    // Without its registers nobody knows what it writes: a guest that uses AutoEOI for all its interrupts, and few synthetic
-    // timers, writes seldom.
+    // Without its registers nobody knows what it writes: a guest that uses AutoEOI for all its interrupts, and few
+    // synthetic timers, writes seldom.
     let told = case.tells("kvm_msr", ExitTable::Msr);
     let silent = match told {
         true => !uses && case.all_exits().count >= 100,
@@ -185,8 +186,8 @@ fn unseen(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     Verdict::Lacks(
-        "Record kvm:kvm_msr from the guest's start on, which is when it sets its synthetic interrupts up, or give its definition \
-         (--domain) and the facts of the host (--facts), to know."
+        "Record kvm:kvm_msr from the guest's start on, which is when it sets its synthetic interrupts up, or give its \
+         definition (--domain) and the facts of the host (--facts), to know."
             .to_owned(),
     )
 }

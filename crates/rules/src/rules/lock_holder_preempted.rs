@@ -11,10 +11,10 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remed
 pub(crate) static RULE: Rule = Rule {
     id: "lock-holder-preempted",
     title: "Guests spin on locks while vCPUs wait for a CPU",
-    looks_at: "samples of guests' kernels in the slow path of spin locks, and beside them whether vCPUs waited for a CPU or were \
-               thrown out of spinning",
-    needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and sched:sched_switch and \
-            sched:sched_wakeup of the whole host in the same recording",
+    looks_at: "samples of guests' kernels in the slow path of spin locks, and beside them whether vCPUs waited for a \
+        CPU or were thrown out of spinning",
+    needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and \
+        sched:sched_switch and sched:sched_wakeup of the whole host in the same recording",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched, RecordNeeds::Stacks],
     measures: &[
         "vcpus runnable",
@@ -22,18 +22,19 @@ pub(crate) static RULE: Rule = Rule {
         "cpu function native_queued_spin_lock_slowpath",
         "cpu function __pv_queued_spin_lock_slowpath",
     ],
-    cause: "A vCPU that holds a spin lock has lost its CPU, and the guest's other vCPUs spin until it has one again: they burn \
-            CPUs and get nothing done, and may keep the holder from running.",
+    cause: "A vCPU that holds a spin lock has lost its CPU, and the guest's other vCPUs spin until it has one again: \
+        they burn CPUs and get nothing done, and may keep the holder from running.",
     found: &[
-        "Samples of guests are in the slow path of spin locks (`queued_spin_lock_slowpath` and its native and paravirtual forms, \
-         `pv_wait` and `kvm_wait` of the latter) in {spins} of all samples of guests, 20 at least, and that is more than chance; and vCPUs waited \
-         behind other tasks for {waits} of the time that they were observed: confidence 0.7. Where nobody recorded whether vCPUs \
-         waited, but they made {exits} exits for PAUSE, a twentieth of all, or their host's samples are in \
-         `kvm_vcpu_on_spin` in {throws} of cases: 0.5, since a guest's own long critical sections do that too. Both times the \
-         confidence that the share is over the limit, which has to be 0.9.",
-        "Spinning alone is no finding: it is contention of the guest's own for all that is known. Where switches of the whole host were \
-         recorded and vCPUs hardly waited, that is certain, and this an all-clear: what would refute the finding is that no vCPU of the \
-         guest is runnable without a CPU while others spin.",
+        "Samples of guests are in the slow path of spin locks (`queued_spin_lock_slowpath` and its native and \
+         paravirtual forms, `pv_wait` and `kvm_wait` of the latter) in {spins} of all samples of guests, 20 at least, \
+         and that is more than chance; and vCPUs waited behind other tasks for {waits} of the time that they were \
+         observed: confidence 0.7. Where nobody recorded whether vCPUs waited, but they made {exits} exits for PAUSE, \
+         a twentieth of all, or their host's samples are in `kvm_vcpu_on_spin` in {throws} of cases: 0.5, since a \
+         guest's own long critical sections do that too. Both times the confidence that the share is over the limit, \
+         which has to be 0.9.",
+        "Spinning alone is no finding: it is contention of the guest's own for all that is known. Where switches of \
+         the whole host were recorded and vCPUs hardly waited, that is certain, and this an all-clear: what would \
+         refute the finding is that no vCPU of the guest is runnable without a CPU while others spin.",
     ],
     limits: &[
         ("spins", EvidenceNumber::Share(SPINS)),
@@ -41,21 +42,24 @@ pub(crate) static RULE: Rule = Rule {
         ("exits", EvidenceNumber::Count(EXITS)),
         ("throws", EvidenceNumber::Share(THROWS)),
     ],
-    unknown: "*guest samples*. A recording that was made inside a guest shows the spinning and not why: whether vCPUs had CPUs \
-     only the host knows.",
+    unknown: "*guest samples*. A recording that was made inside a guest shows the spinning and not why: whether vCPUs \
+        had CPUs only the host knows.",
     advice: "",
-    looks_alike: "[pause-loop-exits](#pause-loop-exits) sees spinning that is so long that KVM ends it, without samples. \
-     [vcpu-preempted](#vcpu-preempted) says who had the CPUs. A guest that contends for a lock spins as much on CPUs of its own.",
+    looks_alike: "[pause-loop-exits](#pause-loop-exits) sees spinning that is so long that KVM ends it, without \
+        samples. [vcpu-preempted](#vcpu-preempted) says who had the CPUs. A guest that contends for a lock spins as \
+        much on CPUs of its own.",
     remedies: &[
         Remedy {
             what: "Give the guest's vCPUs CPUs: fewer vCPUs than CPUs, pinned, and nobody else on them.",
             price: "Less overcommitment on this host.",
-            unless: "Not if vCPUs hardly wait for a CPU (trapline vcpus): the lock is then contended in the guest itself.",
+            unless: "Not if vCPUs hardly wait for a CPU (trapline vcpus): the lock is then contended in the guest \
+                itself.",
             check: "trapline compare BEFORE AFTER: samples in spin locks, and runnable time.",
         },
         Remedy {
-            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, KVM_FEATURE_PV_UNHALT), which halt \
-                   instead of spinning; on Hyper-V's interface <spinlocks state='on' retries='8191'/>.",
+            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, \
+                KVM_FEATURE_PV_UNHALT), which halt instead of spinning; on Hyper-V's interface <spinlocks state='on' \
+                retries='8191'/>.",
             price: "Wake-ups instead of spinning: longer for locks that are held briefly.",
             unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor where samples are in \
                      __pv_queued_spin_lock_slowpath: the guest has them then.",
@@ -69,7 +73,8 @@ pub(crate) static RULE: Rule = Rule {
         },
     ],
     sources: &[
-        "Linux, kernel/locking/qspinlock.c and qspinlock_paravirt.h (queued_spin_lock_slowpath, pv_wait); arch/x86/kernel/kvm.c (kvm_wait)",
+        "Linux, kernel/locking/qspinlock.c and qspinlock_paravirt.h (queued_spin_lock_slowpath, pv_wait); \
+         arch/x86/kernel/kvm.c (kvm_wait)",
         "Linux, virt/kvm/kvm_main.c (kvm_vcpu_on_spin)",
     ],
     look,
@@ -199,8 +204,8 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !spinning.part.is_above(SPINS) {
         return Verdict::Lacks(format!(
-            "Guests spin on locks in {}, which is too few to tell a share; record more: for longer, or with a higher frequency (perf \
-             record -F).",
+            "Guests spin on locks in {}, which is too few to tell a share; record more: for longer, or with a higher \
+             frequency (perf record -F).",
             spinning.part.says("of their samples").text
         ));
     }
@@ -210,8 +215,9 @@ fn look(case: &Case<'_>) -> Verdict {
         HolderWaits::No => return Verdict::Clear,
         HolderWaits::Unknown => {
             return Verdict::Lacks(format!(
-                "Guests spin on locks in {}, which is contention of their own for all that is known; record sched:sched_switch and \
-                 sched:sched_wakeup of the whole host (-a) with the samples, to know whether vCPUs that hold locks had no CPU.",
+                "Guests spin on locks in {}, which is contention of their own for all that is known; record \
+                 sched:sched_switch and sched:sched_wakeup of the whole host (-a) with the samples, to know whether \
+                 vCPUs that hold locks had no CPU.",
                 spinning.part.says("of their samples").text
             ));
         }
@@ -283,8 +289,8 @@ fn inside(profile: &ProfileSums) -> Verdict {
 
 fn lacks() -> Verdict {
     Verdict::Lacks(
-        "Record samples of guests with the scheduler's events of the whole host: perf kvm --host --guest record -a -e cpu-clock -e \
-         sched:sched_switch -e sched:sched_wakeup -e kvm:kvm_entry -e kvm:kvm_exit."
+        "Record samples of guests with the scheduler's events of the whole host: perf kvm --host --guest record -a -e \
+         cpu-clock -e sched:sched_switch -e sched:sched_wakeup -e kvm:kvm_entry -e kvm:kvm_exit."
             .to_owned(),
     )
 }

@@ -10,14 +10,15 @@ pub(crate) static RULE: Rule = Rule {
     needs: "nothing beside the recording",
     record: &[],
     measures: &[],
-    cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit without its \
-            entry is not timed, and one whose entry was lost may be taken for a long one.",
+    cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit \
+        without its entry is not timed, and one whose entry was lost may be taken for a long one.",
     found: &[
         "What the recorder says. Confidence 0.99, no cost. `low`; from 0.5 % of events lost `medium`, from 5 % `high`; \
          cut off at least `medium`.",
     ],
     limits: &[],
-    unknown: "Nothing beside the recording. Of a printed table perf says how many were lost and not of how many: `medium`.",
+    unknown: "Nothing beside the recording. Of a printed table perf says how many were lost and not of how many: \
+        `medium`.",
     advice: "",
     looks_alike: "",
     remedies: &[
@@ -28,23 +29,24 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline info: lost events.",
         },
         Remedy {
-            what: "Record less: only the events and CPUs that the question needs (-e kvm:kvm_exit -e kvm:kvm_entry, -C, -p), no stacks, \
-                   filters in the kernel (--filter), a shorter time; write to a RAM disk.",
+            what: "Record less: only the events and CPUs that the question needs (-e kvm:kvm_exit -e kvm:kvm_entry, \
+                -C, -p), no stacks, filters in the kernel (--filter), a shorter time; write to a RAM disk.",
             price: "What is not recorded cannot be asked later.",
             unless: "Not sched:sched_switch if time without a CPU is the question.",
             check: "trapline info: lost events.",
         },
         Remedy {
-            what: "Let the recorder end by itself (Ctrl-C once, or a command such as sleep 10 behind it), with room on its \
-                   disk, and copy the whole file: compare the sizes.",
+            what: "Let the recorder end by itself (Ctrl-C once, or a command such as sleep 10 behind it), with room on \
+                its disk, and copy the whole file: compare the sizes.",
             price: "None.",
-            unless: "Not if the host crashed: then what there is will have to do. --formats OTHER names another recording of \
-                     the same kernel where the event formats are missing.",
+            unless: "Not if the host crashed: then what there is will have to do. --formats OTHER names another \
+                recording of the same kernel where the event formats are missing.",
             check: "trapline info: complete.",
         },
     ],
     sources: &[
-        "Linux, include/uapi/linux/perf_event.h (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES); Documentation/trace/ring-buffer-design.rst",
+        "Linux, include/uapi/linux/perf_event.h (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES); \
+         Documentation/trace/ring-buffer-design.rst",
     ],
     look,
 };
@@ -56,14 +58,15 @@ const CUT_OFF: usize = 2;
 fn cut_off(unevenly: bool) -> String {
     let left = match unevenly {
         true => {
-            "A trace.dat holds the events of one CPU behind those of another, a perf.data those of each round of reading, so \
-                 what is left ends at another time for each CPU. What a vCPU did behind its CPU's last event is unknown"
+            "A trace.dat holds the events of one CPU behind those of another, a perf.data those of each round of \
+             reading, so what is left ends at another time for each CPU. What a vCPU did behind its CPU's last event \
+             is unknown"
         }
         false => "What was recorded before is whole",
     };
     format!(
-        "The recorder was killed, its disk was full, or the file was copied in part. {left}; what stands at the end of a file, \
-         such as the event formats of a perf.data, is missing."
+        "The recorder was killed, its disk was full, or the file was copied in part. {left}; what stands at the end of \
+         a file, such as the event formats of a perf.data, is missing."
     )
 }
 
@@ -122,8 +125,8 @@ fn look(case: &Case<'_>) -> Verdict {
         finding = finding.evidence("The file is cut off: what came after is not known.");
         if let Some((ns, share)) = torn::uneven(case) {
             finding = finding.evidence(says!(
-                "It holds what each CPU recorded by itself, so for the last {time} ({share} of the recorded time) events of some \
-                 CPUs are missing and those of others are there.",
+                "It holds what each CPU recorded by itself, so for the last {time} ({share} of the recorded time) \
+                 events of some CPUs are missing and those of others are there.",
                 time = Ns(ns),
                 share = Share(share),
             ));

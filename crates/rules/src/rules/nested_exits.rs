@@ -12,12 +12,13 @@ use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
     title: "The guest runs guests of its own, and their exits are emulated",
-    looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and exits",
+    looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and \
+        exits",
     needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit has the inner guest's reasons",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor and emulates \
-            what that does with virtualization instructions: one exit inside becomes several outside.",
+    cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor \
+        and emulates what that does with virtualization instructions: one exit inside becomes several outside.",
     found: &[
         "Exits for virtualization instructions (`VMRESUME`, `VMREAD`..., `vmrun`, `vmload`..., arm64 `ERET`), or \
          `kvm_nested_vmexit`, `kvm_nested_vmenter`, `kvm_nested_vmrun`: 100, and they matter, or 1000 nested ones. \
@@ -29,15 +30,17 @@ pub(crate) static RULE: Rule = Rule {
     looks_alike: "A Windows guest with VBS shows the same and nobody has asked for nesting.",
     remedies: &[
         Remedy {
-            what: "Save the outer exits: VMCS shadowing (kvm_intel.enable_shadow_vmcs), virtual VMLOAD/VMSAVE and virtual GIF \
-                   (kvm_amd.vls, vgif), APICv for the inner guest, enlightened VMCS where the guest's hypervisor is Hyper-V.",
+            what: "Save the outer exits: VMCS shadowing (kvm_intel.enable_shadow_vmcs), virtual VMLOAD/VMSAVE and \
+                virtual GIF (kvm_amd.vls, vgif), APICv for the inner guest, enlightened VMCS where the guest's \
+                hypervisor is Hyper-V.",
             price: "The module is loaded anew, so the host's guests have to stop.",
             unless: "Not possible where the CPU does not have them.",
             check: "trapline exits: VMREAD and VMWRITE, or vmload, vmsave, stgi and clgi, are gone.",
         },
         Remedy {
-            what: "Make the inner guest exit less: the same rules hold for it as for any guest; record in the guest and diagnose \
-                   that. On Windows, memory integrity (VBS) makes it a hypervisor: turn it off where it is not wanted.",
+            what: "Make the inner guest exit less: the same rules hold for it as for any guest; record in the guest \
+                and diagnose that. On Windows, memory integrity (VBS) makes it a hypervisor: turn it off where it is \
+                not wanted.",
             price: "Without VBS a protection is gone.",
             unless: "Not VBS where it is demanded.",
             check: "trapline compare BEFORE AFTER: nested exits in a second.",
@@ -50,7 +53,8 @@ pub(crate) static RULE: Rule = Rule {
         },
     ],
     sources: &[
-        "Linux, Documentation/virt/kvm/x86/nested-vmx.rst; arch/x86/kvm/vmx/nested.c, svm/nested.c; arch/arm64/kvm/nested.c",
+        "Linux, Documentation/virt/kvm/x86/nested-vmx.rst; arch/x86/kvm/vmx/nested.c, svm/nested.c; \
+         arch/arm64/kvm/nested.c",
     ],
     look,
 };
@@ -103,7 +107,8 @@ fn look(case: &Case<'_>) -> Verdict {
             human(sum.ns)
         ))
         .evidence(says!(
-            "Virtualization instructions: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting.",
+            "Virtualization instructions: {exits} of {all} exits ({share}), {share_of_handling} of the time without \
+             waiting.",
             exits = sum.count,
             all = all.count,
             share = Of(sum.count, all.count),

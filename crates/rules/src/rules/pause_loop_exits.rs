@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit PAUSE_INSTRUCTION", "vmexit pause"],
-    cause: "The guest spins on a lock for longer than the window of pause-loop exiting: mostly because the vCPU that holds \
-            it has no CPU. KVM then yields to another vCPU of the guest, which may be the wrong one.",
+    cause: "The guest spins on a lock for longer than the window of pause-loop exiting: mostly because the vCPU that \
+        holds it has no CPU. KVM then yields to another vCPU of the guest, which may be the wrong one.",
     found: &[
         "1000 exits for PAUSE, a twentieth of all exits; and they matter, or are a fifth of all exits. Confidence 0.9. \
          The cost is the exits' time: the spinning before each is guest time and comes on top.",
@@ -22,24 +22,28 @@ pub(crate) static RULE: Rule = Rule {
     limits: &[],
     unknown: "*exits*, or a printed table; *all* shows whether vCPUs waited for CPUs meanwhile.",
     advice: "",
-    looks_alike: "With [vcpu-preempted](#vcpu-preempted) the holder has no CPU; without it the guest's own lock is what is slow.",
+    looks_alike: "With [vcpu-preempted](#vcpu-preempted) the holder has no CPU; without it the guest's own lock is \
+        what is slow.",
     remedies: &[
         Remedy {
             what: "Give the guest's vCPUs CPUs: fewer vCPUs than CPUs, pinned, and nobody else on them.",
             price: "Less overcommitment on this host.",
-            unless: "Not if vCPUs never wait for a CPU (trapline vcpus): the lock is then contended in the guest itself.",
+            unless: "Not if vCPUs never wait for a CPU (trapline vcpus): the lock is then contended in the guest \
+                itself.",
             check: "trapline compare BEFORE AFTER: PAUSE exits, and runnable time.",
         },
         Remedy {
-            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, KVM_FEATURE_PV_UNHALT), which \
-                   halt instead of spinning; on Hyper-V's interface <spinlocks state='on' retries='8191'/>.",
+            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, \
+                KVM_FEATURE_PV_UNHALT), which halt instead of spinning; on Hyper-V's interface <spinlocks state='on' \
+                retries='8191'/>.",
             price: "Wake-ups instead of spinning: longer for locks that are held briefly.",
-            unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor for guests with CPUs of their own.",
+            unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor for guests with CPUs of \
+                their own.",
             check: "trapline exits: fewer PAUSE, more HLT.",
         },
         Remedy {
-            what: "For guests with CPUs of their own: widen the window (kvm_intel.ple_window, kvm_amd.pause_filter_count), or \
-                   0 to let them spin.",
+            what: "For guests with CPUs of their own: widen the window (kvm_intel.ple_window, \
+                kvm_amd.pause_filter_count), or 0 to let them spin.",
             price: "A spinning vCPU keeps its CPU for longer.",
             unless: "Not with shared CPUs.",
             check: "trapline exits: PAUSE.",
@@ -78,8 +82,8 @@ fn look(case: &Case<'_>) -> Verdict {
         .title(format!("vCPUs were thrown out of spinning {} times, {}", pauses.count, human(pauses.ns)))
         .evidence(
             says!(
-                "PAUSE: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each. The \
-                 spinning before each is guest time and comes on top.",
+                "PAUSE: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} \
+                 each. The spinning before each is guest time and comes on top.",
                 exits = pauses.count,
                 all = all.count,
                 share = Of(pauses.count, all.count),

@@ -8,44 +8,46 @@ use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "pml-full-exits",
     title: "The host logs which pages the guest writes, and the log runs full",
-    looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty pages",
+    looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty \
+        pages",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit PML_FULL"],
-    cause: "Something on the host asks KVM which pages the guest writes: a live migration, a snapshot or backup with memory, or \
-            QEMU, which redraws the guest's screen. The processor then notes each page at the first write since KVM last looked. \
-            Every exit empties the notes; a guest that writes 512 pages without an exit between leaves with PML_FULL. Large \
-            pages are also split while pages are logged, so memory is slower for longer than these exits show.",
+    cause: "Something on the host asks KVM which pages the guest writes: a live migration, a snapshot or backup with \
+        memory, or QEMU, which redraws the guest's screen. The processor then notes each page at the first write since \
+        KVM last looked. Every exit empties the notes; a guest that writes 512 pages without an exit between leaves \
+        with PML_FULL. Large pages are also split while pages are logged, so memory is slower for longer than these \
+        exits show.",
     found: &[
-        "{many} exits `PML_FULL` that matter. Confidence 0.9: no exit of this kind happens unless pages are logged. Who \
-         asked for it is not in the recording.",
-        "Processors of AMD and arm64 have no such log. KVM write-protects pages there, and each first write is a fault like \
-         others: the same cause shows no exit of its own.",
+        "{many} exits `PML_FULL` that matter. Confidence 0.9: no exit of this kind happens unless pages are logged. \
+         Who asked for it is not in the recording.",
+        "Processors of AMD and arm64 have no such log. KVM write-protects pages there, and each first write is a fault \
+         like others: the same cause shows no exit of its own.",
     ],
     limits: &[("many", EvidenceNumber::Count(MANY))],
     unknown: "*exits*, or a printed table.",
     advice: "",
-    looks_alike: "[ept-violation-storm](#ept-violation-storm) has faults for pages, which logging adds to: at its beginning \
-                  large pages are split, each at a write. Logging shows in that these exits come too.",
+    looks_alike: "[ept-violation-storm](#ept-violation-storm) has faults for pages, which logging adds to: at its \
+        beginning large pages are split, each at a write. Logging shows in that these exits come too.",
     remedies: &[
         Remedy {
-            what: "Find out who logs: virsh domjobinfo (migration, save, backup), and the VM's VNC or SPICE viewers. Compare a \
-                   recording from before or after the job.",
+            what: "Find out who logs: virsh domjobinfo (migration, save, backup), and the VM's VNC or SPICE viewers. \
+                Compare a recording from before or after the job.",
             price: "None to look.",
             unless: "Not needed if the job is known and will end by itself.",
             check: "trapline exits: no PML_FULL once the job has ended.",
         },
         Remedy {
-            what: "If it is a migration that takes too long: more bandwidth (virsh migrate-setspeed), multifd (--parallel), or \
-                   post-copy (--postcopy), which logs one pass only.",
-            price: "Bandwidth is taken from others. With post-copy the guest waits for pages over the network, and is lost if \
-                    either host fails meanwhile.",
+            what: "If it is a migration that takes too long: more bandwidth (virsh migrate-setspeed), multifd \
+                (--parallel), or post-copy (--postcopy), which logs one pass only.",
+            price: "Bandwidth is taken from others. With post-copy the guest waits for pages over the network, and is \
+                lost if either host fails meanwhile.",
             unless: "Not for guests that cannot stand such waits.",
             check: "virsh domjobinfo: the rate of dirty pages, and the time that remains.",
         },
         Remedy {
-            what: "If it is the screen: no viewer where none is needed, a lower resolution, or a text console; servers work \
-                   without a graphics card (<video><model type='none'/></video>).",
+            what: "If it is the screen: no viewer where none is needed, a lower resolution, or a text console; servers \
+                work without a graphics card (<video><model type='none'/></video>).",
             price: "No graphical console.",
             unless: "Not while somebody works at that screen.",
             check: "trapline compare BEFORE AFTER: PML_FULL.",
@@ -88,15 +90,16 @@ fn look(case: &Case<'_>) -> Verdict {
         ))
         .evidence(case.says_exits("PML_FULL", full))
         .evidence(says!(
-            "Each is for {entries} pages that the guest wrote for the first time since KVM last looked, with no exit between: \
-             at least {pages} in all.",
+            "Each is for {entries} pages that the guest wrote for the first time since KVM last looked, with no exit \
+             between: at least {pages} in all.",
             entries = ENTRIES,
             pages = full.count.saturating_mul(ENTRIES),
         ));
     let faults = case.exits(&["EPT_VIOLATION"]);
     if faults.count > 0 {
         finding = finding.evidence(says!(
-            "Meanwhile {faults} faults for pages (EPT_VIOLATION), {time}; the splitting of large pages for the log may be among them.",
+            "Meanwhile {faults} faults for pages (EPT_VIOLATION), {time}; the splitting of large pages for the log may \
+             be among them.",
             faults = faults.count,
             time = Ns(faults.ns),
         ));

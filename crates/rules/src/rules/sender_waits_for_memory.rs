@@ -9,24 +9,25 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
     title: "A sender sleeps until its socket has room for more",
-    looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from tcp_sendmsg_locked)",
-    needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); from the \
-            switches alone it can only be guessed",
+    looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from \
+        tcp_sendmsg_locked)",
+    needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); from \
+        the switches alone it can only be guessed",
     record: &[RecordNeeds::Stacks],
     measures: &[],
-    cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and the \
-            sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
+    cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and \
+        the sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
     found: &[
         "Stacks with which tasks left their CPU, under `sk_stream_wait_memory`, `sock_alloc_send_pskb` or \
-         `sock_wait_for_wmem`: 50 sleeps, and one of the senders slept for {asleep} of the recorded time. That is the cost: what several slept \
-         at the same time is not added up. If receivers are in the recording \
-         (`sk_wait_data`, ten times for a stack), they must have run out of data {starved} times for each wait of a sender: then \
-         the buffer is too small, confidence 0.9; else the receiver is slow, and that is no finding. Without receivers \
+         `sock_wait_for_wmem`: 50 sleeps, and one of the senders slept for {asleep} of the recorded time. That is the \
+         cost: what several slept at the same time is not added up. If receivers are in the recording (`sk_wait_data`, \
+         ten times for a stack), they must have run out of data {starved} times for each wait of a sender: then the \
+         buffer is too small, confidence 0.9; else the receiver is slow, and that is no finding. Without receivers \
          0.7.",
-        "Guesses: stacks without symbols, where threads of a program that sends (iperf, iperf3, netperf, nuttcp, uperf, \
-         sockperf, ttcp) sleep in two stacks, one twice as often as the other: 0.5. A printed `perf sched latency` in \
-         which such a program switched 1000 times, ran less than 1 ms each time and waited 1 ms at most for its CPU: \
-         0.4, at least `medium`, and no cost: how long it slept is not in such a table.",
+        "Guesses: stacks without symbols, where threads of a program that sends (iperf, iperf3, netperf, nuttcp, \
+         uperf, sockperf, ttcp) sleep in two stacks, one twice as often as the other: 0.5. A printed `perf sched \
+         latency` in which such a program switched 1000 times, ran less than 1 ms each time and waited 1 ms at most \
+         for its CPU: 0.4, at least `medium`, and no cost: how long it slept is not in such a table.",
     ],
     limits: &[
         ("starved", EvidenceNumber::Count(STARVED)),
@@ -37,16 +38,16 @@ pub(crate) static RULE: Rule = Rule {
     looks_alike: "A slow receiver fills the sender's buffer too. Record both ends, or at least the receiver's sleeps.",
     remedies: &[
         Remedy {
-            what: "Give the socket more room: raise net.ipv4.tcp_wmem (its third number is the limit of autotuning), and do not \
-                   set a small SO_SNDBUF (iperf -w).",
+            what: "Give the socket more room: raise net.ipv4.tcp_wmem (its third number is the limit of autotuning), \
+                and do not set a small SO_SNDBUF (iperf -w).",
             price: "Memory per connection, and more data under way: latency for what is behind it in the queue.",
-            unless: "Not where net.ipv4.tcp_mem is at its limit already, nor where the receiver is what is slow: then only the \
-                     queue gets longer.",
+            unless: "Not where net.ipv4.tcp_mem is at its limit already, nor where the receiver is what is slow: then \
+                only the queue gets longer.",
             check: "trapline compare BEFORE AFTER: the sender's switches, and its time in sk_stream_wait_memory.",
         },
         Remedy {
-            what: "Find out why acknowledgements are late: the receiver's CPU, its interrupts' placement, offloads (GSO, GRO) \
-                   on the way, a tunnel that has none.",
+            what: "Find out why acknowledgements are late: the receiver's CPU, its interrupts' placement, offloads \
+                (GSO, GRO) on the way, a tunnel that has none.",
             price: "None to look; record both ends at the same time.",
             unless: "Not before the buffer is known to be larger than bandwidth times round-trip time.",
             check: "ss -ti on both ends: cwnd, unacked, notsent; trapline sched on the receiver.",
@@ -140,8 +141,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    // Where the receivers are recorded too, they tell whose fault it is: one that is slow has data all the time, and one
-    // that runs out of data several times for each time that a sender gets room is given too little at once.
+    // Where the receivers are recorded too, they tell whose fault it is: one that is slow has data all the time, and
+    // one that runs out of data several times for each time that a sender gets room is given too little at once.
     let starved = starved(sleeps);
     if starved > 0 && starved < count.saturating_mul(STARVED) {
         return Verdict::Clear;
@@ -161,8 +162,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if senders.len() > 1 {
         let all = senders.iter().map(|sender| sender.ns);
         finding = finding.evidence(says!(
-            "{senders} senders slept {count} times, {time} in all, partly at the same time: the cost is that of the one that slept \
-             longest.",
+            "{senders} senders slept {count} times, {time} in all, partly at the same time: the cost is that of the \
+             one that slept longest.",
             senders = senders.len() as u64,
             count = count,
             time = Ns(all.fold(0, u64::saturating_add)),
@@ -171,8 +172,8 @@ fn look(case: &Case<'_>) -> Verdict {
     finding = finding.evidence(match starved {
         0 => "No receiver is in the recording: record it as well to see whether it is slow or the buffer is too small.".into(),
         _ => says!(
-            "Receivers ran out of data {starved} times (sk_wait_data), {ratio} times for each time that a sender had to wait: \
-             what may be under way at once is too little.",
+            "Receivers ran out of data {starved} times (sk_wait_data), {ratio} times for each time that a sender had \
+             to wait: what may be under way at once is too little.",
             starved = starved,
             ratio = Ratio(starved as f64 / count as f64),
         ),
@@ -180,8 +181,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if worst.function != WAITS[0] {
         finding = finding.note(
             0,
-            "This socket is none of TCP: its limits are SO_SNDBUF, net.core.wmem_default and net.core.wmem_max (a tap device's: \
-             sndbuf).",
+            "This socket is none of TCP: its limits are SO_SNDBUF, net.core.wmem_default and net.core.wmem_max (a tap \
+             device's: sndbuf).",
         );
     }
     if let Some(stack) = stack(sleeps, worst.tid) {
@@ -227,8 +228,8 @@ const SENDERS: [&str; 7] = [
 fn without_stacks(case: &Case<'_>) -> Verdict {
     let lacks = || {
         Verdict::Lacks(
-            "Record sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking) to \
-             know where tasks sleep."
+            "Record sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking) \
+             to know where tasks sleep."
                 .to_owned(),
         )
     };
@@ -249,8 +250,8 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
         .title(format!("{} went to sleep {switches} times in {} of run time", row.comm, human(ran)))
         .evidence(
             says!(
-                "{task}: {switches} switches, one for every {each} that it ran; it waited {wait} for a CPU on average, so it \
-                 sleeps and does not queue.",
+                "{task}: {switches} switches, one for every {each} that it ran; it waited {wait} for a CPU on average, \
+                 so it sleeps and does not queue.",
                 task = row.comm.as_str(),
                 switches = switches,
                 each = Ns(ran / switches.max(1)),
@@ -259,14 +260,15 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
             .thread(row.tid),
         )
         .evidence(
-            "Where it sleeps is not in this table: a sender mostly does in tcp_sendmsg_locked, for memory, and a receiver until \
-             there is data. Stacks of sched:sched_switch (perf record -g) show it.",
+            "Where it sleeps is not in this table: a sender mostly does in tcp_sendmsg_locked, for memory, and a \
+             receiver until there is data. Stacks of sched:sched_switch (perf record -g) show it.",
         );
     finding.at_least = Severity::Medium;
     finding.found()
 }
 
-/// From stacks that nothing names: two groups of threads of one program that sends, each with a stack of its own to sleep in.
+/// From stacks that nothing names: two groups of threads of one program that sends, each with a stack of its own to
+/// sleep in.
 fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
     let unnamed = |row: &&SleepRow| {
         row.frames
@@ -302,8 +304,8 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.1));
     let lacks = Verdict::Lacks(
-        "The recording has stacks and no symbols; give --kallsyms of its host (a copy of /proc/kallsyms) to know where tasks \
-         sleep."
+        "The recording has stacks and no symbols; give --kallsyms of its host (a copy of /proc/kallsyms) to know where \
+         tasks sleep."
             .to_owned(),
     );
     let [first, second, ..] = groups.as_slice() else {
@@ -322,8 +324,8 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
         .cost(cost)
         .title(format!("Threads of {comm} wait for each other: {waits} sleeps of senders, {starved} of receivers"))
         .evidence(says!(
-            "Threads of {task} slept {waits} times with one stack, one of them {time} in all, and others {starved} times with another: the \
-             latter ran out of data {ratio} times for each time that the former got room.",
+            "Threads of {task} slept {waits} times with one stack, one of them {time} in all, and others {starved} \
+             times with another: the latter ran out of data {ratio} times for each time that the former got room.",
             task = comm,
             waits = waits,
             time = Ns(ns),
@@ -331,8 +333,8 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
             ratio = Ratio(starved as f64 / waits as f64),
         ))
         .evidence(
-            "The stacks have no symbols, so this is a guess; --kallsyms with a copy of the host's /proc/kallsyms shows whether it is \
-             sk_stream_wait_memory.",
+            "The stacks have no symbols, so this is a guess; --kallsyms with a copy of the host's /proc/kallsyms shows \
+             whether it is sk_stream_wait_memory.",
         )
         .found()
 }

@@ -11,27 +11,29 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
     title: "A vCPU stood still for long, and its guest had not asked to wait",
-    looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was stopped, slept and who \
-               woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits are handled",
+    looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was \
+        stopped, slept and who woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits \
+        are handled",
     needs: "kvm_exit and kvm_entry; sched:sched_switch separates waiting for a CPU from being handled",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[],
-    cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds it is the \
-            VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the host (memory that \
-            is swapped in, a CPU that is taken away), or a signal that stopped it.",
+    cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds \
+        it is the VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the \
+        host (memory that is swapped in, a CPU that is taken away), or a signal that stopped it.",
     found: &[
         "Stalls of {long} or more, which users notice: an exit that is no wait, up to the next entry. All of them are \
          summed; the cost is the sum, at least `medium`, from one of 1 s on `high`. The longest stand there with their \
          vCPU, their exit, and the command that shows what happened (`trapline events REC --time A,B`). What held the \
          vCPU for most of a stall is one of:",
-        "| what | how it is known | confidence |\n\
-         | --- | --- | --- |\n\
-         | a signal stopped the VMM | its threads left their CPUs in state `T` or `t`. In halts too: the guest's timers wait as well | 0.95 |\n\
-         | asleep in the VMM | after `kvm_userspace_exit`; who woke it had its lock, or did its work: the evidence says how long that one ran meanwhile. If it hardly ran, it waited itself, or the VM was paused | 0.85; 0.7 |\n\
-         | asleep in KVM | uninterruptibly (`D`): memory, as a rule | 0.85 |\n\
-         | busy | it had its CPU, and events show that it ran there (`sched_stat_runtime`) | 0.7 |\n\
-         | the host stood still | it had its CPU, or an idle one was there for it, and for most of the stall no event at all came from that CPU, though a running task has an event at every tick. `low`, no cost: nothing in the VM mends it | 0.6 |\n\
-         | unknown | without `sched_switch`, or without events that separate a busy task from a silent CPU | 0.5 |",
+        "| what | how it is known | confidence |\n| --- | --- | --- |\n| a signal stopped the VMM | its threads left \
+         their CPUs in state `T` or `t`. In halts too: the guest's timers wait as well | 0.95 |\n| asleep in the VMM | \
+         after `kvm_userspace_exit`; who woke it had its lock, or did its work: the evidence says how long that one \
+         ran meanwhile. If it hardly ran, it waited itself, or the VM was paused | 0.85; 0.7 |\n| asleep in KVM | \
+         uninterruptibly (`D`): memory, as a rule | 0.85 |\n| busy | it had its CPU, and events show that it ran there \
+         (`sched_stat_runtime`) | 0.7 |\n| the host stood still | it had its CPU, or an idle one was there for it, and \
+         for most of the stall no event at all came from that CPU, though a running task has an event at every tick. \
+         `low`, no cost: nothing in the VM mends it | 0.6 |\n| unknown | without `sched_switch`, or without events \
+         that separate a busy task from a silent CPU | 0.5 |",
         "A wait for a CPU that another task had is [vcpu-preempted](#vcpu-preempted)'s. KVM sleeps interruptibly where \
          the guest asked for it: in halts, and in vCPUs that are off (INIT, PSCI); such sleeps are no stalls whatever \
          exit they seem to be in, since the event that would say so may be missing.",
@@ -47,43 +49,46 @@ pub(crate) static RULE: Rule = Rule {
      ([lossy-recording](#lossy-recording)): an exit whose entry was lost looks long.",
     remedies: &[
         Remedy {
-            what: "Look at what happened in that time with the command that stands behind each stall, and at trapline paths --path \
-                   user-exit --each, whose slowest instances name the exit and the threads that ran meanwhile.",
+            what: "Look at what happened in that time with the command that stands behind each stall, and at trapline \
+                paths --path user-exit --each, whose slowest instances name the exit and the threads that ran \
+                meanwhile.",
             price: "None.",
             unless: "Not if the VM was paused on purpose: a snapshot, the end of a migration, a suspended host.",
             check: "The same recording, after the change: no stall of a tenth of a second.",
         },
         Remedy {
-            what: "Find out who sends the VMM SIGSTOP, or attaches to it (gdb, strace, criu, a job control shell, a container's \
-                   freezer): record signal:signal_generate.",
+            what: "Find out who sends the VMM SIGSTOP, or attaches to it (gdb, strace, criu, a job control shell, a \
+                container's freezer): record signal:signal_generate.",
             price: "None.",
             unless: "Not if the VM was paused on purpose.",
             check: "trapline diagnose of a new recording.",
         },
         Remedy {
-            what: "Take the work off the VMM's main loop and its lock: iothreads for disks, vhost for network cards, another disk \
-                   cache mode; no slow monitor commands (info block, screendump, snapshots) while the guest has to answer.",
+            what: "Take the work off the VMM's main loop and its lock: iothreads for disks, vhost for network cards, \
+                another disk cache mode; no slow monitor commands (info block, screendump, snapshots) while the guest \
+                has to answer.",
             price: "More threads, which want CPUs.",
             unless: "Not before it is known what the thread that woke the vCPU did (perf record -g -t THREAD).",
             check: "trapline diagnose of a new recording.",
         },
         Remedy {
-            what: "Keep the guest's memory in the host's: lock it (<locked/> in <memoryBacking>), or give the host less to do with \
-                   its memory.",
+            what: "Keep the guest's memory in the host's: lock it (<locked/> in <memoryBacking>), or give the host \
+                less to do with its memory.",
             price: "Memory that cannot be swapped, nor used by others.",
             unless: "Not while a migration is under way that fetches memory later (post-copy).",
             check: "vmstat's si on the host; trapline diagnose of a new recording.",
         },
         Remedy {
-            what: "Look at what runs below the host: firmware (SMIs: turbostat's SMI column), a hypervisor that runs the host itself as \
-                   a guest (steal time in the host's /proc/stat), or an emulator.",
+            what: "Look at what runs below the host: firmware (SMIs: turbostat's SMI column), a hypervisor that runs \
+                the host itself as a guest (steal time in the host's /proc/stat), or an emulator.",
             price: "None.",
             unless: "Nothing in this VM or its definition mends it.",
             check: "hwlatdetect, or the hwlat tracer, on the host.",
         },
     ],
     sources: &[
-        "Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h (what guests complain of); virt/kvm/kvm_main.c (kvm_vcpu_ioctl)",
+        "Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h (what guests complain of); virt/kvm/kvm_main.c \
+         (kvm_vcpu_ioctl)",
     ],
     look,
 };
@@ -125,7 +130,8 @@ fn printed(case: &Case<'_>) -> Verdict {
     if case.picture.isa == Some(Isa::Arm64) {
         // perf pairs an entry with the exit that follows it there: these are the guest's own times.
         return Verdict::Lacks(
-            "perf kvm stat's times on arm64 may be those that the guest ran before each exit; give the recording itself."
+            "perf kvm stat's times on arm64 may be those that the guest ran before each exit; give the recording \
+             itself."
                 .to_owned(),
         );
     }
@@ -271,7 +277,8 @@ impl<'a> StallSum<'a> {
         match self.count {
             1 => says!("That is {share} of the vCPUs' time.", share = share),
             count => says!(
-                "All {stalls} stalls of {least} or more took {time}, {share} of the vCPUs' time; the longest {longest}.",
+                "All {stalls} stalls of {least} or more took {time}, {share} of the vCPUs' time; the longest \
+                 {longest}.",
                 stalls = count,
                 least = Ns(LONG_NS),
                 time = Ns(self.ns),
@@ -289,22 +296,24 @@ impl<'a> StallSum<'a> {
                 &[STOPPED],
             ),
             Held::Vmm if self.idle => (
-                "Here the vCPU's thread slept in the VMM, and who woke it hardly ran meanwhile: that one waited itself (a disk, a \
-                 migration's peer), or the VM was paused.",
+                "Here the vCPU's thread slept in the VMM, and who woke it hardly ran meanwhile: that one waited itself \
+                 (a disk, a migration's peer), or the VM was paused.",
                 &[LOOK, VMM],
             ),
             Held::Vmm => (
-                "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads did.",
+                "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads \
+                 did.",
                 &[VMM, LOOK],
             ),
             Held::Kernel => (
-                "Here the vCPU's thread slept in the host's kernel, uninterruptibly: as a rule for memory that is read from a disk.",
+                "Here the vCPU's thread slept in the host's kernel, uninterruptibly: as a rule for memory that is read \
+                 from a disk.",
                 &[MEMORY, LOOK],
             ),
             Held::Busy => ("Here the vCPU's thread had its CPU all the time.", &[LOOK]),
             Held::Host => (
-                "Here nothing at all happened on the vCPU's CPU, which it had or which was idle: the host itself stood still. Nothing in \
-                 the VM mends that.",
+                "Here nothing at all happened on the vCPU's CPU, which it had or which was idle: the host itself stood \
+                 still. Nothing in the VM mends that.",
                 &[HOST],
             ),
             Held::Untold | Held::Behind => (
@@ -337,7 +346,8 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     let (behind, behind_ns) = stalls.sum(Held::Behind);
     if behind > 0 {
         finding = finding.evidence(says!(
-            "In addition, vCPUs waited as long for a CPU that another task had {waits}, {time} in all: see vcpu-preempted.",
+            "In addition, vCPUs waited as long for a CPU that another task had {waits}, {time} in all: see \
+             vcpu-preempted.",
             waits = Times(behind),
             time = Ns(behind_ns),
         ));
@@ -395,8 +405,8 @@ fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
         Held::Busy => says!(", {held} of it on its CPU", held = held),
         Held::Host => says!(", {held} of it without any event on its CPU", held = held),
         Held::Untold if switches(case) => says!(
-            ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime would show whether it worked there or the \
-             host stood still)",
+            ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime would show whether it \
+             worked there or the host stood still)",
             held = held,
         ),
         Held::Untold | Held::Behind => Evidence::default(),

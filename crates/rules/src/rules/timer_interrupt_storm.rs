@@ -11,32 +11,33 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remed
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
     title: "A timer interrupts a vCPU thousands of times a second, and most of its exits are for it",
-    looks_at: "by vCPU: interrupts of the guest's timer by vector (arm64: by line), how often the guest sets it, and which exits are for \
-               either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
+    looks_at: "by vCPU: interrupts of the guest's timer by vector (arm64: by line), how often the guest sets it, and \
+        which exits are for either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
     needs: "kvm_exit and kvm_entry with kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq, and kvm:kvm_msr (arm64: \
             kvm:kvm_timer_update_irq); all of KVM's events (-e kvm, -e 'kvm:*') have them",
     record: &[RecordNeeds::Paths],
     measures: &[],
-    cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest runs, on AMD \
-            often one more to wait for the window in which its interrupt can be injected. A timer with a period of microseconds \
-            makes more exits than work, and comes late all the same.",
+    cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest \
+        runs, on AMD often one more to wait for the window in which its interrupt can be injected. A timer with a \
+        period of microseconds makes more exits than work, and comes late all the same.",
     found: &[
-        "By vCPU: {many} interrupts of its timer a second (no kernel's tick is faster than `CONFIG_HZ=1000`; half as much \
-         again is left for what else it times), {least} in all, seen for {least_time} or more, and half of all its exits are for \
-         the timer. An exit is, if between it and the entry the guest set its timer (writes of 0x6e0, 0x838, \
-         0xfee00380, or of Hyper-V's synthetic timers), or the timer's interrupt was accepted or injected, or if it is \
-         `PREEMPTION_TIMER`. So what is set, expires and waits for a window counts, and the host's tick does not. The \
-         cost is the time of these exits, without waits.",
+        "By vCPU: {many} interrupts of its timer a second (no kernel's tick is faster than `CONFIG_HZ=1000`; half as \
+         much again is left for what else it times), {least} in all, seen for {least_time} or more, and half of all \
+         its exits are for the timer. An exit is, if between it and the entry the guest set its timer (writes of \
+         0x6e0, 0x838, 0xfee00380, or of Hyper-V's synthetic timers), or the timer's interrupt was accepted or \
+         injected, or if it is `PREEMPTION_TIMER`. So what is set, expires and waits for a window counts, and the \
+         host's tick does not. The cost is the time of these exits, without waits.",
         "x86: the vector, in `kvm_inj_virq` and `kvm_apic_accept_irq`: 236 (0xec) and 237 of Linux, 239 before 4.11, \
-         209 of Windows, or another one that came about as often as the preemption timer or the deadline timer expired: \
-         0.95. Without vectors `PREEMPTION_TIMER` shows it: 0.95.",
+         209 of Windows, or another one that came about as often as the preemption timer or the deadline timer \
+         expired: 0.95. Without vectors `PREEMPTION_TIMER` shows it: 0.95.",
         "arm64: `kvm_timer_update_irq` that raises the line of a private timer (IRQ below 32) before an `IRQ` exit, or \
          at the end of a wait; KVM raises it again at every load, which is not counted: 0.95.",
         "Neither: the timer was set 3000 times a second, without two for each halt (a vCPU that idles stops its tick \
          and starts it again): 0.5.",
-        "Intel's `kvm_exit` has the vector of an `EXTERNAL_INTERRUPT`: half of all exits of a vCPU and {many} a second by 236, the host's own timer, with nothing for the guest: a timer of the host, 0.7.",
-        "From {costly} a second on it is one too where these exits take a tenth of the vCPU's time and it hardly sleeps \
-         (one halt for four interrupts at most): a guest on a slow host gets through no more.",
+        "Intel's `kvm_exit` has the vector of an `EXTERNAL_INTERRUPT`: half of all exits of a vCPU and {many} a second \
+         by 236, the host's own timer, with nothing for the guest: a timer of the host, 0.7.",
+        "From {costly} a second on it is one too where these exits take a tenth of the vCPU's time and it hardly \
+         sleeps (one halt for four interrupts at most): a guest on a slow host gets through no more.",
     ],
     limits: &[
         ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
@@ -44,51 +45,56 @@ pub(crate) static RULE: Rule = Rule {
         ("least", EvidenceNumber::Count(LEAST)),
         ("least_time", EvidenceNumber::Nanoseconds(LEAST_NS)),
     ],
-    unknown: "*all*. A printed table shows neither which timer it was nor how long it took: not known, unless interrupts, windows and writes \
-     of registers are fewer than {least}, a tenth of the exits without waits, or a twentieth of the time. A recording of \
-     exits alone in which such exits are half of a vCPU's and {many} a second: not known.",
+    unknown: "*all*. A printed table shows neither which timer it was nor how long it took: not known, unless \
+        interrupts, windows and writes of registers are fewer than {least}, a tenth of the exits without waits, or a \
+        twentieth of the time. A recording of exits alone in which such exits are half of a vCPU's and {many} a \
+        second: not known.",
     advice: "",
-    looks_alike: "The tick of a guest with `CONFIG_HZ=1000` is nearly all its exits when it computes, and 1000 a second. The host's \
-     own tick interrupts the guest and gives it nothing: [host-tick-on-isolated-cpu](#host-tick-on-isolated-cpu). A \
-     network card's interrupts have another vector. A vCPU that goes to sleep and is woken by others sets its timer \
-     twice each time, and it does not expire: [halted-target-ipi](#halted-target-ipi).",
+    looks_alike: "The tick of a guest with `CONFIG_HZ=1000` is nearly all its exits when it computes, and 1000 a \
+        second. The host's own tick interrupts the guest and gives it nothing: \
+        [host-tick-on-isolated-cpu](#host-tick-on-isolated-cpu). A network card's interrupts have another vector. A \
+        vCPU that goes to sleep and is woken by others sets its timer twice each time, and it does not expire: \
+        [halted-target-ipi](#halted-target-ipi).",
     remedies: &[
         Remedy {
             what: "Find the timer in the guest and lengthen its period, or let it wait for an event: perf record -a -e \
-                   timer:hrtimer_start -e timer:hrtimer_expire_entry in the guest names the function and the task \
-                   (timerfd, nanosleep, a poll timeout, a media or real-time loop; Windows: powercfg /energy lists who asked for \
-                   a fine timer resolution).",
+                timer:hrtimer_start -e timer:hrtimer_expire_entry in the guest names the function and the task \
+                (timerfd, nanosleep, a poll timeout, a media or real-time loop; Windows: powercfg /energy lists who \
+                asked for a fine timer resolution).",
             price: "What it drives runs less often, or later.",
             unless: "Not where the period is what the guest is for; then give its vCPU a CPU of its own.",
-            check: "trapline exits --event msr --by vcpu: writes of 0x6e0 for each second; the line LOC (arm64: arch_timer) of \
-                    /proc/interrupts in the guest.",
+            check: "trapline exits --event msr --by vcpu: writes of 0x6e0 for each second; the line LOC (arm64: \
+                arch_timer) of /proc/interrupts in the guest.",
         },
         Remedy {
-            what: "Make each expiry cheaper. Intel: the VMX preemption timer (kvm_intel.preemption_timer=1, the default) takes the \
-                   host's own timer and its interrupt out of it; APICv injects without a window. With CPUs of its own on a \
-                   nohz_full= host, kvm.pi_inject_timer=1 posts the interrupt from another CPU, without an exit. AMD: avic=1 \
-                   saves the window.",
-            price: "The modules are loaded anew, so the host's guests have to stop. Posted timer interrupts take a CPU for \
-                    housekeeping.",
+            what: "Make each expiry cheaper. Intel: the VMX preemption timer (kvm_intel.preemption_timer=1, the \
+                default) takes the host's own timer and its interrupt out of it; APICv injects without a window. With \
+                CPUs of its own on a nohz_full= host, kvm.pi_inject_timer=1 posts the interrupt from another CPU, \
+                without an exit. AMD: avic=1 saves the window.",
+            price: "The modules are loaded anew, so the host's guests have to stop. Posted timer interrupts take a CPU \
+                for housekeeping.",
             unless: "Not possible where the CPU has no preemption timer (AMD, arm64) or no APICv or AVIC.",
             check: "trapline exits: PREEMPTION_TIMER in place of EXTERNAL_INTERRUPT, no INTERRUPT_WINDOW or vintr.",
         },
         Remedy {
-            what: "If it is the tick: a kernel with CONFIG_HZ=250 or less, CONFIG_NO_HZ_IDLE for vCPUs that idle, nohz_full= in the guest for \
-                   vCPUs that run one task.",
-            price: "Coarser time slices; with nohz_full= entering the guest's kernel gets slower, and one vCPU keeps the time.",
+            what: "If it is the tick: a kernel with CONFIG_HZ=250 or less, CONFIG_NO_HZ_IDLE for vCPUs that idle, \
+                nohz_full= in the guest for vCPUs that run one task.",
+            price: "Coarser time slices; with nohz_full= entering the guest's kernel gets slower, and one vCPU keeps \
+                the time.",
             unless: "Not for a rate above 1000 a second: no tick is as fast as that.",
             check: "trapline exits: exits for each second while the guest does nothing else.",
         },
         Remedy {
-            what: "Pin the vCPU to a CPU that nobody else uses (<vcpupin>, isolcpus= on the host), so that expiries are not late on top.",
+            what: "Pin the vCPU to a CPU that nobody else uses (<vcpupin>, isolcpus= on the host), so that expiries \
+                are not late on top.",
             price: "That CPU is the guest's also when it is idle.",
             unless: "Not as the only remedy: the exits stay.",
             check: "trapline vcpus: runnable time of that vCPU.",
         },
     ],
     sources: &[
-        "Linux, arch/x86/kvm/lapic.c (start_apic_timer, kvm_can_post_timer_interrupt); arch/x86/include/asm/irq_vectors.h; arch/arm64/kvm/arch_timer.c",
+        "Linux, arch/x86/kvm/lapic.c (start_apic_timer, kvm_can_post_timer_interrupt); \
+         arch/x86/include/asm/irq_vectors.h; arch/arm64/kvm/arch_timer.c",
         "Intel SDM volume 3, 11.5.4 (APIC timer), 26.5.1 (VMX-preemption timer)",
         "Linux, Documentation/timers/no_hz.rst, hrtimers.rst",
     ],
@@ -97,8 +103,8 @@ pub(crate) static RULE: Rule = Rule {
 
 /// No kernel's tick is faster than CONFIG_HZ=1000; with half as much again for what else the guest times.
 const MANY_PER_SECOND: f64 = 1500.0;
-/// Just above any tick, where it costs a tenth of the vCPU's time and keeps it from its sleep: a slow host, or a guest that
-/// does not get through its interrupts, has no more.
+/// Just above any tick, where it costs a tenth of the vCPU's time and keeps it from its sleep: a slow host, or a guest
+/// that does not get through its interrupts, has no more.
 const COSTLY_PER_SECOND: f64 = 1100.0;
 const COSTLY: f64 = 0.1;
 /// Interrupts of one vCPU's timer that it takes to speak of a rate.
@@ -146,8 +152,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if !hosts.is_empty() {
         return hosts_timer(case, &hosts);
     }
-    // Without interrupts: a timer cannot expire more often than it was set, and a vCPU that goes to sleep and comes back sets
-    // it twice without an expiry.
+    // Without interrupts: a timer cannot expire more often than it was set, and a vCPU that goes to sleep and comes
+    // back sets it twice without an expiry.
     let unnamed: Vec<&TimerRow> = rows()
         .filter(|row| {
             let expiries = row.set.saturating_sub(row.halts.saturating_mul(2)) / 2;
@@ -209,8 +215,8 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
                 human(ns)
             ),
         ),
-        // How many expired is an estimate, and other guests set timers that never do; a lost halt makes two settings look like
-        // an expiry.
+        // How many expired is an estimate, and other guests set timers that never do; a lost halt makes two settings
+        // look like an expiry.
         false => (
             0.5,
             format!(
@@ -278,8 +284,8 @@ fn interrupted(row: &TimerRow) -> Evidence {
         set => says!(", and its timer set {set}", set = Many(set, "time")),
     };
     says!(
-        "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}), {share_of_time} of its time in \
-         {timed}.",
+        "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}), {share_of_time} of its time \
+         in {timed}.",
         vcpu = name(row),
         what = what,
         observed = Ns(row.observed_ns),
@@ -327,8 +333,8 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
         ));
     for row in rows.iter().take(4) {
         finding = finding.evidence(says!(
-            "{vcpu}: {exits} exits by vector 236, the host's own timer, in {observed} ({share} of its exits), and no timer of the \
-             guest came with them; the host's tick is 1000 a second at most.",
+            "{vcpu}: {exits} exits by vector 236, the host's own timer, in {observed} ({share} of its exits), and no \
+             timer of the guest came with them; the host's tick is 1000 a second at most.",
             vcpu = name(row),
             exits = row.host_timer.count,
             observed = Ns(row.observed_ns),
@@ -338,8 +344,8 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
     finding
         .note(
             0,
-            "Here it is the host's: the same command there, or /proc/timer_list, names what set the timer (a profiler, a VMM's \
-             thread with a short timeout, another guest's timer on that CPU).",
+            "Here it is the host's: the same command there, or /proc/timer_list, names what set the timer (a profiler, \
+             a VMM's thread with a short timeout, another guest's timer on that CPU).",
         )
         .only(&[0, 3])
         .found()
@@ -368,7 +374,8 @@ fn printed(case: &Case<'_>) -> Verdict {
     });
     let others = case.all_exits().count.saturating_sub(waits.count);
     let share = FindingCost::of(sum.ns, case.handling_ns(), Base::Handling).share;
-    // A vCPU of several may have it all, and its timer half of all that it does: a tenth of the sum is too little for that.
+    // A vCPU of several may have it all, and its timer half of all that it does: a tenth of the sum is too little for
+    // that.
     if sum.count < LEAST || sum.count < others / 10 || share < 0.05 {
         return Verdict::Clear;
     }
@@ -378,12 +385,14 @@ fn printed(case: &Case<'_>) -> Verdict {
 fn lacks(case: &Case<'_>) -> Verdict {
     Verdict::Lacks(match (case.printed(), case.picture.isa) {
         (true, _) => {
-            "A table says neither which interrupts came nor in how long; record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and \
-             kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq), as trace-cmd record -e kvm or perf record -e 'kvm:*' do, to know."
+            "A table says neither which interrupts came nor in how long; record kvm:kvm_exit, kvm:kvm_entry, \
+             kvm:kvm_msr and kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq), as trace-cmd record -e kvm or perf \
+             record -e 'kvm:*' do, to know."
                 .to_owned()
         }
         (_, Some(Isa::Arm64)) => {
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_timer_update_irq to know which interrupts are the guest's timer's."
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_timer_update_irq to know which interrupts are the guest's \
+             timer's."
                 .to_owned()
         }
         _ => "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq (arm64: \

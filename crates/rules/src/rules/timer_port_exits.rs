@@ -23,20 +23,22 @@ pub(crate) static RULE: Rule = Rule {
     found: &[
         "Rows of the `ioport` table. Reads count, and writes that choose what is read next (the RTC's index 0x70, the \
          PIT's latch 0x43), each at most as often as what they choose is read; other writes set a timer or do nothing; \
-         the evidence lists them, and they are not counted. From {reads} reads on, whose exits matter; with a table of ports alone, when they \
-         are half of all port accesses. The cost is the number of reads × the mean of the exits for these ports, from \
-         exit to entry (of tables: of all exits for ports, `io`, `IO_INSTRUCTION`), since perf's port times begin at \
-         `kvm_pio` only. Reads whose exit or entry was lost are in it at that mean, and the evidence says how many they \
-         are. Confidence 0.95; 0.5 where a fifth of the accesses or more were recorded without their exit or entry, \
-         since those that are left may not be like the others.",
+         the evidence lists them, and they are not counted. From {reads} reads on, whose exits matter; with a table of \
+         ports alone, when they are half of all port accesses. The cost is the number of reads × the mean of the exits \
+         for these ports, from exit to entry (of tables: of all exits for ports, `io`, `IO_INSTRUCTION`), since perf's \
+         port times begin at `kvm_pio` only. Reads whose exit or entry was lost are in it at that mean, and the \
+         evidence says how many they are. Confidence 0.95; 0.5 where a fifth of the accesses or more were recorded \
+         without their exit or entry, since those that are left may not be like the others.",
     ],
     limits: &[("reads", EvidenceNumber::Count(LEAST))],
     unknown: "*exits*, or printed `vmexit` and `ioport` tables. 100 port exits that matter without a table of ports: \
      not known.",
-    advice: "The guest's definition decides which one is offered. Without one, reads of the RTC that are a twentieth of the timers' \
-     mean Windows (Linux reads the RTC at its start only); else Linux's comes first and nothing is patched.",
-    looks_alike: "Other ports are no clock: a serial console (0x3f8) is [console-on-irq-vcpu](#console-on-irq-vcpu), a virtio \
-     device's notification port is [userspace-virtio-backend](#userspace-virtio-backend). Only a table of ports shows which.",
+    advice: "The guest's definition decides which one is offered. Without one, reads of the RTC that are a twentieth \
+        of the timers' mean Windows (Linux reads the RTC at its start only); else Linux's comes first and nothing is \
+        patched.",
+    looks_alike: "Other ports are no clock: a serial console (0x3f8) is [console-on-irq-vcpu](#console-on-irq-vcpu), a \
+        virtio device's notification port is [userspace-virtio-backend](#userspace-virtio-backend). Only a table of \
+        ports shows which.",
     remedies: &[
         Remedy {
             what: "Windows: give the guest Hyper-V's clock and timers: <timer name='hypervclock' present='yes'/> in \
@@ -45,8 +47,8 @@ pub(crate) static RULE: Rule = Rule {
                     controller can stop KVM from using APICv or AVIC (its AutoEOI does), which interrupt-heavy guests \
                     then feel.",
             unless: "Not for guests that do not know Hyper-V's interface. Where APICv or AVIC is in use, check that it \
-                     still is afterwards: a guest that sees AutoEOI marked as deprecated (<avic state='on'/>, libvirt 8.10, QEMU 6.2) \
-                     does not use it.",
+                still is afterwards: a guest that sees AutoEOI marked as deprecated (<avic state='on'/>, libvirt 8.10, \
+                QEMU 6.2) does not use it.",
             check: "trapline compare BEFORE AFTER: the exits for these ports are gone.",
         },
         Remedy {
@@ -114,8 +116,8 @@ impl<'a> PortReads<'a> {
         let rows = case.accesses(ExitTable::Ioport, is_timer);
         let timers = RowSum::of(rows.iter().copied());
         let count = of_reads(&rows);
-        // perf counts an access from kvm_pio on; the exit began before. An access whose exit or entry was lost took as long as
-        // those that were timed.
+        // perf counts an access from kvm_pio on; the exit began before. An access whose exit or entry was lost took as
+        // long as those that were timed.
         let mean = |sum: RowSum| sum.ns as f64 / sum.count.max(1) as f64;
         let timed = rows.iter().fold(RowSum::default(), |sum, row| RowSum {
             count: sum.count.saturating_add(row.whole.count),
@@ -218,8 +220,8 @@ fn say(case: &Case<'_>, reads: &PortReads<'_>, confidence: f64) -> Finding {
     let (exits, all) = (reads.exits, case.all_exits());
     if exits.count > 0 {
         finding = finding.evidence(says!(
-            "Exits for I/O ports: {exits} of {all} ({share}), {share_of_time} of the time of all exits, {share_of_handling} of it \
-             without waiting.",
+            "Exits for I/O ports: {exits} of {all} ({share}), {share_of_time} of the time of all exits, \
+             {share_of_handling} of it without waiting.",
             exits = exits.count,
             all = all.count,
             share = Of(exits.count, all.count),
@@ -238,13 +240,15 @@ fn say(case: &Case<'_>, reads: &PortReads<'_>, confidence: f64) -> Finding {
     }
     if reads.timers.count > reads.count {
         finding = finding.evidence(says!(
-            "{writes} of these accesses are writes that choose nothing to be read; they are not counted as reads of the time.",
+            "{writes} of these accesses are writes that choose nothing to be read; they are not counted as reads of \
+             the time.",
             writes = reads.timers.count - reads.count,
         ));
     }
     if reads.recorded > reads.ports.count {
         finding = finding.evidence(says!(
-            "Ports were accessed {accesses} without a recorded exit or entry: in the cost these count with the mean of the others.",
+            "Ports were accessed {accesses} without a recorded exit or entry: in the cost these count with the mean of \
+             the others.",
             accesses = Times(reads.recorded - reads.ports.count),
         ));
     }

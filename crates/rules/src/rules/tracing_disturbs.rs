@@ -9,27 +9,28 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, Remedy, Rule, Verd
 pub(crate) static RULE: Rule = Rule {
     id: "tracing-disturbs",
     title: "Recording itself takes a visible share of the time",
-    looks_at: "CPU time of the recorder's own threads and their helpers, and vCPUs that waited behind them; events on the busiest \
-               CPU, at the most that one can cost: the shortest gaps between a thread's events",
+    looks_at: "CPU time of the recorder's own threads and their helpers, and vCPUs that waited behind them; events on \
+        the busiest CPU, at the most that one can cost: the shortest gaps between a thread's events",
     needs: "nothing beside the recording; sched:sched_switch shows the recorder's threads",
     record: &[],
     measures: &[],
-    cause: "Every event is taken on the CPU where it happens, in the middle of what is measured. Probes that fire for each packet or \
-            poll, function tracing without a filter, and stacks cost more than what they look at; the slow case may even go away \
-            while it is watched. What is found below may be its doing.",
+    cause: "Every event is taken on the CPU where it happens, in the middle of what is measured. Probes that fire for \
+        each packet or poll, function tracing without a filter, and stacks cost more than what they look at; the slow \
+        case may even go away while it is watched. What is found below may be its doing.",
     found: &[
         "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
-         vCPUs waited {waits} of theirs behind them. Confidence 0.9, also where the recorder says that it lost events: what \
-         it ran around those is left out.",
-        "A recording of `trapline record` has the cost of an event in it, measured when it began: that times the events of \
-         the busiest CPU, from {share} on, with confidence 0.8. There is no bound then.",
+         vCPUs waited {waits} of theirs behind them. Confidence 0.9, also where the recorder says that it lost events: \
+         what it ran around those is left out.",
+        "A recording of `trapline record` has the cost of an event in it, measured when it began: that times the \
+         events of the busiest CPU, from {share} on, with confidence 0.8. There is no bound then.",
         "A bound: what an event costs lies between its time stamp and that of the thread's next one. So the 1st \
          percentile of the gaps between events of a thread, on one CPU and with no other thread's between, times the \
-         events of the busiest CPU, is what recording takes there *at most*: reported from {share} on as \"up to\", `low`, 0.4, \
-         without a cost. If {event} for a tracepoint and {probe} for a probe are {share} as well, it is certain: 0.7. (No \
-         kernel does it for less: `kernel/trace/trace_benchmark.c` measures that. On a slow or an emulated CPU it is \
-         many times that.)",
-        "A recording of less than {span}, or with fewer than {events} events on its busiest CPU, is too short for a share.",
+         events of the busiest CPU, is what recording takes there *at most*: reported from {share} on as \"up to\", \
+         `low`, 0.4, without a cost. If {event} for a tracepoint and {probe} for a probe are {share} as well, it is \
+         certain: 0.7. (No kernel does it for less: `kernel/trace/trace_benchmark.c` measures that. On a slow or an \
+         emulated CPU it is many times that.)",
+        "A recording of less than {span}, or with fewer than {events} events on its busiest CPU, is too short for a \
+         share.",
     ],
     limits: &[
         ("share", EvidenceNumber::Share(SHARE)),
@@ -44,22 +45,22 @@ pub(crate) static RULE: Rule = Rule {
     looks_alike: "",
     remedies: &[
         Remedy {
-            what: "Record fewer events: leave out probes in loops that poll, filter in the kernel, and count (perf stat -e 'kvm:*') \
-                   before tracing.",
+            what: "Record fewer events: leave out probes in loops that poll, filter in the kernel, and count (perf \
+                stat -e 'kvm:*') before tracing.",
             price: "What is not recorded cannot be asked later.",
             unless: "Not the events of the path that is looked for.",
             check: "The guest's own measure (ping, IOPS) with and without recording.",
         },
         Remedy {
-            what: "Take the recorder off the CPUs that matter: taskset it to others, write to a RAM disk or over the network later, \
-                   larger buffers with fewer wake-ups (perf record -m 64M, --overwrite or snapshot mode).",
+            what: "Take the recorder off the CPUs that matter: taskset it to others, write to a RAM disk or over the \
+                network later, larger buffers with fewer wake-ups (perf record -m 64M, --overwrite or snapshot mode).",
             price: "Memory.",
             unless: "Not where CPUs are all busy.",
             check: "trapline sched: run time of perf or trace-cmd.",
         },
         Remedy {
-            what: "Where a guest is recorded as well: let its agent keep what it records until the host is done (trace-cmd record \
-                   -b for larger buffers, or record the guest by itself).",
+            what: "Where a guest is recorded as well: let its agent keep what it records until the host is done \
+                (trace-cmd record -b for larger buffers, or record the guest by itself).",
             price: "Memory of the guest.",
             unless: "Not if the guest's events are not needed: leave its agent out.",
             check: "trapline sched: run time of the vhost worker that serves vsock.",
@@ -75,7 +76,8 @@ pub(crate) static RULE: Rule = Rule {
 const FEWER: usize = 0;
 const ELSEWHERE: usize = 1;
 
-/// A shorter recording gets no share: a recording has its beginning and its end, in which the recorder is busy with itself.
+/// A shorter recording gets no share: a recording has its beginning and its end, in which the recorder is busy with
+/// itself.
 const LEAST_NS: u64 = 100_000_000;
 /// Nor from fewer events.
 const LEAST_EVENTS: u64 = 1_000;
@@ -261,8 +263,8 @@ fn tell_cost(cost: &CostReport, finding: Finding, title: bool) -> Finding {
             .cost(FindingCost::of(took, cost.span_ns, Base::Span));
     }
     finding.evidence(says!(
-        "CPU {cpu} recorded {events} events in {span}, and one cost {each} when the recorder measured it, with warm caches: \
-         {share} of its time, or more.",
+        "CPU {cpu} recorded {events} events in {span}, and one cost {each} when the recorder measured it, with warm \
+         caches: {share} of its time, or more.",
         cpu = Id(u64::from(cost.cpu)),
         events = cost.events,
         span = Ns(cost.span_ns),
@@ -325,8 +327,8 @@ impl CpuEventCost {
             finding = finding.cost(FindingCost::of(ns, self.span, Base::Span));
         }
         finding = finding.evidence(says!(
-            "CPU {cpu} recorded {events} events in {span}, and the events of a thread are at least {each} apart (1st percentile): \
-             what one costs is within. So recording takes up to {most} of its time.",
+            "CPU {cpu} recorded {events} events in {span}, and the events of a thread are at least {each} apart (1st \
+             percentile): what one costs is within. So recording takes up to {most} of its time.",
             cpu = Id(u64::from(cpu)),
             events = events,
             span = Ns(self.span),

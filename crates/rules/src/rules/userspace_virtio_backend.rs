@@ -14,51 +14,53 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remed
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
     title: "A virtio device's back end is a thread of the VMM",
-    looks_at: "the way from a guest's notification (kick) to the back end's answer, for each address that is notified by itself, \
-               and what kind of thread the back end is",
+    looks_at: "the way from a guest's notification (kick) to the back end's answer, for each address that is notified \
+        by itself, and what kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",
     record: &[RecordNeeds::Paths],
     measures: &[],
     cause: "The VMM's own thread is on the critical path of every notification: it is woken, reads the queue, makes a \
-            system call for each packet, and raises the interrupt by another one. A kernel back end (vhost) does the same \
-            with one wake-up and no system call.",
+        system call for each packet, and raises the interrupt by another one. A kernel back end (vhost) does the same \
+        with one wake-up and no system call.",
     found: &[
-        "The path `kick`, for each address that the vCPUs of one VM notify by itself: a network card is not hidden by a \
-         vsock or console device beside it. An address is a BAR's (0x1000 and above), and most of its notifications are \
-         answered by threads of the vCPU's own process, and few of its writes go to user space instead. From {loops} loops on, which take 0.1 % of the time in which the device is in use, or {long} each by the median: no rate is asked \
-         for, since latency matters for sparse requests too. Less than {loops}: where notifications had no answer yet in a tenth of the whole recording. A loop is taken from \
-         the notification to the interrupt, or until the thread goes to sleep. Time in use is from the first \
-         notification to the last answer; of a pause at most a second counts. The cost is the time in which a \
-         notification had no answer yet, as a share of the time in use. Confidence 0.9; 0.5 with less than {loops} loops, \
-         where one event in a hundred was lost, or where neither exits to user space (`kvm_userspace_exit`) nor the \
-         thread's work (a probe) are recorded: then it may be the vCPU's own thread that handles the write and wakes \
-         another.",
+        "The path `kick`, for each address that the vCPUs of one VM notify by itself: a network card is not hidden by \
+         a vsock or console device beside it. An address is a BAR's (0x1000 and above), and most of its notifications \
+         are answered by threads of the vCPU's own process, and few of its writes go to user space instead. From \
+         {loops} loops on, which take 0.1 % of the time in which the device is in use, or {long} each by the median: \
+         no rate is asked for, since latency matters for sparse requests too. Less than {loops}: where notifications \
+         had no answer yet in a tenth of the whole recording. A loop is taken from the notification to the interrupt, \
+         or until the thread goes to sleep. Time in use is from the first notification to the last answer; of a pause \
+         at most a second counts. The cost is the time in which a notification had no answer yet, as a share of the \
+         time in use. Confidence 0.9; 0.5 with less than {loops} loops, where one event in a hundred was lost, or \
+         where neither exits to user space (`kvm_userspace_exit`) nor the thread's work (a probe) are recorded: then \
+         it may be the vCPU's own thread that handles the write and wakes another.",
     ],
     limits: &[
         ("loops", EvidenceNumber::Count(SEVERAL)),
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
     ],
-    unknown: "*all*. Probes of `tun_get_user` or `handle_tx` show that the device is a network's; then the disk's remedy is left \
-     out.",
+    unknown: "*all*. Probes of `tun_get_user` or `handle_tx` show that the device is a network's; then the disk's \
+        remedy is left out.",
     advice: "",
-    looks_alike: "A back end that is slow because its *thread has no CPU* shows it in the stage `back end woken → back end on CPU`; \
-     vhost would wait there too.",
+    looks_alike: "A back end that is slow because its *thread has no CPU* shows it in the stage `back end woken → back \
+        end on CPU`; vhost would wait there too.",
     remedies: &[
         Remedy {
-            what: "Network: let the kernel do it: vhost-net (<interface> with <driver name='vhost'/>, modprobe vhost_net; \
-                   QEMU: -netdev tap,vhost=on).",
-            price: "More exits, since the guest is answered faster and notifies more often; a kernel thread per queue whose \
-                    CPU time is the host's and not the VMM's in accounting; packets are handled in the kernel, out of \
-                    reach of the VMM's filters.",
+            what: "Network: let the kernel do it: vhost-net (<interface> with <driver name='vhost'/>, modprobe \
+                vhost_net; QEMU: -netdev tap,vhost=on).",
+            price: "More exits, since the guest is answered faster and notifies more often; a kernel thread per queue \
+                whose CPU time is the host's and not the VMM's in accounting; packets are handled in the kernel, out \
+                of reach of the VMM's filters.",
             unless: "Not for user-mode networking (slirp), nor where packets go through a user-space switch: there \
                      vhost-user is the way.",
-            check: "trapline compare BEFORE AFTER: the kick path's back end is a vhost thread, and the loop is shorter.",
+            check: "trapline compare BEFORE AFTER: the kick path's back end is a vhost thread, and the loop is \
+                shorter.",
         },
         Remedy {
-            what: "Disk: give the device a thread of its own: <iothreads>1</iothreads>, and <driver iothread='1' io='native' \
-                   cache='none'/> on the disk.",
-            price: "One more thread to place on a CPU. It is still user space: the wake-up stays, what goes is waiting behind \
-                    other devices of the VMM's main loop.",
+            what: "Disk: give the device a thread of its own: <iothreads>1</iothreads>, and <driver iothread='1' \
+                io='native' cache='none'/> on the disk.",
+            price: "One more thread to place on a CPU. It is still user space: the wake-up stays, what goes is waiting \
+                behind other devices of the VMM's main loop.",
             unless: "Not io='native' with cache='writeback'; not for devices on a bus that iothreads do not serve.",
             check: "trapline paths --path kick: the back end is the iothread; trapline sched: its delays.",
         },
@@ -73,12 +75,13 @@ pub(crate) static RULE: Rule = Rule {
 
 /// Fewer loops of one device are no habit: they count only where they are what the recorded time went to.
 const SEVERAL: u64 = 10;
-/// What a VMM's thread needs at least to be woken, read a queue, make its system calls and interrupt, on a machine that has
-/// nothing else to do, is some tens of microseconds. From here on a request waits longer than it would for the kernel.
+/// What a VMM's thread needs at least to be woken, read a queue, make its system calls and interrupt, on a machine that
+/// has nothing else to do, is some tens of microseconds. From here on a request waits longer than it would for the
+/// kernel.
 const LONG_NS: u64 = 100_000;
 
-/// Ports below this are the chipset's (serial ports, timers, PCI configuration), and no number of a hypercall is higher. A virtio
-/// device's are in a BAR of its own, for which firmware leaves these out.
+/// Ports below this are the chipset's (serial ports, timers, PCI configuration), and no number of a hypercall is
+/// higher. A virtio device's are in a BAR of its own, for which firmware leaves these out.
 const BARS: u64 = 0x1000;
 
 /// One queue of a device: an address that the vCPUs of one VM notify.
@@ -110,7 +113,8 @@ impl DeviceQueue<'_> {
     /// Whether the VMM's threads are its back end, and whether that matters.
     fn is_found(&self, case: &Case<'_>) -> bool {
         let count = self.answers.count();
-        // A queue has one back end; what is another's, or goes to user space, was joined to a thread that did something else.
+        // A queue has one back end; what is another's, or goes to user space, was joined to a thread that did something
+        // else.
         let a_bar = self.address.is_none_or(|address| address >= BARS);
         if count == 0 || !a_bar || count <= self.others || count <= self.to_user {
             return false;
@@ -217,8 +221,8 @@ fn look(case: &Case<'_>) -> Verdict {
     finding = beside(path, finding);
     if !told {
         finding = finding.evidence(
-            "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the other one \
-             for something else. Record kvm:kvm_userspace_exit as well to know.",
+            "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the \
+             other one for something else. Record kvm:kvm_userspace_exit as well to know.",
         );
     }
     patch(case, network(case, worst, finding)).found()
@@ -258,8 +262,8 @@ fn worst_first<'q, 'a>(case: &Case<'_>, queues: &'q [DeviceQueue<'a>]) -> Vec<&'
     found
 }
 
-/// Whether a queue's writes are known to end in the kernel and to wake a back end: where exits to user space are recorded, or
-/// the thread is seen to do a device's work. Else it may be the vCPU's own thread that wakes another.
+/// Whether a queue's writes are known to end in the kernel and to wake a back end: where exits to user space are
+/// recorded, or the thread is seen to do a device's work. Else it may be the vCPU's own thread that wakes another.
 fn is_told(case: &Case<'_>, queue: &DeviceQueue<'_>) -> bool {
     let user_space = case.picture.events("kvm_userspace_exit").unwrap_or(0) > 0;
     user_space || queue.worked * 2 > queue.answers.count()
@@ -314,7 +318,8 @@ fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, told: bool) -> Finding {
         )
         .evidence(
             says!(
-                "Notifications waited for their answer in {waited} of the {in_use} in which the device was in use ({share}).",
+                "Notifications waited for their answer in {waited} of the {in_use} in which the device was in use \
+                 ({share}).",
                 waited = Ns(worst.waited_ns),
                 in_use = Ns(worst.in_use_ns),
                 share = Of(worst.waited_ns, worst.in_use_ns),
@@ -422,8 +427,8 @@ fn patch(case: &Case<'_>, finding: Finding) -> Finding {
     if slirp {
         finding.note(
             0,
-            "The definition has an interface of type 'user' (slirp): that has no kernel back end, so it has to be made a \
-             network, a bridge or passt first.",
+            "The definition has an interface of type 'user' (slirp): that has no kernel back end, so it has to be made \
+             a network, a bridge or passt first.",
         )
     } else {
         finding

@@ -9,21 +9,22 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
     title: "vCPU threads move from CPU to CPU",
-    looks_at: "how often the scheduler moves the threads of vCPUs, and how much longer they wait, take to enter the guest and to \
-               handle their first exit after a move than after a run on the same CPU",
-    needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the threads",
+    looks_at: "how often the scheduler moves the threads of vCPUs, and how much longer they wait, take to enter the \
+        guest and to handle their first exit after a move than after a run on the same CPU",
+    needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the \
+        threads",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[],
     cause: "Each move leaves caches, TLB entries and the virtual processor's state (VMCS, loaded per CPU) behind, and \
             across NUMA nodes the memory as well. Posted interrupts and timers have to follow.",
     found: &[
-        "One vCPU's thread moved {moves} times and {many} times a second, and moves cost something: runs on another CPU than the \
-         one before are set against runs on the same one ({moves} of each), by the medians of the wait for the CPU, of the \
-         way from there into the guest, and of the first exit after that. What they took longer, times their number, is \
-         the cost: from {costs} of the vCPU's time on, confidence 0.9. Where moves take no longer than other runs, \
-         they are a finding from {whatever} a second on only (0.7, at least `medium`): to fill a level-2 cache again takes \
-         some 100 us, which the guest loses and no event shows. A thread that goes to an idle CPU each time, and waits \
-         less for it, gains by moving.",
+        "One vCPU's thread moved {moves} times and {many} times a second, and moves cost something: runs on another \
+         CPU than the one before are set against runs on the same one ({moves} of each), by the medians of the wait \
+         for the CPU, of the way from there into the guest, and of the first exit after that. What they took longer, \
+         times their number, is the cost: from {costs} of the vCPU's time on, confidence 0.9. Where moves take no \
+         longer than other runs, they are a finding from {whatever} a second on only (0.7, at least `medium`): to fill \
+         a level-2 cache again takes some 100 us, which the guest loses and no event shows. A thread that goes to an \
+         idle CPU each time, and waits less for it, gains by moving.",
     ],
     limits: &[
         ("moves", EvidenceNumber::Count(LEAST)),
@@ -33,10 +34,11 @@ pub(crate) static RULE: Rule = Rule {
     ],
     unknown: "*all*, of the whole host.",
     advice: "If the definition pins, the finding says that the pins were not in force.",
-    looks_alike: "With [vcpu-preempted](#vcpu-preempted) beside it, they move *because* others have their CPUs: mend that first.",
+    looks_alike: "With [vcpu-preempted](#vcpu-preempted) beside it, they move *because* others have their CPUs: mend \
+        that first.",
     remedies: &[Remedy {
-        what: "Pin vCPUs (<vcpupin> in <cputune>), each to a CPU or all to the CPUs of the NUMA node that has the guest's \
-               memory.",
+        what: "Pin vCPUs (<vcpupin> in <cputune>), each to a CPU or all to the CPUs of the NUMA node that has the \
+            guest's memory.",
         price: "The scheduler cannot evade a busy CPU any more: a vCPU waits behind whatever else runs there.",
         unless: "Not where vCPUs are more than CPUs, nor without keeping other tasks off these CPUs.",
         check: "trapline sched: migrations of the vCPUs' threads.",
@@ -50,8 +52,8 @@ pub(crate) static RULE: Rule = Rule {
 
 /// Moves of one vCPU in a second that are more than balancing now and then.
 const MANY_PER_SECOND: f64 = 20.0;
-/// Moves in a second that cost whatever can be measured of them: to fill a level-2 cache again takes some 100 us, which the
-/// guest loses and no event shows; that is a fiftieth of its time.
+/// Moves in a second that cost whatever can be measured of them: to fill a level-2 cache again takes some 100 us, which
+/// the guest loses and no event shows; that is a fiftieth of its time.
 const WHATEVER_PER_SECOND: f64 = 200.0;
 /// Moves of one vCPU, and runs of each kind that are compared.
 const LEAST: u64 = 50;
@@ -145,8 +147,8 @@ fn say(case: &Case<'_>, moves: &MoveCounts<'_>) -> Finding {
     }
     if moves.cost_ns == 0 {
         finding = finding.evidence(says!(
-            "Waits and exits after a move were no longer than others; what the guest loses to cold caches no event shows, and is \
-             some 100 us each: {share} of the vCPU's time at this rate.",
+            "Waits and exits after a move were no longer than others; what the guest loses to cold caches no event \
+             shows, and is some 100 us each: {share} of the vCPU's time at this rate.",
             share = Share(rate / 10_000.0),
         ));
     }
@@ -161,9 +163,9 @@ fn took(row: &MovesRow, ns: u64) -> Evidence {
     let half = |stats: &analysis::Stats| Ns(stats.percentile(0.5));
     let (moved, stayed) = (&row.moved, &row.stayed);
     says!(
-        "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its first \
-         exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and {stayed_first_exit} (of \
-         {stays}). That is {cost} in all, {share} of its time.",
+        "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its \
+         first exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and \
+         {stayed_first_exit} (of {stays}). That is {cost} in all, {share} of its time.",
         thread = ThreadMention {
             called: format!("Thread {}", row.tid),
             tid: row.tid,
@@ -199,7 +201,8 @@ fn pins(case: &Case<'_>, mut finding: Finding) -> Finding {
 
 fn lacks() -> Verdict {
     Verdict::Lacks(
-        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_migrate_task of the whole host (-a) to know."
+        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_migrate_task of the whole host (-a) to \
+         know."
             .to_owned(),
     )
 }

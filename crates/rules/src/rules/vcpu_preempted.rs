@@ -12,46 +12,48 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
     title: "vCPUs wait for CPUs that other tasks have",
-    looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the threads of a process \
-               summed, and the recorder's left out",
+    looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the \
+        threads of a process summed, and the recorder's left out",
     needs: "kvm_exit, kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &["vcpus runnable"],
-    cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass and \
-            nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",
+    cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass \
+        and nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",
     found: &[
-        "Time in state `runnable` while another task than the idle one ran there: 2 % of the vCPUs' time, or 5 % of one \
-         vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single wait of {long}, which users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Time in which \
-         the CPU was idle is the way out of idling and does not count.",
-        "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of a \
-         name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
+        "Time in state `runnable` while another task than the idle one ran there: 2 % of the vCPUs' time, or 5 % of \
+         one vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single \
+         wait of {long}, which users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Time in \
+         which the CPU was idle is the way out of idling and does not count.",
+        "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of \
+         a name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
          does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
          [tracing-disturbs](#tracing-disturbs).",
     ],
     limits: &[("long", EvidenceNumber::Nanoseconds(LONG_NS))],
     unknown: "*all*, of the whole host (`-a`): exits, `sched_switch`, `sched_wakeup`.",
-    advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if the \
-     definition pins already or a node (else the host) has too few. Look that no other guest has them.",
-    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` shows as \
-     \"nothing: the CPU was idle\".",
+    advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if \
+        the definition pins already or a node (else the host) has too few. Look that no other guest has them.",
+    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` \
+        shows as \"nothing: the CPU was idle\".",
     remedies: &[
         Remedy {
-            what: "Keep others off the vCPUs' CPUs: pin vCPUs one to a CPU (<vcpupin>), and the VMM's other threads, vhost \
-                   workers and the host's own tasks elsewhere (<emulatorpin>, isolcpus= or cpusets).",
+            what: "Keep others off the vCPUs' CPUs: pin vCPUs one to a CPU (<vcpupin>), and the VMM's other threads, \
+                vhost workers and the host's own tasks elsewhere (<emulatorpin>, isolcpus= or cpusets).",
             price: "These CPUs are the guest's also when it is idle; the others have to carry all else.",
             unless: "Not where vCPUs are more than CPUs: pinning then fixes who waits for whom.",
             check: "trapline vcpus: the share of runnable time, and behind whom.",
         },
         Remedy {
-            what: "Where CPUs are shared on purpose: weigh the guests (<shares> in <cputune>), or take vCPUs away from those \
-                   that need fewer.",
+            what: "Where CPUs are shared on purpose: weigh the guests (<shares> in <cputune>), or take vCPUs away from \
+                those that need fewer.",
             price: "Another guest gets less.",
             unless: "Not for guests that have to answer in time: weights say nothing about latency.",
             check: "trapline vcpus of all guests.",
         },
     ],
     sources: &[
-        "Linux, kernel/sched (prev_state of sched_switch: 0 for a task that is preempted); Documentation/scheduler/sched-stats.rst",
+        "Linux, kernel/sched (prev_state of sched_switch: 0 for a task that is preempted); \
+         Documentation/scheduler/sched-stats.rst",
         "libvirt, formatdomain: CPU Tuning",
     ],
     look,
@@ -75,7 +77,8 @@ struct WaitsBehind<'a> {
 
 impl<'a> WaitsBehind<'a> {
     fn of(case: &Case<'a>, report: &'a VcpusReport) -> Option<WaitsBehind<'a>> {
-        // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is reported as that.
+        // Time in which the CPU was idle is the way out of idling and nobody's fault; what the recorder had is reported
+        // as that.
         let waits = &case.picture.waits;
         let total_ns = waits.others_ns();
         let worst = waits.vcpus.iter().max_by_key(|vcpu| vcpu.others_ns)?;
@@ -99,8 +102,8 @@ impl<'a> WaitsBehind<'a> {
     fn share(&self, case: &Case<'_>) -> Evidence {
         let observed = self.row.map_or(0, |row| row.times.total());
         says!(
-            "For {share} of the time that vCPUs were observed they could run while another task had the CPU; the worst was {worst} with \
-             {time} ({share_of_worst}){waits}.",
+            "For {share} of the time that vCPUs were observed they could run while another task had the CPU; the worst \
+             was {worst} with {time} ({share_of_worst}){waits}.",
             share = Of(self.total_ns, case.picture.observed_ns()),
             worst = case.vcpu_called(self.worst.tid),
             time = Ns(self.worst.others_ns),
@@ -286,8 +289,8 @@ fn pins(case: &Case<'_>, finding: Finding) -> Finding {
     }
     finding.changes(0, changes).note(
         0,
-        "The patch gives each vCPU a CPU of its own on one NUMA node, and the VMM's other threads the rest; look that no \
-         other guest has them.",
+        "The patch gives each vCPU a CPU of its own on one NUMA node, and the VMM's other threads the rest; look that \
+         no other guest has them.",
     )
 }
 

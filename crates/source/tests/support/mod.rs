@@ -185,8 +185,8 @@ impl Sink for Lines<'_, '_> {
     }
 }
 
-/// Profiles the first event sampled, and one of the others: switches as an event if their stacks were, waits, both, where guests
-/// exited.
+/// Profiles the first event sampled, and one of the others: switches as an event if their stacks were, waits, both,
+/// where guests exited.
 fn profile(reader: &RecordingReader<'_>, which: usize) {
     let of = |of, wakers| ProfileOptions {
         of,

@@ -14,8 +14,8 @@ use super::types::is_array;
 use crate::cast::index;
 use crate::{Abi, Diagnostic, FieldKind, FormatField};
 
-/// Appends to a list of tables, sources or forms, and returns the index. These are referred to by 16 bits, the highest of which
-/// means none; no format has more than a few.
+/// Appends to a list of tables, sources or forms, and returns the index. These are referred to by 16 bits, the highest
+/// of which means none; no format has more than a few.
 fn put<T>(list: &mut Vec<T>, item: T) -> Option<u16> {
     let index = u16::try_from(list.len()).ok();
     let index = index.filter(|index| *index < u16::MAX)?;

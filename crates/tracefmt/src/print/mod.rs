@@ -73,8 +73,8 @@ impl EventFormat {
         }
     }
 
-    /// Returns whether all texts of such events are plain ([`crate::is_plain`]), whatever their records hold: none of it is
-    /// text of the record or of the recording's tables.
+    /// Returns whether all texts of such events are plain ([`crate::is_plain`]), whatever their records hold: none of
+    /// it is text of the record or of the recording's tables.
     pub fn prints_plain(&self) -> bool {
         let printer = &self.printer;
         !printer.failed && printer.bprint.is_none() && printer.program.prints_plain()

@@ -17,7 +17,8 @@ use crate::{FormatCatalog, FormatText};
 /// A line that is this long is not continued, in bytes: the kernel's own are at most a page.
 pub(super) const MAX_LINE: usize = 64 << 10;
 
-/// Room that a step takes up at most that is run in it: its own text, the longest block, and what the next step goes over.
+/// Room that a step takes up at most that is run in it: its own text, the longest block, and what the next step goes
+/// over.
 const STEP: usize = 16 + MAX_BLOCK as usize + 64;
 
 /// What comes behind a step.

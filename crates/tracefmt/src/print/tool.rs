@@ -223,8 +223,8 @@ impl Parser<'_, '_> {
         self.tool_rest(id, Some(right), rank)
     }
 
-    /// Takes what stands at `right` out of the tree. Returns it with `right` itself as its left operand, the operand that was
-    /// there, and its rank.
+    /// Takes what stands at `right` out of the tree. Returns it with `right` itself as its left operand, the operand
+    /// that was there, and its rank.
     fn taking_over(&mut self, right: Id) -> ParserResult<(AstNode, Id, i32)> {
         Ok(match self.tree.take(right) {
             AstNode::Binary {

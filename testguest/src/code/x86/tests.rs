@@ -1,5 +1,5 @@
-//! The code is run by a reader of machine code that knows nothing of the assembler: it has to find the operations that were
-//! asked for, as often as asked.
+//! The code is run by a reader of machine code that knows nothing of the assembler: it has to find the operations that
+//! were asked for, as often as asked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

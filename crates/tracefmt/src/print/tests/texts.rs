@@ -181,7 +181,9 @@ fn pointers_and_addresses() {
         ),
         (
             r#""%pU %pUb %pUB %pUl %pUL", REC->uuid, REC->uuid, REC->uuid, REC->uuid, REC->uuid"#,
-            "00010203-0405-0607-0809-0a0b0c0d0e0f 00010203-0405-0607-0809-0a0b0c0d0e0f 00010203-0405-0607-0809-0A0B0C0D0E0F 03020100-0504-0706-0809-0a0b0c0d0e0f 03020100-0504-0706-0809-0A0B0C0D0E0F",
+            "00010203-0405-0607-0809-0a0b0c0d0e0f 00010203-0405-0607-0809-0a0b0c0d0e0f \
+             00010203-0405-0607-0809-0A0B0C0D0E0F 03020100-0504-0706-0809-0a0b0c0d0e0f \
+             03020100-0504-0706-0809-0A0B0C0D0E0F",
         ),
         (
             r#""%pISpc|%pISc|%pIS", __get_sockaddr(sa), __get_sockaddr(sa), __get_dynamic_array(sa)"#,
