@@ -1,11 +1,26 @@
 /*!
 Traces for Perfetto (<https://ui.perfetto.dev>).
 
-What becomes what: each vCPU is a track below its VM's process, with a slice for each span of its states, and its exits
-on a track below that; where the recording of its guest is walked too, what the guest did stands on another one.
-Instances of paths are slices with a slice for each stage, on tracks by path; where and by whom a step was reached is an
-instant on the track of its thread, and a flow connects them. Switches and wake-ups are ftrace's events, of which
-Perfetto makes the tracks of CPUs and threads. `docs/export.md` says it in full.
+| track | contents |
+| --- | --- |
+| a process for each VM | its vCPUs and counters; where the process is not recorded, a track of that name |
+| `vCPU N`, below it | a slice for each span of its states |
+| `exits`, below a vCPU | a slice for each exit from `kvm_exit` to `kvm_entry`, named by reason and device |
+| `guest`, below a vCPU | a slice for each task, interrupt, softirq, `idle` or `unknown` of its guest |
+| `exits per second`, `halt polling` | counters of a vCPU and of a VM, in slices of time |
+| `paths` | a track for each path, more where instances overlap: a slice for each instance and stage |
+| threads | an instant for each step of an instance, and a flow from the instance through its steps |
+| CPUs, states of threads | made by Perfetto of switches and wake-ups, which are written as ftrace's events |
+| `lost events` | an instant where events were lost, and one at the end for what only the recorder's sum says |
+
+- States have the names of the columns of `vcpus`, with `kernel_blocked` and `user_blocked` by themselves. Their
+  arguments: `cpu`, `reason` of the exit, `device` in the VMM; of a wait for a CPU `behind` and `behind_tid`.
+- Exits have `reason`, `access`, `device`, `waiting`, `user` (the VMM handled it) and `cpu`.
+- A guest's slices have `what` (task, interrupt, ...) and the task's `tid` in the guest. An interrupt or softirq ends a
+  task's slice, and another begins after it.
+- Counters have slices of about a thousandth of the recording, at least 1 ms; polling is in nanoseconds.
+- Instances have `instance` (the number in `paths --each`), `chain`, `by`, `vcpu`, `features`. A step in a guest is on
+  the thread of its vCPU, with `guest`, the recording, and `guest_cpu`. Losses in a guest's recording have `guest` true.
 */
 
 mod bundles;
