@@ -15,6 +15,7 @@ mod machine;
 mod names;
 mod seen;
 mod span;
+mod tasks;
 mod thread_facts;
 mod threads;
 mod track;
@@ -25,6 +26,9 @@ pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
 pub use seen::Seen;
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
+pub use tasks::{
+    CpuSpan, CpuSwitch, RunState, SpanEnd, TaskChanges, TaskSpan, TaskStates, TaskWakeup,
+};
 pub use thread_facts::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
 pub use threads::{Tasks, Thread, Threads, vcpu_from_comm};
 pub use track::Polls;

@@ -9,6 +9,7 @@ use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAc
 use crate::by_number::ByNumber;
 use crate::seen::Seen;
 use crate::span::{Access, Cause, SpanSink, State, Times};
+use crate::tasks::{TaskStates, WakeRule};
 use crate::track::{Place, Polls, Sched, Track};
 use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
 
@@ -38,8 +39,6 @@ const NO_VCPU: u32 = u32::MAX;
 /// One CPU.
 #[derive(Debug, Clone, Default)]
 struct Cpu {
-    /// Slot of the task that runs, if known.
-    current: Option<u32>,
     /// vCPUs on its run queue.
     waiting: Vec<u32>,
     /// Time of its last event.
@@ -97,9 +96,10 @@ pub struct Machine {
     learned: (i32, Learned),
     /// The tasks of the scheduler's last event.
     tasks: Tasks,
+    /// What all tasks do, and who has which CPU.
+    task_states: TaskStates,
     cpus: Vec<Cpu>,
     seen: Seen,
-    wakeup_seen: bool,
     /// Whether a thread can lose its CPU in guest mode without an exit event, as on s390: there the
     /// host's interrupts are taken behind the back of `sie_exit`.
     leaves_guest: bool,
@@ -150,7 +150,8 @@ impl Machine {
     pub fn len(&self) -> usize {
         let waiting = self.cpus.iter().map(|cpu| 1 + cpu.waiting.len());
         let pending = self.tracks.iter().map(Track::len);
-        self.threads.len() + pending.sum::<usize>() + waiting.sum::<usize>()
+        let tasks = self.threads.len() + self.task_states.len();
+        tasks + pending.sum::<usize>() + waiting.sum::<usize>()
     }
 
     /// Returns whether it follows nothing.
@@ -177,6 +178,17 @@ impl Machine {
     #[inline]
     pub fn tasks(&self) -> Tasks {
         self.tasks
+    }
+
+    /// Returns what all tasks do, and who has which CPU.
+    #[inline]
+    pub fn task_states(&self) -> &TaskStates {
+        &self.task_states
+    }
+
+    /// Returns the same, to have tasks followed, or what changed taken out for a while.
+    pub fn task_states_mut(&mut self) -> &mut TaskStates {
+        &mut self.task_states
     }
 
     /// Returns the VMs the vCPUs belong to.
@@ -253,8 +265,16 @@ impl Machine {
         self.by_tid.get_mut(tid).copied()
     }
 
+    /// Takes note of a kind of events, where nobody asks for states.
+    pub fn announced(&mut self, ty: &EventType<'_>) {
+        if ty.recorded {
+            self.task_states.recorded(ty.kind);
+        }
+    }
+
     /// Tells whether events of a kind are wanted, as [`event::Sink::wants`] asks.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.announced(ty);
         match ty.kind {
             Kind::KvmUserspaceExit => self.seen.userspace_exits |= ty.recorded,
             Kind::KvmVcpuWakeup => self.seen.halts |= ty.recorded && !self.ticks,
@@ -264,12 +284,7 @@ impl Machine {
                 return false;
             }
             Kind::SchedSwitch => self.seen.switches |= ty.recorded,
-            Kind::SchedWakeup => {
-                self.seen.wakeups |= ty.recorded;
-                // A text asks when it comes upon the first one, and others ask before they begin.
-                self.wakeup_seen |= ty.recorded && self.end == 0;
-            }
-            Kind::SchedWaking => self.seen.wakeups |= ty.recorded,
+            Kind::SchedWakeup | Kind::SchedWaking => self.seen.wakeups |= ty.recorded,
             // Arm has the format of kvm_fpu too, and never makes the event.
             Kind::KvmFpu => self.fpu |= ty.recorded && self.x86,
             // Where nothing else says that the VMM is done, an access that is answered does.
@@ -304,7 +319,9 @@ impl Machine {
     #[inline]
     pub fn learn(&mut self, event: &Event<'_>, data: &Data) {
         if !matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit) {
-            return self.learn_sched(event, data);
+            self.learn_sched(event, data);
+            let rule = self.task_states.wake_rule(event.ty.kind);
+            return self.follow_tasks(event, data, rule);
         }
         let number = match data {
             Data::KvmEntry(entry) => entry.vcpu,
@@ -340,6 +357,15 @@ impl Machine {
         if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
             self.threads.wakes(event, wakeup.tid);
         }
+    }
+
+    /// Has tasks followed by an event of the scheduler that threads were learned of.
+    #[inline]
+    fn follow_tasks(&mut self, event: &Event<'_>, data: &Data, rule: WakeRule) {
+        let wakes = rule.wakes && self.task_states.follows();
+        let waker = wakes.then(|| self.threads.slot(event.tid));
+        let tasks = self.tasks;
+        self.task_states.take(event, data, tasks, rule, waker);
     }
 
     /// Takes an event. Spans that are complete go to `spans`.
@@ -574,6 +600,7 @@ impl Machine {
                 kind: LostKind::Ring,
                 ..
             } => {
+                self.task_states.lost(cpu);
                 for track in &mut self.tracks {
                     track.lost |= cpu == NONE || track.cpu == cpu || !track.has_cpu();
                 }

@@ -6,12 +6,30 @@ use event::{Data, Event, Kind};
 use super::{Cpu, MAX_WAITING, Machine, NO_VCPU};
 use crate::Tasks;
 use crate::span::SpanSink;
+use crate::tasks::WakeRule;
 use crate::track::{Place, Sched};
 
 impl Machine {
     /// Takes an event of the scheduler.
     pub(super) fn sched<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
+        if !event.ty.kind.is_sched() {
+            return;
+        }
         self.learn_sched(event, data);
+        let rule = self.task_states.wake_rule(event.ty.kind);
+        self.sched_vcpus(event, data, rule, spans);
+        // Whoever waits for a CPU waited behind the task that it had until now.
+        self.follow_tasks(event, data, rule);
+    }
+
+    /// What an event of the scheduler tells of vCPUs.
+    fn sched_vcpus<S: SpanSink>(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        rule: WakeRule,
+        spans: &mut S,
+    ) {
         match data {
             Data::SchedSwitch(switch) => {
                 self.seen.switches = true;
@@ -26,23 +44,17 @@ impl Machine {
                     self.seen.returns = true;
                     self.switched_in(vcpu, event, prev);
                 }
-                if let Some(cpu) = self.cpu(event.cpu) {
-                    cpu.current = Some(next);
-                }
             }
-            Data::SchedWakeup(wakeup) => {
+            Data::SchedWakeup(wakeup) | Data::SchedWaking(wakeup) => {
                 self.seen.wakeups = true;
-                if !self.wakeup_seen && event.ty.kind == Kind::SchedWakeup {
-                    self.wakeup_seen = true;
+                if rule.corrects {
                     self.not_yet(wakeup.tid);
                 }
-                self.wakes(event, wakeup.tid, wakeup.target_cpu);
-            }
-            Data::SchedWaking(wakeup) => {
-                self.seen.wakeups = true;
-                if !self.wakeup_seen {
+                if rule.queues {
                     self.wakes(event, wakeup.tid, wakeup.target_cpu);
-                    if let Some(&vcpu) = self.by_tid.get(wakeup.tid) {
+                    if event.ty.kind == Kind::SchedWaking
+                        && let Some(&vcpu) = self.by_tid.get(wakeup.tid)
+                    {
                         self.tracks[vcpu as usize].waking = Some(event.time);
                     }
                 }
@@ -66,7 +78,9 @@ impl Machine {
         }
     }
 
-    fn vcpu_in(&self, thread: u32) -> Option<u32> {
+    /// Returns the vCPU that a thread is, by its slot; none if it has ended.
+    #[inline]
+    pub fn vcpu_in(&self, thread: u32) -> Option<u32> {
         let vcpu = self.vcpus.get(thread as usize).copied();
         vcpu.filter(|&vcpu| vcpu != NO_VCPU && self.tracks[vcpu as usize].ended.is_none())
     }
@@ -213,8 +227,8 @@ impl Machine {
     /// Tells the wait of a vCPU up to now as behind the task its CPU runs.
     pub(super) fn close_wait(&mut self, vcpu: u32, time: u64) {
         let cpu = self.tracks[vcpu as usize].cpu;
-        let current = self.cpu(cpu).and_then(|cpu| cpu.current);
-        self.tracks[vcpu as usize].behind(time, current);
+        let current = self.task_states.current(cpu);
+        self.tracks[vcpu as usize].behind(time, current.map(|(task, _)| task));
     }
 
     /// A thread ends, which it tells itself. It may still make events on its way out; another that gets its id is
