@@ -4,11 +4,11 @@ use std::any::Any;
 use std::fmt;
 
 use event::{Data, Event, EventType, Order, Side};
-use model::{Machine, Span};
+use model::{Machine, Span, TaskChanges};
 use paths::Instance;
 
 use crate::activity::Activity;
-use crate::chosen::{Chosen, LeftOut};
+use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
 use crate::series::Measured;
 use crate::slices::Amount;
@@ -79,6 +79,8 @@ pub struct Needs {
     pub states: States,
     /// The spans of their states.
     pub spans: bool,
+    /// What all tasks do, and who has which CPU, as spans ([`Analysis::task_spans`]).
+    pub task_spans: bool,
     /// What perf samples with events: call chains.
     pub samples: bool,
     /// How many events of which kind and on which CPU there are, of those that somebody wants ([`Walked::counts`]).
@@ -152,6 +154,8 @@ pub struct Context<'w> {
     pub activity: &'w Activity,
     /// Whether the event is one of those that were asked for.
     pub chosen: Chosen,
+    /// When and on which CPUs events count.
+    pub window: &'w Window,
     /// What vCPUs are left out.
     pub left_out: &'w LeftOut,
     /// What analyses tell each other.
@@ -230,6 +234,12 @@ pub trait Analysis: Any + fmt::Debug {
     /// Takes the spans that the event now has ended, in the order in which they ended.
     fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
         let _ = (spans, context);
+    }
+
+    /// Takes the spans of tasks and of a CPU that the event now, one of the scheduler, has ended. They come before the event itself to
+    /// those whose turn is after the machine's. What is still under way at the end is in [`Machine::task_states`].
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        let _ = (changes, context);
     }
 
     /// Takes a side record. Threads and names are followed for all ([`Context::machine`]).

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use event::{Data, Event, EventType, Kind};
-use model::{Span, Times};
+use event::{Data, Event, EventType, cpu_index};
+use model::{Machine, Span, TaskChanges, Times};
 use paths::{Instance, Reached};
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
@@ -44,8 +44,6 @@ pub struct During {
     stretches: Vec<Meanwhile>,
     /// Of these and all before, the latest end: what ends before a time cannot be found behind it.
     ends: Vec<u64>,
-    /// Who has each CPU, and since when.
-    running: BTreeMap<i32, (i32, u64)>,
     /// Times of the first and the last event that were looked at: what was before and behind them is not known.
     first: Option<u64>,
     now: u64,
@@ -72,7 +70,6 @@ impl During {
         During {
             ends: ends.collect(),
             stretches,
-            running: BTreeMap::new(),
             first: None,
             now: 0,
         }
@@ -108,7 +105,10 @@ impl During {
         }
     }
 
-    fn ran(&mut self, cpu: i32, tid: i32, from: u64, to: u64) {
+    fn ran(&mut self, cpu: i32, tid: Option<i32>, from: u64, to: u64) {
+        let Some(tid) = tid else {
+            return;
+        };
         for one in self.within(from, to) {
             let ns = one.shared(from, to);
             if one.tasks.len() < TASKS || one.tasks.contains_key(&(cpu, tid)) {
@@ -151,6 +151,7 @@ impl Analysis for During {
             threads: true,
             states: States::All,
             spans: true,
+            task_spans: true,
             ..Needs::default()
         }
     }
@@ -159,25 +160,33 @@ impl Analysis for During {
         Turn::Last
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        match ty.kind {
-            Kind::SchedSwitch => Want::Order,
-            _ => Want::Nothing,
-        }
+    fn wants(&mut self, _: &EventType<'_>) -> Want {
+        Want::Nothing
     }
 
-    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+    fn event(&mut self, event: &Event<'_>, _: &Data, context: &mut Context<'_>) {
         self.hear(context);
         self.now = self.now.max(event.time);
-        if let Data::SchedSwitch(switch) = data {
-            let next = (switch.next_tid, event.time);
-            let before = self.running.insert(event.cpu, next);
-            // Who leaves the CPU had it since the switch before, or since before the recording began.
-            let first = *self.first.get_or_insert(event.time);
-            let (tid, since) = before.unwrap_or((switch.prev_tid, first));
-            if tid == switch.prev_tid {
-                self.ran(event.cpu, tid, since, event.time);
-            }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        let Some(switch) = changes.switch else {
+            return;
+        };
+        self.now = self.now.max(switch.time);
+        // Who leaves the CPU had it since the switch before, or since before the recording began.
+        let first = *self.first.get_or_insert(switch.time);
+        let (task, since) = match changes.cpu {
+            Some(cpu) => (cpu.thread, cpu.start),
+            None => (Some(switch.prev), first),
+        };
+        if cpu_index(switch.cpu).is_some() {
+            self.ran(
+                switch.cpu,
+                tid_of(task, context.machine),
+                since,
+                switch.time,
+            );
         }
     }
 
@@ -190,10 +199,16 @@ impl Analysis for During {
 
     fn finish(&mut self, context: &mut Context<'_>) {
         self.hear(context);
-        for (cpu, (tid, since)) in std::mem::take(&mut self.running) {
-            self.ran(cpu, tid, since, self.now);
+        for one in context.machine.task_states().running(self.now) {
+            let tid = tid_of(one.thread, context.machine);
+            self.ran(one.cpu, tid, one.start, one.end);
         }
     }
+}
+
+/// Returns the id of a thread, by its slot.
+fn tid_of(thread: Option<u32>, machine: &Machine) -> Option<i32> {
+    machine.threads().at(thread?).map(|(tid, _)| tid)
 }
 
 #[cfg(test)]
@@ -222,8 +237,8 @@ mod tests {
         during.span(&span(0, State::Halted, 120, 160));
         during.span(&span(0, State::Runnable, 160, 550));
         during.span(&span(1, State::Guest, 600, 700));
-        during.ran(3, 7, 0, 110);
-        during.ran(3, 8, 190, 1000);
+        during.ran(3, Some(7), 0, 110);
+        during.ran(3, Some(8), 190, 1000);
         let found: Vec<_> = during
             .stretches()
             .iter()

@@ -7,8 +7,8 @@
 //! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
 //! which read and answer. kworkers do many things, and are nobody's helpers here.
 
-use event::{Data, Event, EventType, LostKind, NONE, Side};
-use model::{Machine, Tasks, Threads};
+use event::{Data, Event, EventType, NONE};
+use model::{Machine, Threads};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, Note, Walked, Want};
@@ -84,12 +84,6 @@ impl RecorderReport {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Cpu {
-    /// Who has it, and since when.
-    current: Option<(u32, u64)>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
 struct Task {
     ran_ns: u64,
     /// Wake-ups by the recorder's threads, by vCPUs, and by others.
@@ -111,14 +105,11 @@ impl Task {
 /// Finds out who records.
 #[derive(Debug, Default)]
 pub struct Recorder {
-    cpus: Vec<Cpu>,
     /// By thread slot.
     tasks: Vec<Task>,
     agents: bool,
     /// When and on which CPUs its run time counts.
     window: Window,
-    /// sched_waking is recorded, which says who woke a task.
-    wakings: bool,
 }
 
 impl Recorder {
@@ -132,14 +123,6 @@ impl Recorder {
         }
     }
 
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = event::cpu_index(cpu)?;
-        if self.cpus.len() <= index {
-            self.cpus.resize_with(index + 1, Cpu::default);
-        }
-        self.cpus.get_mut(index)
-    }
-
     fn task(&mut self, slot: u32) -> &mut Task {
         let index = slot as usize;
         if self.tasks.len() <= index {
@@ -151,46 +134,34 @@ impl Recorder {
     /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and of
     /// which process the guest is, if the worker's name tells.
     #[inline]
-    fn sched(
-        &mut self,
-        event: &Event<'_>,
-        data: &Data,
-        machine: &mut Machine,
-    ) -> Option<Option<i32>> {
-        match data {
-            Data::SchedSwitch(switch) => {
-                let Tasks { prev, task: next } = machine.tasks();
-                let current = self.cpu(event.cpu)?.current.replace((next, event.time));
-                if let Some((task, since)) = current
-                    && task == prev
-                    && switch.prev_tid != 0
-                {
-                    let ns = self.window.ns(since, event.time, event.cpu);
-                    let task = self.task(prev);
-                    task.ran_ns = task.ran_ns.saturating_add(ns);
-                }
-                [prev, next]
-                    .into_iter()
-                    .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()))
-            }
-            Data::SchedWaking(_) => {
-                self.wakings = true;
-                self.wakes(event, machine)
-            }
-            Data::SchedWakeup(_) => {
-                if self.wakings {
-                    return None;
-                }
-                self.wakes(event, machine)
-            }
-            _ => None,
+    fn sched(&mut self, event: &Event<'_>, machine: &Machine) -> Option<Option<i32>> {
+        let changes = machine.task_states().changes();
+        if let Some(ran) = changes.cpu
+            && let Some(task) = ran.thread
+            // Where events were lost, nobody knows who had the CPU until the next switch.
+            && !ran.idle
+            && !ran.lost
+        {
+            let ns = self.window.ns(ran.start, ran.end, ran.cpu);
+            let task = self.task(task);
+            task.ran_ns = task.ran_ns.saturating_add(ns);
         }
+        if let Some(switch) = changes.switch {
+            return [switch.prev, switch.next]
+                .into_iter()
+                .find_map(|slot| self.carries(slot, WAKES_OF_AGENT, machine.threads()));
+        }
+        let wakeup = changes.wakeup?;
+        self.wakes(event, (wakeup.task, wakeup.waker?), machine)
     }
 
     /// A thread wakes a task.
-    fn wakes(&mut self, event: &Event<'_>, machine: &mut Machine) -> Option<Option<i32>> {
-        let task = machine.tasks().task;
-        let waker = machine.slot(event.tid);
+    fn wakes(
+        &mut self,
+        event: &Event<'_>,
+        (task, waker): (u32, u32),
+        machine: &Machine,
+    ) -> Option<Option<i32>> {
         let threads = machine.threads();
         if vhost(threads, task).is_some() && event.tid != 0 && event.tid != NONE {
             let by = threads.at(waker).map(|(_, thread)| thread);
@@ -270,6 +241,7 @@ impl Analysis for Recorder {
     fn needs(&self) -> Needs {
         Needs {
             threads: true,
+            task_spans: true,
             activity: true,
             ..Needs::default()
         }
@@ -282,25 +254,9 @@ impl Analysis for Recorder {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
-        if let Some(pid) = self.sched(event, data, context.machine) {
+    fn event(&mut self, event: &Event<'_>, _: &Data, context: &mut Context<'_>) {
+        if let Some(pid) = self.sched(event, context.machine) {
             context.notes.push(Note::RecorderTalks(pid));
-        }
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        // Where events were lost, nobody knows who had the CPU until the next switch.
-        if let Side::Lost {
-            cpu: lost,
-            kind: LostKind::Ring,
-            ..
-        } = *side
-        {
-            for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
-                if lost == NONE || lost == number {
-                    cpu.current = None;
-                }
-            }
         }
     }
 }

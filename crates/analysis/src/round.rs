@@ -1,11 +1,11 @@
 //! How one event goes round: to whom, and in what order.
 
 use event::{Event, Order};
-use model::{Machine, Span};
+use model::{Machine, Span, TaskChanges};
 
 use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, Notes, States, Turn};
-use crate::chosen::{Chosen, LeftOut};
+use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
 
 /// A set of analyses, by their numbers.
@@ -36,8 +36,9 @@ pub(crate) struct Followed {
     pub(crate) states: States,
     /// By CPU of a guest, the host's thread that is its vCPU; [`event::NONE`] where that is not known.
     pub(crate) vcpu_threads: Vec<i32>,
-    /// Who wants spans, and who hears notes.
+    /// Who wants spans of vCPUs, who those of tasks, and who hears notes.
     pub(crate) spans: Set,
+    pub(crate) task_spans: Set,
     pub(crate) last: Set,
 }
 
@@ -89,6 +90,7 @@ pub(crate) fn each(members: &mut [Member], mut set: Set, mut of: impl FnMut(&mut
 pub(crate) struct Round<'s> {
     pub(crate) members: &'s mut [Member],
     pub(crate) followed: &'s mut Followed,
+    pub(crate) window: &'s Window,
     pub(crate) left_out: &'s LeftOut,
     pub(crate) notes: &'s mut Notes,
     pub(crate) spans: &'s mut Vec<Span>,
@@ -111,6 +113,7 @@ impl Round<'_> {
             machine: &mut followed.machine,
             activity: &followed.activity,
             chosen,
+            window: self.window,
             left_out: self.left_out,
             notes: self.notes,
         };
@@ -134,6 +137,16 @@ impl Round<'_> {
             Follows::Threads if learns => context.machine.learn(event, &data),
             Follows::Threads | Follows::Nothing => {}
         }
+        if followed.task_spans != 0 && event.ty.kind.is_sched() {
+            let mut changes = TaskChanges::default();
+            context.machine.task_states_mut().swap_changes(&mut changes);
+            if !changes.is_empty() {
+                each(members, followed.task_spans, |one| {
+                    one.task_spans(&changes, &context);
+                });
+            }
+            context.machine.task_states_mut().swap_changes(&mut changes);
+        }
         take(members, kind.after, &mut context);
         if context.notes.list.is_empty() {
             take(members, kind.last, &mut context);
@@ -150,6 +163,7 @@ impl Round<'_> {
             machine: &mut self.followed.machine,
             activity: &self.followed.activity,
             chosen,
+            window: self.window,
             left_out: self.left_out,
             notes: self.notes,
         };
@@ -165,6 +179,7 @@ impl Round<'_> {
             machine: &mut self.followed.machine,
             activity: &self.followed.activity,
             chosen,
+            window: self.window,
             left_out: self.left_out,
             notes: self.notes,
         };

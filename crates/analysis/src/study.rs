@@ -73,12 +73,17 @@ impl Study {
         followed.counted |= needs.counts;
         followed.active |= needs.activity;
         followed.vcpus |= needs.vcpus;
-        followed.threads |= needs.threads || needs.vcpus || needs.states > States::Nothing;
+        followed.threads |=
+            needs.threads || needs.vcpus || needs.task_spans || needs.states > States::Nothing;
         followed.states = followed.states.max(needs.states);
         let no_accesses = followed.states == States::WithoutAccesses;
         followed.machine.ignore_accesses(no_accesses);
         if needs.spans {
             followed.spans |= member;
+        }
+        if needs.task_spans {
+            followed.task_spans |= member;
+            followed.machine.task_states_mut().follow();
         }
         if turn == Turn::Last {
             followed.last |= member;
@@ -283,6 +288,7 @@ impl Study {
         let mut round = Round {
             members: &mut self.members,
             followed: host,
+            window: &self.window,
             left_out: &self.left_out,
             notes: &mut self.notes,
             spans: &mut self.spans,
@@ -335,6 +341,7 @@ impl Study {
             machine: &mut followed.machine,
             activity: &followed.activity,
             chosen: Chosen::default(),
+            window: &self.window,
             left_out: &self.left_out,
             notes: &mut self.notes,
         };
@@ -401,7 +408,11 @@ impl Sink for Study {
         let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
         if followed.states > States::Nothing && followed.machine.wants(ty) {
             wanted.follows = Follows::States;
-        } else if followed.threads && (any || followed.vcpus) && of_threads {
+        } else if followed.threads
+            && of_threads
+            && (any || followed.vcpus || followed.task_spans != 0 && ty.kind.is_sched())
+        {
+            followed.machine.announced(ty);
             wanted.follows = Follows::Threads;
         }
         if wanted.follows != Follows::Nothing {
@@ -477,6 +488,7 @@ impl Sink for Study {
         let mut round = Round {
             members: &mut self.members,
             followed,
+            window: &self.window,
             left_out: &self.left_out,
             notes: &mut self.notes,
             spans: &mut self.spans,

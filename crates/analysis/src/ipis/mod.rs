@@ -87,7 +87,6 @@ pub struct Ipis {
     by_number: FxHashMap<(i32, u32), u32>,
     /// By process, its vCPUs.
     by_pid: FxHashMap<i32, Vec<u32>>,
-    switches: bool,
 }
 
 impl Ipis {
@@ -141,7 +140,6 @@ impl Ipis {
     #[inline]
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         match data {
-            Data::SchedSwitch(_) => self.switches = true,
             Data::KvmExit(exit) => {
                 let Some(at) = self.vcpu(event, exit.vcpu, machine) else {
                     return;
@@ -304,7 +302,7 @@ impl Ipis {
     /// One instance of the path.
     fn followed(&self, instance: &Instance, machine: &Machine) -> One {
         let steps = self.steps.get(instance.chain).copied().unwrap_or_default();
-        followed(instance, steps, machine, self.switches)
+        followed(instance, steps, machine, machine.seen().switches)
     }
 }
 
@@ -322,9 +320,7 @@ impl Analysis for Ipis {
 
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio | Kind::SchedSwitch => {
-                Want::Order
-            }
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => Want::Order,
             _ => Want::Nothing,
         }
     }

@@ -11,7 +11,7 @@ mod report;
 
 use event::sched::{Leaves, TaskState};
 use event::{Data, Event, EventType, ExitReason, Kind};
-use model::{Access, Machine, Span, State, Tasks};
+use model::{Access, CpuSwitch, Machine, Span, State, TaskChanges, TaskStates};
 
 use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, Needs, States, Want};
@@ -27,12 +27,6 @@ const MAX_RAN: usize = 24;
 /// `TASK_STOPPED` and `TASK_TRACED`; `TASK_UNINTERRUPTIBLE` (`include/linux/sched.h`).
 const STOPPED: u64 = 0xc;
 const UNINTERRUPTIBLE: u64 = 0x2;
-
-#[derive(Debug, Default)]
-struct Cpu {
-    /// Who has it, and since when.
-    current: Option<(u32, u64)>,
-}
 
 /// Time of a stall under way, by what held the vCPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -65,8 +59,6 @@ struct Vcpu {
     asleep: Option<(u64, TaskState, bool)>,
     /// All that it slept uninterruptibly there.
     kernel_ns: u64,
-    /// Who wakes it.
-    waker: Option<u32>,
     /// Who runs while it sleeps.
     ran: Vec<(u32, u64)>,
     /// Of the exit under way: the longest sleep, who ended it, who ran.
@@ -97,7 +89,6 @@ struct Kept {
 #[derive(Debug, Default)]
 pub struct Stalls {
     vcpus: Vec<Vcpu>,
-    cpus: Vec<Cpu>,
     /// vCPUs that sleep outside halts, for which it is noted who runs.
     asleep: Vec<u32>,
     sums: [(u64, u64); Held::COUNT],
@@ -123,18 +114,9 @@ impl Stalls {
         &mut self.vcpus[index]
     }
 
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
-        let index = event::cpu_index(cpu)?;
-        if self.cpus.len() <= index {
-            self.cpus.resize_with(index + 1, Cpu::default);
-        }
-        self.cpus.get_mut(index)
-    }
-
     #[inline]
     fn take(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let machine = &mut *context.machine;
-        let time = event.time;
         match data {
             Data::KvmExit(_) | Data::KvmEntry(_) => {
                 if let Some(vcpu) = machine.vcpu_of(event.tid) {
@@ -150,51 +132,36 @@ impl Stalls {
             }
             Data::KvmUserspaceExit(_) => self.userspace = true,
             Data::SchedStatRuntime(_) => self.ticks = true,
-            Data::SchedSwitch(switch) => {
-                self.switches = true;
-                let Tasks { prev, task: next } = machine.tasks();
-                if switch.prev_tid == 0 {
-                    self.idle = Some(prev);
-                }
-                self.switched(time, event.cpu, prev, switch.prev_tid == 0);
-                if let Some(cpu) = self.cpu(event.cpu) {
-                    cpu.current = Some((next, time));
-                }
-                if let Some(vcpu) = machine.vcpu_of(switch.prev_tid)
-                    && switch.prev_state.leaves() == Leaves::Blocked
-                {
-                    self.sleeps(vcpu, time, switch.prev_state, machine);
-                }
-                if let Some(vcpu) = machine.vcpu_of(switch.next_tid) {
-                    self.wakes_up(vcpu, time);
-                }
-            }
-            Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
-                if let Some(vcpu) = machine.vcpu_of(wakeup.tid) {
-                    let waker = machine.slot(event.tid);
-                    let vcpu = self.vcpu(vcpu);
-                    if vcpu.asleep.is_some() && vcpu.waker.is_none() {
-                        vcpu.waker = Some(waker);
-                    }
-                }
-            }
             _ => {}
         }
     }
 
-    /// A task left its CPU: it ran while vCPUs slept.
-    fn switched(&mut self, time: u64, cpu: i32, prev: u32, idle: bool) {
-        if self.asleep.is_empty() || idle {
-            return;
+    /// A CPU went from one task to another.
+    fn switched(&mut self, switch: CpuSwitch, changes: &TaskChanges, machine: &Machine) {
+        self.switches = true;
+        if switch.prev_idle {
+            self.idle = Some(switch.prev);
         }
-        let current = self.cpu(cpu).and_then(|cpu| cpu.current);
-        let Some((task, since)) = current.filter(|(task, _)| *task == prev) else {
-            return;
-        };
-        for &vcpu in &self.asleep {
-            if let Some(vcpu) = self.vcpus.get_mut(vcpu as usize) {
-                vcpu.beside(task, since, time);
+        // It ran while vCPUs slept.
+        if let Some(ran) = changes.cpu.filter(|ran| !ran.idle)
+            && let Some(task) = ran.thread
+        {
+            for &vcpu in &self.asleep {
+                if let Some(vcpu) = self.vcpus.get_mut(vcpu as usize) {
+                    vcpu.beside(task, ran.start, ran.end);
+                }
             }
+        }
+        if let Some(vcpu) = machine.vcpu_in(switch.prev)
+            && switch.left_as.leaves() == Leaves::Blocked
+        {
+            self.sleeps(vcpu, switch.time, switch.left_as, machine);
+        }
+        if let Some(vcpu) = machine.vcpu_in(switch.next) {
+            let waited = changes.tasks.last();
+            let waker = waited.filter(|span| span.thread == switch.next);
+            let waker = waker.and_then(|span| span.waker);
+            self.wakes_up(vcpu, switch.time, waker, machine.task_states());
         }
     }
 
@@ -203,7 +170,6 @@ impl Stalls {
         let halted = does == State::Halted;
         let vcpu = self.vcpu(number);
         vcpu.asleep = Some((time, state, does == State::KernelBlocked));
-        vcpu.waker = None;
         vcpu.ran.clear();
         if !halted && self.asleep.len() < MAX_ASLEEP && !self.asleep.contains(&number) {
             self.asleep.push(number);
@@ -211,7 +177,7 @@ impl Stalls {
     }
 
     /// It has a CPU again.
-    fn wakes_up(&mut self, number: u32, time: u64) {
+    fn wakes_up(&mut self, number: u32, time: u64, waker: Option<u32>, tasks: &TaskStates) {
         self.asleep.retain(|other| *other != number);
         let Some((since, state, in_kernel)) = self.vcpu(number).asleep.take() else {
             return;
@@ -219,12 +185,11 @@ impl Stalls {
         let ns = time.saturating_sub(since);
         if ns >= LONG_NS {
             // Who still runs has had no event.
-            for cpu in &self.cpus {
-                let Some((task, from)) = cpu.current else {
-                    continue;
-                };
-                if let Some(vcpu) = self.vcpus.get_mut(number as usize) {
-                    vcpu.beside_from(task, from.max(since), time);
+            for ran in tasks.running(time) {
+                if let Some(task) = ran.thread
+                    && let Some(vcpu) = self.vcpus.get_mut(number as usize)
+                {
+                    vcpu.beside_from(task, ran.start.max(since), ran.end);
                 }
             }
         }
@@ -242,7 +207,7 @@ impl Stalls {
         }
         if ns > vcpu.slept {
             vcpu.slept = ns;
-            vcpu.woken_by = vcpu.waker;
+            vcpu.woken_by = waker;
             vcpu.beside = std::mem::take(&mut vcpu.ran);
         }
     }
@@ -323,6 +288,7 @@ impl Analysis for Stalls {
         Needs {
             states: States::All,
             spans: true,
+            task_spans: true,
             activity: true,
             ..Needs::default()
         }
@@ -330,14 +296,9 @@ impl Analysis for Stalls {
 
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind {
-            Kind::KvmExit
-            | Kind::KvmEntry
-            | Kind::KvmUserspaceExit
-            | Kind::SchedStatRuntime
-            | Kind::SchedSwitch
-            | Kind::SchedWaking
-            | Kind::SchedWakeup
-            | Kind::SchedWakeupNew => Want::Order,
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmUserspaceExit | Kind::SchedStatRuntime => {
+                Want::Order
+            }
             _ => Want::Nothing,
         }
     }
@@ -345,6 +306,14 @@ impl Analysis for Stalls {
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.follows {
             self.take(event, data, context);
+        }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        if context.chosen.follows
+            && let Some(switch) = changes.switch
+        {
+            self.switched(switch, changes, context.machine);
         }
     }
 

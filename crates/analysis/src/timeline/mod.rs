@@ -36,7 +36,7 @@ pub use plan::Plan;
 pub use report::{TimelineEvent, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow};
 
 use event::{Data, Event, EventType, ExitReason, KERNEL_STACK, Kind, LostKind, NONE, Side};
-use model::{Span, State};
+use model::{Span, State, TaskChanges};
 use paths::Instance;
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
@@ -278,6 +278,7 @@ impl Analysis for Timeline {
         Needs {
             states: States::All,
             spans: true,
+            task_spans: true,
             ..Needs::default()
         }
     }
@@ -288,26 +289,24 @@ impl Analysis for Timeline {
     }
 
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        if ty.kind == Kind::SchedWakeup && ty.recorded {
-            self.scheduled.has_wakeups();
-        }
         match of_sched(ty) {
             true => Want::Order,
             false => Want::Nothing,
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+    fn event(&mut self, event: &Event<'_>, _: &Data, context: &mut Context<'_>) {
         self.now = self.now.max(event.time);
         self.hear(context);
-        if event.ty.kind.is_sched() {
-            let machine = &*context.machine;
-            self.scheduled
-                .take(event, data, machine, &self.window, self.caps);
-            self.takes();
-        } else if of_sched(event.ty) {
+        if of_sched(event.ty) {
             self.scheduled.passes(event.time);
         }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        let (window, caps) = (&self.window, self.caps);
+        self.scheduled.take(changes, context.machine, window, caps);
+        self.takes();
     }
 
     fn spans(&mut self, spans: &[Span], _: &Context<'_>) {

@@ -17,7 +17,6 @@ pub(crate) struct Open {
     cpus: Vec<OpenCpu>,
     threads: Vec<OpenThread>,
     processes: Processes,
-    wakeups: bool,
     end: u64,
 }
 
@@ -25,8 +24,6 @@ pub(crate) struct Open {
 #[derive(Debug, Clone)]
 struct OpenCpu {
     last: Option<Stretch>,
-    current: Option<(u32, u64)>,
-    waiting: Vec<u32>,
 }
 
 /// A thread.
@@ -34,16 +31,12 @@ struct OpenCpu {
 struct OpenThread {
     slot: u32,
     last: Option<Stretch>,
-    state: u8,
-    since: u64,
-    cpu: i32,
 }
 
 impl Open {
     /// Returns about how many things it has.
     pub(crate) fn len(&self) -> usize {
-        let waiting = self.cpus.iter().map(|cpu| cpu.waiting.len());
-        self.vcpus.len() + self.threads.len() + self.cpus.len() + waiting.sum::<usize>()
+        self.vcpus.len() + self.threads.len() + self.cpus.len()
     }
 }
 
@@ -60,22 +53,16 @@ impl Timeline {
         });
         let cpus = self.scheduled.cpus.iter().map(|cpu| OpenCpu {
             last: cpu.lane.pending(),
-            current: cpu.current,
-            waiting: cpu.waiting.clone(),
         });
         let threads = self.scheduled.threads.iter().map(|one| OpenThread {
             slot: one.slot,
             last: one.lane.pending(),
-            state: one.state,
-            since: one.since,
-            cpu: one.cpu,
         });
         Some(Open {
             vcpus: vcpus.collect(),
             cpus: cpus.collect(),
             threads: threads.collect(),
             processes: self.scheduled.processes.clone(),
-            wakeups: self.scheduled.wakeups,
             end: self.scheduled.end,
         })
     }
@@ -163,11 +150,8 @@ impl Scheduled {
                 break;
             };
             cpu.lane.skip_to(then.last, cap);
-            cpu.current = then.current;
-            cpu.waiting.clone_from(&then.waiting);
         }
         self.processes = open.processes.clone();
-        self.wakeups |= open.wakeups;
         self.end = open.end;
     }
 
@@ -182,7 +166,6 @@ impl Scheduled {
                 continue;
             };
             one.lane.skip_to(then.last, cap);
-            (one.state, one.since, one.cpu) = (then.state, then.since, then.cpu);
         }
     }
 }

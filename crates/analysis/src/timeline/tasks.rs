@@ -1,12 +1,9 @@
 //! Lanes of CPUs and of threads, from the events of the scheduler.
 //!
-//! What a CPU ran is known from the switch that ends it: a switch away from another task than the one that the CPU had switched to
-//! shows that one was missed, as [`crate::Sched`] has it. A thread is followed from its first event of the scheduler. A
-//! runnable thread waits behind each task that its CPU runs meanwhile, as [`model::Machine`] has it for vCPUs.
+//! What CPUs and threads do [`model::TaskStates`] says. A thread has a lane from its first span on.
 
-use event::sched::{Leaves, TaskState};
-use event::{Data, Event, Kind, NONE};
-use model::{Machine, Threads};
+use event::NONE;
+use model::{CpuSpan, Machine, RunState, SpanEnd, TaskChanges, TaskSpan, Threads};
 use rustc_hash::FxHashSet;
 
 use super::cell::{NOBODY, Stretch};
@@ -16,8 +13,6 @@ use crate::chosen::Window;
 
 /// Threads that are followed at once. When there are more, the half that ran least is given up.
 const MAX_THREADS: usize = 512;
-/// Threads that wait for one CPU at once, of which it is kept behind whom.
-const MAX_WAITING: usize = 1 << 8;
 /// Stands for a thread that is not followed.
 const NO_ONE: u32 = u32::MAX;
 
@@ -42,10 +37,6 @@ pub(crate) struct Caps {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cpu {
     pub lane: Lane,
-    /// Task that runs, and since when.
-    pub current: Option<(u32, u64)>,
-    /// Threads on its run queue.
-    pub waiting: Vec<u32>,
 }
 
 /// A thread.
@@ -53,11 +44,6 @@ pub(super) struct Cpu {
 pub(crate) struct Followed {
     pub slot: u32,
     pub lane: Lane,
-    /// What it does, and since when; [`THREAD_UNKNOWN`] where that is not known.
-    pub(super) state: u8,
-    pub(super) since: u64,
-    /// The CPU it runs on, ran on last, or waits for.
-    pub(super) cpu: i32,
     /// How long it ran.
     pub ran_ns: u64,
     /// Whether an instance of a path went through it.
@@ -74,8 +60,6 @@ pub(crate) struct Scheduled {
     pub(super) processes: Processes,
     /// Threads that were given up.
     pub given_up: u64,
-    /// There are sched_wakeup events, which say when a thread is on a run queue.
-    pub(super) wakeups: bool,
     /// Time of the last event.
     pub(super) end: u64,
     /// The threads and CPUs that are wanted, where only parts are.
@@ -111,11 +95,6 @@ impl Scheduled {
         }
     }
 
-    /// Says that there are sched_wakeup events.
-    pub(crate) fn has_wakeups(&mut self) {
-        self.wakeups |= self.end == 0;
-    }
-
     /// Returns whether only parts are wanted, and all of them are past.
     pub(crate) fn is_past(&self) -> bool {
         let only = self.only.as_ref();
@@ -131,63 +110,25 @@ impl Scheduled {
         }
     }
 
-    /// Takes an event of the scheduler, which the machine has taken.
+    /// Takes what an event of the scheduler has ended.
     #[inline]
     pub(crate) fn take(
         &mut self,
-        event: &Event<'_>,
-        data: &Data,
+        changes: &TaskChanges,
         machine: &Machine,
         window: &Window,
         caps: Caps,
     ) {
-        self.end = self.end.max(event.time);
-        let tasks = machine.tasks();
-        match data {
-            Data::SchedSwitch(switch) => {
-                self.processes.learn(machine);
-                self.ran(event, tasks.prev, machine.threads(), window, caps);
-                self.leaves(
-                    event,
-                    tasks.prev,
-                    switch.prev_state,
-                    machine.threads(),
-                    window,
-                    caps,
-                );
-                self.gets(
-                    event,
-                    (tasks.prev, tasks.task),
-                    machine.threads(),
-                    window,
-                    caps,
-                );
+        if changes.switch.is_some() {
+            self.processes.learn(machine);
+        }
+        if let Some(span) = &changes.cpu {
+            self.ran(span, machine.threads(), window, caps);
+        }
+        for span in &changes.tasks {
+            if let Some(one) = self.follow(span.thread, machine.threads()) {
+                one.push(span, window, caps);
             }
-            Data::SchedWakeup(wakeup) => {
-                self.wakeups |= event.ty.kind == Kind::SchedWakeup;
-                self.wakes(
-                    event.time,
-                    tasks.task,
-                    wakeup.target_cpu,
-                    machine,
-                    window,
-                    caps,
-                );
-            }
-            Data::SchedWaking(wakeup) if !self.wakeups => {
-                self.wakes(
-                    event.time,
-                    tasks.task,
-                    wakeup.target_cpu,
-                    machine,
-                    window,
-                    caps,
-                );
-            }
-            Data::SchedMigrateTask(migrate) => {
-                self.moves(event.time, tasks.task, migrate.dest_cpu, window, caps);
-            }
-            _ => {}
         }
     }
 
@@ -204,160 +145,24 @@ impl Scheduled {
         self.cpus.get_mut(index)
     }
 
-    /// A CPU ran a task until now, and whoever waited there waited behind it.
-    fn ran(
-        &mut self,
-        event: &Event<'_>,
-        prev: u32,
-        threads: &Threads,
-        window: &Window,
-        caps: Caps,
-    ) {
-        let (time, number) = (event.time, event.cpu);
-        let Some(cpu) = self.cpu(number) else {
-            return;
+    /// A CPU ran a task.
+    fn ran(&mut self, span: &CpuSpan, threads: &Threads, window: &Window, caps: Caps) {
+        let one = Stretch {
+            start: span.start,
+            end: span.end,
+            kind: span.thread.map_or(CPU_UNKNOWN, |_| OTHER),
+            cpu: span.cpu,
+            what: span.thread.unwrap_or(NOBODY),
+            behind: NOBODY,
         };
-        let before = cpu.current.take();
-        let mut waiting = std::mem::take(&mut cpu.waiting);
-        if let Some((task, since)) = before {
-            let kind = if task == prev { OTHER } else { CPU_UNKNOWN };
-            let one = Stretch {
-                start: since,
-                end: time,
-                kind,
-                cpu: number,
-                what: if kind == OTHER { task } else { NOBODY },
-                behind: NOBODY,
-            };
-            let of_vms = &self.processes.of_vms;
-            if let Some(one) = window_of(window, one)
-                && let Some(cpu) = usize::try_from(number)
-                    .ok()
-                    .and_then(|at| self.cpus.get_mut(at))
-            {
-                cpu.lane
-                    .push(one, caps.cpus, &|one| settled(one, threads, of_vms));
-            }
-        }
-        waiting.retain(|slot| {
-            let Some(one) = followed(&mut self.threads, &self.places, *slot) else {
-                return false;
-            };
-            let waits = one.state == RUNNABLE && one.cpu == number;
-            if waits && *slot != prev {
-                one.becomes(RUNNABLE, time, number, prev, window, caps);
-            }
-            waits
-        });
-        if let Some(cpu) = self.cpu(number) {
-            cpu.waiting = waiting;
-        }
-    }
-
-    /// A task leaves its CPU.
-    fn leaves(
-        &mut self,
-        event: &Event<'_>,
-        slot: u32,
-        state: TaskState,
-        threads: &Threads,
-        window: &Window,
-        caps: Caps,
-    ) {
-        let Some(one) = self.follow(slot, threads) else {
-            return;
-        };
-        let (time, cpu) = (event.time, event.cpu);
-        if one.state != RUNNING || one.cpu != cpu {
-            // It was not seen to get it.
-            one.state = THREAD_UNKNOWN;
-        }
-        let next = match state.leaves() {
-            Leaves::Runnable => RUNNABLE,
-            Leaves::Blocked if state.0 & UNINTERRUPTIBLE != 0 => BLOCKED,
-            Leaves::Blocked => SLEEPING,
-            Leaves::Dead => THREAD_UNKNOWN,
-        };
-        one.becomes(next, time, cpu, NOBODY, window, caps);
-        if state.leaves() == Leaves::Dead {
-            one.since = u64::MAX;
-        }
-        if next == RUNNABLE {
-            self.queue(cpu, slot);
-        }
-    }
-
-    /// A task gets a CPU from another.
-    fn gets(
-        &mut self,
-        event: &Event<'_>,
-        (prev, next): (u32, u32),
-        threads: &Threads,
-        window: &Window,
-        caps: Caps,
-    ) {
-        let (time, cpu) = (event.time, event.cpu);
-        if let Some(one) = self.cpu(cpu) {
-            one.current = Some((next, time));
-        }
-        let Some(one) = self.follow(next, threads) else {
-            return;
-        };
-        if one.state == RUNNING {
-            // It was not seen to leave it.
-            one.state = THREAD_UNKNOWN;
-        }
-        let behind = if one.cpu == cpu { prev } else { NOBODY };
-        one.becomes(RUNNING, time, cpu, behind, window, caps);
-    }
-
-    /// A thread that slept is on a run queue.
-    fn wakes(
-        &mut self,
-        time: u64,
-        slot: u32,
-        target: Option<i32>,
-        machine: &Machine,
-        window: &Window,
-        caps: Caps,
-    ) {
-        let Some(one) = self.follow(slot, machine.threads()) else {
-            return;
-        };
-        if matches!(one.state, RUNNING | RUNNABLE) {
-            return;
-        }
-        let cpu = target.unwrap_or(one.cpu);
-        one.becomes(RUNNABLE, time, one.cpu, NOBODY, window, caps);
-        one.cpu = cpu;
-        self.queue(cpu, slot);
-    }
-
-    /// A thread is moved to another CPU.
-    fn moves(&mut self, time: u64, slot: u32, to: i32, window: &Window, caps: Caps) {
-        let Some(one) = followed(&mut self.threads, &self.places, slot) else {
-            return;
-        };
-        // One that sleeps has an event again when it is woken.
-        if one.state != RUNNABLE || one.cpu == to {
-            return;
-        }
-        let from = one.cpu;
-        let behind = self.cpu(from).and_then(|cpu| cpu.current);
-        let behind = behind.map_or(NOBODY, |(task, _)| task);
-        if let Some(one) = followed(&mut self.threads, &self.places, slot) {
-            one.becomes(RUNNABLE, time, from, behind, window, caps);
-            one.cpu = to;
-        }
-        self.queue(to, slot);
-    }
-
-    fn queue(&mut self, cpu: i32, slot: u32) {
-        if let Some(cpu) = self.cpu(cpu)
-            && cpu.waiting.len() < MAX_WAITING
-            && !cpu.waiting.contains(&slot)
+        // It has a lane, if nothing in it.
+        let at = self.cpu(span.cpu).and(usize::try_from(span.cpu).ok());
+        let of_vms = &self.processes.of_vms;
+        if let Some(one) = window_of(window, one)
+            && let Some(cpu) = at.and_then(|at| self.cpus.get_mut(at))
         {
-            cpu.waiting.push(slot);
+            cpu.lane
+                .push(one, caps.cpus, &|one| settled(one, threads, of_vms));
         }
     }
 
@@ -402,9 +207,6 @@ impl Scheduled {
         self.threads.push(Followed {
             slot,
             lane,
-            state: THREAD_UNKNOWN,
-            since: u64::MAX,
-            cpu: NONE,
             ran_ns: 0,
             takes_part: false,
         });
@@ -441,38 +243,26 @@ impl Scheduled {
         }
     }
 
-    /// Takes note of the time of an event that tells nothing of threads.
+    /// Takes note of the time of an event.
     pub(crate) fn passes(&mut self, time: u64) {
         self.end = self.end.max(time);
     }
 
     /// Ends all lanes: what a CPU or thread was last seen doing, it did until the last event.
     pub(crate) fn finish(&mut self, machine: &Machine, window: &Window, caps: Caps) {
-        let end = self.end;
+        let tasks = machine.task_states();
         for one in &mut self.threads {
-            let on = usize::try_from(one.cpu).ok();
-            let current = on.and_then(|at| self.cpus.get(at)?.current);
-            let behind = current.map_or(NOBODY, |(task, _)| task);
-            let cpu = one.cpu;
-            one.becomes(THREAD_UNKNOWN, end, cpu, behind, window, caps);
+            if let Some(span) = tasks.open(one.slot, self.end) {
+                one.push(&span, window, caps);
+            }
             one.lane.finish(caps.threads, &as_is);
+        }
+        for span in tasks.running(self.end) {
+            self.ran(&span, machine.threads(), window, caps);
         }
         let of_vms = &self.processes.of_vms;
         let settle = |one: &Stretch| settled(one, machine.threads(), of_vms);
-        for (cpu, number) in self.cpus.iter_mut().zip(0i32..) {
-            if let Some((task, since)) = cpu.current.take() {
-                let one = Stretch {
-                    start: since,
-                    end,
-                    kind: OTHER,
-                    cpu: number,
-                    what: task,
-                    behind: NOBODY,
-                };
-                if let Some(one) = window_of(window, one) {
-                    cpu.lane.push(one, caps.cpus, &settle);
-                }
-            }
+        for cpu in &mut self.cpus {
             cpu.lane.finish(caps.cpus, &settle);
         }
     }
@@ -534,35 +324,31 @@ impl Followed {
         (first, self.ran_ns, std::cmp::Reverse(self.slot))
     }
 
-    /// It did what it did until now, and does something else from now on. `behind` is whom it waited behind, if it waited.
-    fn becomes(
-        &mut self,
-        state: u8,
-        time: u64,
-        cpu: i32,
-        behind: u32,
-        window: &Window,
-        caps: Caps,
-    ) {
+    /// Adds what it did.
+    fn push(&mut self, span: &TaskSpan, window: &Window, caps: Caps) {
+        let kind = match span.state {
+            // An event was not seen that would say until when it did so.
+            _ if span.ended_by == SpanEnd::Missed => THREAD_UNKNOWN,
+            RunState::Unknown => THREAD_UNKNOWN,
+            RunState::Running => RUNNING,
+            RunState::Preempted | RunState::Woken => RUNNABLE,
+            _ if span.left_as.0 & UNINTERRUPTIBLE != 0 => BLOCKED,
+            RunState::Asleep | RunState::Stopped => SLEEPING,
+        };
         let one = Stretch {
-            start: self.since,
-            end: time,
-            kind: self.state,
-            cpu: self.cpu,
+            start: span.start,
+            end: span.end,
+            kind,
+            cpu: span.cpu,
             what: 0,
-            behind: if self.state == RUNNABLE {
-                behind
-            } else {
-                NOBODY
-            },
+            behind: span.behind.filter(|_| kind == RUNNABLE).unwrap_or(NOBODY),
         };
         if let Some(one) = window_of(window, one) {
-            if self.state == RUNNING {
+            if kind == RUNNING {
                 self.ran_ns = self.ran_ns.saturating_add(one.ns());
             }
             self.lane.push(one, caps.threads, &as_is);
         }
-        (self.state, self.since, self.cpu) = (state, time, cpu);
     }
 }
 
