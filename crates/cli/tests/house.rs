@@ -24,7 +24,7 @@ const MEDIAN: usize = 200;
 const FLOORS: &[&[&str]] = &[
     &[
         "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "binaries", "rings",
-        "agent",
+        "agent", "mask",
     ],
     &[
         "event",
@@ -39,8 +39,8 @@ const FLOORS: &[&[&str]] = &[
     &["source", "paths", "host", "eventtext"],
     &["analysis"],
     &["rules"],
-    &["compare", "session", "live"],
-    &["render"],
+    &["compare", "session", "counts"],
+    &["render", "live"],
     &["report", "export"],
     &["cli"],
     // It is for tests alone, so nobody may use it.

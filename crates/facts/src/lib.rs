@@ -12,7 +12,7 @@ stand in one file:
   `human-monitor-command`, with greetings, events and other replies around them;
 - trapline's own JSON documents: of `trapline facts`, which [`write()`] makes, and the VMs in that of `trapline info`.
 
-Command lines carry passwords: [`mask`] takes out what is or may be secret.
+Command lines carry passwords: `mask` takes out what is or may be secret.
 
 What is not recognised is left out and noted with its line number. All input is hostile: what is kept is
 bounded, and nothing is guessed from a line that does not say what it is.
@@ -37,7 +37,6 @@ mod document;
 mod host;
 mod json;
 mod keep;
-pub mod mask;
 mod monitor;
 mod notes;
 mod ps;

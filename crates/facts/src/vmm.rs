@@ -5,8 +5,8 @@
 //! Hypervisor has no name on its command line, but `--platform uuid=`. `ps` prints arguments with blanks
 //! between them and no quotes, so a name with a blank in it ends there.
 
+use crate::ReportedVm;
 use crate::keep::name;
-use crate::{ReportedVm, mask};
 
 /// Longest command line that is looked at, in words; libvirt's have some hundred.
 const MAX_WORDS: usize = 4096;

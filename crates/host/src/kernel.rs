@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use cpuset::CpuSet;
-use facts::{Host, mask};
+use facts::Host;
 
 use crate::tree::{HostTree, MAX_FILE};
 

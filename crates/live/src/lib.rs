@@ -3,7 +3,7 @@ What vCPUs do, counted inside the kernel while they do it.
 
 [`LivePrograms`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts and
 waits for a CPU, by the rules by which `model` and `analysis` count recordings. [`LivePrograms::snapshot`] returns the
-sums; what two snapshots differ by ([`Snapshot::since`]) is what happened between them. Where a kernel allows no BPF,
+sums; what two snapshots differ by ([`counts::Snapshot::since`]) is what happened between them. Where a kernel allows no BPF,
 [`EventCounter`] makes the same sums out of events that somebody reads from the kernel's rings.
 
 The programs stand in `bpf/`; `bpf/build` compiles them with Debian's clang into `bpf/live.bpf.o`, which is committed.
@@ -21,7 +21,6 @@ mod error;
 mod events;
 mod layout;
 mod load;
-mod named;
 mod places;
 #[allow(
     unsafe_code,
@@ -32,17 +31,8 @@ mod read;
 #[cfg(test)]
 mod replay;
 mod seeds;
-mod snapshot;
 
 pub use error::LiveError;
 pub use events::{EVENTS, EventCounter};
 pub use load::{LiveOptions, LivePrograms};
-pub use named::{
-    Choice, CountingWay, NamedBehind, NamedCounts, NamedRow, NamedThread, NamedVcpu, RowOwner,
-    RowTable, named,
-};
-pub use seeds::{Seed, ThreadRole, ThreadSeed, seeds, thread_seeds, threads_of_vms};
-pub use snapshot::{
-    DroppedCounts, DurationBuckets, LiveRow, LiveThread, LiveVcpu, RowSubject, SEVERAL, Snapshot,
-    WaitBehind,
-};
+pub use seeds::{Seed, ThreadSeed, seeds, thread_seeds};

@@ -12,7 +12,7 @@ use crate::places::MapPlaces;
 use crate::raw;
 use crate::read;
 use crate::seeds::{Seed, ThreadSeed};
-use crate::snapshot::{DroppedCounts, LiveThread, SEVERAL, Snapshot, WaitBehind};
+use counts::{DroppedCounts, LiveThread, SEVERAL, Snapshot, WaitBehind};
 
 /// The programs.
 pub(crate) static OBJECT: &[u8] = include_bytes_aligned!("../bpf/live.bpf.o");

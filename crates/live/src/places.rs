@@ -9,7 +9,7 @@ use aya::{Ebpf, Pod};
 use crate::error::LiveError;
 use crate::raw;
 use crate::read;
-use crate::snapshot::LiveRow;
+use counts::LiveRow;
 
 /// The maps in which vCPUs, other threads and rows are kept.
 pub(crate) struct MapPlaces<B>(B);

@@ -4,7 +4,7 @@ use event::{ExitReason, Isa};
 use model::{Access, Polls, State, Times};
 
 use crate::raw;
-use crate::snapshot::{DurationBuckets, LiveRow, LiveVcpu, RowSubject, WaitBehind};
+use counts::{DurationBuckets, LiveRow, LiveVcpu, RowSubject, WaitBehind};
 
 fn times(times: &[u64; raw::STATES]) -> Times {
     let mut sum = Times::default();

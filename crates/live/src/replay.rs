@@ -19,7 +19,7 @@ use crate::load::OBJECT;
 use crate::raw;
 use crate::read;
 use crate::seeds::ThreadSeed;
-use crate::snapshot::{LiveRow, LiveThread, RowSubject, Snapshot, WaitBehind};
+use counts::{LiveRow, LiveThread, RowSubject, Snapshot, WaitBehind};
 use interpreter::{Kernel, RunningTask};
 
 /// Count, total, shortest, longest, how many the VMM handled, time of whole exits for a port, and what vCPUs did.

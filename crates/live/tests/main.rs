@@ -13,7 +13,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use live::{LiveError, LiveOptions, LivePrograms, Seed, Snapshot, ThreadSeed};
+use counts::Snapshot;
+use live::{LiveError, LiveOptions, LivePrograms, Seed, ThreadSeed};
 use model::State;
 use rustix::process::setpriority_process;
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
@@ -221,7 +222,7 @@ fn waits_are_those_that_the_kernel_counts(without_btf: bool) {
     assert!(behind <= total, "{behind} of {total}");
     close(behind, total, "waited behind tasks");
     assert!(ran > 0);
-    assert_eq!(snapshot.dropped, live::DroppedCounts::default());
+    assert_eq!(snapshot.dropped, counts::DroppedCounts::default());
     let names: Vec<_> = snapshot
         .behind
         .iter()

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use live::{DurationBuckets, NamedCounts, RowOwner};
+use counts::{DurationBuckets, NamedCounts, RowOwner};
 use model::State;
 
 /// The type of the text.
@@ -117,7 +117,7 @@ impl Metrics {
 
 fn exits(out: &mut String, named: &NamedCounts) {
     let rows = || named.rows.iter().filter(|row| row.table.name() == "vmexit");
-    let labels = |row: &live::NamedRow| {
+    let labels = |row: &counts::NamedRow| {
         let (whose, reason) = (labels(&row.whose), label(&row.key));
         format!("{whose},reason=\"{reason}\",waiting=\"{}\"", row.waiting)
     };
@@ -154,7 +154,7 @@ fn exits(out: &mut String, named: &NamedCounts) {
 
 fn accesses(out: &mut String, named: &NamedCounts) {
     let rows = || named.rows.iter().filter(|row| row.table.name() != "vmexit");
-    let labels = |row: &live::NamedRow| {
+    let labels = |row: &counts::NamedRow| {
         let (whose, key) = (labels(&row.whose), label(&row.key));
         let device = label(row.name.as_deref().unwrap_or_default());
         let (table, notifies) = (row.table.name(), row.is_notification());
@@ -232,7 +232,7 @@ fn waits(out: &mut String, named: &NamedCounts) {
 }
 
 fn threads(out: &mut String, named: &NamedCounts) {
-    let labels = |one: &live::NamedThread| {
+    let labels = |one: &counts::NamedThread| {
         let (whose, name) = (labels(&one.whose), one.comm.as_deref().unwrap_or_default());
         let (name, role) = (label(name), one.role.name());
         format!("{whose},thread=\"{name}\",role=\"{role}\"")
@@ -284,7 +284,7 @@ fn histogram(out: &mut String, name: &str, labels: &str, durations: &DurationBuc
 }
 
 fn polls(out: &mut String, named: &NamedCounts) {
-    let values = |vcpu: &live::LiveVcpu| {
+    let values = |vcpu: &counts::LiveVcpu| {
         let polls = vcpu.polls;
         [
             ("succeeded", polls.succeeded, polls.succeeded_ns),
@@ -357,9 +357,9 @@ mod tests {
         let mut named = NamedCounts::default();
         let mut times = model::Times::default();
         times.add(State::Kernel, 2_000_000_000);
-        named.vcpus.push(live::NamedVcpu {
+        named.vcpus.push(counts::NamedVcpu {
             whose,
-            vcpu: live::LiveVcpu {
+            vcpu: counts::LiveVcpu {
                 tid: 2,
                 pid: 1,
                 number: Some(0),

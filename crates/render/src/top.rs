@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use live::{
+use counts::{
     CountingWay, DurationBuckets, NamedBehind, NamedCounts, NamedRow, NamedThread, NamedVcpu,
     RowOwner,
 };

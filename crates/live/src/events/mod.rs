@@ -16,10 +16,10 @@ use stats::Stats;
 
 use crate::raw::BUCKETS;
 use crate::seeds::{Seed, ThreadSeed};
-use crate::snapshot::{
+use counted::CountedEvents;
+use counts::{
     DurationBuckets, LiveRow, LiveThread, LiveVcpu, RowSubject, SEVERAL, Snapshot, WaitBehind,
 };
-use counted::CountedEvents;
 use entries::Entries;
 use waits::WaitCounter;
 

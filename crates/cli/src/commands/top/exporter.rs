@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
-use live::Choice;
+use counts::Choice;
 use render::metrics::{CONTENT_TYPE, Metrics};
 use tiny_http::{Header, Method, Request, Response, Server};
 

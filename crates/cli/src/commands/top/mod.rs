@@ -1,5 +1,6 @@
 //! `trapline top`: what vCPUs do now.
 
+mod backend;
 mod exporter;
 mod rings;
 mod screen;
@@ -12,8 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use counts::Choice;
 use event::Quality;
-use live::Choice;
 use render::{quality, top};
 
 use crate::answer::Answer;

@@ -6,7 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use live::{EVENTS, EventCounter, Seed, Snapshot, ThreadSeed};
+use counts::Snapshot;
+use live::{EVENTS, EventCounter, Seed, ThreadSeed};
 use record::file::{Feature, Features};
 use record::{Flight, KeepLimit, OpenedEvents, PlannedEvent, RecordPlan, Tracefs};
 use rustix::thread::{CapabilitySet, CapabilitySets};

@@ -2,13 +2,15 @@
 
 use std::cmp::Reverse;
 
-use live::{CountingWay, NamedCounts, NamedRow};
+use counts::{CountingWay, NamedCounts, NamedRow};
 use model::State;
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout as Areas, Rect};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Text};
-use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui_core::layout::{Constraint, Layout as Areas, Rect};
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::terminal::Frame;
+use ratatui_core::text::{Line, Text};
+use ratatui_widgets::block::Block;
+use ratatui_widgets::clear::Clear;
+use ratatui_widgets::paragraph::Paragraph;
 use render::{Layout, neutral, top};
 
 /// What rows are sorted by.
@@ -348,10 +350,10 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 #[cfg(test)]
 mod tests {
     use analysis::ExitTable;
-    use live::{DurationBuckets, LiveVcpu, NamedBehind, NamedVcpu, RowOwner, RowTable};
+    use counts::{DurationBuckets, LiveVcpu, NamedBehind, NamedVcpu, RowOwner, RowTable};
     use model::{Polls, Times};
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
+    use ratatui_core::backend::TestBackend;
+    use ratatui_core::terminal::Terminal;
 
     use super::*;
 

@@ -3,9 +3,11 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use live::Choice;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use counts::Choice;
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui_core::terminal::Terminal;
 
+use super::backend::ScreenBackend;
 use super::screen::{Does, Pressed, View, draw};
 use super::watch::Watch;
 
@@ -14,14 +16,12 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// Shows what is counted until the user ends it. The terminal is as before afterwards, after a panic too.
 pub(super) fn run(mut watch: Watch, interval: Duration, choice: Choice) -> Result<()> {
-    let mut terminal = ratatui::try_init()?;
-    let shown = show(&mut terminal, &mut watch, interval, choice);
-    ratatui::restore();
-    shown
+    let mut terminal = Terminal::new(ScreenBackend::open()?)?;
+    show(&mut terminal, &mut watch, interval, choice)
 }
 
 fn show(
-    terminal: &mut ratatui::DefaultTerminal,
+    terminal: &mut Terminal<ScreenBackend>,
     watch: &mut Watch,
     interval: Duration,
     mut choice: Choice,

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use counts::{Choice, CountingWay, NamedCounts, Snapshot};
 use devices::AddressNames;
 use facts::{Facts, ReportedVm};
-use live::{Choice, CountingWay, LiveError, LiveOptions, LivePrograms, NamedCounts, Snapshot};
+use live::{LiveError, LiveOptions, LivePrograms};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use rustix::time::{ClockId, clock_gettime};
 use session::DeviceNames;
@@ -158,7 +159,7 @@ impl Watch {
     /// Names what was counted.
     pub(super) fn named(&self, counted: &Snapshot, choice: &Choice) -> NamedCounts {
         let mtree = self.devices.as_ref().and_then(DeviceNames::mtree);
-        let mut named = live::named(counted, &self.facts, mtree, choice);
+        let mut named = counts::named(counted, &self.facts, mtree, choice);
         named.way = self.way.clone();
         named
     }

@@ -1,6 +1,6 @@
 //! Values that are secret by their form.
 
-use super::{MASK, Masker};
+use crate::{MASK, Masker};
 
 /// Marks of a QEMU list and of quotes that end an address.
 fn end_of_address(text: &str) -> usize {

@@ -128,7 +128,7 @@ pub struct LiveRow {
 
 impl LiveRow {
     /// Adds another row of the same kind.
-    pub(crate) fn add(&mut self, row: &LiveRow) {
+    pub fn add(&mut self, row: &LiveRow) {
         self.durations.merge(&row.durations);
         self.min_ns = self.min_ns.zip(row.min_ns).map(|(a, b)| a.min(b));
         self.user_count += row.user_count;
@@ -189,7 +189,7 @@ pub struct LiveThread {
 
 impl LiveThread {
     /// Returns a thread that was followed as vCPUs are: on a CPU in user space, asleep in user space.
-    pub(crate) fn of(vcpu: LiveVcpu) -> LiveThread {
+    pub fn of(vcpu: LiveVcpu) -> LiveThread {
         let times = vcpu.times;
         let (ran, slept) = (times.get(State::User), times.get(State::UserBlocked));
         let runnable = times.get(State::Runnable);
@@ -296,7 +296,7 @@ fn times_since(now: &Times, earlier: &Times) -> Times {
 }
 
 impl Snapshot {
-    /// Returns what happened between an earlier snapshot of the same [`Live`](crate::Live) and this one.
+    /// Returns what happened between an earlier snapshot of the same counter and this one.
     pub fn since(&self, earlier: &Snapshot) -> Snapshot {
         let vcpu = |now: &LiveVcpu| {
             let same = |before: &&LiveVcpu| before.tid == now.tid && before.pid == now.pid;
@@ -380,7 +380,7 @@ impl Snapshot {
     }
 
     /// Adds what was counted before, of the threads that are in both.
-    pub(crate) fn add(&mut self, before: &Snapshot) {
+    pub fn add(&mut self, before: &Snapshot) {
         for vcpu in &mut self.vcpus {
             let same = |one: &&LiveVcpu| (one.tid, one.pid) == (vcpu.tid, vcpu.pid);
             let Some(one) = before.vcpus.iter().find(same) else {
@@ -456,7 +456,7 @@ impl Snapshot {
     }
 
     /// Puts everything in order: vCPUs by process and number, threads by process, the rest by thread.
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         self.vcpus
             .sort_by_key(|vcpu| (vcpu.pid, vcpu.number, vcpu.tid));
         self.threads

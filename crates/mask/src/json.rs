@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::key::WordStyle;
-use super::{MASK, Masker};
+use crate::key::WordStyle;
+use crate::{MASK, Masker};
 
 /// What stands before JSON in place of a file's name.
 const PSEUDO: &str = "json:";
@@ -64,7 +64,7 @@ impl Masker {
                         Value::Null | Value::Bool(_) => None,
                     };
                     match text {
-                        Some(text) if super::key::is_secret(name) => {
+                        Some(text) if crate::key::is_secret(name) => {
                             if self.value(&text) == MASK {
                                 *value = Value::from(MASK);
                             }

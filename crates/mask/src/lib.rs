@@ -1,25 +1,28 @@
-//! Command lines without what is or may be secret.
-//!
-//! [`args`] is for the command line of a VMM, [`cmdline`] for the kernel's. Values are replaced by [`MASK`], so that
-//! what was set still shows. Whether a value is secret is decided by the name it is given (`password=`, `key=`,
-//! `--token`), by the option it stands behind (`-fw_cfg …,string=`), or by its form (`http://user:password@host`). In
-//! doubt it is masked: nobody needs a fact as much as a password needs to stay where it is.
-//!
-//! Names of secrets are no secrets: `password-secret=sec0` of QEMU names an object whose data is masked
-//! (`-object secret,id=sec0,data=…`; `qapi/crypto.json`, `qapi/block-core.json`, `qemu-options.hx`).
-//!
-//! Masked is:
-//!
-//! - the value after a name with `passw`, `passphrase`, `passcode`, `secret`, `token`, `credential`, `authorization`,
-//!   `bearer` or `cookie` in it, or whose last word is `key`, `auth`, `pw`, `pwd`, `pass`, `psk`, `jwt`, `cred`, `sig`
-//!   or `data`: `password=x`, `--token x`, `rd.luks.key=x`, `:key=x:`, `?sig=x`, `X-Auth-Token: x`, `-object
-//!   secret,data=x`, and the same as JSON; but not the files that secrets are in (`-object secret,file=/run/sec0`);
-//! - user and password in addresses: `https://user:password@host`, `iscsi://user%password@host`, `user:password@host`,
-//!   and the password of `user=name:password`;
-//! - every string of `-fw_cfg`, and systemd's credentials in `-smbios`;
-//! - the guest's kernel command line (`-append`, `--cmdline`, `--params`) as the host's, word by word;
-//! - tables of the device mapper with a disk's key (`dm-mod.create=`), private keys and JSON web tokens wherever they
-//!   stand, and JSON that cannot be read, as a whole.
+/*!
+Command lines without what is or may be secret.
+
+[`args`] is for the command line of a VMM, [`cmdline`] for the kernel's. Values are replaced by [`MASK`], so that
+what was set still shows. Whether a value is secret is decided by the name it is given (`password=`, `key=`,
+`--token`), by the option it stands behind (`-fw_cfg …,string=`), or by its form (`http://user:password@host`). In
+doubt it is masked: nobody needs a fact as much as a password needs to stay where it is.
+
+Names of secrets are no secrets: `password-secret=sec0` of QEMU names an object whose data is masked
+(`-object secret,id=sec0,data=…`; `qapi/crypto.json`, `qapi/block-core.json`, `qemu-options.hx`).
+
+Masked is:
+
+- the value after a name with `passw`, `passphrase`, `passcode`, `secret`, `token`, `credential`, `authorization`,
+  `bearer` or `cookie` in it, or whose last word is `key`, `auth`, `pw`, `pwd`, `pass`, `psk`, `jwt`, `cred`, `sig`
+  or `data`: `password=x`, `--token x`, `rd.luks.key=x`, `:key=x:`, `?sig=x`, `X-Auth-Token: x`, `-object
+  secret,data=x`, and the same as JSON; but not the files that secrets are in (`-object secret,file=/run/sec0`);
+- user and password in addresses: `https://user:password@host`, `iscsi://user%password@host`, `user:password@host`,
+  and the password of `user=name:password`;
+- every string of `-fw_cfg`, and systemd's credentials in `-smbios`;
+- the guest's kernel command line (`-append`, `--cmdline`, `--params`) as the host's, word by word;
+- tables of the device mapper with a disk's key (`dm-mod.create=`), private keys and JSON web tokens wherever they
+  stand, and JSON that cannot be read, as a whole.
+*/
+#![forbid(unsafe_code)]
 
 mod form;
 mod json;

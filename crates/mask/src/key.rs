@@ -1,6 +1,6 @@
 //! Values that are secret by the name before them: `password=abc`, `X-Auth-Token: abc`.
 
-use super::Masker;
+use crate::Masker;
 
 /// What a name has in it that stands before a secret.
 const PARTS: [&str; 10] = [

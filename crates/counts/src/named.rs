@@ -7,7 +7,7 @@ use event::{ExitReason, Isa};
 use facts::Facts;
 use model::{Access, Times};
 
-use crate::seeds::{ThreadRole, threads_of_vms};
+use crate::roles::{ThreadRole, threads_of_vms};
 use crate::snapshot::{
     DroppedCounts, DurationBuckets, LiveRow, LiveThread, LiveVcpu, RowSubject, SEVERAL, Snapshot,
 };
