@@ -45,6 +45,8 @@ pub struct About {
     /// Whether it lists the kinds of events that were recorded and never happened, as perf.data does. A text has only
     /// what happened.
     pub lists_events: bool,
+    /// Whether its clock counts ticks of which nobody knows how many make a second.
+    pub in_ticks: bool,
 }
 
 /// What one recording tells.

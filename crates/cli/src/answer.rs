@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use event::Quality;
-use render::json;
+use render::clock_unit::Clocked;
+use render::{ClockUnit, Layout, json};
 use serde::Serialize;
 
 use crate::args::Format;
@@ -22,6 +23,8 @@ pub(crate) struct Answer<'a> {
     pub inputs: &'a [String],
     /// What they lack, together.
     pub quality: &'a Quality,
+    /// What the recordings' times count.
+    pub clock: ClockUnit,
 }
 
 impl Answer<'_> {
@@ -30,12 +33,12 @@ impl Answer<'_> {
         self,
         text: impl FnOnce() -> String,
         document: impl FnOnce() -> D,
-        csv: impl FnOnce() -> String,
+        csv: impl FnOnce(ClockUnit) -> String,
     ) -> Result<()> {
         match self.format {
             Format::Table => output::table(&text()),
             Format::Json => output::print(&self.document(document())),
-            Format::Csv => output::print(&csv()),
+            Format::Csv => output::print(&csv(self.clock)),
         }
     }
 
@@ -47,7 +50,14 @@ impl Answer<'_> {
     }
 
     /// Returns the document.
-    pub(crate) fn document(self, own: impl Serialize) -> String {
+    pub(crate) fn document(self, part: impl Serialize) -> String {
+        let clock = self.clock;
+        let own = Clocked { clock, part };
         json::document(VERSION, self.command, self.inputs, self.quality, own)
+    }
+
+    /// Returns how tables of at most so many rows are laid out here.
+    pub(crate) fn layout(self, limit: usize) -> Layout {
+        output::layout(limit, self.clock.is_nanoseconds())
     }
 }

@@ -380,7 +380,7 @@ impl ComparedRow<'_> {
         };
         let (lead, confidence) = pieces.lead();
         let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
-        let by_time = lead == Lead::Time && there[0] && there[1];
+        let by_time = timed && lead == Lead::Time && there[0] && there[1];
         let shares = format!(
             "{} to {} of {}",
             share::rough(share(0)),

@@ -407,6 +407,14 @@ fn work(basis: &Basis<'_>, out: &mut Vec<SideChange>) {
         let rates = [0, 1].map(|side: usize| sides[side].count() as f64 / basis.exposure(side));
         let times = [0, 1].map(|side: usize| sides[side].total() as f64 / basis.exposure(side));
         let each = basis.each();
+        let took = match basis.timed {
+            true => format!(
+                ", for {} and {}{each}",
+                duration::of_f64(times[0]),
+                duration::of_f64(times[1])
+            ),
+            false => String::new(),
+        };
         push(
             out,
             SideChange {
@@ -417,11 +425,9 @@ fn work(basis: &Basis<'_>, out: &mut Vec<SideChange>) {
                 confidence: Some(1.0 - chance::rates(&runs_a, &runs_b)),
                 effect_ns: (times[1] - times[0]) * 0.5 * SPENT,
                 text: format!(
-                    "kworkers ran {name} {} and then {} times{each}, for {} and {}{each}.",
+                    "kworkers ran {name} {} and then {} times{each}{took}.",
                     number(rates[0]),
-                    number(rates[1]),
-                    duration::of_f64(times[0]),
-                    duration::of_f64(times[1])
+                    number(rates[1])
                 ),
                 ..SideChange::default()
             },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use analysis::GuestWho;
 use model::{Access, Span};
 use paths::Instance;
+use render::ClockUnit;
 use render::exit_list::{self, ExitLine};
 use render::paths::Instances;
 use render::spans::{self, Behind, SpanLine, Vcpu};
@@ -31,16 +32,15 @@ pub struct SpanRows {
     guests: bool,
 }
 
-impl Default for SpanRows {
-    fn default() -> SpanRows {
-        SpanRows::of(spans::Spans::default(), false)
-    }
-}
-
 impl SpanRows {
+    /// Returns rows whose times count this.
+    pub fn new(clock: ClockUnit) -> SpanRows {
+        SpanRows::of(spans::Spans::new(clock), false)
+    }
+
     /// Returns rows that say what guests did, too: a row for each part of a span in which the guest did one thing.
-    pub fn with_guests() -> SpanRows {
-        SpanRows::of(spans::Spans::with_guests(), true)
+    pub fn with_guests(clock: ClockUnit) -> SpanRows {
+        SpanRows::of(spans::Spans::with_guests(clock), true)
     }
 
     fn of(spans: spans::Spans, guests: bool) -> SpanRows {
@@ -108,9 +108,10 @@ pub struct ExitRows {
     causes: ExitAccesses,
 }
 
-impl Default for ExitRows {
-    fn default() -> ExitRows {
-        let exits = exit_list::Exits::default();
+impl ExitRows {
+    /// Returns rows whose times count this.
+    pub fn new(clock: ClockUnit) -> ExitRows {
+        let exits = exit_list::Exits::new(clock);
         ExitRows {
             made: exits.csv_head().into_bytes(),
             exits,
@@ -200,9 +201,10 @@ pub struct InstanceRows {
     devices: std::cell::RefCell<Devices>,
 }
 
-impl Default for InstanceRows {
-    fn default() -> InstanceRows {
-        let instances = Instances::default();
+impl InstanceRows {
+    /// Returns rows whose times count this.
+    pub fn new(clock: ClockUnit) -> InstanceRows {
+        let instances = Instances::new(clock);
         InstanceRows {
             made: instances.csv_head().into_bytes(),
             instances,

@@ -337,6 +337,8 @@ mod tests {
     use results::{BenchPlan, ClockReadings, RESULT_VERSION, Slow};
 
     use super::*;
+    use crate::ClockUnit;
+    use crate::clock_unit::Clocked;
 
     fn outcome() -> BenchResults {
         BenchResults {
@@ -394,7 +396,12 @@ mod tests {
     #[test]
     fn a_result_is_read_as_it_was_written() {
         let quality = event::Quality::default();
-        let text = json::document("0.1.0", "bench", &[], &quality, document(&outcome()));
+        let found = outcome();
+        let own = Clocked {
+            clock: ClockUnit::Nanoseconds,
+            part: document(&found),
+        };
+        let text = json::document("0.1.0", "bench", &[], &quality, own);
         let text = text.as_bytes();
         assert!(results::looks_like(text));
         let read = results::read(text).expect("a result");

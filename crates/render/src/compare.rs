@@ -8,7 +8,7 @@ use words::{duration, share};
 use crate::html::Frame;
 use crate::quality::wrap;
 use crate::table::{self, Table};
-use crate::{Layout, json};
+use crate::{ClockUnit, Layout, json};
 
 /// Likely changes that are listed without being asked for.
 const LIKELY: usize = 8;
@@ -261,10 +261,12 @@ pub fn document<'a>(comparison: &'a Comparison, a: &'a [String], b: &'a [String]
 }
 
 /// Returns changes as comma separated values; with `all` those that are likely and those that may be noise as well.
-pub fn csv(comparison: &Comparison, all: bool) -> String {
+pub fn csv(comparison: &Comparison, all: bool, clock: ClockUnit) -> String {
     let less = comparison.likely.iter().chain(&comparison.unreported);
     let untold = less.filter(|_| all);
-    columns().csv(comparison.changes.iter().chain(untold))
+    columns()
+        .counted_in(clock)
+        .csv(comparison.changes.iter().chain(untold))
 }
 
 /// Columns of a page. What ranks changes is none: as a time it would be taken for one (docs/compare.md).

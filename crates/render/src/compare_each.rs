@@ -8,7 +8,7 @@ use words::{duration, share};
 use crate::compare::{self as two, plain, side};
 use crate::quality::wrap;
 use crate::table::Table;
-use crate::{Layout, json};
+use crate::{ClockUnit, Layout, json};
 
 /// What something is worth on each side, that somebody measured beside the recordings: a benchmark's result.
 #[derive(Debug, Clone, PartialEq)]
@@ -406,7 +406,9 @@ pub fn document<'a>(
 }
 
 /// Returns the table as comma separated values: each side's value, and of each but the first its confidence.
-pub fn csv(each: &EachSide, sides: usize, scores: &[Score]) -> String {
+pub fn csv(each: &EachSide, sides: usize, scores: &[Score], clock: ClockUnit) -> String {
     let scores = scores.iter().map(Line::Score);
-    columns(sides).csv(scores.chain(each.rows.iter().map(Line::Row)))
+    columns(sides)
+        .counted_in(clock)
+        .csv(scores.chain(each.rows.iter().map(Line::Row)))
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use analysis::{ConsoleLine, ConsoleSums};
 use serde_json::Value;
 
+use crate::ClockUnit;
 use crate::table::{Table, Unit};
 
 /// Who wrote a line.
@@ -137,6 +138,11 @@ pub(crate) fn columns() -> Table<'static, Written> {
 }
 
 impl Lines {
+    /// Returns rows of lines whose times count this.
+    pub fn new(clock: ClockUnit) -> Lines {
+        Lines(columns().counted_in(clock))
+    }
+
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
         self.0.csv_head()

@@ -3,11 +3,11 @@
 use rules::{Diagnosis, Finding, RecordNeeds, Remedy};
 use serde::Serialize;
 use serde_json::Value;
-use words::{duration, share};
+use words::share;
 
-use crate::json;
 use crate::quality::wrap;
 use crate::table::{Table, Unit};
+use crate::{ClockUnit, json};
 
 /// Returns findings as text, most time first.
 pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
@@ -77,7 +77,7 @@ pub fn summary(diagnosis: &Diagnosis, most: usize, width: usize) -> String {
 pub fn head(finding: &Finding) -> String {
     let mut out = format!("{}, {}", finding.rule.id, finding.severity().name());
     if let Some(cost) = finding.cost {
-        out.push_str(&format!(", {}", duration::human(cost.ns)));
+        out.push_str(&format!(", {}", finding.time(cost.ns)));
         if cost.share > 0.0 {
             out.push_str(&format!(
                 ": {} % {}",
@@ -183,6 +183,7 @@ struct Advice<'a> {
 pub(crate) fn columns() -> Table<'static, Finding> {
     use Unit::{Nanoseconds, Nested, Share, Text};
     Table::new()
+        .clock_of(|finding: &Finding| ClockUnit::of(!finding.in_ticks))
         .column("id", Text, |finding: &Finding| finding.rule.id)
         .column("severity", Text, |finding| finding.severity().name())
         .column("confidence", Share, |finding| finding.confidence)
@@ -232,5 +233,7 @@ pub fn findings(findings: &[Finding]) -> Value {
 
 /// Returns findings as comma separated values, a line each.
 pub fn csv(diagnosis: &Diagnosis) -> String {
-    columns().csv(&diagnosis.findings)
+    let findings = &diagnosis.findings;
+    let clock = ClockUnit::of(!findings.iter().any(|finding| finding.in_ticks));
+    columns().counted_in(clock).csv(findings)
 }

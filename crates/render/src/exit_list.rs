@@ -9,7 +9,7 @@ use model::{Cause, Times};
 use crate::spans::{Vcpu, text, vcpu_columns};
 use crate::table::Table;
 use crate::table::Unit::{Flag, Nanoseconds, Number, Text};
-use crate::times;
+use crate::{ClockUnit, times};
 
 /// An exit as a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,13 +59,12 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
 #[derive(Debug)]
 pub struct Exits(Table<'static, ExitLine>);
 
-impl Default for Exits {
-    fn default() -> Exits {
-        Exits(columns())
-    }
-}
-
 impl Exits {
+    /// Returns rows of exits whose times count this.
+    pub fn new(clock: ClockUnit) -> Exits {
+        Exits(columns().counted_in(clock))
+    }
+
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
         self.0.csv_head()

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::html::Frame;
 use crate::table::{Shown, Table, Unit, more};
 use crate::times;
-use crate::{Layout, guest_tasks, quality, vms};
+use crate::{ClockUnit, Layout, guest_tasks, quality, vms};
 
 /// A row of a table of exits.
 pub(crate) struct Exit<'r> {
@@ -317,9 +317,9 @@ fn one_table(isa: Option<Isa>, report: &ExitsReport) -> OneTable {
 }
 
 /// Returns tables as CSV, one line of names for all.
-pub fn csv(isa: Option<Isa>, reports: &[ExitsReport]) -> String {
+pub fn csv(isa: Option<Isa>, reports: &[ExitsReport], clock: ClockUnit) -> String {
     let all = reports.iter().flat_map(|report| rows(isa, report, &[]));
-    columns().csv(all)
+    columns().counted_in(clock).csv(all)
 }
 
 /// Returns one table as text; `wide` has all columns, however wide that is.

@@ -7,7 +7,7 @@ use stacks::{FrameOwner, FunctionWeight, Weight};
 use words::{counted, plural, share};
 
 use crate::table::{Table, Unit};
-use crate::{Layout, clean, speedscope};
+use crate::{ClockUnit, Layout, clean, speedscope};
 
 /// A row, and what all that is shown weighs.
 pub(crate) struct Row<'r> {
@@ -264,6 +264,7 @@ pub struct Document<'r> {
 fn unit(report: &ProfileReport) -> &'static str {
     match report.unit {
         Weighs::Nanoseconds => "nanoseconds",
+        Weighs::Ticks => "ticks",
         Weighs::Events => "events",
     }
 }
@@ -298,8 +299,8 @@ pub fn document(report: &ProfileReport) -> Document<'_> {
 }
 
 /// Returns the rows of threads as CSV.
-pub fn csv(report: &ProfileReport) -> String {
-    columns().csv(rows(report))
+pub fn csv(report: &ProfileReport, clock: ClockUnit) -> String {
+    columns().counted_in(clock).csv(rows(report))
 }
 
 /// Returns the tables for a terminal: threads, VMs, and functions by what they and those they called weigh.
@@ -409,7 +410,9 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
         ),
     };
     let idle = match report.unit {
-        Weighs::Nanoseconds if report.of != ProfileOf::OnCpu => layout.time(report.idle.amount),
+        Weighs::Nanoseconds | Weighs::Ticks if report.of != ProfileOf::OnCpu => {
+            layout.time(report.idle.amount)
+        }
         _ => plural(report.idle.samples, "sample"),
     };
     let all = report.shown().amount.saturating_add(report.idle.amount);

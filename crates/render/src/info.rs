@@ -41,7 +41,6 @@ pub struct Document<'a> {
     kernel: Option<&'a str>,
     /// CPUs of the machine; those that events came from where the recording does not say.
     cpus: u32,
-    /// Null, as `duration_ns`, where the clock counts ticks of unknown rate.
     start_ns: Option<u64>,
     duration_ns: Option<u64>,
     events: Value,
@@ -210,7 +209,7 @@ pub fn document<'a>(
     report: &'a InfoReport,
     guests: &'a [GuestRow],
 ) -> Document<'a> {
-    let span = report.start.zip(report.end).filter(|_| head.nanoseconds);
+    let span = report.start.zip(report.end);
     let vcpu = |vcpu: &model::Vcpu| Vcpu {
         id: vcpu.id,
         tid: vcpu.tid,

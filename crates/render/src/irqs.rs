@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::table::{Table, Unit};
-use crate::{Layout, neutral, vms};
+use crate::{ClockUnit, Layout, neutral, vms};
 
 /// A row, and how its VM is called.
 #[derive(Clone, Copy)]
@@ -325,9 +325,11 @@ pub fn document(report: &IrqsReport, vms: &[Vm]) -> Document {
 }
 
 /// Returns the rows as CSV.
-pub fn csv(report: &IrqsReport, vms: &[Vm]) -> String {
+pub fn csv(report: &IrqsReport, vms: &[Vm], clock: ClockUnit) -> String {
     let labels = model::vm_names(vms);
-    columns_of(report).csv(rows(report, vms, &labels))
+    columns_of(report)
+        .counted_in(clock)
+        .csv(rows(report, vms, &labels))
 }
 
 #[cfg(test)]

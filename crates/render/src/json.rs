@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::clock_unit::Clocked;
+
 /// A document: what all begin with, and behind it the command's own fields.
 #[derive(Debug, Serialize)]
 struct Document<'a, D> {
@@ -25,13 +27,13 @@ struct Quality<'a> {
     warnings: &'a [String],
 }
 
-/// Returns a document as text, a line break behind it. `own` has the command's own fields; `()` has none.
+/// Returns a document as text, a line break behind it. `own` has the command's own fields, and what their times count; `()` has none.
 pub fn document(
     version: &str,
     command: &str,
     inputs: &[String],
     quality: &event::Quality,
-    own: impl Serialize,
+    own: Clocked<impl Serialize>,
 ) -> String {
     let document = Document {
         trapline: version,
@@ -48,8 +50,8 @@ pub fn document(
 }
 
 /// Returns an item of a list as text, in one line.
-pub fn line(item: &impl Serialize) -> String {
-    shown(serde_json::to_string(item))
+pub fn line(item: Clocked<impl Serialize>) -> String {
+    shown(serde_json::to_string(&item))
 }
 
 fn shown(text: serde_json::Result<String>) -> String {

@@ -9,6 +9,7 @@ other people's scripts.
 pub mod bench;
 pub mod bench_compare;
 pub mod bench_explain;
+pub mod clock_unit;
 pub mod compare;
 pub mod compare_each;
 pub mod console;
@@ -50,6 +51,7 @@ pub mod top;
 pub mod vcpus;
 mod vms;
 
+pub use clock_unit::ClockUnit;
 pub use layout::Layout;
 
 /// Returns a name as it may stand in a line.

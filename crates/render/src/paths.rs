@@ -14,7 +14,7 @@ use words::{duration, share};
 use crate::html::Frame;
 use crate::table::Unit::{Count, Nanoseconds, Nested, Number, Text};
 use crate::table::{Shown, Table, View};
-use crate::{Layout, clean, json, quality};
+use crate::{ClockUnit, Layout, clean, json, quality};
 
 /// A line of the table of a path: its total, a stage or a group.
 pub(crate) struct Line<'r> {
@@ -142,14 +142,16 @@ fn path_object(report: &PathReport) -> Path<'_> {
 }
 
 /// Returns a row for each stage of each path, and one for its total, as CSV.
-pub fn csv(reports: &[PathReport]) -> String {
-    stages().csv(reports.iter().flat_map(|report| {
-        let stages = report
-            .stages
-            .iter()
-            .map(|stage| Line::of_stage(report, stage));
-        std::iter::once(Line::new(report, "total", &report.total)).chain(stages)
-    }))
+pub fn csv(reports: &[PathReport], clock: ClockUnit) -> String {
+    stages()
+        .counted_in(clock)
+        .csv(reports.iter().flat_map(|report| {
+            let stages = report
+                .stages
+                .iter()
+                .map(|stage| Line::of_stage(report, stage));
+            std::iter::once(Line::new(report, "total", &report.total)).chain(stages)
+        }))
 }
 
 /// Returns the totals of paths that have instances as a table of Markdown, in their order.
@@ -372,12 +374,6 @@ fn saving(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<Stri
 #[derive(Debug)]
 pub struct Instances(Table<'static, InstanceReport>);
 
-impl Default for Instances {
-    fn default() -> Instances {
-        Instances(instances())
-    }
-}
-
 /// Columns of the table of instances.
 pub(crate) fn instances() -> Table<'static, InstanceReport> {
     Table::new()
@@ -404,6 +400,11 @@ pub(crate) fn instances() -> Table<'static, InstanceReport> {
 }
 
 impl Instances {
+    /// Returns rows of instances whose times count this.
+    pub fn new(clock: ClockUnit) -> Instances {
+        Instances(instances().counted_in(clock))
+    }
+
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
         self.0.csv_head()

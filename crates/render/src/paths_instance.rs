@@ -8,7 +8,7 @@ use serde_json::Value;
 use words::duration;
 
 use crate::paths::Instances;
-use crate::{clean, quality};
+use crate::{ClockUnit, clean, quality};
 
 /// Returns its steps, one a line, and what else is known of it.
 pub fn steps(one: &InstanceReport, nanoseconds: bool, width: usize) -> String {
@@ -167,7 +167,7 @@ struct Instance<'a> {
 pub fn document<'a>(one: &InstanceReport, diagram: &'a str, events: Vec<String>) -> Document<'a> {
     Document {
         instance: Instance {
-            one: Instances::default().json(one),
+            one: Instances::new(ClockUnit::default()).json(one),
             diagram,
             events,
         },

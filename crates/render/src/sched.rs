@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::html::Frame;
 use crate::table::{Shown, Table, Unit};
-use crate::{Layout, clean, json};
+use crate::{ClockUnit, Layout, clean, json};
 
 pub use crate::guest_tasks::{steal_json, steal_text};
 
@@ -270,13 +270,13 @@ fn others(list: &[Other], waited: bool) -> Value {
 }
 
 /// Returns the tasks as CSV.
-pub fn csv(report: &SchedReport) -> String {
-    tasks().csv(task_rows(report))
+pub fn csv(report: &SchedReport, clock: ClockUnit) -> String {
+    tasks().counted_in(clock).csv(task_rows(report))
 }
 
 /// Returns the CPUs as CSV.
-pub fn cpus_csv(report: &SchedReport) -> String {
-    cpu_columns().csv(&report.cpus)
+pub fn cpus_csv(report: &SchedReport, clock: ClockUnit) -> String {
+    cpu_columns().counted_in(clock).csv(&report.cpus)
 }
 
 /// Tasks that the list of preempted ones shows.

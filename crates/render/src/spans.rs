@@ -7,9 +7,9 @@ use event::ExitReason;
 use model::{Cause, State};
 use serde_json::Value;
 
-use crate::guest_tasks;
 use crate::table::Table;
 use crate::table::Unit::{Nanoseconds, Number, Text};
+use crate::{ClockUnit, guest_tasks};
 
 /// A vCPU in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,16 +153,15 @@ pub(crate) fn columns_with_guests() -> Table<'static, SpanLine> {
 #[derive(Debug)]
 pub struct Spans(Table<'static, SpanLine>);
 
-impl Default for Spans {
-    fn default() -> Spans {
-        Spans(columns())
-    }
-}
-
 impl Spans {
+    /// Returns rows of spans whose times count this.
+    pub fn new(clock: ClockUnit) -> Spans {
+        Spans(columns().counted_in(clock))
+    }
+
     /// Returns rows that say what guests did, too.
-    pub fn with_guests() -> Spans {
-        Spans(columns_with_guests())
+    pub fn with_guests(clock: ClockUnit) -> Spans {
+        Spans(columns_with_guests().counted_in(clock))
     }
 
     /// Returns the names of CSV's columns as a line.

@@ -13,7 +13,7 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value};
 use words::share;
 
-use crate::{Layout, clean, csv, markdown};
+use crate::{ClockUnit, Layout, clean, csv, markdown};
 
 /// A column of a page's table: its name, and the heading that readers see.
 pub(crate) type Shown = (&'static str, &'static str);
@@ -110,6 +110,9 @@ impl<R> Column<'_, R> {
 pub(crate) struct Table<'t, R> {
     columns: Vec<Column<'t, R>>,
     csv_order: Option<&'static [&'static str]>,
+    clock: ClockUnit,
+    /// What the times of a row count, where rows differ in that.
+    clock_of: Option<fn(&R) -> ClockUnit>,
 }
 
 impl<R> fmt::Debug for Table<'_, R> {
@@ -125,6 +128,8 @@ impl<'t, R> Table<'t, R> {
         Table {
             columns: Vec::new(),
             csv_order: None,
+            clock: ClockUnit::Nanoseconds,
+            clock_of: None,
         }
     }
 
@@ -242,6 +247,18 @@ impl<'t, R> Table<'t, R> {
         self
     }
 
+    /// Its times count this. CSV then has them in columns of ticks, behind those of nanoseconds, which are empty.
+    pub(crate) fn counted_in(mut self, clock: ClockUnit) -> Table<'t, R> {
+        self.clock = clock;
+        self
+    }
+
+    /// The times of each row count what the row says.
+    pub(crate) fn clock_of(mut self, clock: fn(&R) -> ClockUnit) -> Table<'t, R> {
+        self.clock_of = Some(clock);
+        self
+    }
+
     fn named(&self, name: &str) -> Option<&Column<'t, R>> {
         self.columns.iter().find(|column| column.name == name)
     }
@@ -261,6 +278,9 @@ impl<'t, R> Table<'t, R> {
                 put(&mut object, place, value);
             }
         }
+        if let Some(clock) = self.clock_of {
+            clock(row).move_members(&mut object);
+        }
         object
     }
 
@@ -273,19 +293,37 @@ impl<'t, R> Table<'t, R> {
 
     /// Returns the names of CSV's columns as a line.
     pub(crate) fn csv_head(&self) -> String {
+        let columns = self.csv_columns().into_iter();
+        let names = columns.flat_map(|column| {
+            let ticks = self.ticks_name(column);
+            std::iter::once(column.name.to_string()).chain(ticks)
+        });
         let mut out = String::new();
-        csv::row(
-            &mut out,
-            self.csv_columns().iter().map(|column| &column.name),
-        );
+        csv::row(&mut out, names);
         out
+    }
+
+    /// Returns what the column is called that has a column's times where they are ticks.
+    fn ticks_name(&self, column: &Column<'t, R>) -> Option<String> {
+        let clock = self.clock;
+        (column.unit == Unit::Nanoseconds).then(|| clock.ticks_name(&column.name))?
     }
 
     /// Returns a row as a line of CSV.
     pub(crate) fn csv_row(&self, row: &R) -> String {
+        let clock = self.clock_of.map_or(self.clock, |clock| clock(row));
+        let columns = self.csv_columns().into_iter();
+        let cells = columns.flat_map(|column| {
+            let (value, none) = (column.csv(row), String::new());
+            match (self.ticks_name(column), clock) {
+                (None, _) => [Some(value), None],
+                (Some(_), ClockUnit::Nanoseconds) => [Some(value), Some(none)],
+                (Some(_), ClockUnit::Ticks) => [Some(none), Some(value)],
+                (Some(_), ClockUnit::Mixed) => [Some(none.clone()), Some(none)],
+            }
+        });
         let mut out = String::new();
-        let columns = self.csv_columns();
-        csv::row(&mut out, columns.iter().map(|column| column.csv(row)));
+        csv::row(&mut out, cells.flatten());
         out
     }
 

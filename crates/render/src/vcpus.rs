@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::html::Frame;
 use crate::table::{Shown, Table, Unit};
 use crate::times;
-use crate::{Layout, clean, guest_tasks, json, vms};
+use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
 
 /// A row of the table.
 pub(crate) struct Vcpu<'r> {
@@ -148,8 +148,8 @@ pub fn document(report: &VcpusReport) -> Document {
 }
 
 /// Returns the rows as CSV.
-pub fn csv(report: &VcpusReport) -> String {
-    columns().csv(rows(report, &[]))
+pub fn csv(report: &VcpusReport, clock: ClockUnit) -> String {
+    columns().counted_in(clock).csv(rows(report, &[]))
 }
 
 /// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for, with as many items

@@ -36,14 +36,18 @@ impl Case<'_> {
     /// Returns what a rule has to say that asks how long or how often, where the recording's clock counts ticks of which
     /// nobody knows how many make a second.
     pub(crate) fn in_ticks(&self) -> Option<Verdict> {
-        let ticks = !self.printed() && self.picture.span_ns.is_none();
-        ticks.then(|| {
+        self.counts_ticks().then(|| {
             Verdict::Lacks(
                 "The recording's clock counts ticks of unknown length; record with another one \
                  (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to measure how long and how often."
                     .to_owned(),
             )
         })
+    }
+
+    /// Returns whether the recording's clock counts ticks of unknown rate.
+    pub(crate) fn counts_ticks(&self) -> bool {
+        self.picture.about.in_ticks
     }
 
     /// Returns what a rule has to say that would find something in a recording that is too short for a rate or a share.

@@ -82,6 +82,9 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
                 Verdict::Found(mut finding) => {
                     torn::lower(case, &mut finding);
                     guests::tell(case, &mut finding);
+                    if case.counts_ticks() {
+                        finding.count_ticks();
+                    }
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }

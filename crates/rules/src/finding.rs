@@ -150,6 +150,8 @@ pub struct Finding {
     pub remedies: Vec<CaseAdvice>,
     /// The recordings that show it, where there are several.
     pub inputs: Vec<String>,
+    /// Whether its times are ticks, of which nobody knows how many make a second.
+    pub in_ticks: bool,
     /// Whether it comes before all others whatever it costs, since they may be its doing.
     pub foremost: bool,
 }
@@ -174,6 +176,7 @@ impl Finding {
             cause: rule.cause.to_owned(),
             remedies: remedies.collect(),
             inputs: Vec::new(),
+            in_ticks: false,
             foremost: false,
         }
     }
@@ -234,6 +237,29 @@ impl Finding {
         self
     }
 
+    /// Says all its durations in ticks, since its recording's clock counts those.
+    pub(crate) fn count_ticks(&mut self) {
+        self.in_ticks = true;
+        let texts = std::iter::once(&mut self.title).chain(&mut self.headline);
+        let evidence = self.evidence.iter_mut().flat_map(|one| {
+            let numbers = one.numbers.iter_mut().map(|number| &mut number.text);
+            numbers.chain(std::iter::once(&mut one.text))
+        });
+        let notes = self.remedies.iter_mut().flat_map(|advice| &mut advice.note);
+        for text in texts.chain(evidence).chain(notes) {
+            *text = duration::as_ticks(text);
+        }
+    }
+
+    /// Returns one of its durations in words.
+    pub fn time(&self, ns: u64) -> String {
+        let time = duration::human(ns);
+        match self.in_ticks {
+            true => duration::as_ticks(&time),
+            false => time,
+        }
+    }
+
     /// Returns it as a verdict.
     pub fn found(self) -> Verdict {
         Verdict::Found(Box::new(self))
@@ -252,9 +278,9 @@ impl Finding {
             return format!("{doubt}{text}");
         };
         let mut parts = Vec::new();
-        let ns = duration::human(cost.ns);
-        if !text.contains(&ns) {
-            parts.push(ns);
+        let time = self.time(cost.ns);
+        if !text.contains(&time) {
+            parts.push(time);
         }
         if cost.share > 0.0 {
             let share = format!("{} {}", share::tenths(cost.share), cost.base.words());

@@ -11,7 +11,7 @@ use analysis::{
     Stalls, Study, Timeline, Timers, Unpaired, Vcpus,
 };
 use paths::Paths;
-use source::RecordingHeader;
+use source::{RecordingHeader, TimeUnit};
 
 use crate::guests::warn_of_silence;
 use crate::{
@@ -205,9 +205,6 @@ impl Input<'_> {
         picture.names = vec![self.name().to_owned()];
         picture.guests = guests.iter().map(|one| one.name().to_owned()).collect();
         warn_of_silence(guests, &study, &mut picture.quality);
-        if let Some(timeline) = &mut picture.timeline {
-            timeline.nanoseconds = opened.nanoseconds();
-        }
         picture.about = about(opened.header(), &picture);
         for warning in picture.exits.iter().filter_map(ExitsReport::warning) {
             picture.quality.warn(warning);
@@ -222,7 +219,7 @@ impl Input<'_> {
         if !opened.nanoseconds() {
             picture.span_ns = None;
             picture.quality.warn(
-                "The recording's clock counts ticks of unknown rate: fields in seconds or nanoseconds hold ticks.",
+                "The recording's clock counts ticks of unknown rate: times are ticks, and no nanoseconds or seconds.",
             );
         }
         self.session.host_facts().warn(&mut picture.quality);
@@ -388,6 +385,7 @@ fn about(header: &RecordingHeader, picture: &Picture) -> About {
         cpu: header.cpu_desc.clone(),
         recorder: recorder.map(str::to_owned),
         cost: header.cost,
+        in_ticks: header.time_unit != TimeUnit::Nanoseconds,
         lists_events: lists,
     }
 }

@@ -36,6 +36,45 @@ pub fn of(value: u64, nanoseconds: bool) -> String {
     }
 }
 
+/// Returns a sentence in which durations as [`human`] has them are numbers of ticks: `8.2 million ticks` for `8.2ms`. For what was
+/// counted by a clock of unknown rate.
+pub fn as_ticks(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut within = false;
+    while let Some(c) = rest.chars().next() {
+        let starts = c.is_ascii_digit() && !within;
+        if let Some((number, ticks, behind)) = starts.then(|| split_duration(rest)).flatten() {
+            out.push_str(number);
+            out.push_str(ticks);
+            rest = behind;
+            within = true;
+            continue;
+        }
+        out.push(c);
+        within = c.is_alphanumeric() || "_.-/:".contains(c);
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+    }
+    out
+}
+
+/// Returns the number of the duration that a text begins with, what its unit is in ticks, and the rest.
+fn split_duration(text: &str) -> Option<(&str, &'static str, &str)> {
+    let number = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let (number, behind) = text.split_at(text.len() - number.len());
+    let units = [
+        ("ns", " ticks"),
+        ("us", " thousand ticks"),
+        ("ms", " million ticks"),
+        ("s", " billion ticks"),
+    ];
+    let (rest, ticks) = units
+        .iter()
+        .find_map(|(unit, ticks)| Some((behind.strip_prefix(unit)?, *ticks)))?;
+    let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    ends.then_some((number, ticks, rest))
+}
+
 /// Returns a duration that may be part of a nanosecond, such as a mean.
 pub fn of_f64(ns: f64) -> String {
     human(ns.max(0.0).round() as u64)
@@ -82,6 +121,24 @@ mod tests {
         }
         assert_eq!(of_f64(999.6), "1.000us");
         assert_eq!(of_f64(-1.0), "0ns");
+    }
+
+    #[test]
+    fn durations_in_a_sentence_become_ticks() {
+        for (text, ticks) in [
+            (
+                "3781 exits, 835.9ms (21.21us each, 870ns at least).",
+                "3781 exits, 835.9 million ticks (21.21 thousand ticks each, 870 ticks at least).",
+            ),
+            ("1.5s", "1.5 billion ticks"),
+            (
+                "kworker/3:2s w5s 12 s 5sec 0x608:PIN x_1ms 7.",
+                "kworker/3:2s w5s 12 s 5sec 0x608:PIN x_1ms 7.",
+            ),
+            ("vCPU 1's 4 é", "vCPU 1's 4 é"),
+        ] {
+            assert_eq!(as_ticks(text), ticks);
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ use crate::recorder::vhost_of;
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
+    /// Ticks of the recording's clock.
+    Ticks,
     /// How often the event happened.
     Events,
 }
@@ -231,7 +233,7 @@ impl Profile {
         let named = self.calls.named(beside.namer, user);
         let mut builder = Builder::new(&self.calls, &named);
         let signs = builder.signs();
-        let mut report = self.empty(&named);
+        let mut report = self.empty(&named, walked.machine);
         let mut splice = Splice::new(beside.guests);
         let mut rows: FxHashMap<(i32, &str), ProfileRow> = FxHashMap::default();
         for Weighed {
@@ -328,14 +330,14 @@ impl Profile {
     }
 
     /// Returns a report of nothing yet.
-    fn empty(&self, named: &[Named]) -> ProfileReport {
+    fn empty(&self, named: &[Named], machine: &Machine) -> ProfileReport {
         let shown = self.shown_event();
         let shown = shown.and_then(|shown| self.events.get(shown as usize));
         let samples = shown.map_or_else(Weight::default, |(_, _, sum)| *sum);
         let all: u64 = self.events.iter().map(|(_, _, sum)| sum.samples).sum();
         ProfileReport {
             of: self.options.of,
-            unit: self.unit(),
+            unit: self.unit(machine),
             event: shown.map(|(_, label, _)| label.clone()),
             samples,
             idle: Weight::default(),
@@ -358,12 +360,13 @@ impl Profile {
     }
 
     /// What weights count. The period of these clocks is their time; that of other events is how often they happened.
-    fn unit(&self) -> Unit {
+    fn unit(&self, machine: &Machine) -> Unit {
         let shown = self.shown_event();
         let event = shown.and_then(|shown| Some(self.events.get(shown as usize)?.1.as_str()));
         let is_clock =
             |label: &str| label.starts_with("cpu-clock") || label.starts_with("task-clock");
         match self.options.of {
+            ProfileOf::OffCpu | ProfileOf::Both if machine.in_ticks() => Unit::Ticks,
             ProfileOf::OffCpu | ProfileOf::Both => Unit::Nanoseconds,
             ProfileOf::OnCpu if event.is_some_and(is_clock) => Unit::Nanoseconds,
             ProfileOf::OnCpu | ProfileOf::Exits => Unit::Events,

@@ -79,6 +79,7 @@ impl Timeline {
         let mut report = TimelineReport {
             lanes: builder.vcpus(std::mem::take(&mut self.vcpus), unit * VCPU_WEIGHT, walked),
             limits: self.limits,
+            nanoseconds: !machine.in_ticks(),
             ..TimelineReport::default()
         };
         report.lanes.extend(builder.threads(threads, unit));

@@ -129,7 +129,7 @@ impl TimelineReport {
         let sums = sums.filter(|cell| matches!(cell, Cell::Sum(_)));
         let longest = sums.map(Cell::ns).max();
         if let Some(longest) = longest {
-            let length = words::duration::human(longest);
+            let length = words::duration::of(longest, self.nanoseconds);
             self.notes.push(format!(
                 "Short stretches next to each other are summed, exactly, in pieces of {length} and less; 'trapline vcpus REC \
                  --time FROM,TO' has the sums of any other time, and 'trapline events REC --time FROM,TO' every event.",
@@ -193,7 +193,8 @@ impl TimelineReport {
         for (window, (_, end)) in self.windows.iter_mut().zip(windows) {
             if window.end != end {
                 window.end = end;
-                let length = words::duration::human(end.saturating_sub(window.begin));
+                let length =
+                    words::duration::of(end.saturating_sub(window.begin), self.nanoseconds);
                 window.why.push_str(&format!(" (the first {length})"));
             }
         }

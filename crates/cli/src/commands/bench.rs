@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 use bench::{MeasuredThing, Server, Setup};
 use event::Quality;
+use render::ClockUnit;
 use render::{bench as render_bench, neutral, quality};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -70,6 +71,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         command: "bench",
         inputs: &[],
         quality: &quality,
+        clock: ClockUnit::Nanoseconds,
     };
     if let Some(file) = &common.output {
         let document = answer.document(render_bench::document(&outcome));
@@ -77,14 +79,14 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     }
     answer.print(
         || {
-            let mut text = render_bench::table(&outcome, output::layout(usize::MAX, true));
+            let mut text = render_bench::table(&outcome, answer.layout(usize::MAX));
             for warning in &quality.warnings {
                 quality::wrap(&mut text, "warning: ", warning, output::width());
             }
             text
         },
         || render_bench::document(&outcome),
-        || render_bench::csv(&outcome),
+        |_| render_bench::csv(&outcome),
     )?;
     if outcome.rows.iter().all(|row| row.count == 0) {
         bail!("nothing could be measured; the rows say why");

@@ -8,6 +8,7 @@ use analysis::{During, Meanwhile, Study, Walked};
 use anyhow::{Result, bail};
 use model::Access;
 use paths::Paths;
+use render::ClockUnit;
 use render::bench_explain::{self as render_explain, Explained, Inside, Iteration, OnVcpu, Task};
 use results::{BenchResults, BenchRow, Slow};
 use session::{Guest, Opened, Paired};
@@ -96,6 +97,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         command: "bench",
         inputs: &names,
         quality: &quality,
+        // The result says when its iterations were in nanoseconds.
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
@@ -105,7 +108,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
             text
         },
         || &found,
-        || render_explain::csv(&found),
+        |_| render_explain::csv(&found),
     )
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use compare::CompareOptions;
+use render::ClockUnit;
 use render::compare as render_compare;
 
 use session::{HostInput, PictureOptions, Session};
@@ -65,11 +66,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     } = compared(&ready, &first, &second, work)?;
     let quality = output::merged(a.iter().chain(&b));
     let inputs = [names_a.as_slice(), names_b.as_slice()].concat();
+    let all = a.iter().chain(&b);
     let answer = Answer {
         format: args.common.format,
         command: "compare",
         inputs: &inputs,
         quality: &quality,
+        clock: ClockUnit::of_all(all.map(|one| !one.about.in_ticks)),
     };
     answer.print(
         || {
@@ -79,7 +82,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             text
         },
         || render_compare::document(&comparison, &names_a, &names_b),
-        || render_compare::csv(&comparison, args.all),
+        |clock| render_compare::csv(&comparison, args.all, clock),
     )
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use compare::ComparedSide;
+use render::ClockUnit;
 use render::compare_each::{self, Score, letter};
 use session::HostInput;
 
@@ -40,11 +41,13 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
     // Which guests of folders are used is known behind the walk.
     let names: Vec<Vec<String>> = recordings.iter().map(|side| names_of(side)).collect();
     let inputs = names.concat();
+    let all = pictures.iter().flatten();
     let answer = Answer {
         format: args.common.format,
         command: "compare",
         inputs: &inputs,
         quality: &quality,
+        clock: ClockUnit::of_all(all.map(|one| !one.about.in_ticks)),
     };
     answer.print(
         || {
@@ -54,7 +57,7 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
             text
         },
         || compare_each::document(&each, &names, &scores),
-        || compare_each::csv(&each, names.len(), &scores),
+        |clock| compare_each::csv(&each, names.len(), &scores, clock),
     )
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use event::Quality;
+use render::ClockUnit;
 use render::bench_compare;
 
 use crate::answer::Answer;
@@ -62,11 +63,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
         command: "compare",
         inputs: &files,
         quality: &Quality::default(),
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || bench_compare::text(&found, &sides, &files, output::width()),
         || bench_compare::document(&found, &sides, &files),
-        || bench_compare::csv(&found),
+        |_| bench_compare::csv(&found),
     )?;
     Ok(true)
 }

@@ -6,6 +6,7 @@ use analysis::{Console, ConsoleLine, ConsoleSums};
 use anyhow::{Result, bail};
 use event::Quality;
 use model::Vm;
+use render::ClockUnit;
 use render::console::{self, Lines, Writer, Written};
 use session::{HostFacts, Opened, Scope};
 
@@ -25,9 +26,11 @@ pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) 
         .iter()
         .enumerate()
         .flat_map(|(at, vm)| vm.vcpus.iter().map(move |vcpu| (vcpu.tid, at)));
+    let clock = ClockUnit::of(recording.nanoseconds());
     let mut printer = Printer {
         format: args.common.format,
-        rows: Lines::default(),
+        rows: Lines::new(clock),
+        clock,
         vms,
         seconds: header.seconds,
         digits: if args.ns || header.nine_digits { 9 } else { 6 },
@@ -54,13 +57,14 @@ pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) 
 fn begin(format: Format, recording: &Opened<'_>, facts: &HostFacts) -> String {
     match format {
         Format::Table => String::new(),
-        Format::Csv => Lines::default().csv_head(),
+        Format::Csv => Lines::new(ClockUnit::of(recording.nanoseconds())).csv_head(),
         Format::Json => {
             let answer = Answer {
                 format,
                 command: "events",
                 inputs: &[recording.name().to_owned()],
                 quality: &no_events::quality(recording, facts),
+                clock: ClockUnit::of(recording.nanoseconds()),
             };
             answer.up_to("console")
         }
@@ -71,6 +75,7 @@ fn begin(format: Format, recording: &Opened<'_>, facts: &HostFacts) -> String {
 struct Printer<'r> {
     format: Format,
     rows: Lines,
+    clock: ClockUnit,
     vms: &'r [Vm],
     /// Whether times are seconds; else they are ticks.
     seconds: bool,
@@ -100,7 +105,7 @@ impl Printer<'_> {
                     .text(&console::line(&written.line, &time, &written.writer));
             }
             Format::Csv => self.stream.text(&self.rows.csv(&written)),
-            Format::Json => self.stream.item(&self.rows.json(&written)),
+            Format::Json => self.stream.item(self.rows.json(&written), self.clock),
         }
         self.stream.flow()
     }

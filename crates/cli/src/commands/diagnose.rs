@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use event::Quality;
+use render::ClockUnit;
 use render::diagnose;
 use rules::{Case, Diagnosis};
 use session::{Definition, PictureOptions};
@@ -71,6 +72,8 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         command: "diagnose",
         inputs: &names,
         quality: &quality,
+        // Each finding says it of its own recording.
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
@@ -89,7 +92,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
             });
             diagnose::document(&diagnosis, told)
         },
-        || diagnose::csv(&diagnosis),
+        |_| diagnose::csv(&diagnosis),
     )
 }
 

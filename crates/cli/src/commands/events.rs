@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use model::Threads;
+use render::ClockUnit;
 use serde::Serialize;
 use session::{Guest, Opened, Paired, Scope};
 use source::RecordingReader;
@@ -47,9 +48,10 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let none = FormatCatalog::default();
     let format = args.common.format;
     let machines = machines(&recording, guests, &none, (args.convention, args.ns));
+    let clock = ClockUnit::of(recording.nanoseconds());
     let start = match format {
         Format::Table => String::new(),
-        Format::Csv => csv_head(guests),
+        Format::Csv => csv_head(guests, clock),
         Format::Json => {
             let mut quality = no_events::quality(&recording, facts);
             for warning in &paired.left_out {
@@ -60,11 +62,13 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
                 command: "events",
                 inputs: &names,
                 quality: &quality,
+                clock,
             };
             answer.up_to("events")
         }
     };
     let mut sink = Events::new(machines, format, &args.event, Stream::new(&start));
+    sink.clock = clock;
     sink.told(&recording);
     let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
     let quality = paired.quality(outcomes);
@@ -86,16 +90,19 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     }
 }
 
-/// The columns of CSV.
-pub(crate) const CSV_HEAD: &str = "time_ns,cpu,pid,tid,comm,event,text\n";
-
 /// Returns the names of CSV's columns as a line.
-fn csv_head(guests: &[Guest<'_>]) -> String {
-    match guests.is_empty() {
-        true => CSV_HEAD.to_owned(),
-        false => format!("recording,{CSV_HEAD}"),
-    }
+fn csv_head(guests: &[Guest<'_>], clock: ClockUnit) -> String {
+    let recording = (!guests.is_empty()).then(|| "recording".to_owned());
+    let ticks = clock.ticks_name(TIME);
+    let names = recording.into_iter().chain([TIME.to_owned()]).chain(ticks);
+    let others = ["cpu", "pid", "tid", "comm", "event", "text"].map(str::to_owned);
+    let mut out = String::new();
+    render::csv::row(&mut out, names.chain(others));
+    out
 }
+
+/// What the time of an event is called.
+const TIME: &str = "time_ns";
 
 /// Returns what prints the events of each recording, the host's first.
 fn machines<'f>(
@@ -134,8 +141,10 @@ pub(super) fn csv<'o>(
     let guests = &paired.guests;
     let none = FormatCatalog::default();
     let machines = machines(recording, guests, &none, (None, false));
-    let stream = Stream::to(out, &csv_head(guests));
+    let clock = ClockUnit::of(recording.nanoseconds());
+    let stream = Stream::to(out, &csv_head(guests, clock));
     let mut sink = Events::new(machines, Format::Csv, &[], stream);
+    sink.clock = clock;
     sink.told(recording);
     let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
     sink.stream.end()?;
@@ -258,6 +267,8 @@ struct Events<'f> {
     text: FormatText,
     /// Whether any kind of event was asked for by name and is there.
     matched: bool,
+    /// What the events' times count.
+    clock: ClockUnit,
 }
 
 impl<'f> Events<'f> {
@@ -274,6 +285,7 @@ impl<'f> Events<'f> {
             stream,
             text: FormatText::new(),
             matched: false,
+            clock: ClockUnit::Nanoseconds,
         }
     }
 
@@ -312,17 +324,15 @@ impl<'f> Events<'f> {
             );
             let comm = comm.unwrap_or("");
             let cells = [&time, &cpu, &pid, &tid, comm, event.ty.label, text];
-            match several {
-                true => render::csv::row(
-                    &mut row,
-                    std::iter::once(machine.called.name.as_str()).chain(cells),
-                ),
-                false => render::csv::row(&mut row, cells),
-            }
+            // The column of nanoseconds is empty where times are ticks.
+            let none = (!self.clock.is_nanoseconds()).then_some("");
+            let name = several.then_some(machine.called.name.as_str());
+            let before = name.into_iter().chain(none);
+            render::csv::row(&mut row, before.chain(cells));
             self.stream.text(&row);
             return;
         }
-        self.stream.item(&Item {
+        let item = Item {
             recording: several.then_some(machine.called.name.as_str()),
             time_ns: event.time,
             cpu: known(event.cpu),
@@ -331,7 +341,8 @@ impl<'f> Events<'f> {
             comm,
             event: event.ty.label,
             text,
-        });
+        };
+        self.stream.item(item, self.clock);
     }
 }
 

@@ -8,6 +8,7 @@ use analysis::{
 };
 use anyhow::{Context, Result, bail};
 use event::{Isa, Quality};
+use render::ClockUnit;
 use render::{exits, perf_kvm};
 use session::{HostFacts, Input, Scope, Wanted};
 
@@ -102,8 +103,8 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     session.host_facts().warn(&mut quality);
     let devices = session.devices();
     devices.name_rows(isa, &mut reports, &mut quality);
-    let nanoseconds = recording.nanoseconds();
-    print(args, &names, isa, &reports, &quality, nanoseconds)
+    let clock = ClockUnit::of(recording.nanoseconds());
+    print(args, &names, isa, &reports, &quality, clock)
 }
 
 /// Returns what is to be counted. Tasks and functions of several guests may have the same names, so it is told of which VM they are.
@@ -163,7 +164,15 @@ fn of_tables(
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
-    print(args, &[name], picture.isa, &reports, &picture.quality, true)
+    let clock = ClockUnit::Nanoseconds;
+    print(
+        args,
+        &[name],
+        picture.isa,
+        &reports,
+        &picture.quality,
+        clock,
+    )
 }
 
 /// Prints tables of one input.
@@ -173,7 +182,7 @@ fn print(
     isa: Option<Isa>,
     reports: &[ExitsReport],
     quality: &Quality,
-    nanoseconds: bool,
+    clock: ClockUnit,
 ) -> Result<()> {
     let rows = reports.iter().flat_map(|report| &report.rows);
     let in_guest = rows
@@ -184,10 +193,11 @@ fn print(
         command: "exits",
         inputs,
         quality,
+        clock,
     };
     answer.print(
         || {
-            let layout = output::layout(usize::MAX, nanoseconds);
+            let layout = answer.layout(usize::MAX);
             let mut text = String::new();
             for report in reports {
                 if args.convention == Some(TimesAs::Perf) {
@@ -205,7 +215,7 @@ fn print(
             text
         },
         || exits::document(isa, reports),
-        || exits::csv(isa, reports),
+        |clock| exits::csv(isa, reports, clock),
     )
 }
 

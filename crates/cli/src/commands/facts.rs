@@ -4,6 +4,7 @@ use std::fs;
 
 use anyhow::{Result, bail};
 use event::Quality;
+use render::ClockUnit;
 use render::{facts as render_facts, quality};
 
 use crate::answer::Answer;
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
         command: "facts",
         inputs: &inputs,
         quality: &quality,
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
@@ -55,6 +57,6 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
             text
         },
         || facts::write(&told),
-        || render_facts::csv(&told),
+        |_| render_facts::csv(&told),
     )
 }

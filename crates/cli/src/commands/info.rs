@@ -2,6 +2,7 @@
 
 use analysis::{Info, Inside, InsideReport, Study};
 use anyhow::Result;
+use render::ClockUnit;
 use render::info;
 use render::info::{GuestRow, Head};
 use session::{Guest, GuestAbout, GuestClock, Opened, Scope, Whose};
@@ -65,6 +66,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         command: "info",
         inputs: &names,
         quality: &quality,
+        clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
         || {
@@ -78,7 +80,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
             text
         },
         || info::document(&head, &report, &rows),
-        || info::csv(&report),
+        |_| info::csv(&report),
     )
 }
 

@@ -6,6 +6,7 @@ use analysis::{GuestIrqs, Irqs, IrqsReport, Study};
 use anyhow::Result;
 use clap::Args;
 use event::Quality;
+use render::ClockUnit;
 use render::irqs;
 
 use crate::answer::Answer;
@@ -126,17 +127,18 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
         command: "irqs",
         inputs: &names,
         quality: &quality,
+        clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
         || {
-            let layout = output::layout(args.limit.unwrap_or(usize::MAX), recording.nanoseconds());
+            let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
             let mut text = irqs::table(&report, &vms, layout);
             text.push('\n');
             text.push_str(&output::quality(&names.join(", "), &quality));
             text
         },
         || irqs::document(&report, &vms),
-        || irqs::csv(&report, &vms),
+        |clock| irqs::csv(&report, &vms, clock),
     )
 }
 

@@ -6,6 +6,7 @@ use cpuset::CpuSet;
 use event::Quality;
 use record::cost::{self, RecordingForm};
 use record::{Probes, Tracefs, Tracepoint};
+use render::ClockUnit;
 use render::overhead::{self, OverheadRow};
 use render::quality;
 
@@ -94,17 +95,18 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
         command: "overhead",
         inputs: &[],
         quality: &quality,
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
-            let mut text = overhead::table(&rows, output::layout(usize::MAX, true));
+            let mut text = overhead::table(&rows, answer.layout(usize::MAX));
             for warning in &quality.warnings {
                 quality::wrap(&mut text, "warning: ", warning, output::width());
             }
             text
         },
         || overhead::document(&rows),
-        || overhead::csv(&rows),
+        |_| overhead::csv(&rows),
     )
 }
 

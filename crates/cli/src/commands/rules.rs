@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use event::Quality;
+use render::ClockUnit;
 use render::rules as render_rules;
 
 use crate::answer::Answer;
@@ -21,6 +22,7 @@ pub(crate) fn run(args: &RulesArgs) -> Result<()> {
         command: "rules",
         inputs: &[],
         quality: &Quality::default(),
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || match explain {
@@ -28,6 +30,6 @@ pub(crate) fn run(args: &RulesArgs) -> Result<()> {
             false => render_rules::list(&chosen, output::width()),
         },
         || render_rules::document(&chosen),
-        || render_rules::csv(&chosen),
+        |_| render_rules::csv(&chosen),
     )
 }

@@ -8,6 +8,7 @@ use analysis::{
 };
 use anyhow::{Result, bail};
 use event::Quality;
+use render::ClockUnit;
 use render::sched;
 use serde::Serialize;
 use serde_json::Value;
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let found = Found {
         report: &report,
         steal: steal(&study, &recording),
-        nanoseconds: recording.nanoseconds(),
+        clock: ClockUnit::of(recording.nanoseconds()),
     };
     print(args, &host.names(), &found, &quality)
 }
@@ -102,7 +103,7 @@ struct Found<'r> {
     report: &'r SchedReport,
     /// What guests did on their vCPUs, where guests' recordings were given.
     steal: Option<VcpusReport>,
-    nanoseconds: bool,
+    clock: ClockUnit,
 }
 
 /// The fields of a document.
@@ -159,7 +160,7 @@ fn of_tables(
     let found = Found {
         report: &report,
         steal: None,
-        nanoseconds: true,
+        clock: ClockUnit::Nanoseconds,
     };
     print(args, &[name], &found, &quality)
 }
@@ -170,11 +171,12 @@ fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quali
         command: "sched",
         inputs,
         quality,
+        clock: found.clock,
     };
     let report = found.report;
     answer.print(
         || {
-            let layout = output::layout(args.limit.unwrap_or(usize::MAX), found.nanoseconds);
+            let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
             let mut text = match args.by {
                 SchedBy::Cpu => sched::cpus(report, layout),
                 SchedBy::Task | SchedBy::Comm => sched::table(report, layout),
@@ -195,9 +197,9 @@ fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quali
             sched: sched::document(report),
             steal: found.steal.as_ref().map(sched::steal_json),
         },
-        || match args.by {
-            SchedBy::Cpu => sched::cpus_csv(report),
-            SchedBy::Task | SchedBy::Comm => sched::csv(report),
+        |clock| match args.by {
+            SchedBy::Cpu => sched::cpus_csv(report, clock),
+            SchedBy::Task | SchedBy::Comm => sched::csv(report, clock),
         },
     )
 }

@@ -2,6 +2,7 @@
 
 use analysis::{Continuity, GuestTasks, Study, Vcpus};
 use anyhow::Result;
+use render::ClockUnit;
 use render::vcpus;
 
 use crate::answer::Answer;
@@ -65,19 +66,17 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
         command: "vcpus",
         inputs: &names,
         quality: &quality,
+        clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
         || {
-            let layout = output::layout(
-                if args.wide { usize::MAX } else { LISTED },
-                recording.nanoseconds(),
-            );
+            let layout = answer.layout(if args.wide { usize::MAX } else { LISTED });
             let mut text = vcpus::table(&report, args.wide, layout);
             text.push('\n');
             text.push_str(&output::quality(&names.join(", "), &quality));
             text
         },
         || vcpus::document(&report),
-        || vcpus::csv(&report),
+        |clock| vcpus::csv(&report, clock),
     )
 }

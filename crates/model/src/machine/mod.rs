@@ -141,6 +141,11 @@ impl Machine {
         self.ticks = true;
     }
 
+    /// Returns whether the recording's clock counts ticks.
+    pub fn in_ticks(&self) -> bool {
+        self.ticks
+    }
+
     /// Returns its threads.
     pub fn threads(&self) -> &Threads {
         &self.threads

@@ -24,13 +24,7 @@ pub(crate) fn others<'a>(input: &Input<'a>) -> &'a [Finding] {
 /// Returns the sentence, and how it is to be shown.
 pub(crate) fn sentence(input: &Input<'_>) -> (Tone, String) {
     match first(input) {
-        Some(finding) => {
-            let mut text = finding.sentence() + ".";
-            if !input.head.nanoseconds && finding.cost.is_some() {
-                text.push_str(" The clock counts ticks: 1ms here is a million of them.");
-            }
-            (Tone::Strong, text)
-        }
+        Some(finding) => (Tone::Strong, finding.sentence() + "."),
         None => {
             let sentences = [Some(verdict(input)), Some(did(input)), beyond(input)];
             let sentences: Vec<String> = sentences.into_iter().flatten().collect();

@@ -8,6 +8,7 @@ use export::{
     TraceMachine,
 };
 use paths::Paths;
+use render::ClockUnit;
 use source::RecordingReader;
 
 fn exits() -> Exits {
@@ -70,7 +71,7 @@ pub(super) fn exports(reader: &RecordingReader<'_>, which: usize) {
     let plain = |csv: &[u8]| !csv.contains(&b'"');
     match which % 4 {
         0 => {
-            let spans = made(reader, &known, &mut SpanRows::default());
+            let spans = made(reader, &known, &mut SpanRows::new(ClockUnit::Nanoseconds));
             let vcpus = first.get::<Vcpus>().expect("vCPUs").report(&walked);
             let observed = vcpus.rows.iter().map(|row| row.times.total());
             let observed = observed.fold(0u64, u64::saturating_add);
@@ -79,7 +80,7 @@ pub(super) fn exports(reader: &RecordingReader<'_>, which: usize) {
             }
         }
         1 => {
-            let rows = made(reader, &known, &mut ExitRows::default());
+            let rows = made(reader, &known, &mut ExitRows::new(ClockUnit::Nanoseconds));
             let reports = first.get::<Exits>().expect("exits").reports(walked.machine);
             let count = reports.first().map_or(0, |report| report.total_count);
             if plain(&rows) {
@@ -87,7 +88,11 @@ pub(super) fn exports(reader: &RecordingReader<'_>, which: usize) {
             }
         }
         2 => {
-            let rows = made(reader, &known, &mut InstanceRows::default());
+            let rows = made(
+                reader,
+                &known,
+                &mut InstanceRows::new(ClockUnit::Nanoseconds),
+            );
             assert!(rows.starts_with(b"path,"));
         }
         _ => {

@@ -17,6 +17,8 @@ use analysis::{
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use paths::Paths;
+use render::ClockUnit;
+use render::clock_unit::Clocked;
 use source::{ReaderOptions, RecordingBytes, RecordingReader};
 use symbols::{KernelFile, KernelFunctions};
 use tracefmt::{FormatCatalog, FormatText};
@@ -306,7 +308,11 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
             let counts = report.rows.iter().map(|r| r.stats.count()).sum::<u64>();
             assert_eq!(counts, report.total_count);
         }
-        text.push_str(&render::exits::csv(exits.isa(), &reports));
+        text.push_str(&render::exits::csv(
+            exits.isa(),
+            &reports,
+            ClockUnit::default(),
+        ));
         text.push_str(&exits.unpaired().warnings().concat());
     }
     let walked = study.walked();
@@ -316,7 +322,7 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
         assert_eq!(row.times.total(), row.to - row.from);
     }
     text.push_str(&render::vcpus::table(&vcpus, true, layout));
-    text.push_str(&render::vcpus::csv(&vcpus));
+    text.push_str(&render::vcpus::csv(&vcpus, ClockUnit::default()));
     let sched = study.get::<Sched>().expect("sched");
     for merge in [Merge::No, Merge::ByComm] {
         let report = sched.report(
@@ -328,7 +334,7 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
         text.push_str(&render::sched::table(&report, layout));
         text.push_str(&render::sched::cpus(&report, layout));
         text.push_str(&render::sched::histogram(&report, layout));
-        text.push_str(&render::sched::csv(&report));
+        text.push_str(&render::sched::csv(&report, ClockUnit::default()));
     }
     text.push_str(&latencies(&study));
     let report = study.get::<Info>().expect("info").report(&walked);
@@ -363,7 +369,10 @@ fn causes(study: &mut Study, quality: Quality) -> String {
     let same = compare::compare(side, side, None, compare::CompareOptions::default());
     let same = same.expect("the same input fits itself");
     assert_eq!(same.changes, []);
-    render::json::line(&render::diagnose::document(&diagnosis, None));
+    render::json::line(Clocked {
+        clock: ClockUnit::default(),
+        part: render::diagnose::document(&diagnosis, None),
+    });
     let layout = render::Layout {
         width: 80,
         limit: usize::MAX,
@@ -412,5 +421,5 @@ fn latencies(study: &Study) -> String {
         document["paths"].as_array().map(Vec::len),
         Some(reports.len())
     );
-    render::paths::table(&reports, layout) + &render::paths::csv(&reports)
+    render::paths::table(&reports, layout) + &render::paths::csv(&reports, ClockUnit::default())
 }

@@ -14,6 +14,7 @@ use export::{
     TraceMachine,
 };
 use paths::{Paths, lang};
+use render::ClockUnit;
 use session::Session;
 
 use super::{Together, Told};
@@ -95,7 +96,7 @@ pub(super) fn first(
     }
     if !recording.nanoseconds() {
         quality.warn(
-            "The recording's clock counts ticks of unknown rate: fields in nanoseconds, and the times of traces, hold ticks.",
+            "The recording's clock counts ticks of unknown rate: times are ticks, also those of traces, which call them nanoseconds.",
         );
     }
     let isa = study.get::<Exits>().and_then(Exits::isa);
@@ -127,6 +128,7 @@ impl First {
         if let Some(tasks) = tasks {
             known = known.with_guests(&walked, tasks);
         }
+        let clock = ClockUnit::of(recording.nanoseconds());
         let mut into: Box<dyn ExportFile> = match (self.kind, self.rows) {
             (Kind::Pftrace, _) => {
                 let header = recording.header();
@@ -137,10 +139,10 @@ impl First {
                 };
                 Box::new(Perfetto::new(&known, &about))
             }
-            (_, Rows::Exits) => Box::new(ExitRows::default()),
-            (_, Rows::Instances) => Box::new(InstanceRows::default()),
-            _ if tasks.is_some() => Box::new(SpanRows::with_guests()),
-            _ => Box::new(SpanRows::default()),
+            (_, Rows::Exits) => Box::new(ExitRows::new(clock)),
+            (_, Rows::Instances) => Box::new(InstanceRows::new(clock)),
+            _ if tasks.is_some() => Box::new(SpanRows::with_guests(clock)),
+            _ => Box::new(SpanRows::new(clock)),
         };
         let study = self.second(wanted, together);
         let mut failed: Option<io::Error> = None;

@@ -6,6 +6,7 @@ use analysis::Picture;
 use anyhow::Result;
 use event::Quality;
 use export::markdown::MarkdownSummary;
+use render::ClockUnit;
 use render::info::GuestRow;
 use render::{diagnose, exits, info, paths as render_paths, sched, vcpus};
 use report::quoted;
@@ -132,6 +133,7 @@ fn document(
         command: "export",
         inputs,
         quality: &picture.quality,
+        clock: ClockUnit::of(head.nanoseconds),
     };
     answer.document(Document {
         info: info::document(head, &picture.info, guests),

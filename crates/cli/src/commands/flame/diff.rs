@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use compare::stack_group;
+use render::ClockUnit;
 use render::flame;
 use render::flame_diff;
 use render::flame_picture::{Graph, Picture};
@@ -65,10 +66,11 @@ pub(super) fn run(
         command: "flame",
         inputs: &[a.name.clone(), b.name.clone()],
         quality: &quality,
+        clock: ClockUnit::of_all([a.nanoseconds, b.nanoseconds]),
     };
     answer.print(
         || {
-            let layout = output::layout(limit(args), a.nanoseconds && b.nanoseconds);
+            let layout = answer.layout(limit(args));
             let mut text = flame_diff::table(&diff, &notes, layout);
             for side in [&a, &b] {
                 text.push('\n');
@@ -77,7 +79,7 @@ pub(super) fn run(
             text
         },
         || flame_diff::document(&diff, reports),
-        || flame_diff::csv(&diff),
+        |_| flame_diff::csv(&diff),
     )
 }
 

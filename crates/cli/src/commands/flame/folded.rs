@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use event::Quality;
+use render::ClockUnit;
 use render::flame_picture::{Graph, Picture};
 use render::{flame_folded, quality};
 use session::{Input, Session};
@@ -121,6 +122,7 @@ pub(super) fn run(
         command: "flame",
         inputs: std::slice::from_ref(&name),
         quality: &lacks,
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
@@ -135,7 +137,7 @@ pub(super) fn run(
             text
         },
         || flame_folded::document(&folded),
-        || flame_folded::csv(&folded),
+        |_| flame_folded::csv(&folded),
     )?;
     Ok(true)
 }

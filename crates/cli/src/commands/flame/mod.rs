@@ -16,6 +16,7 @@ use analysis::{
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use event::Quality;
+use render::ClockUnit;
 use render::flame;
 use session::{GuestStacks, Input, Opened, Scope, Session};
 
@@ -354,17 +355,18 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         command: "flame",
         inputs: std::slice::from_ref(&name),
         quality: &quality,
+        clock: ClockUnit::of(nanoseconds),
     };
     answer.print(
         || {
-            let layout = output::layout(limit(args), nanoseconds);
+            let layout = answer.layout(limit(args));
             let mut text = flame::table(&report, layout);
             text.push('\n');
             text.push_str(&output::quality(&name, &quality));
             text
         },
         || flame::document(&report),
-        || flame::csv(&report),
+        |clock| flame::csv(&report, clock),
     )
 }
 

@@ -8,6 +8,7 @@ use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{Instance, Paths};
+use render::ClockUnit;
 use render::paths::{self as render_paths, Instances};
 use session::DeviceNames;
 
@@ -25,11 +26,12 @@ pub(super) fn run(
     study: &dyn Fn() -> Study,
 ) -> Result<()> {
     let format = args.common.format;
+    let clock = ClockUnit::of(together.recording.nanoseconds());
     let mut start = String::new();
     let mut isa = None;
     match format {
         Format::Table => {}
-        Format::Csv => start.push_str(&Instances::default().csv_head()),
+        Format::Csv => start.push_str(&Instances::new(clock).csv_head()),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
             let mut first = study();
@@ -40,6 +42,7 @@ pub(super) fn run(
                 command: "paths",
                 inputs: &together.names,
                 quality: &quality,
+                clock,
             };
             start.push_str(&answer.up_to("instances"));
         }
@@ -55,10 +58,10 @@ pub(super) fn run(
         names: None,
         isa,
         format,
-        nanoseconds: together.recording.nanoseconds(),
+        clock,
         width: std::io::stdout().is_terminal().then(output::width),
         stream: Stream::new(&start),
-        rows: Instances::default(),
+        rows: Instances::new(clock),
     };
     let quality = together.walk(&mut each);
     each.study.finish();
@@ -81,7 +84,7 @@ struct Each<'d> {
     names: Option<devices::AddressNames>,
     isa: Option<event::Isa>,
     format: Format,
-    nanoseconds: bool,
+    clock: ClockUnit,
     /// A terminal's; elsewhere an instance is a line.
     width: Option<usize>,
     stream: Stream<'static>,
@@ -115,13 +118,14 @@ impl Each<'_> {
         let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
         let told = paths.tell(one, machine, &name_access);
+        let nanoseconds = self.clock.is_nanoseconds();
         match self.format {
             Format::Table => self.stream.text(&match self.width {
-                Some(width) => render_paths::each_lines(&told, self.nanoseconds, width),
-                None => render_paths::each_line(&told, self.nanoseconds),
+                Some(width) => render_paths::each_lines(&told, nanoseconds, width),
+                None => render_paths::each_line(&told, nanoseconds),
             }),
             Format::Csv => self.stream.text(&self.rows.csv(&told)),
-            Format::Json => self.stream.item(&self.rows.json(&told)),
+            Format::Json => self.stream.item(self.rows.json(&told), self.clock),
         }
     }
 }

@@ -8,6 +8,7 @@ use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
 use paths::{Instance, InstanceReport, Paths};
+use render::ClockUnit;
 use render::paths_instance;
 use session::DeviceNames;
 use tracefmt::{FormatCatalog, FormatText};
@@ -87,6 +88,7 @@ pub(super) fn run(
         command: "paths",
         inputs: &together.names,
         quality: &quality,
+        clock: ClockUnit::of(recording.nanoseconds()),
     };
     let nanoseconds = recording.nanoseconds();
     answer.print(
@@ -102,7 +104,7 @@ pub(super) fn run(
         },
         || paths_instance::document(&told, &diagram, lines.texts()),
         // Refused above.
-        String::new,
+        |_| String::new(),
     )
 }
 

@@ -9,6 +9,7 @@ use event::{Quality, Sink};
 use model::Access;
 use paths::Paths;
 use paths::lang::{self, Path};
+use render::ClockUnit;
 use render::paths as render_paths;
 use session::{Opened, Paired};
 
@@ -88,17 +89,18 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         command: "paths",
         inputs: &together.names,
         quality: &quality,
+        clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
         || {
-            let layout = output::layout(SHOWN, recording.nanoseconds());
+            let layout = answer.layout(SHOWN);
             let mut text = render_paths::table(&reports, layout);
             text.push('\n');
             text.push_str(&output::quality(&together.names.join(", "), &quality));
             text
         },
         || render_paths::document(&reports),
-        || render_paths::csv(&reports),
+        |clock| render_paths::csv(&reports, clock),
     )
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use event::Quality;
 use record::RecordPlan;
 use record::check::{CheckLine, CheckRequest, lines, look};
+use render::ClockUnit;
 use render::{csv, quality};
 use serde::Serialize;
 
@@ -35,6 +36,7 @@ pub(super) fn run(args: &RecordArgs, plan: &RecordPlan) -> Result<()> {
         command: "record",
         inputs: &inputs,
         quality: &Quality::default(),
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
@@ -44,7 +46,7 @@ pub(super) fn run(args: &RecordArgs, plan: &RecordPlan) -> Result<()> {
                 .collect()
         },
         || Document { checks: &lines },
-        || table(&lines),
+        |_| table(&lines),
     )?;
     match lines.iter().find(|line| line.needed && !line.ok) {
         Some(line) => bail!("nothing can be recorded: {}", line.found),

@@ -1,5 +1,6 @@
 //! The JSON document.
 
+use render::clock_unit::Clocked;
 use render::{cost, diagnose, exits, info, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +10,7 @@ use super::part::Part;
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub(super) struct Document<'a> {
-    pub(super) recordings: Vec<Recording<'a>>,
+    pub(super) recordings: Vec<Clocked<Recording<'a>>>,
 }
 
 /// A recording in a document.
@@ -39,7 +40,14 @@ pub(super) struct Recording<'a> {
 }
 
 /// Returns a recording's part of the document.
-pub(super) fn recording(part: &Part) -> Recording<'_> {
+pub(super) fn recording(part: &Part) -> Clocked<Recording<'_>> {
+    Clocked {
+        clock: part.clock(),
+        part: unclocked(part),
+    }
+}
+
+fn unclocked(part: &Part) -> Recording<'_> {
     let picture = &part.picture;
     let any_paths = picture.all_paths().next().is_some();
     let counted = !picture.counts.is_empty();

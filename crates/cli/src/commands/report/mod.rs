@@ -8,6 +8,7 @@ mod screen;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use render::ClockUnit;
 use render::exits;
 use session::{PictureOptions, Printed, Session};
 
@@ -81,6 +82,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         command: "report",
         inputs: &names,
         quality: &quality,
+        // Each recording says it of itself.
+        clock: ClockUnit::Nanoseconds,
     };
     let table = args.common.format == Format::Table;
     if table && args.brief {
@@ -100,10 +103,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         || document::Document {
             recordings: parts.iter().map(document::recording).collect(),
         },
-        || {
+        |_| {
             let tables = parts
                 .iter()
-                .map(|p| exits::csv(p.picture.isa, &p.picture.exits));
+                .map(|part| exits::csv(part.picture.isa, &part.picture.exits, part.clock()));
             tables.collect()
         },
     )

@@ -2,6 +2,7 @@
 
 use analysis::Picture;
 use anyhow::Result;
+use render::ClockUnit;
 use render::info::{self, GuestRow};
 use report::Invocation;
 use rules::Diagnosis;
@@ -27,6 +28,11 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// Returns what the times of its recording count.
+    pub(super) fn clock(&self) -> ClockUnit {
+        ClockUnit::of(self.head.nanoseconds)
+    }
+
     /// Returns the names of all files that it comes from.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.picture.names.iter().chain(&self.picture.guests)

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use counts::Choice;
 use event::Quality;
+use render::ClockUnit;
 use render::{quality, top};
 
 use crate::answer::Answer;
@@ -79,6 +80,7 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
         command: "top",
         inputs: &inputs,
         quality: &told,
+        clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
@@ -89,7 +91,7 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
             text
         },
         || top::document(&named),
-        || top::csv(&named),
+        |_| top::csv(&named),
     )
 }
 
