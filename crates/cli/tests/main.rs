@@ -79,6 +79,7 @@ mod rules;
 mod sched_equals_perf;
 mod screen;
 mod thinned;
+mod ticks;
 mod timeline;
 mod timeline_hops;
 mod timeline_json;

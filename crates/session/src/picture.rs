@@ -11,7 +11,7 @@ use analysis::{
     Stalls, Study, Timeline, Timers, Unpaired, Vcpus,
 };
 use paths::Paths;
-use source::{RecordingHeader, TimeUnit};
+use source::{RecordingHeader, TimeStampUnit};
 
 use crate::guests::warn_of_silence;
 use crate::{
@@ -385,7 +385,7 @@ fn about(header: &RecordingHeader, picture: &Picture) -> About {
         cpu: header.cpu_desc.clone(),
         recorder: recorder.map(str::to_owned),
         cost: header.cost,
-        in_ticks: header.time_unit != TimeUnit::Nanoseconds,
+        in_ticks: header.time_unit != TimeStampUnit::Nanoseconds,
         lists_events: lists,
     }
 }

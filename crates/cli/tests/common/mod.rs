@@ -301,8 +301,35 @@ pub(crate) fn run_with<I: AsRef<std::ffi::OsStr>>(
     }
 }
 
-/// Runs the program on a file and returns its JSON.
+/// Runs the program on a file and returns its JSON, times under the name that they have in nanoseconds, whatever they count. Of a
+/// recording as a whole (`start_ns` of `info`) they stay null where they are ticks.
 pub(crate) fn json(args: &[&str], path: &Path) -> Result<Value, String> {
+    raw_json(args, path).map(|mut document| {
+        under_one_name(&mut document);
+        document
+    })
+}
+
+fn under_one_name(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            let whole = object.contains_key("duration_ns");
+            for (name, mut inner) in std::mem::take(object) {
+                under_one_name(&mut inner);
+                match name.strip_suffix("_ticks") {
+                    Some(_) if whole => {}
+                    Some(stem) => drop(object.insert(format!("{stem}_ns"), inner)),
+                    None => drop(object.insert(name, inner)),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(under_one_name),
+        _ => {}
+    }
+}
+
+/// Runs the program on a file and returns its JSON as it is.
+pub(crate) fn raw_json(args: &[&str], path: &Path) -> Result<Value, String> {
     let path = path.to_string_lossy();
     let mut all = vec![args[0], path.as_ref(), "--format", "json"];
     all.extend_from_slice(&args[1..]);
