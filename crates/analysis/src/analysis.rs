@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 
-use event::{Data, Event, EventType, Order, Side};
+use event::{Data, Event, EventOrder, EventType, Side};
 use model::{Machine, Span, TaskChanges};
 use paths::Instance;
 
@@ -34,11 +34,11 @@ pub enum Want {
 
 impl Want {
     /// Returns the order it needs.
-    pub(crate) fn order(self) -> Order {
+    pub(crate) fn order(self) -> EventOrder {
         match self {
-            Want::Nothing | Want::Count => Order::Any,
-            Want::Thread => Order::Thread,
-            Want::Head | Want::Order => Order::Time,
+            Want::Nothing | Want::Count => EventOrder::Any,
+            Want::Thread => EventOrder::Thread,
+            Want::Head | Want::Order => EventOrder::Time,
         }
     }
 }

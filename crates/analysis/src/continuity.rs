@@ -367,7 +367,7 @@ impl Analysis for Continuity {
 
 #[cfg(test)]
 mod tests {
-    use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
+    use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
     use event::{Body, Decoder, ExitReason, Isa, KvmEntry, KvmExit};
 
     use super::*;
@@ -427,10 +427,10 @@ mod tests {
         fn switch(&mut self, cpu: i32, prev_tid: i32, next_tid: i32) {
             let switch = SchedSwitch {
                 prev_tid,
-                prev_comm: Comm::default(),
+                prev_comm: TaskComm::default(),
                 prev_state: TaskState(1),
                 next_tid,
-                next_comm: Comm::default(),
+                next_comm: TaskComm::default(),
             };
             self.tell(cpu, prev_tid, Data::SchedSwitch(switch));
         }
@@ -442,7 +442,7 @@ mod tests {
         fn wake_on(&mut self, tid: i32, target_cpu: Option<i32>) {
             let wakeup = SchedWakeup {
                 tid,
-                comm: Comm::default(),
+                comm: TaskComm::default(),
                 target_cpu,
             };
             self.tell(0, 0, Data::SchedWaking(wakeup));

@@ -1,6 +1,6 @@
 //! Moments of a walk from which another can go on, as if it had looked at everything before.
 
-use event::Place;
+use event::ResumePlace;
 use model::Machine;
 
 use crate::timeline::Open;
@@ -14,7 +14,7 @@ const MOST_THINGS: usize = 1 << 17;
 #[derive(Debug, Clone)]
 pub struct Resume {
     /// Where it can go on.
-    pub place: Place,
+    pub place: ResumePlace,
     pub(crate) machine: Machine,
     pub(crate) open: Open,
 }
@@ -47,7 +47,7 @@ impl Resumes {
     /// included.
     pub(crate) fn add(
         &mut self,
-        place: &Place,
+        place: &ResumePlace,
         machine: &Machine,
         open: impl FnOnce() -> Option<Open>,
     ) {

@@ -1,6 +1,6 @@
 //! How one event goes round: to whom, and in what order.
 
-use event::{Event, Order};
+use event::{Event, EventOrder};
 use model::{Machine, Span, TaskChanges};
 
 use crate::activity::Activity;
@@ -64,7 +64,7 @@ pub(crate) struct Wanted {
     /// Who of the host looks at them, as events of a guest.
     pub(crate) of_guest: Set,
     /// The order in which they are needed.
-    pub(crate) order: Order,
+    pub(crate) order: EventOrder,
 }
 
 impl Wanted {

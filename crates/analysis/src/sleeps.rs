@@ -304,7 +304,7 @@ fn words(stack: &Stack, functions: KernelFunctions<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use event::sched::{Comm, SchedWakeup, TaskState};
+    use event::sched::{SchedWakeup, TaskComm, TaskState};
     use event::{EventType, Kind};
 
     use super::*;
@@ -355,10 +355,10 @@ mod tests {
         let switch = |prev_tid: i32, state: u64, next_tid: i32| {
             Data::SchedSwitch(SchedSwitch {
                 prev_tid,
-                prev_comm: Comm::new(b"a"),
+                prev_comm: TaskComm::new(b"a"),
                 prev_state: TaskState(state),
                 next_tid,
-                next_comm: Comm::new(b"b"),
+                next_comm: TaskComm::new(b"b"),
             })
         };
         let stack = |address: u64| [[0; 8], address.to_le_bytes()].concat();
@@ -380,7 +380,7 @@ mod tests {
         take(&stacks, 4001, 0, 11, &stack(0x1000), Data::Other);
         let woken = SchedWakeup {
             tid: 11,
-            comm: Comm::new(b"a"),
+            comm: TaskComm::new(b"a"),
             target_cpu: Some(0),
         };
         take(&wakeups, 4300, 1, 12, &[], Data::SchedWakeup(woken));

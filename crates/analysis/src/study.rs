@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::ops::ControlFlow;
 
-use event::{Body, Event, EventType, Kind, NONE, Order, Place, Side, Sink};
+use event::{Body, Event, EventOrder, EventType, Kind, NONE, ResumePlace, Side, Sink};
 use model::{Span, ThreadFacts};
 
 use crate::analysis::{Analysis, Context, GuestEvent, Notes, States, Turn, Walked, Want};
@@ -369,7 +369,7 @@ impl Study {
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let mut wanted = Wanted {
-            order: Order::Any,
+            order: EventOrder::Any,
             ..Wanted::default()
         };
         let mut any = false;
@@ -395,7 +395,7 @@ impl Sink for Study {
             for (member, number) in self.members.iter_mut().zip(0u32..) {
                 if member.machine == 0 && member.analysis.wants_of_guest(ty) {
                     wanted.of_guest |= 1u64.checked_shl(number).unwrap_or(0);
-                    wanted.order = Order::Time;
+                    wanted.order = EventOrder::Time;
                 }
             }
         }
@@ -403,7 +403,7 @@ impl Sink for Study {
         let followed = self.followed(ty.machine);
         if followed.active {
             any = true;
-            wanted.order = Order::Time;
+            wanted.order = EventOrder::Time;
         }
         let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
         if followed.states > States::Nothing && followed.machine.wants(ty) {
@@ -418,8 +418,8 @@ impl Sink for Study {
         if wanted.follows != Follows::Nothing {
             // Events of the scheduler are about other threads than the one that makes them.
             let order = match ty.kind.is_sched() {
-                true => Order::Time,
-                false => Order::Thread,
+                true => EventOrder::Time,
+                false => EventOrder::Thread,
             };
             wanted.order = wanted.order.max(order);
         }
@@ -432,12 +432,12 @@ impl Sink for Study {
         any || wanted.follows != Follows::Nothing || sliced
     }
 
-    fn order(&self, ty: &EventType<'_>) -> Order {
+    fn order(&self, ty: &EventType<'_>) -> EventOrder {
         // What one analysis notes of an event others hear with it, and slices are cut at a time.
         let at_once = self.notes.heard || self.slices.is_some();
         match self.kinds.get(ty.index as usize) {
             Some(kind) if !at_once => kind.order,
-            _ => Order::Time,
+            _ => EventOrder::Time,
         }
     }
 
@@ -449,7 +449,7 @@ impl Sink for Study {
         self.resumes.are_kept()
     }
 
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &ResumePlace) {
         let mut resumes = std::mem::take(&mut self.resumes);
         let timeline = self.get::<Timeline>().filter(|_| self.machines.len() == 1);
         if let Some(timeline) = timeline {

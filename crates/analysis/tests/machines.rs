@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use analysis::{Exits, Info, Merge, Options, Sched, Study, Vcpus, Window};
-use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
+use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit, Side, Sink,
 };
@@ -62,10 +62,10 @@ fn exits(time: u64, tid: i32, pid: i32, vcpu: u32, code: u32) -> One {
 fn switch(time: u64, prev: (i32, &str), state: u64, next: (i32, &str)) -> One {
     let switch = SchedSwitch {
         prev_tid: prev.0,
-        prev_comm: Comm::new(prev.1.as_bytes()),
+        prev_comm: TaskComm::new(prev.1.as_bytes()),
         prev_state: TaskState(state),
         next_tid: next.0,
-        next_comm: Comm::new(next.1.as_bytes()),
+        next_comm: TaskComm::new(next.1.as_bytes()),
     };
     (time, prev.0, -1, 2, Data::SchedSwitch(switch))
 }
@@ -73,7 +73,7 @@ fn switch(time: u64, prev: (i32, &str), state: u64, next: (i32, &str)) -> One {
 fn wakes(time: u64, by: i32, task: (i32, &str)) -> One {
     let wakeup = SchedWakeup {
         tid: task.0,
-        comm: Comm::new(task.1.as_bytes()),
+        comm: TaskComm::new(task.1.as_bytes()),
         target_cpu: Some(0),
     };
     (time, by, -1, 3, Data::SchedWakeup(wakeup))

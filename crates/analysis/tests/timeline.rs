@@ -8,7 +8,7 @@ use analysis::{
     TimelineLimits, TimelineReport, TimelineWindow, Vcpus, Window, builtin_names,
 };
 use devices::AddressNames;
-use event::sched::{Comm, SchedMigrateTask, SchedSwitch, SchedWakeup, TaskState};
+use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit,
     KvmUserspaceExit, LostKind, Quality, Side, Sink,
@@ -31,8 +31,9 @@ const KINDS: [(&str, Kind); 7] = [
 type One = (u64, i32, i32, usize, i32, u64);
 
 fn data((_, cpu, tid, kind, other, number): &One) -> Data {
-    let comm =
-        |tid: i32| Comm::new(["qemu", "vhost-7", "kworker/1:0", "sh"][tid as usize % 4].as_bytes());
+    let comm = |tid: i32| {
+        TaskComm::new(["qemu", "vhost-7", "kworker/1:0", "sh"][tid as usize % 4].as_bytes())
+    };
     let wakeup = SchedWakeup {
         tid: *other,
         comm: comm(*other),

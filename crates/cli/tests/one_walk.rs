@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use crate::common::{Failures, cases, tell};
 use analysis::Study;
-use event::{Body, Event, EventType, Order, Side, Sink};
+use event::{Body, Event, EventOrder, EventType, Side, Sink};
 use source::{ReaderOptions, RecordingBytes};
 
 /// In which order events are asked for.
@@ -46,9 +46,9 @@ impl<S: Sink> Sink for Heard<S> {
         self.sink.wants(ty)
     }
 
-    fn order(&self, ty: &EventType<'_>) -> Order {
+    fn order(&self, ty: &EventType<'_>) -> EventOrder {
         match self.asks {
-            Asks::Time => Order::Time,
+            Asks::Time => EventOrder::Time,
             Asks::Needed => self.sink.order(ty),
         }
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clocks::{GuestWindow, VcpuWindows, fit};
-use event::{Event, EventType, Kind, Order, Sink};
+use event::{Event, EventOrder, EventType, Kind, Sink};
 use source::{ReaderOptions, RecordingBytes, RecordingHeader};
 
 /// When each thread was in its guest.
@@ -20,8 +20,8 @@ impl Sink for Host {
         matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit)
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
@@ -49,8 +49,8 @@ impl Sink for Guest {
         true
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -9,7 +9,7 @@ const ALIKE: f64 = 0.8;
 
 /// A thread or a function that changed, in itself or with what it called.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ChangedItem {
+pub(crate) struct ChangedWeight {
     /// Its number.
     pub key: usize,
     /// Whether it is what was sampled in the function itself.
@@ -20,7 +20,7 @@ pub(crate) struct ChangedItem {
     pub chance: f64,
 }
 
-impl ChangedItem {
+impl ChangedWeight {
     /// Returns by how much it changed.
     pub(crate) fn delta(&self) -> f64 {
         self.rates[1] - self.rates[0]
@@ -35,7 +35,7 @@ impl ChangedItem {
 
 /// What changed, and how much of it was sampled in one stack with what else.
 pub(crate) struct SampledTogether<'i> {
-    items: &'i [ChangedItem],
+    items: &'i [ChangedWeight],
     /// By key, the items of it: with what it called, and itself.
     bits: HashMap<usize, [u64; 2]>,
     /// By set of items, by how much stacks changed that have just these.
@@ -46,7 +46,7 @@ pub(crate) struct SampledTogether<'i> {
 
 impl<'i> SampledTogether<'i> {
     /// `items` are the first [`MOST`] that changed, largest change first.
-    pub(crate) fn new(items: &'i [ChangedItem]) -> SampledTogether<'i> {
+    pub(crate) fn new(items: &'i [ChangedWeight]) -> SampledTogether<'i> {
         let mut bits: HashMap<usize, [u64; 2]> = HashMap::new();
         for (item, bit) in items.iter().zip(0u32..MOST as u32) {
             bits.entry(item.key).or_default()[usize::from(item.own)] |= 1 << bit;
@@ -108,7 +108,7 @@ impl<'i> SampledTogether<'i> {
     pub(crate) fn tell(
         &self,
         is_thread: &dyn Fn(usize) -> bool,
-    ) -> Vec<(ChangedItem, Option<usize>)> {
+    ) -> Vec<(ChangedWeight, Option<usize>)> {
         let count = self.items.len();
         let mut claimed = vec![false; count];
         let mut reported = Vec::new();
@@ -145,8 +145,8 @@ impl<'i> SampledTogether<'i> {
 mod tests {
     use super::*;
 
-    fn item(key: usize, own: bool, a: f64, b: f64) -> ChangedItem {
-        ChangedItem {
+    fn item(key: usize, own: bool, a: f64, b: f64) -> ChangedWeight {
+        ChangedWeight {
             key,
             own,
             rates: [a, b],
@@ -156,7 +156,7 @@ mod tests {
 
     /// Keys: 9 is the thread, which calls 1, which calls 2, which calls 3 or 4.
     fn reported(
-        items: &[ChangedItem],
+        items: &[ChangedWeight],
         a: &[(&[usize], f64)],
         b: &[(&[usize], f64)],
     ) -> Vec<(usize, bool, Option<usize>)> {

@@ -51,7 +51,7 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
             .cloned()
     };
     let unknown =
-        |diagnosis: &Diagnosis, id: &str| diagnosis.lacks.iter().any(|lack| lack.rule.id == id);
+        |diagnosis: &Diagnosis, id: &str| diagnosis.unchecked.iter().any(|lack| lack.rule.id == id);
     let unsure = |diagnosis: &Diagnosis, id: &str| {
         let mut found = diagnosis.findings.iter();
         found.any(|finding| finding.rule.id == id)

@@ -12,7 +12,7 @@ use words::{change, number, plural, share};
 use crate::basis::{Basis, SumDivisor};
 use crate::chance::{self, SampledSum};
 use crate::change::{ChangeUnit, Level, SideChange};
-use crate::families::{self, ChangedItem};
+use crate::families::{self, ChangedWeight};
 use crate::names::group;
 use crate::sched::RECORDERS;
 use crate::side::{Pair, SPENT, push, value};
@@ -281,7 +281,7 @@ impl<'a> ComparedSamples<'a> {
     }
 
     /// Compares each key: in itself and with what it called.
-    fn items(&self) -> Vec<ChangedItem> {
+    fn items(&self) -> Vec<ChangedWeight> {
         let mut items = Vec::new();
         for key in 0..self.keys.len() {
             let differs = self.sides.iter().flatten().any(|sampled| {
@@ -294,7 +294,7 @@ impl<'a> ComparedSamples<'a> {
                 }
                 let runs = [0, 1].map(|side: usize| self.runs(side, key, own));
                 let [a, b] = [0, 1].map(|side: usize| rate(&runs[side]));
-                items.push(ChangedItem {
+                items.push(ChangedWeight {
                     key,
                     own,
                     rates: [a, b],
@@ -330,8 +330,8 @@ impl<'a> ComparedSamples<'a> {
     }
 
     /// Returns what is to be reported, largest change first, each with the thread that it is of where it is of one.
-    fn reported(&mut self, items: &[ChangedItem]) -> Vec<(ChangedItem, Option<usize>)> {
-        let mut news: Vec<ChangedItem> = (items.iter())
+    fn reported(&mut self, items: &[ChangedWeight]) -> Vec<(ChangedWeight, Option<usize>)> {
+        let mut news: Vec<ChangedWeight> = (items.iter())
             .filter(|item| item.chance <= LIKELY && item.is_large(LEAST))
             .cloned()
             .collect();
@@ -359,12 +359,12 @@ impl<'a> ComparedSamples<'a> {
     }
 
     /// Returns those that weigh most of which it is not likely that they changed.
-    fn unchanged(&self, items: &[ChangedItem]) -> Vec<ChangedItem> {
+    fn unchanged(&self, items: &[ChangedWeight]) -> Vec<ChangedWeight> {
         let rest = items.iter().filter(|item| !item.own);
-        let mut rest: Vec<&ChangedItem> = rest
+        let mut rest: Vec<&ChangedWeight> = rest
             .filter(|item| item.chance > LIKELY || !item.is_large(LEAST))
             .collect();
-        let weight = |item: &ChangedItem| item.rates[0] + item.rates[1];
+        let weight = |item: &ChangedWeight| item.rates[0] + item.rates[1];
         rest.sort_by(|a, b| {
             let heavier = weight(b).total_cmp(&weight(a));
             heavier.then_with(|| self.keys[a.key].cmp(&self.keys[b.key]))
@@ -377,7 +377,7 @@ impl<'a> ComparedSamples<'a> {
         &self,
         pair: &Pair<'_>,
         basis: &Basis<'_>,
-        item: &ChangedItem,
+        item: &ChangedWeight,
         thread: Option<usize>,
     ) -> SideChange {
         let (part, name) = &self.keys[item.key];
@@ -417,7 +417,7 @@ impl<'a> ComparedSamples<'a> {
     }
 
     /// Returns by how much CPU time changed for each second; where that is not known, by what share of one CPU.
-    fn effect_ns(&self, item: &ChangedItem) -> f64 {
+    fn effect_ns(&self, item: &ChangedWeight) -> f64 {
         match self.by {
             SumBasis::Time => item.delta(),
             SumBasis::Share => item.delta() * 1e9,
@@ -438,7 +438,7 @@ impl<'a> ComparedSamples<'a> {
         amount / exposure.max(f64::MIN_POSITIVE)
     }
 
-    fn text(&self, item: &ChangedItem, thread: Option<usize>) -> String {
+    fn text(&self, item: &ChangedWeight, thread: Option<usize>) -> String {
         let (part, name) = &self.keys[item.key];
         let called = match part {
             FrameOwner::Group => format!("Threads called {name}"),

@@ -4,10 +4,10 @@ use std::fmt::Debug;
 
 use tracefmt::EventFormat;
 
-use crate::told::Told;
+use crate::text_reasons::TextReasons;
 
 /// A field that conditions may ask for by name.
-pub(crate) struct Named<T: 'static> {
+pub(crate) struct NamedCondition<T: 'static> {
     /// Its names: those in records, and others.
     pub names: &'static [&'static str],
     /// Whether it reads as a number in records and texts alike.
@@ -18,7 +18,7 @@ pub(crate) struct Named<T: 'static> {
 
 /// What was read from an event's text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parsed<T> {
+pub(crate) struct ParsedText<T> {
     pub event: T,
     /// Whether nothing that the event always says is missing.
     pub complete: bool,
@@ -27,27 +27,27 @@ pub(crate) struct Parsed<T> {
 }
 
 /// How an event's text is read.
-pub(crate) enum Text<T> {
+pub(crate) enum TextForm<T> {
     /// It is not: nothing is missed without.
     No,
     /// From a whole line.
     Whole(fn(&[u8]) -> Option<T>),
     /// Also from a part of a line, to find out which parts belong together.
-    Parts(fn(&[u8], &mut Told) -> Option<Parsed<T>>),
+    Parts(fn(&[u8], &mut TextReasons) -> Option<ParsedText<T>>),
 }
 
 /// An event with a typed view.
-pub(crate) trait Typed: Copy + 'static {
+pub(crate) trait TypedKind: Copy + 'static {
     /// Where its fields are in a record.
     type Places: Copy + Debug;
 
     /// What conditions may ask for by name.
-    const NAMED: &'static [Named<Self>];
+    const NAMED: &'static [NamedCondition<Self>];
 
     /// How its text is read.
-    const TEXT: Text<Self>;
+    const TEXT: TextForm<Self>;
 
-    /// Finds out where the fields are; `None` when the format lacks one without which the event means nothing.
+    /// Finds out where the fields are; `None` when the format misses one without which the event means nothing.
     fn bind(format: &EventFormat) -> Option<Self::Places>;
 
     /// Reads a record; `None` when it is too short.
@@ -98,23 +98,23 @@ macro_rules! event {
             }
         }
 
-        impl $crate::define::Typed for $name {
+        impl $crate::define::TypedKind for $name {
             type Places = $places;
 
-            const NAMED: &'static [$crate::define::Named<$name>] = &[
-                $($crate::define::Named {
+            const NAMED: &'static [$crate::define::NamedCondition<$name>] = &[
+                $($crate::define::NamedCondition {
                     names: &[$($in_record),+],
                     number: <$type as $crate::record::FieldType>::NUMBER,
                     get: |event| $crate::record::FieldType::number(event.$field),
                 },)+
-                $($crate::define::Named {
+                $($crate::define::NamedCondition {
                     names: &[$other],
                     number: true,
                     get: $read,
                 },)*
             ];
 
-            const TEXT: $crate::define::Text<$name> = $text;
+            const TEXT: $crate::define::TextForm<$name> = $text;
 
             fn bind(format: &tracefmt::EventFormat) -> Option<$places> {
                 $(

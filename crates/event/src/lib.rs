@@ -33,14 +33,14 @@ mod sink;
 mod stack;
 mod stack_line;
 pub mod text;
-mod told;
+mod text_reasons;
 mod vocabulary;
 mod workqueue;
 
 pub use chain::CallChain;
 pub use cost::RecordingCost;
 pub use cpuset::{MAX_CPUS, cpu_index};
-pub use fields::{FieldReader, FieldValue};
+pub use fields::{FieldReader, FieldScalar};
 pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
     KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
@@ -49,10 +49,10 @@ pub use owned::OwnedType;
 pub use quality::Quality;
 pub use reasons::{ExitReason, Isa};
 pub use sink::{
-    Body, CallBranches, Event, EventType, LostKind, NONE, Order, Place, Sample, Side, Sink,
-    UserStack,
+    Body, CallBranches, Event, EventOrder, EventSample, EventType, LostKind, NONE, ResumePlace,
+    Side, Sink, UserStackBytes,
 };
 pub use stack::{KERNEL_STACK, kernel_stack};
 pub use stack_line::StackFrame;
-pub use vocabulary::{Data, Decoder, Kind, Reading, TextReader};
+pub use vocabulary::{Data, Decoder, Kind, TextReader, TextReading};
 pub use workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};

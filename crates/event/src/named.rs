@@ -6,7 +6,7 @@
 
 /// How numbers stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Radix {
+pub(crate) enum NumberBase {
     /// Decimal, or hexadecimal behind `0x`.
     Any,
     /// Hexadecimal, with `0x` or without.
@@ -15,7 +15,7 @@ pub(crate) enum Radix {
 
 /// Some bits of a field of a record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bits {
+pub(crate) struct FieldBits {
     pub field: &'static str,
     pub shift: u32,
     pub mask: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Bits {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum InRecord {
     /// In the first of these that the format has.
-    Bits(&'static [Bits]),
+    Bits(&'static [FieldBits]),
     /// Under the same name; kernels that do not record it mean 0.
     OrZero,
     /// In five fields, which are decimal places of 100 each: a system register's op0, op1, CRn, CRm, op2.
@@ -36,7 +36,7 @@ pub(crate) enum InRecord {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum InText {
     /// Behind the first of these words that stands there; of the number these bits count.
-    Behind(&'static [(&'static str, Radix)], u64),
+    Behind(&'static [(&'static str, NumberBase)], u64),
     /// It is 1 where the text has these words.
     Has(&'static str),
     /// It is 1 where the text ends in this word, or has this field with 1.
@@ -53,15 +53,20 @@ pub(crate) enum InText {
 
 /// A field of an event.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct NamedField {
     pub event: &'static str,
     pub name: &'static str,
     pub record: InRecord,
     pub text: InText,
 }
 
-const fn field(event: &'static str, name: &'static str, record: InRecord, text: InText) -> Field {
-    Field {
+const fn field(
+    event: &'static str,
+    name: &'static str,
+    record: InRecord,
+    text: InText,
+) -> NamedField {
+    NamedField {
         event,
         name,
         record,
@@ -72,7 +77,7 @@ const fn field(event: &'static str, name: &'static str, record: InRecord, text: 
 /// Some bits of a field.
 macro_rules! bits {
     ($($field:literal $(>> $shift:literal)? $(& $mask:literal)?),+) => {
-        InRecord::Bits(&[$(Bits {
+        InRecord::Bits(&[$(FieldBits {
             field: $field,
             shift: 0 $(+ $shift)?,
             mask: u64::MAX $(& $mask)?,
@@ -83,13 +88,13 @@ macro_rules! bits {
 /// A number behind a word.
 macro_rules! behind {
     ($($word:literal $radix:ident),+ $(; & $mask:literal)?) => {
-        InText::Behind(&[$(($word, Radix::$radix)),+], u64::MAX $(& $mask)?)
+        InText::Behind(&[$(($word, NumberBase::$radix)),+], u64::MAX $(& $mask)?)
     };
 }
 
 const SYSREG: &[&str; 5] = &["Op0", "Op1", "CRn", "CRm", "Op2"];
 
-const FIELDS: [Field; 34] = [
+const FIELDS: [NamedField; 34] = [
     field(
         "kvm_apic_accept_irq",
         "level",
@@ -261,7 +266,7 @@ const FIELDS: [Field; 34] = [
 ];
 
 /// Returns what is known of a field.
-pub(crate) fn find(event: &str, name: &str) -> Option<&'static Field> {
+pub(crate) fn find(event: &str, name: &str) -> Option<&'static NamedField> {
     FIELDS
         .iter()
         .find(|field| field.event == event && field.name == name)

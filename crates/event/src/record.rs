@@ -40,7 +40,7 @@ pub(crate) trait FieldType: Copy {
 
 /// One number in a record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Load {
+pub(crate) struct FieldLoad {
     offset: u32,
     size: u8,
     /// High bits of a word read there that are not of the number.
@@ -48,12 +48,12 @@ pub(crate) struct Load {
     endian: Endian,
 }
 
-impl Load {
-    pub(crate) fn of(field: &FormatField, endian: Endian) -> Option<Load> {
+impl FieldLoad {
+    pub(crate) fn of(field: &FormatField, endian: Endian) -> Option<FieldLoad> {
         let size = u8::try_from(field.size)
             .ok()
             .filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
-        matches!(field.kind, FieldKind::Scalar).then_some(Load {
+        matches!(field.kind, FieldKind::Scalar).then_some(FieldLoad {
             offset: field.offset,
             size,
             beyond: 64 - 8 * size,
@@ -91,16 +91,16 @@ impl Load {
 macro_rules! number {
     ($type:ty, $number:literal, $from:expr, $to:expr) => {
         impl FieldType for $type {
-            type Place = Load;
+            type Place = FieldLoad;
 
             const NUMBER: bool = $number;
 
-            fn place(field: &FormatField, endian: Endian) -> Option<Load> {
-                Load::of(field, endian)
+            fn place(field: &FormatField, endian: Endian) -> Option<FieldLoad> {
+                FieldLoad::of(field, endian)
             }
 
             #[inline(always)]
-            fn read(place: Load, record: &[u8]) -> Option<$type> {
+            fn read(place: FieldLoad, record: &[u8]) -> Option<$type> {
                 place.get(record).map($from)
             }
 

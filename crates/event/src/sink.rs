@@ -134,7 +134,7 @@ impl<'a> CallBranches<'a> {
 
 /// What was recorded of user space to make a stack of (`perf record --call-graph dwarf`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UserStack<'a> {
+pub struct UserStackBytes<'a> {
     /// Which registers there are, a bit each, by the numbers of `PERF_REG_*` (`arch/*/include/uapi/asm/perf_regs.h`).
     pub mask: u64,
     /// The registers, in the order of their numbers, as 8-byte numbers, the lowest byte first.
@@ -148,7 +148,7 @@ pub struct UserStack<'a> {
 /// A tracepoint's address is the tracepoint's own, always the same: it is handed on, with period and call chain,
 /// only in recordings whose tracepoints have call chains.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sample<'a> {
+pub struct EventSample<'a> {
     /// `misc` of the record's header: CPU mode in the low three bits
     /// (`include/uapi/linux/perf_event.h`, `PERF_RECORD_MISC_*`).
     pub misc: u16,
@@ -164,7 +164,7 @@ pub struct Sample<'a> {
     /// own.
     pub call_branches: Option<CallBranches<'a>>,
     /// What to make a stack of user space of, for programs of 64 bits on machines that put the lowest byte first.
-    pub user_stack: Option<UserStack<'a>>,
+    pub user_stack: Option<UserStackBytes<'a>>,
     /// Whether the recording has a CPU for this event: perf prints none otherwise.
     pub has_cpu: bool,
     /// Whether the event is a tracepoint.
@@ -187,11 +187,11 @@ pub struct Event<'a> {
     /// What it says.
     pub body: Body<'a>,
     /// What perf sampled with it, if the sink wants that ([`Sink::wants_samples`]).
-    pub sample: Option<&'a Sample<'a>>,
+    pub sample: Option<&'a EventSample<'a>>,
     /// The ring buffer it came from: 0 the main one, others the instances of ftrace in the recording's
     /// order.
     pub buffer: u16,
-    /// The thread's name where the container tells it with every event (texts).
+    /// The thread's name where the container has it with every event (texts).
     pub comm: Option<&'a str>,
 }
 
@@ -218,11 +218,11 @@ impl Event<'_> {
 pub enum LostKind {
     /// The ring buffer, where it happened: `PERF_RECORD_LOST`, ftrace's missed events.
     Ring,
-    /// The recorder's sum at the end: `PERF_RECORD_LOST_SAMPLES`. It counts again what the ring told.
+    /// The recorder's sum at the end: `PERF_RECORD_LOST_SAMPLES`. It counts again what the ring counted.
     Sum,
 }
 
-/// What a recording tells beside events.
+/// What a recording says beside events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Side<'a> {
@@ -230,7 +230,7 @@ pub enum Side<'a> {
     Comm {
         /// When; 0 for what the recorder found at its start.
         time: u64,
-        /// Process id, [`NONE`] when not told.
+        /// Process id, [`NONE`] when not recorded.
         pid: i32,
         /// Thread id.
         tid: i32,
@@ -281,7 +281,7 @@ pub enum Side<'a> {
         exec: bool,
         /// Whether it is of huge pages, which have no file whatever their name.
         huge: bool,
-        /// The file's build id, where the recorder told it with the mapping.
+        /// The file's build id, where the recorder noted it with the mapping.
         build_id: Option<&'a [u8]>,
         /// The file, as the recorder saw it.
         path: &'a str,
@@ -317,9 +317,9 @@ pub enum Side<'a> {
     },
     /// Events were lost before this moment.
     Lost {
-        /// When it was noticed; 0 when not told.
+        /// When it was noticed; 0 when not recorded.
         time: u64,
-        /// CPU; [`NONE`] when not told.
+        /// CPU; [`NONE`] when not recorded.
         cpu: i32,
         /// The ring buffer, as in [`Event::buffer`].
         buffer: u16,
@@ -332,7 +332,7 @@ pub enum Side<'a> {
 
 /// In which order a sink needs the events of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Order {
+pub enum EventOrder {
     /// In none.
     Any,
     /// Those of each thread in time order, whatever other threads do meanwhile.
@@ -345,7 +345,7 @@ pub enum Order {
 /// A place in a recording from which another walk can go on: what it pushes is what the walk that noted it had yet to
 /// push.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ResumePlace {
     /// Up to when everything has been pushed, but for what comes late.
     pub time: u64,
     /// What the container knows of it.
@@ -357,38 +357,38 @@ pub struct Place {
 /// Recordings push, and do not offer iterators: the merge of per-CPU streams, decompression buffers and
 /// mapped pages stay with the reader, and a sink borrows each event for the length of one call.
 pub trait Sink {
-    /// Tells whether events of this kind are wanted. Called once for each kind, before its first event;
+    /// Says whether events of this kind are wanted. Called once for each kind, before its first event;
     /// what is not wanted is skipped as early and as cheaply as the container allows. A recording that lists its
-    /// kinds asks for all before its first event, in the order of [`Kind`], so that what one kind tells can make
+    /// kinds asks for all before its first event, in the order of [`Kind`], so that what one kind says can make
     /// another one needless.
     fn wants(&mut self, ty: &EventType<'_>) -> bool;
 
-    /// Tells in which order events of a kind are needed that [`Sink::wants`] asked for. Sorting is a good part of a
+    /// Reports in which order events of a kind are needed that [`Sink::wants`] asked for. Sorting is a good part of a
     /// walk, so a reader may leave out what nobody needs:
     ///
-    /// - [`Order::Any`]: they come as the reader finds them.
-    /// - [`Order::Thread`]: between two events that need time order, they come thread by thread. A thread's first ones
+    /// - [`EventOrder::Any`]: they come as the reader finds them.
+    /// - [`EventOrder::Thread`]: between two events that need time order, they come thread by thread. A thread's first ones
     ///   come in time order, so that threads are met in order.
-    /// - [`Order::Time`]: before each of them and each side record, all other events come that stand before it, but for
+    /// - [`EventOrder::Time`]: before each of them and each side record, all other events come that stand before it, but for
     ///   those that need no order.
-    fn order(&self, ty: &EventType<'_>) -> Order {
+    fn order(&self, ty: &EventType<'_>) -> EventOrder {
         let _ = ty;
-        Order::Time
+        EventOrder::Time
     }
 
-    /// Tells whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.
+    /// Says whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.
     fn wants_samples(&self) -> bool {
         false
     }
 
-    /// Tells whether [`Sink::place`] is of interest. Asked once, before the first event.
+    /// Says whether [`Sink::place`] is of interest. Asked once, before the first event.
     fn places(&self) -> bool {
         false
     }
 
     /// Takes a place from which another walk can go on, between the events before it and those after it. Only some
     /// containers tell any.
-    fn place(&mut self, place: &Place) {
+    fn place(&mut self, place: &ResumePlace) {
         let _ = place;
     }
 

@@ -24,7 +24,7 @@ impl<'a> StackFrame<'a> {
         let rest = if address.is_some() { behind } else { text };
         let rest = rest.trim();
         let (name, last) = name_and_file(rest);
-        let told = last.and_then(hex).filter(|_| address.is_none());
+        let printed = last.and_then(hex).filter(|_| address.is_none());
         let symbol = without_offset(name.trim());
         // Names of Rust functions begin with anything; only perf prints those.
         let of_code = of_perf && address.is_some() && !symbol.is_empty() && symbol != "[unknown]";
@@ -33,9 +33,9 @@ impl<'a> StackFrame<'a> {
             return None;
         }
         Some(StackFrame {
-            address: address.or(told),
+            address: address.or(printed),
             symbol,
-            file: last.filter(|_| told.is_none()),
+            file: last.filter(|_| printed.is_none()),
         })
     }
 }

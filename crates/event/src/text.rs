@@ -170,15 +170,15 @@ const SEPARATES: [bool; 256] = {
 };
 
 /// The words of a text. Commas and semicolons end a word too.
-pub(crate) struct Words<'t> {
+pub(crate) struct TextWords<'t> {
     text: &'t [u8],
     /// Where the last word ended.
     pub at: usize,
 }
 
-impl<'t> Words<'t> {
-    pub(crate) fn new(text: &'t [u8]) -> Words<'t> {
-        Words { text, at: 0 }
+impl<'t> TextWords<'t> {
+    pub(crate) fn new(text: &'t [u8]) -> TextWords<'t> {
+        TextWords { text, at: 0 }
     }
 
     #[inline]
@@ -206,11 +206,11 @@ impl<'t> Words<'t> {
 }
 
 /// Fields printed as `name=value`.
-pub(crate) struct Fields<'t>(pub &'t [u8]);
+pub(crate) struct TextFields<'t>(pub &'t [u8]);
 
-impl<'t> Fields<'t> {
+impl<'t> TextFields<'t> {
     pub(crate) fn get(&self, name: &[u8]) -> Option<&'t [u8]> {
-        let mut words = Words::new(self.0);
+        let mut words = TextWords::new(self.0);
         while let Some(word) = words.next() {
             let value = word
                 .strip_prefix(name)

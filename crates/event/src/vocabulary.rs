@@ -1,7 +1,7 @@
 //! The events that trapline has a typed view of: each one's line here gives it its [`Kind`], its [`Data`], and their
 //! readers. What it says is declared in the file of its subsystem.
 
-use crate::define::{Parsed, Text, Typed};
+use crate::define::{ParsedText, TextForm, TypedKind};
 use crate::kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
     KvmUserspaceExit, KvmVcpuWakeup,
@@ -11,7 +11,7 @@ use crate::sched::{
     SchedWakeup, TaskRename,
 };
 use crate::text::without_complaints;
-use crate::told::Told;
+use crate::text_reasons::TextReasons;
 use crate::workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};
 use tracefmt::EventFormat;
 
@@ -55,7 +55,7 @@ macro_rules! vocabulary {
             pub fn is_read_in_parts(self) -> bool {
                 match self {
                     $(Kind::$kind $(| Kind::$also)? => {
-                        matches!(<$type as Typed>::TEXT, Text::Parts(_))
+                        matches!(<$type as TypedKind>::TEXT, TextForm::Parts(_))
                     })+
                     Kind::Other => false,
                 }
@@ -75,7 +75,7 @@ macro_rules! vocabulary {
         #[non_exhaustive]
         pub enum Data {
             $($(#[$doc])* $kind($type),)+
-            /// An event without a typed view, or one whose record lacks the fields it needs.
+            /// An event without a typed view, or one whose record has not the fields it needs.
             #[default]
             Other,
         }
@@ -85,7 +85,7 @@ macro_rules! vocabulary {
             #[inline]
             pub(crate) fn number(&self, at: usize) -> Option<u64> {
                 match self {
-                    $(Data::$kind(event) => (<$type as Typed>::NAMED.get(at)?.get)(event),)+
+                    $(Data::$kind(event) => (<$type as TypedKind>::NAMED.get(at)?.get)(event),)+
                     Data::Other => None,
                 }
             }
@@ -93,8 +93,8 @@ macro_rules! vocabulary {
 
         /// Where the fields of one kind of event are in its records.
         #[derive(Debug, Clone, Copy, Default)]
-        enum Places {
-            $($kind(<$type as Typed>::Places),)+
+        enum FieldPlaces {
+            $($kind(<$type as TypedKind>::Places),)+
             #[default]
             None,
         }
@@ -107,7 +107,7 @@ macro_rules! vocabulary {
             pub fn bind(kind: Kind, format: &EventFormat) -> Decoder {
                 let places = match kind {
                     $(Kind::$kind $(| Kind::$also)? => {
-                        <$type as Typed>::bind(format).map(Places::$kind)
+                        <$type as TypedKind>::bind(format).map(FieldPlaces::$kind)
                     })+
                     Kind::Other => None,
                 };
@@ -120,11 +120,11 @@ macro_rules! vocabulary {
             #[inline]
             pub fn decode(&self, record: &[u8]) -> Data {
                 match &self.0 {
-                    $(Places::$kind(places) => match <$type as Typed>::read(places, record) {
+                    $(FieldPlaces::$kind(places) => match <$type as TypedKind>::read(places, record) {
                         Some(event) => Data::$kind(event),
                         None => Data::Other,
                     },)+
-                    Places::None => Data::Other,
+                    FieldPlaces::None => Data::Other,
                 }
             }
         }
@@ -133,12 +133,12 @@ macro_rules! vocabulary {
             /// Reads the text of an event of this kind, or a part of it if it is [read in
             /// parts](Kind::is_read_in_parts).
             #[inline]
-            pub fn read(&mut self, kind: Kind, text: &[u8]) -> Reading {
+            pub fn read(&mut self, kind: Kind, text: &[u8]) -> TextReading {
                 match kind {
                     $(Kind::$kind $(| Kind::$also)? => {
-                        Reading::of(parse::<$type>(text, &mut self.told), Data::$kind)
+                        TextReading::of(parse::<$type>(text, &mut self.reasons), Data::$kind)
                     })+
-                    Kind::Other => Reading::NOTHING,
+                    Kind::Other => TextReading::NOTHING,
                 }
             }
         }
@@ -170,7 +170,7 @@ vocabulary! {
     KvmApicvInhibitChanged(KvmApicvInhibitChanged) = "kvm" / "kvm_apicv_inhibit_changed";
     /// `sched:sched_switch`: a CPU goes from one task to the next.
     SchedSwitch(SchedSwitch) = "sched" / "sched_switch";
-    /// `sched:sched_waking`: a task is being woken, told by the waker.
+    /// `sched:sched_waking`: a task is being woken, recorded by the waker.
     SchedWaking(SchedWakeup) = "sched" / "sched_waking";
     /// `sched:sched_wakeup`: a task is on a run queue.
     SchedWakeup(SchedWakeup) = "sched" / "sched_wakeup"
@@ -194,7 +194,7 @@ vocabulary! {
 
 impl Kind {
     /// Returns whether the event is about tasks in general: it happens on behalf of whatever task is running,
-    /// and tells of others.
+    /// and counts others.
     pub fn is_sched(self) -> bool {
         matches!(
             self,
@@ -216,18 +216,18 @@ impl Kind {
 /// Offsets come from the recording's own formats, once a format; a record is then read with a few loads. Kernels differ
 /// in which fields they record, so every field but the ones without which the event means nothing is optional.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Decoder(Places);
+pub struct Decoder(FieldPlaces);
 
 impl Decoder {
     /// Returns whether records have a typed view at all.
     pub fn is_bound(&self) -> bool {
-        !matches!(self.0, Places::None)
+        !matches!(self.0, FieldPlaces::None)
     }
 }
 
 /// What was read from an event's text.
 #[derive(Debug, Clone, Copy)]
-pub struct Reading {
+pub struct TextReading {
     /// The typed view.
     pub data: Data,
     /// Whether nothing that the event always says is missing.
@@ -236,22 +236,22 @@ pub struct Reading {
     pub found: u8,
 }
 
-impl Reading {
+impl TextReading {
     /// Of an event without a typed view nothing is missing.
-    const NOTHING: Reading = Reading {
+    const NOTHING: TextReading = TextReading {
         data: Data::Other,
         complete: true,
         found: 0,
     };
 
-    fn of<T>(parsed: Option<Parsed<T>>, data: fn(T) -> Data) -> Reading {
+    fn of<T>(parsed: Option<ParsedText<T>>, data: fn(T) -> Data) -> TextReading {
         match parsed {
-            Some(parsed) => Reading {
+            Some(parsed) => TextReading {
                 data: data(parsed.event),
                 complete: parsed.complete,
                 found: parsed.found,
             },
-            None => Reading {
+            None => TextReading {
                 data: Data::Other,
                 complete: false,
                 found: 0,
@@ -266,13 +266,13 @@ impl Reading {
 /// `name=value`, which `trace-cmd report -R` prints and everything prints whose format libtraceevent cannot parse.
 #[derive(Debug, Default)]
 pub struct TextReader {
-    told: Told,
+    reasons: TextReasons,
 }
 
 impl TextReader {
-    /// Returns the instruction set, as far as the text told.
+    /// Returns the instruction set, as far as the text said.
     pub fn isa(&self) -> Option<crate::Isa> {
-        self.told.isa
+        self.reasons.isa
     }
 
     /// Reads the whole text of an event that needs nothing of earlier lines, as those that are not
@@ -284,25 +284,25 @@ impl TextReader {
 
     /// Takes the instruction set from something other than an event, such as perf's header.
     pub fn set_isa(&mut self, isa: crate::Isa) {
-        self.told.isa = Some(isa);
+        self.reasons.isa = Some(isa);
     }
 }
 
 #[inline]
-fn parse<T: Typed>(text: &[u8], told: &mut Told) -> Option<Parsed<T>> {
+fn parse<T: TypedKind>(text: &[u8], reasons: &mut TextReasons) -> Option<ParsedText<T>> {
     match T::TEXT {
-        Text::No => None,
-        Text::Whole(read) => read(text).map(|event| Parsed {
+        TextForm::No => None,
+        TextForm::Whole(read) => read(text).map(|event| ParsedText {
             event,
             complete: true,
             found: 0,
         }),
-        Text::Parts(read) => read(without_complaints(text), told),
+        TextForm::Parts(read) => read(without_complaints(text), reasons),
     }
 }
 
-fn named<T: Typed>(name: &str, in_text: bool) -> Option<usize> {
-    if in_text && matches!(T::TEXT, Text::No) {
+fn named<T: TypedKind>(name: &str, in_text: bool) -> Option<usize> {
+    if in_text && matches!(T::TEXT, TextForm::No) {
         return None;
     }
     T::NAMED

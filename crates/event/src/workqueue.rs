@@ -1,6 +1,6 @@
 //! Work items that kworkers run (`include/trace/events/workqueue.h`).
 
-use crate::define::{Text, event};
+use crate::define::{TextForm, event};
 
 event! {
     /// `workqueue:workqueue_execute_start`: a kworker begins a work item. Texts name the function instead of its
@@ -11,7 +11,7 @@ event! {
         /// Address of its function.
         function: u64 = "function",
     }
-    text: Text::No
+    text: TextForm::No
 }
 
 event! {
@@ -20,5 +20,5 @@ event! {
         /// Address of the work item.
         work: u64 = "work",
     }
-    text: Text::No
+    text: TextForm::No
 }

@@ -7,7 +7,7 @@
 //! they are printed, as `perf script --guestkallsyms=FILE` does. Symbols are never looked up in files of the
 //! machine that reads the recording: what perf prints with an empty `--symfs` is printed.
 
-use event::{Body, Event, EventType, Sample, Side};
+use event::{Body, Event, EventSample, EventType, Side};
 use symbols::{Addresses, CpuMode, KernelFile};
 use tracefmt::{EventFormat, FormatCatalog, FormatText, PrintStyle};
 
@@ -53,7 +53,7 @@ struct PerfEventName {
 }
 
 /// Stands for what is not known of an event that is no sample of perf's.
-const NO_SAMPLE: Sample<'static> = Sample {
+const NO_SAMPLE: EventSample<'static> = EventSample {
     misc: 0,
     ip: None,
     addr: None,
@@ -129,7 +129,7 @@ impl PerfPrinter {
     fn any(
         &mut self,
         event: &Event<'_>,
-        sample: &Sample<'_>,
+        sample: &EventSample<'_>,
         env: &FormatCatalog,
         out: &mut FormatText,
     ) {

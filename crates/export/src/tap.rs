@@ -16,7 +16,7 @@ pub struct ExportWish {
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum TapItem {
+pub(crate) enum TapEvent {
     Span(Span),
     /// A vCPU left its guest.
     Left {
@@ -50,7 +50,7 @@ pub(crate) enum TapItem {
 pub struct Tap {
     wanted: ExportWish,
     window: Window,
-    items: Vec<TapItem>,
+    items: Vec<TapEvent>,
 }
 
 impl Tap {
@@ -64,7 +64,7 @@ impl Tap {
     }
 
     /// Exchanges what has come for an empty list.
-    pub(crate) fn swap(&mut self, empty: &mut Vec<TapItem>) {
+    pub(crate) fn swap(&mut self, empty: &mut Vec<TapEvent>) {
         std::mem::swap(&mut self.items, empty);
     }
 
@@ -102,12 +102,12 @@ impl Analysis for Tap {
         match *data {
             Data::KvmExit(_) if context.chosen.counts => {
                 if let Some(vcpu) = context.machine.vcpu_of(event.tid) {
-                    self.items.push(TapItem::Left { vcpu, time });
+                    self.items.push(TapEvent::Left { vcpu, time });
                 }
             }
-            Data::SchedSwitch(switch) => self.items.push(TapItem::Switch { time, cpu, switch }),
+            Data::SchedSwitch(switch) => self.items.push(TapEvent::Switch { time, cpu, switch }),
             Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
-                self.items.push(TapItem::Wakes {
+                self.items.push(TapEvent::Wakes {
                     time,
                     cpu,
                     tid: event.tid,
@@ -122,7 +122,7 @@ impl Analysis for Tap {
     fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
         for span in spans {
             if let Some((start, end)) = self.window.part(span) {
-                self.items.push(TapItem::Span(Span {
+                self.items.push(TapEvent::Span(Span {
                     start,
                     end,
                     ..*span
@@ -153,7 +153,7 @@ impl Tap {
             && self.wanted.moments
             && (time == 0 || self.window.has_time(time))
         {
-            self.items.push(TapItem::Lost {
+            self.items.push(TapEvent::Lost {
                 time,
                 cpu: if guest { NONE } else { cpu },
                 count,

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 
 use analysis::{Exits, GuestPart, GuestTasks, SingleExit, Study};
 use event::sched::{SchedSwitch, SchedWakeup};
-use event::{Event, EventType, Order, Side, Sink};
+use event::{Event, EventOrder, EventType, Side, Sink};
 use model::{Machine, Span};
 use paths::{Instance, Paths};
 
 use crate::known::{FirstWalk, VcpuName, VcpuNumbers};
-use crate::tap::{Tap, TapItem};
+use crate::tap::{Tap, TapEvent};
 
 /// Something that was found.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ pub struct ExportWalk<'w> {
     vcpus: VcpuNumbers,
     into: &'w mut dyn ExportFile,
     write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
-    items: Vec<TapItem>,
+    items: Vec<TapEvent>,
     parts: Vec<GuestPart>,
 }
 
@@ -215,17 +215,17 @@ impl<'w> ExportWalk<'w> {
 
 /// Hands out one thing.
 fn item_found(
-    item: &TapItem,
+    item: &TapEvent,
     scene: &Scene<'_>,
     vcpus: &mut VcpuNumbers,
     into: &mut dyn ExportFile,
 ) {
     let found = match item {
-        TapItem::Span(span) => match vcpus.at(span.vcpu, scene.machine, scene.known) {
+        TapEvent::Span(span) => match vcpus.at(span.vcpu, scene.machine, scene.known) {
             Some(vcpu) if !vcpu.left_out => ExportedThing::Span { vcpu, span },
             _ => return,
         },
-        TapItem::Left { vcpu, time } => match vcpus.at(*vcpu, scene.machine, scene.known) {
+        TapEvent::Left { vcpu, time } => match vcpus.at(*vcpu, scene.machine, scene.known) {
             Some(name) if !name.left_out => ExportedThing::Left {
                 vcpu: *vcpu,
                 name,
@@ -233,12 +233,12 @@ fn item_found(
             },
             _ => return,
         },
-        TapItem::Switch { time, cpu, switch } => ExportedThing::Switch {
+        TapEvent::Switch { time, cpu, switch } => ExportedThing::Switch {
             time: *time,
             cpu: *cpu,
             switch,
         },
-        TapItem::Wakes {
+        TapEvent::Wakes {
             time,
             cpu,
             tid,
@@ -251,7 +251,7 @@ fn item_found(
             waking: *waking,
             wakeup,
         },
-        TapItem::Lost {
+        TapEvent::Lost {
             time,
             cpu,
             count,
@@ -271,7 +271,7 @@ impl Sink for ExportWalk<'_> {
         self.study.wants(ty)
     }
 
-    fn order(&self, ty: &EventType<'_>) -> Order {
+    fn order(&self, ty: &EventType<'_>) -> EventOrder {
         self.study.order(ty)
     }
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use analysis::{ExitTable, Exits, Study, Vcpus, Window};
-use event::{Body, Data, Event, EventType, Kind, MmioAccess, Order, Sink};
+use event::{Body, Data, Event, EventOrder, EventType, Kind, MmioAccess, Sink};
 use model::{Access, State, Times};
 use source::{ReaderOptions, RecordingBytes};
 use tracefmt::EventFormat;
@@ -49,8 +49,8 @@ impl Sink for Replay {
         program(ty.kind, ty.name).is_some()
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
@@ -377,8 +377,8 @@ impl Sink for ReplayThreads {
         program(ty.kind, ty.name).is_some()
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

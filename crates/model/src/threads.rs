@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use event::sched::Comm;
+use event::sched::TaskComm;
 use event::{Data, Event, Side};
 
 use crate::bonds::Bonds;
@@ -122,7 +122,7 @@ impl Threads {
 
     /// Takes a thread's name as an event of the scheduler tells it, and returns its slot.
     #[inline]
-    pub fn named(&mut self, tid: i32, comm: &Comm) -> u32 {
+    pub fn named(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.slot(tid);
         let thread = &mut self.all[slot as usize].1;
         let known = thread.comm.as_deref().map(str::as_bytes);
@@ -153,7 +153,7 @@ impl Threads {
 
     /// Takes the name of a thread that does something, and returns its slot.
     #[inline]
-    pub fn acts_as(&mut self, tid: i32, comm: &Comm) -> u32 {
+    pub fn acts_as(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.named(tid, comm);
         self.all[slot as usize].1.acted = true;
         slot
@@ -312,12 +312,12 @@ mod tests {
     fn a_thread_id_used_again_is_another_thread() {
         let mut threads = Threads::default();
         let made = |tid, comm: &str| {
-            let comm = Comm::new(comm.as_bytes());
+            let comm = TaskComm::new(comm.as_bytes());
             Data::SchedProcessFork(SchedProcessFork { tid, comm })
         };
         let renamed = TaskRename {
             tid: 7,
-            comm: Comm::new(b"qemu"),
+            comm: TaskComm::new(b"qemu"),
         };
         let ended = SchedProcessExit {
             tid: 7,

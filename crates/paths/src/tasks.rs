@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use event::sched::{Comm, Leaves};
+use event::sched::{Leaves, TaskComm};
 use event::{Data, NONE};
 use model::{Threads, vcpu_from_comm};
 
@@ -219,7 +219,7 @@ impl Tasks {
 
     /// An event of the scheduler tells a task's name, which may be another than before.
     #[inline]
-    pub(crate) fn named(&mut self, slot: u32, tid: i32, comm: &Comm, threads: &Threads) {
+    pub(crate) fn named(&mut self, slot: u32, tid: i32, comm: &TaskComm, threads: &Threads) {
         let task = self.entry(slot, threads);
         if !task.known {
             let name = comm.to_str_lossy();

@@ -21,9 +21,9 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         }
         out.push_str(&one(at + 1, finding, width));
     }
-    if !diagnosis.lacks.is_empty() {
+    if !diagnosis.unchecked.is_empty() {
         out.push_str("\ncould not check:\n");
-        for lack in &diagnosis.lacks {
+        for lack in &diagnosis.unchecked {
             wrap(
                 &mut out,
                 &format!("  {}: ", lack.rule.id),
@@ -155,7 +155,7 @@ pub struct Definition<'a> {
 
 /// Returns the fields of a document.
 pub fn document<'a>(diagnosis: &'a Diagnosis, definition: Option<Definition<'a>>) -> Document<'a> {
-    let unknown = diagnosis.lacks.iter().map(|lack| Unknown {
+    let unknown = diagnosis.unchecked.iter().map(|lack| Unknown {
         id: lack.rule.id,
         needs: &lack.what,
         record: RecordNeeds::command(lack.rule.record.iter().copied()),

@@ -30,15 +30,15 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         self::finding(finding, recording, out);
         out.markup("</article>\n");
     }
-    if !diagnosis.lacks.is_empty() {
-        let all = diagnosis.lacks.len() + diagnosis.clear.len() + diagnosis.findings.len();
+    if !diagnosis.unchecked.is_empty() {
+        let all = diagnosis.unchecked.len() + diagnosis.clear.len() + diagnosis.findings.len();
         let _ = writeln!(
             out.html,
             "<details class=\"lacks\"><summary>{} of {} could not be checked: what to record for them</summary>",
-            diagnosis.lacks.len(),
+            diagnosis.unchecked.len(),
             words::counted(all, "cause", "causes")
         );
-        let lacks = diagnosis.lacks.iter();
+        let lacks = diagnosis.unchecked.iter();
         out.list(lacks.map(|lack| format!("{}: {}", lack.rule.id, lack.what)));
         if let Some(command) = diagnosis.to_record() {
             // It is for the host, and none of those that print this page's numbers.

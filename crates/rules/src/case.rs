@@ -13,7 +13,7 @@ use crate::evidence::{Evidence, Ns, Of, says};
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct Case<'a> {
-    /// What the recording tells.
+    /// What the recording says.
     pub picture: &'a Picture,
     /// Facts about the host, if there are any.
     pub facts: Option<&'a Facts>,
@@ -133,7 +133,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns whether events of a kind were recorded, though none may have come, or a printed table has them.
-    pub(crate) fn tells(&self, event: &str, table: ExitTable) -> bool {
+    pub(crate) fn records(&self, event: &str, table: ExitTable) -> bool {
         self.picture.events(event).is_some() || !self.picture.rows(table).is_empty()
     }
 
@@ -145,7 +145,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns whether addresses of faults were recorded.
-    pub(crate) fn tells_addresses(&self) -> bool {
+    pub(crate) fn records_addresses(&self) -> bool {
         let events = ["kvm_page_fault", "kvm_guest_fault"];
         events
             .iter()

@@ -37,7 +37,7 @@ impl Case<'_> {
     /// nobody knows how many make a second.
     pub(crate) fn in_ticks(&self) -> Option<Verdict> {
         self.counts_ticks().then(|| {
-            Verdict::Lacks(
+            Verdict::Unknown(
                 "The recording's clock counts ticks of unknown length; record with another one \
                  (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to measure how long and how often."
                     .to_owned(),
@@ -56,7 +56,7 @@ impl Case<'_> {
             .picture
             .span_ns
             .filter(|ns| *ns < LEAST_SPAN_NS && !self.printed())?;
-        Some(Verdict::Lacks(format!(
+        Some(Verdict::Unknown(format!(
             "The recording is only {} long, which is too short for a rate or a share; record a second or more.",
             words::duration::human(span)
         )))

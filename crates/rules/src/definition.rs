@@ -130,14 +130,14 @@ fn clocks(domain: &Domain, out: &mut Vec<String>) {
         if present("hypervclock") != Some(true) {
             out.push("The guest is Windows and has no Hyper-V clock (<timer name='hypervclock' present='yes'/>).".to_owned());
         }
-        let lacking: Vec<&str> = ["vpindex", "synic", "stimer"]
+        let missing: Vec<&str> = ["vpindex", "synic", "stimer"]
             .into_iter()
             .filter(|name| domain.hyperv_on(name) != Some(true))
             .collect();
-        if !lacking.is_empty() {
+        if !missing.is_empty() {
             out.push(format!(
                 "The guest is Windows and lacks Hyper-V's {}, which its timers need.",
-                lacking.join(", ")
+                missing.join(", ")
             ));
         }
     }

@@ -10,7 +10,7 @@ const SURE: f64 = 0.6;
 
 /// A rule that cannot tell.
 #[derive(Debug, Clone)]
-pub struct Lack {
+pub struct UncheckedRule {
     /// Which.
     pub rule: &'static Rule,
     /// What to record to know.
@@ -23,7 +23,7 @@ pub struct Diagnosis {
     /// What was found, most time first.
     pub findings: Vec<Finding>,
     /// Rules that cannot tell, and what they lack.
-    pub lacks: Vec<Lack>,
+    pub unchecked: Vec<UncheckedRule>,
     /// Rules that found nothing.
     pub clear: Vec<&'static Rule>,
 }
@@ -32,8 +32,8 @@ impl Diagnosis {
     /// Returns the command that records what the rules lack that cannot tell; `None` where there are none, or a
     /// recording cannot help.
     pub fn to_record(&self) -> Option<String> {
-        let lacks = self.lacks.iter();
-        RecordNeeds::command(lacks.flat_map(|lack| lack.rule.record).copied())
+        let unchecked = self.unchecked.iter();
+        RecordNeeds::command(unchecked.flat_map(|lack| lack.rule.record).copied())
     }
 
     /// Returns all changes of the guest's definition that remedies ask for, each once: of every finding those of the
@@ -75,7 +75,7 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     for &rule in rules::ALL {
         let mut best: Option<Finding> = None;
-        let mut lacks = None;
+        let mut unchecked = None;
         let mut clear = false;
         for case in cases {
             match (rule.look)(case) {
@@ -88,7 +88,7 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }
-                    // The recording that shows it best tells of it, and comes first among those that do.
+                    // The recording that shows it best is quoted, and comes first among those that do.
                     best = Some(match best {
                         None => *finding,
                         Some(known) => {
@@ -106,12 +106,12 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
                     });
                 }
                 Verdict::Clear => clear = true,
-                Verdict::Lacks(what) => lacks = Some(what),
+                Verdict::Unknown(what) => unchecked = Some(what),
             }
         }
-        match (best, lacks) {
+        match (best, unchecked) {
             (Some(finding), _) => diagnosis.findings.push(finding),
-            (None, Some(what)) if !clear => diagnosis.lacks.push(Lack { rule, what }),
+            (None, Some(what)) if !clear => diagnosis.unchecked.push(UncheckedRule { rule, what }),
             _ => diagnosis.clear.push(rule),
         }
     }

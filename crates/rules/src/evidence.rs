@@ -78,7 +78,7 @@ pub struct TimeWindow {
     pub end_ns: u64,
 }
 
-/// An instance of a path: its first event's time tells it from the others.
+/// An instance of a path: its first event's time distinguishes it from the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathInstance {
     /// The path's name.

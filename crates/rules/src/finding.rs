@@ -136,7 +136,7 @@ pub struct Finding {
     /// How sure it is (0 to 1): 0.9 and more where events show the cause itself, about a half where sums fit it
     /// and others would fit too.
     pub confidence: f64,
-    /// Time that it costs, if that can be told.
+    /// Time that it costs, if that can be known.
     pub cost: Option<FindingCost>,
     /// Whatever it costs, it matters at least so much.
     pub at_least: Severity,

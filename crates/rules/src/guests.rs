@@ -51,7 +51,7 @@ impl<'a> GuestParts<'a> {
     }
 
     /// Returns the largest of them, and how much is known of the whole; nothing where that is less than half of it.
-    fn told(&self, whole: u64) -> Option<(Vec<(String, u64)>, u64)> {
+    fn known_parts(&self, whole: u64) -> Option<(Vec<(String, u64)>, u64)> {
         let known: u64 = self
             .known
             .values()
@@ -66,12 +66,12 @@ impl<'a> GuestParts<'a> {
             .collect();
         parts.sort_by_key(|(whose, one)| (std::cmp::Reverse(*one), *whose));
         let least = u128::from(whole) * u128::from(LEAST_PER_CENT);
-        let told = parts
+        let known_parts = parts
             .iter()
             .zip(0..)
             .filter(|((_, one), at)| *at == 0 || *at < NAMED && u128::from(*one) * 100 >= least);
-        let told = told.map(|((whose, one), _)| (called(*whose), *one));
-        Some((told.collect(), known))
+        let known_parts = known_parts.map(|((whose, one), _)| (called(*whose), *one));
+        Some((known_parts.collect(), known))
     }
 }
 
@@ -145,7 +145,7 @@ fn of_keys(case: &Case<'_>, table: ExitTable, keys: &[&str]) -> Option<Evidence>
             parts.add((row.vm_name.as_deref(), task), row.stats.count());
         }
     }
-    let told = parts.told(whole).filter(|_| whole >= FEW)?;
+    let known_parts = parts.known_parts(whole).filter(|_| whole >= FEW)?;
     let what = match (table, keys.len()) {
         (ExitTable::Vmexit, 0..=KEYS) => format!("exits of {}", words::list(keys)),
         (ExitTable::Vmexit, _) => "these exits".to_owned(),
@@ -159,7 +159,7 @@ fn of_keys(case: &Case<'_>, table: ExitTable, keys: &[&str]) -> Option<Evidence>
     );
     Some(listed(
         begin,
-        &told,
+        &known_parts,
         whole,
         |count, name| {
             says!(
@@ -203,14 +203,14 @@ fn waits(case: &Case<'_>) -> Option<Evidence> {
             parts.add((vm, who), times.get(State::Runnable));
         }
     }
-    let told = parts.told(whole)?;
+    let known_parts = parts.known_parts(whole)?;
     let begin = says!(
         "In the guest, of {whole} in which vCPUs waited for a CPU, behind others or until an idle one was there,",
         whole = Ns(whole)
     );
     Some(listed(
         begin,
-        &told,
+        &known_parts,
         whole,
         |ns, name| {
             says!(

@@ -1,9 +1,9 @@
 /*!
 What makes a VM slow, and what to change.
 
-A rule is one file in `rules/`: what it looks at, what it needs, the cause it tells, remedies each with its price, when
+A rule is one file in `rules/`: what it looks at, what it needs, the cause it explains, remedies each with its price, when
 not to use it, how to check afterwards, and where the knowledge is from. It looks at a [`Case`], which is what a
-recording tells ([`analysis::Picture`]) with what is known of the host and of the guest's definition, and says one of
+recording says ([`analysis::Picture`]) with what is known of the host and of the guest's definition, and says one of
 three things: a finding with its evidence, nothing, or what has to be recorded to know.
 
 Findings are ranked by the time they cost. Without evidence there is no finding.
@@ -17,7 +17,7 @@ let picture = Picture::default();
 let diagnosis = rules::diagnose(&[Case { picture: &picture, facts: None, domain: None }]);
 assert!(diagnosis.findings.is_empty());
 // What nobody recorded is not called healthy.
-assert!(diagnosis.lacks.iter().any(|lack| lack.rule.id == "timer-port-exits"));
+assert!(diagnosis.unchecked.iter().any(|lack| lack.rule.id == "timer-port-exits"));
 ```
 */
 #![forbid(unsafe_code)]
@@ -39,7 +39,7 @@ mod torn;
 
 pub use case::Case;
 pub use definition::remarks;
-pub use diagnosis::{Diagnosis, Lack, all, diagnose, rule};
+pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
 pub use finding::{Base, CaseAdvice, Finding, FindingCost, Severity};
 pub use rule::{RecordNeeds, Remedy, Rule, Verdict};

@@ -25,8 +25,8 @@ pub enum Verdict {
     Found(Box<Finding>),
     /// It is not so.
     Clear,
-    /// The recording lacks the events for it: what to record, a full sentence.
-    Lacks(String),
+    /// The recording has not the events for it: what to record, a full sentence.
+    Unknown(String),
 }
 
 /// What `trapline record --for` takes.

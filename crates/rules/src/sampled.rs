@@ -49,7 +49,7 @@ impl SampleShare {
     /// Returns how sure it is that the share is over a limit: how improbable as many samples are if it is not (the
     /// binomial distribution).
     pub(crate) fn above(self, limit: f64) -> f64 {
-        // Beyond what tells anything the same share of fewer stands for it.
+        // Beyond what shows anything the same share of fewer stands for it.
         let by = self.all.div_ceil(MOST).max(1);
         let (of, all) = (self.of / by, self.all / by);
         if of == 0 || limit <= 0.0 || limit >= 1.0 {

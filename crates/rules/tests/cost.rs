@@ -50,13 +50,13 @@ fn what_was_measured_is_no_bound() {
     let bound = found(&picture(2_000, None)).expect("up to a fifth of the CPU");
     assert!(bound.title.contains("up to"), "{}", bound.title);
     // 700 ns times 100,000 are 70 ms of a second.
-    let told = found(&picture(2_000, Some(700))).expect("7 % of the CPU");
-    assert_eq!(told.title, "Recording took 7.0 % of CPU 1's time");
-    assert!(told.confidence > bound.confidence);
-    assert_eq!(told.cost.map(|cost| cost.ns), Some(70_000_000));
+    let recorded = found(&picture(2_000, Some(700))).expect("7 % of the CPU");
+    assert_eq!(recorded.title, "Recording took 7.0 % of CPU 1's time");
+    assert!(recorded.confidence > bound.confidence);
+    assert_eq!(recorded.cost.map(|cost| cost.ns), Some(70_000_000));
     // 100 ns are 1 %: what the bound fears is refuted.
     assert!(found(&picture(2_000, Some(100))).is_none());
     // A number from a file may be anything.
-    let told = found(&picture(2_000, Some(u64::MAX))).expect("all of the CPU");
-    assert_eq!(told.cost.map(|cost| cost.ns), Some(SECOND));
+    let recorded = found(&picture(2_000, Some(u64::MAX))).expect("all of the CPU");
+    assert_eq!(recorded.cost.map(|cost| cost.ns), Some(SECOND));
 }

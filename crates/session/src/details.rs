@@ -7,7 +7,7 @@ use analysis::{
     LeftOut, PathExamples, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
     TimelineWindow, Window,
 };
-use event::{Event, EventType, Order, Quality, Side, Sink};
+use event::{Event, EventOrder, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, TextStyle, TimeColumns};
 use rules::Finding;
 use tracefmt::{FormatCatalog, FormatText};
@@ -373,8 +373,8 @@ impl Sink for Again<'_, '_> {
         studied || self.hops.is_some() || !self.windows.is_empty() && self.room > 0
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use binaries::{Binaries, CodeMapping, Unwinding, UserRegisters};
-use event::UserStack;
+use event::UserStackBytes;
 use symbols::{EachMapping, SpaceId, UserUnwinder};
 
 use crate::user_functions::BuildIds;
@@ -66,7 +66,7 @@ impl UserUnwinder for UserStacks {
         &mut self,
         process: (SpaceId, u64),
         mappings: EachMapping<'_>,
-        stack: &UserStack<'_>,
+        stack: &UserStackBytes<'_>,
         most: usize,
         addresses: &mut Vec<u64>,
     ) {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use analysis::{GuestDoing, GuestTasks, Info, Inside, Study, Vcpus, Window};
-use event::{Event, EventType, Order, Sink};
+use event::{Event, EventOrder, EventType, Sink};
 use proptest::prelude::*;
 use session::{Error, Guest, GuestClock, Opened, Options, Session, Whose};
 
@@ -222,8 +222,8 @@ impl Sink for All {
         true
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Any
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Any
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

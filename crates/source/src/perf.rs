@@ -4,8 +4,8 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use event::{
-    Body, CallBranches, CallChain, Event, EventType, LostKind, NONE, Order, Place, Quality,
-    RecordingCost, Sample, Side, Sink, UserStack,
+    Body, CallBranches, CallChain, Event, EventOrder, EventSample, EventType, LostKind, NONE,
+    Quality, RecordingCost, ResumePlace, Side, Sink, UserStackBytes,
 };
 use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
 use tracefmt::{Endian, FormatCatalog};
@@ -70,8 +70,8 @@ impl AttrKinds<'_> {
         for ty in in_order {
             let want = &mut wanted[ty.index as usize];
             *want = match (*want, sink.order(ty)) {
-                (SampleWish::InOrder, Order::Any) => SampleWish::AnyOrder,
-                (SampleWish::InOrder, Order::Thread) => SampleWish::OfThread,
+                (SampleWish::InOrder, EventOrder::Any) => SampleWish::AnyOrder,
+                (SampleWish::InOrder, EventOrder::Thread) => SampleWish::OfThread,
                 (want, _) => want,
             };
         }
@@ -388,11 +388,11 @@ impl PerfVisitor for PerfPush<'_> {
         if !self.samples {
             return self.sink.event(&event);
         }
-        let mut extra = Sample {
+        let mut extra = EventSample {
             misc: sample.misc,
             has_cpu: sample.cpu >= 0,
             tracepoint,
-            ..Sample::default()
+            ..EventSample::default()
         };
         if self.addresses || !tracepoint {
             extra.ip = sample.ip();
@@ -404,7 +404,7 @@ impl PerfVisitor for PerfPush<'_> {
             extra.call_branches = calls.map(|calls| CallBranches::new(calls, self.big_endian));
             let user = sample.user_stack();
             let user = user.filter(|user| !user.is_32 && !self.big_endian);
-            extra.user_stack = user.map(|user| UserStack {
+            extra.user_stack = user.map(|user| UserStackBytes {
                 mask: user.mask,
                 registers: user.registers,
                 stack: user.stack,
@@ -513,7 +513,7 @@ impl PerfVisitor for PerfPush<'_> {
     }
 
     fn place(&mut self, place: perfdata::WalkPlace) {
-        self.sink.place(&Place {
+        self.sink.place(&ResumePlace {
             time: place.time,
             inner: Arc::new(place),
         });

@@ -1,6 +1,6 @@
 //! One reader for every container.
 
-use event::{Place, Side, Sink};
+use event::{ResumePlace, Side, Sink};
 use tracefmt::FormatCatalog;
 
 use crate::dat::DatReader;
@@ -190,7 +190,7 @@ impl<'r> RecordingReader<'r> {
     /// Pushes what an earlier walk had not pushed when it noted a place ([`Sink::place`]). The sink has to want all
     /// events, as that one's did. Returns `false`, having pushed nothing, if that cannot be had: the recording has no
     /// places, or the file was cut since. What is missing from the recording was reported by the earlier walk.
-    pub fn walk_from(&self, place: &Place, sink: &mut dyn Sink) -> bool {
+    pub fn walk_from(&self, place: &ResumePlace, sink: &mut dyn Sink) -> bool {
         let (ReaderKind::Perf(perf), Some(place)) = (&self.kind, place.inner.downcast_ref()) else {
             return false;
         };

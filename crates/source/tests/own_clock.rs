@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use event::{Event, EventType, Order, Sink};
+use event::{Event, EventOrder, EventType, Sink};
 use source::{ReaderOptions, RecordingBytes};
 
 /// The time of the first event, and how many there are.
@@ -15,8 +15,8 @@ impl Sink for First {
         true
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -1,6 +1,6 @@
 //! What the addresses of a recording belong to.
 
-use event::{Side, UserStack};
+use event::{Side, UserStackBytes};
 
 use crate::files::{FileRegion, Files};
 use crate::kernel::KernelFile;
@@ -140,7 +140,7 @@ impl<N: ThreadName> Addresses<N> {
         &self,
         unwinder: &mut dyn UserUnwinder,
         space: SpaceId,
-        stack: &UserStack<'_>,
+        stack: &UserStackBytes<'_>,
         most: usize,
         addresses: &mut Vec<u64>,
     ) {

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use event::UserStack;
+use event::UserStackBytes;
 
 use crate::spaces::SpaceId;
 
@@ -41,7 +41,7 @@ pub trait UserUnwinder: Debug {
         &mut self,
         process: (SpaceId, u64),
         mappings: EachMapping<'_>,
-        stack: &UserStack<'_>,
+        stack: &UserStackBytes<'_>,
         most: usize,
         addresses: &mut Vec<u64>,
     );

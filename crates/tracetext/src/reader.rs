@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use event::{Kind, Reading, Sink, TextReader};
+use event::{Kind, Sink, TextReader, TextReading};
 
 use crate::clean;
 use crate::head::{self, EventHead, HeadRest};
@@ -303,9 +303,9 @@ impl TraceTextReader {
         mut line: TextLine<'b>,
         mut head: EventHead,
         kind: Kind,
-        mut reading: Reading,
+        mut reading: TextReading,
         piece: &mut TextPiece<'b>,
-    ) -> Option<(TextLine<'b>, EventHead, Reading)> {
+    ) -> Option<(TextLine<'b>, EventHead, TextReading)> {
         for _ in 1..MAX_PARTS {
             match self.peek(piece) {
                 Peek::More => return None,

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use event::text::decimal;
 use event::{
-    Body, Data, Event, Isa, Kind, LostKind, NONE, Reading, Sample, Side, Sink, StackFrame,
-    TextReader,
+    Body, Data, Event, EventSample, Isa, Kind, LostKind, NONE, Side, Sink, StackFrame, TextReader,
+    TextReading,
 };
 
 use crate::head::{EventHead, HeadRest};
@@ -174,7 +174,7 @@ impl TextState {
         line: &TextLine<'_>,
         head: &EventHead,
         ty: usize,
-        reading: Reading,
+        reading: TextReading,
         sink: &mut dyn Sink,
     ) -> ControlFlow<()> {
         let number = self.count_lines(line);
@@ -215,10 +215,10 @@ impl TextState {
             .bytes
             .get(usize::from(head.colon) + 1..head.name.start as usize);
         let period = before.and_then(|before| decimal(before.trim_ascii()));
-        let sample = period.map(|_| Sample {
+        let sample = period.map(|_| EventSample {
             period,
             has_cpu: head.who.cpu >= 0,
-            ..Sample::default()
+            ..EventSample::default()
         });
         let data = if ty.kind.is_read_in_parts() {
             reading.data

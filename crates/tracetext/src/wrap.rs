@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use event::{Kind, Reading, TextReader};
+use event::{Kind, TextReader, TextReading};
 
 use crate::scan;
 
@@ -17,7 +17,7 @@ const MIN_WIDTH: usize = 40;
 #[derive(Debug)]
 pub(crate) struct PendingEvent<'l> {
     pub kind: Kind,
-    pub reading: Reading,
+    pub reading: TextReading,
     /// The line, up to the break.
     pub line: &'l [u8],
     /// Where in it what the event says begins.
@@ -114,7 +114,7 @@ impl PendingEvent<'_> {
 }
 
 /// Orders readings by how much they say.
-fn rank(reading: &Reading) -> (bool, u8) {
+fn rank(reading: &TextReading) -> (bool, u8) {
     (reading.complete, reading.found)
 }
 

@@ -1,7 +1,7 @@
 //! Texts of `trace-cmd report`.
 
 use crate::common::{entry, exit, mmio, msr, one, pio, read, wakeup, who};
-use event::sched::{Comm, SchedSwitch, TaskState};
+use event::sched::{SchedSwitch, TaskComm, TaskState};
 use event::{Data, Isa, LostKind, MmioAccess, NONE};
 use tracetext::{TextProducer, TextTimeUnit};
 
@@ -30,10 +30,10 @@ cpus=4
             entry(Some(1), Some(0xffff_ffff_8177_a62c)),
             Data::SchedSwitch(SchedSwitch {
                 prev_tid: 0,
-                prev_comm: Comm::new(b"swapper/3"),
+                prev_comm: TaskComm::new(b"swapper/3"),
                 prev_state: TaskState(0),
                 next_tid: 15,
-                next_comm: Comm::new(b"rcu_preempt"),
+                next_comm: TaskComm::new(b"rcu_preempt"),
             }),
             Data::SchedWaking(wakeup(15, "rcu_preempt", 3)),
         ]

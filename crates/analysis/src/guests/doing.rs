@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use event::{Data, Event, EventType, FieldReader, FieldValue, Kind};
+use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind};
 
 /// Names of interrupts that are kept at most: a machine has some hundred.
 const MAX_NAMES: usize = 1 << 12;
@@ -246,7 +246,7 @@ impl Cpu {
                     Name::Fields { name, irq } => {
                         let irq = irq.number(event, data);
                         match (name.get(event, data), irq) {
-                            (Some(FieldValue::Text(name)), _) => kinds.name(&name),
+                            (Some(FieldScalar::Text(name)), _) => kinds.name(&name),
                             (_, Some(irq)) => kinds.name(&format!("irq {irq}")),
                             (_, None) => NAMELESS,
                         }

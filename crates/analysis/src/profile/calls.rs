@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::{
-    CallBranches, CallChain, Event, ExitReason, NONE, Sample, Side, StackFrame, UserStack,
+    CallBranches, CallChain, Event, EventSample, ExitReason, NONE, Side, StackFrame, UserStackBytes,
 };
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, StackTree, Weight};
@@ -237,7 +237,7 @@ impl Calls {
     /// Returns the node of a sample's stack: its call chain, or else its address.
     pub(super) fn sampled(
         &mut self,
-        sample: &Sample<'_>,
+        sample: &EventSample<'_>,
         pid: i32,
         space: Option<SpaceId>,
         mode: CpuMode,
@@ -290,7 +290,7 @@ impl Calls {
     }
 
     /// Adds the frames of user space, which the recorder left to be made of registers and of what was on the stack.
-    fn unwind(&mut self, user: &UserStack<'_>, pid: i32, space: SpaceId) {
+    fn unwind(&mut self, user: &UserStackBytes<'_>, pid: i32, space: SpaceId) {
         let Some(unwinder) = &mut self.unwinder else {
             return;
         };

@@ -368,7 +368,7 @@ impl Profile {
 type Space = Option<symbols::SpaceId>;
 
 /// Whether a sample has a stack, or at least an address that is its own.
-fn has_stack(sample: &event::Sample<'_>) -> bool {
+fn has_stack(sample: &event::EventSample<'_>) -> bool {
     let own = |_: &u64| !sample.tracepoint;
     sample.callchain.is_some() || sample.ip.as_ref().is_some_and(own)
 }

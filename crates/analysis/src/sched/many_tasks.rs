@@ -1,6 +1,6 @@
 //! More tasks than have rows: state stays small, and sums stay what they are.
 
-use event::sched::{Comm, SchedSwitch, SchedWakeup, TaskState};
+use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{Decoder, NONE};
 use symbols::KernelFunctions;
 
@@ -43,17 +43,17 @@ fn run(sched: &mut Sched, dies: bool) -> Machine {
     let wakes = |tid: i32| {
         Data::SchedWakeup(SchedWakeup {
             tid,
-            comm: Comm::new(b"sh"),
+            comm: TaskComm::new(b"sh"),
             target_cpu: Some(0),
         })
     };
     let switch = |prev_tid: i32, state: u64, next_tid: i32| {
         Data::SchedSwitch(SchedSwitch {
             prev_tid,
-            prev_comm: Comm::new(b"sh"),
+            prev_comm: TaskComm::new(b"sh"),
             prev_state: TaskState(state),
             next_tid,
-            next_comm: Comm::new(b"sh"),
+            next_comm: TaskComm::new(b"sh"),
         })
     };
     let mut time = 1000;

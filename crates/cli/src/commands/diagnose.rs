@@ -100,7 +100,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
 fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
     let wanted = |id: &str| ids.iter().any(|one| one == id);
     diagnosis.findings.retain(|finding| wanted(finding.rule.id));
-    diagnosis.lacks.retain(|lack| wanted(lack.rule.id));
+    diagnosis.unchecked.retain(|lack| wanted(lack.rule.id));
     diagnosis.clear.retain(|rule| wanted(rule.id));
 }
 

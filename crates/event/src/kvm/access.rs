@@ -2,9 +2,9 @@
 
 use tracefmt::{Endian, FormatField};
 
-use crate::define::{Parsed, Text, event};
-use crate::record::{FieldType, Load, low16, low32, number};
-use crate::text::{self, Fields, Words};
+use crate::define::{ParsedText, TextForm, event};
+use crate::record::{FieldLoad, FieldType, low16, low32, number};
+use crate::text::{self, TextFields, TextWords};
 
 /// What `kvm:kvm_mmio` says of an access (`include/trace/events/kvm.h`, `KVM_TRACE_MMIO_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ event! {
         /// The value, as recorded.
         value: u64 = "val" or 0,
     }
-    text: Text::Parts(|text, _| mmio(text)),
+    text: TextForm::Parts(|text, _| mmio(text)),
     also "write" = |mmio| Some(u64::from(mmio.access == MmioAccess::Write))
 }
 
@@ -79,7 +79,7 @@ event! {
         /// The value of the first of them; kernels before 3.16 do not record it.
         value: Option<u32> = "val" or None,
     }
-    text: Text::Parts(|text, _| pio(text))
+    text: TextForm::Parts(|text, _| pio(text))
 }
 
 event! {
@@ -94,7 +94,7 @@ event! {
         /// Whether KVM answered with a general protection fault.
         exception: bool = "exception" or false,
     }
-    text: Text::Parts(|text, _| msr(text))
+    text: TextForm::Parts(|text, _| msr(text))
 }
 
 /// Counts what was found.
@@ -102,12 +102,12 @@ fn found(fields: &[bool]) -> u8 {
     fields.iter().map(|found| u8::from(*found)).sum()
 }
 
-fn mmio(text: &[u8]) -> Option<Parsed<KvmMmio>> {
+fn mmio(text: &[u8]) -> Option<ParsedText<KvmMmio>> {
     let mut access = None;
     let mut len = None;
     let mut gpa = None;
     let mut value = None;
-    let mut words = Words::new(text);
+    let mut words = TextWords::new(text);
     while let Some(word) = words.next() {
         match word {
             b"unsatisfied-read" => access = Some(MmioAccess::ReadUnsatisfied),
@@ -121,7 +121,7 @@ fn mmio(text: &[u8]) -> Option<Parsed<KvmMmio>> {
                 access = text::hex(word).map(MmioAccess::from_number);
             }
             _ if memchr::memchr(b'=', word).is_some() => {
-                let fields = Fields(text);
+                let fields = TextFields(text);
                 access = fields.number(b"type").map(MmioAccess::from_number);
                 len = fields.number(b"len").map(low32);
                 gpa = fields.number(b"gpa");
@@ -131,7 +131,7 @@ fn mmio(text: &[u8]) -> Option<Parsed<KvmMmio>> {
             _ => {}
         }
     }
-    Some(Parsed {
+    Some(ParsedText {
         event: KvmMmio {
             access: access?,
             gpa: gpa?,
@@ -143,14 +143,14 @@ fn mmio(text: &[u8]) -> Option<Parsed<KvmMmio>> {
     })
 }
 
-fn pio(text: &[u8]) -> Option<Parsed<KvmPio>> {
+fn pio(text: &[u8]) -> Option<ParsedText<KvmPio>> {
     let mut write = None;
     let mut port = None;
     let mut size = None;
     let mut count = None;
     let mut value = None;
     let mut fields_named = false;
-    let mut words = Words::new(text);
+    let mut words = TextWords::new(text);
     while let Some(word) = words.next() {
         match word {
             b"pio_read" => write = Some(false),
@@ -163,7 +163,7 @@ fn pio(text: &[u8]) -> Option<Parsed<KvmPio>> {
                 break;
             }
             _ if memchr::memchr(b'=', word).is_some() => {
-                let fields = Fields(text);
+                let fields = TextFields(text);
                 write = fields.number(b"rw").map(|rw| rw != 0);
                 port = fields.number(b"port");
                 size = fields.number(b"size").map(low32);
@@ -177,7 +177,7 @@ fn pio(text: &[u8]) -> Option<Parsed<KvmPio>> {
     }
     // A kernel that records no value has none among its fields.
     let has_value = value.is_some() || fields_named;
-    Some(Parsed {
+    Some(ParsedText {
         event: KvmPio {
             write: write?,
             port: low16(port?),
@@ -190,8 +190,8 @@ fn pio(text: &[u8]) -> Option<Parsed<KvmPio>> {
     })
 }
 
-fn msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
-    let mut words = Words::new(text);
+fn msr(text: &[u8]) -> Option<ParsedText<KvmMsr>> {
+    let mut words = TextWords::new(text);
     while let Some(word) = words.next() {
         let write = match word {
             b"msr_read" => false,
@@ -211,7 +211,7 @@ fn msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
             value: value.unwrap_or(0),
             exception: memchr::memmem::find(text, b"(#GP)").is_some(),
         };
-        return Some(Parsed {
+        return Some(ParsedText {
             event,
             complete: value.is_some(),
             found: 1 + found(&[value.is_some()]),
@@ -220,8 +220,8 @@ fn msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
     None
 }
 
-fn raw_msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
-    let fields = Fields(text);
+fn raw_msr(text: &[u8]) -> Option<ParsedText<KvmMsr>> {
+    let fields = TextFields(text);
     let write = fields.number(b"write")? != 0;
     // libtraceevent prints raw fields with the conversions of the print format, `%x` for the register, since
     // 1.1; before that in decimal, and then the value has no `0x` either.
@@ -241,7 +241,7 @@ fn raw_msr(text: &[u8]) -> Option<Parsed<KvmMsr>> {
         value: value.unwrap_or(0),
         exception: fields.number(b"exception").is_some_and(|e| e != 0),
     };
-    Some(Parsed {
+    Some(ParsedText {
         event,
         complete: value.is_some(),
         found: 1 + found(&[value.is_some()]),

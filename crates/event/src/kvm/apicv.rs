@@ -1,6 +1,6 @@
 //! The processor's own interrupt controller for guests (Intel's APICv, AMD's AVIC) is set aside, or taken up again.
 
-use crate::define::{Text, event};
+use crate::define::{TextForm, event};
 use crate::text::{field_number, word};
 
 event! {
@@ -15,7 +15,7 @@ event! {
         /// All that is in the way now, bit `n` for reason `n`: with 0 the VM has APICv.
         inhibits: u64 = "inhibits",
     }
-    text: Text::Whole(inhibit)
+    text: TextForm::Whole(inhibit)
 }
 
 /// Reads `set reason=2, inhibits=0x4` or `cleared reason=2, inhibits=0x0`.

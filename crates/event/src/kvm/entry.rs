@@ -2,10 +2,10 @@
 
 use super::exit_text::{powerpc_vcpu, s390_prefix, take_number};
 use crate::Isa;
-use crate::define::{Parsed, Text, event};
+use crate::define::{ParsedText, TextForm, event};
 use crate::record::low32;
-use crate::text::{self, Fields, Words};
-use crate::told::Told;
+use crate::text::{self, TextFields, TextWords};
+use crate::text_reasons::TextReasons;
 
 event! {
     /// `kvm:kvm_entry`: a vCPU is about to enter the guest.
@@ -15,11 +15,11 @@ event! {
         /// Where the guest goes on, if recorded.
         guest_pc: Option<u64> = "rip" | "vcpu_pc" | "sepc" or None,
     }
-    text: Text::Parts(parse)
+    text: TextForm::Parts(parse)
 }
 
-fn entry(vcpu: Option<u32>, guest_pc: Option<u64>) -> Option<Parsed<KvmEntry>> {
-    Some(Parsed {
+fn entry(vcpu: Option<u32>, guest_pc: Option<u64>) -> Option<ParsedText<KvmEntry>> {
+    Some(ParsedText {
         event: KvmEntry { vcpu, guest_pc },
         complete: guest_pc.is_some(),
         found: u8::from(vcpu.is_some()) + u8::from(guest_pc.is_some()),
@@ -33,13 +33,13 @@ fn usual_entry(text: &[u8]) -> Option<(u32, u64)> {
     Some((vcpu, text::hex(rest.strip_prefix(b", rip 0x")?)?))
 }
 
-fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmEntry>> {
+fn parse(text: &[u8], reasons: &mut TextReasons) -> Option<ParsedText<KvmEntry>> {
     if let Some((vcpu, pc)) = usual_entry(text) {
         return entry(Some(vcpu), Some(pc));
     }
     let mut vcpu: Option<u32> = None;
     let mut pc = None;
-    let mut words = Words::new(text);
+    let mut words = TextWords::new(text);
     while let Some(word) = words.next() {
         match word {
             b"vcpu" => vcpu = words.number(),
@@ -48,12 +48,12 @@ fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmEntry>> {
                 break;
             }
             b"PC:" => {
-                pc = pc_of(words.next().unwrap_or_default(), told.isa);
+                pc = pc_of(words.next().unwrap_or_default(), reasons.isa);
                 break;
             }
             b"VCPU" => {
                 vcpu = powerpc_vcpu(text);
-                pc = Fields(text).hex(b"pc");
+                pc = TextFields(text).hex(b"pc");
                 break;
             }
             b"entering" => {
@@ -61,7 +61,7 @@ fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmEntry>> {
                 break;
             }
             _ if memchr::memchr(b'=', word).is_some() => {
-                let fields = Fields(text);
+                let fields = TextFields(text);
                 vcpu = [&b"vcpu_id"[..], b"id"]
                     .iter()
                     .find_map(|f| fields.number(f))

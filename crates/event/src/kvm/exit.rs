@@ -2,10 +2,10 @@
 
 use tracefmt::EventFormat;
 
-use crate::define::{Named, Parsed, Text, Typed};
+use crate::define::{NamedCondition, ParsedText, TextForm, TypedKind};
 use crate::reasons::{self, ExitReason, Isa};
-use crate::record::{Load, low32};
-use crate::told::Told;
+use crate::record::{FieldLoad, low32};
+use crate::text_reasons::TextReasons;
 
 /// `kvm:kvm_exit`: a vCPU left the guest.
 ///
@@ -25,48 +25,54 @@ pub struct KvmExit {
 #[derive(Debug, Clone, Copy)]
 enum ReasonLoad {
     /// x86: a number, and which of the two vendors' tables it is from. Kernels before 3.0 have no `isa`.
-    X86 { reason: Load, isa: Option<Load> },
+    X86 {
+        reason: FieldLoad,
+        isa: Option<FieldLoad>,
+    },
     /// arm64: what the world switch returned, and for traps the exception class. Kernels before 4.2 do not
     /// record `ret`: all their exits are traps.
-    Arm64 { ret: Option<Load>, class: Load },
+    Arm64 {
+        ret: Option<FieldLoad>,
+        class: FieldLoad,
+    },
     /// One number of one table.
-    Plain { reason: Load, isa: Isa },
+    Plain { reason: FieldLoad, isa: Isa },
 }
 
 /// Where the fields are in a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExitPlaces {
     reason: ReasonLoad,
-    vcpu: Option<Load>,
-    pc: Option<Load>,
+    vcpu: Option<FieldLoad>,
+    pc: Option<FieldLoad>,
 }
 
-impl Typed for KvmExit {
+impl TypedKind for KvmExit {
     type Places = ExitPlaces;
 
-    const NAMED: &'static [Named<KvmExit>] = &[
-        Named {
+    const NAMED: &'static [NamedCondition<KvmExit>] = &[
+        NamedCondition {
             names: &["vcpu_id", "id", "vcpu"],
             number: true,
             get: |exit| exit.vcpu.map(u64::from),
         },
-        Named {
+        NamedCondition {
             names: &["guest_rip", "vcpu_pc", "sepc"],
             number: true,
             get: |exit| exit.guest_pc,
         },
     ];
 
-    const TEXT: Text<KvmExit> = Text::Parts(parse);
+    const TEXT: TextForm<KvmExit> = TextForm::Parts(parse);
 
     fn bind(format: &EventFormat) -> Option<ExitPlaces> {
         let endian = format.abi.endian;
-        bind_exit(format, &|name| Load::of(format.field(name)?, endian))
+        bind_exit(format, &|name| FieldLoad::of(format.field(name)?, endian))
     }
 
     #[inline]
     fn read(places: &ExitPlaces, record: &[u8]) -> Option<KvmExit> {
-        let number = |load: Option<Load>| load.and_then(|load| load.get(record));
+        let number = |load: Option<FieldLoad>| load.and_then(|load| load.get(record));
         Some(KvmExit {
             reason: read_reason(places.reason, record)?,
             vcpu: number(places.vcpu).map(low32),
@@ -75,15 +81,15 @@ impl Typed for KvmExit {
     }
 }
 
-fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmExit>> {
-    let exit = told.exit(text)?;
+fn parse(text: &[u8], reasons: &mut TextReasons) -> Option<ParsedText<KvmExit>> {
+    let exit = reasons.exit(text)?;
     let found = [
         // A name that no table has may be one that a terminal broke.
-        !exit.reason.is_told(),
+        !exit.reason.is_named(),
         exit.vcpu.is_some(),
         exit.guest_pc.is_some(),
     ];
-    Some(Parsed {
+    Some(ParsedText {
         event: KvmExit {
             reason: exit.reason,
             vcpu: exit.vcpu,
@@ -95,7 +101,7 @@ fn parse(text: &[u8], told: &mut Told) -> Option<Parsed<KvmExit>> {
 }
 
 /// Finds out how this kernel records the reason of an exit.
-fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<Load>) -> Option<ExitPlaces> {
+fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<FieldLoad>) -> Option<ExitPlaces> {
     let plain = |field: &str, isa: Isa| {
         Some(ReasonLoad::Plain {
             reason: load(field)?,

@@ -5,8 +5,8 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use crate::record::low32;
-use crate::text::{self, Fields, Words};
-use crate::told::{Known, RECENT, Told};
+use crate::text::{self, TextFields, TextWords};
+use crate::text_reasons::{RECENT, ReasonName, TextReasons};
 use crate::{ExitReason, Isa, reasons};
 
 /// Set in the reason of a VMX exit when the entry failed (`arch/x86/include/uapi/asm/vmx.h`).
@@ -50,7 +50,7 @@ fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64)> {
     Some((vcpu, name, text::hex(rest)?))
 }
 
-impl Told {
+impl TextReasons {
     /// Reads the text of an exit.
     pub(super) fn exit(&mut self, text: &[u8]) -> Option<ExitText> {
         if let Some((vcpu, name, pc)) = usual_exit(text) {
@@ -59,7 +59,7 @@ impl Told {
             return ExitText::new(reason, Some(vcpu), Some(pc));
         }
         let mut vcpu = None;
-        let mut words = Words::new(text);
+        let mut words = TextWords::new(text);
         while let Some(word) = words.next() {
             match word {
                 b"vcpu" => vcpu = words.number(),
@@ -105,12 +105,12 @@ impl Told {
         let text = std::str::from_utf8(name).ok()?;
         let (reason, certain) = match self.look_up(text) {
             Some(found) => found,
-            None if whole && is_name(text) => (ExitReason::told(self.x86_isa(text), text), false),
+            None if whole && is_name(text) => (ExitReason::named(self.x86_isa(text), text), false),
             None => return None,
         };
         // A number is from the table of the lines before, which later lines may correct.
         if certain && name.len() <= 32 {
-            let mut known = Known {
+            let mut known = ReasonName {
                 name: [0; 32],
                 // At most 32, as was asked.
                 len: u8::try_from(name.len()).unwrap_or(0),
@@ -135,7 +135,7 @@ impl Told {
         }
     }
 
-    /// Returns the reason, and whether its name told the table.
+    /// Returns the reason, and whether its name decided the table.
     fn look_up(&self, name: &str) -> Option<(ExitReason, bool)> {
         let numbered = |code: u64| {
             let isa = self.isa.filter(|i| matches!(i, Isa::Vmx | Isa::Svm));
@@ -212,7 +212,7 @@ impl Told {
         let mut ret = None;
         let mut class = None;
         let mut pc = None;
-        let mut words = Words::new(text);
+        let mut words = TextWords::new(text);
         while let Some(word) = words.next() {
             match word {
                 b"HSR_EC:" | b"ESR_EC:" => class = words.hex(),
@@ -231,7 +231,7 @@ impl Told {
     fn riscv(&mut self, text: &[u8]) -> Option<ExitText> {
         let mut pc = None;
         let mut cause = None;
-        let mut words = Words::new(text);
+        let mut words = TextWords::new(text);
         while let Some(word) = words.next() {
             if let Some(value) = word.strip_prefix(b"SEPC:") {
                 pc = if value.is_empty() {
@@ -257,7 +257,7 @@ impl Told {
 
     /// `00[0705000180000000-000000000010ab32]: intercept Instruction` (`arch/s390/kvm/trace.h`): vCPU, program
     /// status word, interception.
-    fn s390(&mut self, text: &[u8], words: &Words<'_>) -> Option<ExitText> {
+    fn s390(&mut self, text: &[u8], words: &TextWords<'_>) -> Option<ExitText> {
         let name = trim(text.get(words.at..)?);
         let name = std::str::from_utf8(name).ok()?;
         let reason = match (
@@ -269,7 +269,7 @@ impl Told {
                 isa: Isa::S390,
                 code: u32::try_from(text::hex(number.as_bytes())?).ok()?,
             },
-            (None, None) if is_name(name) => ExitReason::told(Isa::S390, name),
+            (None, None) if is_name(name) => ExitReason::named(Isa::S390, name),
             (None, None) => return None,
         };
         self.isa = Some(Isa::S390);
@@ -279,7 +279,7 @@ impl Told {
 
     /// `VCPU 0: trap=EXTERNAL pc=0x... msr=0x..., ceded=0` (`arch/powerpc/kvm/trace_hv.h`).
     fn powerpc(&mut self, text: &[u8]) -> Option<ExitText> {
-        let fields = Fields(text);
+        let fields = TextFields(text);
         let name = fields.get(b"trap")?;
         let reason = std::str::from_utf8(name)
             .ok()
@@ -293,7 +293,7 @@ impl Told {
             },
             (None, None) => {
                 let name = std::str::from_utf8(name).ok()?;
-                (pc.is_some() && is_name(name)).then(|| ExitReason::told(Isa::Powerpc, name))?
+                (pc.is_some() && is_name(name)).then(|| ExitReason::named(Isa::Powerpc, name))?
             }
         };
         self.isa = Some(Isa::Powerpc);
@@ -302,7 +302,7 @@ impl Told {
 
     /// The fields of any of them, in the order of the record.
     fn raw_exit(&mut self, text: &[u8]) -> Option<ExitText> {
-        let fields = Fields(text);
+        let fields = TextFields(text);
         let code = |name: &[u8]| fields.number(name).map(low32);
         let reason = if let Some(code) = code(b"exit_reason") {
             let isa = match fields.number(b"isa") {

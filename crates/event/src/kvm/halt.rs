@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use crate::define::{Text, event};
+use crate::define::{TextForm, event};
 use crate::text::{behind, decimal, word};
 
 event! {
@@ -15,7 +15,7 @@ event! {
         /// Whether there was something to wake up for.
         valid: bool = "valid" or true,
     }
-    text: Text::Whole(vcpu_wakeup)
+    text: TextForm::Whole(vcpu_wakeup)
 }
 
 /// Reads `wait time 1234 ns, polling valid`.
@@ -44,7 +44,7 @@ event! {
         /// Until now, in the halt that ends as well.
         old_ns: u64 = "old",
     }
-    text: Text::Whole(halt_poll)
+    text: TextForm::Whole(halt_poll)
 }
 
 /// Reads `vcpu 0: halt_poll_ns 10000 (grow 0)`: the new time, and the old one in brackets.

@@ -2,8 +2,8 @@
 
 use tracefmt::EventFormat;
 
-use crate::define::{Named, Text, Typed, event};
-use crate::record::{Load, low32};
+use crate::define::{NamedCondition, TextForm, TypedKind, event};
+use crate::record::{FieldLoad, low32};
 use crate::text::{behind, decimal, number, word};
 
 /// `kvm:kvm_userspace_exit`: `KVM_RUN` returns to the VMM (`include/trace/events/kvm.h`).
@@ -17,20 +17,20 @@ pub struct KvmUserspaceExit {
 /// Where the fields are in a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserspaceExitPlaces {
-    reason: Load,
-    errno: Option<Load>,
+    reason: FieldLoad,
+    errno: Option<FieldLoad>,
 }
 
-impl Typed for KvmUserspaceExit {
+impl TypedKind for KvmUserspaceExit {
     type Places = UserspaceExitPlaces;
 
     // Texts print names of reasons, which conditions compare as texts.
-    const NAMED: &'static [Named<KvmUserspaceExit>] = &[];
+    const NAMED: &'static [NamedCondition<KvmUserspaceExit>] = &[];
 
-    const TEXT: Text<KvmUserspaceExit> = Text::Whole(userspace_exit);
+    const TEXT: TextForm<KvmUserspaceExit> = TextForm::Whole(userspace_exit);
 
     fn bind(format: &EventFormat) -> Option<UserspaceExitPlaces> {
-        let load = |name: &str| Load::of(format.field(name)?, format.abi.endian);
+        let load = |name: &str| FieldLoad::of(format.field(name)?, format.abi.endian);
         Some(UserspaceExitPlaces {
             reason: load("reason")?,
             errno: load("errno"),
@@ -77,7 +77,7 @@ event! {
         /// Whether it is loaded.
         load: bool = "load",
     }
-    text: Text::Whole(fpu)
+    text: TextForm::Whole(fpu)
 }
 
 /// Reads `load` or `unload`.

@@ -1,9 +1,9 @@
 //! Exit reasons of every architecture KVM runs on: numbers, names, and which of them are waiting.
 
 mod arm64;
+mod named;
 mod others;
 mod svm;
-mod told;
 mod vmx;
 
 use std::borrow::Cow;
@@ -63,7 +63,7 @@ impl ExitReason {
     /// Returns the reason for an arm64 exit: what the world switch returned (`ARM_EXCEPTION_*`) and, for
     /// traps, the exception class of `ESR_EL2`.
     pub fn arm64(ret: u32, class: u32) -> ExitReason {
-        // The top bit only tells that an SError came on top (`ARM_EXIT_WITH_SERROR_BIT`); stub errors keep it.
+        // The top bit only says that an SError came on top (`ARM_EXIT_WITH_SERROR_BIT`); stub errors keep it.
         let ret = if ret >> 31 == 1 {
             ret & 0x7fff_ffff
         } else {
@@ -82,21 +82,21 @@ impl ExitReason {
 
     /// Returns the reason that a text calls `name`, which no table knows: one of its own, whose key is that name. Names
     /// beyond some hundred share one.
-    pub fn told(isa: Isa, name: &str) -> ExitReason {
+    pub fn named(isa: Isa, name: &str) -> ExitReason {
         ExitReason {
             isa,
-            code: told::code(name),
+            code: named::code(name),
         }
     }
 
-    /// Returns whether it is one of [`ExitReason::told`].
-    pub fn is_told(self) -> bool {
-        told::name(self.code).is_some()
+    /// Returns whether it is one of [`ExitReason::said`].
+    pub fn is_named(self) -> bool {
+        named::name(self.code).is_some()
     }
 
     /// Returns the name `perf kvm stat` and the kernel use, or `None` for numbers their tables lack.
     pub fn name(self) -> Option<&'static str> {
-        if let Some(name) = told::name(self.code) {
+        if let Some(name) = named::name(self.code) {
             return Some(name);
         }
         match self.isa {
@@ -128,8 +128,8 @@ impl ExitReason {
         if self.isa != isa {
             return false;
         }
-        if let Some(name) = told::name(self.code) {
-            // A text told it, so its number stands for a name.
+        if let Some(name) = named::name(self.code) {
+            // It is of a text, so its number stands for a name.
             let known = |code: &u32| ExitReason { isa, code: *code }.name() == Some(name);
             return codes.iter().any(known);
         }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_entry_is_told() {
+    fn a_failed_entry_is_recorded() {
         let a = ExitReason {
             isa: Isa::Vmx,
             code: 0x8000_0021,
@@ -304,13 +304,13 @@ mod tests {
                 _ => (&[], &[], &[]),
             }
         };
-        let told = ["interrupt", "IRQ", "npf", "SMC64", "something"];
+        let named = ["interrupt", "IRQ", "npf", "SMC64", "something"];
         let isas = [Isa::Vmx, Isa::Svm, Isa::Arm64, Isa::S390, Isa::Riscv];
         for isa in isas {
             let codes = (0..0x2000).chain([VMX_FAILED_VMENTRY | 48, 0xffff_ffff]);
             let of_table = codes.map(|code| ExitReason { isa, code });
-            let told = told.iter().map(|name| ExitReason::told(isa, name));
-            for reason in of_table.chain(told) {
+            let named = named.iter().map(|name| ExitReason::named(isa, name));
+            for reason in of_table.chain(named) {
                 let (interrupts, faults, calls) = names(isa);
                 let is = |names: &[&str]| reason.name().is_some_and(|name| names.contains(&name));
                 assert_eq!(reason.is_interrupt(), is(interrupts), "{reason:?}");

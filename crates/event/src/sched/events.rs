@@ -6,8 +6,8 @@
 
 use memchr::memmem;
 
-use super::task::{Comm, TaskState};
-use crate::define::{Text, event};
+use super::task::{TaskComm, TaskState};
+use crate::define::{TextForm, event};
 use crate::text::{all_digits, behind, decimal, hex, id as number_of_thread, word};
 
 event! {
@@ -16,15 +16,15 @@ event! {
         /// The task that leaves the CPU.
         prev_tid: i32 = "prev_pid",
         /// Its name.
-        prev_comm: Comm = "prev_comm" or Comm::default(),
+        prev_comm: TaskComm = "prev_comm" or TaskComm::default(),
         /// Why it leaves.
         prev_state: TaskState = "prev_state",
         /// The task that runs next; 0 is the idle task.
         next_tid: i32 = "next_pid",
         /// Its name.
-        next_comm: Comm = "next_comm" or Comm::default(),
+        next_comm: TaskComm = "next_comm" or TaskComm::default(),
     }
-    text: Text::Whole(switch)
+    text: TextForm::Whole(switch)
 }
 
 event! {
@@ -33,11 +33,11 @@ event! {
         /// The task that is woken. The waker is the event's own task.
         tid: i32 = "pid",
         /// Its name.
-        comm: Comm = "comm" or Comm::default(),
+        comm: TaskComm = "comm" or TaskComm::default(),
         /// The CPU whose run queue it goes to, if recorded.
         target_cpu: Option<i32> = "target_cpu" or None,
     }
-    text: Text::Whole(wakeup)
+    text: TextForm::Whole(wakeup)
 }
 
 event! {
@@ -50,7 +50,7 @@ event! {
         /// Where it goes.
         dest_cpu: i32 = "dest_cpu",
     }
-    text: Text::Whole(|text| Some(SchedMigrateTask {
+    text: TextForm::Whole(|text| Some(SchedMigrateTask {
         tid: id(text, b"pid=")?,
         orig_cpu: id(text, b"orig_cpu=")?,
         dest_cpu: id(text, b"dest_cpu=")?,
@@ -63,11 +63,11 @@ event! {
         /// The task.
         tid: i32 = "pid",
         /// Its name.
-        comm: Comm = "comm" or Comm::default(),
+        comm: TaskComm = "comm" or TaskComm::default(),
         /// How long it ran since the last such event.
         runtime_ns: u64 = "runtime",
     }
-    text: Text::Whole(|text| Some(SchedStatRuntime {
+    text: TextForm::Whole(|text| Some(SchedStatRuntime {
         tid: id(text, b" pid=")?,
         comm: comm(text, b"comm=", b" pid="),
         runtime_ns: decimal(word(behind(text, b" runtime=")?))?,
@@ -80,9 +80,9 @@ event! {
         /// The new task.
         tid: i32 = "child_pid",
         /// Its name.
-        comm: Comm = "child_comm" or Comm::default(),
+        comm: TaskComm = "child_comm" or TaskComm::default(),
     }
-    text: Text::Whole(|text| Some(SchedProcessFork {
+    text: TextForm::Whole(|text| Some(SchedProcessFork {
         tid: id(text, b"child_pid=")?,
         comm: comm(text, b"child_comm=", b" child_pid="),
     }))
@@ -94,9 +94,9 @@ event! {
         /// The task that ends.
         tid: i32 = "pid",
         /// Its name.
-        comm: Comm = "comm" or Comm::default(),
+        comm: TaskComm = "comm" or TaskComm::default(),
     }
-    text: Text::Whole(|text| Some(SchedProcessExit {
+    text: TextForm::Whole(|text| Some(SchedProcessExit {
         tid: id(text, b" pid=")?,
         comm: comm(text, b"comm=", b" pid="),
     }))
@@ -108,9 +108,9 @@ event! {
         /// The task. Where the id is not recorded the task renames itself.
         tid: i32 = "pid" | "common_pid",
         /// Its new name.
-        comm: Comm = "newcomm" or Comm::default(),
+        comm: TaskComm = "newcomm" or TaskComm::default(),
     }
-    text: Text::Whole(|text| Some(TaskRename {
+    text: TextForm::Whole(|text| Some(TaskRename {
         tid: id(text, b"pid=")?,
         comm: comm(text, b" newcomm=", b" oom_score_adj="),
     }))
@@ -121,12 +121,12 @@ fn id(text: &[u8], name: &[u8]) -> Option<i32> {
 }
 
 /// Returns a name between its field and the one behind it.
-fn comm(text: &[u8], name: &[u8], next: &[u8]) -> Comm {
+fn comm(text: &[u8], name: &[u8], next: &[u8]) -> TaskComm {
     let Some(rest) = behind(text, name) else {
-        return Comm::default();
+        return TaskComm::default();
     };
     let end = memmem::find(rest, next).unwrap_or(rest.len());
-    Comm::new(rest[..end].trim_ascii())
+    TaskComm::new(rest[..end].trim_ascii())
 }
 
 /// Reads a state, as letters or as the number that `trace-cmd report -R` prints.
@@ -162,13 +162,13 @@ fn switch(text: &[u8]) -> Option<SchedSwitch> {
 }
 
 /// Reads `swapper/3:0 [120] R`: name, thread id, and what stands behind the priority.
-fn task(text: &[u8]) -> Option<(Comm, i32, &[u8])> {
+fn task(text: &[u8]) -> Option<(TaskComm, i32, &[u8])> {
     let open = memchr::memrchr(b'[', text)?;
     let close = open + memchr::memchr(b']', &text[open..])?;
     let who = text[..open].trim_ascii();
     let colon = memchr::memrchr(b':', who)?;
     let tid = number_of_thread(&who[colon + 1..])?;
-    Some((Comm::new(&who[..colon]), tid, &text[close + 1..]))
+    Some((TaskComm::new(&who[..colon]), tid, &text[close + 1..]))
 }
 
 fn wakeup(text: &[u8]) -> Option<SchedWakeup> {
@@ -190,11 +190,11 @@ fn wakeup(text: &[u8]) -> Option<SchedWakeup> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::define::Typed;
+    use crate::define::TypedKind;
 
-    fn read<T: Typed>(text: &str) -> Option<T> {
+    fn read<T: TypedKind>(text: &str) -> Option<T> {
         match T::TEXT {
-            Text::Whole(read) => read(text.as_bytes()),
+            TextForm::Whole(read) => read(text.as_bytes()),
             _ => None,
         }
     }
@@ -245,7 +245,7 @@ mod tests {
         let fork = read("comm=a pid=5 child_comm=b c child_pid=6");
         let expected = SchedProcessFork {
             tid: 6,
-            comm: Comm::new(b"b c"),
+            comm: TaskComm::new(b"b c"),
         };
         assert_eq!(fork, Some(expected));
     }

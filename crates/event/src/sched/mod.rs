@@ -7,4 +7,4 @@ pub use events::{
     SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedStatRuntime, SchedSwitch,
     SchedWakeup, TaskRename,
 };
-pub use task::{Comm, Leaves, TaskState};
+pub use task::{Leaves, TaskComm, TaskState};

@@ -4,21 +4,21 @@ use std::fmt;
 
 use tracefmt::{Endian, FormatField};
 
-use crate::record::{Chars, FieldType, Load, number};
+use crate::record::{Chars, FieldLoad, FieldType, number};
 
 /// Name of a task, as the kernel keeps it: up to 15 bytes and a NUL (`TASK_COMM_LEN`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Comm([u8; 16]);
+pub struct TaskComm([u8; 16]);
 
-impl Comm {
+impl TaskComm {
     /// Takes a name up to its NUL; what is longer than 16 bytes is cut.
     #[inline]
-    pub fn new(bytes: &[u8]) -> Comm {
+    pub fn new(bytes: &[u8]) -> TaskComm {
         let mut comm = [0; 16];
         for (to, &from) in comm.iter_mut().zip(bytes.iter().take_while(|&&b| b != 0)) {
             *to = from;
         }
-        Comm(comm)
+        TaskComm(comm)
     }
 
     /// Returns the bytes of the name.
@@ -34,7 +34,7 @@ impl Comm {
     }
 }
 
-impl fmt::Debug for Comm {
+impl fmt::Debug for TaskComm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.to_str_lossy())
     }
@@ -102,7 +102,7 @@ impl TaskState {
     }
 }
 
-impl FieldType for Comm {
+impl FieldType for TaskComm {
     type Place = Chars;
 
     const NUMBER: bool = false;
@@ -112,11 +112,11 @@ impl FieldType for Comm {
     }
 
     #[inline]
-    fn read(place: Chars, record: &[u8]) -> Option<Comm> {
-        place.get(record).map(Comm::new)
+    fn read(place: Chars, record: &[u8]) -> Option<TaskComm> {
+        place.get(record).map(TaskComm::new)
     }
 
-    fn printed(_number: u64) -> Option<Comm> {
+    fn printed(_number: u64) -> Option<TaskComm> {
         None
     }
 
@@ -134,9 +134,9 @@ mod tests {
 
     #[test]
     fn names_end_at_their_nul() {
-        let comm = Comm::new(b"CPU 0/KVM\0junk");
+        let comm = TaskComm::new(b"CPU 0/KVM\0junk");
         assert_eq!(comm.as_bytes(), b"CPU 0/KVM");
-        assert_eq!(Comm::new(b"0123456789abcdefgh").as_bytes().len(), 16);
+        assert_eq!(TaskComm::new(b"0123456789abcdefgh").as_bytes().len(), 16);
     }
 
     #[test]

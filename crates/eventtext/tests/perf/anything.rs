@@ -1,6 +1,6 @@
 //! Whatever a recording says, lines come out.
 
-use event::{Body, CallChain, Event, Sample, Side};
+use event::{Body, CallChain, Event, EventSample, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use proptest::prelude::*;
 use tracefmt::{FormatCatalog, FormatText};
@@ -152,7 +152,7 @@ proptest! {
                 }),
                 Reported::Event { tid, pid, time, cpu, misc, ip, chain } => {
                     let tracepoint = *time % 2 == 0;
-                    let sample = Sample {
+                    let sample = EventSample {
                         misc: *misc,
                         ip: *ip,
                         addr: None,

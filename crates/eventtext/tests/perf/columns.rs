@@ -1,6 +1,6 @@
 //! The columns in front of an event's own text.
 
-use event::{Body, CallChain, Event, EventType, Sample, Side};
+use event::{Body, CallChain, Event, EventSample, EventType, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use tracefmt::{FormatCatalog, FormatText};
 
@@ -38,12 +38,12 @@ fn a_tracepoints_line_has_all_columns() {
         String::from_utf8(out.as_bytes().to_vec()).unwrap()
     };
     let record = [58, 1, 0, 0, 0x95, 0x0f, 0, 0, 0, 0, 0, 0];
-    let sample = Sample {
+    let sample = EventSample {
         ip: Some(TEXT),
         period: Some(1),
         has_cpu: true,
         tracepoint: true,
-        ..Sample::default()
+        ..EventSample::default()
     };
     let event = Event {
         time: 809_142_211_999,
@@ -83,7 +83,7 @@ fn a_tracepoints_line_has_all_columns() {
          prev_pid=3989\n"
     );
     // What is not recorded has no column.
-    let bare = Sample {
+    let bare = EventSample {
         has_cpu: false,
         ..sample
     };
@@ -114,7 +114,7 @@ fn a_tracepoints_line_has_all_columns() {
         ..style
     };
     let chain = [KERNEL, TEXT, USER, 5].map(u64::to_be_bytes).concat();
-    let stack = Sample {
+    let stack = EventSample {
         callchain: Some(CallChain::new(&chain, true)),
         ..sample
     };

@@ -1,6 +1,6 @@
 //! A recording printed record by record.
 
-use event::{Body, CallChain, Decoder, Event, EventType, Kind, Sample, Side};
+use event::{Body, CallChain, Decoder, Event, EventSample, EventType, Kind, Side};
 use eventtext::{PerfPrinter, PerfStyle};
 use tracefmt::{FormatCatalog, FormatText};
 
@@ -39,7 +39,7 @@ pub(crate) fn ty(index: u32, label: &'static str) -> EventType<'static> {
 pub(crate) struct Script {
     pub printer: PerfPrinter,
     ty: EventType<'static>,
-    pub sample: Sample<'static>,
+    pub sample: EventSample<'static>,
     out: FormatText,
     time: u64,
 }
@@ -57,12 +57,12 @@ impl Script {
         let ty = ty(0, "cpu-clock");
         let mut printer = PerfPrinter::new(style);
         printer.declare(&ty);
-        let sample = Sample {
+        let sample = EventSample {
             misc: U,
             ip: Some(TEXT),
             period: Some(1),
             has_cpu: true,
-            ..Sample::default()
+            ..EventSample::default()
         };
         Script {
             printer,
@@ -148,7 +148,7 @@ impl Script {
         self.printer.side(&Side::Exit { time, pid, tid });
     }
 
-    fn event(&mut self, pid: i32, tid: i32, sample: &Sample<'_>) {
+    fn event(&mut self, pid: i32, tid: i32, sample: &EventSample<'_>) {
         let event = Event {
             time: self.tick(),
             cpu: 0,
@@ -167,12 +167,12 @@ impl Script {
     /// Prints an event with a call chain, and returns the chain's lines.
     pub(crate) fn chain(&mut self, pid: i32, tid: i32, misc: u16, chain: &[u64]) -> String {
         let bytes: Vec<u8> = chain.iter().flat_map(|n| n.to_le_bytes()).collect();
-        let sample = Sample {
+        let sample = EventSample {
             misc,
             callchain: Some(CallChain::new(&bytes, false)),
             ..self.sample
         };
-        let sample = Sample {
+        let sample = EventSample {
             callchain: Some(CallChain::new(&bytes, false)),
             ..sample
         };
@@ -189,7 +189,7 @@ impl Script {
 
     /// Prints an event without a call chain.
     pub(crate) fn line(&mut self, pid: i32, tid: i32, misc: u16, ip: u64) -> String {
-        let sample = Sample {
+        let sample = EventSample {
             misc,
             ip: Some(ip),
             ..self.sample

@@ -130,7 +130,7 @@ impl MarkdownSummary<'_> {
         if findings.len() > FINDINGS {
             let _ = writeln!(out, "... and {} more\n", findings.len() - FINDINGS);
         }
-        let missing: Vec<String> = (self.diagnosis.lacks.iter())
+        let missing: Vec<String> = (self.diagnosis.unchecked.iter())
             .map(|lack| code(lack.rule.id))
             .collect();
         if !missing.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use event::sched::{Comm, Leaves, SchedSwitch, SchedWakeup, TaskState};
+use event::sched::{Leaves, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 
 use super::numbers::{ftrace, packet};
 use super::packets::{Packets, shown, time};
@@ -39,7 +39,7 @@ fn state(state: TaskState, kernel_known: bool) -> u64 {
 }
 
 /// Adds a name, if there is one.
-fn comm(one: &mut ProtoMessage, field: u32, name: &Comm) {
+fn comm(one: &mut ProtoMessage, field: u32, name: &TaskComm) {
     let name = name.to_str_lossy();
     if !name.is_empty() {
         one.bytes(field, shown(&name).as_bytes());

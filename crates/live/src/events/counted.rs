@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use analysis::Study;
-use event::{Event, EventType, Order, Side, Sink};
+use event::{Event, EventOrder, EventType, Side, Sink};
 
 /// Hands a study what happened behind a time.
 pub(super) struct CountedEvents<'s> {
@@ -33,8 +33,8 @@ impl Sink for CountedEvents<'_> {
         self.study.wants(ty)
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -2,7 +2,7 @@
 //! notifications that KVM takes itself (`kvm_fast_mmio`), from the write to the entry.
 
 use analysis::{Analysis, Context, Needs, States, Want};
-use event::{Data, Event, EventType, FieldReader, FieldValue, Isa, Kind};
+use event::{Data, Event, EventType, FieldReader, FieldScalar, Isa, Kind};
 use rustc_hash::FxHashMap;
 use stats::Stats;
 
@@ -87,7 +87,7 @@ impl Analysis for Entries {
             }
             _ => {
                 let gpa = self.gpa.as_ref().and_then(|gpa| gpa.get(event, data));
-                if let Some(FieldValue::Number(gpa)) = gpa
+                if let Some(FieldScalar::Number(gpa)) = gpa
                     && let Some(of) = self.of.get_mut(&tid)
                     && of.known
                 {

@@ -1,6 +1,6 @@
 //! Which threads are vCPUs, where threads alone are followed.
 
-use event::sched::{Comm, SchedProcessFork};
+use event::sched::{SchedProcessFork, TaskComm};
 use event::{Body, ExitReason};
 
 use super::*;
@@ -59,7 +59,7 @@ fn a_number_that_entries_alone_have_is_learned_of_a_single_vcpu_too() {
 fn a_thread_with_the_id_of_a_vcpu_that_ended_is_learned_anew() {
     let mut machine = Machine::new();
     learn(&mut machine, 7, exit());
-    let comm = Comm::new(b"qemu");
+    let comm = TaskComm::new(b"qemu");
     let fork = SchedProcessFork { tid: 7, comm };
     learn(&mut machine, 6, Data::SchedProcessFork(fork));
     learn(&mut machine, 7, exit());
@@ -98,10 +98,10 @@ fn cut(from: Option<u64>) -> Vec<Times> {
     let switch = |prev_tid: i32, next_tid: i32| {
         Data::SchedSwitch(event::sched::SchedSwitch {
             prev_tid,
-            prev_comm: Comm::new(b"CPU"),
+            prev_comm: TaskComm::new(b"CPU"),
             prev_state: event::sched::TaskState(1),
             next_tid,
-            next_comm: Comm::new(b"CPU"),
+            next_comm: TaskComm::new(b"CPU"),
         })
     };
     take(100, 0, 7, "kvm_entry", entry());

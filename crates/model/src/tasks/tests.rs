@@ -1,4 +1,4 @@
-use event::sched::{Comm, SchedMigrateTask, SchedSwitch, SchedWakeup};
+use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm};
 use event::{Body, Decoder, EventType};
 
 use super::*;
@@ -54,10 +54,10 @@ impl Feed {
 
     fn switch(&mut self, time: u64, cpu: i32, prev: i32, state: u64, next: i32) {
         let switch = SchedSwitch {
-            prev_comm: Comm::default(),
+            prev_comm: TaskComm::default(),
             prev_tid: prev,
             prev_state: TaskState(state),
-            next_comm: Comm::default(),
+            next_comm: TaskComm::default(),
             next_tid: next,
         };
         let tasks = Tasks {
@@ -74,7 +74,7 @@ impl Feed {
 
     fn wake(&mut self, kind: Kind, at: (u64, i32, i32), tid: i32, target: i32) {
         let wakeup = SchedWakeup {
-            comm: Comm::default(),
+            comm: TaskComm::default(),
             tid,
             target_cpu: Some(target),
         };

@@ -9,7 +9,7 @@ use super::{Now, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{Class, Op, Value};
 use crate::tasks::{Raised, What};
-use event::{ExitReason, FieldValue};
+use event::{ExitReason, FieldScalar};
 
 impl Paths {
     /// Returns the value of an attribute, as joins compare it.
@@ -60,7 +60,7 @@ impl Paths {
     pub(super) fn ask(&mut self, ask: &Ask, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
         match ask {
             Ask::Compare(Read::Raised, op, wanted) => compare(
-                &FieldValue::Text(raised_word(now.raised).into()),
+                &FieldScalar::Text(raised_word(now.raised).into()),
                 *op,
                 wanted,
             ),
@@ -98,7 +98,7 @@ impl Paths {
                         .and_then(|slot| machine.threads().at(slot))
                         .map(|(tid, _)| as_field(tid)),
                 };
-                value.is_some_and(|value| compare(&FieldValue::Number(value), *op, wanted))
+                value.is_some_and(|value| compare(&FieldScalar::Number(value), *op, wanted))
             }
             Ask::Is(read, class, yes) => {
                 // What is not known to be something is not.
@@ -124,7 +124,7 @@ impl Paths {
     }
 
     fn compare_tid(&self, tid: i32, op: Op, wanted: &Value) -> bool {
-        compare(&FieldValue::Number(as_field(tid)), op, wanted)
+        compare(&FieldScalar::Number(as_field(tid)), op, wanted)
     }
 
     fn is(&mut self, slot: u32, class: Class, now: &Now<'_, '_>, machine: &mut Machine) -> bool {

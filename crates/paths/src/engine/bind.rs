@@ -1,6 +1,6 @@
 //! Steps bound to the kinds of events of one recording.
 
-use event::{Data, Event, EventType, FieldReader, FieldValue, Kind};
+use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind};
 
 use super::compare::{ReasonAsk, compare_numbers};
 use super::plan::{AltPlan, Ending, Index, ends_of};
@@ -127,8 +127,8 @@ impl Bound {
         match self.asks.first() {
             Some(Ask::Compare(Read::Field(field), op, Value::Number(wanted))) => {
                 match field.get(event, data) {
-                    Some(FieldValue::Number(number)) => compare_numbers(number, *op, *wanted),
-                    Some(FieldValue::Text(_)) => true,
+                    Some(FieldScalar::Number(number)) => compare_numbers(number, *op, *wanted),
+                    Some(FieldScalar::Text(_)) => true,
                     None => false,
                 }
             }

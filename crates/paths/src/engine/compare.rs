@@ -2,29 +2,29 @@
 
 use std::cell::Cell;
 
-use event::{ExitReason, FieldValue};
+use event::{ExitReason, FieldScalar};
 
 use crate::lang::{Op, Value};
 
 /// Compares a value with what a condition wants.
 #[inline]
-pub(crate) fn compare(value: &FieldValue<'_>, op: Op, wanted: &Value) -> bool {
+pub(crate) fn compare(value: &FieldScalar<'_>, op: Op, wanted: &Value) -> bool {
     match (value, wanted) {
-        (FieldValue::Number(number), Value::Number(wanted)) => {
+        (FieldScalar::Number(number), Value::Number(wanted)) => {
             compare_numbers(*number, op, *wanted)
         }
-        (FieldValue::Text(text), Value::Text(wanted)) => match op {
+        (FieldScalar::Text(text), Value::Text(wanted)) => match op {
             Op::Equal => text == wanted,
             Op::Differs => text != wanted,
             Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
             _ => false,
         },
-        (FieldValue::Number(number), Value::Text(wanted)) => match op {
+        (FieldScalar::Number(number), Value::Text(wanted)) => match op {
             Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
             Op::Differs => true,
             _ => false,
         },
-        (FieldValue::Text(text), Value::Number(wanted)) => match op {
+        (FieldScalar::Text(text), Value::Number(wanted)) => match op {
             Op::Equal => *text == wanted.to_string(),
             Op::Differs => *text != wanted.to_string(),
             _ => false,
@@ -103,6 +103,6 @@ impl ReasonAsk {
     #[cold]
     fn compare(&self, reason: ExitReason) -> bool {
         let key = reason.key().to_ascii_lowercase();
-        compare(&FieldValue::Text(key.into()), self.op, &self.wanted)
+        compare(&FieldScalar::Text(key.into()), self.op, &self.wanted)
     }
 }

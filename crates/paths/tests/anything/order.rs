@@ -1,10 +1,10 @@
-//! What needs no time order ([`event::Order`]) is found the same whatever order is left.
+//! What needs no time order ([`event::EventOrder`]) is found the same whatever order is left.
 
 use std::collections::BTreeSet;
 
 use analysis::Study;
 use event::reasons::Isa;
-use event::{EventType, Kind, LostKind, Order, Side, Sink};
+use event::{EventOrder, EventType, Kind, LostKind, Side, Sink};
 use proptest::prelude::*;
 
 use super::stream::{KINDS, One, THREADS, one, text, types};
@@ -29,7 +29,7 @@ fn walk(
 ) -> Study {
     let types = types();
     let wanted: Vec<bool> = types.iter().map(|ty| study.wants(ty)).collect();
-    let orders: Vec<Order> = types.iter().map(|ty| study.order(ty)).collect();
+    let orders: Vec<EventOrder> = types.iter().map(|ty| study.order(ty)).collect();
     let give = |study: &mut Study, time: u64, one: &One| {
         let mut one = one.clone();
         // A kernel records the vCPU's number with all events of a kind or with none.
@@ -51,13 +51,13 @@ fn walk(
             continue;
         }
         let order = match (one.lost, mixed) {
-            (true, _) | (_, None) => Order::Time,
+            (true, _) | (_, None) => EventOrder::Time,
             (false, Some(_)) => orders[one.kind],
         };
         let waits = match order {
-            Order::Time => false,
-            Order::Thread => !met.insert(one.thread),
-            Order::Any => true,
+            EventOrder::Time => false,
+            EventOrder::Thread => !met.insert(one.thread),
+            EventOrder::Any => true,
         };
         if waits {
             waiting.push((time, one));
@@ -168,8 +168,8 @@ fn exits_need_the_order_of_threads_alone() {
     };
     let [mut perf, mut exits, mut vcpus, _, mut info] = studies();
     for study in [&mut perf, &mut exits, &mut vcpus] {
-        assert_eq!(types(study, "kvm_exit"), (true, Order::Thread));
+        assert_eq!(types(study, "kvm_exit"), (true, EventOrder::Thread));
     }
-    assert_eq!(types(&mut exits, "sched_switch"), (true, Order::Time));
-    assert_eq!(types(&mut info, "kvm_mmio"), (true, Order::Any));
+    assert_eq!(types(&mut exits, "sched_switch"), (true, EventOrder::Time));
+    assert_eq!(types(&mut info, "kvm_mmio"), (true, EventOrder::Any));
 }

@@ -2,7 +2,7 @@
 
 use event::reasons::{ExitReason, Isa};
 use event::sched::{
-    Comm, SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedSwitch, SchedWakeup,
+    SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedSwitch, SchedWakeup, TaskComm,
     TaskRename, TaskState,
 };
 use event::{
@@ -178,7 +178,7 @@ pub(crate) fn one() -> impl Strategy<Value = One> {
 /// What an event says that has a typed view.
 pub(crate) fn data(one: &One, isa: Isa) -> Data {
     let (comm, tid, _) = THREADS[one.other];
-    let comm = Comm::new(comm.as_bytes());
+    let comm = TaskComm::new(comm.as_bytes());
     let number = one.number;
     let vcpu = one.flag.then_some(number as u32 % 4);
     let reason = |code: u32| ExitReason { isa, code };
@@ -223,7 +223,7 @@ pub(crate) fn data(one: &One, isa: Isa) -> Data {
         }),
         Kind::SchedSwitch => Data::SchedSwitch(SchedSwitch {
             prev_tid: THREADS[one.thread].1,
-            prev_comm: Comm::new(THREADS[one.thread].0.as_bytes()),
+            prev_comm: TaskComm::new(THREADS[one.thread].0.as_bytes()),
             prev_state: TaskState(u64::from(one.flag)),
             next_tid: tid,
             next_comm: comm,

@@ -45,7 +45,7 @@ pub(crate) fn tone(severity: Severity) -> Tone {
 /// Returns what it is worth that there is no grave finding: not much where few causes could be looked for.
 fn verdict(input: &Input<'_>) -> String {
     let diagnosis = input.diagnosis;
-    let (unknown, clear) = (diagnosis.lacks.len(), diagnosis.clear.len());
+    let (unknown, clear) = (diagnosis.unchecked.len(), diagnosis.clear.len());
     let all = unknown + clear + diagnosis.findings.len();
     if all == unknown {
         return "What is wrong cannot be told: no cause could be checked.".to_owned();

@@ -131,7 +131,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !case.has_exits() {
-        return lacks();
+        return unknown();
     }
     let emulated = ApicExits::of(case);
     // These two happen with APICv only.
@@ -145,8 +145,8 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !emulated.matters(case) {
-        return match untold(case) && emulated.page.count == 0 && virtualized.count == 0 {
-            true => lacks(),
+        return match unrecorded(case) && emulated.page.count == 0 && virtualized.count == 0 {
+            true => unknown(),
             false => Verdict::Clear,
         };
     }
@@ -217,7 +217,7 @@ fn offered(case: &Case<'_>, finding: Finding) -> Finding {
 }
 
 /// Whether there are exits that may be the local APIC's, and the registers or addresses they are for are not known.
-fn untold(case: &Case<'_>) -> bool {
+fn unrecorded(case: &Case<'_>) -> bool {
     let many = |sum: RowSum| sum.count >= 1000 && case.matters(sum.ns);
     let registers = case.picture.rows(ExitTable::Msr);
     // A guest that uses the x2APIC's registers does not touch the page.
@@ -227,12 +227,12 @@ fn untold(case: &Case<'_>) -> bool {
     });
     let writes = many(case.exits(&["MSR_WRITE", "msr"]));
     let faults = many(case.exits(&["EPT_VIOLATION", "EPT_MISCONFIG", "npf"]));
-    let page = case.tells("kvm_mmio", ExitTable::Mmio) || case.tells_addresses() || x2apic;
-    (writes && !case.tells("kvm_msr", ExitTable::Msr)) || (faults && !page)
+    let page = case.records("kvm_mmio", ExitTable::Mmio) || case.records_addresses() || x2apic;
+    (writes && !case.records("kvm_msr", ExitTable::Msr)) || (faults && !page)
 }
 
-fn lacks() -> Verdict {
-    Verdict::Lacks(
+fn unknown() -> Verdict {
+    Verdict::Unknown(
         "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_mmio (perf kvm stat record), or add what perf kvm \
          stat report --event=msr and --event=mmio print, to know."
             .to_owned(),

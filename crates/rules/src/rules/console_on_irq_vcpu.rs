@@ -139,9 +139,9 @@ fn look(case: &Case<'_>) -> Verdict {
         .filter(|one| one.count >= ENOUGH && one.ns >= one.row.times.total() / 50)
         .collect();
     if prints.is_empty() {
-        let told = rows.iter().any(|row| !row.user.is_empty())
+        let recorded = rows.iter().any(|row| !row.user.is_empty())
             || case.picture.events("kvm_userspace_exit").is_some();
-        return match told {
+        return match recorded {
             true => Verdict::Clear,
             false => by_accesses(case),
         };
@@ -156,10 +156,10 @@ fn look(case: &Case<'_>) -> Verdict {
         let messages = ["kvm_msi_set_irq", "vgic_update_irq_pending"].iter();
         let raised = ["irqfd_wakeup", "irqfd_inject"].iter();
         let raised = raised.map(|name| case.picture.events_about(name)).max();
-        let told = messages.filter_map(|name| case.picture.events(name)).max();
-        return match (told, raised.unwrap_or(0)) {
+        let recorded = messages.filter_map(|name| case.picture.events(name)).max();
+        return match (recorded, raised.unwrap_or(0)) {
             (Some(_), 0) => Verdict::Clear,
-            _ => lacks(),
+            _ => unknown(),
         };
     };
     let met: Vec<DelayedInterrupts<'_>> = prints
@@ -176,7 +176,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let unresolved: u64 = unresolved.map(|(_, count)| *count).sum();
     // It prints, and no device interrupts it meanwhile; if it is known whom devices interrupt.
     match unresolved.saturating_mul(10) > irqs.count {
-        true => lacks(),
+        true => unknown(),
         false => Verdict::Clear,
     }
 }
@@ -219,7 +219,7 @@ impl<'a> DelayedInterrupts<'a> {
         met
     }
 
-    /// Whether the recording tells when the guest takes an interrupt: arm64 has no event for that, and APICv delivers
+    /// Whether the recording says when the guest takes an interrupt: arm64 has no event for that, and APICv delivers
     /// without.
     fn is_timed(case: &Case<'_>) -> bool {
         let injected = case.picture.events("kvm_inj_virq").unwrap_or(0);
@@ -354,7 +354,7 @@ fn by_accesses(case: &Case<'_>) -> Verdict {
         uart.ns = uart.ns.saturating_add(sum.ns);
     }
     if uart.count >= ENOUGH {
-        return Verdict::Lacks(format!(
+        return Verdict::Unknown(format!(
             "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether a device's \
              interrupts came meanwhile, is not recorded: record kvm:*, sched:sched_switch and sched:sched_waking to \
              know.",
@@ -366,19 +366,19 @@ fn by_accesses(case: &Case<'_>) -> Verdict {
     if addresses || (case.has_exits() && emulated.count < ENOUGH) {
         return Verdict::Clear;
     }
-    lacks()
+    unknown()
 }
 
 /// Without KVM's events: interrupts for a vCPU that was running, and was long in answering.
 fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
     let Some(path) = case.picture.path("irqfd") else {
-        return lacks();
+        return unknown();
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let Some(answered) = path.stage("kworker done → answered") else {
-        return lacks();
+        return unknown();
     };
     let count = answered.stats.count();
     let slowest = answered.stats.max();
@@ -389,7 +389,7 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
         .unwrap_or(0);
     // A vCPU that is free answers in the time that waking one takes, or some of them.
     if slowest < 500_000 || slowest < woken.saturating_mul(5) {
-        return lacks();
+        return unknown();
     }
     let mut finding = Finding::new(&RULE, 0.4)
         .cost(case.span_cost(answered.stats.total()))
@@ -420,8 +420,8 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
     finding.found()
 }
 
-fn lacks() -> Verdict {
-    Verdict::Lacks(
+fn unknown() -> Verdict {
+    Verdict::Unknown(
         "Record kvm:*, sched:sched_switch and sched:sched_waking to know whom devices interrupt, and when the guest \
          takes it."
             .to_owned(),

@@ -260,12 +260,12 @@ fn look(case: &Case<'_>) -> Verdict {
             .unwrap_or_else(|| say_samples(case, &samples).found());
     }
     match by_switches {
-        Verdict::Found(_) | Verdict::Lacks(_) if samples.elsewhere() => Verdict::Clear,
-        Verdict::Lacks(what) if !case.nameless().is_empty() => {
-            Verdict::Lacks(what + case.nameless())
+        Verdict::Found(_) | Verdict::Unknown(_) if samples.elsewhere() => Verdict::Clear,
+        Verdict::Unknown(what) if !case.nameless().is_empty() => {
+            Verdict::Unknown(what + case.nameless())
         }
-        Verdict::Lacks(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
-        Verdict::Lacks(_) if samples.part.share() >= SAMPLED => Verdict::Lacks(format!(
+        Verdict::Unknown(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
+        Verdict::Unknown(_) if samples.part.share() >= SAMPLED => Verdict::Unknown(format!(
             "{} of kworkers in the governor's functions are too few to tell a share; record more: for longer, or with \
              a higher frequency (perf record -F).",
             words::plural(samples.part.of, "sample")
@@ -305,19 +305,19 @@ fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {
 
 fn by_switches(case: &Case<'_>) -> Verdict {
     let Some(sched) = &case.picture.sched else {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
         );
     };
     if case.one_process() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start of the whole host \
              (-a) to know."
                 .to_owned(),
         );
     }
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let governors = Governors::of(case);
     let kworkers = Kworkers::of(sched);

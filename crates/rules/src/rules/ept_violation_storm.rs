@@ -96,7 +96,7 @@ struct ViolationCounts {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know."
                 .to_owned(),
         );
@@ -106,8 +106,8 @@ fn look(case: &Case<'_>) -> Verdict {
         Some(Isa::Arm64) => &["DABT_LOW", "IABT_LOW"],
         _ => &["EPT_VIOLATION"],
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     // Whatever they are for, they are too few.
     if !storm(case, case.exits(names)) {
@@ -119,7 +119,7 @@ fn look(case: &Case<'_>) -> Verdict {
     };
     let faults = match faults {
         Ok(faults) => faults,
-        Err(what) => return Verdict::Lacks(what.to_owned()),
+        Err(what) => return Verdict::Unknown(what.to_owned()),
     };
     if !storm(case, faults.sum) {
         return Verdict::Clear;
@@ -204,7 +204,7 @@ fn storm(case: &Case<'_>, sum: RowSum) -> bool {
 
 /// Exits for memory, as events tell them apart within each exit.
 fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static str> {
-    let told = case.picture.faults.unwrap_or_default();
+    let recorded = case.picture.faults.unwrap_or_default();
     let sum = |parts: &[Taken]| {
         parts.iter().fold(RowSum::default(), |sum, part| RowSum {
             count: sum.count + part.count,
@@ -214,11 +214,11 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
     let devices = case.picture.events("kvm_mmio").is_some();
     // Where accesses are without their exits, others' exits are without their accesses.
     let accesses = case.picture.events("kvm_mmio").unwrap_or(0);
-    let lost = told.strays >= 50 && told.strays >= accesses / 10;
+    let lost = recorded.strays >= 50 && recorded.strays >= accesses / 10;
     let apicv = case.exits(&WITH_APICV).count > 0;
     let intel = names.contains(&"EPT_VIOLATION");
-    let (sum, confidence) = if case.tells_addresses() && (devices || intel) {
-        (sum(&[told.memory]), 0.85)
+    let (sum, confidence) = if case.records_addresses() && (devices || intel) {
+        (sum(&[recorded.memory]), 0.85)
     } else if devices && (case.picture.continuity.exits.torn() || lost) {
         return Err(
             "Exits and entries are missing from the recording, and accesses of devices with them; record again, with \
@@ -226,9 +226,9 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
         );
     } else if devices {
         // Every access that KVM emulates makes a kvm_mmio, those of the local APIC included: what made none is memory.
-        (sum(&[told.memory, told.untold]), 0.85)
+        (sum(&[recorded.memory, recorded.untold]), 0.85)
     } else if intel && apicv {
-        (sum(&[told.memory, told.untold]), 0.7)
+        (sum(&[recorded.memory, recorded.untold]), 0.7)
     } else if intel {
         return Err(
             "Record kvm:kvm_page_fault and kvm:kvm_mmio to separate memory from the local APIC's page (0xfee00000), \
@@ -241,7 +241,7 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
     };
     Ok(ViolationCounts {
         sum,
-        apic: told.apic.count,
+        apic: recorded.apic.count,
         confidence,
         note: None,
     })

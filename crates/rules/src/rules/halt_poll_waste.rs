@@ -154,7 +154,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return brief;
     }
     if !report.seen.poll_lengths && doubtful(case) {
-        return Verdict::Lacks(format!(
+        return Verdict::Unknown(format!(
             "vCPUs were on their CPU for {} before they slept, and whether KVM polled then or was only slow to sleep \
              was not recorded; record kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
             human(polled.burnt_ns)
@@ -319,17 +319,17 @@ fn without_events(case: &Case<'_>) -> Verdict {
             .too_brief()
             .unwrap_or_else(|| say_samples(case, &samples).found());
     }
-    let Verdict::Lacks(what) = statistics else {
+    let Verdict::Unknown(what) = statistics else {
         return statistics;
     };
     let nameless = case.nameless();
     if !nameless.is_empty() {
-        return Verdict::Lacks(what + nameless);
+        return Verdict::Unknown(what + nameless);
     }
     if samples.part().is_below(COSTS) {
         return Verdict::Clear;
     }
-    Verdict::Lacks(format!(
+    Verdict::Unknown(format!(
         "vCPUs' threads polled in {}, and samples do not tell which polls failed. {what}",
         samples.part().says("of their samples").text
     ))
@@ -387,7 +387,7 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
     let get = |name: &str| counters.and_then(|all| all.get(name).copied());
     let (Some(fail_ns), Some(success_ns)) = (get("halt_poll_fail_ns"), get("halt_poll_success_ns"))
     else {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know, or give --facts \
              of a host whose KVM debug statistics are readable."
                 .to_owned(),

@@ -103,12 +103,12 @@ const OF_ALL: f64 = 0.005;
 fn look(case: &Case<'_>) -> Verdict {
     let has_path = case.picture.path("ipi").is_some();
     if !has_path && !case.has_exits() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:* and sched:sched_switch, sched:sched_waking to know.".to_owned(),
         );
     }
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let ipis = &case.picture.ipis;
     if has_path {
@@ -323,7 +323,7 @@ fn by_sums(case: &Case<'_>) -> Verdict {
         true => "interrupts sent",
         false => "writes of registers",
     };
-    Verdict::Lacks(format!(
+    Verdict::Unknown(format!(
         "{} {what} and {} halts may be interrupts that wake halted vCPUs, and sums do not say whom they found: record \
          kvm:kvm_msr, kvm:kvm_apic_ipi and kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), sched:sched_switch and \
          sched:sched_waking to know.",
@@ -332,7 +332,7 @@ fn by_sums(case: &Case<'_>) -> Verdict {
 }
 
 /// Interrupts sent, and whether it is certain that they are. Their time is that of whole exits: KVM wakes the target
-/// before it tells of the register.
+/// before its event of the register.
 fn sent(case: &Case<'_>) -> (RowSum, bool) {
     let registers = case.exits(&["MSR_WRITE", "msr", "APIC_WRITE"]);
     // x2APIC's ICR, and the xAPIC's (Intel SDM volume 3, 11.6.1).

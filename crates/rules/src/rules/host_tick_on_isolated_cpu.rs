@@ -106,7 +106,7 @@ fn nohz_full<'a>(case: &Case<'a>) -> Option<&'a CpuSet> {
 
 fn look(case: &Case<'_>) -> Verdict {
     let Some(isolated) = case.host().and_then(|host| host.isolated.as_ref()) else {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Give --facts of the host (trapline facts --format json) to know which CPUs are isolated.".to_owned(),
         );
     };
@@ -114,18 +114,20 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !case.has_exits() || case.printed() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
         );
     }
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let ticking = ticking(case, isolated);
-    let told = ["kvm_msr", "kvm_mmio", "kvm_timer_update_irq"];
-    let told = told.iter().any(|name| case.picture.events(name).is_some());
-    if !told && ticking.iter().any(|one| one.adaptive) {
-        return Verdict::Lacks(
+    let recorded = ["kvm_msr", "kvm_mmio", "kvm_timer_update_irq"];
+    let recorded = recorded
+        .iter()
+        .any(|name| case.picture.events(name).is_some());
+    if !recorded && ticking.iter().any(|one| one.adaptive) {
+        return Verdict::Unknown(
             "Isolated CPUs are interrupted often though nohz_full stops their tick; record kvm:kvm_msr (arm64: \
              kvm:kvm_timer_update_irq) to tell the guest's own timer from what the host does."
                 .to_owned(),

@@ -163,15 +163,15 @@ fn look(case: &Case<'_>) -> Verdict {
 /// Sums of exits alone: on Intel emulated memory has a reason of its own.
 fn without_addresses(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know."
                 .to_owned(),
         );
     }
     let faults = case.exits(&["npf"]);
-    let told = case.picture.events("kvm_mmio").is_some();
-    if faults.count >= FITS && case.matters(faults.ns) && !told {
-        return Verdict::Lacks(format!(
+    let recorded = case.picture.events("kvm_mmio").is_some();
+    if faults.count >= FITS && case.matters(faults.ns) && !recorded {
+        return Verdict::Unknown(format!(
             "{} npf exits took {}, and the recording does not separate devices from memory; record kvm:kvm_mmio too \
              (perf kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
             faults.count,
@@ -193,7 +193,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         && emulated.ns >= case.handling_ns() / 4
         && each >= case.others_mean_ns(emulated).saturating_mul(2);
     if !case.printed() || !fits {
-        return Verdict::Lacks(format!(
+        return Verdict::Unknown(format!(
             "{} exits for emulated memory took {}, and their addresses were not recorded; record kvm:kvm_mmio too \
              (perf kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
             emulated.count,

@@ -131,14 +131,14 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
 /// The definition has SynIC, and the recording began after the guest had set it up.
 fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     if offered.is_none() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give \
              --facts of the host to know whether there is APICv to lose."
                 .to_owned(),
         );
     }
-    if !case.tells("kvm_msr", ExitTable::Msr) {
-        return Verdict::Lacks(
+    if !case.records("kvm_msr", ExitTable::Msr) {
+        return Verdict::Unknown(
             "The guest has SynIC and the host offers APICv; record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_msr to see \
              whether it is in use."
                 .to_owned(),
@@ -166,7 +166,7 @@ fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     patch(case, finding).found()
 }
 
-/// Nothing tells of SynIC: neither a definition nor the guest's own doing.
+/// Nothing shows SynIC: neither a definition nor the guest's own doing.
 fn unseen(case: &Case<'_>) -> Verdict {
     let registers = case.picture.rows(ExitTable::Msr);
     let written = case.exits(&["MSR_WRITE", "msr"]);
@@ -177,15 +177,15 @@ fn unseen(case: &Case<'_>) -> Verdict {
     });
     // Without its registers nobody knows what it writes: a guest that uses AutoEOI for all its interrupts, and few
     // synthetic timers, writes seldom.
-    let told = case.tells("kvm_msr", ExitTable::Msr);
-    let silent = match told {
+    let recorded = case.records("kvm_msr", ExitTable::Msr);
+    let silent = match recorded {
         true => !uses && case.all_exits().count >= 100,
         false => written.count == 0 && case.all_exits().count >= 1000,
     };
     if case.has_exits() && silent {
         return Verdict::Clear;
     }
-    Verdict::Lacks(
+    Verdict::Unknown(
         "Record kvm:kvm_msr from the guest's start on, which is when it sets its synthetic interrupts up, or give its \
          definition (--domain) and the facts of the host (--facts), to know."
             .to_owned(),

@@ -184,16 +184,16 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
 
 fn look(case: &Case<'_>) -> Verdict {
     let Some(profile) = &case.picture.profile else {
-        return lacks();
+        return unknown();
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     if profile.guest.0 == 0 {
         return inside(profile);
     }
     if !profile.names_guests() {
-        return Verdict::Lacks(format!(
+        return Verdict::Unknown(format!(
             "{} of guests have no function: give --guest-kallsyms, a copy of the guest's /proc/kallsyms.",
             words::plural(profile.guest.0, "sample")
         ));
@@ -203,7 +203,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !spinning.part.is_above(SPINS) {
-        return Verdict::Lacks(format!(
+        return Verdict::Unknown(format!(
             "Guests spin on locks in {}, which is too few to tell a share; record more: for longer, or with a higher \
              frequency (perf record -F).",
             spinning.part.says("of their samples").text
@@ -214,7 +214,7 @@ fn look(case: &Case<'_>) -> Verdict {
         HolderWaits::ThrownOut(evidence) => (0.5, evidence),
         HolderWaits::No => return Verdict::Clear,
         HolderWaits::Unknown => {
-            return Verdict::Lacks(format!(
+            return Verdict::Unknown(format!(
                 "Guests spin on locks in {}, which is contention of their own for all that is known; record \
                  sched:sched_switch and sched:sched_wakeup of the whole host (-a) with the samples, to know whether \
                  vCPUs that hold locks had no CPU.",
@@ -278,17 +278,17 @@ fn inside(profile: &ProfileSums) -> Verdict {
         all: profile.busy().samples,
     };
     if !part.is_above(SPINS) {
-        return lacks();
+        return unknown();
     }
-    Verdict::Lacks(format!(
+    Verdict::Unknown(format!(
         "The kernel spins on locks in {}. If this was recorded in a guest, record on its host whether vCPUs had CPUs \
          (sched:sched_switch and sched:sched_wakeup, -a); without that it is contention of its own.",
         part.says("samples that are not of idle CPUs").text
     ))
 }
 
-fn lacks() -> Verdict {
-    Verdict::Lacks(
+fn unknown() -> Verdict {
+    Verdict::Unknown(
         "Record samples of guests with the scheduler's events of the whole host: perf kvm --host --guest record -a -e \
          cpu-clock -e sched:sched_switch -e sched:sched_wakeup -e kvm:kvm_entry -e kvm:kvm_exit."
             .to_owned(),

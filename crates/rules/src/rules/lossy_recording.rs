@@ -1,4 +1,4 @@
-//! The recording lacks events.
+//! Events are missing in the recording.
 
 use crate::evidence::{Ns, Of, Share, says};
 use crate::torn;

@@ -79,7 +79,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .max()
         .unwrap_or(0);
     if !case.has_exits() && nested == 0 {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
         );
     }

@@ -125,8 +125,8 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(sleeps) = &case.picture.sleeps else {
         return without_stacks(case);
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let senders = senders(sleeps);
     let Some(worst) = senders.first() else {
@@ -226,8 +226,8 @@ const SENDERS: [&str; 7] = [
 
 /// From switches alone: a program that sends, sleeps often and does not wait for a CPU.
 fn without_stacks(case: &Case<'_>) -> Verdict {
-    let lacks = || {
-        Verdict::Lacks(
+    let unknown = || {
+        Verdict::Unknown(
             "Record sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking) \
              to know where tasks sleep."
                 .to_owned(),
@@ -236,14 +236,14 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
     let rows = case.picture.sched.iter().flat_map(|report| &report.rows);
     let sender = |row: &&TaskRow| SENDERS.contains(&row.comm.as_str());
     let Some(row) = rows.filter(sender).max_by_key(|row| row.delays.count()) else {
-        return lacks();
+        return unknown();
     };
     let (switches, ran) = (row.delays.count(), row.runtime_ns.max(row.on_cpu_ns));
     // It hardly runs before it sleeps again, and gets its CPU at once when it may go on.
     let short = ran / switches.max(1) < 1_000_000;
     let queues = row.delays.mean() > 1_000_000;
     if !case.printed() || switches < 1000 || !short || queues {
-        return lacks();
+        return unknown();
     }
     // How long it slept is not in the table: delays begin with the wake-up.
     let mut finding = Finding::new(&RULE, 0.4)
@@ -303,18 +303,18 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
         }
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.1));
-    let lacks = Verdict::Lacks(
+    let unknown = Verdict::Unknown(
         "The recording has stacks and no symbols; give --kallsyms of its host (a copy of /proc/kallsyms) to know where \
          tasks sleep."
             .to_owned(),
     );
     let [first, second, ..] = groups.as_slice() else {
-        return lacks;
+        return unknown;
     };
     let (starved, waits, ns) = (first.1, second.1, second.2);
     let cost = case.span_cost(ns);
     if waits < 50 || starved < waits.saturating_mul(STARVED) || cost.share < ASLEEP {
-        return lacks;
+        return unknown;
     }
     if let Some(brief) = case.too_brief() {
         return brief;

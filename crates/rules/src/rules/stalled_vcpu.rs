@@ -107,12 +107,12 @@ fn asked(row: &ExitRow) -> bool {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know.".to_owned(),
         );
     }
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     if case.printed() {
         return printed(case);
@@ -129,7 +129,7 @@ fn look(case: &Case<'_>) -> Verdict {
 fn printed(case: &Case<'_>) -> Verdict {
     if case.picture.isa == Some(Isa::Arm64) {
         // perf pairs an entry with the exit that follows it there: these are the guest's own times.
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "perf kvm stat's times on arm64 may be those that the guest ran before each exit; give the recording \
              itself."
                 .to_owned(),
@@ -245,7 +245,7 @@ impl<'a> StallSum<'a> {
             Held::Vmm | Held::Kernel => 0.85,
             Held::Busy => 0.7,
             Held::Host => 0.6,
-            // Nothing tells what it was: one of two events that were missed looks the same.
+            // Nothing shows what it was: one of two events that were missed looks the same.
             Held::Untold | Held::Behind => 0.5,
         }
     }
@@ -333,7 +333,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     let longest = stalls.longest.iter();
     let longest = longest.filter(|stall| stall.held != Held::Behind);
     for stall in longest.take(4) {
-        finding = finding.evidence(told(case, stall));
+        finding = finding.evidence(sentence(case, stall));
     }
     finding = finding.evidence(stood.in_all(case));
     if stood.main != Held::Host && stood.of_host > 0 {
@@ -369,27 +369,27 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
 }
 
 /// One stall in words.
-fn told(case: &Case<'_>, stall: &Stall) -> Evidence {
-    let mut told = says!(
+fn sentence(case: &Case<'_>, stall: &Stall) -> Evidence {
+    let mut sentence = says!(
         "{vcpu} stood still for {time}",
         vcpu = case.vcpu_called(stall.tid).capital(),
         time = Ns(stall.ns()),
     );
     if let Some(reason) = stall.reason {
-        told = told.then(says!(
+        sentence = sentence.then(says!(
             " in an exit for {reason}",
             reason = reason.key().as_ref()
         ));
     }
-    told = told.then(held(case, stall));
+    sentence = sentence.then(held(case, stall));
     let asleep = matches!(stall.held, Held::Vmm | Held::Stopped);
     if !asleep && stall.vmm_ns >= stall.ns() / 2 {
-        told = told.then("; the VMM had it".into());
+        sentence = sentence.then("; the VMM had it".into());
     }
     if let Some(waker) = &stall.waker {
-        told = told.then(woken(waker, stall.held));
+        sentence = sentence.then(woken(waker, stall.held));
     }
-    told.then(says!(
+    sentence.then(says!(
         ": {shown}.",
         shown = case.command(stall.from, stall.to)
     ))

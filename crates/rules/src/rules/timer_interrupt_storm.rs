@@ -109,7 +109,7 @@ const COSTLY_PER_SECOND: f64 = 1100.0;
 const COSTLY: f64 = 0.1;
 /// Interrupts of one vCPU's timer that it takes to speak of a rate.
 const LEAST: u64 = 500;
-/// A vCPU that was observed for less than this tells no rate.
+/// A vCPU that was observed for less than this has no rate.
 const LEAST_NS: u64 = 100_000_000;
 
 /// How often something happened to a vCPU.
@@ -136,10 +136,10 @@ fn look(case: &Case<'_>) -> Verdict {
         return printed(case);
     }
     let Some(timers) = case.picture.timers.as_ref().filter(|_| case.has_exits()) else {
-        return lacks(case);
+        return unknown(case);
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let rows = || timers.rows.iter();
     let guests: Vec<&TimerRow> = rows().filter(|row| is_guests(row)).collect();
@@ -162,19 +162,19 @@ fn look(case: &Case<'_>) -> Verdict {
                 && row.timer_exits * 2 >= row.exits
         })
         .collect();
-    let told = timers.vectors || timers.lines;
-    if !unnamed.is_empty() && !told {
+    let recorded = timers.vectors || timers.lines;
+    if !unnamed.is_empty() && !recorded {
         return guests_timer(case, timers, &unnamed);
     }
     let possible = rows().any(|row| often(row, row.possible) && row.possible * 2 >= row.exits);
     let arm64 = case.picture.isa == Some(Isa::Arm64);
-    let tells = if arm64 {
+    let records = if arm64 {
         timers.lines
     } else {
-        told || timers.writes
+        recorded || timers.writes
     };
-    match possible && !tells {
-        true => lacks(case),
+    match possible && !records {
+        true => unknown(case),
         false => Verdict::Clear,
     }
 }
@@ -302,9 +302,9 @@ fn interrupted(row: &TimerRow) -> Evidence {
 fn by_host(row: &TimerRow) -> Evidence {
     let own = match row.host_timer.count {
         0 => Evidence::default(),
-        told => says!(
+        recorded => says!(
             "; {by_timer} of these are by the host's own timer (vector 236) and bring the guest nothing",
-            by_timer = told,
+            by_timer = recorded,
         ),
     };
     says!(
@@ -354,7 +354,7 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
 /// A table says neither which timer, nor how long it is of.
 fn printed(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return lacks(case);
+        return unknown(case);
     }
     let sum = case.exits(&[
         "MSR_WRITE",
@@ -379,11 +379,11 @@ fn printed(case: &Case<'_>) -> Verdict {
     if sum.count < LEAST || sum.count < others / 10 || share < 0.05 {
         return Verdict::Clear;
     }
-    lacks(case)
+    unknown(case)
 }
 
-fn lacks(case: &Case<'_>) -> Verdict {
-    Verdict::Lacks(match (case.printed(), case.picture.isa) {
+fn unknown(case: &Case<'_>) -> Verdict {
+    Verdict::Unknown(match (case.printed(), case.picture.isa) {
         (true, _) => {
             "A table says neither which interrupts came nor in how long; record kvm:kvm_exit, kvm:kvm_entry, \
              kvm:kvm_msr and kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq), as trace-cmd record -e kvm or perf \

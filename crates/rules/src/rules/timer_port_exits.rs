@@ -191,7 +191,7 @@ fn look(case: &Case<'_>) -> Verdict {
 /// Which ports exits were for is not known.
 fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record) to know."
                 .to_owned(),
         );
@@ -199,7 +199,7 @@ fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if exits.count < LEAST || !case.matters(exits.ns) {
         return Verdict::Clear;
     }
-    Verdict::Lacks(format!(
+    Verdict::Unknown(format!(
         "{} exits for I/O ports took {} ({} of the time of exits without waiting), and the ports were \
          not recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
          --event=ioport prints.",

@@ -84,7 +84,7 @@ const LEAST_EVENTS: u64 = 1_000;
 
 /// What a tracepoint with its record costs at least, on any CPU of today, and a probe (a breakpoint, or a jump to where
 /// its registers are saved): below what `trace_benchmark` measures (`kernel/trace/trace_benchmark.c`). What it costs at
-/// most the recording tells.
+/// most the recording bounds.
 const EVENT_NS: u64 = 100;
 const PROBE_NS: u64 = 300;
 
@@ -94,39 +94,39 @@ const WAITS: f64 = 0.02;
 
 fn look(case: &Case<'_>) -> Verdict {
     if case.printed() {
-        return Verdict::Lacks(
+        return Verdict::Unknown(
             "A printed table does not show what recording cost: give the recording itself."
                 .to_owned(),
         );
     }
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let span = case.picture.span_ns.unwrap_or(0);
     let events = case.picture.info.events.iter();
     let all: u64 = events.map(|event| event.count).sum();
     if span < LEAST_NS {
-        return Verdict::Lacks(format!(
+        return Verdict::Unknown(format!(
             "{all} events in {} are too few to measure what recording costs: record for longer.",
             human(span)
         ));
     }
     let measured = RecorderShare::of(case, span);
-    let told = analysis::recording_cost(case.picture);
+    let recorded = analysis::recording_cost(case.picture);
     // What the recorder measured is better than any bound.
-    let bound = match told {
+    let bound = match recorded {
         Some(_) => None,
         None => CpuEventCost::of(case, span, all),
     };
-    let told = told.filter(|cost| cost.share >= SHARE && cost.events >= LEAST_EVENTS);
-    let certain = bound.as_ref().is_some_and(|bound| bound.least >= SHARE) || told.is_some();
-    let up_to = bound.as_ref().is_some_and(|bound| bound.most >= SHARE) || told.is_some();
-    if !measured.tells() && !up_to {
+    let recorded = recorded.filter(|cost| cost.share >= SHARE && cost.events >= LEAST_EVENTS);
+    let certain = bound.as_ref().is_some_and(|bound| bound.least >= SHARE) || recorded.is_some();
+    let up_to = bound.as_ref().is_some_and(|bound| bound.most >= SHARE) || recorded.is_some();
+    if !measured.records() && !up_to {
         return Verdict::Clear;
     }
-    let confidence = if measured.tells() {
+    let confidence = if measured.records() {
         0.9
-    } else if told.is_some() {
+    } else if recorded.is_some() {
         0.8
     } else if certain {
         0.7
@@ -140,14 +140,14 @@ fn look(case: &Case<'_>) -> Verdict {
         _ => confidence,
     };
     let mut finding = Finding::new(&RULE, confidence);
-    if measured.tells() {
+    if measured.records() {
         finding = measured.tell(case, span, finding);
     }
-    if let Some(cost) = told {
-        finding = tell_cost(&cost, finding, !measured.tells());
+    if let Some(cost) = recorded {
+        finding = tell_cost(&cost, finding, !measured.records());
     }
     if let Some(bound) = bound {
-        finding = bound.tell(case, finding, !measured.tells(), certain);
+        finding = bound.tell(case, finding, !measured.records(), certain);
     }
     let recorder = &case.picture.recorder;
     let mut finding = match recorder.agents || recorder.helpers_ns > 0 {
@@ -190,7 +190,7 @@ impl RecorderShare {
         }
     }
 
-    fn tells(&self) -> bool {
+    fn records(&self) -> bool {
         self.ran.share >= SHARE || self.waits.share >= WAITS
     }
 

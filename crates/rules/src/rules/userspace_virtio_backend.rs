@@ -201,11 +201,11 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some((worst, more)) = found.split_first() else {
         return Verdict::Clear;
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
-    let told = is_told(case, worst);
-    let mut finding = of_worst(case, worst, told);
+    let recorded = is_recorded(case, worst);
+    let mut finding = of_worst(case, worst, recorded);
     for queue in more.iter().take(3) {
         finding = finding.evidence(
             says!(
@@ -219,7 +219,7 @@ fn look(case: &Case<'_>) -> Verdict {
         );
     }
     finding = beside(path, finding);
-    if !told {
+    if !recorded {
         finding = finding.evidence(
             "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the \
              other one for something else. Record kvm:kvm_userspace_exit as well to know.",
@@ -242,11 +242,11 @@ fn unnotified(case: &Case<'_>) -> Verdict {
         "io",
         "DABT_LOW",
     ]);
-    let told = accesses || may_be.count == 0;
+    let known = accesses || may_be.count == 0;
     let scheduler = case.picture.sched.is_some() && recorded("sched_waking");
-    match case.has_exits() && scheduler && told && !case.printed() {
+    match case.has_exits() && scheduler && known && !case.printed() {
         true => Verdict::Clear,
-        false => Verdict::Lacks(
+        false => Verdict::Unknown(
             "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
         ),
     }
@@ -264,17 +264,17 @@ fn worst_first<'q, 'a>(case: &Case<'_>, queues: &'q [DeviceQueue<'a>]) -> Vec<&'
 
 /// Whether a queue's writes are known to end in the kernel and to wake a back end: where exits to user space are
 /// recorded, or the thread is seen to do a device's work. Else it may be the vCPU's own thread that wakes another.
-fn is_told(case: &Case<'_>, queue: &DeviceQueue<'_>) -> bool {
+fn is_recorded(case: &Case<'_>, queue: &DeviceQueue<'_>) -> bool {
     let user_space = case.picture.events("kvm_userspace_exit").unwrap_or(0) > 0;
     user_space || queue.worked * 2 > queue.answers.count()
 }
 
 /// What is said of the worst queue.
-fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, told: bool) -> Finding {
+fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, recorded: bool) -> Finding {
     let count = worst.answers.count();
     let each = worst.answers.percentile(0.5);
     let confidence = match count {
-        _ if !told || case.doubtful() => 0.5,
+        _ if !recorded || case.doubtful() => 0.5,
         SEVERAL.. => 0.9,
         _ => 0.5,
     };

@@ -75,19 +75,19 @@ struct MoveCounts<'a> {
 fn look(case: &Case<'_>) -> Verdict {
     let tids = case.vcpu_tids();
     let Some(sched) = &case.picture.sched else {
-        return lacks();
+        return unknown();
     };
     if tids.is_empty() || case.one_process() {
-        return lacks();
+        return unknown();
     }
     let rows = sched.rows.iter().filter(|row| tids.contains(&row.tid));
     let mut rows: Vec<&TaskRow> = rows.collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.migrations));
     let Some(worst) = rows.first() else {
-        return lacks();
+        return unknown();
     };
-    if let Some(lacks) = case.in_ticks() {
-        return lacks;
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
     }
     let rate = worst.migrations as f64 / case.seconds();
     if worst.migrations < LEAST || rate < MANY_PER_SECOND {
@@ -199,8 +199,8 @@ fn pins(case: &Case<'_>, mut finding: Finding) -> Finding {
     )
 }
 
-fn lacks() -> Verdict {
-    Verdict::Lacks(
+fn unknown() -> Verdict {
+    Verdict::Unknown(
         "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_migrate_task of the whole host (-a) to \
          know."
             .to_owned(),

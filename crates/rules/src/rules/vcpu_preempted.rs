@@ -119,10 +119,10 @@ impl<'a> WaitsBehind<'a> {
 
 fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = &case.picture.vcpus else {
-        return lacks();
+        return unknown();
     };
     if report.rows.is_empty() || !report.seen.switches || !report.seen.returns {
-        return lacks();
+        return unknown();
     }
     let Some(waited) = WaitsBehind::of(case, report) else {
         return Verdict::Clear;
@@ -331,8 +331,8 @@ pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Domain
     changes
 }
 
-fn lacks() -> Verdict {
-    Verdict::Lacks(
+fn unknown() -> Verdict {
+    Verdict::Unknown(
         "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (-a) to know."
             .to_owned(),
     )

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use clocks::{Density, GuestWindow};
-use event::{Event, EventType, Kind, Order, Sink};
+use event::{Event, EventOrder, EventType, Kind, Sink};
 use model::Vm;
 
 use super::spread::Spread;
@@ -91,9 +91,9 @@ impl Sink for Windows {
         matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit)
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
         // Each thread's are looked at by themselves.
-        Order::Thread
+        EventOrder::Thread
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
@@ -194,8 +194,8 @@ impl Sink for Times {
         true
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::Builder;
 
 use clocks::Fit;
-use event::{Body, Data, Event, EventType, Kind, LostKind, Order, OwnedType, Side, Sink};
+use event::{Body, Data, Event, EventOrder, EventType, Kind, LostKind, OwnedType, Side, Sink};
 use source::{RecordingReader, WalkOutcome};
 
 /// Batches that wait for the host's walk.
@@ -109,8 +109,8 @@ impl Sink for Feeder {
         asked && self.answers.recv().unwrap_or(false)
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
-        Order::Time
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
@@ -367,9 +367,9 @@ impl Sink for Lockstep<'_> {
         self.inner.wants(ty)
     }
 
-    fn order(&self, _: &EventType<'_>) -> Order {
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
         // Each has its place among the guests' events.
-        Order::Time
+        EventOrder::Time
     }
 
     fn wants_samples(&self) -> bool {

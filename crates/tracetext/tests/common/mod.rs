@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use event::sched::{Comm, SchedWakeup};
+use event::sched::{SchedWakeup, TaskComm};
 use event::{
     Body, Data, Event, EventType, ExitReason, Isa, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
     LostKind, MmioAccess, Side, Sink,
@@ -153,7 +153,7 @@ pub(crate) fn msr(write: bool, msr: u32, value: u64, exception: bool) -> Data {
 pub(crate) fn wakeup(tid: i32, comm: &str, target_cpu: i32) -> SchedWakeup {
     SchedWakeup {
         tid,
-        comm: Comm::new(comm.as_bytes()),
+        comm: TaskComm::new(comm.as_bytes()),
         target_cpu: Some(target_cpu),
     }
 }

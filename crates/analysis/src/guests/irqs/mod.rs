@@ -13,7 +13,7 @@ mod vectors;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use event::{Body, Data, Event, EventType, FieldReader, FieldValue, Kind, LostKind, NONE, Side};
+use event::{Body, Data, Event, EventType, FieldReader, FieldScalar, Kind, LostKind, NONE, Side};
 use model::ByNumber;
 use stats::Stats;
 
@@ -253,8 +253,8 @@ impl GuestIrqs {
             Says::Handler { irq: field, name } => {
                 self.handlers.insert(machine);
                 let text = match name.get(event, data) {
-                    Some(FieldValue::Text(text)) => text,
-                    Some(FieldValue::Number(number)) => number.to_string().into(),
+                    Some(FieldScalar::Text(text)) => text,
+                    Some(FieldScalar::Number(number)) => number.to_string().into(),
                     None => "".into(),
                 };
                 let irq = number(field).map(|irq| irq as u32);
