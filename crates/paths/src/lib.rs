@@ -1,7 +1,7 @@
 /*!
 Paths: chains of events that one thing makes happen after another.
 
-A [`lang::Path`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the task that was woken, the
+A [`lang::PathDefinition`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the task that was woken, the
 interrupt that was raised. [`Paths`] follows every instance of every path through a recording and keeps, in memory that grows
 with the instances under way only, how long each stage took and what slow instances have in common. The built-in paths
 are files of the same language that users write (`builtin/`): wake-up latency of halted vCPUs and halt polling
@@ -25,17 +25,17 @@ mod tasks;
 mod traits;
 mod uses;
 
-pub use engine::{Instance, Only, Paths, Reached};
-pub use notes::{Waker, Was};
+pub use engine::{CompletedInstance, InstanceFilter, Paths, ReachedStep};
+pub use notes::{VcpuActivity, WakeSource};
 pub use report::{
-    Because, GroupReport, Had, InstanceReport, NameAccess, PathReport, SlowReport, Slowest,
-    StageReport, StepReport,
+    AccessNamer, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance,
+    StageReport, StepReport, TraitSum,
 };
-pub use slow::Found;
-pub use tally::Dropped;
-pub use tasks::{Run, What};
-pub use traits::Trait;
-pub use uses::{DeviceReport, MetReport};
+pub use slow::ThresholdOrigin;
+pub use tally::DropReason;
+pub use tasks::{RunState, TaskKind};
+pub use traits::InstanceTrait;
+pub use uses::{AccessReport, DeviceReport};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -44,22 +44,22 @@ mod builtin {
 /// The built-in paths: name and text of each, in the order in which they are printed. They are the files of `builtin/`.
 pub const BUILTIN: &[(&str, &str)] = builtin::BUILTIN;
 
-/// Paths whose steps are in guests too: they are followed where guests' recordings are walked with the host's, and when they are asked
-/// for. They are the files of `builtin/with-guests/`.
+/// Paths whose steps are in guests too: they are followed where guests' recordings are walked with the host's, and when
+/// they are asked for. They are the files of `builtin/with-guests/`.
 pub const WITH_GUESTS: &[(&str, &str)] = builtin::WITH_GUESTS;
 
 /// Paths that are followed only when they are asked for, by a person or a rule: the files of `builtin/on-request/`.
 pub const ON_REQUEST: &[(&str, &str)] = builtin::ON_REQUEST;
 
 /// Returns a built-in path.
-pub fn builtin(name: &str) -> Option<lang::Path> {
+pub fn builtin(name: &str) -> Option<lang::PathDefinition> {
     let mut all = BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST);
     let (_, text) = all.find(|(known, _)| *known == name)?;
     lang::parse(text).ok()
 }
 
 /// Returns all built-in paths.
-pub fn all_builtin() -> Vec<lang::Path> {
+pub fn all_builtin() -> Vec<lang::PathDefinition> {
     BUILTIN
         .iter()
         .filter_map(|(name, _)| builtin(name))
@@ -67,7 +67,7 @@ pub fn all_builtin() -> Vec<lang::Path> {
 }
 
 /// Returns the built-in paths that go through guests.
-pub fn with_guests() -> Vec<lang::Path> {
+pub fn with_guests() -> Vec<lang::PathDefinition> {
     let names = WITH_GUESTS.iter();
     names.filter_map(|(name, _)| builtin(name)).collect()
 }

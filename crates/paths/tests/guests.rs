@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use crate::common::{Text, builtin, path};
 use analysis::Study;
 use event::{Event, EventType, LostKind, Side, Sink};
-use paths::lang::Path;
-use paths::{Dropped, Instance, InstanceReport, Paths};
+use paths::lang::PathDefinition;
+use paths::{CompletedInstance, DropReason, InstanceReport, Paths};
 use source::{ReaderOptions, RecordingBytes};
 
 /// The host's threads: vCPUs of two VMs, and who works for them.
@@ -30,7 +30,7 @@ struct Parted {
     kinds: HashMap<(u16, u32), (u32, bool)>,
     /// Machines that are recorded.
     recorded: Vec<u16>,
-    instances: Vec<Instance>,
+    instances: Vec<CompletedInstance>,
 }
 
 impl Sink for Parted {
@@ -93,7 +93,7 @@ impl Sink for Parted {
 /// What was found of one path.
 pub(crate) struct Found {
     pub(crate) told: Vec<InstanceReport>,
-    pub(crate) dropped: Vec<(Dropped, u64)>,
+    pub(crate) dropped: Vec<(DropReason, u64)>,
 }
 
 impl Found {
@@ -113,7 +113,7 @@ impl Found {
 }
 
 /// Follows one path, with the recordings of some guests.
-pub(crate) fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
+pub(crate) fn walk(text: &Text, one: PathDefinition, recorded: &[u16]) -> Found {
     let mut paths = Paths::new(vec![one]);
     paths.list();
     for (machine, vcpus) in [(1, vec![(0, A0.1), (1, A1.1)]), (2, vec![(0, B0.1)])] {
@@ -482,7 +482,7 @@ fn events_lost_in_a_guest_end_what_waits_there() {
     let found = walk(&text, one, &[1, 2]);
     let of: Vec<_> = found.told.iter().map(|one| one.vcpu_tid).collect();
     assert_eq!(of, [Some(A1.1), Some(B0.1)]);
-    assert_eq!(found.dropped, [(Dropped::LostEvents, 1)]);
+    assert_eq!(found.dropped, [(DropReason::LostEvents, 1)]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! How an answer comes back to whoever asked: on another vCPU than the one that was interrupted first, without an interrupt, or on another
-//! vCPU than the one that sent.
+//! How an answer comes back to whoever asked: on another vCPU than the one that was interrupted first, without an
+//! interrupt, or on another vCPU than the one that sent.
 
 use crate::common::{Text, builtin};
 use crate::guests::{A0, A1, B0, Found, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B};
 use crate::guests::{halts, interrupts, kicks, receives, walk};
 
-/// Pings from guest 1 to guest 2, the first at 1000 us and a second between two, which the peer has answered 50 us later; the rest is up to
-/// the caller, who gets that time.
+/// Pings from guest 1 to guest 2, the first at 1000 us and a second between two, which the peer has answered 50 us
+/// later; the rest is up to the caller, who gets that time.
 fn answered(count: u64, comes_back: impl Fn(&mut Text, u64)) -> Text {
     let mut text = Text::default();
     for vcpu in [(A0, 1), (A1, 2), (B0, 3)] {
@@ -71,7 +71,8 @@ fn wakes(text: &mut Text, vcpu: (&str, i32), vec: u32, us: u64) {
     text.wakes(VHOST_A, 5, vcpu, id + 1, us + 2);
 }
 
-/// The first interrupt says that the request has been sent, and is another vCPU's. That one is in its guest when the other one has the packet.
+/// The first interrupt says that the request has been sent, and is another vCPU's. That one is in its guest when the
+/// other one has the packet.
 #[test]
 fn what_another_vcpu_receives_is_the_answer() {
     let text = answered(3, |text, t| {

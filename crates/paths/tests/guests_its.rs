@@ -5,7 +5,8 @@ use crate::guests::{
     A0, A1, B0, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B, halts, kicks, receives, walk,
 };
 
-/// With an ITS no event of the host says for which vCPU an interrupt is, and a vCPU that is not asleep is woken by nobody.
+/// With an ITS no event of the host says for which vCPU an interrupt is, and a vCPU that is not asleep is woken by
+/// nobody.
 #[test]
 fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
     let of = |recorded: &[u16]| {
@@ -128,8 +129,8 @@ fn an_irqfd_that_is_known_by_now_shows_which_vcpu_it_is_for() {
 const QEMU_A: (&str, i32) = ("qemu-system-aar", 100);
 const QEMU_B: (&str, i32) = ("qemu-system-aar", 200);
 
-/// A ping from guest 1 to guest 2 through QEMU on arm64, whose messages make no event: neither of a peer that halts, nor of one that is awake and
-/// has answered before its back end sleeps.
+/// A ping from guest 1 to guest 2 through QEMU on arm64, whose messages make no event: neither of a peer that halts,
+/// nor of one that is awake and has answered before its back end sleeps.
 fn without_interrupts(pings: u64, peer_is_awake: impl Fn(u64) -> bool) -> Text {
     let processes = [
         (A0, 100),

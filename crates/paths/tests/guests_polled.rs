@@ -51,7 +51,8 @@ fn answers(text: &mut Text, t: u64, len: u32) {
     text.event(IDLE_B, 0, t + 30, &answer);
 }
 
-/// A ping that takes 91 us. The switch tells each sender that it has taken its packet, before it interrupts the other one.
+/// A ping that takes 91 us. The switch tells each sender that it has taken its packet, before it interrupts the other
+/// one.
 fn ping(text: &mut Text, t: u64, answer_len: u32) {
     sends(text, t);
     interrupts_awake(text, A0, 37, t + 10);

@@ -211,7 +211,7 @@ impl<'g> Clock<'g> {
 struct Teller<'w> {
     follower: &'w Paths,
     walked: &'w Walked<'w>,
-    names: paths::NameAccess<'w>,
+    names: paths::AccessNamer<'w>,
     /// CPUs of the guest that measured, each with its thread.
     vcpus: Option<&'w [(u32, i32)]>,
 }
@@ -249,7 +249,7 @@ impl Teller<'_> {
         known.collect()
     }
 
-    fn inside(&self, instance: &paths::Instance, one: &Meanwhile) -> Inside {
+    fn inside(&self, instance: &paths::CompletedInstance, one: &Meanwhile) -> Inside {
         let told = self
             .follower
             .tell(instance, self.walked.machine, self.names);

@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 
 use analysis::Study;
 use event::{Event, EventType, Side, Sink};
-use paths::lang::{self, Path};
-use paths::{Dropped, Instance, InstanceReport, PathReport, Paths};
+use paths::lang::{self, PathDefinition};
+use paths::{CompletedInstance, DropReason, InstanceReport, PathReport, Paths};
 use source::{ReaderOptions, RecordingBytes};
 
 /// A recording as ftrace prints it.
@@ -112,7 +112,7 @@ impl Text {
         self.lines.clone().into_bytes()
     }
 
-    pub(crate) fn walk(self, paths: Vec<Path>) -> Walked {
+    pub(crate) fn walk(self, paths: Vec<PathDefinition>) -> Walked {
         walk(self.lines.into_bytes(), Paths::new(paths))
     }
 
@@ -129,7 +129,7 @@ fn number(comm: &str) -> &str {
 /// What was found.
 pub(crate) struct Walked {
     pub study: Study,
-    pub instances: Vec<Instance>,
+    pub instances: Vec<CompletedInstance>,
     /// Instances that were under way at once, at most.
     pub most: usize,
 }
@@ -164,7 +164,7 @@ impl Walked {
     }
 
     /// How many instances of the first path did not complete for a reason.
-    pub(crate) fn dropped(&self, why: Dropped) -> u64 {
+    pub(crate) fn dropped(&self, why: DropReason) -> u64 {
         let reports = self.reports();
         let all = reports.iter().flat_map(|report| &report.dropped);
         all.filter(|(known, _)| *known == why).map(|(_, n)| n).sum()
@@ -172,14 +172,14 @@ impl Walked {
 }
 
 /// A path of the language; one that is not understood is a mistake of the test.
-pub(crate) fn path(text: &str) -> Path {
+pub(crate) fn path(text: &str) -> PathDefinition {
     match lang::parse(text) {
         Ok(path) => path,
         Err(error) => panic!("{error}\n{text}"),
     }
 }
 
-pub(crate) fn builtin(name: &str) -> Path {
+pub(crate) fn builtin(name: &str) -> PathDefinition {
     paths::builtin(name).unwrap_or_else(|| panic!("{name} is built in"))
 }
 

@@ -7,7 +7,7 @@ use analysis::Study;
 use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::Access;
-use paths::{Instance, Paths};
+use paths::{CompletedInstance, Paths};
 use render::ClockUnit;
 use render::paths::{self as render_paths, Instances};
 use session::DeviceNames;
@@ -111,7 +111,7 @@ impl Each<'_> {
         }
     }
 
-    fn row(&mut self, one: &Instance) {
+    fn row(&mut self, one: &CompletedInstance) {
         let (Some(paths), Some(names)) = (self.study.get::<Paths>(), &self.names) else {
             return;
         };

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
-use paths::{Instance, InstanceReport, Paths};
+use paths::{CompletedInstance, InstanceReport, Paths};
 use render::ClockUnit;
 use render::paths_instance;
 use session::DeviceNames;
@@ -112,7 +112,7 @@ pub(super) fn run(
 struct Find {
     study: Study,
     number: u64,
-    found: Option<Instance>,
+    found: Option<CompletedInstance>,
     seen: u64,
 }
 
