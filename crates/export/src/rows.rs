@@ -228,7 +228,7 @@ pub(crate) fn instance_report(
         let name: Option<Arc<str>> = devices.borrow_mut().name(&cause, known);
         name.map(|name| name.to_string())
     };
-    Some(scene.paths?.tell(one, scene.machine, &name))
+    Some(scene.paths?.describe(one, scene.machine, &name))
 }
 
 impl ExportFile for InstanceRows {

@@ -1,7 +1,7 @@
 //! Which vCPU an interrupt is for.
 //!
-//! `kvm_apic_accept_irq` tells the number of a vCPU and not whose. It is the accepting thread's own VM's, if that
-//! thread belongs to one; else what happens next tells: the same thread wakes a vCPU of that number, or a
+//! `kvm_apic_accept_irq` has the number of a vCPU and not whose. It is the accepting thread's own VM's, if that
+//! thread belongs to one; else what happens next shows it: the same thread wakes a vCPU of that number, or a
 //! vCPU of that number gets an interrupt of that vector injected of which nothing else is known; or there is only one
 //! vCPU of that number, which is believed once the thread goes on to something else without having woken another one.
 //! What stays unknown is said to be so: an interrupt is never given to a VM by guess.
@@ -51,7 +51,7 @@ pub(crate) struct InterruptTargets {
     waiting: VecDeque<PendingInterrupt>,
     /// Accepted for a vCPU and not injected yet: slot and vector.
     outstanding: FxHashMap<(u32, u32), ()>,
-    /// Threads that are of one VM, as what they did tells: each points to another, or to itself, with how many there
+    /// Threads that are of one VM, as what they did shows: each points to another, or to itself, with how many there
     /// are below it.
     group: FxHashMap<u32, (u32, u32)>,
     /// vCPUs of a group, by its root and their number.
@@ -303,8 +303,8 @@ impl InterruptTargets {
     }
 }
 
-/// Whether an interrupt that a thread accepts may be for a vCPU: one VM's vCPUs and vhost workers are not another's.
-/// Any other thread may be of a process that shares eventfds with the VMM.
+/// Returns whether an interrupt that a thread accepts may be for a vCPU: one VM's vCPUs and vhost workers are not
+/// another's. Any other thread may be of a process that shares eventfds with the VMM.
 fn may_be_for(thread: u32, vcpu: u32, tasks: &PathTasks, threads: &Threads) -> bool {
     if !matches!(tasks.get(thread).what, TaskKind::Vcpu | TaskKind::Vhost) {
         return true;

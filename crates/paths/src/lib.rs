@@ -1,11 +1,21 @@
 /*!
 Paths: chains of events that one thing makes happen after another.
 
-A [`lang::PathDefinition`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the task that was woken, the
-interrupt that was raised. [`Paths`] follows every instance of every path through a recording and keeps, in memory that grows
-with the instances under way only, how long each stage took and what slow instances have in common. The built-in paths
-are files of the same language that users write (`builtin/`): wake-up latency of halted vCPUs and halt polling
-(`1-halt-wake.toml`), interrupts by irqfd (`2-irqfd.toml`), IPIs, timers, kicks of devices, exits to the VMM.
+A [`lang::PathDefinition`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the
+task that was woken, the interrupt that was raised. [`Paths`] follows every instance of every path through a recording
+and keeps, in memory that grows with the instances under way only, how long each stage took and what slow instances have
+in common. The built-in paths are files of the same language that users write.
+
+| latency | path file in `builtin/` |
+| --- | --- |
+| wake-up latency of a halted vCPU, halt polling (`kvm_vcpu_wakeup`) | `1-halt-wake.toml` |
+| irqfd: from `eventfd_signal` and `irqfd_wakeup` to `kvm_inj_virq` and `kvm_entry` | `2-irqfd.toml` |
+| IPI latency: `kvm_apic_ipi`, KVM_HC_SEND_IPI, `ICC_SGI1R_EL1` | `3-ipi.toml`, `with-guests/3-guest-ipi.toml` |
+| timer latency: `hrtimer_expire_entry`, the local APIC's and arm64's timer | `4-timer.toml` |
+| ioeventfd and vhost: a virtio notification and its answer | `5-kick.toml`, `with-guests/1-packet.toml` |
+| MMIO and PIO exits to the VMM (`kvm_userspace_exit`) | `6-user-exit.toml` |
+| EPT violation, stage-2 fault (`kvm_page_fault`, `kvm_guest_fault`) | `on-request/page-fault.toml` |
+| runqueue latency of a vCPU: the step "vCPU on CPU" | `parts/interrupt.toml` |
 */
 #![forbid(unsafe_code)]
 #![warn(
@@ -33,7 +43,7 @@ pub use report::{
 };
 pub use slow::ThresholdOrigin;
 pub use tally::DropReason;
-pub use tasks::{RunState, TaskKind};
+pub use tasks::{TaskKind, TaskRun};
 pub use traits::InstanceTrait;
 pub use uses::{AccessReport, DeviceReport};
 

@@ -3,15 +3,15 @@
 use event::ExitReason;
 use model::{Access, State};
 
-use crate::tasks::{InterruptSource, RunState, TaskKind};
+use crate::tasks::{InterruptSource, TaskKind, TaskRun};
 
-/// Lists of one instance hold at most so many different things; the rest is not told apart.
+/// Lists of one instance hold at most so many different things; the rest is not distinguished.
 pub(crate) const MAX_LISTED: usize = 16;
 
 /// What a vCPU was doing when an instance came to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum VcpuActivity {
-    /// Nothing tells.
+    /// Not known.
     #[default]
     Unknown,
     /// In its guest.
@@ -47,7 +47,7 @@ impl VcpuActivity {
 /// Who woke a vCPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum WakeSource {
-    /// Nothing tells.
+    /// Not known.
     #[default]
     Unknown,
     /// Its own timer.
@@ -100,7 +100,7 @@ pub(crate) struct InstanceNotes {
     pub behind: Option<u32>,
     pub waker: WakeSource,
     /// The back end that works: its slot, what it is, and what it did when it was notified.
-    pub back_end: Option<(u32, TaskKind, RunState)>,
+    pub back_end: Option<(u32, TaskKind, TaskRun)>,
 }
 
 impl InstanceNotes {
@@ -134,8 +134,8 @@ pub(crate) fn count<T: PartialEq>(list: &mut Vec<(T, u32)>, what: T) {
     }
 }
 
-/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end tells.
-pub(crate) fn was(state: State, halt: Option<model::Halt>, run: RunState) -> VcpuActivity {
+/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end shows.
+pub(crate) fn was(state: State, halt: Option<model::Halt>, run: TaskRun) -> VcpuActivity {
     use model::Halt;
     match (state, halt) {
         (_, Some(Halt::Asleep)) => VcpuActivity::Halted,
@@ -148,10 +148,10 @@ pub(crate) fn was(state: State, halt: Option<model::Halt>, run: RunState) -> Vcp
         (State::Runnable, _) => VcpuActivity::Runnable,
         (State::KernelBlocked | State::UserBlocked, _) => VcpuActivity::Asleep,
         (State::Unknown, _) => match run {
-            RunState::Running => VcpuActivity::Running,
-            RunState::Runnable => VcpuActivity::Runnable,
-            RunState::Asleep => VcpuActivity::Asleep,
-            RunState::Unknown => VcpuActivity::Unknown,
+            TaskRun::Running => VcpuActivity::Running,
+            TaskRun::Runnable => VcpuActivity::Runnable,
+            TaskRun::Asleep => VcpuActivity::Asleep,
+            TaskRun::Unknown => VcpuActivity::Unknown,
         },
     }
 }

@@ -7,7 +7,7 @@ use crate::traits::InstanceTrait;
 
 /// The slow ones are no fewer than this, or nothing is said of them.
 const MIN_SLOW: u64 = 5;
-/// Of fewer instances only a gap tells slow ones.
+/// Of fewer instances only a gap shows slow ones.
 const FEW: u64 = 20;
 /// At most so many reasons are given.
 const MAX_REASONS: usize = 6;

@@ -31,7 +31,7 @@ pub enum DropReason {
     LostEvents,
     /// The recording ended first.
     Ended,
-    /// Nothing told which VM's vCPU its interrupt was for.
+    /// Nothing showed which VM's vCPU its interrupt was for.
     Unresolved,
 }
 
@@ -427,7 +427,7 @@ impl PathTally {
     }
 }
 
-/// Whether a trait is what instances are grouped by.
+/// Returns whether a trait is what instances are grouped by.
 #[inline]
 fn groups(by: PathGrouping, one: &InstanceTrait) -> bool {
     match by {

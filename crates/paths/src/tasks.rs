@@ -8,8 +8,8 @@ use model::{Threads, vcpu_from_comm};
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum RunState {
-    /// Nothing has told yet.
+pub enum TaskRun {
+    /// Not known yet.
     #[default]
     Unknown,
     /// It has a CPU.
@@ -66,7 +66,7 @@ pub(crate) struct PathTask {
     pub what: TaskKind,
     /// The vCPU's number, if the thread is one's and it is known.
     pub vcpu: Option<u32>,
-    pub run: RunState,
+    pub run: TaskRun,
     /// Since when.
     pub since: u64,
     /// The CPU it had last, if known.
@@ -211,13 +211,13 @@ impl PathTasks {
             let before = task.number();
             task.entered = true;
             task.what = TaskKind::Vcpu;
-            let told = || threads.at(slot).and_then(|(_, thread)| thread.vcpu);
-            task.vcpu = number.or(task.vcpu).or_else(told);
+            let numbered = || threads.at(slot).and_then(|(_, thread)| thread.vcpu);
+            task.vcpu = number.or(task.vcpu).or_else(numbered);
             self.changed(slot, before);
         }
     }
 
-    /// An event of the scheduler tells a task's name, which may be another than before.
+    /// An event of the scheduler has a task's name, which may be another than before.
     #[inline]
     pub(crate) fn named(&mut self, slot: u32, tid: i32, comm: &TaskComm, threads: &Threads) {
         let task = self.entry(slot, threads);
@@ -295,13 +295,14 @@ impl PathTasks {
     /// Events of a CPU were lost: who has it is not known; -1 stands for all.
     pub(crate) fn forget_cpu(&mut self, cpu: i32) {
         for task in &mut self.all {
-            if task.run == RunState::Running && (cpu == NONE || task.cpu == cpu) {
-                task.run = RunState::Unknown;
+            if task.run == TaskRun::Running && (cpu == NONE || task.cpu == cpu) {
+                task.run = TaskRun::Unknown;
             }
         }
     }
 
-    /// Takes an event of the scheduler. `slot` tells the slot of a thread.
+    /// Takes an event of the scheduler. `slots` are those of the thread that leaves the CPU and of the one that it is
+    /// about.
     #[inline]
     pub(crate) fn sched(
         &mut self,
@@ -315,29 +316,29 @@ impl PathTasks {
             Data::SchedSwitch(switch) => {
                 let (prev, next) = slots;
                 let leaves = match switch.prev_state.leaves() {
-                    Leaves::Runnable => RunState::Runnable,
-                    Leaves::Blocked | Leaves::Dead => RunState::Asleep,
+                    Leaves::Runnable => TaskRun::Runnable,
+                    Leaves::Blocked | Leaves::Dead => TaskRun::Asleep,
                 };
                 self.set(prev, leaves, time, cpu, threads);
-                self.set(next, RunState::Running, time, cpu, threads);
+                self.set(next, TaskRun::Running, time, cpu, threads);
             }
             Data::SchedWaking(_) => {}
             Data::SchedWakeup(wakeup) => {
                 let task = self.entry(slots.1, threads);
-                if task.run != RunState::Running {
+                if task.run != TaskRun::Running {
                     let cpu = wakeup.target_cpu.unwrap_or(task.cpu);
-                    self.set(slots.1, RunState::Runnable, time, cpu, threads);
+                    self.set(slots.1, TaskRun::Runnable, time, cpu, threads);
                 }
             }
             _ => {}
         }
     }
 
-    fn set(&mut self, slot: u32, run: RunState, time: u64, cpu: i32, threads: &Threads) {
+    fn set(&mut self, slot: u32, run: TaskRun, time: u64, cpu: i32, threads: &Threads) {
         let task = self.entry(slot, threads);
         if task.run != run {
             // A vCPU's thread sleeps for other reasons too, such as a page.
-            if task.run == RunState::Asleep && (task.what != TaskKind::Vcpu || task.halts) {
+            if task.run == TaskRun::Asleep && (task.what != TaskKind::Vcpu || task.halts) {
                 task.idle_until = time;
             }
             task.run = run;

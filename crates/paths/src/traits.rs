@@ -5,7 +5,7 @@ use model::Access;
 use rustc_hash::FxHashMap;
 
 use crate::notes::{VcpuActivity, WakeSource};
-use crate::tasks::{RunState, TaskKind};
+use crate::tasks::{TaskKind, TaskRun};
 
 /// Something that is true of an instance. Slots are those of [`model::Threads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ pub enum InstanceTrait {
     /// What kind of thread the back end is.
     BackEnd(TaskKind),
     /// What it did when it was woken.
-    BackEndWas(RunState),
+    BackEndWas(TaskRun),
     /// The back end's thread (slot).
     BackEndThread(u32),
 }
@@ -173,7 +173,7 @@ fn place(one: &InstanceTrait) -> Option<(usize, usize)> {
     }
 }
 
-/// Whether chains and steps are as many as path files may have.
+/// Returns whether chains and steps are as many as path files may have.
 #[inline]
 fn fits(numbers: &[u8]) -> bool {
     numbers.iter().all(|number| *number < 16)
@@ -203,7 +203,7 @@ mod tests {
         );
         all.extend([WakeSource::Unknown, WakeSource::Poll].map(InstanceTrait::Waker));
         all.extend([TaskKind::Vcpu, TaskKind::Other].map(InstanceTrait::BackEnd));
-        all.extend([RunState::Unknown, RunState::Asleep].map(InstanceTrait::BackEndWas));
+        all.extend([TaskRun::Unknown, TaskRun::Asleep].map(InstanceTrait::BackEndWas));
         for low in 0..=u8::MAX {
             let number = u32::from(low) * 999;
             all.extend([

@@ -9,7 +9,7 @@ use stats::Stats;
 
 use crate::tasks::TaskKind;
 
-/// Rows of either kind, at most; what is beyond is not told apart.
+/// Rows of either kind, at most; what is beyond is not distinguished.
 const MAX_ROWS: usize = 1024;
 
 /// A device that was not notified for so long was not in use: then this much of the pause counts. Requests that come
@@ -142,12 +142,12 @@ impl DeviceUses {
     }
 }
 
-/// A device in use, as [`crate::PathReport`] tells it.
+/// A device in use, as [`crate::PathReport`] has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReport {
     /// Thread of the vCPU that notifies it.
     pub vcpu_tid: i32,
-    /// The address that is written, if the recording tells it.
+    /// The address that is written, if the recording has it.
     pub address: Option<u64>,
     /// What kind of thread works for it.
     pub what: TaskKind,
@@ -173,7 +173,7 @@ pub struct DeviceReport {
     pub to_user: u64,
 }
 
-/// Instances about a vCPU that met accesses to its VMM, as [`crate::PathReport`] tells them.
+/// Instances about a vCPU that met accesses to its VMM, as [`crate::PathReport`] has them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AccessReport {
     /// The vCPU's thread.

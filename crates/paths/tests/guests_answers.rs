@@ -93,7 +93,7 @@ fn what_another_vcpu_receives_is_the_answer() {
         );
     });
     let found = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         // What the vCPU did that has the other interrupt is none of it.
         let steps = [
@@ -105,7 +105,7 @@ fn what_another_vcpu_receives_is_the_answer() {
             ("guest: read", 70),
         ];
         assert_eq!(behind(&found, at), expected(&steps));
-        assert_eq!(found.told[at].total_ns(), 120_000);
+        assert_eq!(found.instances[at].total_ns(), 120_000);
     }
 }
 
@@ -128,14 +128,14 @@ fn a_guest_that_polls_is_not_interrupted() {
         );
     });
     let found = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         let steps = [("guest: answer: received", 20), ("guest: read", 31)];
         assert_eq!(behind(&found, at), expected(&steps));
     }
     // Without the guest nothing says when it has the packet: the last step is what the host's back end did.
     let alone = walk(&text, builtin("packet"), &[]);
-    assert_eq!(alone.told.len(), 3, "{:?}", alone.dropped);
+    assert_eq!(alone.instances.len(), 3, "{:?}", alone.dropped);
     assert_eq!(behind(&alone, 0), []);
 }
 
@@ -178,13 +178,13 @@ fn who_asked_is_woken_by_the_vcpu_that_has_the_answer() {
     ];
     let host = [&arrives[..], &wakes].concat();
     let found = walk(&text(40), builtin("packet"), &[]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         assert_eq!(behind(&found, at), expected(&host));
     }
     // Behind its halt it is something else.
     let found = walk(&text(120), builtin("packet"), &[]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     assert_eq!(behind(&found, 0), expected(&arrives));
     // With the guest the same, and what it did between.
     let receives = [
@@ -194,7 +194,7 @@ fn who_asked_is_woken_by_the_vcpu_that_has_the_answer() {
     ];
     let both = [&arrives[..], &receives, &wakes, &[("guest: read", 160)]].concat();
     let found = walk(&text(40), builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         assert_eq!(behind(&found, at), expected(&both));
     }

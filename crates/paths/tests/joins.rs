@@ -369,11 +369,11 @@ fn the_oldest_may_be_the_one_that_goes_on() {
     }
 }
 
-/// The recorder's sum of lost events, told at the end, says nothing of when.
+/// The recorder's sum of lost events, recorded at the end, says nothing of when.
 #[test]
 fn a_sum_of_lost_events_loses_no_instance() {
     let text = "\
-       CPU 0/KVM  1010 [001]    10.000000:                kvm:kvm_exit: vcpu 0 reason IO_INSTRUCTION rip 0xffffffff81a17a0a info1 0 info2 0
+       CPU 0/KVM  1010 [001]    10.000000:       kvm:kvm_exit: reason IO_INSTRUCTION rip 0xffffffff81a17a0a info 0 0
        CPU 0/KVM  1010 [001]    10.000001:      kvm:kvm_userspace_exit: reason KVM_EXIT_IO (2)
        CPU 0/KVM  1010 [001]    10.000002: PERF_RECORD_LOST_SAMPLES lost 5
        CPU 0/KVM  1010 [001]    10.000003:               kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b

@@ -39,7 +39,7 @@ fn the_example_is_understood() {
 }
 
 #[test]
-fn unknown_keys_and_types_are_told_with_their_line() {
+fn unknown_keys_and_types_are_reported_with_their_line() {
     says(
         &path("evnt = 1", "", ""),
         &["unknown field", "evnt", "line 6"],
@@ -82,7 +82,7 @@ fn what_is_no_toml_is_refused_briefly() {
 }
 
 #[test]
-fn names_are_told_apart() {
+fn names_are_unique() {
     says("name = \" \"\n", &["chain"]);
     let unnamed = path("", "", "").replace("\"x\"", "\"  \"");
     says(&unnamed, &["name is empty"]);

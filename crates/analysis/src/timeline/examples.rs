@@ -70,11 +70,11 @@ impl Examples {
         let others = self.sizes.iter().flatten();
         let others = others.filter(|(_, one)| one.number != slowest.number);
         let typical = others.min_by_key(|(ns, one)| (ns.abs_diff(median_ns), one.number));
-        let slow = paths.tell(slowest, machine, names);
+        let slow = paths.describe(slowest, machine, names);
         Some(PathExamples {
             path: slow.path.clone(),
             slow,
-            fast: typical.map(|(_, one)| paths.tell(one, machine, names)),
+            fast: typical.map(|(_, one)| paths.describe(one, machine, names)),
         })
     }
 }

@@ -252,7 +252,7 @@ impl Teller<'_> {
     fn inside(&self, instance: &paths::CompletedInstance, one: &Meanwhile) -> Inside {
         let told = self
             .follower
-            .tell(instance, self.walked.machine, self.names);
+            .describe(instance, self.walked.machine, self.names);
         let stages = told.steps.windows(2).map(|pair| {
             let ns = one.shared(pair[0].time, pair[1].time);
             (ns, format!("{} → {}", pair[0].name, pair[1].name))

@@ -59,7 +59,7 @@ impl Paths {
         self.found = found;
     }
 
-    /// Whether the event is what an alternative that still counts asks for, whoever waits for it.
+    /// Returns whether the event is what an alternative that still counts asks for, whoever waits for it.
     #[inline]
     fn is_meant(
         &mut self,
@@ -107,7 +107,7 @@ impl Paths {
         self.reach(at, bound, step, now, machine);
     }
 
-    /// Whether an instance that waits for the alternative has what it compares.
+    /// Returns whether an instance that waits for the alternative has what it compares.
     #[inline]
     fn fits(
         &self,
@@ -129,7 +129,7 @@ impl Paths {
         fits && awake && ago.is_none_or(|most| most.is_some_and(|ns| since <= ns))
     }
 
-    /// An event tells what an instance does not know yet, and is no step of it.
+    /// Fills roles that an instance does not hold yet from an event that is no step of it.
     fn learn(
         &mut self,
         at: u32,
@@ -139,18 +139,18 @@ impl Paths {
     ) {
         let unknown =
             |(role, _): &&(usize, AttributeReader)| self.live[at as usize].role(*role).is_none();
-        let told: Vec<(usize, u64)> = bound
+        let new: Vec<(usize, u64)> = bound
             .binds
             .iter()
             .filter(unknown)
             .filter_map(|(role, read)| Some((*role, self.read(read, now, machine)?)))
             .collect();
-        if told.is_empty() {
+        if new.is_empty() {
             return;
         }
         self.unregister(at);
         let live = &mut self.live[at as usize];
-        for (role, value) in told {
+        for (role, value) in new {
             live.set(role, value);
         }
         // What it is unique by may be known now.

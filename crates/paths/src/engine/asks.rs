@@ -192,7 +192,7 @@ impl Paths {
 }
 
 impl Paths {
-    /// Whether a thread is one of a process that has vCPUs.
+    /// Returns whether a thread is one of a process that has vCPUs.
     fn is_of_vm(&self, slot: u32, threads: &model::Threads) -> bool {
         let of = process_of(slot, threads);
         let pid = |vcpu| threads.at(vcpu).and_then(|(_, thread)| thread.pid);
@@ -210,7 +210,7 @@ fn process_of(slot: u32, threads: &model::Threads) -> Option<i32> {
     named.or(thread.pid).or((!thread.is_vcpu).then_some(tid))
 }
 
-/// Whether a thread belongs to the process that another one works for.
+/// Returns whether a thread belongs to the process that another one works for.
 fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
     let Some((tid, thread)) = threads.at(thread) else {
         return false;

@@ -83,7 +83,7 @@ pub(crate) enum BoundCondition {
     Compare(AttributeReader, ComparisonOperator, ComparisonOperand),
     Reason(ReasonCondition),
     Is(AttributeReader, ThreadClass, bool),
-    /// A field holds the address of a function, which the recording tells by its symbols.
+    /// A field holds the address of a function, which the recording's symbols show.
     Within(FieldReader, Vec<std::ops::Range<u64>>),
     /// The level, and the number of the interrupt line it is of.
     Rises(FieldReader, FieldReader),
@@ -127,7 +127,8 @@ pub(crate) struct BoundAlternative {
 }
 
 impl BoundAlternative {
-    /// Whether the event may be it, as far as the first of its conditions tells, if that compares a number.
+    /// Returns whether the event may be it: as far as the first of its conditions decides that, if it compares a
+    /// number.
     #[inline]
     pub(super) fn may_be(&self, event: &Event<'_>, data: &Data) -> bool {
         match self.asks.first() {
@@ -178,7 +179,7 @@ impl FunctionCalls {
         })
     }
 
-    /// Whether the event is a call of one of them. Texts have the function's name first.
+    /// Returns whether the event is a call of one of them. Texts have the function's name first.
     pub(super) fn called(&self, event: &Event<'_>, data: &Data) -> bool {
         if let event::Body::Text { text, .. } = event.body {
             let name = text.trim_start();
@@ -246,7 +247,7 @@ pub(crate) struct EventBinding {
     /// Whether there was one.
     pub seen: bool,
     pub watch: InterruptEvent,
-    pub tells: EventEffect,
+    pub effect: EventEffect,
     /// Number of the vCPU, vector or interrupt, as `watch` needs them.
     pub number: Option<FieldReader>,
     pub vector: Option<FieldReader>,
@@ -478,7 +479,7 @@ fn bound(
 /// What the engine has to see whatever the paths are.
 fn watch(binding: &mut EventBinding, ty: &EventType<'_>) {
     use crate::tasks::InterruptSource;
-    let tells = ty.kind.is_sched()
+    let of_machine = ty.kind.is_sched()
         || matches!(
             ty.kind,
             Kind::KvmExit
@@ -487,7 +488,7 @@ fn watch(binding: &mut EventBinding, ty: &EventType<'_>) {
                 | Kind::KvmVcpuWakeup
                 | Kind::KvmFpu
         );
-    binding.wanted = tells && ty.kind != Kind::SchedStatRuntime;
+    binding.wanted = of_machine && ty.kind != Kind::SchedStatRuntime;
     let of_kvm = matches!(ty.system, "" | "kvm");
     binding.watch = match ty.name {
         "kvm_apic_ipi" | "kvm_hypercall" | "kvm_pv_send_ipi" | "kvm_hv_send_ipi"
@@ -509,9 +510,9 @@ fn watch(binding: &mut EventBinding, ty: &EventType<'_>) {
         "irq_handler_entry" => InterruptEvent::HostIrq,
         _ => InterruptEvent::Nothing,
     };
-    binding.tells = match ty.kind {
+    binding.effect = match ty.kind {
         Kind::KvmFpu => EventEffect::Goes,
-        _ if tells || binding.watch != InterruptEvent::Nothing => EventEffect::More,
+        _ if of_machine || binding.watch != InterruptEvent::Nothing => EventEffect::More,
         _ => EventEffect::Nothing,
     };
     if binding.watch != InterruptEvent::Nothing {

@@ -89,7 +89,8 @@ impl ReasonCondition {
         }
     }
 
-    /// Whether a reason is what is asked for. Reasons are compared by their names, which is not done at every exit.
+    /// Returns whether a reason is what is asked for. Reasons are compared by their names, which is not done at every
+    /// exit.
     #[inline]
     pub(super) fn is(&self, reason: Option<ExitReason>) -> bool {
         let Some(reason) = reason else {

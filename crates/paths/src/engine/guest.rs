@@ -34,7 +34,7 @@ impl Paths {
         (machine != 0).then_some(name.as_str())
     }
 
-    /// Tells whether events of a kind of a guest's are steps of any path.
+    /// Returns whether events of a kind of a guest's are steps of any path.
     pub fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
         let wanted = self.wants(ty);
         let binding = self.bindings.get(ty.index as usize);
@@ -46,7 +46,7 @@ impl Paths {
         wanted
     }
 
-    /// Whether the events of a guest's step are recorded in the guest that a vCPU's thread is of.
+    /// Returns whether the events of a guest's step are recorded in the guest that a vCPU's thread is of.
     pub(super) fn is_recorded_in_guest(&self, number: usize, vcpu: Option<u64>) -> bool {
         let machine = vcpu.and_then(|slot| self.guest_of(slot));
         let recorded = machine.and_then(|machine| self.guests.recorded.get(usize::from(machine)));
@@ -66,8 +66,8 @@ impl Paths {
         of.map(|(machine, _)| *machine)
     }
 
-    /// Whether all that could come is in a guest that is not recorded, so that an instance that has reached a step is
-    /// complete.
+    /// Returns whether all that could come is in a guest that is not recorded, so that an instance that has reached a
+    /// step is complete.
     #[inline]
     pub(super) fn is_all_of_host(&self, at: u32, number: usize) -> bool {
         self.index.steps[number].rest_in_guest && self.rest_is_unrecorded(&self.live[at as usize])
@@ -173,7 +173,7 @@ impl Paths {
         }
     }
 
-    /// Whether an instance waits for an event of a guest's CPU, or of any for [`NONE`].
+    /// Returns whether an instance waits for an event of a guest's CPU, or of any for [`NONE`].
     fn waits_there(&self, live: &LiveInstance, machine: u16, cpu: i32) -> bool {
         let on = |slot: u64| {
             let tid = u32::try_from(slot).map(|slot| self.tasks.get(slot).tid);

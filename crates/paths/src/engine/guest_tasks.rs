@@ -58,7 +58,7 @@ pub(super) struct GuestMachines {
 }
 
 impl GuestMachines {
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.vcpus.is_empty()
     }

@@ -128,12 +128,12 @@ impl LiveInstance {
         }
     }
 
-    /// Whether a role holds a ticket.
+    /// Returns whether a role holds a ticket.
     pub(crate) fn is_pending(&self, role: usize) -> bool {
         self.pending & 1 << role != 0
     }
 
-    /// Whether a role holds this ticket.
+    /// Returns whether a role holds this ticket.
     pub(crate) fn roles_hold(&self, value: u64) -> bool {
         (0..MAX_ROLES).any(|role| self.is_pending(role) && self.role(role) == Some(value))
     }

@@ -29,7 +29,7 @@ impl Paths {
         binding: &EventBinding,
     ) {
         self.is_called(now.event, now.thread, machine);
-        if binding.tells == EventEffect::More {
+        if binding.effect == EventEffect::More {
             self.about(now, machine);
         }
         self.is_on(now.event, now.thread);
@@ -48,7 +48,7 @@ impl Paths {
         }
     }
 
-    /// Takes what an event says of the thread that makes it: its name, where a text tells one, and its CPU.
+    /// Takes what an event says of the thread that makes it: its name, where a text has one, and its CPU.
     #[inline]
     pub(super) fn sees(&mut self, event: &Event<'_>, thread: u32, machine: &Machine) {
         self.is_called(event, thread, machine);
@@ -152,7 +152,7 @@ impl Paths {
             InterruptEvent::Posted => self.posted(now, machine),
             InterruptEvent::Raise(raised) => {
                 if raised != InterruptSource::Pin || value(now) != Some(0) {
-                    // The interrupt that it makes accepted has the same vector, if it tells one.
+                    // The interrupt that it makes accepted has the same vector, if it has one.
                     let vector = number(binding.vector.as_ref(), now);
                     if raised != InterruptSource::Ipi {
                         self.tasks.entry(now.thread, machine.threads()).raises = true;
@@ -227,7 +227,7 @@ impl Paths {
             return;
         };
         let raised = match self.raised.get(&now.thread) {
-            Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
+            Some((raised, known)) if known.is_none_or(|known| known == vector) => *raised,
             _ => InterruptSource::Local,
         };
         now.raised = raised;
@@ -238,7 +238,7 @@ impl Paths {
         if raised == InterruptSource::Local {
             self.own_timer(now.thread);
         }
-        // The others are not told apart here.
+        // The others are not distinguished here.
         if mode <= BY_VECTOR {
             self.accept(now, vcpu, vector, machine);
         }

@@ -10,6 +10,7 @@ mod asks;
 mod bind;
 mod compare;
 mod end;
+mod features;
 mod guest;
 mod guest_tasks;
 mod instance;
@@ -141,7 +142,7 @@ pub struct Paths {
     seq: u64,
     /// The chain and step that the event now has taken an instance to.
     advanced: Option<(u32, usize)>,
-    /// Levels that the event now tells.
+    /// Levels that the event now has.
     rising: Vec<((u32, u32, u64), u64)>,
     /// Memory that events use again.
     found: Vec<u32>,
@@ -237,7 +238,7 @@ impl Paths {
         &self.tallies
     }
 
-    /// Returns the functions whose addresses are to be told with [`Paths::function_at`], for recordings of the
+    /// Returns the functions whose addresses are to be given to [`Paths::function_at`], for recordings of the
     /// function tracer.
     pub fn functions(&self) -> Vec<String> {
         let mut names: Vec<String> = self
@@ -300,7 +301,7 @@ impl Paths {
         self.listing = true;
     }
 
-    /// Whether instances have completed since they were taken.
+    /// Returns whether instances have completed since they were taken.
     #[inline]
     pub fn has_listed(&self) -> bool {
         !self.listed.is_empty()
@@ -323,7 +324,7 @@ impl Paths {
         }
     }
 
-    /// Tells whether events of a kind are wanted, of the host or of a guest.
+    /// Returns whether events of a kind are wanted, of the host or of a guest.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
         let wanted = binding.wanted;
@@ -426,18 +427,18 @@ impl Paths {
         self.bindings[at] = Some(binding);
     }
 
-    /// Whether events of a kind now tell nothing but steps of instances.
+    /// Returns whether events of a kind now tell nothing but steps of instances.
     #[inline]
     fn is_idle(&self, binding: &EventBinding) -> bool {
-        binding.tells != EventEffect::More
+        binding.effect != EventEffect::More
             && binding.seen
             && binding.calls_disable.is_empty()
             && !self.interrupts.is_waiting()
             && self.interrupts.found.is_empty()
     }
 
-    /// Whether an event may take an instance on, begin one or end one: most events do none of that. What costs little
-    /// of what alternatives ask is asked already.
+    /// Returns whether an event may take an instance on, begin one or end one: most events do none of that. What costs
+    /// little of what alternatives ask is asked already.
     #[inline]
     fn is_due(&self, binding: &EventBinding, event: &Event<'_>, data: &Data) -> bool {
         for word in &binding.alt_words.0 {
@@ -452,13 +453,13 @@ impl Paths {
         cancels.any(|word| word.due(&mut { word.own }, &self.cancels.awaited).is_some())
     }
 
-    /// Takes of an event that is no step what it tells all the same.
+    /// Takes what an event shows of its thread, though it is no step.
     #[inline]
     fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &EventBinding) {
         self.last_time = self.last_time.max(event.time);
         let thread = self.slot(event.tid, event.cpu, machine);
         self.sees(event, thread, machine);
-        if binding.tells == EventEffect::Goes {
+        if binding.effect == EventEffect::Goes {
             self.forget(thread);
         }
     }
@@ -495,7 +496,7 @@ impl Paths {
             raised: InterruptSource::Local,
         };
         self.look(&mut now, machine, binding);
-        if binding.tells == EventEffect::More {
+        if binding.effect == EventEffect::More {
             let irq = match binding.watch {
                 InterruptEvent::HostIrq => {
                     binding.number.as_ref().and_then(|g| g.number(event, data))
@@ -520,7 +521,7 @@ impl Paths {
         if !self.rising.is_empty() {
             self.rises();
         }
-        if binding.tells != EventEffect::Nothing {
+        if binding.effect != EventEffect::Nothing {
             self.after(&now, machine);
         }
     }

@@ -30,7 +30,7 @@ impl StepOrder {
         StepOrder { none, any }
     }
 
-    /// Whether the steps that an instance has reached rule it out.
+    /// Returns whether the steps that an instance has reached rule it out.
     #[inline]
     pub(super) fn is_barred(self, reached: StepSet) -> bool {
         self.none & reached != 0 || self.any != 0 && self.any & reached == 0
@@ -111,7 +111,7 @@ impl StepPlan {
     fn of(step: &PathStep, rest: &[PathStep]) -> StepPlan {
         let last = rest.is_empty();
         let joins = step.alts.iter().flat_map(|alt| &alt.joins);
-        let tells = |attr: &EventAttribute| {
+        let shows_guest = |attr: &EventAttribute| {
             matches!(
                 attr,
                 EventAttribute::Thread
@@ -121,7 +121,7 @@ impl StepPlan {
                     | EventAttribute::Machine
             )
         };
-        let mut of_thread = joins.filter(|join| tells(&join.attr) && !join.differs);
+        let mut of_thread = joins.filter(|join| shows_guest(&join.attr) && !join.differs);
         StepPlan {
             in_guest: step.is_in_guest(),
             rest_in_guest: !last && rest.iter().all(PathStep::is_in_guest),
@@ -145,7 +145,7 @@ impl StepPlan {
         }
     }
 
-    /// Whether the steps that an instance has reached rule this one out.
+    /// Returns whether the steps that an instance has reached rule this one out.
     #[inline]
     pub(super) fn is_barred(&self, reached: StepSet) -> bool {
         self.after.is_barred(reached)
@@ -224,7 +224,7 @@ impl AlternativePlan {
     }
 
     /// The order in which an event is tried as alternatives: later steps first, since one event does not take an
-    /// instance two steps on. What an event tells of one instance may end another, which goes on by it first.
+    /// instance two steps on. What an event shows of one instance may end another, which goes on by it first.
     fn turn(&self) -> impl Ord + use<> {
         let step = std::cmp::Reverse((self.chain, self.step));
         (self.only_binds, step, !self.joins)

@@ -38,7 +38,7 @@ impl Paths {
         self.last_target.insert(now.thread, target);
     }
 
-    /// What the event tells of interrupts of which it is not known whose they are.
+    /// Takes what the event shows of interrupts of which it is not known whose they are.
     pub(super) fn settle(&mut self, now: &EventContext<'_, '_>, threads: &Threads) {
         match now.data {
             Data::SchedWaking(_) => {}
@@ -58,7 +58,7 @@ impl Paths {
         }
     }
 
-    /// Whether a thread is a vCPU's that is in its guest.
+    /// Returns whether a thread is a vCPU's that is in its guest.
     pub(super) fn in_guest(&self, slot: u32, machine: &mut Machine) -> bool {
         let tid = machine.threads().at(slot).map(|(tid, _)| tid);
         let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
@@ -80,7 +80,7 @@ impl Paths {
                 passed,
             } => {
                 let ticket = UNRESOLVED | ticket;
-                // It may be posted yet, after something on another CPU has told whose it is.
+                // It may be posted yet, after something on another CPU has shown whose it is.
                 if let Some(last) = self.last_target.get_mut(&by)
                     && *last == ticket
                 {

@@ -8,7 +8,7 @@ use crate::lang::StepOption;
 use crate::tally::DropReason;
 
 impl Paths {
-    /// Whether an instance can pass over a step, as far as is known now.
+    /// Returns whether an instance can pass over a step, as far as is known now.
     #[inline]
     pub(super) fn can_skip(&self, number: usize, live: &LiveInstance) -> bool {
         let step = &self.index.steps[number];
@@ -22,8 +22,8 @@ impl Paths {
             || with.is_some_and(|with| self.is_recorded(self.index.number(live.chain, with), live))
     }
 
-    /// Whether a step's events are recorded, as far as is known now: a guest's, in the guest that the instance has to
-    /// do with.
+    /// Returns whether a step's events are recorded, as far as is known now: a guest's, in the guest that the instance
+    /// has to do with.
     fn is_recorded(&self, number: usize, live: &LiveInstance) -> bool {
         let step = &self.index.steps[number];
         match step.in_guest {
@@ -35,7 +35,7 @@ impl Paths {
         }
     }
 
-    /// Whether an instance that a thread's event begins can do without a step before it.
+    /// Returns whether an instance that a thread's event begins can do without a step before it.
     pub(super) fn can_begin_behind(&self, number: usize, thread: u32) -> bool {
         let step = &self.index.steps[number];
         match step.optional {
@@ -48,7 +48,7 @@ impl Paths {
         }
     }
 
-    /// Whether an instance that has come so far is complete if nothing more comes.
+    /// Returns whether an instance that has come so far is complete if nothing more comes.
     pub(super) fn is_open(&self, live: &LiveInstance) -> bool {
         let first = self.index.first_step[live.chain as usize] as usize;
         let steps = live.last_step() + 1..self.index.lengths[live.chain as usize];
@@ -198,7 +198,7 @@ impl Paths {
             if self.disabled[number]
                 || live.late && this.soon
                 || this.is_barred(live.steps)
-                || self.lacks(this, live, &mut holds)
+                || self.unknown_needs(this, live, &mut holds)
             {
                 continue;
             }
@@ -223,8 +223,8 @@ impl Paths {
         holds
     }
 
-    /// Whether an alternative's events may come: a guest's do where the vCPU is one of a guest that is recorded, which
-    /// is not the same for all instances.
+    /// Returns whether an alternative's events may come: a guest's do where the vCPU is one of a guest that is
+    /// recorded, which is not the same for all instances.
     fn can_come(&self, alt: &AlternativePlan, live: &LiveInstance, holds: &mut bool) -> bool {
         if !alt.in_guest {
             return true;
@@ -234,8 +234,8 @@ impl Paths {
         !self.guests.is_empty() && thread.is_none_or(|slot| self.guest_of(slot).is_some())
     }
 
-    /// Whether an instance does not know, nor recall, what a step needs.
-    fn lacks(&self, step: &StepPlan, live: &LiveInstance, holds: &mut bool) -> bool {
+    /// Returns whether an instance neither holds nor recalls a role that a step needs.
+    fn unknown_needs(&self, step: &StepPlan, live: &LiveInstance, holds: &mut bool) -> bool {
         let mut recalled = |role: usize| {
             step.recall.iter().any(|(known, by)| {
                 *holds &= *known != role;
@@ -276,8 +276,8 @@ impl Paths {
         holds
     }
 
-    /// Whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected before
-    /// (`passed`), what follows an injection counts too.
+    /// Returns whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected
+    /// before (`passed`), what follows an injection counts too.
     pub(super) fn waits_for_entry(&self, at: u32, passed: bool) -> bool {
         let mut waits = self.live[at as usize].waits.iter();
         waits.any(|(alt, _)| {

@@ -14,7 +14,7 @@ pub(crate) struct InstanceWatcher {
     pub(super) chain: u32,
 }
 
-/// Whether there is room for one more of a chain.
+/// Returns whether there is room for one more of a chain.
 fn has_room(all: &[InstanceWatcher], chain: u32, most: usize) -> bool {
     all.len() < most || all.iter().filter(|one| one.chain == chain).count() < most
 }
@@ -60,7 +60,7 @@ impl CpuWatchers {
 }
 
 impl WatcherTable {
-    /// Whether there are none at all.
+    /// Returns whether there are none at all.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
@@ -77,7 +77,7 @@ impl WatcherTable {
         self.by_cpu.get(cpu)
     }
 
-    /// An instance begins to watch. Beyond a number of its chain it is not told anything.
+    /// An instance begins to watch. Beyond a number of its chain nothing is noted for it.
     pub(super) fn add(&mut self, thread: u32, cpu: i32, one: InstanceWatcher) {
         let all = self.by_thread.entry(u64::from(thread));
         if has_room(all, one.chain, MOST_OF_ONE) {
@@ -99,7 +99,7 @@ impl WatcherTable {
         }
     }
 
-    /// The instances of a vCPU's thread go with it to another CPU. `from` tells where each was, once, and changes it.
+    /// The instances of a vCPU's thread go with it to another CPU. `from` returns where each was, once, and changes it.
     pub(super) fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
         let Some(all) = self.by_thread.get(u64::from(thread)) else {
             return;

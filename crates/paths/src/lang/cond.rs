@@ -5,12 +5,12 @@ use wildmatch::WildMatch;
 use super::error::LanguageError;
 
 /// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function
-/// tracer, a probe or a user-space probe of that name tells it.
+/// tracer, a probe or a user-space probe of that name records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventPattern {
     /// By name.
     Event {
-        /// Subsystem, if told.
+        /// Subsystem, if given.
         system: Option<String>,
         /// Name, with wildcards.
         name: String,
@@ -69,7 +69,7 @@ impl EventPattern {
     }
 }
 
-/// Whether a name fits a pattern, which mostly is a name.
+/// Returns whether a name fits a pattern, which mostly is a name.
 fn like(pattern: &str, name: &str) -> bool {
     if pattern.contains(['*', '?']) {
         WildMatch::new(pattern).matches(name)

@@ -200,7 +200,9 @@ fn step(
     let unique = known_roles(&table.unique, roles)?;
     if table.several && !unique.is_empty() {
         return Err(LanguageError(
-            "has unique and several; there is one instance at a time with the same roles, or there are several".to_owned(),
+            "has unique and several; there is one instance at a time with the same roles, or there are \
+             several"
+                .to_owned(),
         ));
     }
     let recall = recalls(&table.recall, roles)?;
@@ -296,7 +298,7 @@ fn alts(
     Ok(alts)
 }
 
-/// Whether events are a guest's, as far as `machine` says.
+/// Returns whether events are a guest's, as far as `machine` says.
 fn is_in_guest(machine: Option<&str>) -> Result<Option<bool>, LanguageError> {
     match machine {
         None => Ok(None),

@@ -22,7 +22,7 @@ pub struct PathDefinition {
 }
 
 impl PathDefinition {
-    /// Returns the events of the host that its steps may be, as subsystem, if told, and name; some more than once.
+    /// Returns the events of the host that its steps may be, as subsystem, if given, and name; some more than once.
     /// Functions and names with wildcards are left out.
     pub fn events(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let steps = self.chains.iter().flat_map(|chain| &chain.steps);
@@ -160,7 +160,7 @@ pub struct StepAlternative {
     pub within: Option<EventAttribute>,
     /// The thread that makes the event has neither slept nor, as a vCPU, halted since the step before.
     pub awake: bool,
-    /// The event tells roles that the instance does not hold yet, and does not reach the step.
+    /// The event fills roles that the instance does not hold yet, and does not reach the step.
     pub only_binds: bool,
     /// Steps that were reached in error, if they were the last ones: reaching this one takes them back. They may be
     /// later steps.

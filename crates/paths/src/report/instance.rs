@@ -61,7 +61,7 @@ impl InstanceReport {
 
 impl Paths {
     /// Returns an instance in words.
-    pub fn tell(
+    pub fn describe(
         &self,
         one: &CompletedInstance,
         machine: &Machine,

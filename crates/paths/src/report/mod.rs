@@ -74,7 +74,7 @@ impl PathWords<'_> {
         }
     }
 
-    /// Whether instances have reached steps within guests, if the path has any.
+    /// Returns whether instances have reached steps within guests, if the path has any.
     fn in_guests(&self, tally: &PathTally) -> Option<bool> {
         let inside = |chain: u8, step: u8| {
             let chain = self.path.chains.get(usize::from(chain));

@@ -5,7 +5,7 @@ use model::{Access, Machine};
 
 use crate::lang::PathDefinition;
 use crate::notes::{VcpuActivity, WakeSource};
-use crate::tasks::{RunState, TaskKind};
+use crate::tasks::{TaskKind, TaskRun};
 use crate::traits::InstanceTrait;
 
 /// What texts are made with.
@@ -248,11 +248,11 @@ pub(super) fn was_name(was: VcpuActivity) -> &'static str {
     }
 }
 
-fn run_name(run: RunState) -> &'static str {
+fn run_name(run: TaskRun) -> &'static str {
     match run {
-        RunState::Unknown => "unknown",
-        RunState::Running => "running",
-        RunState::Runnable => "runnable without a CPU",
-        RunState::Asleep => "asleep",
+        TaskRun::Unknown => "unknown",
+        TaskRun::Running => "running",
+        TaskRun::Runnable => "runnable without a CPU",
+        TaskRun::Asleep => "asleep",
     }
 }

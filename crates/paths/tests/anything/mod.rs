@@ -164,7 +164,7 @@ fn check(seen: &Seen, limit: usize) {
                 "{one:?}"
             );
             assert!(one.reached.iter().all(|r| (r.step as usize) < steps.len()));
-            assert!(!paths.tell(one, machine, &|_| None).steps.is_empty());
+            assert!(!paths.describe(one, machine, &|_| None).steps.is_empty());
         }
         let total: u64 = of
             .iter()

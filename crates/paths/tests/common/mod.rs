@@ -143,24 +143,26 @@ impl Walked {
         paths.report(machine, &|_| None)
     }
 
-    pub(crate) fn told(&self) -> Vec<InstanceReport> {
+    pub(crate) fn described(&self) -> Vec<InstanceReport> {
         let Some(paths) = self.study.get::<Paths>() else {
             return Vec::new();
         };
         let machine = self.study.walked().machine;
         let all = self.instances.iter();
-        all.map(|one| paths.tell(one, machine, &|_| None)).collect()
+        all.map(|one| paths.describe(one, machine, &|_| None))
+            .collect()
     }
 
     /// Steps of every instance with their times in microseconds from the recording's beginning.
     pub(crate) fn steps(&self) -> Vec<Vec<(String, u64)>> {
         let us = |ns: u64| (ns / 1000).saturating_sub(10_000_000);
-        let told = self.told().into_iter();
-        told.map(|one| {
-            let steps = one.steps.into_iter();
-            steps.map(|step| (step.name, us(step.time))).collect()
-        })
-        .collect()
+        let described = self.described().into_iter();
+        described
+            .map(|one| {
+                let steps = one.steps.into_iter();
+                steps.map(|step| (step.name, us(step.time))).collect()
+            })
+            .collect()
     }
 
     /// How many instances of the first path did not complete for a reason.

@@ -89,7 +89,7 @@ impl Log {
 }
 
 /// Returns what is wrong with an instance: stages in which what they wait for had gone on. `halts` says whether the
-/// order of events is a machine's, so that it can be told who is in a halt.
+/// order of events is a machine's, so that it can be known who is in a halt.
 pub(crate) fn wrong(
     log: &Log,
     one: &CompletedInstance,

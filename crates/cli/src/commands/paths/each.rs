@@ -117,7 +117,7 @@ impl Each<'_> {
         };
         let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
-        let told = paths.tell(one, machine, &name_access);
+        let told = paths.describe(one, machine, &name_access);
         let nanoseconds = self.clock.is_nanoseconds();
         match self.format {
             Format::Table => self.stream.text(&match self.width {

@@ -61,7 +61,7 @@ pub(super) fn run(
     let machine = find.study.walked().machine;
     let names = devices.names(paths.isa(), &mut quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
-    let told = paths.tell(&found, machine, &name_access);
+    let told = paths.describe(&found, machine, &name_access);
     let diagram = match args.diagram {
         Diagram::Text => paths_instance::text_diagram(&told, recording.nanoseconds()),
         Diagram::Mermaid => paths_instance::mermaid(&told, recording.nanoseconds()),
