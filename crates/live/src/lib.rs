@@ -1,10 +1,10 @@
 /*!
 What vCPUs do, counted inside the kernel while they do it.
 
-[`LivePrograms`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts and
-waits for a CPU, by the rules by which `model` and `analysis` count recordings. [`LivePrograms::snapshot`] returns the
-sums; what two snapshots differ by ([`counts::Snapshot::since`]) is what happened between them. Where a kernel allows no BPF,
-[`EventCounter`] makes the same sums out of events that somebody reads from the kernel's rings.
+[`LivePrograms`] loads BPF programs that follow every vCPU through its states, and add up its exits, accesses, halts
+and waits for a CPU, by the rules by which `model` and `analysis` count recordings. [`LivePrograms::snapshot`] returns
+the sums; what two snapshots differ by ([`counts::Snapshot::since`]) is what happened between them. Where a kernel
+allows no BPF, [`EventCounter`] makes the same sums out of events that somebody reads from the kernel's rings.
 
 The programs stand in `bpf/`; `bpf/build` compiles them with Debian's clang into `bpf/live.bpf.o`, which is committed.
 They know no struct of KVM's: an exit's reason is read out of its record, at the place that the running kernel's format
