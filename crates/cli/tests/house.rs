@@ -36,7 +36,7 @@ const FLOORS: &[&[&str]] = &[
         "tracedat",
     ],
     &["tracetext", "model", "symbols", "record", "bench"],
-    &["source", "paths", "host", "eventtext"],
+    &["source", "paths", "host", "eventtext", "recording"],
     &["analysis"],
     &["rules"],
     &["compare", "session", "counts"],

@@ -65,6 +65,25 @@ pub(crate) enum ForGuest {
     Sockets,
 }
 
+impl ForGuest {
+    /// Returns the question as a bit of the protocol.
+    fn bit(self) -> u8 {
+        match self {
+            ForGuest::Cpus => agent::CPU,
+            ForGuest::Io => agent::IO,
+            ForGuest::Sockets => agent::SOCKETS,
+        }
+    }
+
+    /// Returns questions as bits; `default` where none was asked.
+    pub(crate) fn bits(asked: &[ForGuest], default: u8) -> u8 {
+        match asked {
+            [] => default,
+            _ => asked.iter().fold(0, |all, one| all | one.bit()),
+        }
+    }
+}
+
 const EXAMPLES: &str = "The file is perf's own kind of file, readable at any moment, whatever ends the agent. The clocks of a host and its guests differ: give \
 both recordings to one command, and it finds out how.
 

@@ -3,7 +3,6 @@
 pub(crate) mod agent;
 pub(crate) mod bench;
 mod bench_explain;
-mod clocks;
 pub(crate) mod compare;
 mod compare_each;
 mod compare_results;

@@ -1,7 +1,6 @@
 //! What recording a host and recording a guest have in common.
 
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,8 +10,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use record::cost::EventCosts;
-use record::file::{Feature, Features};
 use record::{Missing, OpenedEvents, Tracefs};
+use recording::{Program, missing_sentences};
 use render::quality;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -29,60 +28,13 @@ pub(crate) fn measure(tracefs: &Tracefs, opened: &OpenedEvents) -> io::Result<Op
     }
 }
 
-/// Returns what the file says of the machine and of the recording, and the records that stand before those of the kernel.
-pub(crate) fn before(
-    tracefs: &Tracefs,
-    opened: &OpenedEvents,
-    cost: Option<EventCosts>,
-) -> Result<(Features, Vec<u8>)> {
-    let (features, mut side) = of_machine(tracefs, opened, cost)?;
-    side.extend(record::tasks::names());
-    if opened.has_chains() {
-        side.extend(record::mappings::processes());
-    }
-    Ok((features, side))
-}
-
-/// Returns what of that does not change from one moment to the next: no name of a thread, and no mapping but the kernel's.
-pub(crate) fn of_machine(
-    tracefs: &Tracefs,
-    opened: &OpenedEvents,
-    cost: Option<EventCosts>,
-) -> Result<(Features, Vec<u8>)> {
-    // They are megabytes of each file, and take longer to read than all else.
-    let has_code = opened.has_code();
-    let read = |path: &str| match has_code {
-        true => fs::read(path).unwrap_or_default(),
-        false => Vec::new(),
-    };
-    let symbols = read("/proc/kallsyms");
-    let functions = record::tracing_data::functions(&symbols);
-    let formats = record::tracing_data::of(tracefs, opened.tracepoints(), &functions)?;
-    let modules = fs::read("/proc/modules").unwrap_or_default();
-    // perf says that addresses are hidden where the kernel's place is not there, whether it has to name any or not.
-    let (first, code_bytes) = match has_code {
-        true => (symbols, 0),
-        false => {
-            let iomem = fs::read_to_string("/proc/iomem").unwrap_or_default();
-            let code_bytes = record::mappings::code_bytes(&iomem);
-            (record::mappings::first_symbols(), code_bytes)
-        }
-    };
-    let modules = String::from_utf8_lossy(&modules);
-    let side = record::mappings::kernel(&first, &modules, code_bytes);
-    let mut features = Features::default();
-    for one in record::machine::features() {
-        features.set(one);
-    }
-    let version = concat!("trapline ", env!("CARGO_PKG_VERSION"));
-    features.set(Feature::Version(version.to_owned()));
+/// Returns this program, as files that it records name it.
+pub(crate) fn this_program() -> Program {
     let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    features.set(Feature::CommandLine(words.collect()));
-    features.set(Feature::TracingData(formats));
-    if let Some(cost) = cost {
-        features.set(Feature::Trapline(cost.said()));
+    Program {
+        version: concat!("trapline ", env!("CARGO_PKG_VERSION")).to_owned(),
+        command_line: words.collect(),
     }
-    Ok((features, side))
 }
 
 /// Returns what becomes true when the recording is to end.
@@ -120,24 +72,9 @@ pub(crate) fn say_rings(opened: &OpenedEvents) -> io::Result<()> {
     write!(io::stderr(), "{text}")
 }
 
-/// Returns what is not recorded, a sentence for each reason.
-pub(crate) fn missing(missing: &[Missing]) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for one in missing {
-        match reasons.iter_mut().find(|(why, _)| *why == one.why) {
-            Some((_, names)) => names.push(&one.name),
-            None => reasons.push((&one.why, vec![&one.name])),
-        }
-    }
-    let sentences = reasons.iter();
-    sentences
-        .map(|(why, names)| format!("{}: {why}", words::list(names)))
-        .collect()
-}
-
 /// Says what is not recorded.
 pub(crate) fn say_missing(all: &[Missing]) -> io::Result<()> {
-    for sentence in missing(all) {
+    for sentence in missing_sentences(all) {
         let mut text = String::new();
         quality::wrap(&mut text, "not recorded: ", &sentence, output::width());
         write!(io::stderr(), "{text}")?;

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use record::{HostRecorder, RecordSummary, Tracefs};
 
-use super::bounds;
+use super::open_events;
 use crate::args::AgentArgs;
 use crate::commands::privileges::{self, Later};
 use crate::commands::recording::{
-    asked_to_stop, before, command_is_there, measure, say_missing, say_rings, say_running, start,
+    asked_to_stop, command_is_there, measure, say_missing, say_rings, say_running, start,
+    this_program,
 };
 use crate::output;
 
@@ -34,10 +35,10 @@ enum Ended {
 pub(super) fn run(args: &AgentArgs) -> Result<()> {
     command_is_there(&args.command)?;
     let tracefs = Tracefs::find()?;
-    let opened = bounds::open(args, &tracefs)?;
+    let opened = open_events(args, &tracefs)?;
     let missing = opened.missing().to_vec();
     let cost = measure(&tracefs, &opened)?;
-    let (features, side) = before(&tracefs, &opened, cost)?;
+    let (features, side) = recording::before(&tracefs, &opened, cost, &this_program())?;
     let stop = asked_to_stop()?;
     say_rings(&opened)?;
     let file = make(&args.output)?;
@@ -55,7 +56,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<()> {
         let needed = recorder.at_most();
         // Nothing was recorded that anybody asked for.
         let _ = std::fs::remove_file(&args.output);
-        bail!("--size: {}", bounds::too_small(args.size, needed));
+        bail!("--size: {}", recording::too_small(args.size, needed));
     }
     let mut child = start(&args.command)?;
     if child.is_none() {

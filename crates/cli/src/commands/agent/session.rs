@@ -12,14 +12,14 @@ use agent::{
 };
 use anyhow::{Context, Result, bail};
 use record::{EventClock, Folder, Tracefs};
+use recording::{AskedMachine, DATA, of_machine};
 use render::neutral;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
-use super::bounds;
-use super::guest::{DATA, Guest};
+use super::{open_events, questions};
 use crate::args::AgentArgs;
 use crate::commands::privileges;
-use crate::commands::recording::{asked_to_stop, measure, of_machine};
+use crate::commands::recording::{asked_to_stop, measure, this_program};
 
 /// How long a host may take to show its token, and say nothing afterwards.
 const GREETING: Duration = Duration::from_secs(10);
@@ -90,16 +90,16 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
 }
 
 /// Opens all that a recording takes.
-fn ready(args: &AgentArgs) -> Result<Guest> {
+fn ready(args: &AgentArgs) -> Result<AskedMachine> {
     let tracefs = Tracefs::find()?;
-    let opened = bounds::open(args, &tracefs)?;
+    let opened = open_events(args, &tracefs)?;
     let cost = measure(&tracefs, &opened)?;
-    let (features, side) = of_machine(&tracefs, &opened, cost)?;
+    let (features, side) = of_machine(&tracefs, &opened, cost, &this_program())?;
     let folder = Folder::open(&args.output);
     let folder =
         folder.with_context(|| format!("{}: no folder for recordings", args.output.display()))?;
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    Ok(Guest {
+    Ok(AskedMachine {
         opened: Some(opened),
         features,
         side,
@@ -107,13 +107,13 @@ fn ready(args: &AgentArgs) -> Result<Guest> {
         folder,
         clock: EventClock::open()?,
         name: name.trim().to_owned(),
-        questions: bounds::questions(args),
+        questions: questions(args),
         recording: None,
     })
 }
 
 /// Says where a recording is that nobody has fetched.
-fn kept(guest: &Guest, recorded: RecordedGuest) -> String {
+fn kept(guest: &AskedMachine, recorded: RecordedGuest) -> String {
     format!(
         "; {}/{DATA} has {}",
         guest.folder.path().display(),

@@ -14,12 +14,11 @@ use anyhow::{Result, anyhow};
 use record::EventClock;
 use record::file::Feature;
 use record::together::{HostGuest, JointRecording};
+use recording::clock_comparisons;
 use render::{neutral, quality};
 
 use super::folder::Made;
 use crate::args::{For, ForGuest, RecordArgs};
-use crate::commands::agent::bits;
-use crate::commands::clocks::compared;
 use crate::commands::privileges::{self, Later};
 use crate::output;
 
@@ -74,7 +73,7 @@ fn questions(asked: &[For], of_guests: &[ForGuest]) -> u8 {
         true => CPU | IO,
         false => CPU,
     };
-    bits(of_guests, default)
+    ForGuest::bits(of_guests, default)
 }
 
 /// Returns the file's name for a guest of this name; `taken` are those of other guests.
@@ -183,7 +182,7 @@ impl Agents {
                 // Readers take so much of what a file says of itself, and no more.
                 name: one.name.chars().take(NAME).collect(),
                 offset_ns: clocks.and_then(ClockSamples::offset_ns),
-                clocks: clocks.map(compared).unwrap_or_default(),
+                clocks: clocks.map(clock_comparisons).unwrap_or_default(),
             }
         });
         let together = JointRecording {

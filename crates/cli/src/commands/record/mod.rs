@@ -25,7 +25,8 @@ use source::ReaderOptions;
 
 use super::privileges::{self, Later};
 use super::recording::{
-    asked_to_stop, before, command_is_there, measure, say_missing, say_rings, say_running, start,
+    asked_to_stop, command_is_there, measure, say_missing, say_rings, say_running, start,
+    this_program,
 };
 use crate::args::RecordArgs;
 use crate::output;
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     missing.extend_from_slice(opened.missing());
     plan::named_are_there(args, &missing)?;
     let cost = measure(&tracefs, &opened)?;
-    let before = before(&tracefs, &opened, cost)?;
+    let before = recording::before(&tracefs, &opened, cost, &this_program())?;
     let stop = asked_to_stop()?;
     say_rings(&opened)?;
     let later = Later {

@@ -12,31 +12,39 @@ use record::file::{Feature, Features};
 use record::together::JointRecording;
 use record::{EventClock, Folder, HostRecorder, OpenedEvents, RecordSummary, tasks};
 
-use super::bounds;
-use crate::commands::clocks::compared;
-use crate::commands::recording::missing;
+use crate::clocks::clock_comparisons;
+use crate::machine::missing_sentences;
+use crate::questions;
 
 /// The recording in its folder.
-pub(super) const DATA: &str = "agent.perf.data";
+pub const DATA: &str = "agent.perf.data";
 
 /// What is ready to record: everything is open, and nothing of the host has been read.
-pub(super) struct Guest {
+#[derive(Debug)]
+pub struct AskedMachine {
     /// Taken by the one recording that is made.
     pub opened: Option<OpenedEvents>,
     /// What the file says of this machine, and what stands before the records.
     pub features: Features,
+    /// The records that stand before the kernel's.
     pub side: Vec<u8>,
+    /// What an event costs here, where it could be measured.
     pub cost: Option<EventCosts>,
+    /// Where the recording is until the host has it.
     pub folder: Folder,
+    /// The clock of its events.
     pub clock: EventClock,
     /// This machine's name.
     pub name: String,
+    /// The questions that it answers, as bits.
     pub questions: u8,
-    pub recording: Option<Recording>,
+    /// The recording, once it was begun.
+    pub recording: Option<GuestFile>,
 }
 
-/// A recording.
-pub(super) struct Recording {
+/// Its recording.
+#[derive(Debug)]
+pub struct GuestFile {
     recorder: Option<HostRecorder>,
     file: File,
     size: u64,
@@ -44,9 +52,9 @@ pub(super) struct Recording {
     summary: Option<RecordSummary>,
 }
 
-impl Guest {
+impl AskedMachine {
     /// Returns whether its one recording was begun.
-    pub(super) fn is_used(&self) -> bool {
+    pub fn is_used(&self) -> bool {
         self.opened.is_none()
     }
 
@@ -56,13 +64,15 @@ impl Guest {
             .opened
             .take()
             .ok_or("it has made its recording already")?;
-        let questions = start.questions & self.questions;
-        opened.only(&bounds::events(questions));
+        let answered = start.questions & self.questions;
+        opened.only(&questions::events(answered));
         if opened.tracepoints().is_empty() {
             return Err("none of what is asked for is recorded there: see its --for".to_owned());
         }
-        let unanswered = bounds::unanswered(start.questions, self.questions);
-        let missing = missing(opened.missing()).into_iter().chain(unanswered);
+        let unanswered = questions::unanswered(start.questions, self.questions);
+        let missing = missing_sentences(opened.missing())
+            .into_iter()
+            .chain(unanswered);
         let missing = missing.collect::<Vec<_>>().join("\n");
         let together = JointRecording {
             own: agent::number().map_err(|error| error.to_string())?,
@@ -88,10 +98,10 @@ impl Guest {
         let needed = recorder.at_most();
         if needed > start.size {
             let _ = self.folder.remove(DATA);
-            return Err(bounds::too_small(start.size, needed));
+            return Err(questions::too_small(start.size, needed));
         }
         let own = together.own;
-        self.recording = Some(Recording {
+        self.recording = Some(GuestFile {
             recorder: Some(recorder),
             file: kept,
             size: start.size,
@@ -109,7 +119,7 @@ impl Guest {
     }
 }
 
-impl GuestRecorder for Guest {
+impl GuestRecorder for AskedMachine {
     fn start(&mut self, start: &Start) -> Result<RecordingStart, String> {
         let (own, missing) = self.begin(start)?;
         Ok(RecordingStart {
@@ -146,7 +156,7 @@ impl GuestRecorder for Guest {
         let recorder = recording.recorder.take();
         let recorder = recorder.ok_or("the recording has ended already")?;
         recording.together.offset_ns = clocks.offset_ns();
-        recording.together.clocks = compared(clocks);
+        recording.together.clocks = clock_comparisons(clocks);
         // One that could not be written to its end is not ended in order, so that readers say that some is missing.
         if let Some(summary) = &recording.summary {
             let cost = self.cost.map(|cost| cost.at_end(summary).said());

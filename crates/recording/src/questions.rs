@@ -1,54 +1,34 @@
 //! What is recorded of a guest, within the bounds of its file.
 
 use agent::{CPU, IO, SOCKETS};
-use anyhow::{Result, bail};
-use clap::ValueEnum;
-use record::{OpenedEvents, PlannedEvent, Question, RecordPlan, Tracefs};
-
-use crate::args::{AgentArgs, ForGuest};
+use record::{OpenedEvents, PlannedEvent, Question, RecordError, RecordPlan, Tracefs};
 
 /// Bytes of a CPU's ring at most. A guest makes few events of these kinds, and has little memory.
 const RING: u64 = 1 << 20;
-/// All rings together have no more than a part of so many of the file's bytes, so that what they hold at the end has room in it.
+/// All rings together have no more than a part of so many of the file's bytes, so that what they hold at the end has
+/// room in it.
 const PART_OF_FILE: u64 = 16;
 
 /// What a guest can be asked: as a bit, as it is given, and which events answer it.
-const KNOWN: [(u8, ForGuest, Question); 3] = [
-    (CPU, ForGuest::Cpus, Question::GuestCpus),
-    (IO, ForGuest::Io, Question::GuestIo),
-    (SOCKETS, ForGuest::Sockets, Question::GuestSockets),
+const KNOWN: [(u8, &str, Question); 3] = [
+    (CPU, "cpus", Question::GuestCpus),
+    (IO, "io", Question::GuestIo),
+    (SOCKETS, "sockets", Question::GuestSockets),
 ];
 
-/// Returns questions as bits; `default` where none was asked.
-pub(in crate::commands) fn bits(asked: &[ForGuest], default: u8) -> u8 {
-    let known = KNOWN.iter().filter(|(_, name, _)| asked.contains(name));
-    match asked {
-        [] => default,
-        _ => known.fold(0, |all, (bit, ..)| all | bit),
-    }
-}
-
-/// Returns the questions that this agent answers, as bits.
-pub(super) fn questions(args: &AgentArgs) -> u8 {
-    bits(&args.questions, CPU | IO)
-}
-
 /// Returns the events that answer questions.
-pub(super) fn events(questions: u8) -> Vec<PlannedEvent> {
+pub(crate) fn events(questions: u8) -> Vec<PlannedEvent> {
     let asked = KNOWN.iter().filter(|(bit, ..)| questions & bit != 0);
     let asked: Vec<Question> = asked.map(|(.., question)| *question).collect();
     record::events(&asked)
 }
 
 /// Returns a sentence about the questions that a host asks and this agent does not answer.
-pub(super) fn unanswered(asked: u8, answered: u8) -> Option<String> {
+pub(crate) fn unanswered(asked: u8, answered: u8) -> Option<String> {
     let left = KNOWN
         .iter()
         .filter(|(bit, ..)| asked & !answered & bit != 0);
-    let names =
-        left.filter_map(|(_, name, _)| Some(name.to_possible_value()?.get_name().to_owned()));
-    let names: Vec<String> = names.collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names: Vec<&str> = left.map(|(_, name, _)| *name).collect();
     let list = words::list(&names);
     (!names.is_empty()).then(|| format!("{list}: the agent there was started without (--for)"))
 }
@@ -61,23 +41,28 @@ fn ring_bytes(size: u64, cpus: usize) -> usize {
     usize::try_from(below).unwrap_or(usize::MAX).max(4096)
 }
 
-/// Opens the events.
-pub(super) fn open(args: &AgentArgs, tracefs: &Tracefs) -> Result<OpenedEvents> {
+/// Opens the events that answer questions, for a file of so many bytes. There may be none: this kernel may have none of
+/// them.
+///
+/// # Errors
+///
+/// Those of [`OpenedEvents::open`].
+pub fn open_for_guest(
+    questions: u8,
+    size: u64,
+    tracefs: &Tracefs,
+) -> Result<OpenedEvents, RecordError> {
     let plan = RecordPlan {
-        events: events(questions(args)),
-        ring_bytes: ring_bytes(args.size, record::machine::online().len()),
+        events: events(questions),
+        ring_bytes: ring_bytes(size, record::machine::online().len()),
         no_symbols: true,
         ..RecordPlan::default()
     };
-    let opened = OpenedEvents::open(&plan, tracefs)?;
-    if opened.tracepoints().is_empty() {
-        bail!("this kernel has none of the events that were asked for");
-    }
-    Ok(opened)
+    OpenedEvents::open(&plan, tracefs)
 }
 
 /// Says that a file is too small to hold anything.
-pub(super) fn too_small(size: u64, needed: u64) -> String {
+pub fn too_small(size: u64, needed: u64) -> String {
     format!(
         "a file of {} KiB has no room for what the rings of this machine's CPUs hold: allow {} KiB or more",
         size / 1024,
@@ -121,10 +106,6 @@ mod tests {
         assert!(!events(CPU | IO).iter().any(is_call));
         let calls = events(SOCKETS);
         assert!(!calls.is_empty() && calls.iter().all(is_call));
-        assert_eq!(bits(&[], CPU | IO), CPU | IO);
-        assert_eq!(bits(&[ForGuest::Sockets], CPU | IO), SOCKETS);
-        let all = [ForGuest::Sockets, ForGuest::Cpus, ForGuest::Io];
-        assert_eq!(bits(&all, 0), CPU | IO | SOCKETS);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use agent::{ClockSample, ClockSamples};
 use record::together::ClockComparison;
 
 /// Returns both comparisons, as far as there are any.
-pub(crate) fn compared(clocks: &ClockSamples) -> Vec<ClockComparison> {
+pub fn clock_comparisons(clocks: &ClockSamples) -> Vec<ClockComparison> {
     let both = [clocks.begin, clocks.end].into_iter().flatten();
     both.map(|one: ClockSample| ClockComparison {
         host_ns: one.host_ns,
