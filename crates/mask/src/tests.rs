@@ -409,7 +409,11 @@ fn kernel_command_lines_are_masked_word_by_word() {
 proptest::proptest! {
     /// Whatever stands around it, a password behind its name is not seen, and masking twice is masking once.
     #[test]
-    fn any_words(before in "[ -~]{0,12}", after in "[a-z0-9é,\\\\:;&=\"' ]{0,12}", words in proptest::collection::vec("\\PC{0,20}", 0..4)) {
+    fn any_words(
+        before in "[ -~]{0,12}",
+        after in "[a-z0-9é,\\\\:;&=\"' ]{0,12}",
+        words in proptest::collection::vec("\\PC{0,20}", 0..4),
+    ) {
         let mut list = words;
         list.push(format!("{before},password=hidden,{after}"));
         list.push("--secret".to_owned());

@@ -36,8 +36,8 @@ pub fn of(value: u64, nanoseconds: bool) -> String {
     }
 }
 
-/// Returns a sentence in which durations as [`human`] has them are numbers of ticks: `8.2 million ticks` for `8.2ms`. For what was
-/// counted by a clock of unknown rate.
+/// Returns a sentence in which durations as [`human`] has them are numbers of ticks: `8.2 million ticks` for `8.2ms`.
+/// For what was counted by a clock of unknown rate.
 pub fn as_ticks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
