@@ -196,6 +196,7 @@ impl Study {
             machine: &self.machines[0].machine,
             counts: &self.machines[0].counts,
             activity: &self.machines[0].activity,
+            window: &self.window,
             left_out: &self.left_out,
         }
     }
@@ -207,6 +208,7 @@ impl Study {
             machine: &followed.machine,
             counts: &followed.counts,
             activity: &followed.activity,
+            window: &self.window,
             left_out: &self.left_out,
         })
     }
@@ -245,7 +247,7 @@ impl Study {
     fn counters(
         members: &[Member],
         machines: &[Followed],
-        left_out: &LeftOut,
+        (window, left_out): (&Window, &LeftOut),
         tell: &mut dyn FnMut(Counter, Amount),
     ) {
         for (member, of) in members.iter().zip(0u8..) {
@@ -256,6 +258,7 @@ impl Study {
                 machine: &followed.machine,
                 counts: &followed.counts,
                 activity: &followed.activity,
+                window,
                 left_out,
             };
             member
@@ -300,7 +303,8 @@ impl Study {
     fn cut(&mut self, time: u64) {
         if let Some(slices) = &mut self.slices {
             slices.cut(time, |tell| {
-                Study::counters(&self.members, &self.machines, &self.left_out, tell);
+                let chosen = (&self.window, &self.left_out);
+                Study::counters(&self.members, &self.machines, chosen, tell);
             });
         }
     }
@@ -311,7 +315,8 @@ impl Study {
         let slices = self.slices.take();
         let slices = slices.map_or_else(Vec::new, |slices| {
             slices.finish(end, |tell| {
-                Study::counters(&self.members, &self.machines, &self.left_out, tell);
+                let chosen = (&self.window, &self.left_out);
+                Study::counters(&self.members, &self.machines, chosen, tell);
             })
         });
         Series::of(&slices, |counter| self.measured(counter))

@@ -14,6 +14,7 @@ const DEAD: u64 = 0x20;
 /// Lets tasks be woken, run twice for 30 ns after having waited 10 ns and 20 ns, and end, one after the other.
 fn run(sched: &mut Sched, dies: bool) -> Machine {
     let mut machine = Machine::new();
+    machine.task_states_mut().follow();
     let ty = EventType {
         index: 0,
         machine: 0,
@@ -38,6 +39,7 @@ fn run(sched: &mut Sched, dies: bool) -> Machine {
             comm: None,
         };
         machine.learn(&event, &data);
+        sched.changed(machine.task_states().changes(), &Window::default());
         sched.take(&event, &data, &mut machine);
     };
     let wakes = |tid: i32| {
@@ -129,13 +131,17 @@ fn what_is_told_by_slices_adds_up() {
     let comm_of = |slot: u32| Sched::comm_of(slot, machine.threads());
     let mut told = 0;
     let mut others = None;
-    sched.sums(&mut |part, slot, amount| {
-        // The idle task is in the events too, and has no name.
-        if part == DELAYS && comm_of(slot).is_some() {
-            told += amount.count;
-            others = Some(slot).filter(|slot| *slot == OTHERS_SLOT).or(others);
-        }
-    });
+    sched.sums(
+        machine.task_states(),
+        &Window::default(),
+        &mut |part, slot, amount| {
+            // The idle task is in the events too, and has no name.
+            if part == DELAYS && comm_of(slot).is_some() {
+                told += amount.count;
+                others = Some(slot).filter(|slot| *slot == OTHERS_SLOT).or(others);
+            }
+        },
+    );
     // What tasks counted before they became others was told while they were not.
     assert_eq!(told + sched.folded.delays.count, 2 * TASKS as u64);
     assert_eq!(others.and_then(comm_of).as_deref(), Some(OTHERS));

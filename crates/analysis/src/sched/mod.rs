@@ -14,7 +14,9 @@ use std::ops::Range;
 
 use event::sched::Leaves;
 use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side};
-use model::{Machine, Threads};
+use model::{
+    CpuSpan, CpuSwitch, Machine, RunState, TaskChanges, TaskSpan, TaskStates, TaskWakeup, Threads,
+};
 use rustc_hash::FxHashMap;
 use task::{Sums, Task};
 use work::{Function, StackOf, Work, function_in};
@@ -22,6 +24,7 @@ use work::{Function, StackOf, Work, function_in};
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
 use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use crate::chosen::Window;
 use crate::series::Measured;
 use crate::slices::Amount;
 use crate::{OTHERS, Stats};
@@ -41,8 +44,6 @@ const RAN: u8 = 1;
 #[derive(Debug, Clone, Default)]
 struct Cpu {
     switches: u64,
-    /// Task that runs, and since when.
-    current: Option<(u32, u64)>,
     /// Time of its last event.
     last: u64,
     busy_ns: u64,
@@ -88,6 +89,8 @@ pub struct Sched {
     /// Addresses of the function that calls those of work items.
     caller: Option<Range<u64>>,
     has: Has,
+    /// Whether what was under way at the end has been counted.
+    finished: bool,
     end: u64,
     /// From when on events of some CPUs are missing, and not those of others.
     uneven_from: Option<u64>,
@@ -98,6 +101,30 @@ pub struct Sched {
 struct Folded {
     delays: Amount,
     ran_ns: u64,
+}
+
+impl Cpu {
+    /// Counts what it did.
+    fn ran(&mut self, ran: &CpuSpan, until: u64) {
+        let ns = until.saturating_sub(ran.start);
+        let sum = match ran.thread {
+            Some(_) if ran.idle => &mut self.idle_ns,
+            Some(_) => &mut self.busy_ns,
+            // A switch in between was not seen.
+            None => {
+                self.unseen += 1;
+                &mut self.unknown_ns
+            }
+        };
+        *sum = sum.saturating_add(ns);
+    }
+}
+
+/// Returns since when a task without a CPU is away from it: since it left it, if that was asked for, or else since it was woken.
+fn away_since(span: &TaskSpan, window: &Window) -> Option<u64> {
+    let left = span.left.filter(|&(time, cpu)| window.has(time, cpu));
+    let began = window.has(span.since, span.began_on).then_some(span.since);
+    left.map(|(time, _)| time).or(began)
 }
 
 impl Default for Sched {
@@ -127,6 +154,7 @@ impl Sched {
             stack: None,
             caller: None,
             has: Has::default(),
+            finished: false,
             end: 0,
             uneven_from: None,
         }
@@ -138,7 +166,7 @@ impl Sched {
     }
 
     /// Tells the sums so far of every task.
-    fn sums(&self, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn sums(&self, tasks: &TaskStates, window: &Window, tell: &mut dyn FnMut(u8, u32, Amount)) {
         let mut running = 0u64;
         let mut told = |slot: u32, sums: &Sums, running_ns: u64, before: Folded| {
             let delays = Amount {
@@ -151,7 +179,8 @@ impl Sched {
             tell(RAN, slot, Amount { count: 0, ns });
         };
         for (task, slot) in self.tasks.iter().zip(0u32..) {
-            let (running_ns, _) = self.under_way(task);
+            let open = tasks.open(slot, self.end).filter(|_| !self.finished);
+            let running_ns = open.map_or(0, |span| self.under_way(&span, window).0);
             match &task.own {
                 Some(own) => told(slot, own, running_ns, Folded::default()),
                 None => running = running.saturating_add(running_ns),
@@ -168,18 +197,22 @@ impl Sched {
         let Some(from) = self.uneven_from else {
             return self.end;
         };
-        let cpu = usize::try_from(cpu).ok().and_then(|cpu| self.cpus.get(cpu));
+        let cpu = event::cpu_index(cpu).and_then(|cpu| self.cpus.get(cpu));
         from.max(cpu.map_or(0, |cpu| cpu.last)).min(self.end)
     }
 
-    /// Returns for how long a task has been running, and away from its CPU, beside what is counted.
-    fn under_way(&self, task: &Task) -> (u64, u64) {
+    /// Returns for how long a task has been running, and away from its CPU, in a span that is under way when what was asked for ends.
+    fn under_way(&self, span: &TaskSpan, window: &Window) -> (u64, u64) {
+        if span.state == RunState::Running {
+            let began = window.has(span.since, span.began_on);
+            let until = self.known_until(span.cpu);
+            let ns = until.saturating_sub(span.since);
+            return (if began { ns } else { 0 }, 0);
+        }
         // Away from one CPU it may have gone on on any.
-        let away_until = self.uneven_from.map_or(self.end, |from| from.min(self.end));
-        (
-            task.running_ns(self.known_until(task.cpu())),
-            task.away_ns(away_until),
-        )
+        let until = self.uneven_from.map_or(self.end, |from| from.min(self.end));
+        let since = away_since(span, window);
+        (0, since.map_or(0, |since| until.saturating_sub(since)))
     }
 
     /// Returns the name of the task that a sum is of; the idle tasks have none.
@@ -250,38 +283,42 @@ impl Sched {
         self.cpus.get_mut(index)
     }
 
-    fn switch(&mut self, event: &Event<'_>, switch: &event::sched::SchedSwitch, machine: &Machine) {
+    /// Takes what an event that was asked for changed.
+    fn changed(&mut self, changes: &TaskChanges, window: &Window) {
+        for span in &changes.tasks {
+            let away_ns =
+                away_since(span, window).map_or(0, |since| span.end.saturating_sub(since));
+            let whole = window.has(span.since, span.began_on);
+            let (task, others) = self.task(span.thread);
+            task.did(others, span, whole, away_ns);
+        }
+        if let Some(switch) = &changes.switch {
+            let ran = changes.cpu.filter(|ran| window.has_time(ran.start));
+            self.switch(switch, ran);
+        }
+        if let Some(wakeup) = &changes.wakeup {
+            self.wakes(wakeup);
+        }
+    }
+
+    fn switch(&mut self, switch: &CpuSwitch, ran: Option<CpuSpan>) {
         self.has.switches = true;
-        let model::Tasks { prev, task: next } = machine.tasks();
-        let time = event.time;
-        let (task, others) = self.task(prev);
-        task.leaves(others, time, switch.prev_state, next);
-        if switch.prev_state.leaves() == Leaves::Dead && switch.prev_tid != 0 {
-            self.ended(prev);
+        let (time, next) = (switch.time, switch.next);
+        self.task(switch.prev).0.leaves(time, switch.left_as);
+        if switch.left_as.leaves() == Leaves::Dead && !switch.prev_idle {
+            self.ended(switch.prev);
         }
         let (task, others) = self.task(next);
-        let delay = task.gets(others, time, event.cpu);
-        let next_idle = switch.next_tid == 0;
-        let prev_idle = switch.prev_tid == 0;
-        let Some(cpu) = self.cpu(event.cpu) else {
+        let delay = task.gets(others, time, switch.cpu);
+        let Some(cpu) = self.cpu(switch.cpu) else {
             return;
         };
         cpu.switches += 1;
-        if let Some((current, since)) = cpu.current {
-            let ns = time.saturating_sub(since);
-            if current != prev {
-                // A switch in between was not seen.
-                cpu.unseen += 1;
-                cpu.unknown_ns = cpu.unknown_ns.saturating_add(ns);
-            } else if prev_idle {
-                cpu.idle_ns = cpu.idle_ns.saturating_add(ns);
-            } else {
-                cpu.busy_ns = cpu.busy_ns.saturating_add(ns);
-            }
+        if let Some(ran) = ran {
+            cpu.ran(&ran, ran.end);
         }
-        cpu.current = Some((next, time));
         if let Some(delay) = delay
-            && !next_idle
+            && !switch.next_idle
         {
             if delay > cpu.delays.max() || cpu.worst.is_none() {
                 cpu.worst = Some((next, time - delay));
@@ -290,62 +327,58 @@ impl Sched {
         }
     }
 
-    fn wakes(
-        &mut self,
-        event: &Event<'_>,
-        wakeup: &event::sched::SchedWakeup,
-        waking: bool,
-        machine: &mut Machine,
-    ) {
-        let task = machine.tasks().task;
-        if waking {
-            self.has.wakings = true;
-            // On its run queue it is with sched_wakeup, if that is recorded.
-            if !self.has.wakeups {
-                self.task(task).0.wakes(event.time, false);
-            }
-        } else {
-            // The first one corrects what its sched_waking was taken for. That of a new task says nothing of others: perf
-            // sched record takes it along with sched_waking.
-            let of_all = event.ty.kind == Kind::SchedWakeup;
-            let first = of_all && !self.has.wakeups;
-            self.has.wakeups |= of_all;
-            let (woken, _) = self.task(task);
-            woken.woken(event.time);
-            woken.wakes(event.time, first);
+    fn wakes(&mut self, wakeup: &TaskWakeup) {
+        let (task, others) = self.task(wakeup.task);
+        if let Some(waker) = wakeup.waker {
+            task.woken_by(others, waker);
+        }
+        // perf sched record takes sched_wakeup alone.
+        if !wakeup.waking {
+            task.woken(wakeup.time);
             if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
                 cpu.wakeups += 1;
             }
         }
-        // A remote wake-up is finished on the CPU of the task that is woken: who began it sched_waking knows.
-        if waking || !self.has.wakings {
-            let waker = machine.slot(event.tid);
-            let (task, others) = self.task(task);
-            task.woken_by(others, waker);
+    }
+
+    /// Counts what was under way when what was asked for ended: what an event behind that has ended, or none.
+    fn still(&mut self, span: &TaskSpan, window: &Window) {
+        if window.has_time(span.start) {
+            let (running_ns, away_ns) = self.under_way(span, window);
+            if running_ns > 0 || away_ns > 0 {
+                let (task, others) = self.task(span.thread);
+                task.does(others, running_ns, away_ns);
+            }
         }
     }
-}
 
-impl Sched {
-    /// Takes an event of a CPU that was not asked for: what it tells counts nothing, and ends what was under way, so that no
-    /// wait is taken for one that ends with a later event.
-    fn elsewhere(&mut self, data: &Data, time: u64, of: model::Tasks) {
-        match data {
-            Data::SchedSwitch(switch) => {
-                if let Some(task) = self.met(of.prev) {
-                    task.leaves_elsewhere(time, switch.prev_state.leaves());
-                }
-                if let Some(task) = self.met(of.task) {
-                    task.gets_elsewhere();
-                }
+    /// Counts what a CPU was still doing then.
+    fn still_runs(&mut self, ran: &CpuSpan, window: &Window) {
+        let until = self.known_until(ran.cpu);
+        if ran.thread.is_some()
+            && window.has(ran.start, ran.cpu)
+            && let Some(cpu) = self.cpu(ran.cpu)
+        {
+            cpu.ran(ran, until);
+        }
+    }
+
+    /// Takes what an event of a CPU changed that was not asked for: that counts nothing, and ends what perf thinks was under way, so
+    /// that no wait is taken for one that ends with a later event.
+    fn elsewhere(&mut self, changes: &TaskChanges) {
+        if let Some(switch) = changes.switch {
+            if let Some(task) = self.met(switch.prev) {
+                task.leaves_elsewhere(switch.time, switch.left_as.leaves());
             }
-            Data::SchedWaking(_) if self.has.wakeups => {}
-            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
-                if let Some(task) = self.met(of.task) {
-                    task.woken_elsewhere();
-                }
+            if let Some(task) = self.met(switch.next) {
+                task.gets_elsewhere();
             }
-            _ => {}
+        }
+        if let Some(wakeup) = changes.wakeup
+            && !(wakeup.waking && self.has.wakeups)
+            && let Some(task) = self.met(wakeup.task)
+        {
+            task.woken_elsewhere();
         }
     }
 
@@ -365,10 +398,9 @@ impl Sched {
             machine.called(event.tid, comm);
         }
         self.stack_begins(event, machine.threads());
+        self.has.wakings |= event.ty.kind == Kind::SchedWaking;
+        self.has.wakeups |= event.ty.kind == Kind::SchedWakeup;
         match data {
-            Data::SchedSwitch(switch) => self.switch(event, switch, machine),
-            Data::SchedWaking(wakeup) => self.wakes(event, wakeup, true, machine),
-            Data::SchedWakeup(wakeup) => self.wakes(event, wakeup, false, machine),
             Data::SchedStatRuntime(runtime) => {
                 self.has.runtimes = true;
                 let (task, others) = self.task(machine.tasks().task);
@@ -404,6 +436,7 @@ impl Analysis for Sched {
     fn needs(&self) -> Needs {
         Needs {
             threads: true,
+            task_spans: true,
             ..Needs::default()
         }
     }
@@ -426,9 +459,35 @@ impl Analysis for Sched {
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.inside {
             self.take(event, data, context.machine);
-        } else if context.chosen.in_time {
-            self.elsewhere(data, event.time, context.machine.tasks());
         }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        if context.chosen.inside {
+            self.changed(changes, context.window);
+        } else if context.chosen.in_time {
+            self.elsewhere(changes);
+        } else {
+            for span in &changes.tasks {
+                self.still(span, context.window);
+            }
+            if let Some(ran) = &changes.cpu {
+                self.still_runs(ran, context.window);
+            }
+        }
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        let tasks = context.machine.task_states();
+        for slot in 0..self.tasks.len() as u32 {
+            if let Some(span) = tasks.open(slot, self.end) {
+                self.still(&span, context.window);
+            }
+        }
+        for ran in tasks.running(self.end) {
+            self.still_runs(&ran, context.window);
+        }
+        self.finished = true;
     }
 
     fn side(&mut self, side: &Side<'_>) {
@@ -442,8 +501,8 @@ impl Analysis for Sched {
         }
     }
 
-    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        self.sums(tell);
+    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        self.sums(walked.machine.task_states(), walked.window, tell);
     }
 
     fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {

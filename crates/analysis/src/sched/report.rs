@@ -226,7 +226,7 @@ impl Sched {
                 let row = empty(comm, tid, thread.pid);
                 (row, Others::default(), Others::default())
             });
-            self.add(row, sums, self.under_way(task));
+            self.add(row, sums);
             delays.merge(&sums.delays);
             woken_by.merge(&sums.woken_by);
             preempted_by.merge(&sums.preempted_by);
@@ -235,12 +235,7 @@ impl Sched {
         let beyond = self.beyond(threads);
         if beyond > 0 && keep(-1, None) {
             let mut row = empty(OTHERS.to_owned(), -1, None);
-            let folded = self.tasks.iter().filter(|task| task.own.is_none());
-            let now = folded.map(|task| self.under_way(task));
-            let now = now.fold((0u64, 0u64), |(runs, away), (more, longer)| {
-                (runs.saturating_add(more), away.saturating_add(longer))
-            });
-            self.add(&mut row, &self.others, now);
+            self.add(&mut row, &self.others);
             row.threads = beyond;
             delays.merge(&self.others.delays);
             let (woken_by, preempted_by) = (&self.others.woken_by, &self.others.preempted_by);
@@ -282,14 +277,12 @@ impl Sched {
         folded.count() as u64
     }
 
-    /// Adds a task to a row: what is counted, and for how long it has been running, or away from its CPU, since.
-    fn add(&self, row: &mut TaskRow, task: &Sums, (running_ns, away_ns): (u64, u64)) {
+    /// Adds a task to a row.
+    fn add(&self, row: &mut TaskRow, task: &Sums) {
         row.threads += 1;
         row.runtime_ns = row.runtime_ns.saturating_add(task.runtime_ns);
-        let on_cpu_ns = task.on_cpu_ns.saturating_add(running_ns);
-        row.on_cpu_ns = row.on_cpu_ns.saturating_add(on_cpu_ns);
-        let off_cpu_ns = task.off_cpu_ns.saturating_add(away_ns);
-        row.off_cpu_ns = row.off_cpu_ns.saturating_add(off_cpu_ns);
+        row.on_cpu_ns = row.on_cpu_ns.saturating_add(task.on_cpu_ns);
+        row.off_cpu_ns = row.off_cpu_ns.saturating_add(task.off_cpu_ns);
         if task.delays.max() > row.delays.max() {
             row.delay_max_at = task.delay_max_at;
         }
@@ -307,15 +300,6 @@ impl Sched {
         let seen = self.cpus.iter().zip(0u32..);
         let seen = seen.filter(|(cpu, _)| cpu.switches > 0 || cpu.wakeups > 0);
         let rows = seen.map(|(cpu, number)| {
-            let (mut busy_ns, mut idle_ns) = (cpu.busy_ns, cpu.idle_ns);
-            if let Some((task, since)) = cpu.current {
-                let until = self.known_until(i32::try_from(number).unwrap_or(event::NONE));
-                let ns = until.saturating_sub(since);
-                match threads.at(task) {
-                    Some((0, _)) => idle_ns = idle_ns.saturating_add(ns),
-                    _ => busy_ns = busy_ns.saturating_add(ns),
-                }
-            }
             let worst = cpu.worst.and_then(|(slot, at)| {
                 let (tid, thread) = threads.at(slot)?;
                 let other = Other {
@@ -329,8 +313,8 @@ impl Sched {
             CpuRow {
                 cpu: number,
                 switches: cpu.switches,
-                busy_ns,
-                idle_ns,
+                busy_ns: cpu.busy_ns,
+                idle_ns: cpu.idle_ns,
                 unknown_ns: cpu.unknown_ns,
                 unseen: cpu.unseen,
                 wakeups: cpu.wakeups,

@@ -1,6 +1,7 @@
 //! What is kept of one task.
 
 use event::sched::{Leaves, TaskState};
+use model::{RunState, SpanEnd, TaskSpan};
 
 use crate::Stats;
 
@@ -105,7 +106,7 @@ impl Sums {
     }
 }
 
-/// What one task does, and what is counted of it. What it does is kept small: there is one of these for every task
+/// What perf thinks that one task does, and what is counted of it. It is kept small: there is one of these for every task
 /// that ever lived.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -113,23 +114,13 @@ pub(crate) struct Task {
     atom_since: u64,
     /// Time of its last atom.
     atom_at: u64,
-    /// Since when it runs.
-    running: u64,
-    /// Since when it is away from its CPU.
-    left_since: u64,
-    /// Since when it waits after it was woken.
-    woken_since: u64,
     /// Since when it runs a work item.
     work_since: u64,
-    /// By whom it was preempted.
-    preempted_by: u32,
     /// The function of the work item a kworker runs.
     work: u32,
     /// The CPU it ran on last.
     cpu: i32,
     atom: Atom,
-    /// Whether it is away because it was preempted, or yielded.
-    preempted: bool,
     /// Whether it was met before.
     pub met: bool,
     /// What is counted of it alone; `None` where it is counted with others.
@@ -141,15 +132,10 @@ impl Default for Task {
         Task {
             atom_since: 0,
             atom_at: 0,
-            running: NEVER,
-            left_since: NEVER,
-            woken_since: NEVER,
             work_since: NEVER,
-            preempted_by: 0,
             work: 0,
             cpu: event::NONE,
             atom: Atom::None,
-            preempted: false,
             met: false,
             own: None,
         }
@@ -172,8 +158,8 @@ impl Task {
         (self.atom, self.atom_since, self.atom_at) = (atom, since, at);
     }
 
-    /// It leaves its CPU, which `next` gets.
-    pub(super) fn leaves(&mut self, others: &mut Sums, time: u64, state: TaskState, next: u32) {
+    /// It leaves its CPU.
+    pub(super) fn leaves(&mut self, time: u64, state: TaskState) {
         // perf looks at the state as a whole: a task that is preempted, which has a bit of its own since 4.14, is
         // no runnable one to it.
         let atom = if state.0 == 0 {
@@ -182,15 +168,6 @@ impl Task {
             Atom::Sleeping
         };
         self.wait(atom, time, time);
-        if let Some(since) = known(std::mem::replace(&mut self.running, NEVER)) {
-            let sums = self.own.as_deref_mut().unwrap_or(others);
-            sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(time.saturating_sub(since));
-        }
-        self.woken_since = NEVER;
-        let leaves = state.leaves();
-        self.preempted = leaves == Leaves::Runnable;
-        self.left_since = if leaves == Leaves::Dead { NEVER } else { time };
-        self.preempted_by = next;
     }
 
     /// It gets a CPU. Returns how long it waited for it, where perf counts that.
@@ -200,19 +177,6 @@ impl Task {
             sums.cpu_changes += 1;
         }
         self.cpu = cpu;
-        let away_ns = self.away_ns(time);
-        let sums = self.own.as_deref_mut().unwrap_or(others);
-        sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
-        self.running = time;
-        if let Some(since) = known(std::mem::replace(&mut self.woken_since, NEVER)) {
-            sums.woken_waits.add(time.saturating_sub(since));
-        }
-        let left = known(std::mem::replace(&mut self.left_since, NEVER));
-        if let Some(since) = left.filter(|_| std::mem::take(&mut self.preempted)) {
-            let ns = time.saturating_sub(since);
-            sums.preempted.add(ns);
-            sums.preempted_by.add(self.preempted_by, 1, ns);
-        }
         let since = match self.atom {
             Atom::None => {
                 self.atom_at = time;
@@ -233,7 +197,6 @@ impl Task {
     /// It leaves a CPU that was not asked for: it may be woken by what was.
     pub(super) fn leaves_elsewhere(&mut self, time: u64, leaves: Leaves) {
         self.gets_elsewhere();
-        self.preempted = leaves == Leaves::Runnable;
         if leaves == Leaves::Blocked && self.has_atoms() {
             self.wait(Atom::Sleeping, time, time);
         }
@@ -244,8 +207,6 @@ impl Task {
         if self.has_atoms() {
             self.atom = Atom::Done;
         }
-        (self.running, self.left_since, self.woken_since) = (NEVER, NEVER, NEVER);
-        self.preempted = false;
     }
 
     /// It is woken by an event that was not asked for: the wait that begins does not count.
@@ -253,7 +214,6 @@ impl Task {
         if self.atom == Atom::Sleeping {
             self.atom = Atom::Done;
         }
-        self.woken_since = NEVER;
     }
 
     /// It ran for a while, says `sched_stat_runtime`.
@@ -276,13 +236,32 @@ impl Task {
         }
     }
 
-    /// It is woken, as far as its own wait is concerned: it was asleep, unless it was seen to run, or to be
-    /// preempted. A wake-up that comes `again` is later than was thought.
-    pub(super) fn wakes(&mut self, time: u64, again: bool) {
-        let asleep = self.running == NEVER && !self.preempted;
-        if asleep && (again || self.woken_since == NEVER) {
-            self.woken_since = time;
+    /// Counts what it did, `whole` if all of it was asked for, and when it gets a CPU for how long it was away from one.
+    pub(super) fn did(&mut self, others: &mut Sums, span: &TaskSpan, whole: bool, away_ns: u64) {
+        let sums = self.own.as_deref_mut().unwrap_or(others);
+        let ns = span.whole_ns();
+        if span.ended_by == SpanEnd::GotCpu {
+            sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
         }
+        match (span.state, span.ended_by) {
+            _ if !whole => {}
+            (RunState::Running, SpanEnd::LeftCpu) => {
+                sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(ns);
+            }
+            (RunState::Woken, SpanEnd::GotCpu) => sums.woken_waits.add(ns),
+            (RunState::Preempted, SpanEnd::GotCpu) => {
+                sums.preempted.add(ns);
+                sums.preempted_by.add(span.taken_by.unwrap_or(0), 1, ns);
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts what it does still when what was asked for ends.
+    pub(super) fn does(&mut self, others: &mut Sums, running_ns: u64, away_ns: u64) {
+        let sums = self.own.as_deref_mut().unwrap_or(others);
+        sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
+        sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
     }
 
     /// It is woken by another.
@@ -306,27 +285,12 @@ impl Task {
         let since = known(std::mem::replace(&mut self.work_since, NEVER))?;
         Some((since, self.work))
     }
-
-    /// Returns the CPU it ran on last.
-    pub(super) fn cpu(&self) -> i32 {
-        self.cpu
-    }
-
-    /// Returns for how long it is away from its CPU, beside what is counted: since it left, or, where that was not seen, since
-    /// it was woken.
-    pub(super) fn away_ns(&self, now: u64) -> u64 {
-        let since = known(self.left_since).or(known(self.woken_since));
-        since.map_or(0, |since| now.saturating_sub(since))
-    }
-
-    /// Returns for how long it runs at the end of the walk, beside what is counted.
-    pub(super) fn running_ns(&self, end: u64) -> u64 {
-        known(self.running).map_or(0, |since| end.saturating_sub(since))
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use event::NONE;
+
     use super::*;
 
     const RUNNABLE: TaskState = TaskState(0);
@@ -342,30 +306,50 @@ mod tests {
         (task, Sums::default())
     }
 
+    /// What a task did from 100 to 140, and before that since 90.
+    fn span(state: RunState, ended_by: SpanEnd) -> TaskSpan {
+        TaskSpan {
+            thread: 1,
+            state,
+            start: 100,
+            end: 140,
+            ended_by,
+            since: 90,
+            began_on: NONE,
+            cpu: 0,
+            left: None,
+            left_as: RUNNABLE,
+            taken_by: Some(7),
+            waker: None,
+            behind: None,
+        }
+    }
+
     #[test]
     fn what_every_task_leaves_behind_is_small() {
-        assert!(size_of::<Task>() <= 72, "{}", size_of::<Task>());
+        assert!(size_of::<Task>() <= 48, "{}", size_of::<Task>());
         assert!(size_of::<Sums>() <= 384, "{}", size_of::<Sums>());
     }
 
     #[test]
     fn a_task_without_sums_of_its_own_counts_with_others() {
         let (mut task, mut others) = (Task::default(), Sums::default());
-        task.leaves(&mut others, 100, SLEEPS, 9);
+        task.leaves(100, SLEEPS);
         task.woken(150);
         assert_eq!(task.gets(&mut others, 190, 1), Some(40));
-        task.leaves(&mut others, 250, SLEEPS, 9);
-        assert_eq!((others.delays.total(), others.on_cpu_ns), (40, 60));
+        let runs = span(RunState::Running, SpanEnd::LeftCpu);
+        task.did(&mut others, &runs, true, 0);
+        assert_eq!((others.delays.total(), others.on_cpu_ns), (40, 50));
     }
 
     #[test]
     fn a_wake_up_begins_a_wait_and_a_cpu_ends_it() {
         let (mut task, mut others) = task();
-        task.leaves(&mut others, 100, SLEEPS, 9);
+        task.leaves(100, SLEEPS);
         task.woken(150);
         task.woken(160);
         assert_eq!(task.gets(&mut others, 190, 1), Some(40));
-        task.leaves(&mut others, 250, SLEEPS, 9);
+        task.leaves(250, SLEEPS);
         task.woken(240);
         assert_eq!(
             task.gets(&mut others, 300, 2),
@@ -374,24 +358,40 @@ mod tests {
         );
         let own = task.own.as_deref().unwrap();
         assert_eq!((own.delays.count(), own.delays.max()), (1, 40));
-        assert_eq!(
-            (own.delay_max_at, own.on_cpu_ns + task.running_ns(310)),
-            (150, 60 + 10)
-        );
-        assert_eq!(own.cpu_changes, 1);
+        assert_eq!((own.delay_max_at, own.cpu_changes), (150, 1));
     }
 
     #[test]
     fn a_task_that_yields_waits_and_one_that_is_preempted_does_not_for_perf() {
         let (mut task, mut others) = task();
-        task.leaves(&mut others, 100, RUNNABLE, 7);
+        task.leaves(100, RUNNABLE);
         assert_eq!(task.gets(&mut others, 130, 0), Some(30));
-        task.leaves(&mut others, 200, TaskState::PREEMPTED, 8);
+        task.leaves(200, TaskState::PREEMPTED);
         assert_eq!(task.gets(&mut others, 270, 0), None);
+    }
+
+    #[test]
+    fn spans_count_when_they_end_as_they_should_and_were_asked_for() {
+        let (mut task, mut others) = task();
+        let mut did = |state, ended_by, whole| {
+            task.did(&mut others, &span(state, ended_by), whole, 60);
+        };
+        did(RunState::Preempted, SpanEnd::GotCpu, true);
+        did(RunState::Preempted, SpanEnd::Behind, true);
+        did(RunState::Woken, SpanEnd::GotCpu, true);
+        did(RunState::Woken, SpanEnd::GotCpu, false);
+        did(RunState::Woken, SpanEnd::Missed, true);
+        did(RunState::Asleep, SpanEnd::GotCpu, true);
+        did(RunState::Asleep, SpanEnd::Woken, true);
+        did(RunState::Running, SpanEnd::LeftCpu, true);
+        did(RunState::Running, SpanEnd::LeftCpu, false);
+        did(RunState::Running, SpanEnd::Missed, true);
         let own = task.own.as_deref().unwrap();
-        assert_eq!((own.preempted.count(), own.preempted.total()), (2, 100));
         let by: Vec<_> = own.preempted_by.all().collect();
-        assert_eq!(by, [(Some(7), 1, 30), (Some(8), 1, 70)]);
+        assert_eq!(by, [(Some(7), 1, 50)]);
+        let waits = (own.preempted.total(), own.woken_waits.total());
+        assert_eq!(waits, (50, 50));
+        assert_eq!((own.on_cpu_ns, own.off_cpu_ns), (50, 4 * 60));
     }
 
     #[test]
@@ -405,29 +405,25 @@ mod tests {
     #[test]
     fn a_delay_counts_only_if_its_own_wake_up_and_its_own_switch_do() {
         let (mut task, mut others) = task();
-        task.leaves(&mut others, 100, SLEEPS, 9);
+        task.leaves(100, SLEEPS);
         // Woken here, it gets another CPU; much later it gets this one without having been woken here.
         task.woken(150);
-        task.wakes(150, false);
         task.gets_elsewhere();
         task.leaves_elsewhere(300, Leaves::Blocked);
         task.woken_elsewhere();
         assert_eq!(task.gets(&mut others, 9_000, 1), None);
         // It slept elsewhere, is woken here, and gets this CPU.
-        task.leaves(&mut others, 9_100, SLEEPS, 9);
+        task.leaves(9_100, SLEEPS);
         task.gets_elsewhere();
         task.leaves_elsewhere(9_300, Leaves::Blocked);
         task.woken(9_400);
-        task.wakes(9_400, false);
         assert_eq!(task.gets(&mut others, 9_450, 1), Some(50));
         // It was preempted elsewhere.
-        task.leaves(&mut others, 9_500, RUNNABLE, 9);
+        task.leaves(9_500, RUNNABLE);
         task.gets_elsewhere();
         task.leaves_elsewhere(9_600, Leaves::Runnable);
         assert_eq!(task.gets(&mut others, 9_900, 1), None);
-        let own = task.own.as_deref().unwrap();
-        assert_eq!((own.delays.max(), own.woken_waits.max()), (50, 50));
-        assert_eq!((own.preempted.count(), own.off_cpu_ns), (0, 50));
+        assert_eq!(task.own.as_deref().unwrap().delays.max(), 50);
     }
 
     #[test]

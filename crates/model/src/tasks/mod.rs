@@ -213,10 +213,16 @@ impl TaskStates {
                 self.switch(change);
             }
             Data::SchedWakeup(wakeup) | Data::SchedWaking(wakeup) => {
-                let task = tasks.task;
-                self.changes.wakeup = Some(TaskWakeup { task, waker });
+                let change = TaskWakeup {
+                    task: tasks.task,
+                    waker,
+                    time: event.time,
+                    waking: event.ty.kind == Kind::SchedWaking,
+                    target_cpu: wakeup.target_cpu,
+                };
+                self.changes.wakeup = Some(change);
                 if self.follows {
-                    self.wake(event, task, rule, waker, wakeup.target_cpu);
+                    self.wake(change, event.cpu, rule);
                 }
             }
             Data::SchedMigrateTask(migrate) if self.follows => {
@@ -377,21 +383,15 @@ impl TaskStates {
     }
 
     /// A task is woken.
-    fn wake(
-        &mut self,
-        event: &Event<'_>,
-        thread: u32,
-        rule: WakeRule,
-        waker: Option<u32>,
-        target: Option<i32>,
-    ) {
+    fn wake(&mut self, change: TaskWakeup, event_cpu: i32, rule: WakeRule) {
+        let (thread, time) = (change.task, change.time);
         let task = self.task(thread);
         // A task that is about to sleep may be woken before it does: it then keeps its CPU.
         if task.state == RunState::Running {
             return;
         }
         if task.waker == NOBODY {
-            task.waker = waker.unwrap_or(NOBODY);
+            task.waker = change.waker.unwrap_or(NOBODY);
         }
         if !rule.queues || task.state == RunState::Preempted {
             return;
@@ -399,14 +399,14 @@ impl TaskStates {
         if task.state == RunState::Woken {
             // What was handed out as its sleep ended too early by a moment, which nobody can take back.
             if rule.corrects {
-                (task.since, task.at) = (event.time, event.time);
+                (task.since, task.at) = (time, time);
             }
             return;
         }
-        self.end(thread, event.time, SpanEnd::Woken, None);
+        self.end(thread, time, SpanEnd::Woken, None);
         let task = self.task(thread);
-        task.becomes(RunState::Woken, event.time, event.cpu);
-        task.cpu = target.unwrap_or(task.cpu);
+        task.becomes(RunState::Woken, time, event_cpu);
+        task.cpu = change.target_cpu.unwrap_or(task.cpu);
         let cpu = task.cpu;
         self.queue(thread, cpu);
     }

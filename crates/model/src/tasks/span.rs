@@ -150,6 +150,12 @@ pub struct TaskWakeup {
     pub task: u32,
     /// Who woke it: the thread that made the event, if that kind of event knows. `None` where tasks are not followed.
     pub waker: Option<u32>,
+    /// When.
+    pub time: u64,
+    /// Whether it is `sched_waking`, which begins a wake-up that `sched_wakeup` finishes.
+    pub waking: bool,
+    /// The CPU that it was woken for, if that is recorded.
+    pub target_cpu: Option<i32>,
 }
 
 /// What an event of the scheduler changed.
