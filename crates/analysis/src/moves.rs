@@ -5,12 +5,11 @@
 //! processor's state on the new CPU), and how long the first exit after that took to be handled, in cold caches. What the
 //! guest itself loses to cold caches no event tells.
 
-use event::sched::Leaves;
 use event::{Data, Event, EventType, ExitReason, Kind, NONE};
-use model::ByNumber;
+use model::{ByNumber, Machine, SpanEnd, TaskChanges};
 
 use crate::Stats;
-use crate::analysis::{Analysis, Context, Want};
+use crate::analysis::{Analysis, Context, Needs, Want};
 
 /// What runs had in common that began on one CPU, or on another one than before.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -43,7 +42,6 @@ struct Vcpu {
     row: MovesRow,
     first: u64,
     cpu: Option<i32>,
-    ready: Option<u64>,
     /// Since when it runs, whether it moved, if it has not entered its guest since.
     runs: Option<(u64, bool)>,
     /// Whether it moved, if no exit came since.
@@ -113,38 +111,33 @@ impl Moves {
                     vcpu.exit = None;
                 }
             }
-            Data::SchedWakeup(wakeup) => {
-                if let Some(vcpu) = self.vcpus.get_mut(wakeup.tid) {
-                    vcpu.ready = Some(event.time);
-                }
-            }
-            Data::SchedSwitch(switch) => {
-                if let Some(vcpu) = self.vcpus.get_mut(switch.prev_tid) {
-                    let runnable = switch.prev_state.leaves() == Leaves::Runnable;
-                    vcpu.ready = runnable.then_some(event.time);
-                    vcpu.cpu = Some(event.cpu);
-                    vcpu.runs = None;
-                    vcpu.fresh = None;
-                    vcpu.exit = None;
-                }
-                if let Some(vcpu) = self.vcpus.get_mut(switch.next_tid)
-                    && event.cpu != NONE
-                {
-                    let before = vcpu.cpu.replace(event.cpu);
-                    let ready = vcpu.ready.take();
-                    let Some(before) = before else {
-                        return;
-                    };
-                    let moved = before != event.cpu;
-                    let runs = vcpu.row.of(moved);
-                    runs.count += 1;
-                    if let Some(ready) = ready {
-                        runs.waits.add(event.time.saturating_sub(ready));
-                    }
-                    vcpu.runs = Some((event.time, moved));
-                }
-            }
             _ => {}
+        }
+    }
+
+    /// A CPU went from one task to another.
+    fn switched(&mut self, changes: &TaskChanges, machine: &Machine) {
+        let Some(switch) = changes.switch else {
+            return;
+        };
+        let tid = |slot: u32| machine.threads().at(slot).map(|(tid, _)| tid);
+        if let Some(vcpu) = tid(switch.prev).and_then(|tid| self.vcpus.get_mut(tid)) {
+            vcpu.cpu = Some(switch.cpu);
+            (vcpu.runs, vcpu.fresh, vcpu.exit) = (None, None, None);
+        }
+        if let Some(vcpu) = tid(switch.next).and_then(|tid| self.vcpus.get_mut(tid))
+            && switch.cpu != NONE
+            && let Some(before) = vcpu.cpu.replace(switch.cpu)
+        {
+            let moved = before != switch.cpu;
+            let runs = vcpu.row.of(moved);
+            runs.count += 1;
+            let waited = (changes.tasks.iter())
+                .find(|span| span.thread == switch.next && span.ended_by == SpanEnd::GotCpu);
+            if let Some(span) = waited.filter(|span| span.state.is_runnable()) {
+                runs.waits.add(span.whole_ns());
+            }
+            vcpu.runs = Some((switch.time, moved));
         }
     }
 
@@ -171,14 +164,16 @@ impl Moves {
 }
 
 impl Analysis for Moves {
+    fn needs(&self) -> Needs {
+        Needs {
+            task_spans: true,
+            ..Needs::default()
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind {
-            Kind::KvmExit
-            | Kind::KvmEntry
-            | Kind::KvmUserspaceExit
-            | Kind::SchedWakeup
-            | Kind::SchedWakeupNew
-            | Kind::SchedSwitch => Want::Order,
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmUserspaceExit => Want::Order,
             _ => Want::Nothing,
         }
     }
@@ -186,6 +181,12 @@ impl Analysis for Moves {
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.follows {
             self.take(event, data);
+        }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        if context.chosen.follows {
+            self.switched(changes, context.machine);
         }
     }
 }

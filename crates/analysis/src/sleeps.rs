@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use event::sched::{Leaves, SchedSwitch};
+use event::sched::Leaves;
 use event::{Body, Data, Event, EventType, KERNEL_STACK, Side, kernel_stack};
-use model::{Machine, Tasks, Threads};
+use model::{CpuSwitch, SpanEnd, TaskSpan, TaskStates, Threads};
 use rustc_hash::FxHashMap;
 use symbols::{KernelFunctions, kernel_part};
 
@@ -71,7 +71,7 @@ struct Away {
     since: u64,
     /// With which stack.
     stack: u32,
-    /// When it was put on a run queue again, as far as that is recorded.
+    /// When it was woken, as far as that is known.
     woken: Option<u64>,
 }
 
@@ -134,72 +134,66 @@ impl Sleeps {
         }
     }
 
-    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &Machine) {
-        match data {
-            Data::SchedSwitch(switch) => {
-                self.lines_end();
-                self.switch(event, switch, machine.tasks());
+    fn take(&mut self, event: &Event<'_>, tasks: &TaskStates) {
+        if event.ty.name == KERNEL_STACK {
+            // Between an event and its stack others may come, from other CPUs; on its own the next is of another task.
+            let Some((tid, task, time)) = self.switched.remove(&event.cpu) else {
+                return;
+            };
+            let stack: Vec<u64> = kernel_stack(event).take(MAX_FRAMES).collect();
+            if tid == event.tid && !stack.is_empty() {
+                self.left(task, time, Stack::Addresses(stack.into()));
             }
-            _ if event.ty.name == KERNEL_STACK => {
-                // Between an event and its stack others may come, from other CPUs; on its own the next is of another task.
-                let Some((tid, task, time)) = self.switched.remove(&event.cpu) else {
-                    return;
-                };
-                let stack: Vec<u64> = kernel_stack(event).take(MAX_FRAMES).collect();
-                if tid == event.tid && !stack.is_empty() {
-                    self.left(task, time, Stack::Addresses(stack.into()));
-                }
-            }
-            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
-                self.lines_end();
-                let Some(away) = self.away.get_mut(&machine.tasks().task) else {
-                    return;
-                };
-                // On its run queue it is with sched_wakeup, which comes last.
-                if event.time >= away.since {
-                    away.woken = Some(event.time);
-                }
-            }
-            _ => self.lines_end(),
+            return;
+        }
+        self.lines_end();
+        if !event.ty.kind.is_sched() {
+            return;
+        }
+        let changes = tasks.changes();
+        for span in &changes.tasks {
+            self.did(span, true);
+        }
+        if let Some(switch) = changes.switch {
+            self.leaves(event, switch);
         }
     }
 
-    /// Takes an event of a CPU that was not asked for: a task that wakes up there has slept until then, and who gets a CPU
-    /// there sleeps no more.
-    fn elsewhere(&mut self, time: u64, data: &Data, tasks: Tasks) {
-        match data {
-            Data::SchedSwitch(_) => {
-                self.away.remove(&tasks.task);
-                self.away.remove(&tasks.prev);
-            }
-            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
-                if let Some(away) = self.away.get_mut(&tasks.task)
-                    && time >= away.since
-                {
-                    away.woken = Some(time);
-                }
-            }
-            _ => {}
+    /// A task did something until now. A sleep that its stack is known of counts, if `counts` says so, when the task gets a CPU.
+    fn did(&mut self, span: &TaskSpan, counts: bool) {
+        let Some(away) = self.away.get_mut(&span.thread) else {
+            return;
+        };
+        let since_left = span.left.is_some_and(|(time, _)| time == away.since);
+        if since_left && span.ended_by != SpanEnd::Missed {
+            // What it waits for a CPU after it was woken is no sleep.
+            let asleep = span.state.is_blocked();
+            away.woken = Some(if asleep { span.end } else { span.since });
         }
-    }
-
-    fn switch(&mut self, event: &Event<'_>, switch: &SchedSwitch, tasks: Tasks) {
-        let Tasks { prev, task: next } = tasks;
-        if let Some(Away {
+        if span.ended_by != SpanEnd::GotCpu {
+            return;
+        }
+        let Away {
             since,
             stack,
             woken,
-        }) = self.away.remove(&next)
-            && let Some(ns) = woken.unwrap_or(event.time).checked_sub(since)
-            && (self.rows.len() < MAX_ROWS || self.rows.contains_key(&(next, stack)))
+        } = *away;
+        self.away.remove(&span.thread);
+        let row = (span.thread, stack);
+        if let Some(ns) = woken.and_then(|woken| woken.checked_sub(since))
+            && counts
+            && (self.rows.len() < MAX_ROWS || self.rows.contains_key(&row))
         {
-            self.rows.entry((next, stack)).or_default().add(ns);
+            self.rows.entry(row).or_default().add(ns);
         }
+    }
+
+    fn leaves(&mut self, event: &Event<'_>, switch: CpuSwitch) {
         self.switched.remove(&event.cpu);
-        let sleeps = switch.prev_state.leaves() == Leaves::Blocked;
-        if switch.prev_tid == 0 || !sleeps {
+        if switch.prev_idle || switch.left_as.leaves() != Leaves::Blocked {
             return;
         }
+        let prev = switch.prev;
         let chain = event.sample.and_then(|sample| {
             let addresses = kernel_part(sample.callchain?).take(MAX_FRAMES);
             Some(addresses.collect::<Vec<u64>>())
@@ -210,7 +204,7 @@ impl Sleeps {
             }
             _ if matches!(event.body, Body::Text { .. }) => self.leaving = Some((prev, event.time)),
             _ if event::cpu_index(event.cpu).is_some() => {
-                let left = (switch.prev_tid, prev, event.time);
+                let left = (event.tid, prev, event.time);
                 self.switched.insert(event.cpu, left);
             }
             _ => {}
@@ -257,6 +251,7 @@ impl Analysis for Sleeps {
     fn needs(&self) -> Needs {
         Needs {
             threads: true,
+            task_spans: true,
             samples: true,
             ..Needs::default()
         }
@@ -269,11 +264,14 @@ impl Analysis for Sleeps {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+    fn event(&mut self, event: &Event<'_>, _: &Data, context: &mut Context<'_>) {
         if context.chosen.inside {
-            self.take(event, data, context.machine);
-        } else if context.chosen.in_time {
-            self.elsewhere(event.time, data, context.machine.tasks());
+            self.take(event, context.machine.task_states());
+        } else if context.chosen.in_time && event.ty.kind.is_sched() {
+            // A task that wakes up elsewhere has slept until then, and who gets a CPU there sleeps no more.
+            for span in &context.machine.task_states().changes().tasks {
+                self.did(span, false);
+            }
         }
     }
 
@@ -304,8 +302,9 @@ fn words(stack: &Stack, functions: KernelFunctions<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use event::sched::{SchedWakeup, TaskComm, TaskState};
+    use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
     use event::{EventType, Kind};
+    use model::Machine;
 
     use super::*;
 
@@ -336,6 +335,7 @@ mod tests {
         );
         let wakeups = ty("sched_wakeup", Kind::SchedWakeup);
         let (mut sleeps, mut machine) = (Sleeps::new(), Machine::new());
+        machine.task_states_mut().follow();
         let mut take =
             |ty: &EventType<'_>, time: u64, cpu: i32, tid: i32, record: &[u8], data: Data| {
                 let event = Event {
@@ -350,7 +350,7 @@ mod tests {
                     comm: None,
                 };
                 machine.learn(&event, &data);
-                sleeps.take(&event, &data, &machine);
+                sleeps.take(&event, machine.task_states());
             };
         let switch = |prev_tid: i32, state: u64, next_tid: i32| {
             Data::SchedSwitch(SchedSwitch {
