@@ -26,12 +26,13 @@ use std::collections::BTreeSet;
 use event::{
     Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
 };
-use model::Machine;
+use model::{Machine, TaskChanges};
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
 use symbols::{CpuMode, KernelFile, ThreadName, UserUnwinder};
 
 use crate::analysis::{Analysis, Context, Needs, Want};
+use crate::chosen::Window;
 use calls::{Calls, Comm, Mode, NOBODY, Place, Row};
 pub use doing::Doing;
 pub use naming::Namer;
@@ -160,7 +161,7 @@ impl Profile {
         let misc = event.sample.map_or(1, |sample| sample.misc);
         let slot = machine.slot(event.tid);
         if self.options.switches() && event.tid != 0 {
-            self.off.is_sampled(slot, event.time);
+            self.off.is_sampled(slot, event.time, machine.task_states());
         }
         let by_cpu = self.by_cpu();
         let (thread, space, mode) = self.calls.running(event, misc, slot, by_cpu);
@@ -267,7 +268,8 @@ impl Profile {
         &mut self,
         event: &Event<'_>,
         switch: &event::sched::SchedSwitch,
-        machine: &mut Machine,
+        machine: &Machine,
+        window: &Window,
     ) {
         let model::Tasks { prev, task: next } = machine.tasks();
         let cpu = if self.by_cpu() { event.cpu } else { NONE };
@@ -277,15 +279,23 @@ impl Profile {
             .addresses
             .running(CpuMode::of(misc), event.pid, event.tid)
             .1;
+        let spans = &machine.task_states().changes().tasks;
+        let did = |slot: u32, thread: u32, off: &mut OffCpu, calls: &mut Calls| {
+            for span in spans.iter().filter(|span| span.thread == slot) {
+                off.did(span, thread, window, calls);
+            }
+        };
         if switch.next_tid != 0 {
             let comm = Comm::named(switch.next_comm.as_bytes(), switch.next_tid);
             let thread = self.calls.thread(next, &comm, cpu);
-            self.off.gets(next, thread, event.time, &mut self.calls);
+            did(next, thread, &mut self.off, &mut self.calls);
+            self.off.gets(next, thread);
         }
         if switch.prev_tid != 0 {
             let comm = Comm::named(switch.prev_comm.as_bytes(), switch.prev_tid);
             let thread = self.calls.thread(prev, &comm, cpu);
-            self.off.leaves(prev, thread, event.time, switch.prev_state);
+            did(prev, thread, &mut self.off, &mut self.calls);
+            self.off.leaves(prev, thread, event.time);
             self.stack_of(event, switch.prev_tid, Waiting::Left(prev), space);
         }
     }
@@ -303,7 +313,7 @@ impl Profile {
         let cpu = if self.by_cpu() { event.cpu } else { NONE };
         let comm = Comm::named(wakeup.comm.as_bytes(), wakeup.tid);
         let thread = self.calls.thread(slot, &comm, cpu);
-        self.off.wakes(slot, thread, event.time, event.ty.kind);
+        self.off.wakes(slot, thread);
         if !self.off.wakers {
             return;
         }
@@ -337,7 +347,7 @@ impl Profile {
         self.has_stack(Waiting::Sample(number, thread, Mode::Guest, weight), stack);
     }
 
-    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine, window: &Window) {
         self.lines_end();
         if self.stack_event_ends(event) {
             return;
@@ -346,7 +356,7 @@ impl Profile {
         if self.options.switches() {
             self.off.end = self.off.end.max(event.time);
             match data {
-                Data::SchedSwitch(switch) => self.switch(event, switch, machine),
+                Data::SchedSwitch(switch) => self.switch(event, switch, machine, window),
                 Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
                     self.wakeup(event, wakeup, machine);
                 }
@@ -377,6 +387,7 @@ impl Analysis for Profile {
     fn needs(&self) -> Needs {
         Needs {
             threads: true,
+            task_spans: self.options.switches(),
             samples: true,
             ..Needs::default()
         }
@@ -417,7 +428,15 @@ impl Analysis for Profile {
             false => context.chosen.counts,
         };
         if chosen {
-            self.take(event, data, context.machine);
+            self.take(event, data, context.machine, context.window);
+        }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        if !context.chosen.in_time {
+            for span in &changes.tasks {
+                self.off.still(span, context.window, &mut self.calls);
+            }
         }
     }
 
@@ -428,13 +447,14 @@ impl Analysis for Profile {
         }
     }
 
-    fn finish(&mut self, _: &mut Context<'_>) {
+    fn finish(&mut self, context: &mut Context<'_>) {
         self.lines_end();
         let left: Vec<Waiting> = self.stack_event.drain().map(|(_, (_, of))| of).collect();
         for of in left {
             self.has_stack(of, ROOT);
         }
-        self.off.finish(&mut self.calls);
+        let tasks = context.machine.task_states();
+        self.off.finish(tasks, context.window, &mut self.calls);
     }
 }
 

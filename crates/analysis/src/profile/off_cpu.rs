@@ -1,16 +1,14 @@
 //! What threads wait for without a CPU: from the switch away from it to the switch to it, by the stack with which they left.
 //!
-//! What is a wait for a CPU, and from when on, follows the rules of [`crate::Sched`], so that the sums of both are equal.
+//! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::Sched`], so that the sums of both are
+//! equal.
 
-use event::Kind;
-use event::sched::TaskState;
+use model::{RunState, SpanEnd, TaskSpan, TaskStates};
 use stacks::{ROOT, Weight};
 
 use super::calls::{Calls, Mode, NOBODY, Row};
 use super::doing::Doing;
-
-/// Stands for no time.
-const NEVER: u64 = u64::MAX;
+use crate::chosen::Window;
 
 /// Who woke a thread, and with which stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,18 +23,13 @@ const NO_WAKER: Waker = Waker {
     stack: ROOT,
 };
 
-/// What one thread does.
+/// What is known of one thread beside what it does.
 #[derive(Debug, Clone)]
 struct Task {
-    /// Since when it runs.
-    running: u64,
-    /// Where no switch has told so, but a sample: when the last one was. It runs up to there at least.
-    sampled: u64,
-    /// Since when it is away from its CPU, and what it does.
-    left: u64,
-    doing: Doing,
-    /// Since when it waits after it was woken.
-    woken: u64,
+    /// Whether it was last seen getting a CPU.
+    runs: bool,
+    /// Where no switch has told so, but samples: when the first and the last one was. It runs up to there at least.
+    sampled: Option<(u64, u64)>,
     /// Its number when it left, and the stack with which it did.
     thread: u32,
     stack: u32,
@@ -48,11 +41,8 @@ struct Task {
 impl Default for Task {
     fn default() -> Task {
         Task {
-            running: NEVER,
-            sampled: NEVER,
-            left: NEVER,
-            doing: Doing::Runs,
-            woken: NEVER,
+            runs: false,
+            sampled: None,
             thread: NOBODY,
             stack: ROOT,
             waker: NO_WAKER,
@@ -66,8 +56,6 @@ impl Default for Task {
 pub(super) struct OffCpu {
     /// By thread slot.
     tasks: Vec<Task>,
-    /// Whether `sched_wakeup` was seen, which knows better than `sched_waking` when a wait for a CPU begins.
-    wakeups: bool,
     /// Whether wakers are kept.
     pub wakers: bool,
     pub switches: u64,
@@ -87,29 +75,29 @@ impl OffCpu {
     }
 
     /// A thread leaves its CPU.
-    pub(super) fn leaves(&mut self, slot: u32, thread: u32, time: u64, state: TaskState) {
+    pub(super) fn leaves(&mut self, slot: u32, thread: u32, time: u64) {
         self.switches += 1;
         let task = self.task(slot);
-        if task.running != NEVER {
-            task.ran(time);
+        if let Some((since, _)) = task.sampled {
+            task.ran(time.saturating_sub(since));
         }
         *task = Task {
             on_cpu_ns: task.on_cpu_ns,
             thread,
             ..Task::default()
         };
-        if let Some(doing) = Doing::of(state) {
-            (task.left, task.doing) = (time, doing);
-        }
     }
 
     /// A thread is sampled on a CPU. That tells of those that had theirs before the first switch, or all the time.
-    pub(super) fn is_sampled(&mut self, slot: u32, time: u64) {
+    pub(super) fn is_sampled(&mut self, slot: u32, time: u64, tasks: &TaskStates) {
+        let left = tasks
+            .open(slot, time)
+            .is_some_and(|span| span.left.is_some());
         let task = self.task(slot);
-        if task.running == NEVER && task.left == NEVER {
-            (task.running, task.sampled, task.woken) = (time, time, NEVER);
-        } else if task.sampled != NEVER {
-            task.sampled = time;
+        if let Some((_, last)) = &mut task.sampled {
+            *last = time;
+        } else if !task.runs && !left {
+            (task.runs, task.sampled) = (true, Some((time, time)));
         }
     }
 
@@ -120,30 +108,18 @@ impl OffCpu {
         }
     }
 
-    /// A thread is woken, as an event of this kind tells it.
-    pub(super) fn wakes(&mut self, slot: u32, thread: u32, time: u64, kind: Kind) {
-        // On its run queue it is with sched_wakeup, if that is recorded.
-        if kind == Kind::SchedWaking && self.wakeups {
-            return;
-        }
-        // The first one corrects what its sched_waking was taken for. That of a new task says nothing of others.
-        let of_all = kind == Kind::SchedWakeup;
-        let again = of_all && !self.wakeups;
-        self.wakeups |= of_all;
+    /// A thread is woken.
+    pub(super) fn wakes(&mut self, slot: u32, thread: u32) {
         let task = self.task(slot);
         if task.thread == NOBODY {
             task.thread = thread;
-        }
-        let asleep = task.running == NEVER && task.doing != Doing::Preempted;
-        if asleep && (again || task.woken == NEVER) {
-            task.woken = time;
         }
     }
 
     /// Says by whom a thread is woken.
     pub(super) fn woken_by(&mut self, slot: u32, waker: Waker) {
         let task = self.task(slot);
-        if task.running == NEVER && task.waker == NO_WAKER {
+        if !task.runs && task.waker == NO_WAKER {
             task.waker = waker;
         }
     }
@@ -151,43 +127,72 @@ impl OffCpu {
     /// Says of the thread that is being woken with which stack it is.
     pub(super) fn woken_with(&mut self, slot: u32, stack: u32) {
         let task = self.task(slot);
-        if task.running == NEVER && task.waker.stack == ROOT {
+        if !task.runs && task.waker.stack == ROOT {
             task.waker.stack = stack;
         }
     }
 
     /// A thread gets a CPU.
-    pub(super) fn gets(&mut self, slot: u32, thread: u32, time: u64, calls: &mut Calls) {
-        let wakers = self.wakers;
+    pub(super) fn gets(&mut self, slot: u32, thread: u32) {
         let task = self.task(slot);
-        if task.thread == NOBODY {
-            task.thread = thread;
-        }
-        task.tell(time, wakers, calls);
         *task = Task {
-            running: time,
+            runs: true,
             on_cpu_ns: task.on_cpu_ns,
             thread,
             ..Task::default()
         };
     }
 
+    /// A thread did something until now, when it got a CPU or left it.
+    pub(super) fn did(&mut self, span: &TaskSpan, thread: u32, window: &Window, calls: &mut Calls) {
+        let wakers = self.wakers;
+        let began = window.has(span.since, span.began_on);
+        let task = self.task(span.thread);
+        match span.ended_by {
+            SpanEnd::LeftCpu if began => task.ran(span.whole_ns()),
+            SpanEnd::GotCpu => {
+                if task.thread == NOBODY {
+                    task.thread = thread;
+                }
+                task.tell(&Wait::of(span, window), wakers, calls);
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts what went on when what was asked for ended: what an event behind that has ended, or none.
+    pub(super) fn still(&mut self, span: &TaskSpan, window: &Window, calls: &mut Calls) {
+        if !window.has_time(span.start) || self.tasks.len() <= span.thread as usize {
+            return;
+        }
+        let (wakers, end) = (self.wakers, self.end);
+        let span = TaskSpan { end, ..*span };
+        let task = self.task(span.thread);
+        if task.sampled.is_some() {
+            return;
+        }
+        if span.state == RunState::Running {
+            if window.has(span.since, span.began_on) {
+                task.ran(span.whole_ns());
+            }
+            return;
+        }
+        let ns = task.tell(&Wait::of(&span, window), wakers, calls);
+        if ns > 0 {
+            self.still.push((span.thread, ns));
+        }
+    }
+
     /// Ends the walk: what goes on ends with the recording.
-    pub(super) fn finish(&mut self, calls: &mut Calls) {
-        for (task, slot) in self.tasks.iter_mut().zip(0u32..) {
-            if task.running != NEVER {
-                let until = match task.sampled {
-                    NEVER => self.end,
-                    last => last,
-                };
-                task.ran(until);
-                (task.running, task.sampled) = (NEVER, NEVER);
+    pub(super) fn finish(&mut self, tasks: &TaskStates, window: &Window, calls: &mut Calls) {
+        for slot in 0..self.tasks.len() as u32 {
+            if let Some(span) = tasks.open(slot, self.end) {
+                self.still(&span, window, calls);
             }
-            let ns = task.tell(self.end, self.wakers, calls);
-            if ns > 0 {
-                self.still.push((slot, ns));
+            let task = self.task(slot);
+            if let Some((since, last)) = task.sampled.take() {
+                task.ran(last.saturating_sub(since));
             }
-            (task.left, task.woken) = (NEVER, NEVER);
         }
     }
 
@@ -198,15 +203,37 @@ impl OffCpu {
     }
 }
 
+/// A time without a CPU.
+struct Wait {
+    /// When the thread left its CPU, and what it does since, if that was asked for.
+    left: Option<(u64, Doing)>,
+    /// When it was woken.
+    woken: Option<u64>,
+    /// When it is over.
+    end: u64,
+}
+
+impl Wait {
+    fn of(span: &TaskSpan, window: &Window) -> Wait {
+        let left = span.left.filter(|&(time, cpu)| window.has(time, cpu));
+        let left = left.and_then(|(time, _)| Some((time, Doing::of(span.left_as)?)));
+        let woken = span.state == RunState::Woken && window.has(span.since, span.began_on);
+        Wait {
+            left,
+            woken: woken.then_some(span.since),
+            end: span.end,
+        }
+    }
+}
+
 impl Task {
     /// Counts the time that it has had a CPU.
-    fn ran(&mut self, until: u64) {
-        let ns = until.saturating_sub(self.running);
+    fn ran(&mut self, ns: u64) {
         self.on_cpu_ns = self.on_cpu_ns.saturating_add(ns);
     }
 
-    /// Adds the time away from a CPU, which ends now, to what its stack weighs. Returns how long it was.
-    fn tell(&self, time: u64, wakers: bool, calls: &mut Calls) -> u64 {
+    /// Adds a time without a CPU to what its stack weighs. Returns how long it was.
+    fn tell(&self, wait: &Wait, wakers: bool, calls: &mut Calls) -> u64 {
         let row = |doing: Doing| Row {
             event: 0,
             thread: self.thread,
@@ -217,9 +244,9 @@ impl Task {
             waker_stack: ROOT,
         };
         // A wake-up may come before its thread has left, if clocks of CPUs differ.
-        let woken = match self.left {
-            NEVER => self.woken,
-            left => self.woken.max(left),
+        let woken = match wait.left {
+            None => wait.woken,
+            Some((left, _)) => wait.woken.map(|woken| woken.max(left)),
         };
         let mut all = 0u64;
         let mut add = |row: Row, ns: u64| {
@@ -233,25 +260,25 @@ impl Task {
             all = all.saturating_add(ns);
             calls.add(row, weight);
         };
-        if self.left != NEVER {
-            let until = match self.doing {
-                Doing::Sleeps(_) => woken.min(time),
-                _ => time,
-            };
-            let row = row(self.doing);
-            let woke = match wakers && matches!(self.doing, Doing::Sleeps(_)) {
-                true => self.waker,
-                false => NO_WAKER,
+        if let Some((left, doing)) = wait.left {
+            let sleeps = matches!(doing, Doing::Sleeps(_));
+            let until = woken
+                .filter(|_| sleeps)
+                .map_or(wait.end, |woken| woken.min(wait.end));
+            let woke = if wakers && sleeps {
+                self.waker
+            } else {
+                NO_WAKER
             };
             let row = Row {
                 waker: woke.thread,
                 waker_stack: woke.stack,
-                ..row
+                ..row(doing)
             };
-            add(row, until.saturating_sub(self.left));
+            add(row, until.saturating_sub(left));
         }
-        if woken != NEVER && self.doing != Doing::Preempted {
-            add(row(Doing::Woken), time.saturating_sub(woken));
+        if let Some(woken) = woken {
+            add(row(Doing::Woken), wait.end.saturating_sub(woken));
         }
         all
     }
