@@ -3,15 +3,15 @@
 use event::ExitReason;
 use model::{Access, State};
 
-use crate::tasks::{InterruptSource, TaskKind, TaskRun};
+use crate::tasks::{Raised, Run, What};
 
-/// Lists of one instance hold at most so many different things; the rest is not distinguished.
+/// Lists of one instance hold at most so many different things; the rest is not told apart.
 pub(crate) const MAX_LISTED: usize = 16;
 
 /// What a vCPU was doing when an instance came to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum VcpuActivity {
-    /// Not known.
+pub enum Was {
+    /// Nothing tells.
     #[default]
     Unknown,
     /// In its guest.
@@ -34,20 +34,17 @@ pub enum VcpuActivity {
     Halting,
 }
 
-impl VcpuActivity {
+impl Was {
     /// Returns whether it had a CPU and something to do on it.
     pub fn busy(self) -> bool {
-        matches!(
-            self,
-            VcpuActivity::Guest | VcpuActivity::Kernel | VcpuActivity::User | VcpuActivity::Running
-        )
+        matches!(self, Was::Guest | Was::Kernel | Was::User | Was::Running)
     }
 }
 
 /// Who woke a vCPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum WakeSource {
-    /// Not known.
+pub enum Waker {
+    /// Nothing tells.
     #[default]
     Unknown,
     /// Its own timer.
@@ -60,24 +57,24 @@ pub enum WakeSource {
     Poll,
 }
 
-impl From<InterruptSource> for WakeSource {
-    fn from(raised: InterruptSource) -> WakeSource {
+impl From<Raised> for Waker {
+    fn from(raised: Raised) -> Waker {
         match raised {
-            InterruptSource::Local => WakeSource::Timer,
-            InterruptSource::Ipi => WakeSource::Vcpu,
-            InterruptSource::Msi | InterruptSource::Pin => WakeSource::Device,
+            Raised::Local => Waker::Timer,
+            Raised::Ipi => Waker::Vcpu,
+            Raised::Msi | Raised::Pin => Waker::Device,
         }
     }
 }
 
 /// What went on with one vCPU.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InstanceNotes {
+pub(crate) struct Notes {
     /// Slot of its thread.
     pub subject: u32,
     /// From when.
     pub since: u64,
-    pub was: VcpuActivity,
+    pub was: Was,
     /// What the exit it was in was for.
     pub was_access: Option<Access>,
     pub was_reason: Option<ExitReason>,
@@ -98,17 +95,17 @@ pub(crate) struct InstanceNotes {
     pub polled: Option<bool>,
     /// Who left the CPU when it got it.
     pub behind: Option<u32>,
-    pub waker: WakeSource,
+    pub waker: Waker,
     /// The back end that works: its slot, what it is, and what it did when it was notified.
-    pub back_end: Option<(u32, TaskKind, TaskRun)>,
+    pub back_end: Option<(u32, What, Run)>,
 }
 
-impl InstanceNotes {
+impl Notes {
     /// Forgets all, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.subject = 0;
         self.since = 0;
-        self.was = VcpuActivity::Unknown;
+        self.was = Was::Unknown;
         self.was_access = None;
         self.was_reason = None;
         self.cpu = 0;
@@ -120,7 +117,7 @@ impl InstanceNotes {
         self.migrated = false;
         self.polled = None;
         self.behind = None;
-        self.waker = WakeSource::Unknown;
+        self.waker = Waker::Unknown;
         self.back_end = None;
     }
 }
@@ -134,24 +131,24 @@ pub(crate) fn count<T: PartialEq>(list: &mut Vec<(T, u32)>, what: T) {
     }
 }
 
-/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end shows.
-pub(crate) fn was(state: State, halt: Option<model::Halt>, run: TaskRun) -> VcpuActivity {
+/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end tells.
+pub(crate) fn was(state: State, halt: Option<model::Halt>, run: Run) -> Was {
     use model::Halt;
     match (state, halt) {
-        (_, Some(Halt::Asleep)) => VcpuActivity::Halted,
-        (_, Some(Halt::Runnable)) => VcpuActivity::Runnable,
-        (_, Some(Halt::Running)) => VcpuActivity::Halting,
-        (State::Guest, _) => VcpuActivity::Guest,
-        (State::Kernel | State::Poll, _) => VcpuActivity::Kernel,
-        (State::User, _) => VcpuActivity::User,
-        (State::Halted, _) => VcpuActivity::Halted,
-        (State::Runnable, _) => VcpuActivity::Runnable,
-        (State::KernelBlocked | State::UserBlocked, _) => VcpuActivity::Asleep,
+        (_, Some(Halt::Asleep)) => Was::Halted,
+        (_, Some(Halt::Runnable)) => Was::Runnable,
+        (_, Some(Halt::Running)) => Was::Halting,
+        (State::Guest, _) => Was::Guest,
+        (State::Kernel | State::Poll, _) => Was::Kernel,
+        (State::User, _) => Was::User,
+        (State::Halted, _) => Was::Halted,
+        (State::Runnable, _) => Was::Runnable,
+        (State::KernelBlocked | State::UserBlocked, _) => Was::Asleep,
         (State::Unknown, _) => match run {
-            TaskRun::Running => VcpuActivity::Running,
-            TaskRun::Runnable => VcpuActivity::Runnable,
-            TaskRun::Asleep => VcpuActivity::Asleep,
-            TaskRun::Unknown => VcpuActivity::Unknown,
+            Run::Running => Was::Running,
+            Run::Runnable => Was::Runnable,
+            Run::Asleep => Was::Asleep,
+            Run::Unknown => Was::Unknown,
         },
     }
 }

@@ -6,10 +6,10 @@
 use rustc_hash::FxHashMap;
 use stats::{Longest, Stats};
 
-use crate::engine::ReachedStep;
-use crate::lang::{MAX_STEPS, PathDefinition, PathGrouping};
-use crate::traits::{InstanceTrait, TraitNumbers};
-use crate::uses::DeviceUses;
+use crate::engine::Reached;
+use crate::lang::{By, MAX_STEPS, Path};
+use crate::traits::{Numbers, Trait};
+use crate::uses::Uses;
 
 /// Different traits that are counted for one path; what is beyond is not counted.
 const MAX_TRAITS: usize = 4096;
@@ -22,7 +22,7 @@ const SUB_BITS: u32 = 4;
 
 /// Why an instance that counted did not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum DropReason {
+pub enum Dropped {
     /// Its interrupt was one with another that waited to be injected.
     Coalesced,
     /// The path began again at the same place, or something happened that it had to come before.
@@ -31,35 +31,35 @@ pub enum DropReason {
     LostEvents,
     /// The recording ended first.
     Ended,
-    /// Nothing showed which VM's vCPU its interrupt was for.
+    /// Nothing told which VM's vCPU its interrupt was for.
     Unresolved,
 }
 
-impl DropReason {
+impl Dropped {
     /// All of them.
-    pub const ALL: [DropReason; 5] = [
-        DropReason::Coalesced,
-        DropReason::Superseded,
-        DropReason::LostEvents,
-        DropReason::Ended,
-        DropReason::Unresolved,
+    pub const ALL: [Dropped; 5] = [
+        Dropped::Coalesced,
+        Dropped::Superseded,
+        Dropped::LostEvents,
+        Dropped::Ended,
+        Dropped::Unresolved,
     ];
 
     /// Returns its name, as JSON has it.
     pub fn name(self) -> &'static str {
         match self {
-            DropReason::Coalesced => "coalesced",
-            DropReason::Superseded => "superseded",
-            DropReason::LostEvents => "lost_events",
-            DropReason::Ended => "ended",
-            DropReason::Unresolved => "unresolved",
+            Dropped::Coalesced => "coalesced",
+            Dropped::Superseded => "superseded",
+            Dropped::LostEvents => "lost_events",
+            Dropped::Ended => "ended",
+            Dropped::Unresolved => "unresolved",
         }
     }
 }
 
 /// An instance kept as an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ExampleInstance {
+pub(crate) struct Example {
     pub number: u64,
     pub total_ns: u64,
     pub traits: Vec<u32>,
@@ -67,18 +67,18 @@ pub(crate) struct ExampleInstance {
 
 /// Time of a stage, or up to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct DurationSum {
+pub(crate) struct Sum {
     pub count: u64,
     pub ns: u64,
 }
 
-impl DurationSum {
+impl Sum {
     pub(crate) fn add(&mut self, ns: u64) {
         self.count += 1;
         self.ns = self.ns.saturating_add(ns);
     }
 
-    pub(crate) fn merge(&mut self, other: &DurationSum) {
+    pub(crate) fn merge(&mut self, other: &Sum) {
         self.count += other.count;
         self.ns = self.ns.saturating_add(other.ns);
     }
@@ -90,7 +90,7 @@ impl DurationSum {
 
 /// Instances that took about as long.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct TotalBucket {
+pub(crate) struct Bucket {
     pub count: u64,
     pub ns: u64,
     pub min_ns: u64,
@@ -98,13 +98,13 @@ pub(crate) struct TotalBucket {
     /// By trait's number, how many have it.
     pub traits: Vec<u32>,
     /// By stage's number.
-    pub stages: Vec<DurationSum>,
+    pub stages: Vec<Sum>,
     /// By chain and step: time from the instance's beginning.
-    pub offsets: Vec<DurationSum>,
-    pub examples: Vec<ExampleInstance>,
+    pub offsets: Vec<Sum>,
+    pub examples: Vec<Example>,
 }
 
-impl TotalBucket {
+impl Bucket {
     /// Adds an instance: its total, the numbers of its traits, and its stages by number with their times.
     #[inline]
     fn add(&mut self, total_ns: u64, traits: &[u32], stages: &[(u32, u64)]) {
@@ -127,7 +127,7 @@ impl TotalBucket {
 
     /// Adds the times from an instance's beginning to each of its steps.
     #[inline]
-    fn add_offsets(&mut self, chain: u8, began: u64, reached: &[ReachedStep]) {
+    fn add_offsets(&mut self, chain: u8, began: u64, reached: &[Reached]) {
         for step in reached {
             let offset = at_place(&mut self.offsets, offset_of(chain, step.step));
             offset.add(step.time.saturating_sub(began));
@@ -138,7 +138,7 @@ impl TotalBucket {
     #[inline]
     fn keep_example(&mut self, number: u64, total_ns: u64, traits: &[u32]) {
         if self.examples.len() < EXAMPLES {
-            self.examples.push(ExampleInstance {
+            self.examples.push(Example {
                 number,
                 total_ns,
                 traits: traits.to_vec(),
@@ -147,7 +147,7 @@ impl TotalBucket {
     }
 
     /// Adds another's counts.
-    pub(crate) fn merge(&mut self, other: &TotalBucket) {
+    pub(crate) fn merge(&mut self, other: &Bucket) {
         self.min_ns = if self.count == 0 {
             other.min_ns
         } else {
@@ -163,15 +163,13 @@ impl TotalBucket {
             *mine = mine.saturating_add(*theirs);
         }
         if self.stages.len() < other.stages.len() {
-            self.stages
-                .resize(other.stages.len(), DurationSum::default());
+            self.stages.resize(other.stages.len(), Sum::default());
         }
         for (mine, theirs) in self.stages.iter_mut().zip(&other.stages) {
             mine.merge(theirs);
         }
         if self.offsets.len() < other.offsets.len() {
-            self.offsets
-                .resize(other.offsets.len(), DurationSum::default());
+            self.offsets.resize(other.offsets.len(), Sum::default());
         }
         for (mine, theirs) in self.offsets.iter_mut().zip(&other.offsets) {
             mine.merge(theirs);
@@ -189,7 +187,7 @@ impl TotalBucket {
 
 /// A stage: from one step of a chain to another.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StageTally {
+pub(crate) struct Stage {
     pub chain: u8,
     pub from: u8,
     pub to: u8,
@@ -198,45 +196,45 @@ pub(crate) struct StageTally {
 
 /// All instances of one path.
 #[derive(Debug)]
-pub(crate) struct PathTally {
+pub(crate) struct Tally {
     pub count: u64,
     pub total: Stats,
     pub longest: Longest,
-    pub stages: Vec<StageTally>,
+    pub stages: Vec<Stage>,
     /// By [`stage_of`], one more than the number of a stage; 0 if there is none.
     stage_of: Vec<u32>,
-    pub dropped: [u64; DropReason::ALL.len()],
+    pub dropped: [u64; Dropped::ALL.len()],
     pub coalesced_into: u64,
     /// In the order in which they came.
-    pub groups: Vec<(InstanceTrait, Stats)>,
-    group_of: FxHashMap<InstanceTrait, usize>,
+    pub groups: Vec<(Trait, Stats)>,
+    group_of: FxHashMap<Trait, usize>,
     /// The trait's number and the group that were looked up last: most instances are of few.
     last_group: Option<(u32, usize)>,
     /// What instances are grouped by: which of their traits.
-    by: Option<PathGrouping>,
-    pub traits: Vec<InstanceTrait>,
+    by: Option<By>,
+    pub traits: Vec<Trait>,
     /// By trait's number, how many instances have it and the sum of their totals.
-    pub trait_sums: Vec<DurationSum>,
-    trait_of: TraitNumbers,
-    buckets: Vec<Option<Box<TotalBucket>>>,
+    pub trait_sums: Vec<Sum>,
+    trait_of: Numbers,
+    buckets: Vec<Option<Box<Bucket>>>,
     pub slow_from: Option<u64>,
     /// Memory that instances use again.
     numbers: Vec<u32>,
     /// Sums by device and by vCPU.
-    pub uses: DeviceUses,
+    pub uses: Uses,
     /// The instance that took longest: its longest stage, by number, and how long that took.
-    pub slowest: Option<(ExampleInstance, u32, u64)>,
+    pub slowest: Option<(Example, u32, u64)>,
 }
 
-impl PathTally {
-    pub(crate) fn new(path: &PathDefinition) -> PathTally {
-        PathTally {
+impl Tally {
+    pub(crate) fn new(path: &Path) -> Tally {
+        Tally {
             count: 0,
             total: Stats::default(),
             longest: Longest::default(),
             stages: Vec::new(),
             stage_of: Vec::new(),
-            dropped: [0; DropReason::ALL.len()],
+            dropped: [0; Dropped::ALL.len()],
             coalesced_into: 0,
             groups: Vec::new(),
             group_of: FxHashMap::default(),
@@ -244,17 +242,17 @@ impl PathTally {
             by: path.by,
             traits: Vec::new(),
             trait_sums: Vec::new(),
-            trait_of: TraitNumbers::default(),
+            trait_of: Numbers::default(),
             buckets: Vec::new(),
             slow_from: None,
             numbers: Vec::new(),
-            uses: DeviceUses::default(),
+            uses: Uses::default(),
             slowest: None,
         }
     }
 
     /// Returns the buckets that hold instances, shortest first.
-    pub(crate) fn buckets(&self) -> impl DoubleEndedIterator<Item = &TotalBucket> {
+    pub(crate) fn buckets(&self) -> impl DoubleEndedIterator<Item = &Bucket> {
         self.buckets.iter().filter_map(|bucket| bucket.as_deref())
     }
 
@@ -262,7 +260,7 @@ impl PathTally {
         self.slow_from = Some(ns);
     }
 
-    pub(crate) fn dropped(&mut self, why: DropReason) {
+    pub(crate) fn dropped(&mut self, why: Dropped) {
         self.dropped[why as usize] += 1;
     }
 
@@ -270,9 +268,9 @@ impl PathTally {
     pub(crate) fn add(
         &mut self,
         chain: u8,
-        reached: &[ReachedStep],
+        reached: &[Reached],
         coalesced: u32,
-        traits: &[InstanceTrait],
+        traits: &[Trait],
     ) -> u64 {
         self.count += 1;
         self.coalesced_into += u64::from(coalesced);
@@ -299,7 +297,7 @@ impl PathTally {
 
     /// Adds an instance's total to its group and to all that it has; `numbers` gets the numbers of these.
     #[inline]
-    fn add_traits(&mut self, traits: &[InstanceTrait], total_ns: u64, numbers: &mut Vec<u32>) {
+    fn add_traits(&mut self, traits: &[Trait], total_ns: u64, numbers: &mut Vec<u32>) {
         for one in traits {
             let number = self.trait_number(one);
             if self.by.is_some_and(|by| groups(by, one)) {
@@ -316,10 +314,9 @@ impl PathTally {
         }
     }
 
-    /// Returns the number of a group, which is a new one if no instance was of it before. `number` is that of the
-    /// trait.
+    /// Returns the number of a group, which is a new one if no instance was of it before. `number` is that of the trait.
     #[inline]
-    fn group_number(&mut self, one: &InstanceTrait, number: Option<u32>) -> usize {
+    fn group_number(&mut self, one: &Trait, number: Option<u32>) -> usize {
         match self.last_group {
             Some((last, group)) if number == Some(last) => group,
             _ => {
@@ -330,10 +327,10 @@ impl PathTally {
         }
     }
 
-    fn find_group(&mut self, one: &InstanceTrait) -> usize {
+    fn find_group(&mut self, one: &Trait) -> usize {
         let full = self.groups.len() >= MAX_GROUPS;
         let group = match full && !self.group_of.contains_key(one) {
-            true => InstanceTrait::Others,
+            true => Trait::Others,
             false => *one,
         };
         let groups = &mut self.groups;
@@ -345,7 +342,7 @@ impl PathTally {
 
     /// Returns the number of a trait, which is a new one if no instance had it before.
     #[inline]
-    fn trait_number(&mut self, one: &InstanceTrait) -> Option<u32> {
+    fn trait_number(&mut self, one: &Trait) -> Option<u32> {
         if let Some(number) = self.trait_of.get(one) {
             return Some(number);
         }
@@ -355,7 +352,7 @@ impl PathTally {
         }
         let number = u32::try_from(next).ok()?;
         self.traits.push(*one);
-        self.trait_sums.push(DurationSum::default());
+        self.trait_sums.push(Sum::default());
         self.trait_of.put(one, number);
         Some(number)
     }
@@ -365,7 +362,7 @@ impl PathTally {
     fn add_stages<'r>(
         &mut self,
         chain: u8,
-        reached: &[ReachedStep],
+        reached: &[Reached],
         room: &'r mut [(u32, u64); MAX_STEPS],
     ) -> &'r [(u32, u64)] {
         let mut count = 0;
@@ -385,7 +382,7 @@ impl PathTally {
     fn stage_number(&mut self, chain: u8, from: u8, to: u8) -> u32 {
         let known = at_place(&mut self.stage_of, stage_of(chain, from, to));
         if *known == 0 {
-            self.stages.push(StageTally {
+            self.stages.push(Stage {
                 chain,
                 from,
                 to,
@@ -404,7 +401,7 @@ impl PathTally {
         if known.is_none_or(|(known, ..)| known.total_ns < total_ns)
             && let Some(&(stage, ns)) = stages.iter().max_by_key(|s| s.1)
         {
-            let example = ExampleInstance {
+            let example = Example {
                 number: self.count,
                 total_ns,
                 traits: numbers.to_vec(),
@@ -415,7 +412,7 @@ impl PathTally {
 
     /// Returns the bucket for instances that took so long.
     #[inline]
-    fn bucket(&mut self, total_ns: u64) -> &mut TotalBucket {
+    fn bucket(&mut self, total_ns: u64) -> &mut Bucket {
         let at = match self.slow_from {
             Some(from) => usize::from(total_ns >= from),
             None => bucket_of(total_ns) as usize,
@@ -427,14 +424,14 @@ impl PathTally {
     }
 }
 
-/// Returns whether a trait is what instances are grouped by.
+/// Whether a trait is what instances are grouped by.
 #[inline]
-fn groups(by: PathGrouping, one: &InstanceTrait) -> bool {
+fn groups(by: By, one: &Trait) -> bool {
     match by {
-        PathGrouping::Waker => matches!(one, InstanceTrait::Waker(_)),
-        PathGrouping::BackEnd => matches!(one, InstanceTrait::BackEnd(_)),
-        PathGrouping::Access => matches!(one, InstanceTrait::For(..)),
-        PathGrouping::Chain => matches!(one, InstanceTrait::Chain(_)),
+        By::Waker => matches!(one, Trait::Waker(_)),
+        By::BackEnd => matches!(one, Trait::BackEnd(_)),
+        By::Access => matches!(one, Trait::For(..)),
+        By::Chain => matches!(one, Trait::Chain(_)),
     }
 }
 

@@ -4,35 +4,29 @@ use std::cell::Cell;
 
 use event::{ExitReason, FieldScalar};
 
-use crate::lang::{ComparisonOperand, ComparisonOperator};
+use crate::lang::{Op, Value};
 
 /// Compares a value with what a condition wants.
 #[inline]
-pub(crate) fn compare(
-    value: &FieldScalar<'_>,
-    op: ComparisonOperator,
-    wanted: &ComparisonOperand,
-) -> bool {
+pub(crate) fn compare(value: &FieldScalar<'_>, op: Op, wanted: &Value) -> bool {
     match (value, wanted) {
-        (FieldScalar::Number(number), ComparisonOperand::Number(wanted)) => {
+        (FieldScalar::Number(number), Value::Number(wanted)) => {
             compare_numbers(*number, op, *wanted)
         }
-        (FieldScalar::Text(text), ComparisonOperand::Text(wanted)) => match op {
-            ComparisonOperator::Equal => text == wanted,
-            ComparisonOperator::Differs => text != wanted,
-            ComparisonOperator::Like => wildmatch::WildMatch::new(wanted).matches(text),
+        (FieldScalar::Text(text), Value::Text(wanted)) => match op {
+            Op::Equal => text == wanted,
+            Op::Differs => text != wanted,
+            Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
             _ => false,
         },
-        (FieldScalar::Number(number), ComparisonOperand::Text(wanted)) => match op {
-            ComparisonOperator::Like => {
-                wildmatch::WildMatch::new(wanted).matches(&number.to_string())
-            }
-            ComparisonOperator::Differs => true,
+        (FieldScalar::Number(number), Value::Text(wanted)) => match op {
+            Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
+            Op::Differs => true,
             _ => false,
         },
-        (FieldScalar::Text(text), ComparisonOperand::Number(wanted)) => match op {
-            ComparisonOperator::Equal => *text == wanted.to_string(),
-            ComparisonOperator::Differs => *text != wanted.to_string(),
+        (FieldScalar::Text(text), Value::Number(wanted)) => match op {
+            Op::Equal => *text == wanted.to_string(),
+            Op::Differs => *text != wanted.to_string(),
             _ => false,
         },
     }
@@ -40,24 +34,24 @@ pub(crate) fn compare(
 
 /// Compares numbers.
 #[inline]
-pub(crate) fn compare_numbers(number: u64, op: ComparisonOperator, wanted: i128) -> bool {
+pub(crate) fn compare_numbers(number: u64, op: Op, wanted: i128) -> bool {
     // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
     // makes no sense of one that is not.
     let unsigned = i128::from(number);
-    let sign = wanted == 0 && matches!(op, ComparisonOperator::Less | ComparisonOperator::AtLeast);
+    let sign = wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
     let number = if wanted < 0 || sign {
         i128::from(number.cast_signed())
     } else {
         unsigned
     };
     match op {
-        ComparisonOperator::Equal => number == wanted,
-        ComparisonOperator::Differs => number != wanted,
-        ComparisonOperator::Less => number < wanted,
-        ComparisonOperator::AtMost => number <= wanted,
-        ComparisonOperator::More => number > wanted,
-        ComparisonOperator::AtLeast => number >= wanted,
-        ComparisonOperator::Like => false,
+        Op::Equal => number == wanted,
+        Op::Differs => number != wanted,
+        Op::Less => number < wanted,
+        Op::AtMost => number <= wanted,
+        Op::More => number > wanted,
+        Op::AtLeast => number >= wanted,
+        Op::Like => false,
     }
 }
 
@@ -65,32 +59,31 @@ pub(crate) fn compare_numbers(number: u64, op: ComparisonOperator, wanted: i128)
 const REMEMBERED: usize = 64;
 
 /// A reason, and whether it is what is asked for.
-type CachedAnswer = Cell<Option<(ExitReason, bool)>>;
+type Known = Cell<Option<(ExitReason, bool)>>;
 
 /// What is asked of the reason of an exit.
 #[derive(Debug, Clone)]
-pub(crate) struct ReasonCondition {
-    op: ComparisonOperator,
-    wanted: ComparisonOperand,
-    known: Box<[CachedAnswer; REMEMBERED]>,
+pub(crate) struct ReasonAsk {
+    op: Op,
+    wanted: Value,
+    known: Box<[Known; REMEMBERED]>,
 }
 
-impl ReasonCondition {
-    pub(super) fn new(op: ComparisonOperator, wanted: &ComparisonOperand) -> ReasonCondition {
+impl ReasonAsk {
+    pub(super) fn new(op: Op, wanted: &Value) -> ReasonAsk {
         // HLT on Intel is hlt on AMD.
         let wanted = match wanted {
-            ComparisonOperand::Text(text) => ComparisonOperand::Text(text.to_ascii_lowercase()),
+            Value::Text(text) => Value::Text(text.to_ascii_lowercase()),
             number => number.clone(),
         };
-        ReasonCondition {
+        ReasonAsk {
             op,
             wanted,
             known: Box::new([const { Cell::new(None) }; REMEMBERED]),
         }
     }
 
-    /// Returns whether a reason is what is asked for. Reasons are compared by their names, which is not done at every
-    /// exit.
+    /// Whether a reason is what is asked for. Reasons are compared by their names, which is not done at every exit.
     #[inline]
     pub(super) fn is(&self, reason: Option<ExitReason>) -> bool {
         let Some(reason) = reason else {

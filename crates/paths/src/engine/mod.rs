@@ -1,7 +1,7 @@
 //! Follows instances through a recording.
 //!
-//! Every alternative of every step is bound to the kinds of events it can be. An instance under way is registered with
-//! the alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
+//! Every alternative of every step is bound to the kinds of events it can be. An instance under way is registered with the
+//! alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
 //! event finds those that wait for it without a search. Memory is that of the instances under way.
 
 mod advance;
@@ -10,7 +10,6 @@ mod asks;
 mod bind;
 mod compare;
 mod end;
-mod features;
 mod guest;
 mod guest_tasks;
 mod instance;
@@ -30,20 +29,18 @@ use event::{Data, Event, EventType, Isa, NONE};
 use model::Machine;
 use rustc_hash::FxHashMap;
 
-use crate::interrupts::InterruptTargets;
-use crate::lang::{
-    ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, PathDefinition,
-};
-use crate::tally::PathTally;
-use crate::tasks::{self, InterruptSource, PathTasks};
+use crate::interrupts::Interrupts;
+use crate::lang::{Attr, Cond, Op, Path, Value};
+use crate::tally::Tally;
+use crate::tasks::{self, Raised, Tasks};
 
-use bind::{EventBinding, EventEffect, InterruptEvent};
-pub(crate) use instance::LiveInstance;
-pub use instance::ReachedStep;
-use nexts::{UniquePlaces, WaitCache};
-use plan::PathIndex;
-use waiting::WaitingInstances;
-use watchers::WatcherTable;
+use bind::{Binding, Tells, Watch};
+pub(crate) use instance::Live;
+pub use instance::Reached;
+use nexts::{Nexts, Places};
+use plan::Index;
+use waiting::Waiting;
+use watchers::Watchers;
 
 /// Instances under way, at most; the oldest is given up for one more.
 const MAX_LIVE: usize = 1 << 16;
@@ -56,7 +53,7 @@ const SLOTS: usize = 256;
 
 /// An instance that completed, for whoever wants each.
 #[derive(Debug, Clone, Default)]
-pub struct CompletedInstance {
+pub struct Instance {
     /// Its path and chain.
     pub path: usize,
     /// The chain in it.
@@ -64,16 +61,16 @@ pub struct CompletedInstance {
     /// Its number among those of its path, from 1, in the order in which they completed.
     pub number: u64,
     /// The steps it reached.
-    pub reached: Vec<ReachedStep>,
+    pub reached: Vec<Reached>,
     /// What else is known of it.
-    pub traits: Vec<crate::InstanceTrait>,
+    pub traits: Vec<crate::Trait>,
     /// Slot of the vCPU's thread that it is about, if known.
     pub subject: Option<u32>,
 }
 
 /// Which instances are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct InstanceFilter {
+pub struct Only {
     /// Those about one of these threads: vCPUs', or where an instance is about none, threads that make its events.
     pub threads: Option<Vec<i32>>,
     /// Those that begin in this time, both ends included.
@@ -85,27 +82,27 @@ pub struct InstanceFilter {
 /// Follows paths.
 #[derive(Debug)]
 pub struct Paths {
-    paths: Vec<PathDefinition>,
-    index: PathIndex,
+    paths: Vec<Path>,
+    index: Index,
     /// By kind of event, what is done with it; nothing, if it is not wanted.
-    bindings: Vec<Option<Box<EventBinding>>>,
-    symbols: bind::FunctionRanges,
+    bindings: Vec<Option<Box<Binding>>>,
+    symbols: bind::Symbols,
     /// By step's number: whether its events are recorded, whether it counts for nothing.
     recorded: Vec<bool>,
     disabled: Vec<bool>,
     disabled_alts: Vec<bool>,
-    tasks: PathTasks,
+    tasks: Tasks,
     /// Guests whose recordings are walked with the host's.
-    guests: guest_tasks::GuestMachines,
-    interrupts: InterruptTargets,
+    guests: guest_tasks::Guests,
+    interrupts: Interrupts,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
-    raised: FxHashMap<u32, (InterruptSource, Option<u64>)>,
-    accepted: FxHashMap<u32, InterruptSource>,
+    raised: FxHashMap<u32, (Raised, Option<u64>)>,
+    accepted: FxHashMap<u32, Raised>,
     /// By thread: whom the last interrupt was for that it accepted.
     last_target: FxHashMap<u32, u64>,
     /// Levels of interrupt lines, by kind of event, thread and line.
     levels: FxHashMap<(u32, u32, u64), u64>,
-    live: Vec<LiveInstance>,
+    live: Vec<Live>,
     free: Vec<u32>,
     count: usize,
     /// How many there may be.
@@ -113,26 +110,26 @@ pub struct Paths {
     born: u64,
     /// The oldest instances, the very oldest last; some may have ended.
     oldest: Vec<(u64, u32)>,
-    waiting: WaitingInstances,
+    waiting: Waiting,
     /// What they wait for.
-    nexts: WaitCache,
+    nexts: Nexts,
     /// Instances that end when a thread makes certain events: by number of these, and thread.
-    cancels: WaitingInstances,
+    cancels: Waiting,
     /// By what instances are unique by, which one is under way.
-    unique: UniquePlaces,
+    unique: Places,
     /// By ticket of an interrupt of which it is not known whose it is, the instances that held it; some may have ended.
     tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
     /// Instances that watch what goes on around them.
-    watchers: WatcherTable,
-    tallies: Vec<PathTally>,
+    watchers: Watchers,
+    tallies: Vec<Tally>,
     isa: Option<Isa>,
-    only: InstanceFilter,
+    only: Only,
     listing: bool,
-    listed: Vec<CompletedInstance>,
+    listed: Vec<Instance>,
     /// Memory of those that are not needed any more.
-    spare: Vec<CompletedInstance>,
+    spare: Vec<Instance>,
     /// Slots of the threads that made the last events, by the lowest bits of their ids.
     slots: Box<[(i32, u32); SLOTS]>,
     last_time: u64,
@@ -142,37 +139,37 @@ pub struct Paths {
     seq: u64,
     /// The chain and step that the event now has taken an instance to.
     advanced: Option<(u32, usize)>,
-    /// Levels that the event now has.
+    /// Levels that the event now tells.
     rising: Vec<((u32, u32, u64), u64)>,
     /// Memory that events use again.
     found: Vec<u32>,
-    traits: Vec<crate::InstanceTrait>,
+    traits: Vec<crate::Trait>,
 }
 
 /// What an event is, as far as it has been looked at.
-struct EventContext<'a, 'e> {
+struct Now<'a, 'e> {
     event: &'a Event<'e>,
     data: &'a Data,
     /// The host's thread that makes it: of a guest's event, the vCPU's.
     thread: u32,
     tid: i32,
     /// Who makes it in the guest, if it happens in one.
-    guest: Option<guest_tasks::GuestActor>,
+    guest: Option<guest_tasks::Inside>,
     /// The task it is about, and of a switch the one that leaves.
     task: Option<u32>,
     prev: Option<u32>,
     /// The vCPU an interrupt is for, or a ticket.
     target: Option<u64>,
-    raised: InterruptSource,
+    raised: Raised,
 }
 
 impl Paths {
     /// Prepares to follow paths.
-    pub fn new(paths: Vec<PathDefinition>) -> Paths {
-        let index = PathIndex::new(&paths);
+    pub fn new(paths: Vec<Path>) -> Paths {
+        let index = Index::new(&paths);
         let steps = index.steps.len();
         let alts = index.alts.len();
-        let tallies = paths.iter().map(PathTally::new).collect();
+        let tallies = paths.iter().map(Tally::new).collect();
         Paths {
             paths,
             bindings: Vec::new(),
@@ -180,9 +177,9 @@ impl Paths {
             recorded: vec![false; steps],
             disabled: vec![false; steps],
             disabled_alts: vec![false; alts],
-            tasks: PathTasks::default(),
-            guests: guest_tasks::GuestMachines::default(),
-            interrupts: InterruptTargets::default(),
+            tasks: Tasks::default(),
+            guests: guest_tasks::Guests::default(),
+            interrupts: Interrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
             last_target: FxHashMap::default(),
@@ -193,16 +190,16 @@ impl Paths {
             limit: MAX_LIVE,
             born: 0,
             oldest: Vec::new(),
-            waiting: WaitingInstances::new(alts),
-            cancels: WaitingInstances::new(index.all_ends as usize),
-            nexts: WaitCache::new(steps),
-            unique: UniquePlaces::new(steps),
+            waiting: Waiting::new(alts),
+            cancels: Waiting::new(index.all_ends as usize),
+            nexts: Nexts::new(steps),
+            unique: Places::new(steps),
             tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
-            watchers: WatcherTable::default(),
+            watchers: Watchers::default(),
             tallies,
             isa: None,
-            only: InstanceFilter::default(),
+            only: Only::default(),
             listing: false,
             listed: Vec::new(),
             spare: Vec::new(),
@@ -219,7 +216,7 @@ impl Paths {
     }
 
     /// Returns the paths that are followed.
-    pub fn paths(&self) -> &[PathDefinition] {
+    pub fn paths(&self) -> &[Path] {
         &self.paths
     }
 
@@ -234,11 +231,11 @@ impl Paths {
         tallies.map(|tally| (tally.count, tally.total.total()))
     }
 
-    pub(crate) fn tallies(&self) -> &[PathTally] {
+    pub(crate) fn tallies(&self) -> &[Tally] {
         &self.tallies
     }
 
-    /// Returns the functions whose addresses are to be given to [`Paths::function_at`], for recordings of the
+    /// Returns the functions whose addresses are to be told with [`Paths::function_at`], for recordings of the
     /// function tracer.
     pub fn functions(&self) -> Vec<String> {
         let mut names: Vec<String> = self
@@ -247,17 +244,17 @@ impl Paths {
             .iter()
             .flat_map(|alt| &alt.said.events)
             .filter_map(|pattern| match pattern {
-                crate::lang::EventPattern::Function(name) => Some(name.clone()),
-                crate::lang::EventPattern::Event { .. } => None,
+                crate::lang::Pattern::Function(name) => Some(name.clone()),
+                crate::lang::Pattern::Event { .. } => None,
             })
             .collect();
         let conds = self.index.alts.iter().flat_map(|alt| &alt.said.conds);
         names.extend(conds.filter_map(|cond| match cond {
-            EventCondition::Compare(
-                EventAttribute::Field(field),
-                ComparisonOperator::Equal,
-                ComparisonOperand::Text(name),
-            ) if field == bind::FUNCTION => Some(name.clone()),
+            Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
+                if field == bind::FUNCTION =>
+            {
+                Some(name.clone())
+            }
             _ => None,
         }));
         names.sort();
@@ -278,7 +275,7 @@ impl Paths {
     }
 
     /// Chooses instances. All of them are followed, whatever is chosen: the events of one may be made by any thread.
-    pub fn only(&mut self, mut only: InstanceFilter) {
+    pub fn only(&mut self, mut only: Only) {
         if let Some(threads) = &mut only.threads {
             threads.sort_unstable();
         }
@@ -301,30 +298,30 @@ impl Paths {
         self.listing = true;
     }
 
-    /// Returns whether instances have completed since they were taken.
+    /// Whether instances have completed since they were taken.
     #[inline]
     pub fn has_listed(&self) -> bool {
         !self.listed.is_empty()
     }
 
     /// Returns the instances that completed since the last call.
-    pub fn take_listed(&mut self) -> Vec<CompletedInstance> {
+    pub fn take_listed(&mut self) -> Vec<Instance> {
         std::mem::take(&mut self.listed)
     }
 
     /// Hands out the instances that completed since the last call, in their order.
-    pub fn each_listed(&mut self, each: impl FnMut(CompletedInstance)) {
+    pub fn each_listed(&mut self, each: impl FnMut(Instance)) {
         self.listed.drain(..).for_each(each);
     }
 
     /// Takes an instance back that is not needed any more: its memory is for the next ones.
-    pub fn reuse(&mut self, instance: CompletedInstance) {
+    pub fn reuse(&mut self, instance: Instance) {
         if self.spare.len() < SPARE {
             self.spare.push(instance);
         }
     }
 
-    /// Returns whether events of a kind are wanted, of the host or of a guest.
+    /// Tells whether events of a kind are wanted, of the host or of a guest.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
         let wanted = binding.wanted;
@@ -340,7 +337,7 @@ impl Paths {
         wanted
     }
 
-    fn disable(&mut self, binding: &EventBinding) {
+    fn disable(&mut self, binding: &Binding) {
         self.nexts.clear();
         for step in &binding.disables {
             self.disabled[*step as usize] = true;
@@ -351,7 +348,7 @@ impl Paths {
     }
 
     /// The function tracer's event is the call of a function without which alternatives count.
-    fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &EventBinding) {
+    fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &Binding) {
         for (functions, step, alt) in &binding.calls_disable {
             let known = step.is_none_or(|step| self.disabled[step as usize])
                 && alt.is_none_or(|alt| self.disabled_alts[alt as usize]);
@@ -427,20 +424,20 @@ impl Paths {
         self.bindings[at] = Some(binding);
     }
 
-    /// Returns whether events of a kind now tell nothing but steps of instances.
+    /// Whether events of a kind now tell nothing but steps of instances.
     #[inline]
-    fn is_idle(&self, binding: &EventBinding) -> bool {
-        binding.effect != EventEffect::More
+    fn is_idle(&self, binding: &Binding) -> bool {
+        binding.tells != Tells::More
             && binding.seen
             && binding.calls_disable.is_empty()
             && !self.interrupts.is_waiting()
             && self.interrupts.found.is_empty()
     }
 
-    /// Returns whether an event may take an instance on, begin one or end one: most events do none of that. What costs
-    /// little of what alternatives ask is asked already.
+    /// Whether an event may take an instance on, begin one or end one: most events do none of that. What costs little of what
+    /// alternatives ask is asked already.
     #[inline]
-    fn is_due(&self, binding: &EventBinding, event: &Event<'_>, data: &Data) -> bool {
+    fn is_due(&self, binding: &Binding, event: &Event<'_>, data: &Data) -> bool {
         for word in &binding.alt_words.0 {
             let mut left = word.own;
             while let Some(at) = word.due(&mut left, &self.waiting.awaited) {
@@ -453,24 +450,18 @@ impl Paths {
         cancels.any(|word| word.due(&mut { word.own }, &self.cancels.awaited).is_some())
     }
 
-    /// Takes what an event shows of its thread, though it is no step.
+    /// Takes of an event that is no step what it tells all the same.
     #[inline]
-    fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &EventBinding) {
+    fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &Binding) {
         self.last_time = self.last_time.max(event.time);
         let thread = self.slot(event.tid, event.cpu, machine);
         self.sees(event, thread, machine);
-        if binding.effect == EventEffect::Goes {
+        if binding.tells == Tells::Goes {
             self.forget(thread);
         }
     }
 
-    fn with(
-        &mut self,
-        event: &Event<'_>,
-        data: &Data,
-        machine: &mut Machine,
-        binding: &EventBinding,
-    ) {
+    fn with(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine, binding: &Binding) {
         self.last_time = self.last_time.max(event.time);
         self.seq += 1;
         self.advanced = None;
@@ -484,7 +475,7 @@ impl Paths {
         if !binding.calls_disable.is_empty() {
             self.calls_disable(event, data, binding);
         }
-        let mut now = EventContext {
+        let mut now = Now {
             event,
             data,
             thread,
@@ -493,14 +484,12 @@ impl Paths {
             task: None,
             prev: None,
             target: None,
-            raised: InterruptSource::Local,
+            raised: Raised::Local,
         };
         self.look(&mut now, machine, binding);
-        if binding.effect == EventEffect::More {
+        if binding.tells == Tells::More {
             let irq = match binding.watch {
-                InterruptEvent::HostIrq => {
-                    binding.number.as_ref().and_then(|g| g.number(event, data))
-                }
+                Watch::HostIrq => binding.number.as_ref().and_then(|g| g.number(event, data)),
                 _ => None,
             };
             let irq = irq.and_then(|irq| u32::try_from(irq).ok());
@@ -521,7 +510,7 @@ impl Paths {
         if !self.rising.is_empty() {
             self.rises();
         }
-        if binding.effect != EventEffect::Nothing {
+        if binding.tells != Tells::Nothing {
             self.after(&now, machine);
         }
     }

@@ -4,17 +4,17 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::slots::{NumberSet, SlotMap};
+use super::slots::{Bits, Slots};
 
 /// In longer lists one that leaves is not searched for.
 const LONG: usize = 64;
 
 /// Instances that wait for one thing: mostly one.
 #[derive(Debug)]
-struct WaiterList {
+struct Few {
     /// The one, or [`NOBODY`], or [`MANY`].
     one: u32,
-    many: Option<Box<WaiterStore>>,
+    many: Option<Box<Many>>,
 }
 
 /// No instance has these numbers: there are not so many.
@@ -22,21 +22,21 @@ const NOBODY: u32 = u32::MAX;
 const MANY: u32 = u32::MAX - 1;
 
 #[derive(Debug)]
-enum WaiterStore {
+enum Many {
     List(Vec<u32>),
-    Crowd(WaiterCrowd),
+    Crowd(Crowd),
 }
 
-impl Default for WaiterList {
-    fn default() -> WaiterList {
-        WaiterList {
+impl Default for Few {
+    fn default() -> Few {
+        Few {
             one: NOBODY,
             many: None,
         }
     }
 }
 
-impl WaiterList {
+impl Few {
     #[inline]
     fn add(&mut self, instance: u32) {
         if self.one == NOBODY {
@@ -51,17 +51,17 @@ impl WaiterList {
         let first = std::mem::replace(&mut self.one, MANY);
         let many = self
             .many
-            .get_or_insert_with(|| Box::new(WaiterStore::List(vec![first])));
+            .get_or_insert_with(|| Box::new(Many::List(vec![first])));
         match many.as_mut() {
-            WaiterStore::List(all) if all.len() >= LONG => {
-                let mut crowd = WaiterCrowd::default();
+            Many::List(all) if all.len() >= LONG => {
+                let mut crowd = Crowd::default();
                 for one in all.iter().chain([&instance]) {
                     crowd.add(*one);
                 }
-                **many = WaiterStore::Crowd(crowd);
+                **many = Many::Crowd(crowd);
             }
-            WaiterStore::List(all) => all.push(instance),
-            WaiterStore::Crowd(all) => all.add(instance),
+            Many::List(all) => all.push(instance),
+            Many::Crowd(all) => all.add(instance),
         }
     }
 
@@ -81,15 +81,15 @@ impl WaiterList {
             return false;
         };
         let (removed, left) = match many.as_mut() {
-            WaiterStore::List(all) => {
+            Many::List(all) => {
                 let at = all.iter().position(|one| *one == instance);
                 let removed = at.map(|at| all.remove(at)).is_some();
                 (removed, all.len())
             }
-            WaiterStore::Crowd(all) => (all.remove(instance), all.places.len()),
+            Many::Crowd(all) => (all.remove(instance), all.places.len()),
         };
         if left == 0 {
-            *self = WaiterList::default();
+            *self = Few::default();
         }
         removed
     }
@@ -98,8 +98,8 @@ impl WaiterList {
     fn get(&self, out: &mut Vec<u32>) {
         match (self.one, self.many.as_deref()) {
             (NOBODY, _) => {}
-            (MANY, Some(WaiterStore::List(all))) => out.extend_from_slice(all),
-            (MANY, Some(WaiterStore::Crowd(all))) => out.extend(all.order.iter().flatten()),
+            (MANY, Some(Many::List(all))) => out.extend_from_slice(all),
+            (MANY, Some(Many::Crowd(all))) => out.extend(all.order.iter().flatten()),
             (one, _) => out.push(one),
         }
     }
@@ -107,14 +107,14 @@ impl WaiterList {
 
 /// Many instances that wait for one thing, in the order in which they came. None of them is in it twice.
 #[derive(Debug, Clone, Default)]
-struct WaiterCrowd {
+struct Crowd {
     /// Those that left are holes, until half of it is.
     order: Vec<Option<u32>>,
     /// By instance, where in `order` it is.
     places: FxHashMap<u32, usize>,
 }
 
-impl WaiterCrowd {
+impl Crowd {
     fn add(&mut self, instance: u32) {
         if let Entry::Vacant(place) = self.places.entry(instance) {
             place.insert(self.order.len());
@@ -142,25 +142,25 @@ impl WaiterCrowd {
 
 /// By alternative (or step, for what gives an instance up) and the value of its key, the instances that wait.
 #[derive(Debug, Default)]
-pub(crate) struct WaitingInstances {
-    all: Vec<AlternativeWaiters>,
+pub(crate) struct Waiting {
+    all: Vec<Awaited>,
     /// Alternatives that anybody waits for: most events are waited for by nobody.
-    pub(super) awaited: NumberSet,
+    pub(super) awaited: Bits,
 }
 
 /// Who waits for one alternative.
 #[derive(Debug, Default)]
-struct AlternativeWaiters {
+struct Awaited {
     /// How many.
     count: u32,
-    by_key: SlotMap<WaiterList>,
+    by_key: Slots<Few>,
 }
 
-impl WaitingInstances {
-    pub(super) fn new(alts: usize) -> WaitingInstances {
-        WaitingInstances {
-            all: (0..alts).map(|_| AlternativeWaiters::default()).collect(),
-            awaited: NumberSet::new(alts),
+impl Waiting {
+    pub(super) fn new(alts: usize) -> Waiting {
+        Waiting {
+            all: (0..alts).map(|_| Awaited::default()).collect(),
+            awaited: Bits::new(alts),
         }
     }
 
@@ -206,12 +206,11 @@ impl WaitingInstances {
 mod tests {
     use super::*;
 
-    /// However many wait and leave, those that are left come in the order in which they came, for small keys and large
-    /// ones.
+    /// However many wait and leave, those that are left come in the order in which they came, for small keys and large ones.
     #[test]
     fn a_crowd_keeps_its_order() {
         for key in [7, 1 << 12, u64::MAX] {
-            let mut waiting = WaitingInstances::new(1);
+            let mut waiting = Waiting::new(1);
             let mut left: Vec<u32> = Vec::new();
             let mut out = Vec::new();
             for n in 0..1000u32 {

@@ -2,15 +2,15 @@
 
 use wildmatch::WildMatch;
 
-use super::error::LanguageError;
+use super::error::LangError;
 
-/// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function
-/// tracer, a probe or a user-space probe of that name records it.
+/// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function tracer,
+/// a probe or a user-space probe of that name tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EventPattern {
+pub enum Pattern {
     /// By name.
     Event {
-        /// Subsystem, if given.
+        /// Subsystem, if told.
         system: Option<String>,
         /// Name, with wildcards.
         name: String,
@@ -19,19 +19,19 @@ pub enum EventPattern {
     Function(String),
 }
 
-impl EventPattern {
+impl Pattern {
     /// Parses one.
     ///
     /// # Errors
     /// It is empty.
-    pub fn parse(text: &str) -> Result<EventPattern, LanguageError> {
+    pub fn parse(text: &str) -> Result<Pattern, LangError> {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("fn:") {
             return match name.trim() {
-                "" => Err(LanguageError(
+                "" => Err(LangError(
                     "'fn:' names no function; expected fn:NAME".to_owned(),
                 )),
-                name => Ok(EventPattern::Function(name.to_owned())),
+                name => Ok(Pattern::Function(name.to_owned())),
             };
         }
         let (system, name) = match text.split_once(':') {
@@ -39,11 +39,11 @@ impl EventPattern {
             None => (None, text),
         };
         if name.is_empty() || system.as_deref() == Some("") {
-            return Err(LanguageError(format!(
+            return Err(LangError(format!(
                 "'{text}' names no event; expected NAME, SYSTEM:NAME or fn:FUNCTION"
             )));
         }
-        Ok(EventPattern::Event {
+        Ok(Pattern::Event {
             system,
             name: name.to_owned(),
         })
@@ -53,7 +53,7 @@ impl EventPattern {
     /// function they are of is said by each of them.
     pub fn matches(&self, system: &str, name: &str) -> bool {
         match self {
-            EventPattern::Event {
+            Pattern::Event {
                 system: wanted,
                 name: pattern,
             } => {
@@ -62,14 +62,14 @@ impl EventPattern {
                     .is_none_or(|wanted| system.is_empty() || like(wanted, system));
                 of_system && like(pattern, name)
             }
-            EventPattern::Function(function) => {
+            Pattern::Function(function) => {
                 is_function_tracer(system, name) || is_probe_of(name, function)
             }
         }
     }
 }
 
-/// Returns whether a name fits a pattern, which mostly is a name.
+/// Whether a name fits a pattern, which mostly is a name.
 fn like(pattern: &str, name: &str) -> bool {
     if pattern.contains(['*', '?']) {
         WildMatch::new(pattern).matches(name)
@@ -103,7 +103,7 @@ fn is_probe_of(name: &str, function: &str) -> bool {
 
 /// Something an event says, or what is known of who says it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum EventAttribute {
+pub enum Attr {
     /// The thread that makes the event.
     Thread,
     /// The task it is about: who is woken, who gets the CPU, who is migrated.
@@ -130,8 +130,7 @@ pub enum EventAttribute {
     ThreadMachine,
     /// The same of the task that is woken or gets the CPU.
     TaskMachine,
-    /// How many bytes a packet has on the wire, with its Ethernet header and without a VLAN tag, of the events of
-    /// `net`.
+    /// How many bytes a packet has on the wire, with its Ethernet header and without a VLAN tag, of the events of `net`.
     Frame,
     /// Nothing, which all events have alike. It has no name in the language.
     Any,
@@ -140,38 +139,38 @@ pub enum EventAttribute {
     Field(String),
 }
 
-impl EventAttribute {
-    pub(crate) fn parse(text: &str) -> Result<EventAttribute, LanguageError> {
+impl Attr {
+    pub(crate) fn parse(text: &str) -> Result<Attr, LangError> {
         let text = text.trim();
         let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '>');
         if text.is_empty() || !text.chars().all(name) {
-            return Err(LanguageError(format!(
+            return Err(LangError(format!(
                 "'{text}' is no name of a field; expected letters, digits and '_'"
             )));
         }
         Ok(match text {
-            "thread" => EventAttribute::Thread,
-            "task" => EventAttribute::Task,
-            "prev" => EventAttribute::Prev,
-            "cpu" => EventAttribute::Cpu,
-            "target" => EventAttribute::Target,
-            "raised" => EventAttribute::Raised,
-            "reason" => EventAttribute::Reason,
-            "inside" => EventAttribute::Inside,
-            "machine" => EventAttribute::Machine,
-            "process" => EventAttribute::Process,
-            "task-process" => EventAttribute::TaskProcess,
-            "thread-machine" => EventAttribute::ThreadMachine,
-            "task-machine" => EventAttribute::TaskMachine,
-            "frame" => EventAttribute::Frame,
-            _ => EventAttribute::Field(text.to_owned()),
+            "thread" => Attr::Thread,
+            "task" => Attr::Task,
+            "prev" => Attr::Prev,
+            "cpu" => Attr::Cpu,
+            "target" => Attr::Target,
+            "raised" => Attr::Raised,
+            "reason" => Attr::Reason,
+            "inside" => Attr::Inside,
+            "machine" => Attr::Machine,
+            "process" => Attr::Process,
+            "task-process" => Attr::TaskProcess,
+            "thread-machine" => Attr::ThreadMachine,
+            "task-machine" => Attr::TaskMachine,
+            "frame" => Attr::Frame,
+            _ => Attr::Field(text.to_owned()),
         })
     }
 }
 
 /// What kind of thread, or what a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThreadClass {
+pub enum Class {
     /// A vCPU's.
     Vcpu,
     /// A kworker.
@@ -188,8 +187,7 @@ pub enum ThreadClass {
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
     Polling,
-    /// A thread that works for some VM: a vhost worker, one of a process that has vCPUs, or one that has raised a
-    /// device's interrupt.
+    /// A thread that works for some VM: a vhost worker, one of a process that has vCPUs, or one that has raised a device's interrupt.
     BackEnd,
     /// A thread that has raised a device's interrupt.
     Raiser,
@@ -197,35 +195,34 @@ pub enum ThreadClass {
     Vmm,
     /// A vCPU of the VM that the thread which makes the event works for.
     OwnVcpu,
-    /// A thread that is a VM's own: one of a process that has vCPUs, or a vhost worker. The poll-mode threads of a
-    /// switch are none.
+    /// A thread that is a VM's own: one of a process that has vCPUs, or a vhost worker. The poll-mode threads of a switch are none.
     OfVm,
     /// Another vCPU's thread than the one that makes the event.
     Other,
 }
 
-impl ThreadClass {
+impl Class {
     /// All classes, by the names that the language has for them.
-    pub(super) const NAMED: [(&'static str, ThreadClass); 14] = [
-        ("vcpu", ThreadClass::Vcpu),
-        ("kworker", ThreadClass::Kworker),
-        ("vhost", ThreadClass::Vhost),
-        ("kernel", ThreadClass::Kernel),
-        ("idle", ThreadClass::Idle),
-        ("guest", ThreadClass::Guest),
-        ("halted", ThreadClass::Halted),
-        ("polling", ThreadClass::Polling),
-        ("back-end", ThreadClass::BackEnd),
-        ("raiser", ThreadClass::Raiser),
-        ("vmm", ThreadClass::Vmm),
-        ("own-vcpu", ThreadClass::OwnVcpu),
-        ("of-vm", ThreadClass::OfVm),
-        ("other", ThreadClass::Other),
+    pub(super) const NAMED: [(&'static str, Class); 14] = [
+        ("vcpu", Class::Vcpu),
+        ("kworker", Class::Kworker),
+        ("vhost", Class::Vhost),
+        ("kernel", Class::Kernel),
+        ("idle", Class::Idle),
+        ("guest", Class::Guest),
+        ("halted", Class::Halted),
+        ("polling", Class::Polling),
+        ("back-end", Class::BackEnd),
+        ("raiser", Class::Raiser),
+        ("vmm", Class::Vmm),
+        ("own-vcpu", Class::OwnVcpu),
+        ("of-vm", Class::OfVm),
+        ("other", Class::Other),
     ];
 
     /// Returns the class of this name.
-    fn named(name: &str) -> Option<ThreadClass> {
-        let mut all = ThreadClass::NAMED.into_iter();
+    fn named(name: &str) -> Option<Class> {
+        let mut all = Class::NAMED.into_iter();
         all.find(|(known, _)| *known == name)
             .map(|(_, class)| class)
     }
@@ -233,7 +230,7 @@ impl ThreadClass {
 
 /// Comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComparisonOperator {
+pub enum Op {
     /// `==`
     Equal,
     /// `!=`
@@ -252,24 +249,24 @@ pub enum ComparisonOperator {
 
 /// What a field is compared with.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ComparisonOperand {
+pub enum Value {
     /// A number.
     Number(i128),
     /// A text, with wildcards for `~`.
     Text(String),
 }
 
-impl Eq for ComparisonOperand {}
+impl Eq for Value {}
 
 /// A condition on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EventCondition {
+pub enum Cond {
     /// Of a field.
-    Compare(EventAttribute, ComparisonOperator, ComparisonOperand),
+    Compare(Attr, Op, Value),
     /// Of a thread; the last says whether it is so, or is not.
-    Is(EventAttribute, ThreadClass, bool),
+    Is(Attr, Class, bool),
     /// A level that was 0 (or not seen) the last time the same thread had the same `irq`, and is not now.
-    Rises(EventAttribute),
+    Rises(Attr),
     /// The task that a `sched_switch` takes its CPU from goes to sleep: it is not preempted.
     Sleeps,
     /// The guest of a `kvm_exit` asks to wait: HLT, WFx, MWAIT.
@@ -279,12 +276,12 @@ pub enum EventCondition {
 /// Who can raise an interrupt.
 const RAISED: [&str; 4] = ["ipi", "msi", "pin", "local"];
 
-impl EventCondition {
+impl Cond {
     /// Parses one: `field == 1`, `comm ~ "CPU*"`, `task is vcpu`, `task is not kworker`, `level rises`.
     ///
     /// # Errors
     /// It is none of these.
-    pub fn parse(text: &str) -> Result<EventCondition, LanguageError> {
+    pub fn parse(text: &str) -> Result<Cond, LangError> {
         if let Some(found) = comparison(text) {
             return compare(text, found);
         }
@@ -292,11 +289,11 @@ impl EventCondition {
         match (words.next(), words.next()) {
             (Some(attr), Some("is")) => is(text, attr, words),
             (Some(attr), Some("rises")) if words.next().is_none() => {
-                Ok(EventCondition::Rises(EventAttribute::parse(attr)?))
+                Ok(Cond::Rises(Attr::parse(attr)?))
             }
-            (Some("prev"), Some("sleeps")) if words.next().is_none() => Ok(EventCondition::Sleeps),
-            (Some("thread"), Some("halts")) if words.next().is_none() => Ok(EventCondition::Halts),
-            _ => Err(LanguageError(format!(
+            (Some("prev"), Some("sleeps")) if words.next().is_none() => Ok(Cond::Sleeps),
+            (Some("thread"), Some("halts")) if words.next().is_none() => Ok(Cond::Halts),
+            _ => Err(LangError(format!(
                 "'{text}' is no condition; expected FIELD OP VALUE with one of == != < <= > >= ~, 'thread is CLASS', \
                  'FIELD rises', 'prev sleeps' or 'thread halts'"
             ))),
@@ -305,16 +302,16 @@ impl EventCondition {
 }
 
 /// Finds the first comparison in a text, the longest of those at one place: where it is, its sign, and what it means.
-fn comparison(text: &str) -> Option<(usize, &'static str, ComparisonOperator)> {
-    const OPS: [(&str, ComparisonOperator); 8] = [
-        ("==", ComparisonOperator::Equal),
-        ("!=", ComparisonOperator::Differs),
-        ("<=", ComparisonOperator::AtMost),
-        (">=", ComparisonOperator::AtLeast),
-        ("<", ComparisonOperator::Less),
-        (">", ComparisonOperator::More),
-        ("~", ComparisonOperator::Like),
-        ("=", ComparisonOperator::Equal),
+fn comparison(text: &str) -> Option<(usize, &'static str, Op)> {
+    const OPS: [(&str, Op); 8] = [
+        ("==", Op::Equal),
+        ("!=", Op::Differs),
+        ("<=", Op::AtMost),
+        (">=", Op::AtLeast),
+        ("<", Op::Less),
+        (">", Op::More),
+        ("~", Op::Like),
+        ("=", Op::Equal),
     ];
     OPS.into_iter()
         .filter_map(|(sign, op)| text.find(sign).map(|at| (at, sign, op)))
@@ -322,43 +319,28 @@ fn comparison(text: &str) -> Option<(usize, &'static str, ComparisonOperator)> {
 }
 
 /// Parses `FIELD OP VALUE`, in which the comparison has been found.
-fn compare(
-    text: &str,
-    (at, sign, op): (usize, &str, ComparisonOperator),
-) -> Result<EventCondition, LanguageError> {
-    let attr = EventAttribute::parse(&text[..at])?;
+fn compare(text: &str, (at, sign, op): (usize, &str, Op)) -> Result<Cond, LangError> {
+    let attr = Attr::parse(&text[..at])?;
     let behind = &text[at + sign.len()..];
     let value = value(behind)?;
-    if let (
-        EventAttribute::Raised,
-        ComparisonOperator::Equal | ComparisonOperator::Differs,
-        ComparisonOperand::Text(word),
-    ) = (&attr, op, &value)
+    if let (Attr::Raised, Op::Equal | Op::Differs, Value::Text(word)) = (&attr, op, &value)
         && !RAISED.contains(&word.as_str())
     {
-        return Err(LanguageError(format!(
+        return Err(LangError(format!(
             "'{text}': expected one of {} behind {sign}",
             RAISED.join(", ")
         )));
     }
     let value = match (op, value) {
-        (ComparisonOperator::Like, ComparisonOperand::Number(_)) => {
-            ComparisonOperand::Text(behind.trim().to_owned())
-        }
-        (
-            ComparisonOperator::Less
-            | ComparisonOperator::AtMost
-            | ComparisonOperator::More
-            | ComparisonOperator::AtLeast,
-            ComparisonOperand::Text(text),
-        ) => {
-            return Err(LanguageError(format!(
+        (Op::Like, Value::Number(_)) => Value::Text(behind.trim().to_owned()),
+        (Op::Less | Op::AtMost | Op::More | Op::AtLeast, Value::Text(text)) => {
+            return Err(LangError(format!(
                 "'{text}' is no number, which {sign} compares with"
             )));
         }
         (_, value) => value,
     };
-    Ok(EventCondition::Compare(attr, op, value))
+    Ok(Cond::Compare(attr, op, value))
 }
 
 /// Parses `ATTRIBUTE is CLASS` and `ATTRIBUTE is not CLASS`, of which the words behind `is` are left.
@@ -366,16 +348,10 @@ fn is<'t>(
     text: &str,
     attr: &str,
     mut words: impl Iterator<Item = &'t str>,
-) -> Result<EventCondition, LanguageError> {
-    let attr = EventAttribute::parse(attr)?;
-    if !matches!(
-        attr,
-        EventAttribute::Thread
-            | EventAttribute::Task
-            | EventAttribute::Prev
-            | EventAttribute::Target
-    ) {
-        return Err(LanguageError(format!(
+) -> Result<Cond, LangError> {
+    let attr = Attr::parse(attr)?;
+    if !matches!(attr, Attr::Thread | Attr::Task | Attr::Prev | Attr::Target) {
+        return Err(LangError(format!(
             "'{text}': only thread, task, prev and target are threads, which 'is' asks about"
         )));
     }
@@ -384,36 +360,36 @@ fn is<'t>(
         (Some(class), None, None) => (class, true),
         _ => ("", true),
     };
-    let class = ThreadClass::named(class).ok_or_else(|| {
-        let names = ThreadClass::NAMED.map(|(name, _)| name);
-        LanguageError(format!(
+    let class = Class::named(class).ok_or_else(|| {
+        let names = Class::NAMED.map(|(name, _)| name);
+        LangError(format!(
             "'{text}': expected one of {} behind 'is'",
             names.join(", ")
         ))
     })?;
-    Ok(EventCondition::Is(attr, class, yes))
+    Ok(Cond::Is(attr, class, yes))
 }
 
 /// Parses a number, decimal or hexadecimal, or a text, in quotes or without.
-fn value(text: &str) -> Result<ComparisonOperand, LanguageError> {
+fn value(text: &str) -> Result<Value, LangError> {
     let text = text.trim();
     for quote in ['"', '\''] {
         if let Some(rest) = text.strip_prefix(quote) {
             return match rest.strip_suffix(quote) {
-                Some(inner) => Ok(ComparisonOperand::Text(inner.to_owned())),
-                None => Err(LanguageError(format!(
+                Some(inner) => Ok(Value::Text(inner.to_owned())),
+                None => Err(LangError(format!(
                     "{text} has no closing {quote}, or something behind it"
                 ))),
             };
         }
     }
     if text.is_empty() {
-        return Err(LanguageError(
+        return Err(LangError(
             "nothing stands behind the comparison; expected a number or a text".to_owned(),
         ));
     }
     if text.starts_with(['=', '<', '>', '~', '!']) {
-        return Err(LanguageError(format!(
+        return Err(LangError(format!(
             "'{text}' stands behind the comparison; expected a number or a text, in quotes if it begins so"
         )));
     }
@@ -426,7 +402,7 @@ fn value(text: &str) -> Result<ComparisonOperand, LanguageError> {
         None => digits.parse::<u64>().ok(),
     };
     Ok(match number {
-        Some(number) => ComparisonOperand::Number(sign * i128::from(number)),
-        None => ComparisonOperand::Text(text.to_owned()),
+        Some(number) => Value::Number(sign * i128::from(number)),
+        None => Value::Text(text.to_owned()),
     })
 }

@@ -2,12 +2,12 @@
 
 /// Why a path file or a selector on the command line is not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LanguageError(pub(crate) String);
+pub struct LangError(pub(crate) String);
 
-impl std::fmt::Display for LanguageError {
+impl std::fmt::Display for LangError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for LanguageError {}
+impl std::error::Error for LangError {}

@@ -2,14 +2,13 @@
 
 use std::sync::LazyLock;
 
-use super::error::LanguageError;
+use super::error::LangError;
 use super::path::{MAX_ALTS, MAX_STEPS};
 use super::table::{AltToml, KeyTable, PartFileToml, PartToml, StepToml, TextList, Wording};
 
 /// Parts stand in parts at most so deep.
 const MAX_DEPTH: usize = 4;
-/// A list that words are put into has at most so many texts, a text so many bytes: words in words would make either as
-/// long as memory is.
+/// A list that words are put into has at most so many texts, a text so many bytes: words in words would make either as long as memory is.
 const MAX_TEXTS: usize = 64;
 const MAX_TEXT_BYTES: usize = 1024;
 
@@ -34,24 +33,24 @@ impl PartList<'_> {
     ///
     /// # Errors
     /// There is no such part, a word that it leaves open is not said, or there are too many steps.
-    pub(super) fn steps(&self, tables: &[StepToml]) -> Result<Vec<StepToml>, LanguageError> {
+    pub(super) fn steps(&self, tables: &[StepToml]) -> Result<Vec<StepToml>, LangError> {
         self.steps_at(tables, 0)
     }
 
-    fn find(&self, name: &str, depth: usize) -> Result<&PartToml, LanguageError> {
+    fn find(&self, name: &str, depth: usize) -> Result<&PartToml, LangError> {
         if depth > MAX_DEPTH {
-            return Err(LanguageError(format!(
+            return Err(LangError(format!(
                 "parts stand in parts more than {MAX_DEPTH} deep"
             )));
         }
-        let shared = (SHARED.as_ref()).map_err(|error| LanguageError(error.clone()))?;
+        let shared = (SHARED.as_ref()).map_err(|error| LangError(error.clone()))?;
         let mut all = self.0.iter().chain(shared);
         all.find(|part| part.name == name).ok_or_else(|| {
-            LanguageError("there is no such part; expected the name of a [[part]]".to_owned())
+            LangError("there is no such part; expected the name of a [[part]]".to_owned())
         })
     }
 
-    fn steps_at(&self, tables: &[StepToml], depth: usize) -> Result<Vec<StepToml>, LanguageError> {
+    fn steps_at(&self, tables: &[StepToml], depth: usize) -> Result<Vec<StepToml>, LangError> {
         let mut steps = Vec::new();
         for table in tables {
             match &table.part {
@@ -65,7 +64,7 @@ impl PartList<'_> {
                 }
             }
             if depth > 0 && steps.len() > MAX_STEPS {
-                return Err(LanguageError(format!("has more than {MAX_STEPS} steps")));
+                return Err(LangError(format!("has more than {MAX_STEPS} steps")));
             }
         }
         Ok(steps)
@@ -77,16 +76,16 @@ impl PartList<'_> {
         name: &str,
         table: &StepToml,
         depth: usize,
-    ) -> Result<Vec<StepToml>, LanguageError> {
+    ) -> Result<Vec<StepToml>, LangError> {
         if !table.name.is_empty() || !table.event.list().is_empty() {
-            return Err(LanguageError(
+            return Err(LangError(
                 "its steps have names and events of their own; name and event do not stand beside part"
                     .to_owned(),
             ));
         }
         let part = self.find(name, depth)?;
         if part.step.is_empty() || !part.on.is_empty() {
-            return Err(LanguageError(
+            return Err(LangError(
                 "has no steps, or more than steps; expected [[part.step]] tables alone".to_owned(),
             ));
         }
@@ -104,7 +103,7 @@ impl PartList<'_> {
         let mut more = table.clone();
         let on = self.alts_at(&table.on, depth)?;
         if !on.is_empty() && steps.len() != 1 {
-            return Err(LanguageError(
+            return Err(LangError(
                 "has several steps; alternatives can be added to a part of one step".to_owned(),
             ));
         }
@@ -112,7 +111,7 @@ impl PartList<'_> {
         let asks = asks.iter().any(|list| !list.list().is_empty());
         for step in &mut steps {
             if asks && step.event.list().is_empty() {
-                return Err(LanguageError(format!(
+                return Err(LangError(format!(
                     "step \"{}\" has alternatives; where, join and bind stand beside a part whose steps have one event \
                      each",
                     step.name
@@ -127,7 +126,7 @@ impl PartList<'_> {
         Ok(steps)
     }
 
-    fn alts_at(&self, tables: &[AltToml], depth: usize) -> Result<Vec<AltToml>, LanguageError> {
+    fn alts_at(&self, tables: &[AltToml], depth: usize) -> Result<Vec<AltToml>, LangError> {
         let mut alts = Vec::new();
         for table in tables {
             match &table.part {
@@ -138,9 +137,7 @@ impl PartList<'_> {
                 }
             }
             if depth > 0 && alts.len() > MAX_ALTS {
-                return Err(LanguageError(format!(
-                    "has more than {MAX_ALTS} alternatives"
-                )));
+                return Err(LangError(format!("has more than {MAX_ALTS} alternatives")));
             }
         }
         Ok(alts)
@@ -152,16 +149,16 @@ impl PartList<'_> {
         name: &str,
         table: &AltToml,
         depth: usize,
-    ) -> Result<Vec<AltToml>, LanguageError> {
+    ) -> Result<Vec<AltToml>, LangError> {
         if !table.event.list().is_empty() {
-            return Err(LanguageError(
+            return Err(LangError(
                 "its alternatives have events of their own; event does not stand beside part"
                     .to_owned(),
             ));
         }
         let part = self.find(name, depth)?;
         if part.on.is_empty() || !part.step.is_empty() {
-            return Err(LanguageError(
+            return Err(LangError(
                 "has no alternatives, or more than these; expected [[part.on]] tables alone"
                     .to_owned(),
             ));
@@ -181,8 +178,8 @@ impl PartList<'_> {
     }
 }
 
-fn in_part(name: &str, LanguageError(error): &LanguageError) -> LanguageError {
-    LanguageError(format!("part \"{name}\": {error}"))
+fn in_part(name: &str, LangError(error): &LangError) -> LangError {
+    LangError(format!("part \"{name}\": {error}"))
 }
 
 /// The words that a part leaves open, as one use of it says them.
@@ -202,10 +199,10 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Returns what stands for a word.
-    fn word(&mut self, name: &str) -> Result<&'p [String], LanguageError> {
+    fn word(&mut self, name: &str) -> Result<&'p [String], LangError> {
         let said = self.said.get(name).or(self.part.with.get(name));
         let said = said.ok_or_else(|| {
-            LanguageError(format!(
+            LangError(format!(
                 "nothing says what {{{name}}} is; expected with = {{ {name} = ... }}"
             ))
         })?;
@@ -214,18 +211,18 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Puts words into a text.
-    fn one(&mut self, text: &str) -> Result<String, LanguageError> {
+    fn one(&mut self, text: &str) -> Result<String, LangError> {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
             let (name, behind) = behind
                 .split_once('}')
-                .ok_or_else(|| LanguageError(format!("'{text}' has a {{ and no }} behind it")))?;
+                .ok_or_else(|| LangError(format!("'{text}' has a {{ and no }} behind it")))?;
             out.push_str(before);
             match self.word(name)? {
                 [one] => out.push_str(one),
                 several => {
-                    return Err(LanguageError(format!(
+                    return Err(LangError(format!(
                         "{{{name}}} is {} texts, of which '{text}' takes one",
                         several.len()
                     )));
@@ -239,14 +236,14 @@ impl<'p> OpenWords<'p> {
         out.push_str(rest);
         match out.len() {
             ..=MAX_TEXT_BYTES => Ok(out),
-            _ => Err(LanguageError(format!(
+            _ => Err(LangError(format!(
                 "its words make a text of more than {MAX_TEXT_BYTES} bytes"
             ))),
         }
     }
 
     /// Puts words into a list: one that stands alone may be several texts, or none.
-    fn list(&mut self, list: &mut TextList) -> Result<(), LanguageError> {
+    fn list(&mut self, list: &mut TextList) -> Result<(), LangError> {
         let mut out = Vec::new();
         for text in list.list() {
             match alone(text) {
@@ -254,7 +251,7 @@ impl<'p> OpenWords<'p> {
                 None => out.push(self.one(text)?),
             }
             if out.len() > MAX_TEXTS {
-                return Err(LanguageError(format!(
+                return Err(LangError(format!(
                     "its words make a list of more than {MAX_TEXTS} texts"
                 )));
             }
@@ -268,7 +265,7 @@ impl<'p> OpenWords<'p> {
         &mut self,
         table: &mut T,
         use_of: impl Fn(&mut T) -> (&mut Option<String>, &mut Wording),
-    ) -> Result<(), LanguageError> {
+    ) -> Result<(), LangError> {
         for list in table.lists() {
             self.list(list)?;
         }
@@ -284,7 +281,7 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Puts words into a text that may be none: so it is where a word that stands alone is no text.
-    fn optional(&mut self, text: &mut Option<String>) -> Result<(), LanguageError> {
+    fn optional(&mut self, text: &mut Option<String>) -> Result<(), LangError> {
         if let Some(one) = text {
             let none = match alone(one) {
                 Some(name) => self.word(name)?.is_empty(),
@@ -299,11 +296,11 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Checks that a use says no word that the part has not.
-    fn all_are_used(&self) -> Result<(), LanguageError> {
+    fn all_are_used(&self) -> Result<(), LangError> {
         let mut said = self.said.keys();
         match said.find(|name| !self.used.contains(name)) {
             None => Ok(()),
-            Some(name) => Err(LanguageError(format!(
+            Some(name) => Err(LangError(format!(
                 "with = {{ {name} = ... }}: the part has no word {{{name}}}"
             ))),
         }

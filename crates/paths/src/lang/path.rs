@@ -1,6 +1,6 @@
 //! A path as its file says it, checked: chains of steps, alternatives, roles.
 
-use super::cond::{EventAttribute, EventCondition, EventPattern};
+use super::cond::{Attr, Cond, Pattern};
 
 /// A path has at most so many chains, a chain so many steps and roles, a step so many alternatives.
 pub(crate) const MAX_CHAINS: usize = 8;
@@ -10,27 +10,27 @@ pub(crate) const MAX_ALTS: usize = 16;
 
 /// A path: chains of steps, each of which is a way to go it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathDefinition {
+pub struct Path {
     /// Its name.
     pub name: String,
     /// What it is, in a sentence.
     pub about: String,
     /// What its instances are grouped by, if they are.
-    pub by: Option<PathGrouping>,
+    pub by: Option<By>,
     /// The ways to go it; one at least.
-    pub chains: Vec<PathChain>,
+    pub chains: Vec<Chain>,
 }
 
-impl PathDefinition {
-    /// Returns the events of the host that its steps may be, as subsystem, if given, and name; some more than once.
-    /// Functions and names with wildcards are left out.
+impl Path {
+    /// Returns the events of the host that its steps may be, as subsystem, if told, and name; some more than once. Functions and
+    /// names with wildcards are left out.
     pub fn events(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         let steps = self.chains.iter().flat_map(|chain| &chain.steps);
         let alts = steps.flat_map(|step| &step.alts);
         let alts = alts.filter(|alt| !alt.in_guest);
         let patterns = alts.flat_map(|alt| &alt.events);
         patterns.filter_map(|pattern| match pattern {
-            EventPattern::Event { system, name } if !name.contains(['*', '?', '[']) => {
+            Pattern::Event { system, name } if !name.contains(['*', '?', '[']) => {
                 Some((system.as_deref(), name.as_str()))
             }
             _ => None,
@@ -40,7 +40,7 @@ impl PathDefinition {
 
 /// What the instances of a path are grouped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PathGrouping {
+pub enum By {
     /// Who woke the vCPU: a timer, a device, another vCPU.
     Waker,
     /// What kind of thread the back end is.
@@ -53,18 +53,18 @@ pub enum PathGrouping {
 
 /// One way to go a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathChain {
+pub struct Chain {
     /// Its name, where a path has several.
     pub name: Option<String>,
     /// Steps in order; two at least.
-    pub steps: Vec<PathStep>,
+    pub steps: Vec<Step>,
     /// Names of its roles; a role is a number into this list.
     pub roles: Vec<String>,
 }
 
 /// Whether an instance can do without a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StepOption {
+pub enum Optional {
     /// It cannot.
     #[default]
     Never,
@@ -76,11 +76,11 @@ pub enum StepOption {
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PathStep {
+pub struct Step {
     /// Its name; stages are named by the steps at both ends.
     pub name: String,
     /// Whether it can be passed over.
-    pub optional: StepOption,
+    pub optional: Optional,
     /// A step of the chain: where its events are recorded, this one can be passed over.
     pub optional_with: Option<String>,
     /// Whether an instance counts from here on; before, it ends without being counted as anything.
@@ -94,11 +94,11 @@ pub struct PathStep {
     pub coalesces: bool,
     /// From here on there may be others at the place that it had by `unique`.
     pub several: bool,
-    /// Once one of these has come, steps that come soon do not come any more; an instance that has nothing else to wait
-    /// for ends.
-    pub until: Vec<WaitEnd>,
+    /// Once one of these has come, steps that come soon do not come any more; an instance that has nothing else to wait for
+    /// ends.
+    pub until: Vec<End>,
     /// Once one of these has come, the instance is over, whatever it waits for: what it was about has gone on.
-    pub over: Vec<WaitEnd>,
+    pub over: Vec<End>,
     /// The back end has answered, or is done: what comes behind it is not its time.
     pub answers: bool,
     /// An instance that reaches it is complete, though it is not the last one.
@@ -106,7 +106,7 @@ pub struct PathStep {
     /// It comes before the events that the step before it names with `until`, or not at all.
     pub soon: bool,
     /// The step counts for nothing once one of these events has been seen.
-    pub unless: Vec<EventPattern>,
+    pub unless: Vec<Pattern>,
     /// It cannot follow these steps.
     pub not_after: Vec<usize>,
     /// It has to follow one of these steps, if there are any.
@@ -116,14 +116,14 @@ pub struct PathStep {
     /// Roles that are taken from the last instance that went the same way, where it had them: role, and the
     /// roles it is remembered by.
     pub recall: Vec<(usize, Vec<usize>)>,
-    /// A step of the chain: an instance that an event takes here which takes another one there is none. It would be the
-    /// answer to that one.
+    /// A step of the chain: an instance that an event takes here which takes another one there is none. It would be the answer to that
+    /// one.
     pub yields: Option<String>,
     /// The events that reach it: any of them.
-    pub alts: Vec<StepAlternative>,
+    pub alts: Vec<Alt>,
 }
 
-impl PathStep {
+impl Step {
     /// Returns whether all events that reach it are guests' own.
     pub fn is_in_guest(&self) -> bool {
         self.alts.iter().all(|alt| alt.in_guest)
@@ -132,11 +132,11 @@ impl PathStep {
 
 /// An event by which an instance at a step ends, if nothing has taken it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitEnd {
+pub struct End {
     /// Which event...
-    pub event: EventPattern,
+    pub event: Pattern,
     /// ...of which all this is true...
-    pub conds: Vec<EventCondition>,
+    pub conds: Vec<Cond>,
     /// ...made by the thread that this role holds; without one, by the thread that made the step's event.
     pub of: Option<usize>,
     /// The exit from the guest that the thread is in began after the step.
@@ -145,41 +145,40 @@ pub struct WaitEnd {
 
 /// One way to reach a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct StepAlternative {
+pub struct Alt {
     /// Events of these names...
-    pub events: Vec<EventPattern>,
+    pub events: Vec<Pattern>,
     /// It cannot follow these steps.
     pub not_after: Vec<usize>,
     /// It has to follow one of these steps, if there are any.
     pub only_after: Vec<usize>,
     /// The events are those of a guest's own recording, and not the host's.
     pub in_guest: bool,
-    /// As [`PathStep::soon`], of this alternative alone.
+    /// As [`Step::soon`], of this alternative alone.
     pub soon: bool,
     /// A field of the event, in nanoseconds: the step before was reached no longer ago than that.
-    pub within: Option<EventAttribute>,
+    pub within: Option<Attr>,
     /// The thread that makes the event has neither slept nor, as a vCPU, halted since the step before.
     pub awake: bool,
-    /// The event fills roles that the instance does not hold yet, and does not reach the step.
+    /// The event tells roles that the instance does not hold yet, and does not reach the step.
     pub only_binds: bool,
-    /// Steps that were reached in error, if they were the last ones: reaching this one takes them back. They may be
-    /// later steps.
+    /// Steps that were reached in error, if they were the last ones: reaching this one takes them back. They may be later steps.
     pub instead_of: Vec<String>,
     /// Once one of these events has been seen, the alternative counts for nothing.
-    pub unless: Vec<EventPattern>,
+    pub unless: Vec<Pattern>,
     /// ...of which all this is true...
-    pub conds: Vec<EventCondition>,
+    pub conds: Vec<Cond>,
     /// ...and whose attribute is what the role holds (or is not, where that is said).
-    pub joins: Vec<RoleJoin>,
+    pub joins: Vec<JoinRole>,
     /// What the instance then holds.
-    pub binds: Vec<(usize, EventAttribute)>,
+    pub binds: Vec<(usize, Attr)>,
 }
 
 /// An attribute of an event that is compared with a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoleJoin {
+pub struct JoinRole {
     /// Of the event.
-    pub attr: EventAttribute,
+    pub attr: Attr,
     /// Of the instance.
     pub role: usize,
     /// Whether they have to differ.

@@ -8,26 +8,24 @@ mod slow;
 use model::Machine;
 
 use crate::engine::Paths;
-use crate::lang::{PathGrouping, PathStep};
-use crate::slow::{SlowSplit, split};
-use crate::tally::{DropReason, DurationSum, PathTally, offset_of};
-use crate::traits::InstanceTrait;
-use crate::uses::{AccessReport, DeviceReport};
+use crate::lang::{By, Step};
+use crate::slow::{Split, split};
+use crate::tally::{Dropped, Sum, Tally, offset_of};
+use crate::traits::Trait;
+use crate::uses::{DeviceReport, MetReport};
 
-pub use data::{
-    GroupReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport, TraitSum,
-};
+pub use data::{Because, GroupReport, Had, PathReport, SlowReport, Slowest, StageReport};
 pub use instance::{InstanceReport, StepReport};
-pub use names::AccessNamer;
-use names::PathWords;
+pub use names::NameAccess;
+use names::Words;
 
 impl Paths {
     /// Returns what was found of every path, in the order in which they were given.
-    pub fn report(&self, machine: &Machine, names: AccessNamer<'_>) -> Vec<PathReport> {
+    pub fn report(&self, machine: &Machine, names: NameAccess<'_>) -> Vec<PathReport> {
         let tallies = self.paths().iter().zip(self.tallies());
         tallies
             .map(|(path, tally)| {
-                let words = PathWords {
+                let words = Words {
                     path,
                     machine,
                     names,
@@ -38,8 +36,8 @@ impl Paths {
     }
 }
 
-impl PathWords<'_> {
-    fn path_report(&self, tally: &PathTally) -> PathReport {
+impl Words<'_> {
+    fn path_report(&self, tally: &Tally) -> PathReport {
         let split = split(tally);
         let mut order: Vec<usize> = (0..tally.stages.len()).collect();
         order.sort_by_key(|at| {
@@ -50,7 +48,7 @@ impl PathWords<'_> {
             .into_iter()
             .map(|at| self.stage(tally, at, split.as_ref()))
             .collect();
-        let dropped = DropReason::ALL
+        let dropped = Dropped::ALL
             .into_iter()
             .map(|why| (why, tally.dropped[why as usize]))
             .filter(|(_, count)| *count > 0)
@@ -74,21 +72,21 @@ impl PathWords<'_> {
         }
     }
 
-    /// Returns whether instances have reached steps within guests, if the path has any.
-    fn in_guests(&self, tally: &PathTally) -> Option<bool> {
+    /// Whether instances have reached steps within guests, if the path has any.
+    fn in_guests(&self, tally: &Tally) -> Option<bool> {
         let inside = |chain: u8, step: u8| {
             let chain = self.path.chains.get(usize::from(chain));
             chain
                 .and_then(|chain| chain.steps.get(usize::from(step)))
-                .is_some_and(PathStep::is_in_guest)
+                .is_some_and(Step::is_in_guest)
         };
         let mut stages = tally.stages.iter();
         let reached = || stages.any(|one| inside(one.chain, one.from) || inside(one.chain, one.to));
         let mut steps = self.path.chains.iter().flat_map(|chain| &chain.steps);
-        steps.any(PathStep::is_in_guest).then(reached)
+        steps.any(Step::is_in_guest).then(reached)
     }
 
-    fn groups(&self, tally: &PathTally) -> Vec<GroupReport> {
+    fn groups(&self, tally: &Tally) -> Vec<GroupReport> {
         let mut groups: Vec<GroupReport> = tally
             .groups
             .iter()
@@ -104,16 +102,16 @@ impl PathWords<'_> {
         groups
     }
 
-    fn vcpus(&self, tally: &PathTally) -> Vec<(i32, u64, u64)> {
+    fn vcpus(&self, tally: &Tally) -> Vec<(i32, u64, u64)> {
         had(tally)
             .filter_map(|had| match had.what {
-                InstanceTrait::Vcpu(slot) => Some((self.tid(slot), had.count, had.ns)),
+                Trait::Vcpu(slot) => Some((self.tid(slot), had.count, had.ns)),
                 _ => None,
             })
             .collect()
     }
 
-    fn devices(&self, tally: &PathTally) -> Vec<DeviceReport> {
+    fn devices(&self, tally: &Tally) -> Vec<DeviceReport> {
         let threads = self.machine.threads();
         let process = |slot: u32| threads.at(slot).and_then(|(_, thread)| thread.pid);
         let mut all: Vec<_> = tally.uses.devices.iter().collect();
@@ -142,10 +140,10 @@ impl PathWords<'_> {
         all.collect()
     }
 
-    fn met(&self, tally: &PathTally) -> Vec<AccessReport> {
+    fn met(&self, tally: &Tally) -> Vec<MetReport> {
         let all = tally.uses.met.iter();
-        let mut all: Vec<AccessReport> = all
-            .map(|((vcpu, access), met)| AccessReport {
+        let mut all: Vec<MetReport> = all
+            .map(|((vcpu, access), met)| MetReport {
                 vcpu_tid: self.tid(*vcpu),
                 access: *access,
                 totals: met.totals.clone(),
@@ -156,21 +154,17 @@ impl PathWords<'_> {
         all
     }
 
-    fn stage(&self, tally: &PathTally, at: usize, split: Option<&SlowSplit>) -> StageReport {
+    fn stage(&self, tally: &Tally, at: usize, split: Option<&Split>) -> StageReport {
         let stage = &tally.stages[at];
         let (chain, from, to) = (stage.chain, stage.from, stage.to);
         let sums =
-            |bucket: &crate::tally::TotalBucket| bucket.stages.get(at).copied().unwrap_or_default();
+            |bucket: &crate::tally::Bucket| bucket.stages.get(at).copied().unwrap_or_default();
         let slow = split.map(|split| sums(&split.slow)).unwrap_or_default();
         let fast = split.map(|split| sums(&split.fast)).unwrap_or_default();
         // Where the fast ones do not go this way, the time between its two steps on theirs.
         let usual = fast.mean().or_else(|| {
             let offsets = &split?.fast.offsets;
-            let mean = |step| {
-                offsets
-                    .get(offset_of(chain, step))
-                    .and_then(DurationSum::mean)
-            };
+            let mean = |step| offsets.get(offset_of(chain, step)).and_then(Sum::mean);
             Some(mean(to)?.saturating_sub(mean(from)?))
         });
         let saving_ns = usual.map_or(0, |usual| {
@@ -192,9 +186,9 @@ impl PathWords<'_> {
 }
 
 /// Returns what instances had.
-fn had(tally: &PathTally) -> impl Iterator<Item = TraitSum> + '_ {
+fn had(tally: &Tally) -> impl Iterator<Item = Had> + '_ {
     let traits = tally.traits.iter().zip(&tally.trait_sums);
-    traits.map(|(what, sum)| TraitSum {
+    traits.map(|(what, sum)| Had {
         what: *what,
         count: sum.count,
         ns: sum.ns,
@@ -202,11 +196,11 @@ fn had(tally: &PathTally) -> impl Iterator<Item = TraitSum> + '_ {
 }
 
 /// Returns what instances are grouped by.
-fn by_name(by: PathGrouping) -> &'static str {
+fn by_name(by: By) -> &'static str {
     match by {
-        PathGrouping::Waker => "waker",
-        PathGrouping::BackEnd => "back end",
-        PathGrouping::Access => "access",
-        PathGrouping::Chain => "chain",
+        By::Waker => "waker",
+        By::BackEnd => "back end",
+        By::Access => "access",
+        By::Chain => "chain",
     }
 }

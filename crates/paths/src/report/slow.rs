@@ -2,17 +2,16 @@
 
 use words::share;
 
-use super::data::{SlowCause, SlowReport, SlowestInstance};
-use super::names::{PathWords, was_name};
-use crate::notes::VcpuActivity;
-use crate::slow::{self, SlowReason, SlowSplit};
-use crate::tally::PathTally;
-use crate::traits::InstanceTrait;
+use super::data::{Because, SlowReport, Slowest};
+use super::names::{Words, was_name};
+use crate::notes::Was;
+use crate::slow::{self, Reason, Split};
+use crate::tally::Tally;
+use crate::traits::Trait;
 
-impl PathWords<'_> {
-    pub(super) fn slow(&self, tally: &PathTally, split: &SlowSplit) -> SlowReport {
-        let mean =
-            |bucket: &crate::tally::TotalBucket| bucket.ns.checked_div(bucket.count).unwrap_or(0);
+impl Words<'_> {
+    pub(super) fn slow(&self, tally: &Tally, split: &Split) -> SlowReport {
+        let mean = |bucket: &crate::tally::Bucket| bucket.ns.checked_div(bucket.count).unwrap_or(0);
         let reasons = slow::reasons(tally, split);
         let because = self
             .where_time_went(tally, split)
@@ -31,7 +30,7 @@ impl PathWords<'_> {
     }
 
     /// What is known of the slowest instance.
-    fn slowest(&self, tally: &PathTally) -> Option<SlowestInstance> {
+    fn slowest(&self, tally: &Tally) -> Option<Slowest> {
         let (example, stage, ns) = tally.slowest.as_ref()?;
         let stage = tally.stages.get(*stage as usize)?;
         let mut text = format!(
@@ -47,21 +46,21 @@ impl PathWords<'_> {
                 .filter_map(|at| tally.traits.get(*at as usize))
         };
         let vcpu = has().find_map(|one| match one {
-            InstanceTrait::Vcpu(slot) => Some(self.task(*slot)),
+            Trait::Vcpu(slot) => Some(self.task(*slot)),
             _ => None,
         });
         let was = has().find_map(|one| match one {
-            InstanceTrait::Was(was) => Some(*was),
+            Trait::Was(was) => Some(*was),
             _ => None,
         });
         let with = has().find_map(|one| match one {
-            InstanceTrait::BusyWith(access) => Some(*access),
+            Trait::BusyWith(access) => Some(*access),
             _ => None,
         });
         if let (Some(vcpu), Some(was)) = (vcpu, was) {
             text.push_str(&format!("; the vCPU {vcpu} was "));
             text.push_str(match was {
-                VcpuActivity::Running => "already running, so it was not woken",
+                Was::Running => "already running, so it was not woken",
                 was => was_name(was),
             });
             if let Some(access) = with {
@@ -70,7 +69,7 @@ impl PathWords<'_> {
         }
         let most = has()
             .filter_map(|one| match one {
-                InstanceTrait::Accesses(access, true, level) => Some((*level, *access)),
+                Trait::Accesses(access, true, level) => Some((*level, *access)),
                 _ => None,
             })
             .max_by_key(|(level, _)| *level);
@@ -83,12 +82,12 @@ impl PathWords<'_> {
         }
         text.push('.');
         let instance = example.number;
-        Some(SlowestInstance { instance, text })
+        Some(Slowest { instance, text })
     }
 
     /// The stage that takes much more of the slow instances' time than of the others'.
-    fn where_time_went(&self, tally: &PathTally, split: &SlowSplit) -> Option<SlowCause> {
-        let share = |bucket: &crate::tally::TotalBucket, at: usize| {
+    fn where_time_went(&self, tally: &Tally, split: &Split) -> Option<Because> {
+        let share = |bucket: &crate::tally::Bucket, at: usize| {
             let ns = bucket.stages.get(at).map_or(0, |sum| sum.ns);
             ns as f64 / bucket.ns.max(1) as f64
         };
@@ -108,7 +107,7 @@ impl PathWords<'_> {
             self.step(stage.chain, stage.from),
             self.step(stage.chain, stage.to)
         );
-        let examples = |bucket: &crate::tally::TotalBucket| {
+        let examples = |bucket: &crate::tally::Bucket| {
             let mean = bucket.ns.checked_div(bucket.count).unwrap_or(0);
             let mut all: Vec<_> = bucket.examples.iter().collect();
             all.sort_by_key(|one| (one.total_ns.abs_diff(mean), one.number));
@@ -117,7 +116,7 @@ impl PathWords<'_> {
                 .map(|one| one.number)
                 .collect::<Vec<u64>>()
         };
-        Some(SlowCause {
+        Some(Because {
             feature: format!("time in {name}"),
             slow_share,
             fast_share,
@@ -134,7 +133,7 @@ impl PathWords<'_> {
         })
     }
 
-    fn because(&self, split: &SlowSplit, reason: &SlowReason) -> SlowCause {
+    fn because(&self, split: &Split, reason: &Reason) -> Because {
         let share = |part: u64, all: u64| {
             if all == 0 {
                 0.0
@@ -155,7 +154,7 @@ impl PathWords<'_> {
             share::whole(fast_share)
         );
         // Examples are typical: those nearest to their group's mean.
-        let examples = |bucket: &crate::tally::TotalBucket, having: bool| {
+        let examples = |bucket: &crate::tally::Bucket, having: bool| {
             let mean = bucket.ns.checked_div(bucket.count).unwrap_or(0);
             let mut all: Vec<_> = bucket
                 .examples
@@ -166,7 +165,7 @@ impl PathWords<'_> {
             let numbers = all.iter().take(2).map(|one| one.number);
             numbers.collect::<Vec<u64>>()
         };
-        SlowCause {
+        Because {
             feature,
             slow_share,
             fast_share,
