@@ -385,7 +385,7 @@ fn filters_that_nothing_passes_are_named() {
 fn filters_that_leave_nothing_are_no_lack_of_the_recording() {
     let mut failures = Failures::default();
     let path = case("x86/console-sick/perf.data.zst").path;
-    for filter in [["--time", "0,1"], ["--cpu", "9999"]] {
+    for filter in [["--time", "0,1"], ["--cpu", "8000"]] {
         for command in ["report", "diagnose"] {
             let arguments = [command.as_ref(), filter[0].as_ref(), filter[1].as_ref()];
             let run = run(arguments.into_iter().chain([path.as_os_str()]));
