@@ -147,7 +147,8 @@ impl Notes {
 /// What all analyses of a walk share, at one event.
 #[derive(Debug)]
 pub struct Context<'w> {
-    /// The machine the event happened on: threads with their names, VMs, and vCPUs with their states, as far as somebody
+    /// The machine the event happened on: threads with their names, VMs, and vCPUs with their states, as far as
+    /// somebody
     /// needs them.
     pub machine: &'w mut Machine,
     /// When CPUs had events until now, this one included, if somebody needs that.
@@ -216,7 +217,8 @@ pub trait Analysis: Any + fmt::Debug {
         let _ = (event, context);
     }
 
-    /// Tells whether it looks at events of a kind that happen in guests whose recordings are walked with the host's. Asked of analyses
+    /// Tells whether it looks at events of a kind that happen in guests whose recordings are walked with the host's.
+    /// Asked of analyses
     /// of the host, as [`Analysis::wants`] is.
     fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
         let _ = ty;
@@ -238,7 +240,8 @@ pub trait Analysis: Any + fmt::Debug {
         let _ = (spans, context);
     }
 
-    /// Takes the spans of tasks and of a CPU that the event now, one of the scheduler, has ended. They come before the event itself to
+    /// Takes the spans of tasks and of a CPU that the event now, one of the scheduler, has ended. They come before
+    /// the event itself to
     /// those whose turn is after the machine's. What is still under way at the end is in [`Machine::task_states`].
     fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
         let _ = (changes, context);

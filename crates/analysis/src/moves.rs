@@ -57,7 +57,8 @@ pub struct Moves {
 }
 
 impl Runs {
-    /// Returns how much longer these took than others, by the medians: negative if they were faster. Nothing is compared
+    /// Returns how much longer these took than others, by the medians: negative if they were faster. Nothing is
+    /// compared
     /// of which either has too few.
     pub fn excess_ns(&self, than: &Runs, least: u64) -> i64 {
         let pairs = [

@@ -159,7 +159,8 @@ impl Sleeps {
         }
     }
 
-    /// A task did something until now. A sleep that its stack is known of counts, if `counts` says so, when the task gets a CPU.
+    /// A task did something until now. A sleep that its stack is known of counts, if `counts` says so, when the task
+    /// gets a CPU.
     fn did(&mut self, span: &TaskSpan, counts: bool) {
         let Some(away) = self.away.get_mut(&span.thread) else {
             return;

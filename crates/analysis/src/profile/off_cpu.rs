@@ -1,6 +1,7 @@
 //! What threads wait for without a CPU: from the switch away from it to the switch to it, by the stack with which they left.
 //!
-//! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::Sched`], so that the sums of both are
+//! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::Sched`], so that
+//! the sums of both are
 //! equal.
 
 use model::{RunState, SpanEnd, TaskSpan, TaskStates};

@@ -201,7 +201,8 @@ impl Sched {
         from.max(cpu.map_or(0, |cpu| cpu.last)).min(self.end)
     }
 
-    /// Returns for how long a task has been running, and away from its CPU, in a span that is under way when what was asked for ends.
+    /// Returns for how long a task has been running, and away from its CPU, in a span that is under way when what was
+    /// asked for ends.
     fn under_way(&self, span: &TaskSpan, window: &Window) -> (u64, u64) {
         if span.state == RunState::Running {
             let began = window.has(span.since, span.began_on);
@@ -363,7 +364,8 @@ impl Sched {
         }
     }
 
-    /// Takes what an event of a CPU changed that was not asked for: that counts nothing, and ends what perf thinks was under way, so
+    /// Takes what an event of a CPU changed that was not asked for: that counts nothing, and ends what perf thinks
+    /// was under way, so
     /// that no wait is taken for one that ends with a later event.
     fn elsewhere(&mut self, changes: &TaskChanges) {
         if let Some(switch) = changes.switch {

@@ -106,7 +106,8 @@ impl Sums {
     }
 }
 
-/// What perf thinks that one task does, and what is counted of it. It is kept small: there is one of these for every task
+/// What perf thinks that one task does, and what is counted of it. It is kept small: there is one of these for every
+/// task
 /// that ever lived.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -236,7 +237,8 @@ impl Task {
         }
     }
 
-    /// Counts what it did, `whole` if all of it was asked for, and when it gets a CPU for how long it was away from one.
+    /// Counts what it did, `whole` if all of it was asked for, and when it gets a CPU for how long it was away from
+    /// one.
     pub(super) fn did(&mut self, others: &mut Sums, span: &TaskSpan, whole: bool, away_ns: u64) {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         let ns = span.whole_ns();

@@ -9,7 +9,7 @@ use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAc
 use crate::by_number::ByNumber;
 use crate::seen::Seen;
 use crate::span::{Access, Cause, SpanSink, State, Times};
-use crate::tasks::{TaskStates, WakeRule};
+use crate::tasks::TaskStates;
 use crate::track::{Place, Polls, Sched, Track};
 use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
 
@@ -185,17 +185,6 @@ impl Machine {
         self.tasks
     }
 
-    /// Returns what all tasks do, and who has which CPU.
-    #[inline]
-    pub fn task_states(&self) -> &TaskStates {
-        &self.task_states
-    }
-
-    /// Returns the same, to have tasks followed, or what changed taken out for a while.
-    pub fn task_states_mut(&mut self) -> &mut TaskStates {
-        &mut self.task_states
-    }
-
     /// Returns the VMs the vCPUs belong to.
     pub fn vms(&self) -> Vec<Vm> {
         find_vms(&self.threads)
@@ -268,13 +257,6 @@ impl Machine {
     #[inline]
     pub fn vcpu_of(&mut self, tid: i32) -> Option<u32> {
         self.by_tid.get_mut(tid).copied()
-    }
-
-    /// Takes note of a kind of events, where nobody asks for states.
-    pub fn announced(&mut self, ty: &EventType<'_>) {
-        if ty.recorded {
-            self.task_states.recorded(ty.kind);
-        }
     }
 
     /// Tells whether events of a kind are wanted, as [`event::Sink::wants`] asks.
@@ -362,15 +344,6 @@ impl Machine {
         if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
             self.threads.wakes(event, wakeup.tid);
         }
-    }
-
-    /// Has tasks followed by an event of the scheduler that threads were learned of.
-    #[inline]
-    fn follow_tasks(&mut self, event: &Event<'_>, data: &Data, rule: WakeRule) {
-        let wakes = rule.wakes && self.task_states.follows();
-        let waker = wakes.then(|| self.threads.slot(event.tid));
-        let tasks = self.tasks;
-        self.task_states.take(event, data, tasks, rule, waker);
     }
 
     /// Takes an event. Spans that are complete go to `spans`.

@@ -1,15 +1,42 @@
 //! The scheduler's part: who has which CPU, who waits for one, and behind whom.
 
 use event::sched::Leaves;
-use event::{Data, Event, Kind};
+use event::{Data, Event, EventType, Kind};
 
 use super::{Cpu, MAX_WAITING, Machine, NO_VCPU};
 use crate::Tasks;
 use crate::span::SpanSink;
-use crate::tasks::WakeRule;
+use crate::tasks::{TaskStates, WakeRule};
 use crate::track::{Place, Sched};
 
 impl Machine {
+    /// Returns what all tasks do, and who has which CPU.
+    #[inline]
+    pub fn task_states(&self) -> &TaskStates {
+        &self.task_states
+    }
+
+    /// Returns the same, to have tasks followed, or what changed taken out for a while.
+    pub fn task_states_mut(&mut self) -> &mut TaskStates {
+        &mut self.task_states
+    }
+
+    /// Takes note of a kind of events, where nobody asks for states.
+    pub fn announced(&mut self, ty: &EventType<'_>) {
+        if ty.recorded {
+            self.task_states.recorded(ty.kind);
+        }
+    }
+
+    /// Has tasks followed by an event of the scheduler that threads were learned of.
+    #[inline]
+    pub(super) fn follow_tasks(&mut self, event: &Event<'_>, data: &Data, rule: WakeRule) {
+        let wakes = rule.wakes && self.task_states.follows();
+        let waker = wakes.then(|| self.threads.slot(event.tid));
+        let tasks = self.tasks;
+        self.task_states.take(event, data, tasks, rule, waker);
+    }
+
     /// Takes an event of the scheduler.
     pub(super) fn sched<S: SpanSink>(&mut self, event: &Event<'_>, data: &Data, spans: &mut S) {
         if !event.ty.kind.is_sched() {

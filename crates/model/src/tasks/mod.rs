@@ -1,7 +1,9 @@
 //! The scheduler's state: what every task does, and who has which CPU.
 //!
-//! A task is runnable from the moment it is on a run queue: from `sched_wakeup`, where that is recorded, and from `sched_waking`
-//! where it is not, or from leaving its CPU while it could go on, to the `sched_switch` to it. Nothing is made up: what a task or
+//! A task is runnable from the moment it is on a run queue: from `sched_wakeup`, where that is recorded, and from
+//! `sched_waking`
+//! where it is not, or from leaving its CPU while it could go on, to the `sched_switch` to it. Nothing is made up:
+//! what a task or
 //! CPU does between two events of which the second does not follow from the first ends as missed.
 
 mod span;
@@ -13,7 +15,8 @@ use event::{Data, Event, Kind, NONE, cpu_index};
 
 use crate::Tasks;
 
-/// Tasks that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and nobody says
+/// Tasks that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and
+/// nobody says
 /// what they wait for: each switch would cost as much as there are of them.
 const MAX_WAITING: usize = 1 << 8;
 
@@ -27,11 +30,13 @@ const NOBODY: u32 = u32::MAX;
 /// What a wake-up says, by its kind and by the kinds that are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WakeRule {
-    /// The task is on a run queue now: `sched_wakeup` knows that, and `sched_waking` stands in where it is not recorded.
+    /// The task is on a run queue now: `sched_wakeup` knows that, and `sched_waking` stands in where it is not
+    /// recorded.
     pub queues: bool,
     /// It is the first `sched_wakeup`: a `sched_waking` that was taken for one before it came too early.
     pub corrects: bool,
-    /// The thread that makes the event is the waker: `sched_waking` knows that, since a remote wake-up is finished on the CPU of the
+    /// The thread that makes the event is the waker: `sched_waking` knows that, since a remote wake-up is finished on
+    /// the CPU of the
     /// task that is woken; `sched_wakeup` stands in where it is not recorded.
     pub wakes: bool,
 }
@@ -150,7 +155,8 @@ impl TaskStates {
         self.len() == 0
     }
 
-    /// Says that events of a kind are recorded. A text asks when it comes upon the first one, and others ask before they begin: only
+    /// Says that events of a kind are recorded. A text asks when it comes upon the first one, and others ask before
+    /// they begin: only
     /// they know before the first wake-up.
     pub fn recorded(&mut self, kind: Kind) {
         match kind {
@@ -160,7 +166,8 @@ impl TaskStates {
         }
     }
 
-    /// Returns what a wake-up of a kind says, and takes note that there is one. That of a new task (`sched_wakeup_new`) says nothing
+    /// Returns what a wake-up of a kind says, and takes note that there is one. That of a new task
+    /// (`sched_wakeup_new`) says nothing
     /// of others: `perf sched record` takes it along with `sched_waking`.
     pub(crate) fn wake_rule(&mut self, kind: Kind) -> WakeRule {
         match kind {
@@ -186,7 +193,8 @@ impl TaskStates {
         }
     }
 
-    /// Takes an event of the scheduler, which is about these tasks. `waker` is the slot of the thread that makes it, and `rule` what a
+    /// Takes an event of the scheduler, which is about these tasks. `waker` is the slot of the thread that makes it,
+    /// and `rule` what a
     /// wake-up says.
     #[inline]
     pub(crate) fn take(

@@ -53,7 +53,8 @@ pub enum SpanEnd {
     Open,
 }
 
-/// A stretch of time that a task spent in one state, or a part of it: a wait for a CPU has a part for each task that it was behind.
+/// A stretch of time that a task spent in one state, or a part of it: a wait for a CPU has a part for each task that
+/// it was behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskSpan {
     /// The task: its slot in [`crate::Threads`].
@@ -103,7 +104,8 @@ impl TaskSpan {
 pub struct CpuSpan {
     /// The CPU.
     pub cpu: i32,
-    /// The task that had it, by its slot in [`crate::Threads`]; `None` if a switch was missed: the CPU went away from another task
+    /// The task that had it, by its slot in [`crate::Threads`]; `None` if a switch was missed: the CPU went away from
+    /// another task
     /// than the one that it had gone to.
     pub thread: Option<u32>,
     /// Whether that is the idle task.
@@ -167,7 +169,8 @@ pub struct TaskChanges {
     pub wakeup: Option<TaskWakeup>,
     /// Who had the CPU until then.
     pub cpu: Option<CpuSpan>,
-    /// What tasks did until then: first those that wait for the CPU, then the one that leaves it, then the one that gets it.
+    /// What tasks did until then: first those that wait for the CPU, then the one that leaves it, then the one that
+    /// gets it.
     pub tasks: Vec<TaskSpan>,
 }
 
