@@ -1,8 +1,8 @@
 //! Lists the files of `builtin/`, so that a new path is a new file and no line elsewhere.
 //!
-//! What lies in the folder itself is followed and printed by default, in the order of the numbers that the files' names begin
-//! with; what lies in `with-guests/` where guests' recordings are given, or when it is asked for; what lies in `on-request/` when it
-//! is asked for. What lies in `parts/` are steps that several of these share.
+//! What lies in the folder itself is followed and printed by default, in the order of the numbers that the files' names
+//! begin with; what lies in `with-guests/` where guests' recordings are given, or when it is asked for; what lies in
+//! `on-request/` when it is asked for. What lies in `parts/` are steps that several of these share.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use event::{Data, Event, EventOrder, EventType, Side};
 use model::{Machine, Span, TaskChanges};
-use paths::Instance;
+use paths::CompletedInstance;
 
 use crate::activity::Activity;
 use crate::chosen::{Chosen, LeftOut, Window};
@@ -93,7 +93,7 @@ pub struct Needs {
 #[derive(Debug, Clone)]
 pub enum Note {
     /// An instance of a path has completed.
-    Completed(Instance),
+    Completed(CompletedInstance),
     /// The recorder talks to its agent in a guest, whose process that is, if it is known.
     RecorderTalks(Option<i32>),
 }
@@ -105,7 +105,7 @@ pub struct Notes {
     pub(crate) heard: bool,
     pub(crate) list: Vec<Note>,
     /// Instances that nobody needs any more.
-    spare: Vec<Instance>,
+    spare: Vec<CompletedInstance>,
 }
 
 impl Notes {
@@ -134,7 +134,7 @@ impl Notes {
     }
 
     /// Returns instances that were noted of events before and that nobody needs any more.
-    pub(crate) fn spare(&mut self) -> impl Iterator<Item = Instance> + '_ {
+    pub(crate) fn spare(&mut self) -> impl Iterator<Item = CompletedInstance> + '_ {
         self.spare.drain(..)
     }
 

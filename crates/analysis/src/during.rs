@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use event::{Data, Event, EventType, cpu_index};
 use model::{Machine, Span, TaskChanges, Times};
-use paths::{Instance, Reached};
+use paths::{CompletedInstance, ReachedStep};
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
 
@@ -25,7 +25,7 @@ pub struct Meanwhile {
     /// What each vCPU did in it, by its place in [`model::Machine::vcpus`]; those of which nothing is known are left out.
     pub vcpus: BTreeMap<u32, Times>,
     /// The instances of paths that were under way in it, those first that were for the longest; of many, those.
-    pub instances: Vec<Instance>,
+    pub instances: Vec<CompletedInstance>,
     /// For how long each thread had a CPU in it, by CPU and thread.
     pub tasks: BTreeMap<(i32, i32), u64>,
 }
@@ -128,8 +128,8 @@ impl During {
             };
             for one in self.within(first.time, last.time) {
                 let length = one.shared(first.time, last.time);
-                let shared = |known: &Instance| {
-                    let time = |reached: Option<&Reached>| reached.map_or(0, |one| one.time);
+                let shared = |known: &CompletedInstance| {
+                    let time = |reached: Option<&ReachedStep>| reached.map_or(0, |one| one.time);
                     let reached = &known.reached;
                     one.shared(time(reached.first()), time(reached.last()))
                 };

@@ -107,7 +107,7 @@ const FACES_WITH_NEEDS: &[&str] = &[
     "devices",
     "event",
     "export",
-    "facts",
+    "mask",
     "model",
     "perfdata",
     "record",

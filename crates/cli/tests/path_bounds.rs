@@ -9,14 +9,14 @@ use std::ops::ControlFlow;
 use crate::common::{Failures, cases, tell};
 use analysis::Study;
 use event::{Event, EventType, Side, Sink};
-use paths::{Instance, Paths};
+use paths::{CompletedInstance, Paths};
 use source::{ReaderOptions, RecordingBytes};
 use stages::{Log, wrong};
 
 struct Watching {
     study: Study,
     log: Log,
-    instances: Vec<Instance>,
+    instances: Vec<CompletedInstance>,
 }
 
 impl Sink for Watching {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{About, Origin, Picture};
-use paths::lang::{Pattern, Step};
+use paths::lang::{EventPattern, PathStep};
 
 use crate::change::Difference;
 use crate::side::WORK;
@@ -235,13 +235,13 @@ pub(crate) fn unrecorded(sides: [&[&Picture]; 2], name: &str) -> Option<String> 
 }
 
 /// Whether a pattern of a path is of events of a name.
-fn is(pattern: &Pattern, event: &str) -> bool {
+fn is(pattern: &EventPattern, event: &str) -> bool {
     match pattern {
-        Pattern::Event { name, .. } => match name.split_once('*') {
+        EventPattern::Event { name, .. } => match name.split_once('*') {
             Some((front, _)) => event.starts_with(front),
             None => event == name,
         },
-        Pattern::Function(function) => event.contains(function.as_str()),
+        EventPattern::Function(function) => event.contains(function.as_str()),
     }
 }
 
@@ -270,7 +270,7 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
     };
     let names = sides.map(happened);
     let steps = || path.chains.iter().flat_map(|chain| &chain.steps);
-    let patterns: Vec<&Pattern> = steps()
+    let patterns: Vec<&EventPattern> = steps()
         .flat_map(|step| &step.alts)
         .flat_map(|alt| alt.events.iter().chain(&alt.unless))
         .collect();
@@ -289,7 +289,7 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
     if missing.is_empty() {
         return out;
     }
-    let has = |side: usize, pattern: &Pattern| -> BTreeSet<&str> {
+    let has = |side: usize, pattern: &EventPattern| -> BTreeSet<&str> {
         let of_pattern = all.iter().filter(|event| is(pattern, event));
         of_pattern
             .filter(|event| !missing.contains_key(**event) || names[side].contains_key(**event))
@@ -297,7 +297,7 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
             .collect()
     };
     // The events that tell of a step: an alternative counts for nothing where what is better was recorded.
-    let telling = |side: usize, step: &Step| -> BTreeSet<&str> {
+    let telling = |side: usize, step: &PathStep| -> BTreeSet<&str> {
         let alts = step.alts.iter().filter(|alt| {
             let mut better = alt.unless.iter();
             !better.any(|pattern| !has(side, pattern).is_empty())

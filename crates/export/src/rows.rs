@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use analysis::GuestWho;
 use model::{Access, Span};
-use paths::Instance;
+use paths::CompletedInstance;
 use render::ClockUnit;
 use render::exit_list::{self, ExitLine};
 use render::paths::Instances;
@@ -215,7 +215,7 @@ impl InstanceRows {
 
 /// Returns an instance in words.
 pub(crate) fn instance_report(
-    one: &Instance,
+    one: &CompletedInstance,
     scene: &Scene<'_>,
     devices: &std::cell::RefCell<Devices>,
 ) -> Option<paths::InstanceReport> {
@@ -228,7 +228,7 @@ pub(crate) fn instance_report(
         let name: Option<Arc<str>> = devices.borrow_mut().name(&cause, known);
         name.map(|name| name.to_string())
     };
-    Some(scene.paths?.tell(one, scene.machine, &name))
+    Some(scene.paths?.describe(one, scene.machine, &name))
 }
 
 impl ExportFile for InstanceRows {

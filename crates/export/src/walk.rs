@@ -6,7 +6,7 @@ use analysis::{Exits, GuestPart, GuestTasks, SingleExit, Study};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Event, EventOrder, EventType, Side, Sink};
 use model::{Machine, Span};
-use paths::{Instance, Paths};
+use paths::{CompletedInstance, Paths};
 
 use crate::known::{FirstWalk, VcpuName, VcpuNumbers};
 use crate::tap::{Tap, TapEvent};
@@ -38,7 +38,7 @@ pub enum ExportedThing<'f> {
         exit: &'f SingleExit,
     },
     /// An instance of a path has completed.
-    Instance(&'f Instance),
+    Instance(&'f CompletedInstance),
     /// A vCPU left its guest.
     Left {
         /// Its number in the machine.

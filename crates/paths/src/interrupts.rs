@@ -1,17 +1,17 @@
 //! Which vCPU an interrupt is for.
 //!
-//! `kvm_apic_accept_irq` tells the number of a vCPU and not whose. It is the accepting thread's own VM's, if that
-//! thread belongs to one; else what happens next tells: the same thread wakes a vCPU of that number, or a
-//! vCPU of that number gets an interrupt of that vector injected of which nothing else is known; or there is only one vCPU
-//! of that number, which is believed once the thread goes on to something else without having woken another one. What stays
-//! unknown is said to be so: an interrupt is never given to a VM by guess.
+//! `kvm_apic_accept_irq` has the number of a vCPU and not whose. It is the accepting thread's own VM's, if that
+//! thread belongs to one; else what happens next shows it: the same thread wakes a vCPU of that number, or a
+//! vCPU of that number gets an interrupt of that vector injected of which nothing else is known; or there is only one
+//! vCPU of that number, which is believed once the thread goes on to something else without having woken another one.
+//! What stays unknown is said to be so: an interrupt is never given to a VM by guess.
 
 use std::collections::VecDeque;
 
 use model::Threads;
 use rustc_hash::FxHashMap;
 
-use crate::tasks::{Tasks, What};
+use crate::tasks::{PathTasks, TaskKind};
 
 /// Stands in the place of a vCPU's slot where it is not known yet which it is; the rest is the ticket.
 pub(crate) const UNRESOLVED: u64 = 1 << 63;
@@ -20,7 +20,7 @@ pub(crate) const UNRESOLVED: u64 = 1 << 63;
 const MAX_WAITING: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
+struct PendingInterrupt {
     ticket: u64,
     thread: u32,
     number: u32,
@@ -31,7 +31,7 @@ struct Waiting {
 
 /// What was found out of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum TicketAnswer {
     /// The vCPU's thread, and the thread that accepted the interrupt.
     Target {
         ticket: u64,
@@ -46,21 +46,21 @@ pub(crate) enum Found {
 
 /// Interrupts under way.
 #[derive(Debug, Default)]
-pub(crate) struct Interrupts {
+pub(crate) struct InterruptTargets {
     next: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingInterrupt>,
     /// Accepted for a vCPU and not injected yet: slot and vector.
     outstanding: FxHashMap<(u32, u32), ()>,
-    /// Threads that are of one VM, as what they did tells: each points to another, or to itself, with how many there are
-    /// below it.
+    /// Threads that are of one VM, as what they did shows: each points to another, or to itself, with how many there
+    /// are below it.
     group: FxHashMap<u32, (u32, u32)>,
     /// vCPUs of a group, by its root and their number.
     members: FxHashMap<u32, FxHashMap<u32, u32>>,
     /// What was found out by the event now.
-    pub found: Vec<Found>,
+    pub found: Vec<TicketAnswer>,
 }
 
-impl Interrupts {
+impl InterruptTargets {
     fn root(&self, mut slot: u32) -> u32 {
         // The smaller group joins the larger one, so that no chain is longer than the bits of a count.
         while let Some(&(up, _)) = self.group.get(&slot)
@@ -72,7 +72,7 @@ impl Interrupts {
     }
 
     /// Two threads turn out to be of one VM.
-    fn join(&mut self, a: u32, b: u32, tasks: &Tasks) {
+    fn join(&mut self, a: u32, b: u32, tasks: &PathTasks) {
         let (a, b) = (self.root(a), self.root(b));
         for slot in [a, b] {
             if let std::collections::hash_map::Entry::Vacant(place) = self.group.entry(slot) {
@@ -96,7 +96,7 @@ impl Interrupts {
     }
 
     /// Remembers a vCPU with its group.
-    fn member(&mut self, slot: u32, tasks: &Tasks) {
+    fn member(&mut self, slot: u32, tasks: &PathTasks) {
         let root = self.root(slot);
         if let Some(number) = tasks.get(slot).vcpu {
             self.members.entry(root).or_default().insert(number, slot);
@@ -104,12 +104,12 @@ impl Interrupts {
     }
 
     /// The vCPU of that number in the VM that a thread belongs to, where that is certain.
-    fn known(&self, thread: u32, number: u32, tasks: &Tasks, threads: &Threads) -> Option<u32> {
+    fn known(&self, thread: u32, number: u32, tasks: &PathTasks, threads: &Threads) -> Option<u32> {
         let task = tasks.get(thread);
-        if task.what == What::Vcpu && task.vcpu == Some(number) {
+        if task.what == TaskKind::Vcpu && task.vcpu == Some(number) {
             return Some(thread);
         }
-        if matches!(task.what, What::Vcpu | What::Vhost)
+        if matches!(task.what, TaskKind::Vcpu | TaskKind::Vhost)
             && let Some(members) = self.members.get(&self.root(thread))
             && let Some(&slot) = members.get(&number)
         {
@@ -125,7 +125,7 @@ impl Interrupts {
     }
 
     /// The only vCPU of that number, if a thread's interrupt may be for it.
-    fn only(thread: u32, number: u32, tasks: &Tasks, threads: &Threads) -> Option<u32> {
+    fn only(thread: u32, number: u32, tasks: &PathTasks, threads: &Threads) -> Option<u32> {
         let only = tasks.only_vcpu(number)?;
         may_be_for(thread, only, tasks, threads).then_some(only)
     }
@@ -137,22 +137,27 @@ impl Interrupts {
     }
 
     /// A thread goes on: of interrupts that it accepted, those that can only be for one vCPU are for that one.
-    pub(crate) fn goes_on(&mut self, thread: u32, tasks: &Tasks, threads: &Threads) {
+    pub(crate) fn goes_on(&mut self, thread: u32, tasks: &PathTasks, threads: &Threads) {
         self.settle(tasks, threads, |waiting| waiting.thread == thread);
     }
 
     /// A vCPU's thread gets its CPU, or does something on it.
-    pub(crate) fn acts(&mut self, slot: u32, tasks: &Tasks, threads: &Threads) {
+    pub(crate) fn acts(&mut self, slot: u32, tasks: &PathTasks, threads: &Threads) {
         self.settle(tasks, threads, |waiting| {
             tasks.only_vcpu(waiting.number) == Some(slot)
         });
     }
 
-    fn settle(&mut self, tasks: &Tasks, threads: &Threads, fits: impl Fn(&Waiting) -> bool) {
+    fn settle(
+        &mut self,
+        tasks: &PathTasks,
+        threads: &Threads,
+        fits: impl Fn(&PendingInterrupt) -> bool,
+    ) {
         let mut at = 0;
         while let Some(waiting) = self.waiting.get(at).copied() {
             let only = fits(&waiting)
-                .then(|| Interrupts::only(waiting.thread, waiting.number, tasks, threads))
+                .then(|| InterruptTargets::only(waiting.thread, waiting.number, tasks, threads))
                 .flatten();
             match only {
                 Some(only) => {
@@ -165,21 +170,21 @@ impl Interrupts {
     }
 
     /// Returns the vCPU that an interrupt which waits to be resolved is for, if it can be for one only.
-    pub(crate) fn only_of(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> Option<u32> {
+    pub(crate) fn only_of(&self, ticket: u64, tasks: &PathTasks, threads: &Threads) -> Option<u32> {
         let waiting = self
             .waiting
             .iter()
             .find(|w| UNRESOLVED | w.ticket == ticket)?;
-        Interrupts::only(waiting.thread, waiting.number, tasks, threads)
+        InterruptTargets::only(waiting.thread, waiting.number, tasks, threads)
     }
 
     /// Returns whether an interrupt that waits to be resolved can be for one vCPU only.
-    pub(crate) fn has_one(&self, ticket: u64, tasks: &Tasks, threads: &Threads) -> bool {
+    pub(crate) fn has_one(&self, ticket: u64, tasks: &PathTasks, threads: &Threads) -> bool {
         self.only_of(ticket, tasks, threads).is_some()
     }
 
     /// Returns the interrupts that wait to be resolved and may be for a vCPU on a CPU.
-    pub(crate) fn maybe_on(&self, cpu: i32, tasks: &Tasks) -> Vec<u64> {
+    pub(crate) fn maybe_on(&self, cpu: i32, tasks: &PathTasks) -> Vec<u64> {
         let all = self.waiting.iter();
         let there = |slot: u32| tasks.get(slot).cpu == cpu;
         all.filter(|w| tasks.vcpus(w.number).any(there))
@@ -193,16 +198,17 @@ impl Interrupts {
         thread: u32,
         number: u32,
         vector: u32,
-        tasks: &Tasks,
+        tasks: &PathTasks,
         threads: &Threads,
         polls: impl FnOnce(u32) -> bool,
     ) -> u64 {
         // A vCPU that polls is not woken, so nothing more will tell.
         let known = self.known(thread, number, tasks, threads);
-        let only = || Interrupts::only(thread, number, tasks, threads);
+        let only = || InterruptTargets::only(thread, number, tasks, threads);
         let slot = known.or_else(|| only().filter(|slot| polls(*slot)));
         if let Some(slot) = slot {
-            if tasks.get(thread).what == What::Vcpu || tasks.get(thread).what == What::Vhost {
+            if tasks.get(thread).what == TaskKind::Vcpu || tasks.get(thread).what == TaskKind::Vhost
+            {
                 self.join(thread, slot, tasks);
                 self.member(slot, tasks);
             }
@@ -213,9 +219,9 @@ impl Interrupts {
         if self.waiting.len() == MAX_WAITING
             && let Some(oldest) = self.waiting.pop_front()
         {
-            self.found.push(Found::Nothing(oldest.ticket));
+            self.found.push(TicketAnswer::Nothing(oldest.ticket));
         }
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(PendingInterrupt {
             ticket: self.next,
             thread,
             number,
@@ -226,8 +232,8 @@ impl Interrupts {
     }
 
     /// A thread wakes a vCPU's.
-    pub(crate) fn wakes(&mut self, thread: u32, task: u32, tasks: &Tasks) {
-        if self.waiting.is_empty() || tasks.get(task).what != What::Vcpu {
+    pub(crate) fn wakes(&mut self, thread: u32, task: u32, tasks: &PathTasks) {
+        if self.waiting.is_empty() || tasks.get(task).what != TaskKind::Vcpu {
             return;
         }
         let number = tasks.get(task).vcpu;
@@ -243,7 +249,7 @@ impl Interrupts {
     }
 
     /// A vCPU gets an interrupt injected.
-    pub(crate) fn injects(&mut self, slot: u32, vector: u32, tasks: &Tasks, threads: &Threads) {
+    pub(crate) fn injects(&mut self, slot: u32, vector: u32, tasks: &PathTasks, threads: &Threads) {
         let known = self.outstanding.remove(&(slot, vector)).is_some();
         if self.waiting.is_empty() {
             return;
@@ -251,7 +257,7 @@ impl Interrupts {
         let Some(number) = tasks.get(slot).vcpu else {
             return;
         };
-        let fits = |w: &Waiting| {
+        let fits = |w: &PendingInterrupt| {
             let same = w.number == number && w.vector == vector;
             same && may_be_for(w.thread, slot, tasks, threads)
         };
@@ -279,13 +285,16 @@ impl Interrupts {
         }
     }
 
-    fn resolve(&mut self, found: Waiting, slot: u32, tasks: &Tasks) {
-        if matches!(tasks.get(found.thread).what, What::Vcpu | What::Vhost) {
+    fn resolve(&mut self, found: PendingInterrupt, slot: u32, tasks: &PathTasks) {
+        if matches!(
+            tasks.get(found.thread).what,
+            TaskKind::Vcpu | TaskKind::Vhost
+        ) {
             self.join(found.thread, slot, tasks);
         }
         self.member(slot, tasks);
         self.stays(slot, found.vector);
-        self.found.push(Found::Target {
+        self.found.push(TicketAnswer::Target {
             ticket: found.ticket,
             slot,
             by: found.thread,
@@ -294,10 +303,10 @@ impl Interrupts {
     }
 }
 
-/// Whether an interrupt that a thread accepts may be for a vCPU: one VM's vCPUs and vhost workers are not another's. Any
-/// other thread may be of a process that shares eventfds with the VMM.
-fn may_be_for(thread: u32, vcpu: u32, tasks: &Tasks, threads: &Threads) -> bool {
-    if !matches!(tasks.get(thread).what, What::Vcpu | What::Vhost) {
+/// Returns whether an interrupt that a thread accepts may be for a vCPU: one VM's vCPUs and vhost workers are not
+/// another's. Any other thread may be of a process that shares eventfds with the VMM.
+fn may_be_for(thread: u32, vcpu: u32, tasks: &PathTasks, threads: &Threads) -> bool {
+    if !matches!(tasks.get(thread).what, TaskKind::Vcpu | TaskKind::Vhost) {
         return true;
     }
     let other = threads.at(vcpu).and_then(|(_, vcpu)| vcpu.pid);

@@ -1,11 +1,21 @@
 /*!
 Paths: chains of events that one thing makes happen after another.
 
-A [`lang::Path`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the task that was woken, the
-interrupt that was raised. [`Paths`] follows every instance of every path through a recording and keeps, in memory that grows
-with the instances under way only, how long each stage took and what slow instances have in common. The built-in paths
-are files of the same language that users write (`builtin/`): wake-up latency of halted vCPUs and halt polling
-(`1-halt-wake.toml`), interrupts by irqfd (`2-irqfd.toml`), IPIs, timers, kicks of devices, exits to the VMM.
+A [`lang::PathDefinition`] says which events follow which, and how they belong together: by thread, CPU, vCPU, by the
+task that was woken, the interrupt that was raised. [`Paths`] follows every instance of every path through a recording
+and keeps, in memory that grows with the instances under way only, how long each stage took and what slow instances have
+in common. The built-in paths are files of the same language that users write.
+
+| latency | path file in `builtin/` |
+| --- | --- |
+| wake-up latency of a halted vCPU, halt polling (`kvm_vcpu_wakeup`) | `1-halt-wake.toml` |
+| irqfd: from `eventfd_signal` and `irqfd_wakeup` to `kvm_inj_virq` and `kvm_entry` | `2-irqfd.toml` |
+| IPI latency: `kvm_apic_ipi`, KVM_HC_SEND_IPI, `ICC_SGI1R_EL1` | `3-ipi.toml`, `with-guests/3-guest-ipi.toml` |
+| timer latency: `hrtimer_expire_entry`, the local APIC's and arm64's timer | `4-timer.toml` |
+| ioeventfd and vhost: a virtio notification and its answer | `5-kick.toml`, `with-guests/1-packet.toml` |
+| MMIO and PIO exits to the VMM (`kvm_userspace_exit`) | `6-user-exit.toml` |
+| EPT violation, stage-2 fault (`kvm_page_fault`, `kvm_guest_fault`) | `on-request/page-fault.toml` |
+| runqueue latency of a vCPU: the step "vCPU on CPU" | `parts/interrupt.toml` |
 */
 #![forbid(unsafe_code)]
 #![warn(
@@ -25,17 +35,17 @@ mod tasks;
 mod traits;
 mod uses;
 
-pub use engine::{Instance, Only, Paths, Reached};
-pub use notes::{Waker, Was};
+pub use engine::{CompletedInstance, InstanceFilter, Paths, ReachedStep};
+pub use notes::{VcpuActivity, WakeSource};
 pub use report::{
-    Because, GroupReport, Had, InstanceReport, NameAccess, PathReport, SlowReport, Slowest,
-    StageReport, StepReport,
+    AccessNamer, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance,
+    StageReport, StepReport, TraitSum,
 };
-pub use slow::Found;
-pub use tally::Dropped;
-pub use tasks::{Run, What};
-pub use traits::Trait;
-pub use uses::{DeviceReport, MetReport};
+pub use slow::ThresholdOrigin;
+pub use tally::DropReason;
+pub use tasks::{TaskKind, TaskRun};
+pub use traits::InstanceTrait;
+pub use uses::{AccessReport, DeviceReport};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -44,22 +54,22 @@ mod builtin {
 /// The built-in paths: name and text of each, in the order in which they are printed. They are the files of `builtin/`.
 pub const BUILTIN: &[(&str, &str)] = builtin::BUILTIN;
 
-/// Paths whose steps are in guests too: they are followed where guests' recordings are walked with the host's, and when they are asked
-/// for. They are the files of `builtin/with-guests/`.
+/// Paths whose steps are in guests too: they are followed where guests' recordings are walked with the host's, and when
+/// they are asked for. They are the files of `builtin/with-guests/`.
 pub const WITH_GUESTS: &[(&str, &str)] = builtin::WITH_GUESTS;
 
 /// Paths that are followed only when they are asked for, by a person or a rule: the files of `builtin/on-request/`.
 pub const ON_REQUEST: &[(&str, &str)] = builtin::ON_REQUEST;
 
 /// Returns a built-in path.
-pub fn builtin(name: &str) -> Option<lang::Path> {
+pub fn builtin(name: &str) -> Option<lang::PathDefinition> {
     let mut all = BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST);
     let (_, text) = all.find(|(known, _)| *known == name)?;
     lang::parse(text).ok()
 }
 
 /// Returns all built-in paths.
-pub fn all_builtin() -> Vec<lang::Path> {
+pub fn all_builtin() -> Vec<lang::PathDefinition> {
     BUILTIN
         .iter()
         .filter_map(|(name, _)| builtin(name))
@@ -67,7 +77,7 @@ pub fn all_builtin() -> Vec<lang::Path> {
 }
 
 /// Returns the built-in paths that go through guests.
-pub fn with_guests() -> Vec<lang::Path> {
+pub fn with_guests() -> Vec<lang::PathDefinition> {
     let names = WITH_GUESTS.iter();
     names.filter_map(|(name, _)| builtin(name)).collect()
 }

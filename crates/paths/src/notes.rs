@@ -3,15 +3,15 @@
 use event::ExitReason;
 use model::{Access, State};
 
-use crate::tasks::{Raised, Run, What};
+use crate::tasks::{InterruptSource, TaskKind, TaskRun};
 
-/// Lists of one instance hold at most so many different things; the rest is not told apart.
+/// Lists of one instance hold at most so many different things; the rest is not distinguished.
 pub(crate) const MAX_LISTED: usize = 16;
 
 /// What a vCPU was doing when an instance came to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Was {
-    /// Nothing tells.
+pub enum VcpuActivity {
+    /// Not known.
     #[default]
     Unknown,
     /// In its guest.
@@ -34,17 +34,20 @@ pub enum Was {
     Halting,
 }
 
-impl Was {
+impl VcpuActivity {
     /// Returns whether it had a CPU and something to do on it.
     pub fn busy(self) -> bool {
-        matches!(self, Was::Guest | Was::Kernel | Was::User | Was::Running)
+        matches!(
+            self,
+            VcpuActivity::Guest | VcpuActivity::Kernel | VcpuActivity::User | VcpuActivity::Running
+        )
     }
 }
 
 /// Who woke a vCPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Waker {
-    /// Nothing tells.
+pub enum WakeSource {
+    /// Not known.
     #[default]
     Unknown,
     /// Its own timer.
@@ -57,24 +60,24 @@ pub enum Waker {
     Poll,
 }
 
-impl From<Raised> for Waker {
-    fn from(raised: Raised) -> Waker {
+impl From<InterruptSource> for WakeSource {
+    fn from(raised: InterruptSource) -> WakeSource {
         match raised {
-            Raised::Local => Waker::Timer,
-            Raised::Ipi => Waker::Vcpu,
-            Raised::Msi | Raised::Pin => Waker::Device,
+            InterruptSource::Local => WakeSource::Timer,
+            InterruptSource::Ipi => WakeSource::Vcpu,
+            InterruptSource::Msi | InterruptSource::Pin => WakeSource::Device,
         }
     }
 }
 
 /// What went on with one vCPU.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Notes {
+pub(crate) struct InstanceNotes {
     /// Slot of its thread.
     pub subject: u32,
     /// From when.
     pub since: u64,
-    pub was: Was,
+    pub was: VcpuActivity,
     /// What the exit it was in was for.
     pub was_access: Option<Access>,
     pub was_reason: Option<ExitReason>,
@@ -95,17 +98,17 @@ pub(crate) struct Notes {
     pub polled: Option<bool>,
     /// Who left the CPU when it got it.
     pub behind: Option<u32>,
-    pub waker: Waker,
+    pub waker: WakeSource,
     /// The back end that works: its slot, what it is, and what it did when it was notified.
-    pub back_end: Option<(u32, What, Run)>,
+    pub back_end: Option<(u32, TaskKind, TaskRun)>,
 }
 
-impl Notes {
+impl InstanceNotes {
     /// Forgets all, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.subject = 0;
         self.since = 0;
-        self.was = Was::Unknown;
+        self.was = VcpuActivity::Unknown;
         self.was_access = None;
         self.was_reason = None;
         self.cpu = 0;
@@ -117,7 +120,7 @@ impl Notes {
         self.migrated = false;
         self.polled = None;
         self.behind = None;
-        self.waker = Waker::Unknown;
+        self.waker = WakeSource::Unknown;
         self.back_end = None;
     }
 }
@@ -131,24 +134,24 @@ pub(crate) fn count<T: PartialEq>(list: &mut Vec<(T, u32)>, what: T) {
     }
 }
 
-/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end tells.
-pub(crate) fn was(state: State, halt: Option<model::Halt>, run: Run) -> Was {
+/// What a vCPU is in, as its state says. Whether it polls in a halt only the halt's end shows.
+pub(crate) fn was(state: State, halt: Option<model::Halt>, run: TaskRun) -> VcpuActivity {
     use model::Halt;
     match (state, halt) {
-        (_, Some(Halt::Asleep)) => Was::Halted,
-        (_, Some(Halt::Runnable)) => Was::Runnable,
-        (_, Some(Halt::Running)) => Was::Halting,
-        (State::Guest, _) => Was::Guest,
-        (State::Kernel | State::Poll, _) => Was::Kernel,
-        (State::User, _) => Was::User,
-        (State::Halted, _) => Was::Halted,
-        (State::Runnable, _) => Was::Runnable,
-        (State::KernelBlocked | State::UserBlocked, _) => Was::Asleep,
+        (_, Some(Halt::Asleep)) => VcpuActivity::Halted,
+        (_, Some(Halt::Runnable)) => VcpuActivity::Runnable,
+        (_, Some(Halt::Running)) => VcpuActivity::Halting,
+        (State::Guest, _) => VcpuActivity::Guest,
+        (State::Kernel | State::Poll, _) => VcpuActivity::Kernel,
+        (State::User, _) => VcpuActivity::User,
+        (State::Halted, _) => VcpuActivity::Halted,
+        (State::Runnable, _) => VcpuActivity::Runnable,
+        (State::KernelBlocked | State::UserBlocked, _) => VcpuActivity::Asleep,
         (State::Unknown, _) => match run {
-            Run::Running => Was::Running,
-            Run::Runnable => Was::Runnable,
-            Run::Asleep => Was::Asleep,
-            Run::Unknown => Was::Unknown,
+            TaskRun::Running => VcpuActivity::Running,
+            TaskRun::Runnable => VcpuActivity::Runnable,
+            TaskRun::Asleep => VcpuActivity::Asleep,
+            TaskRun::Unknown => VcpuActivity::Unknown,
         },
     }
 }

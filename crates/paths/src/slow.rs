@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::tally::{Bucket, Tally};
-use crate::traits::Trait;
+use crate::tally::{PathTally, TotalBucket};
+use crate::traits::InstanceTrait;
 
 /// The slow ones are no fewer than this, or nothing is said of them.
 const MIN_SLOW: u64 = 5;
-/// Of fewer instances only a gap tells slow ones.
+/// Of fewer instances only a gap shows slow ones.
 const FEW: u64 = 20;
 /// At most so many reasons are given.
 const MAX_REASONS: usize = 6;
@@ -19,7 +19,7 @@ const MAX_CHANCE: f64 = 0.01;
 /// How the threshold was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Found {
+pub enum ThresholdOrigin {
     /// It was given.
     Given,
     /// The widest gap in the distribution of totals.
@@ -30,18 +30,18 @@ pub enum Found {
 
 /// Slow instances against the others.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Split {
-    pub found: Found,
+pub(crate) struct SlowSplit {
+    pub found: ThresholdOrigin,
     pub threshold_ns: u64,
-    pub slow: Bucket,
-    pub fast: Bucket,
+    pub slow: TotalBucket,
+    pub fast: TotalBucket,
 }
 
 /// Something that slow instances have more, or less, often than the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Reason {
+pub(crate) struct SlowReason {
     pub number: u32,
-    pub what: Trait,
+    pub what: InstanceTrait,
     /// How many slow ones have it, and how many of the others.
     pub slow: u64,
     pub fast: u64,
@@ -51,19 +51,19 @@ pub(crate) struct Reason {
 }
 
 /// Parts slow instances from fast ones.
-pub(crate) fn split(tally: &Tally) -> Option<Split> {
+pub(crate) fn split(tally: &PathTally) -> Option<SlowSplit> {
     let (found, threshold_ns) = match tally.slow_from {
-        Some(ns) => (Found::Given, ns),
+        Some(ns) => (ThresholdOrigin::Given, ns),
         None => match gap(tally) {
-            Some(ns) => (Found::Gap, ns),
-            None => (Found::P95, p95(tally)?),
+            Some(ns) => (ThresholdOrigin::Gap, ns),
+            None => (ThresholdOrigin::P95, p95(tally)?),
         },
     };
-    let mut split = Split {
+    let mut split = SlowSplit {
         found,
         threshold_ns,
-        slow: Bucket::default(),
-        fast: Bucket::default(),
+        slow: TotalBucket::default(),
+        fast: TotalBucket::default(),
     };
     for bucket in tally.buckets() {
         // A bucket is of one side: thresholds lie between them.
@@ -78,7 +78,7 @@ pub(crate) fn split(tally: &Tally) -> Option<Split> {
 
 /// Finds the widest gap, as a ratio, among totals above the median, that leaves neither too few slow ones nor too
 /// many to be called so.
-fn gap(tally: &Tally) -> Option<u64> {
+fn gap(tally: &PathTally) -> Option<u64> {
     let least = match tally.count {
         count if count < FEW => 1,
         count => MIN_SLOW.max(count / 100),
@@ -103,7 +103,7 @@ fn gap(tally: &Tally) -> Option<u64> {
 }
 
 /// The lowest total of the bucket that holds the 95th percentile.
-fn p95(tally: &Tally) -> Option<u64> {
+fn p95(tally: &PathTally) -> Option<u64> {
     if tally.count < FEW {
         return None;
     }
@@ -125,14 +125,14 @@ fn p95(tally: &Tally) -> Option<u64> {
 }
 
 /// Finds what sets the slow ones apart, most telling first.
-pub(crate) fn reasons(tally: &Tally, split: &Split) -> Vec<Reason> {
+pub(crate) fn reasons(tally: &PathTally, split: &SlowSplit) -> Vec<SlowReason> {
     let (slow, fast) = (split.slow.count, split.fast.count);
     if slow < MIN_SLOW || fast < MIN_SLOW {
         return Vec::new();
     }
     let whole = entropy(slow, fast);
     let tried = tally.traits.len().max(1) as f64;
-    let mut best: Vec<Reason> = Vec::new();
+    let mut best: Vec<SlowReason> = Vec::new();
     for (what, number) in tally.traits.iter().zip(0u32..) {
         let (a, b) = (split.slow.with(number), split.fast.with(number));
         let with = a + b;
@@ -149,7 +149,7 @@ pub(crate) fn reasons(tally: &Tally, split: &Split) -> Vec<Reason> {
         if gain < whole * MIN_GAIN || apart < 0.2 || chance(a, b, slow, fast) * tried > MAX_CHANCE {
             continue;
         }
-        let reason = Reason {
+        let reason = SlowReason {
             number,
             what: *what,
             slow: a,
@@ -171,19 +171,21 @@ pub(crate) fn reasons(tally: &Tally, split: &Split) -> Vec<Reason> {
         best.retain(|reason| reason.more);
     }
     // An exit's reason says less than the access that made it.
-    let gain_of = |best: &[Reason], is: fn(&Trait) -> bool| {
+    let gain_of = |best: &[SlowReason], is: fn(&InstanceTrait) -> bool| {
         let all = best.iter().filter(|reason| is(&reason.what));
         all.map(|reason| reason.gain).fold(0.0, f64::max)
     };
-    let accesses = gain_of(&best, |what| matches!(what, Trait::Accesses(..)));
-    best.retain(|reason| !matches!(reason.what, Trait::Exits(..)) || reason.gain > accesses * 1.1);
+    let accesses = gain_of(&best, |what| matches!(what, InstanceTrait::Accesses(..)));
+    best.retain(|reason| {
+        !matches!(reason.what, InstanceTrait::Exits(..)) || reason.gain > accesses * 1.1
+    });
     best.sort_by(|a, b| b.gain.total_cmp(&a.gain).then(a.number.cmp(&b.number)));
     best.truncate(MAX_REASONS);
     best
 }
 
 /// What slow instances have comes before what they do not have.
-fn better(a: &Reason, b: &Reason) -> bool {
+fn better(a: &SlowReason, b: &SlowReason) -> bool {
     match (a.more, b.more) {
         (true, false) => true,
         (false, true) => false,
@@ -192,7 +194,7 @@ fn better(a: &Reason, b: &Reason) -> bool {
 }
 
 /// Traits of one family exclude or imply each other.
-fn family(what: &Trait) -> (u8, u64) {
+fn family(what: &InstanceTrait) -> (u8, u64) {
     use std::hash::{Hash, Hasher};
     let of = |value: &dyn Fn(&mut rustc_hash::FxHasher)| {
         let mut hasher = rustc_hash::FxHasher::default();
@@ -200,28 +202,28 @@ fn family(what: &Trait) -> (u8, u64) {
         hasher.finish()
     };
     match what {
-        Trait::Chain(_) | Trait::Others => (0, 0),
-        Trait::Reached(..) => (1, 0),
-        Trait::Longest(..) => (2, 0),
-        Trait::Coalesced => (3, 0),
-        Trait::Vector(_) => (4, 0),
-        Trait::Address(_) => (5, 0),
-        Trait::Vcpu(_) | Trait::Cpu(_) => (6, 0),
-        Trait::For(..) => (7, 0),
-        Trait::Was(_) => (8, 0),
-        Trait::Busy => (19, 0),
-        Trait::BusyWith(_) => (18, 0),
-        Trait::Exits(..) => (9, 0),
-        Trait::Accesses(..) => (10, 0),
-        Trait::Beside(slot) => (11, of(&|h| slot.hash(h))),
-        Trait::HostIrq(..) => (12, 0),
-        Trait::Migrated => (13, 0),
-        Trait::Polled(_) => (14, 0),
-        Trait::Behind(slot) => (11, of(&|h| slot.hash(h))),
-        Trait::Waker(_) => (15, 0),
-        Trait::BackEnd(_) => (16, 0),
-        Trait::BackEndWas(_) => (17, 0),
-        Trait::BackEndThread(_) => (16, 0),
+        InstanceTrait::Chain(_) | InstanceTrait::Others => (0, 0),
+        InstanceTrait::Reached(..) => (1, 0),
+        InstanceTrait::Longest(..) => (2, 0),
+        InstanceTrait::Coalesced => (3, 0),
+        InstanceTrait::Vector(_) => (4, 0),
+        InstanceTrait::Address(_) => (5, 0),
+        InstanceTrait::Vcpu(_) | InstanceTrait::Cpu(_) => (6, 0),
+        InstanceTrait::For(..) => (7, 0),
+        InstanceTrait::Was(_) => (8, 0),
+        InstanceTrait::Busy => (19, 0),
+        InstanceTrait::BusyWith(_) => (18, 0),
+        InstanceTrait::Exits(..) => (9, 0),
+        InstanceTrait::Accesses(..) => (10, 0),
+        InstanceTrait::Beside(slot) => (11, of(&|h| slot.hash(h))),
+        InstanceTrait::HostIrq(..) => (12, 0),
+        InstanceTrait::Migrated => (13, 0),
+        InstanceTrait::Polled(_) => (14, 0),
+        InstanceTrait::Behind(slot) => (11, of(&|h| slot.hash(h))),
+        InstanceTrait::Waker(_) => (15, 0),
+        InstanceTrait::BackEnd(_) => (16, 0),
+        InstanceTrait::BackEndWas(_) => (17, 0),
+        InstanceTrait::BackEndThread(_) => (16, 0),
     }
 }
 

@@ -6,10 +6,10 @@
 use rustc_hash::FxHashMap;
 use stats::{Longest, Stats};
 
-use crate::engine::Reached;
-use crate::lang::{By, MAX_STEPS, Path};
-use crate::traits::{Numbers, Trait};
-use crate::uses::Uses;
+use crate::engine::ReachedStep;
+use crate::lang::{MAX_STEPS, PathDefinition, PathGrouping};
+use crate::traits::{InstanceTrait, TraitNumbers};
+use crate::uses::DeviceUses;
 
 /// Different traits that are counted for one path; what is beyond is not counted.
 const MAX_TRAITS: usize = 4096;
@@ -22,7 +22,7 @@ const SUB_BITS: u32 = 4;
 
 /// Why an instance that counted did not complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dropped {
+pub enum DropReason {
     /// Its interrupt was one with another that waited to be injected.
     Coalesced,
     /// The path began again at the same place, or something happened that it had to come before.
@@ -31,35 +31,35 @@ pub enum Dropped {
     LostEvents,
     /// The recording ended first.
     Ended,
-    /// Nothing told which VM's vCPU its interrupt was for.
+    /// Nothing showed which VM's vCPU its interrupt was for.
     Unresolved,
 }
 
-impl Dropped {
+impl DropReason {
     /// All of them.
-    pub const ALL: [Dropped; 5] = [
-        Dropped::Coalesced,
-        Dropped::Superseded,
-        Dropped::LostEvents,
-        Dropped::Ended,
-        Dropped::Unresolved,
+    pub const ALL: [DropReason; 5] = [
+        DropReason::Coalesced,
+        DropReason::Superseded,
+        DropReason::LostEvents,
+        DropReason::Ended,
+        DropReason::Unresolved,
     ];
 
     /// Returns its name, as JSON has it.
     pub fn name(self) -> &'static str {
         match self {
-            Dropped::Coalesced => "coalesced",
-            Dropped::Superseded => "superseded",
-            Dropped::LostEvents => "lost_events",
-            Dropped::Ended => "ended",
-            Dropped::Unresolved => "unresolved",
+            DropReason::Coalesced => "coalesced",
+            DropReason::Superseded => "superseded",
+            DropReason::LostEvents => "lost_events",
+            DropReason::Ended => "ended",
+            DropReason::Unresolved => "unresolved",
         }
     }
 }
 
 /// An instance kept as an example.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Example {
+pub(crate) struct ExampleInstance {
     pub number: u64,
     pub total_ns: u64,
     pub traits: Vec<u32>,
@@ -67,18 +67,18 @@ pub(crate) struct Example {
 
 /// Time of a stage, or up to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Sum {
+pub(crate) struct DurationSum {
     pub count: u64,
     pub ns: u64,
 }
 
-impl Sum {
+impl DurationSum {
     pub(crate) fn add(&mut self, ns: u64) {
         self.count += 1;
         self.ns = self.ns.saturating_add(ns);
     }
 
-    pub(crate) fn merge(&mut self, other: &Sum) {
+    pub(crate) fn merge(&mut self, other: &DurationSum) {
         self.count += other.count;
         self.ns = self.ns.saturating_add(other.ns);
     }
@@ -90,7 +90,7 @@ impl Sum {
 
 /// Instances that took about as long.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Bucket {
+pub(crate) struct TotalBucket {
     pub count: u64,
     pub ns: u64,
     pub min_ns: u64,
@@ -98,13 +98,13 @@ pub(crate) struct Bucket {
     /// By trait's number, how many have it.
     pub traits: Vec<u32>,
     /// By stage's number.
-    pub stages: Vec<Sum>,
+    pub stages: Vec<DurationSum>,
     /// By chain and step: time from the instance's beginning.
-    pub offsets: Vec<Sum>,
-    pub examples: Vec<Example>,
+    pub offsets: Vec<DurationSum>,
+    pub examples: Vec<ExampleInstance>,
 }
 
-impl Bucket {
+impl TotalBucket {
     /// Adds an instance: its total, the numbers of its traits, and its stages by number with their times.
     #[inline]
     fn add(&mut self, total_ns: u64, traits: &[u32], stages: &[(u32, u64)]) {
@@ -127,7 +127,7 @@ impl Bucket {
 
     /// Adds the times from an instance's beginning to each of its steps.
     #[inline]
-    fn add_offsets(&mut self, chain: u8, began: u64, reached: &[Reached]) {
+    fn add_offsets(&mut self, chain: u8, began: u64, reached: &[ReachedStep]) {
         for step in reached {
             let offset = at_place(&mut self.offsets, offset_of(chain, step.step));
             offset.add(step.time.saturating_sub(began));
@@ -138,7 +138,7 @@ impl Bucket {
     #[inline]
     fn keep_example(&mut self, number: u64, total_ns: u64, traits: &[u32]) {
         if self.examples.len() < EXAMPLES {
-            self.examples.push(Example {
+            self.examples.push(ExampleInstance {
                 number,
                 total_ns,
                 traits: traits.to_vec(),
@@ -147,7 +147,7 @@ impl Bucket {
     }
 
     /// Adds another's counts.
-    pub(crate) fn merge(&mut self, other: &Bucket) {
+    pub(crate) fn merge(&mut self, other: &TotalBucket) {
         self.min_ns = if self.count == 0 {
             other.min_ns
         } else {
@@ -163,13 +163,15 @@ impl Bucket {
             *mine = mine.saturating_add(*theirs);
         }
         if self.stages.len() < other.stages.len() {
-            self.stages.resize(other.stages.len(), Sum::default());
+            self.stages
+                .resize(other.stages.len(), DurationSum::default());
         }
         for (mine, theirs) in self.stages.iter_mut().zip(&other.stages) {
             mine.merge(theirs);
         }
         if self.offsets.len() < other.offsets.len() {
-            self.offsets.resize(other.offsets.len(), Sum::default());
+            self.offsets
+                .resize(other.offsets.len(), DurationSum::default());
         }
         for (mine, theirs) in self.offsets.iter_mut().zip(&other.offsets) {
             mine.merge(theirs);
@@ -187,7 +189,7 @@ impl Bucket {
 
 /// A stage: from one step of a chain to another.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Stage {
+pub(crate) struct StageTally {
     pub chain: u8,
     pub from: u8,
     pub to: u8,
@@ -196,45 +198,45 @@ pub(crate) struct Stage {
 
 /// All instances of one path.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct PathTally {
     pub count: u64,
     pub total: Stats,
     pub longest: Longest,
-    pub stages: Vec<Stage>,
+    pub stages: Vec<StageTally>,
     /// By [`stage_of`], one more than the number of a stage; 0 if there is none.
     stage_of: Vec<u32>,
-    pub dropped: [u64; Dropped::ALL.len()],
+    pub dropped: [u64; DropReason::ALL.len()],
     pub coalesced_into: u64,
     /// In the order in which they came.
-    pub groups: Vec<(Trait, Stats)>,
-    group_of: FxHashMap<Trait, usize>,
+    pub groups: Vec<(InstanceTrait, Stats)>,
+    group_of: FxHashMap<InstanceTrait, usize>,
     /// The trait's number and the group that were looked up last: most instances are of few.
     last_group: Option<(u32, usize)>,
     /// What instances are grouped by: which of their traits.
-    by: Option<By>,
-    pub traits: Vec<Trait>,
+    by: Option<PathGrouping>,
+    pub traits: Vec<InstanceTrait>,
     /// By trait's number, how many instances have it and the sum of their totals.
-    pub trait_sums: Vec<Sum>,
-    trait_of: Numbers,
-    buckets: Vec<Option<Box<Bucket>>>,
+    pub trait_sums: Vec<DurationSum>,
+    trait_of: TraitNumbers,
+    buckets: Vec<Option<Box<TotalBucket>>>,
     pub slow_from: Option<u64>,
     /// Memory that instances use again.
     numbers: Vec<u32>,
     /// Sums by device and by vCPU.
-    pub uses: Uses,
+    pub uses: DeviceUses,
     /// The instance that took longest: its longest stage, by number, and how long that took.
-    pub slowest: Option<(Example, u32, u64)>,
+    pub slowest: Option<(ExampleInstance, u32, u64)>,
 }
 
-impl Tally {
-    pub(crate) fn new(path: &Path) -> Tally {
-        Tally {
+impl PathTally {
+    pub(crate) fn new(path: &PathDefinition) -> PathTally {
+        PathTally {
             count: 0,
             total: Stats::default(),
             longest: Longest::default(),
             stages: Vec::new(),
             stage_of: Vec::new(),
-            dropped: [0; Dropped::ALL.len()],
+            dropped: [0; DropReason::ALL.len()],
             coalesced_into: 0,
             groups: Vec::new(),
             group_of: FxHashMap::default(),
@@ -242,17 +244,17 @@ impl Tally {
             by: path.by,
             traits: Vec::new(),
             trait_sums: Vec::new(),
-            trait_of: Numbers::default(),
+            trait_of: TraitNumbers::default(),
             buckets: Vec::new(),
             slow_from: None,
             numbers: Vec::new(),
-            uses: Uses::default(),
+            uses: DeviceUses::default(),
             slowest: None,
         }
     }
 
     /// Returns the buckets that hold instances, shortest first.
-    pub(crate) fn buckets(&self) -> impl DoubleEndedIterator<Item = &Bucket> {
+    pub(crate) fn buckets(&self) -> impl DoubleEndedIterator<Item = &TotalBucket> {
         self.buckets.iter().filter_map(|bucket| bucket.as_deref())
     }
 
@@ -260,7 +262,7 @@ impl Tally {
         self.slow_from = Some(ns);
     }
 
-    pub(crate) fn dropped(&mut self, why: Dropped) {
+    pub(crate) fn dropped(&mut self, why: DropReason) {
         self.dropped[why as usize] += 1;
     }
 
@@ -268,9 +270,9 @@ impl Tally {
     pub(crate) fn add(
         &mut self,
         chain: u8,
-        reached: &[Reached],
+        reached: &[ReachedStep],
         coalesced: u32,
-        traits: &[Trait],
+        traits: &[InstanceTrait],
     ) -> u64 {
         self.count += 1;
         self.coalesced_into += u64::from(coalesced);
@@ -297,7 +299,7 @@ impl Tally {
 
     /// Adds an instance's total to its group and to all that it has; `numbers` gets the numbers of these.
     #[inline]
-    fn add_traits(&mut self, traits: &[Trait], total_ns: u64, numbers: &mut Vec<u32>) {
+    fn add_traits(&mut self, traits: &[InstanceTrait], total_ns: u64, numbers: &mut Vec<u32>) {
         for one in traits {
             let number = self.trait_number(one);
             if self.by.is_some_and(|by| groups(by, one)) {
@@ -314,9 +316,10 @@ impl Tally {
         }
     }
 
-    /// Returns the number of a group, which is a new one if no instance was of it before. `number` is that of the trait.
+    /// Returns the number of a group, which is a new one if no instance was of it before. `number` is that of the
+    /// trait.
     #[inline]
-    fn group_number(&mut self, one: &Trait, number: Option<u32>) -> usize {
+    fn group_number(&mut self, one: &InstanceTrait, number: Option<u32>) -> usize {
         match self.last_group {
             Some((last, group)) if number == Some(last) => group,
             _ => {
@@ -327,10 +330,10 @@ impl Tally {
         }
     }
 
-    fn find_group(&mut self, one: &Trait) -> usize {
+    fn find_group(&mut self, one: &InstanceTrait) -> usize {
         let full = self.groups.len() >= MAX_GROUPS;
         let group = match full && !self.group_of.contains_key(one) {
-            true => Trait::Others,
+            true => InstanceTrait::Others,
             false => *one,
         };
         let groups = &mut self.groups;
@@ -342,7 +345,7 @@ impl Tally {
 
     /// Returns the number of a trait, which is a new one if no instance had it before.
     #[inline]
-    fn trait_number(&mut self, one: &Trait) -> Option<u32> {
+    fn trait_number(&mut self, one: &InstanceTrait) -> Option<u32> {
         if let Some(number) = self.trait_of.get(one) {
             return Some(number);
         }
@@ -352,7 +355,7 @@ impl Tally {
         }
         let number = u32::try_from(next).ok()?;
         self.traits.push(*one);
-        self.trait_sums.push(Sum::default());
+        self.trait_sums.push(DurationSum::default());
         self.trait_of.put(one, number);
         Some(number)
     }
@@ -362,7 +365,7 @@ impl Tally {
     fn add_stages<'r>(
         &mut self,
         chain: u8,
-        reached: &[Reached],
+        reached: &[ReachedStep],
         room: &'r mut [(u32, u64); MAX_STEPS],
     ) -> &'r [(u32, u64)] {
         let mut count = 0;
@@ -382,7 +385,7 @@ impl Tally {
     fn stage_number(&mut self, chain: u8, from: u8, to: u8) -> u32 {
         let known = at_place(&mut self.stage_of, stage_of(chain, from, to));
         if *known == 0 {
-            self.stages.push(Stage {
+            self.stages.push(StageTally {
                 chain,
                 from,
                 to,
@@ -401,7 +404,7 @@ impl Tally {
         if known.is_none_or(|(known, ..)| known.total_ns < total_ns)
             && let Some(&(stage, ns)) = stages.iter().max_by_key(|s| s.1)
         {
-            let example = Example {
+            let example = ExampleInstance {
                 number: self.count,
                 total_ns,
                 traits: numbers.to_vec(),
@@ -412,7 +415,7 @@ impl Tally {
 
     /// Returns the bucket for instances that took so long.
     #[inline]
-    fn bucket(&mut self, total_ns: u64) -> &mut Bucket {
+    fn bucket(&mut self, total_ns: u64) -> &mut TotalBucket {
         let at = match self.slow_from {
             Some(from) => usize::from(total_ns >= from),
             None => bucket_of(total_ns) as usize,
@@ -424,14 +427,14 @@ impl Tally {
     }
 }
 
-/// Whether a trait is what instances are grouped by.
+/// Returns whether a trait is what instances are grouped by.
 #[inline]
-fn groups(by: By, one: &Trait) -> bool {
+fn groups(by: PathGrouping, one: &InstanceTrait) -> bool {
     match by {
-        By::Waker => matches!(one, Trait::Waker(_)),
-        By::BackEnd => matches!(one, Trait::BackEnd(_)),
-        By::Access => matches!(one, Trait::For(..)),
-        By::Chain => matches!(one, Trait::Chain(_)),
+        PathGrouping::Waker => matches!(one, InstanceTrait::Waker(_)),
+        PathGrouping::BackEnd => matches!(one, InstanceTrait::BackEnd(_)),
+        PathGrouping::Access => matches!(one, InstanceTrait::For(..)),
+        PathGrouping::Chain => matches!(one, InstanceTrait::Chain(_)),
     }
 }
 

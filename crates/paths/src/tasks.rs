@@ -8,8 +8,8 @@ use model::{Threads, vcpu_from_comm};
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Run {
-    /// Nothing has told yet.
+pub enum TaskRun {
+    /// Not known yet.
     #[default]
     Unknown,
     /// It has a CPU.
@@ -22,7 +22,7 @@ pub enum Run {
 
 /// What a task's name and doings say it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum What {
+pub enum TaskKind {
     /// A vCPU's thread.
     Vcpu,
     /// A kworker.
@@ -40,7 +40,7 @@ pub enum What {
 
 /// Who raised the interrupt that a thread makes accepted next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Raised {
+pub enum InterruptSource {
     /// Nobody: the vCPU's own timer.
     #[default]
     Local,
@@ -62,11 +62,11 @@ pub(crate) fn idle(cpu: i32) -> u32 {
 
 /// One task.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Task {
-    pub what: What,
+pub(crate) struct PathTask {
+    pub what: TaskKind,
     /// The vCPU's number, if the thread is one's and it is known.
     pub vcpu: Option<u32>,
-    pub run: Run,
+    pub run: TaskRun,
     /// Since when.
     pub since: u64,
     /// The CPU it had last, if known.
@@ -88,39 +88,39 @@ pub(crate) struct Task {
     nameless: bool,
 }
 
-impl Task {
+impl PathTask {
     /// The number it has as a vCPU.
     fn number(&self) -> Option<u32> {
-        self.vcpu.filter(|_| self.what == What::Vcpu)
+        self.vcpu.filter(|_| self.what == TaskKind::Vcpu)
     }
 }
 
 /// All tasks, by slot.
 #[derive(Debug)]
-pub(crate) struct Tasks {
-    all: Vec<Task>,
+pub(crate) struct PathTasks {
+    all: Vec<PathTask>,
     /// vCPUs: number and slot; and those whose number is not known.
     vcpus: BTreeSet<(u32, u32)>,
     nameless: BTreeSet<u32>,
-    unknown: Task,
+    unknown: PathTask,
     /// Stands for all idle tasks.
-    idle: Task,
-    scratch: Task,
+    idle: PathTask,
+    scratch: PathTask,
 }
 
-impl Default for Tasks {
-    fn default() -> Tasks {
-        let unknown = Task {
+impl Default for PathTasks {
+    fn default() -> PathTasks {
+        let unknown = PathTask {
             cpu: NONE,
-            ..Task::default()
+            ..PathTask::default()
         };
-        Tasks {
+        PathTasks {
             all: Vec::new(),
             vcpus: BTreeSet::new(),
             nameless: BTreeSet::new(),
             unknown,
-            idle: Task {
-                what: What::Idle,
+            idle: PathTask {
+                what: TaskKind::Idle,
                 known: true,
                 ..unknown
             },
@@ -129,10 +129,10 @@ impl Default for Tasks {
     }
 }
 
-impl Tasks {
+impl PathTasks {
     /// Returns a task.
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> &Task {
+    pub(crate) fn get(&self, slot: u32) -> &PathTask {
         if slot >= IDLE {
             return &self.idle;
         }
@@ -141,7 +141,7 @@ impl Tasks {
 
     /// Returns a task, which is made known if it is not.
     #[inline]
-    pub(crate) fn entry(&mut self, slot: u32, threads: &Threads) -> &mut Task {
+    pub(crate) fn entry(&mut self, slot: u32, threads: &Threads) -> &mut PathTask {
         if slot >= IDLE {
             self.scratch = self.idle;
             return &mut self.scratch;
@@ -177,7 +177,7 @@ impl Tasks {
             task.what = what(tid, &comm);
         }
         task.vcpu = task.vcpu.or(match task.what {
-            What::Vcpu => thread.vcpu.or_else(|| vcpu_from_comm(&comm)),
+            TaskKind::Vcpu => thread.vcpu.or_else(|| vcpu_from_comm(&comm)),
             _ => None,
         });
         self.changed(slot, before);
@@ -187,7 +187,7 @@ impl Tasks {
     fn changed(&mut self, slot: u32, before: Option<u32>) {
         let task = self.get(slot);
         let now = task.number();
-        if task.what == What::Vcpu && task.entered && now.is_none() {
+        if task.what == TaskKind::Vcpu && task.entered && now.is_none() {
             self.nameless.insert(slot);
         } else if !self.nameless.is_empty() {
             self.nameless.remove(&slot);
@@ -210,14 +210,14 @@ impl Tasks {
         if !task.entered || task.vcpu.is_none() {
             let before = task.number();
             task.entered = true;
-            task.what = What::Vcpu;
-            let told = || threads.at(slot).and_then(|(_, thread)| thread.vcpu);
-            task.vcpu = number.or(task.vcpu).or_else(told);
+            task.what = TaskKind::Vcpu;
+            let numbered = || threads.at(slot).and_then(|(_, thread)| thread.vcpu);
+            task.vcpu = number.or(task.vcpu).or_else(numbered);
             self.changed(slot, before);
         }
     }
 
-    /// An event of the scheduler tells a task's name, which may be another than before.
+    /// An event of the scheduler has a task's name, which may be another than before.
     #[inline]
     pub(crate) fn named(&mut self, slot: u32, tid: i32, comm: &TaskComm, threads: &Threads) {
         let task = self.entry(slot, threads);
@@ -227,7 +227,7 @@ impl Tasks {
             task.known = true;
             if !task.entered {
                 task.what = what(tid, &name);
-                if task.what == What::Vcpu {
+                if task.what == TaskKind::Vcpu {
                     task.vcpu = vcpu_from_comm(&name);
                 }
             }
@@ -245,7 +245,7 @@ impl Tasks {
             task.tid = tid;
             if !task.entered {
                 task.what = what(tid, comm);
-                if task.what == What::Vcpu {
+                if task.what == TaskKind::Vcpu {
                     task.vcpu = vcpu_from_comm(comm);
                 }
             }
@@ -273,7 +273,8 @@ impl Tasks {
         named.chain(self.nameless.iter().copied())
     }
 
-    /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where its number is not known.
+    /// Returns the only vCPU of that number, if there is just one; or the only vCPU of all, where its number is not
+    /// known.
     pub(crate) fn only_vcpu(&self, number: u32) -> Option<u32> {
         if self.vcpus.is_empty() && self.nameless.len() == 1 {
             return self.nameless.first().copied();
@@ -294,13 +295,14 @@ impl Tasks {
     /// Events of a CPU were lost: who has it is not known; -1 stands for all.
     pub(crate) fn forget_cpu(&mut self, cpu: i32) {
         for task in &mut self.all {
-            if task.run == Run::Running && (cpu == NONE || task.cpu == cpu) {
-                task.run = Run::Unknown;
+            if task.run == TaskRun::Running && (cpu == NONE || task.cpu == cpu) {
+                task.run = TaskRun::Unknown;
             }
         }
     }
 
-    /// Takes an event of the scheduler. `slot` tells the slot of a thread.
+    /// Takes an event of the scheduler. `slots` are those of the thread that leaves the CPU and of the one that it is
+    /// about.
     #[inline]
     pub(crate) fn sched(
         &mut self,
@@ -314,29 +316,29 @@ impl Tasks {
             Data::SchedSwitch(switch) => {
                 let (prev, next) = slots;
                 let leaves = match switch.prev_state.leaves() {
-                    Leaves::Runnable => Run::Runnable,
-                    Leaves::Blocked | Leaves::Dead => Run::Asleep,
+                    Leaves::Runnable => TaskRun::Runnable,
+                    Leaves::Blocked | Leaves::Dead => TaskRun::Asleep,
                 };
                 self.set(prev, leaves, time, cpu, threads);
-                self.set(next, Run::Running, time, cpu, threads);
+                self.set(next, TaskRun::Running, time, cpu, threads);
             }
             Data::SchedWaking(_) => {}
             Data::SchedWakeup(wakeup) => {
                 let task = self.entry(slots.1, threads);
-                if task.run != Run::Running {
+                if task.run != TaskRun::Running {
                     let cpu = wakeup.target_cpu.unwrap_or(task.cpu);
-                    self.set(slots.1, Run::Runnable, time, cpu, threads);
+                    self.set(slots.1, TaskRun::Runnable, time, cpu, threads);
                 }
             }
             _ => {}
         }
     }
 
-    fn set(&mut self, slot: u32, run: Run, time: u64, cpu: i32, threads: &Threads) {
+    fn set(&mut self, slot: u32, run: TaskRun, time: u64, cpu: i32, threads: &Threads) {
         let task = self.entry(slot, threads);
         if task.run != run {
             // A vCPU's thread sleeps for other reasons too, such as a page.
-            if task.run == Run::Asleep && (task.what != What::Vcpu || task.halts) {
+            if task.run == TaskRun::Asleep && (task.what != TaskKind::Vcpu || task.halts) {
                 task.idle_until = time;
             }
             task.run = run;
@@ -347,7 +349,7 @@ impl Tasks {
 }
 
 /// Returns what a name says. Kernel threads are known by theirs; a VMM's thread may be called anything.
-fn what(tid: i32, comm: &str) -> What {
+fn what(tid: i32, comm: &str) -> TaskKind {
     const KERNEL: [&str; 8] = [
         "ksoftirqd/",
         "migration/",
@@ -359,16 +361,16 @@ fn what(tid: i32, comm: &str) -> What {
         "kthreadd",
     ];
     if tid == 0 {
-        What::Idle
+        TaskKind::Idle
     } else if comm.starts_with("kworker/") {
-        What::Kworker
+        TaskKind::Kworker
     } else if comm.starts_with("vhost-") {
-        What::Vhost
+        TaskKind::Vhost
     } else if vcpu_from_comm(comm).is_some() {
-        What::Vcpu
+        TaskKind::Vcpu
     } else if KERNEL.iter().any(|prefix| comm.starts_with(prefix)) {
-        What::Kernel
+        TaskKind::Kernel
     } else {
-        What::Other
+        TaskKind::Other
     }
 }

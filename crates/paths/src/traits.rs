@@ -4,12 +4,12 @@ use event::ExitReason;
 use model::Access;
 use rustc_hash::FxHashMap;
 
-use crate::notes::{Waker, Was};
-use crate::tasks::{Run, What};
+use crate::notes::{VcpuActivity, WakeSource};
+use crate::tasks::{TaskKind, TaskRun};
 
 /// Something that is true of an instance. Slots are those of [`model::Threads`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Trait {
+pub enum InstanceTrait {
     /// A group of its own for what is beyond the groups that are counted.
     Others,
     /// It went this chain.
@@ -29,7 +29,7 @@ pub enum Trait {
     /// What the exit was for.
     For(Option<ExitReason>, Option<Access>),
     /// What the vCPU was doing.
-    Was(Was),
+    Was(VcpuActivity),
     /// The vCPU had a CPU and something to do on it.
     Busy,
     /// What it was busy with.
@@ -51,11 +51,11 @@ pub enum Trait {
     /// This task (slot) left the CPU when it got it.
     Behind(u32),
     /// Who woke it.
-    Waker(Waker),
+    Waker(WakeSource),
     /// What kind of thread the back end is.
-    BackEnd(What),
+    BackEnd(TaskKind),
     /// What it did when it was woken.
-    BackEndWas(Run),
+    BackEndWas(TaskRun),
     /// The back end's thread (slot).
     BackEndThread(u32),
 }
@@ -73,24 +73,24 @@ const MAX_LISTED: usize = 1 << 12;
 /// Kinds of traits that have a list each.
 const LISTS: usize = 7;
 
-/// The numbers of traits. Every instance has several, so those that are a low number, as slots of threads are, or one of few,
-/// are found in lists; the others in a table.
+/// The numbers of traits. Every instance has several, so those that are a low number, as slots of threads are, or one
+/// of few, are found in lists; the others in a table.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct TraitNumbers {
     /// One more than the number; 0 where there is none.
     lists: [Vec<u32>; LISTS],
-    others: FxHashMap<Trait, u32>,
+    others: FxHashMap<InstanceTrait, u32>,
     /// What was looked up last in the table, by what it is about: it is mostly the same.
-    last: [Option<(Trait, u32)>; LASTS],
+    last: [Option<(InstanceTrait, u32)>; LASTS],
 }
 
 /// Traits that are looked up in the table, of which the last one is kept.
 const LASTS: usize = 4;
 
-impl Numbers {
+impl TraitNumbers {
     /// Returns the number of a trait, if it has one.
     #[inline]
-    pub(crate) fn get(&mut self, one: &Trait) -> Option<u32> {
+    pub(crate) fn get(&mut self, one: &InstanceTrait) -> Option<u32> {
         if let Some((list, at)) = place(one) {
             return self.lists[list].get(at)?.checked_sub(1);
         }
@@ -106,7 +106,7 @@ impl Numbers {
     }
 
     /// Gives a trait a number.
-    pub(crate) fn put(&mut self, one: &Trait, number: u32) {
+    pub(crate) fn put(&mut self, one: &InstanceTrait, number: u32) {
         if let Some((list, at)) = place(one) {
             let list = &mut self.lists[list];
             if list.len() <= at {
@@ -121,18 +121,18 @@ impl Numbers {
 
 /// Which of the last ones looked up a trait may be.
 #[inline]
-fn about(one: &Trait) -> usize {
+fn about(one: &InstanceTrait) -> usize {
     match one {
-        Trait::For(..) => 0,
-        Trait::Exits(..) => 1,
-        Trait::BusyWith(_) => 2,
+        InstanceTrait::For(..) => 0,
+        InstanceTrait::Exits(..) => 1,
+        InstanceTrait::BusyWith(_) => 2,
         _ => 3,
     }
 }
 
 /// Returns the list that a trait is in and its place there, if it is in one.
 #[inline]
-fn place(one: &Trait) -> Option<(usize, usize)> {
+fn place(one: &InstanceTrait) -> Option<(usize, usize)> {
     let low = |list: usize, at: u32| {
         let at = usize::try_from(at).ok()?;
         (at < MAX_LISTED).then_some((list, at))
@@ -140,40 +140,40 @@ fn place(one: &Trait) -> Option<(usize, usize)> {
     // One list for those that are few.
     let few = |at: usize| Some((0, at));
     match *one {
-        Trait::Others => few(0),
-        Trait::Coalesced => few(1),
-        Trait::Busy => few(2),
-        Trait::Migrated => few(3),
-        Trait::Polled(hit) => few(4 + usize::from(hit)),
-        Trait::Was(was) => few(8 + was as usize),
-        Trait::Waker(waker) => few(24 + waker as usize),
-        Trait::BackEnd(what) => few(32 + what as usize),
-        Trait::BackEndWas(run) => few(40 + run as usize),
-        Trait::Chain(chain) => few(64 + usize::from(chain)),
-        Trait::Reached(chain, step) if fits(&[chain, step]) => {
+        InstanceTrait::Others => few(0),
+        InstanceTrait::Coalesced => few(1),
+        InstanceTrait::Busy => few(2),
+        InstanceTrait::Migrated => few(3),
+        InstanceTrait::Polled(hit) => few(4 + usize::from(hit)),
+        InstanceTrait::Was(was) => few(8 + was as usize),
+        InstanceTrait::Waker(waker) => few(24 + waker as usize),
+        InstanceTrait::BackEnd(what) => few(32 + what as usize),
+        InstanceTrait::BackEndWas(run) => few(40 + run as usize),
+        InstanceTrait::Chain(chain) => few(64 + usize::from(chain)),
+        InstanceTrait::Reached(chain, step) if fits(&[chain, step]) => {
             few(512 + usize::from(chain) * 16 + usize::from(step))
         }
-        Trait::Longest(chain, from, to) if fits(&[chain, from, to]) => {
+        InstanceTrait::Longest(chain, from, to) if fits(&[chain, from, to]) => {
             few(1024 + (usize::from(chain) * 16 + usize::from(from)) * 16 + usize::from(to))
         }
-        Trait::Vcpu(slot) => low(1, slot),
-        Trait::Cpu(cpu) => low(2, u32::try_from(cpu).ok()?),
-        Trait::Beside(slot) => low(3, slot),
-        Trait::Behind(slot) => low(4, slot),
-        Trait::BackEndThread(slot) => low(5, slot),
-        Trait::Vector(vector) => low(6, vector),
-        Trait::Reached(..)
-        | Trait::Longest(..)
-        | Trait::Address(_)
-        | Trait::For(..)
-        | Trait::BusyWith(_)
-        | Trait::Exits(..)
-        | Trait::Accesses(..)
-        | Trait::HostIrq(..) => None,
+        InstanceTrait::Vcpu(slot) => low(1, slot),
+        InstanceTrait::Cpu(cpu) => low(2, u32::try_from(cpu).ok()?),
+        InstanceTrait::Beside(slot) => low(3, slot),
+        InstanceTrait::Behind(slot) => low(4, slot),
+        InstanceTrait::BackEndThread(slot) => low(5, slot),
+        InstanceTrait::Vector(vector) => low(6, vector),
+        InstanceTrait::Reached(..)
+        | InstanceTrait::Longest(..)
+        | InstanceTrait::Address(_)
+        | InstanceTrait::For(..)
+        | InstanceTrait::BusyWith(_)
+        | InstanceTrait::Exits(..)
+        | InstanceTrait::Accesses(..)
+        | InstanceTrait::HostIrq(..) => None,
     }
 }
 
-/// Whether chains and steps are as many as path files may have.
+/// Returns whether chains and steps are as many as path files may have.
 #[inline]
 fn fits(numbers: &[u8]) -> bool {
     numbers.iter().all(|number| *number < 16)
@@ -187,38 +187,54 @@ mod tests {
     #[test]
     fn traits_have_numbers_of_their_own() {
         let mut all = vec![
-            Trait::Others,
-            Trait::Coalesced,
-            Trait::Busy,
-            Trait::Migrated,
+            InstanceTrait::Others,
+            InstanceTrait::Coalesced,
+            InstanceTrait::Busy,
+            InstanceTrait::Migrated,
         ];
-        all.extend([false, true].map(Trait::Polled));
-        all.extend([Was::Unknown, Was::Guest, Was::Asleep].map(Trait::Was));
-        all.extend([Waker::Unknown, Waker::Poll].map(Trait::Waker));
-        all.extend([What::Vcpu, What::Other].map(Trait::BackEnd));
-        all.extend([Run::Unknown, Run::Asleep].map(Trait::BackEndWas));
+        all.extend([false, true].map(InstanceTrait::Polled));
+        all.extend(
+            [
+                VcpuActivity::Unknown,
+                VcpuActivity::Guest,
+                VcpuActivity::Asleep,
+            ]
+            .map(InstanceTrait::Was),
+        );
+        all.extend([WakeSource::Unknown, WakeSource::Poll].map(InstanceTrait::Waker));
+        all.extend([TaskKind::Vcpu, TaskKind::Other].map(InstanceTrait::BackEnd));
+        all.extend([TaskRun::Unknown, TaskRun::Asleep].map(InstanceTrait::BackEndWas));
         for low in 0..=u8::MAX {
             let number = u32::from(low) * 999;
             all.extend([
-                Trait::Chain(low),
-                Trait::Reached(low, 0),
-                Trait::Reached(3, low),
+                InstanceTrait::Chain(low),
+                InstanceTrait::Reached(low, 0),
+                InstanceTrait::Reached(3, low),
             ]);
-            all.extend([Trait::Longest(low, 1, 2), Trait::Longest(1, 3, low.max(4))]);
             all.extend([
-                Trait::Vcpu(number),
-                Trait::Beside(number),
-                Trait::Behind(number),
+                InstanceTrait::Longest(low, 1, 2),
+                InstanceTrait::Longest(1, 3, low.max(4)),
             ]);
-            all.extend([Trait::BackEndThread(number), Trait::Vector(number)]);
             all.extend([
-                Trait::Cpu(i32::from(low) - 3),
-                Trait::Address(u64::from(low)),
+                InstanceTrait::Vcpu(number),
+                InstanceTrait::Beside(number),
+                InstanceTrait::Behind(number),
             ]);
-            all.extend([Trait::HostIrq(number, 1), Trait::HostIrq(number, 2)]);
+            all.extend([
+                InstanceTrait::BackEndThread(number),
+                InstanceTrait::Vector(number),
+            ]);
+            all.extend([
+                InstanceTrait::Cpu(i32::from(low) - 3),
+                InstanceTrait::Address(u64::from(low)),
+            ]);
+            all.extend([
+                InstanceTrait::HostIrq(number, 1),
+                InstanceTrait::HostIrq(number, 2),
+            ]);
         }
-        let different: std::collections::HashSet<Trait> = all.iter().copied().collect();
-        let mut numbers = Numbers::default();
+        let different: std::collections::HashSet<InstanceTrait> = all.iter().copied().collect();
+        let mut numbers = TraitNumbers::default();
         for (one, number) in different.iter().zip(0..) {
             assert_eq!(numbers.get(one), None, "{one:?}");
             numbers.put(one, number);

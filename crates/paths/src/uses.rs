@@ -1,15 +1,15 @@
 //! Sums by device and by vCPU: what causes are looked for in, beside a path's own sums.
 //!
-//! A device is an address that a vCPU notifies, and the back end's thread that works for it. It is judged by itself, over
-//! the time in which it is in use: one that is busy does not hide another, nor does a long recording.
+//! A device is an address that a vCPU notifies, and the back end's thread that works for it. It is judged by itself,
+//! over the time in which it is in use: one that is busy does not hide another, nor does a long recording.
 
 use model::Access;
 use rustc_hash::FxHashMap;
 use stats::Stats;
 
-use crate::tasks::What;
+use crate::tasks::TaskKind;
 
-/// Rows of either kind, at most; what is beyond is not told apart.
+/// Rows of either kind, at most; what is beyond is not distinguished.
 const MAX_ROWS: usize = 1024;
 
 /// A device that was not notified for so long was not in use: then this much of the pause counts. Requests that come
@@ -18,10 +18,10 @@ const PAUSE_NS: u64 = 1_000_000_000;
 
 /// A device in use: an address that a vCPU notifies, and who works for it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Use {
+pub(crate) struct DeviceUse {
     /// Slot of the back end's thread, and what it is.
     pub back_end: u32,
-    pub what: What,
+    pub what: TaskKind,
     /// From the notification to the back end's answer, or until it was done.
     pub answers: Stats,
     /// Totals: up to the guest's answer to it.
@@ -38,8 +38,8 @@ pub(crate) struct Use {
     until: u64,
 }
 
-impl Use {
-    fn add(&mut self, notified: &Loop) {
+impl DeviceUse {
+    fn add(&mut self, notified: &NotificationTimes) {
         let (from, to) = (notified.from, notified.to);
         self.loops.add(notified.end.saturating_sub(from));
         self.worked += u64::from(notified.worked);
@@ -49,7 +49,8 @@ impl Use {
             self.until = from;
         }
         self.answers.add(to.saturating_sub(from));
-        // They come in the order of their ends, so what is before the last end is known at least in part: this is what is new.
+        // They come in the order of their ends, so what is before the last end is known at least in part: this is what
+        // is new.
         let new = to.saturating_sub(from.max(self.until));
         self.waited_ns = self.waited_ns.saturating_add(new);
         self.in_use_ns += from.saturating_sub(self.last).min(PAUSE_NS);
@@ -72,7 +73,7 @@ impl Use {
 
 /// One notification.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Loop {
+pub(crate) struct NotificationTimes {
     /// When it was made.
     pub from: u64,
     /// When the back end answered it, or was done.
@@ -85,31 +86,31 @@ pub(crate) struct Loop {
 
 /// All of one path.
 #[derive(Debug, Default)]
-pub(crate) struct Uses {
+pub(crate) struct DeviceUses {
     /// By the vCPU that notifies, the address if it is known, and the back end.
-    pub devices: FxHashMap<(u32, Option<u64>, u32), Use>,
+    pub devices: FxHashMap<(u32, Option<u64>, u32), DeviceUse>,
     /// By the vCPU that writes and the address: how many of its writes went to user space.
     pub to_user: FxHashMap<(u32, u64), u64>,
     /// By the vCPU that instances are about, and the access to the VMM that it was in or made most of meanwhile.
-    pub met: FxHashMap<(u32, Option<Access>), Met>,
+    pub met: FxHashMap<(u32, Option<Access>), AccessTotals>,
 }
 
 /// Instances about a vCPU that met the same access.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Met {
+pub(crate) struct AccessTotals {
     pub totals: Stats,
     /// The longest: what it took, and when it began.
     pub longest: (u64, u64),
 }
 
-impl Uses {
+impl DeviceUses {
     /// A device was notified, and its back end answered.
     pub(crate) fn device(
         &mut self,
         vcpu: u32,
         address: Option<u64>,
-        back_end: (u32, What),
-        notified: &Loop,
+        back_end: (u32, TaskKind),
+        notified: &NotificationTimes,
     ) {
         let key = (vcpu, address, back_end.0);
         if self.devices.len() >= MAX_ROWS && !self.devices.contains_key(&key) {
@@ -141,15 +142,15 @@ impl Uses {
     }
 }
 
-/// A device in use, as [`crate::PathReport`] tells it.
+/// A device in use, as [`crate::PathReport`] has it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReport {
     /// Thread of the vCPU that notifies it.
     pub vcpu_tid: i32,
-    /// The address that is written, if the recording tells it.
+    /// The address that is written, if the recording has it.
     pub address: Option<u64>,
     /// What kind of thread works for it.
-    pub what: What,
+    pub what: TaskKind,
     /// That thread.
     pub back_end_tid: i32,
     /// Its name, if known.
@@ -172,9 +173,9 @@ pub struct DeviceReport {
     pub to_user: u64,
 }
 
-/// Instances about a vCPU that met accesses to its VMM, as [`crate::PathReport`] tells them.
+/// Instances about a vCPU that met accesses to its VMM, as [`crate::PathReport`] has them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MetReport {
+pub struct AccessReport {
     /// The vCPU's thread.
     pub vcpu_tid: i32,
     /// The access that the vCPU was in, or made most of meanwhile, and that its VMM handled; none if there was none.

@@ -115,13 +115,14 @@ fn threads_that_are_renamed() {
         let (seconds, us) = (10 + n / 1_000_000, n % 1_000_000);
         let _ = writeln!(
             text,
-            "            task-{tid:<7} [001] {seconds:>5}.{us:06}: task_rename:          pid={tid} oldcomm=task newcomm=vhost-{n} \
-             oom_score_adj=0",
+            "            task-{tid:<7} [001] {seconds:>5}.{us:06}: task_rename: pid={tid} oldcomm=task \
+             newcomm=vhost-{n} oom_score_adj=0",
             tid = 100 + n
         );
         let _ = writeln!(
             text,
-            "            task-{tid:<7} [001] {seconds:>5}.{us:06}: kvm_msi_set_irq:      dst 0 vec 36 (Fixed|physical|edge)",
+            "            task-{tid:<7} [001] {seconds:>5}.{us:06}: kvm_msi_set_irq: \
+             dst 0 vec 36 (Fixed|physical|edge)",
             tid = 100 + n
         );
     }

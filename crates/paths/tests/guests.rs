@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use crate::common::{Text, builtin, path};
 use analysis::Study;
 use event::{Event, EventType, LostKind, Side, Sink};
-use paths::lang::Path;
-use paths::{Dropped, Instance, InstanceReport, Paths};
+use paths::lang::PathDefinition;
+use paths::{CompletedInstance, DropReason, InstanceReport, Paths};
 use source::{ReaderOptions, RecordingBytes};
 
 /// The host's threads: vCPUs of two VMs, and who works for them.
@@ -30,7 +30,7 @@ struct Parted {
     kinds: HashMap<(u16, u32), (u32, bool)>,
     /// Machines that are recorded.
     recorded: Vec<u16>,
-    instances: Vec<Instance>,
+    instances: Vec<CompletedInstance>,
 }
 
 impl Sink for Parted {
@@ -92,14 +92,14 @@ impl Sink for Parted {
 
 /// What was found of one path.
 pub(crate) struct Found {
-    pub(crate) told: Vec<InstanceReport>,
-    pub(crate) dropped: Vec<(Dropped, u64)>,
+    pub(crate) instances: Vec<InstanceReport>,
+    pub(crate) dropped: Vec<(DropReason, u64)>,
 }
 
 impl Found {
     /// Steps of the Nth instance, with microseconds from its beginning.
     pub(crate) fn steps(&self, at: usize) -> Vec<(&str, u64)> {
-        let one = &self.told[at];
+        let one = &self.instances[at];
         let first = one.steps[0].time;
         let steps = one.steps.iter();
         steps
@@ -113,7 +113,7 @@ impl Found {
 }
 
 /// Follows one path, with the recordings of some guests.
-pub(crate) fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
+pub(crate) fn walk(text: &Text, one: PathDefinition, recorded: &[u16]) -> Found {
     let mut paths = Paths::new(vec![one]);
     paths.list();
     for (machine, vcpus) in [(1, vec![(0, A0.1), (1, A1.1)]), (2, vec![(0, B0.1)])] {
@@ -143,16 +143,16 @@ pub(crate) fn walk(text: &Text, one: Path, recorded: &[u16]) -> Found {
     assert_eq!(paths.in_flight(), 0);
     let paths = study.get::<Paths>().expect("paths");
     let machine = study.walked().machine;
-    let told: Vec<InstanceReport> = instances
+    let instances: Vec<InstanceReport> = instances
         .iter()
-        .map(|one| paths.tell(one, machine, &|_| None))
+        .map(|one| paths.describe(one, machine, &|_| None))
         .collect();
     let report = paths.report(machine, &|_| None).remove(0);
     // Stages add up to the totals, whichever machines they are on.
     let stages: u64 = report.stages.iter().map(|stage| stage.stats.total()).sum();
     assert_eq!(stages, report.total.total());
     Found {
-        told,
+        instances,
         dropped: report.dropped,
     }
 }
@@ -333,13 +333,13 @@ fn a_ping_is_one_packet_whichever_guests_are_recorded() {
     let text = pings(5);
     for guests in [&[][..], &[1], &[2], &[1, 2]] {
         let found = walk(&text, builtin("packet"), guests);
-        assert_eq!(found.told.len(), 5, "{guests:?}");
+        assert_eq!(found.instances.len(), 5, "{guests:?}");
         assert!(found.dropped.is_empty(), "{guests:?}: {:?}", found.dropped);
         for at in 0..5 {
             assert_eq!(found.steps(at), truth(guests), "{guests:?}");
-            assert_eq!(found.told[at].chain.as_deref(), Some("guest to guest"));
+            assert_eq!(found.instances[at].chain.as_deref(), Some("guest to guest"));
         }
-        let machines = found.told[0].steps.iter().filter_map(|step| {
+        let machines = found.instances[0].steps.iter().filter_map(|step| {
             let machine = step.machine.as_deref()?;
             Some((machine, step.name.starts_with("peer: ")))
         });
@@ -375,7 +375,7 @@ fn back_ends_that_stay_awake_are_followed() {
         halts(&mut text, A0, 1, t + 95);
     }
     let found = walk(&text, builtin("packet"), &[]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         let steps = found.steps(at);
         let behind = steps.iter().skip_while(|(name, _)| *name != "peer: kick");
@@ -400,7 +400,7 @@ fn what_guests_record_changes_nothing_of_the_host() {
     for (name, _) in all {
         let alone = walk(&text, builtin(name), &[]);
         let both = walk(&text, builtin(name), &[1, 2]);
-        assert_eq!(alone.told, both.told, "{name}");
+        assert_eq!(alone.instances, both.instances, "{name}");
         assert_eq!(alone.dropped, both.dropped, "{name}");
     }
 }
@@ -410,9 +410,10 @@ fn what_guests_record_changes_nothing_of_the_host() {
 fn machines_do_not_mix() {
     let one = path(
         "name = \"x\"\n[[step]]\nname = \"in\"\nevent = \"kvm_entry\"\nbind = \"vcpu = thread\"\nunique = \"vcpu\"\n\
-         [[step]]\nname = \"task\"\nmachine = \"guest\"\noptional = \"unrecorded\"\nevent = \"ev\"\njoin = \"thread = vcpu\"\n\
-         bind = [\"task = inside\", \"cpu = cpu\"]\n\
-         [[step]]\nname = \"again\"\nmachine = \"guest\"\noptional = \"unrecorded\"\nevent = \"ev2\"\njoin = [\"inside = task\", \"cpu = cpu\"]\n\
+         [[step]]\nname = \"task\"\nmachine = \"guest\"\noptional = \"unrecorded\"\n\
+         event = \"ev\"\njoin = \"thread = vcpu\"\nbind = [\"task = inside\", \"cpu = cpu\"]\n\
+         [[step]]\nname = \"again\"\nmachine = \"guest\"\noptional = \"unrecorded\"\n\
+         event = \"ev2\"\njoin = [\"inside = task\", \"cpu = cpu\"]\n\
          [[step]]\nname = \"out\"\nevent = \"kvm_exit\"\njoin = \"thread = vcpu\"\n",
     );
     let mut text = Text::default();
@@ -439,11 +440,11 @@ fn machines_do_not_mix() {
     );
     // Guest 2 is not recorded: its instance goes without.
     assert_eq!(found.steps(1), [("in", 0), ("out", 10)]);
-    assert_eq!(found.told.len(), 2);
+    assert_eq!(found.instances.len(), 2);
     // If it is, the step has to be reached.
     let found = walk(&text, one, &[1, 2]);
-    assert_eq!(found.told.len(), 1);
-    assert_eq!(found.told[0].vcpu_tid, Some(A0.1));
+    assert_eq!(found.instances.len(), 1);
+    assert_eq!(found.instances[0].vcpu_tid, Some(A0.1));
 }
 
 /// Two requests are under way, and the second is done first.
@@ -480,22 +481,30 @@ fn events_lost_in_a_guest_end_what_waits_there() {
     text.event(PING, 1, 31, "ev");
     text.event(IDLE_B, 0, 32, "ev");
     let found = walk(&text, one, &[1, 2]);
-    let of: Vec<_> = found.told.iter().map(|one| one.vcpu_tid).collect();
+    let of: Vec<_> = found.instances.iter().map(|one| one.vcpu_tid).collect();
     assert_eq!(of, [Some(A1.1), Some(B0.1)]);
-    assert_eq!(found.dropped, [(Dropped::LostEvents, 1)]);
+    assert_eq!(found.dropped, [(DropReason::LostEvents, 1)]);
 }
 
 #[test]
 fn requests_to_a_disk_end_in_any_order() {
     let found = walk(&requests(false), builtin("disk"), &[1, 2]);
     let found: Vec<_> = found
-        .told
+        .instances
         .iter()
         .map(|one| (one.total_ns() / 1000, one.steps.len()))
         .collect();
     assert_eq!(found, [(18, 2), (40, 2)]);
     // Without the guest there is nothing to tell a disk by.
-    assert!(walk(&requests(false), builtin("disk"), &[]).told.is_empty());
+    assert!(
+        walk(&requests(false), builtin("disk"), &[])
+            .instances
+            .is_empty()
+    );
     // Where events are lost, nothing says which request was done; one that has not counted is nobody's.
-    assert!(walk(&requests(true), builtin("disk"), &[1]).told.is_empty());
+    assert!(
+        walk(&requests(true), builtin("disk"), &[1])
+            .instances
+            .is_empty()
+    );
 }

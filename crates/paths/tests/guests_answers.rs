@@ -1,12 +1,12 @@
-//! How an answer comes back to whoever asked: on another vCPU than the one that was interrupted first, without an interrupt, or on another
-//! vCPU than the one that sent.
+//! How an answer comes back to whoever asked: on another vCPU than the one that was interrupted first, without an
+//! interrupt, or on another vCPU than the one that sent.
 
 use crate::common::{Text, builtin};
 use crate::guests::{A0, A1, B0, Found, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B};
 use crate::guests::{halts, interrupts, kicks, receives, walk};
 
-/// Pings from guest 1 to guest 2, the first at 1000 us and a second between two, which the peer has answered 50 us later; the rest is up to
-/// the caller, who gets that time.
+/// Pings from guest 1 to guest 2, the first at 1000 us and a second between two, which the peer has answered 50 us
+/// later; the rest is up to the caller, who gets that time.
 fn answered(count: u64, comes_back: impl Fn(&mut Text, u64)) -> Text {
     let mut text = Text::default();
     for vcpu in [(A0, 1), (A1, 2), (B0, 3)] {
@@ -71,7 +71,8 @@ fn wakes(text: &mut Text, vcpu: (&str, i32), vec: u32, us: u64) {
     text.wakes(VHOST_A, 5, vcpu, id + 1, us + 2);
 }
 
-/// The first interrupt says that the request has been sent, and is another vCPU's. That one is in its guest when the other one has the packet.
+/// The first interrupt says that the request has been sent, and is another vCPU's. That one is in its guest when the
+/// other one has the packet.
 #[test]
 fn what_another_vcpu_receives_is_the_answer() {
     let text = answered(3, |text, t| {
@@ -92,7 +93,7 @@ fn what_another_vcpu_receives_is_the_answer() {
         );
     });
     let found = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         // What the vCPU did that has the other interrupt is none of it.
         let steps = [
@@ -104,7 +105,7 @@ fn what_another_vcpu_receives_is_the_answer() {
             ("guest: read", 70),
         ];
         assert_eq!(behind(&found, at), expected(&steps));
-        assert_eq!(found.told[at].total_ns(), 120_000);
+        assert_eq!(found.instances[at].total_ns(), 120_000);
     }
 }
 
@@ -127,14 +128,14 @@ fn a_guest_that_polls_is_not_interrupted() {
         );
     });
     let found = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         let steps = [("guest: answer: received", 20), ("guest: read", 31)];
         assert_eq!(behind(&found, at), expected(&steps));
     }
     // Without the guest nothing says when it has the packet: the last step is what the host's back end did.
     let alone = walk(&text, builtin("packet"), &[]);
-    assert_eq!(alone.told.len(), 3, "{:?}", alone.dropped);
+    assert_eq!(alone.instances.len(), 3, "{:?}", alone.dropped);
     assert_eq!(behind(&alone, 0), []);
 }
 
@@ -177,13 +178,13 @@ fn who_asked_is_woken_by_the_vcpu_that_has_the_answer() {
     ];
     let host = [&arrives[..], &wakes].concat();
     let found = walk(&text(40), builtin("packet"), &[]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         assert_eq!(behind(&found, at), expected(&host));
     }
     // Behind its halt it is something else.
     let found = walk(&text(120), builtin("packet"), &[]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     assert_eq!(behind(&found, 0), expected(&arrives));
     // With the guest the same, and what it did between.
     let receives = [
@@ -193,7 +194,7 @@ fn who_asked_is_woken_by_the_vcpu_that_has_the_answer() {
     ];
     let both = [&arrives[..], &receives, &wakes, &[("guest: read", 160)]].concat();
     let found = walk(&text(40), builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 3, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 3, "{:?}", found.dropped);
     for at in 0..3 {
         assert_eq!(behind(&found, at), expected(&both));
     }

@@ -45,11 +45,11 @@ fn an_ipi_ends_with_its_handler() {
         "sent", "accepted", "woken", "on CPU", "injected", "in guest",
     ];
     let found = walk(&text, builtin("guest-ipi"), &[]);
-    assert_eq!(found.told.len(), 2);
+    assert_eq!(found.instances.len(), 2);
     assert_eq!(found.names(0), host);
     assert!(found.dropped.is_empty());
     let found = walk(&text, builtin("guest-ipi"), &[1]);
-    assert_eq!(found.told.len(), 2);
+    assert_eq!(found.instances.len(), 2);
     for at in 0..2 {
         let steps = found.steps(at);
         assert_eq!(steps[0], ("guest: send", 0));
@@ -90,7 +90,7 @@ fn an_ipi_of_arm64_ends_with_its_handler() {
     text.event(IDLE_A, 1, 1009, "ipi_entry (Function call interrupts)");
     text.event(IDLE_A, 1, 1012, "ipi_exit (Function call interrupts)");
     let found = walk(&text, builtin("guest-ipi"), &[1]);
-    assert_eq!(found.told.len(), 1);
+    assert_eq!(found.instances.len(), 1);
     assert_eq!(
         found.steps(0),
         [

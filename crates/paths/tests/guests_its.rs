@@ -5,7 +5,8 @@ use crate::guests::{
     A0, A1, B0, IDLE_A, IDLE_B, PING, VHOST_A, VHOST_B, halts, kicks, receives, walk,
 };
 
-/// With an ITS no event of the host says for which vCPU an interrupt is, and a vCPU that is not asleep is woken by nobody.
+/// With an ITS no event of the host says for which vCPU an interrupt is, and a vCPU that is not asleep is woken by
+/// nobody.
 #[test]
 fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
     let of = |recorded: &[u16]| {
@@ -49,7 +50,7 @@ fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
         walk(&text, builtin("packet"), recorded)
     };
     let both = of(&[1, 2]);
-    assert_eq!(both.told.len(), 3, "{:?}", both.dropped);
+    assert_eq!(both.instances.len(), 3, "{:?}", both.dropped);
     for at in 0..3 {
         let steps = both.steps(at);
         // Later it is known whom this back end interrupts: the entry is the step then.
@@ -63,13 +64,13 @@ fn a_guests_handler_shows_which_vcpu_an_interrupt_is_for() {
         ] {
             assert!(steps.contains(&step), "{step:?}: {steps:?}");
         }
-        assert_eq!(both.told[at].steps[0].name, "guest: send");
+        assert_eq!(both.instances[at].steps[0].name, "guest: send");
     }
-    // Nothing of the host tells it, and nothing is guessed.
-    assert_eq!(of(&[]).told.len(), 0);
+    // Nothing of the host shows it, and nothing is guessed.
+    assert_eq!(of(&[]).instances.len(), 0);
 }
 
-/// A probe that says which irqfd it is tells the vCPU too, once that had to be woken for it.
+/// A probe that says which irqfd it is shows the vCPU too, once that had to be woken for it.
 #[test]
 fn an_irqfd_that_is_known_by_now_shows_which_vcpu_it_is_for() {
     let mut text = Text::default();
@@ -117,7 +118,7 @@ fn an_irqfd_that_is_known_by_now_shows_which_vcpu_it_is_for() {
         }
     }
     let found = walk(&text, builtin("packet"), &[]);
-    assert_eq!(found.told.len(), 4, "{:?}", found.dropped);
+    assert_eq!(found.instances.len(), 4, "{:?}", found.dropped);
     for at in 0..4 {
         let steps = found.steps(at);
         assert_eq!(steps.last(), Some(&("in guest", 67)), "{steps:?}");
@@ -128,8 +129,8 @@ fn an_irqfd_that_is_known_by_now_shows_which_vcpu_it_is_for() {
 const QEMU_A: (&str, i32) = ("qemu-system-aar", 100);
 const QEMU_B: (&str, i32) = ("qemu-system-aar", 200);
 
-/// A ping from guest 1 to guest 2 through QEMU on arm64, whose messages make no event: neither of a peer that halts, nor of one that is awake and
-/// has answered before its back end sleeps.
+/// A ping from guest 1 to guest 2 through QEMU on arm64, whose messages make no event: neither of a peer that halts,
+/// nor of one that is awake and has answered before its back end sleeps.
 fn without_interrupts(pings: u64, peer_is_awake: impl Fn(u64) -> bool) -> Text {
     let processes = [
         (A0, 100),
@@ -215,7 +216,7 @@ fn without_interrupts(pings: u64, peer_is_awake: impl Fn(u64) -> bool) -> Text {
 fn where_the_host_shows_no_interrupt_its_wake_ups_and_the_guests_do() {
     let text = without_interrupts(4, |n| n % 2 == 1);
     let both = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(both.told.len(), 4, "{:?}", both.dropped);
+    assert_eq!(both.instances.len(), 4, "{:?}", both.dropped);
     for at in 0..4 {
         let steps = both.steps(at);
         let names: Vec<&str> = steps.iter().map(|(name, _)| *name).collect();
@@ -232,11 +233,11 @@ fn where_the_host_shows_no_interrupt_its_wake_ups_and_the_guests_do() {
         ] {
             assert!(steps.contains(&step), "{step:?}: {steps:?}");
         }
-        assert_eq!(both.told[at].chain.as_deref(), Some("guest to guest"));
+        assert_eq!(both.instances[at].chain.as_deref(), Some("guest to guest"));
     }
     // The host alone has the same round trips, from the kick on.
     let alone = walk(&text, builtin("packet"), &[]);
-    assert_eq!(alone.told.len(), 4, "{:?}", alone.dropped);
+    assert_eq!(alone.instances.len(), 4, "{:?}", alone.dropped);
     for at in 0..4 {
         let steps = alone.steps(at);
         assert_eq!(steps[0].0, "kick");

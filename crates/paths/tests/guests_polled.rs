@@ -51,7 +51,8 @@ fn answers(text: &mut Text, t: u64, len: u32) {
     text.event(IDLE_B, 0, t + 30, &answer);
 }
 
-/// A ping that takes 91 us. The switch tells each sender that it has taken its packet, before it interrupts the other one.
+/// A ping that takes 91 us. The switch notifies each sender that it has taken its packet, before it interrupts the
+/// other one.
 fn ping(text: &mut Text, t: u64, answer_len: u32) {
     sends(text, t);
     interrupts_awake(text, A0, 37, t + 10);
@@ -82,10 +83,10 @@ fn a_packet_is_followed_though_nobody_notifies() {
     }
     let found = walk(&text, builtin("packet"), &[1, 2]);
     // The answers are none.
-    assert_eq!(found.told.len(), 3);
+    assert_eq!(found.instances.len(), 3);
     assert!(found.dropped.is_empty(), "{:?}", found.dropped);
     for at in 0..3 {
-        assert_eq!(found.told[at].chain.as_deref(), Some(CHAIN));
+        assert_eq!(found.instances[at].chain.as_deref(), Some(CHAIN));
         assert_eq!(
             found.steps(at),
             [
@@ -117,18 +118,22 @@ fn a_packet_is_followed_though_nobody_notifies() {
     }
 }
 
-/// What comes to the peer tells whose it is by its length, and nothing else does.
+/// What comes to the peer is known by its length, and nothing else does.
 #[test]
 fn without_both_guests_or_the_length_there_is_no_packet() {
     let mut text = begins();
     ping(&mut text, 1_000_000, 98);
     for recorded in [&[][..], &[1], &[2]] {
-        assert!(walk(&text, builtin("packet"), recorded).told.is_empty());
+        assert!(
+            walk(&text, builtin("packet"), recorded)
+                .instances
+                .is_empty()
+        );
     }
     // The peer sends something else than what comes to who has asked.
     let mut text = begins();
     ping(&mut text, 1_000_000, 1514);
-    assert!(walk(&text, builtin("packet"), &[1, 2]).told.is_empty());
+    assert!(walk(&text, builtin("packet"), &[1, 2]).instances.is_empty());
 }
 
 /// Who has interrupts off has no steps of them; the packet is received all the same, on whichever vCPU.
@@ -143,7 +148,7 @@ fn who_is_at_work_with_packets_is_not_interrupted() {
     text.event(PING, 0, t + 91, "sys_exit_recvfrom 0x40");
     halts(&mut text, A0, 1, t + 95);
     let found = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 1);
+    assert_eq!(found.instances.len(), 1);
     assert_eq!(
         found.steps(0),
         [
@@ -177,7 +182,7 @@ fn who_notifies_its_device_does_not_wait_for_a_poll() {
     let found = walk(&text, builtin("packet"), &[1, 2]);
     assert!(
         found
-            .told
+            .instances
             .iter()
             .all(|one| one.chain.as_deref() != Some(CHAIN))
     );
@@ -205,7 +210,7 @@ fn a_packet_is_queued_once() {
     );
     receives(&mut text, IDLE_A, 0, t + 60);
     let found = walk(&text, builtin("packet"), &[1, 2]);
-    assert_eq!(found.told.len(), 1);
+    assert_eq!(found.instances.len(), 1);
     assert_eq!(
         found.steps(0)[..3],
         [

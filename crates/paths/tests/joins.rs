@@ -1,7 +1,7 @@
 //! Instances are joined rightly, or not at all, however events follow each other.
 
 use crate::common::{Text, builtin, path};
-use paths::{Dropped, Paths, lang};
+use paths::{DropReason, Paths, lang};
 
 pub(crate) const VCPU0: (&str, i32) = ("CPU 0/KVM", 1010);
 pub(crate) const VCPU1: (&str, i32) = ("CPU 1/KVM", 1011);
@@ -68,7 +68,8 @@ fn no_step_is_reached_twice() {
 }
 
 /// One event takes an instance one step on, even if it is the event of an earlier step that could take that back.
-/// All steps that were reached in error are taken back at once, with the roles that they bound and the event does not join by.
+/// All steps that were reached in error are taken back at once, with the roles that they bound and the event does not
+/// join by.
 #[test]
 fn steps_are_taken_back_with_what_they_bound() {
     let path = path(
@@ -254,7 +255,7 @@ fn exits_without_their_access_do_not_pile_up() {
 /// Without anything in common, each event is joined to the nearest one before it.
 #[test]
 fn a_pair_may_have_nothing_in_common() {
-    let pair = lang::pair("ev_a", "ev_b", &lang::Join::Nearest).expect("a pair");
+    let pair = lang::pair("ev_a", "ev_b", &lang::PairJoin::Nearest).expect("a pair");
     let mut text = Text::default();
     text.event(QEMU, 1, 1, "ev_a");
     text.event(VCPU0, 2, 3, "ev_a");
@@ -299,7 +300,7 @@ fn what_came_too_late_for_more_is_complete() {
         text.event(QEMU, 1, at as u64, event);
     }
     let walked = text.walk(vec![path]);
-    assert_eq!(walked.dropped(Dropped::Superseded), 0);
+    assert_eq!(walked.dropped(DropReason::Superseded), 0);
     assert_eq!(names(&walked.steps()[0]), ["a", "b"]);
 }
 
@@ -321,7 +322,7 @@ fn stages_add_up_though_time_runs_backwards() {
 }
 
 /// A path that begins many instances, each of which is followed by many.
-fn forking() -> lang::Path {
+fn forking() -> lang::PathDefinition {
     path(
         r#"
         name = "x"
@@ -368,11 +369,11 @@ fn the_oldest_may_be_the_one_that_goes_on() {
     }
 }
 
-/// The recorder's sum of lost events, told at the end, says nothing of when.
+/// The recorder's sum of lost events, recorded at the end, says nothing of when.
 #[test]
 fn a_sum_of_lost_events_loses_no_instance() {
     let text = "\
-       CPU 0/KVM  1010 [001]    10.000000:                kvm:kvm_exit: vcpu 0 reason IO_INSTRUCTION rip 0xffffffff81a17a0a info1 0 info2 0
+       CPU 0/KVM  1010 [001]    10.000000:       kvm:kvm_exit: reason IO_INSTRUCTION rip 0xffffffff81a17a0a info 0 0
        CPU 0/KVM  1010 [001]    10.000001:      kvm:kvm_userspace_exit: reason KVM_EXIT_IO (2)
        CPU 0/KVM  1010 [001]    10.000002: PERF_RECORD_LOST_SAMPLES lost 5
        CPU 0/KVM  1010 [001]    10.000003:               kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b
@@ -406,8 +407,8 @@ fn what_was_raised_before_a_loss_is_forgotten() {
     assert_eq!(steps.len(), 1, "{steps:?}");
 }
 
-/// Whose an interrupt is may be known only when it is injected. That its vCPU has entered its guest with another one before says nothing
-/// against it: where injections are recorded, an entry alone is no step.
+/// Whose an interrupt is may be known only when it is injected. That its vCPU has entered its guest with another one
+/// before says nothing against it: where injections are recorded, an entry alone is no step.
 #[test]
 fn an_entry_with_another_interrupt_does_not_end_what_waits_to_be_injected() {
     let other = ("CPU 0/KVM", 5010);

@@ -1,4 +1,4 @@
-//! vCPUs are told apart by their numbers, however many there are and however large the numbers.
+//! vCPUs are distinguished by their numbers, however many there are and however large the numbers.
 
 use crate::common::{Text, builtin, path};
 use crate::joins::{VCPU0, VCPU1};
@@ -31,7 +31,7 @@ fn numbers_of_vcpus_are_not_cut() {
 
 /// A VM has as many vCPUs as it likes: whose an interrupt is stays known.
 #[test]
-fn interrupts_of_large_vms_are_told_apart() {
+fn interrupts_of_large_vms_are_distinguished() {
     const VCPUS: i32 = 200;
     let comm = |n: i32| format!("CPU {n}/KVM");
     let mut text = Text::default();
@@ -165,7 +165,7 @@ fn the_only_vcpu_of_a_number_may_be_another_vms() {
         "kvm:kvm_entry: vcpu 0, rip 0xffffffff81a17a0b",
     );
     let walked = crate::common::walk(text.into(), Paths::new(vec![builtin("ipi")]));
-    assert_eq!(walked.reports()[0].count, 0, "{:?}", walked.told());
+    assert_eq!(walked.reports()[0].count, 0, "{:?}", walked.described());
 }
 
 /// A vector and an interrupt's number of more than 32 bits are none; what is left of them would be those of others.
@@ -192,9 +192,9 @@ fn numbers_that_are_too_large_are_not_cut() {
         let irq = format!("irq_handler_entry irq={} name=eth0", above + 5);
         text.event(VCPU0, 1, 20, &irq);
         text.event(VCPU0, 1, 30, "ev_b");
-        let told = text.walk(vec![path.clone()]).told();
-        assert_eq!(told.len(), 1);
-        let all = told.into_iter().flat_map(|one| one.features);
+        let described = text.walk(vec![path.clone()]).described();
+        assert_eq!(described.len(), 1);
+        let all = described.into_iter().flat_map(|one| one.features);
         all.filter(|one| one.starts_with("vector") || one.starts_with("host interrupts"))
             .collect::<Vec<_>>()
     };

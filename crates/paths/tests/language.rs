@@ -1,8 +1,9 @@
-//! The language of path files and of `--from` and `--to`: what it refuses, in which words, and what its conditions match.
+//! The language of path files and of `--from` and `--to`: what it refuses, in which words, and what its conditions
+//! match.
 
 use crate::common::Text;
-use paths::lang::{self, Join};
-use paths::{Instance, Paths};
+use paths::lang::{self, PairJoin};
+use paths::{CompletedInstance, Paths};
 
 /// A path of two steps, with more lines for the first and for the second, and more tables behind.
 pub(crate) fn path(first: &str, second: &str, behind: &str) -> String {
@@ -38,7 +39,7 @@ fn the_example_is_understood() {
 }
 
 #[test]
-fn unknown_keys_and_types_are_told_with_their_line() {
+fn unknown_keys_and_types_are_reported_with_their_line() {
     says(
         &path("evnt = 1", "", ""),
         &["unknown field", "evnt", "line 6"],
@@ -81,7 +82,7 @@ fn what_is_no_toml_is_refused_briefly() {
 }
 
 #[test]
-fn names_are_told_apart() {
+fn names_are_unique() {
     says("name = \" \"\n", &["chain"]);
     let unnamed = path("", "", "").replace("\"x\"", "\"  \"");
     says(&unnamed, &["name is empty"]);
@@ -305,7 +306,7 @@ fn chosen(cond: &str, events: &[&str]) -> Vec<usize> {
     let pair = lang::pair(
         "start",
         &format!("ev[{cond}]"),
-        &Join::parse("n").expect("a join"),
+        &PairJoin::parse("n").expect("a join"),
     );
     let pair = pair.unwrap_or_else(|error| panic!("{error}"));
     let mut text = Text::default();
@@ -315,7 +316,7 @@ fn chosen(cond: &str, events: &[&str]) -> Vec<usize> {
         text.event(("task", 5), 1, us + 1, &format!("ev n={at} {event}"));
     }
     let walked = text.walk(vec![pair]);
-    let at = |one: &Instance| (one.reached[0].time - 10_000_000_000) / 10_000;
+    let at = |one: &CompletedInstance| (one.reached[0].time - 10_000_000_000) / 10_000;
     walked
         .instances
         .iter()
@@ -391,7 +392,7 @@ fn a_level_rises_once() {
     let pair = lang::pair(
         "start",
         "ev[level rises]",
-        &Join::parse("n").expect("a join"),
+        &PairJoin::parse("n").expect("a join"),
     )
     .expect("a pair");
     let mut text = Text::default();
@@ -418,7 +419,7 @@ fn a_level_rises_once() {
 #[test]
 fn selectors_that_are_none() {
     let says = |from: &str, to: &str, words: &[&str]| {
-        let error = match lang::pair(from, to, &Join::Nearest) {
+        let error = match lang::pair(from, to, &PairJoin::Nearest) {
             Ok(path) => panic!("{from} {to} is understood as {path:?}"),
             Err(error) => error.to_string(),
         };
@@ -447,7 +448,7 @@ fn selectors_that_are_none() {
         ("a,b", false),
         ("\u{1b}[2J", false),
     ] {
-        let parsed = Join::parse(join);
+        let parsed = PairJoin::parse(join);
         assert_eq!(parsed.is_ok(), good, "{join:?}");
         if let Err(error) = parsed {
             assert!(error.to_string().contains("no name of a field"), "{error}");
@@ -459,7 +460,7 @@ fn selectors_that_are_none() {
 #[test]
 fn events_are_found_by_name() {
     let count = |pattern: &str, events: &[&str]| {
-        let pair = lang::pair("start", pattern, &Join::Nearest).expect("a pair");
+        let pair = lang::pair("start", pattern, &PairJoin::Nearest).expect("a pair");
         let mut text = Text::default();
         for (at, event) in events.iter().enumerate() {
             text.event(("task", 5), 1, 10 * at as u64, "start");

@@ -1,5 +1,5 @@
-//! The tests of this crate, in one binary: a file is a module, and `cargo test -p paths --test all -- anything::` runs those
-//! of one file.
+//! The tests of this crate, in one binary: a file is a module, and `cargo test -p paths --test all -- anything::` runs
+//! those of one file.
 
 mod common;
 

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use analysis::Stats;
 use paths::{
-    Because, Found, GroupReport, InstanceReport, PathReport, SlowReport, Slowest, StageReport,
-    StepReport,
+    GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport,
+    StepReport, ThresholdOrigin,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -317,9 +317,9 @@ fn slow_ones(out: &mut String, report: &PathReport, slow: &SlowReport, layout: L
 /// Says from which total on instances are slow.
 fn threshold(slow: &SlowReport, layout: Layout) -> String {
     let how = match slow.found {
-        Found::Given => "as asked for",
-        Found::Gap => "there is a gap below",
-        Found::P95 => "the 95th percentile; there is no gap",
+        ThresholdOrigin::Given => "as asked for",
+        ThresholdOrigin::Gap => "there is a gap below",
+        ThresholdOrigin::P95 => "the 95th percentile; there is no gap",
     };
     format!(
         "slow: {} from {} on ({how}), mean {} against {}.",
@@ -332,14 +332,14 @@ fn threshold(slow: &SlowReport, layout: Layout) -> String {
 
 /// Says which the slowest is.
 fn slowest(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<String> {
-    let Slowest { instance, text } = slow.slowest.as_ref()?;
+    let SlowestInstance { instance, text } = slow.slowest.as_ref()?;
     let took = layout.time(report.total.max());
     Some(format!(
         "The slowest is instance {instance}, {took}: {text}"
     ))
 }
 
-fn because(out: &mut String, one: &Because, layout: Layout) {
+fn because(out: &mut String, one: &SlowCause, layout: Layout) {
     quality::wrap(out, "  - ", &clean(&one.text), layout.width);
     let list = |numbers: &[u64]| {
         let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
@@ -552,7 +552,7 @@ pub fn because_html(slow: &SlowReport, frame: &Frame<'_>) -> String {
         texts.join(", ")
     };
     let table = Table::new()
-        .column("feature", Text, |one: &Because| one.feature.clone())
+        .column("feature", Text, |one: &SlowCause| one.feature.clone())
         .column("slow_share", Share, |one| one.slow_share)
         .column("fast_share", Share, |one| one.fast_share)
         .column("gain", Share, |one| one.gain)

@@ -2,7 +2,7 @@
 
 use analysis::{LeftOut, Window};
 use model::Vm;
-use paths::Only;
+use paths::InstanceFilter;
 
 use crate::{Error, Filters, Opened};
 
@@ -91,7 +91,7 @@ impl Opened<'_> {
     }
 
     /// Returns which instances of paths are wanted: of the vCPUs that filters choose, wherever their events are.
-    pub fn instances(&self) -> Only {
+    pub fn instances(&self) -> InstanceFilter {
         let threads = match (self.filters().pid, &self.threads) {
             (None, threads) => threads.clone(),
             (Some(pid), _) => {
@@ -103,7 +103,7 @@ impl Opened<'_> {
                 Some(all)
             }
         };
-        Only {
+        InstanceFilter {
             threads,
             time: self.time,
             cpus: self.filters().cpus.clone(),

@@ -68,7 +68,7 @@ pub enum Error {
         /// The file.
         name: String,
         /// Why.
-        error: paths::lang::LangError,
+        error: paths::lang::LanguageError,
     },
     /// Standard input is to be read twice.
     #[error("standard input (-) is named twice, and can be read once: put one of them into a file")]

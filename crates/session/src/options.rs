@@ -102,10 +102,10 @@ impl Filters {
 #[derive(Debug, Clone)]
 pub struct PictureOptions {
     /// The paths that are followed; by default those that rules look at.
-    pub paths: Vec<lang::Path>,
+    pub paths: Vec<lang::PathDefinition>,
     /// The paths that are followed behind these where guests' recordings are walked too; by default none, as rules and comparisons look
     /// at none of them.
-    pub guest_paths: Vec<lang::Path>,
+    pub guest_paths: Vec<lang::PathDefinition>,
     /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
     /// several tables of one kind is refused.
     pub comparing: bool,

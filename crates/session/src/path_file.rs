@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use paths::lang::{self, LangError};
+use paths::lang::{self, LanguageError};
 
 use crate::{Error, Kind, Wanted, sniff};
 
@@ -20,7 +20,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// # Errors
 ///
 /// Fails when there is neither, or the file is not in the language of paths.
-pub fn read_path(name: &str) -> Result<lang::Path, Error> {
+pub fn read_path(name: &str) -> Result<lang::PathDefinition, Error> {
     read_path_of("--path", name)
 }
 
@@ -34,7 +34,7 @@ pub fn read_path(name: &str) -> Result<lang::Path, Error> {
 /// # Errors
 ///
 /// Those of [`read_path`].
-pub fn read_path_of(option: &str, name: &str) -> Result<lang::Path, Error> {
+pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Error> {
     if let Some(path) = paths::builtin(name) {
         return Ok(path);
     }
@@ -49,7 +49,7 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::Path, Error> {
         Ok(text) => lang::parse(text).map_err(Some),
         Err(_) => Err(None),
     };
-    let error: Option<LangError> = match parsed {
+    let error: Option<LanguageError> = match parsed {
         Ok(path) => return Ok(path),
         Err(error) => error,
     };

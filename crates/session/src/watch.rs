@@ -27,7 +27,7 @@ impl<'r> PathWatch<'r> {
     /// Fails where the recording is of a kind whose records cannot come in pieces.
     pub fn new(
         head: &'r RecordingReader<'_>,
-        path: lang::Path,
+        path: lang::PathDefinition,
         bound_ns: u64,
         facts: &Facts,
         kallsyms: impl FnOnce() -> Vec<u8>,

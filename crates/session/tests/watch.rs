@@ -127,7 +127,7 @@ fn corpus(name: &str) -> RecordingBytes {
     RecordingBytes::open(&file.join(name)).expect("a recording")
 }
 
-fn path(name: &str) -> lang::Path {
+fn path(name: &str) -> lang::PathDefinition {
     paths::builtin(name).expect("a path")
 }
 

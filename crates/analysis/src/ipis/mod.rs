@@ -9,7 +9,7 @@ mod tally;
 
 use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess};
 use model::Machine;
-use paths::{Instance, Paths, Trait, Was};
+use paths::{CompletedInstance, InstanceTrait, Paths, VcpuActivity};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
@@ -300,7 +300,7 @@ impl Ipis {
 
 impl Ipis {
     /// One instance of the path.
-    fn followed(&self, instance: &Instance, machine: &Machine) -> One {
+    fn followed(&self, instance: &CompletedInstance, machine: &Machine) -> One {
         let steps = self.steps.get(instance.chain).copied().unwrap_or_default();
         followed(instance, steps, machine, machine.seen().switches)
     }
@@ -367,7 +367,7 @@ impl Vcpu {
 }
 
 /// One instance of the path.
-fn followed(instance: &Instance, steps: Steps, machine: &Machine, switches: bool) -> One {
+fn followed(instance: &CompletedInstance, steps: Steps, machine: &Machine, switches: bool) -> One {
     let at = |step: Option<usize>| {
         let mut reached = instance.reached.iter();
         let found = reached.find(|one| step == Some(usize::from(one.step)));
@@ -376,16 +376,16 @@ fn followed(instance: &Instance, steps: Steps, machine: &Machine, switches: bool
     let sent = instance.reached.first().map_or(0, |one| one.time);
     let end = instance.reached.last().map_or(0, |one| one.time);
     let was = instance.traits.iter().find_map(|one| match one {
-        Trait::Was(was) => Some(*was),
+        InstanceTrait::Was(was) => Some(*was),
         _ => None,
     });
     let waking = at(steps.woken).zip(at(steps.on_cpu));
-    let slept = instance.traits.contains(&Trait::Polled(false));
+    let slept = instance.traits.contains(&InstanceTrait::Polled(false));
     let target = match was {
-        Some(Was::Halted) => Target::Halted,
+        Some(VcpuActivity::Halted) => Target::Halted,
         // On its way to sleep it has to be woken as one that sleeps. Without the scheduler's events nobody knows where it is.
-        Some(Was::Halting) if !switches || slept || waking.is_some() => Target::Halted,
-        Some(Was::Polling | Was::Halting) => Target::Awake,
+        Some(VcpuActivity::Halting) if !switches || slept || waking.is_some() => Target::Halted,
+        Some(VcpuActivity::Polling | VcpuActivity::Halting) => Target::Awake,
         Some(was) if was.busy() => Target::Awake,
         _ => Target::Other,
     };
@@ -393,7 +393,7 @@ fn followed(instance: &Instance, steps: Steps, machine: &Machine, switches: bool
     let queued = instance
         .traits
         .iter()
-        .any(|one| matches!(one, Trait::Behind(_)));
+        .any(|one| matches!(one, InstanceTrait::Behind(_)));
     let waited_ns = waking_ns.filter(|_| queued).unwrap_or(0);
     let pid = instance.subject.and_then(|slot| machine.threads().at(slot));
     One {

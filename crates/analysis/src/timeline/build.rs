@@ -29,7 +29,7 @@ impl Timeline {
         paths: &Paths,
         reports: &[PathReport],
         walked: &Walked<'_>,
-        names: paths::NameAccess<'_>,
+        names: paths::AccessNamer<'_>,
     ) -> Vec<PathExamples> {
         let all = self.paths.iter().zip(reports);
         all.filter_map(|(of_path, report)| {

@@ -1,7 +1,7 @@
 //! Examples of instances of paths: the slowest, and one near the median, which is known at the end only. So one of each size is
 //! kept: sizes grow by an eighth of a power of two, and the first instance of a size stands for it.
 
-use paths::{Instance, InstanceReport, NameAccess, Paths};
+use paths::{AccessNamer, CompletedInstance, InstanceReport, Paths};
 
 /// Sizes to a power of two.
 const SUB: u32 = 3;
@@ -20,13 +20,13 @@ pub struct PathExamples {
 /// Examples of one path.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Examples {
-    slowest: Option<(u64, Instance)>,
+    slowest: Option<(u64, CompletedInstance)>,
     /// By size.
-    sizes: Vec<Option<(u64, Instance)>>,
+    sizes: Vec<Option<(u64, CompletedInstance)>>,
 }
 
 /// Returns how long an instance took.
-pub(crate) fn total_ns(one: &Instance) -> u64 {
+pub(crate) fn total_ns(one: &CompletedInstance) -> u64 {
     match (one.reached.first(), one.reached.last()) {
         (Some(first), Some(last)) => last.time.saturating_sub(first.time),
         _ => 0,
@@ -44,7 +44,7 @@ fn size(ns: u64) -> usize {
 }
 
 impl Examples {
-    pub(crate) fn add(&mut self, one: &Instance) {
+    pub(crate) fn add(&mut self, one: &CompletedInstance) {
         let ns = total_ns(one);
         let at = size(ns);
         if self.sizes.len() <= at {
@@ -63,18 +63,18 @@ impl Examples {
         &self,
         paths: &Paths,
         machine: &model::Machine,
-        names: NameAccess<'_>,
+        names: AccessNamer<'_>,
         median_ns: u64,
     ) -> Option<PathExamples> {
         let (_, slowest) = self.slowest.as_ref()?;
         let others = self.sizes.iter().flatten();
         let others = others.filter(|(_, one)| one.number != slowest.number);
         let typical = others.min_by_key(|(ns, one)| (ns.abs_diff(median_ns), one.number));
-        let slow = paths.tell(slowest, machine, names);
+        let slow = paths.describe(slowest, machine, names);
         Some(PathExamples {
             path: slow.path.clone(),
             slow,
-            fast: typical.map(|(_, one)| paths.tell(one, machine, names)),
+            fast: typical.map(|(_, one)| paths.describe(one, machine, names)),
         })
     }
 }
@@ -101,9 +101,9 @@ mod tests {
     fn one_of_each_size_and_the_slowest_are_kept() {
         let mut examples = Examples::default();
         for number in 1..=1000u64 {
-            let reached = |time| paths::Reached {
+            let reached = |time| paths::ReachedStep {
                 time,
-                ..paths::Reached::default()
+                ..paths::ReachedStep::default()
             };
             // Most take about 1000, some ten times as much.
             let ns = if number % 10 == 0 {
@@ -111,7 +111,7 @@ mod tests {
             } else {
                 1_000 + number % 7
             };
-            examples.add(&Instance {
+            examples.add(&CompletedInstance {
                 path: 0,
                 chain: 0,
                 number,

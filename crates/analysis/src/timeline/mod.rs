@@ -37,7 +37,7 @@ pub use report::{TimelineEvent, TimelineLane, TimelineMarks, TimelineReport, Tim
 
 use event::{Data, Event, EventType, ExitReason, KERNEL_STACK, Kind, LostKind, NONE, Side};
 use model::{Span, State, TaskChanges};
-use paths::Instance;
+use paths::CompletedInstance;
 
 use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
 use crate::chosen::Window;
@@ -222,7 +222,7 @@ impl Timeline {
     }
 
     /// An instance of a path has completed.
-    fn completed(&mut self, one: &Instance) {
+    fn completed(&mut self, one: &CompletedInstance) {
         if one.path >= MAX_PATHS || self.parts.is_some() {
             return;
         }

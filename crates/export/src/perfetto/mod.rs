@@ -216,7 +216,7 @@ impl Perfetto {
             .event(&TrackEvent::new(exit.end, track, PacketKind::End));
     }
 
-    fn instance(&mut self, one: &paths::Instance, scene: &Scene<'_>) {
+    fn instance(&mut self, one: &paths::CompletedInstance, scene: &Scene<'_>) {
         let Some(reported) = instance_report(one, scene, &self.devices) else {
             return;
         };

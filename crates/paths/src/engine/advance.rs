@@ -2,18 +2,23 @@
 
 use model::Machine;
 
-use super::bind::{Bound, Read};
-use super::instance::{Live, Reached, memory_key};
+use super::bind::{AttributeReader, BoundAlternative};
+use super::instance::{LiveInstance, ReachedStep, memory_key};
 use super::nexts::key_of;
 use super::plan::one;
-use super::{MAX_LIVE, Now, Paths};
+use super::{EventContext, MAX_LIVE, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::MAX_ROLES;
-use crate::tally::Dropped;
+use crate::tally::DropReason;
 
 impl Paths {
     /// The event may be this alternative of a step.
-    pub(super) fn alternative(&mut self, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
+    pub(super) fn alternative(
+        &mut self,
+        bound: &BoundAlternative,
+        now: &EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) {
         if !self.is_meant(bound, now, machine) {
             return;
         }
@@ -54,9 +59,14 @@ impl Paths {
         self.found = found;
     }
 
-    /// Whether the event is what an alternative that still counts asks for, whoever waits for it.
+    /// Returns whether the event is what an alternative that still counts asks for, whoever waits for it.
     #[inline]
-    fn is_meant(&mut self, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) -> bool {
+    fn is_meant(
+        &mut self,
+        bound: &BoundAlternative,
+        now: &EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) -> bool {
         if self.disabled[bound.number as usize] || self.disabled_alts[bound.alt as usize] {
             return false;
         }
@@ -67,7 +77,13 @@ impl Paths {
 
     /// An instance goes on by the event, or by one of its own for each event that can follow; or it learns from it.
     #[inline]
-    fn go_on(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &mut Machine) {
+    fn go_on(
+        &mut self,
+        at: u32,
+        bound: &BoundAlternative,
+        now: &EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) {
         if self.index.alts[bound.alt as usize].only_binds {
             self.learn(at, bound, now, machine);
             return;
@@ -91,9 +107,15 @@ impl Paths {
         self.reach(at, bound, step, now, machine);
     }
 
-    /// Whether an instance that waits for the alternative has what it compares.
+    /// Returns whether an instance that waits for the alternative has what it compares.
     #[inline]
-    fn fits(&self, live: &Live, bound: &Bound, now: &Now<'_, '_>, machine: &Machine) -> bool {
+    fn fits(
+        &self,
+        live: &LiveInstance,
+        bound: &BoundAlternative,
+        now: &EventContext<'_, '_>,
+        machine: &Machine,
+    ) -> bool {
         let fits = bound.checks.iter().all(|(read, role, differs)| {
             match (self.read(read, now, machine), live.role(*role)) {
                 (Some(value), Some(held)) => (value == held) != *differs,
@@ -107,21 +129,28 @@ impl Paths {
         fits && awake && ago.is_none_or(|most| most.is_some_and(|ns| since <= ns))
     }
 
-    /// An event tells what an instance does not know yet, and is no step of it.
-    fn learn(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &Machine) {
-        let unknown = |(role, _): &&(usize, Read)| self.live[at as usize].role(*role).is_none();
-        let told: Vec<(usize, u64)> = bound
+    /// Fills roles that an instance does not hold yet from an event that is no step of it.
+    fn learn(
+        &mut self,
+        at: u32,
+        bound: &BoundAlternative,
+        now: &EventContext<'_, '_>,
+        machine: &Machine,
+    ) {
+        let unknown =
+            |(role, _): &&(usize, AttributeReader)| self.live[at as usize].role(*role).is_none();
+        let new: Vec<(usize, u64)> = bound
             .binds
             .iter()
             .filter(unknown)
             .filter_map(|(role, read)| Some((*role, self.read(read, now, machine)?)))
             .collect();
-        if told.is_empty() {
+        if new.is_empty() {
             return;
         }
         self.unregister(at);
         let live = &mut self.live[at as usize];
-        for (role, value) in told {
+        for (role, value) in new {
             live.set(role, value);
         }
         // What it is unique by may be known now.
@@ -137,10 +166,10 @@ impl Paths {
 
     fn begin(
         &mut self,
-        bound: &Bound,
+        bound: &BoundAlternative,
         chain: u32,
         step: usize,
-        now: &Now<'_, '_>,
+        now: &EventContext<'_, '_>,
         machine: &mut Machine,
     ) {
         let Some(at) = self.allocate(chain) else {
@@ -153,13 +182,13 @@ impl Paths {
     fn allocate(&mut self, chain: u32) -> Option<u32> {
         if self.count >= self.limit {
             let oldest = self.oldest()?;
-            self.give_up(oldest, Some(Dropped::Superseded));
+            self.give_up(oldest, Some(DropReason::Superseded));
         }
         let at = match self.free.pop() {
             Some(at) => at,
             None => {
                 let at = u32::try_from(self.live.len()).ok()?;
-                self.live.push(Live::default());
+                self.live.push(LiveInstance::default());
                 at
             }
         };
@@ -239,12 +268,18 @@ impl Paths {
 
     /// An instance takes the roles that its event gives it.
     #[inline]
-    fn bind_roles(&mut self, at: u32, bound: &Bound, now: &Now<'_, '_>, machine: &Machine) {
+    fn bind_roles(
+        &mut self,
+        at: u32,
+        bound: &BoundAlternative,
+        now: &EventContext<'_, '_>,
+        machine: &Machine,
+    ) {
         for (role, read) in &bound.binds {
             if let Some(value) = self.read(read, now, machine) {
                 let live = &mut self.live[at as usize];
                 live.set(*role, value);
-                if matches!(read, Read::Target) && value & UNRESOLVED != 0 {
+                if matches!(read, AttributeReader::Target) && value & UNRESOLVED != 0 {
                     live.pending |= 1 << role;
                     self.holds(at, value);
                 }
@@ -256,14 +291,14 @@ impl Paths {
     fn reach(
         &mut self,
         at: u32,
-        bound: &Bound,
+        bound: &BoundAlternative,
         step: usize,
-        now: &Now<'_, '_>,
+        now: &EventContext<'_, '_>,
         machine: &mut Machine,
     ) {
         // A clock that runs backwards makes a stage of no length.
         let before = self.live[at as usize].reached().last().map(|r| r.time);
-        let reached = Reached {
+        let reached = ReachedStep {
             // At most `MAX_STEPS`.
             step: u8::try_from(step).unwrap_or(u8::MAX),
             machine: now.event.machine(),

@@ -3,20 +3,17 @@
 use event::{Data, LostKind, NONE, Side};
 use model::{Machine, Threads};
 
-use super::plan::StepPlan;
-use super::watchers::Watcher;
-use super::{Live, MAX_REMEMBERED, Now, Paths};
-use crate::lang::{By, Optional};
-use crate::notes::{self, MAX_LISTED, Notes, Waker, Was};
-use crate::tally::Dropped;
-use crate::tasks::{self, Raised, Run};
-use crate::traits::{Trait, levels};
-use crate::uses::Loop;
+use super::watchers::InstanceWatcher;
+use super::{EventContext, LiveInstance, MAX_REMEMBERED, Paths};
+use crate::notes::{self, InstanceNotes, MAX_LISTED, VcpuActivity, WakeSource};
+use crate::tally::DropReason;
+use crate::tasks::{self, InterruptSource, TaskRun};
+use crate::uses::NotificationTimes;
 
 impl Paths {
     /// Begins to watch the vCPU of an instance, once it is known.
     #[inline]
-    pub(super) fn notice(&mut self, at: u32, now: &Now<'_, '_>, machine: &mut Machine) {
+    pub(super) fn notice(&mut self, at: u32, now: &EventContext<'_, '_>, machine: &mut Machine) {
         let live = &self.live[at as usize];
         let back_end = self.index.roles[live.chain as usize].back_end;
         if live.notes.is_none() || back_end.is_some() {
@@ -25,7 +22,7 @@ impl Paths {
     }
 
     #[inline(never)]
-    fn begin_notes(&mut self, at: u32, now: &Now<'_, '_>, machine: &mut Machine) {
+    fn begin_notes(&mut self, at: u32, now: &EventContext<'_, '_>, machine: &mut Machine) {
         let live = &self.live[at as usize];
         let roles = &self.index.roles[live.chain as usize];
         let held = |role: usize| {
@@ -41,7 +38,7 @@ impl Paths {
             let mut notes = self.live[at as usize].spare.take().unwrap_or_default();
             notes.clear();
             self.look_at(&mut notes, subject, now, machine);
-            let watcher = Watcher {
+            let watcher = InstanceWatcher {
                 instance: at,
                 chain: self.live[at as usize].chain,
             };
@@ -64,9 +61,9 @@ impl Paths {
     /// What a vCPU is doing.
     fn look_at(
         &mut self,
-        notes: &mut Notes,
+        notes: &mut InstanceNotes,
         subject: u32,
-        now: &Now<'_, '_>,
+        now: &EventContext<'_, '_>,
         machine: &mut Machine,
     ) {
         let time = now.event.time;
@@ -85,10 +82,10 @@ impl Paths {
             }
             None => {
                 notes.was = match task.run {
-                    Run::Running => Was::Running,
-                    Run::Runnable => Was::Runnable,
-                    Run::Asleep => Was::Asleep,
-                    Run::Unknown => Was::Unknown,
+                    TaskRun::Running => VcpuActivity::Running,
+                    TaskRun::Runnable => VcpuActivity::Runnable,
+                    TaskRun::Asleep => VcpuActivity::Asleep,
+                    TaskRun::Unknown => VcpuActivity::Unknown,
                 };
             }
         }
@@ -103,18 +100,18 @@ impl Paths {
         }
         if matches!(now.data, Data::KvmExit(_)) {
             // It was in its guest, as before every exit.
-            notes.was = Was::Unknown;
+            notes.was = VcpuActivity::Unknown;
         }
         if now.task == Some(subject)
             && matches!(now.data, Data::SchedWaking(_) | Data::SchedWakeup(_))
         {
             notes.waker = match self.accepted.get(&now.thread) {
                 Some(raised) => (*raised).into(),
-                None => Waker::Unknown,
+                None => WakeSource::Unknown,
             };
             // Who is woken did not run, whatever is known.
-            if matches!(notes.was, Was::Unknown | Was::Running) {
-                notes.was = Was::Asleep;
+            if matches!(notes.was, VcpuActivity::Unknown | VcpuActivity::Running) {
+                notes.was = VcpuActivity::Asleep;
             }
         }
     }
@@ -125,7 +122,7 @@ impl Paths {
         }
     }
 
-    fn watchers(&mut self, slot: u32, mut with: impl FnMut(&mut Notes)) {
+    fn watchers(&mut self, slot: u32, mut with: impl FnMut(&mut InstanceNotes)) {
         for one in self.watchers.of(slot) {
             if let Some(notes) = &mut self.live[one.instance as usize].notes {
                 with(notes);
@@ -145,16 +142,21 @@ impl Paths {
     /// A vCPU's own timer interrupts it: what woke it, if nothing else did.
     pub(super) fn own_timer(&mut self, thread: u32) {
         self.watchers(thread, |notes| {
-            let slept = matches!(notes.was, Was::Halted | Was::Asleep);
-            if slept && notes.waker == Waker::Unknown {
-                notes.waker = Waker::Timer;
+            let slept = matches!(notes.was, VcpuActivity::Halted | VcpuActivity::Asleep);
+            if slept && notes.waker == WakeSource::Unknown {
+                notes.waker = WakeSource::Timer;
             }
         });
     }
 
-    /// Tells the instances under way what happens, before they go on.
+    /// Notes for the instances under way what happens, before they go on.
     #[inline]
-    pub(super) fn watch(&mut self, now: &Now<'_, '_>, machine: &mut Machine, irq: Option<u32>) {
+    pub(super) fn watch(
+        &mut self,
+        now: &EventContext<'_, '_>,
+        machine: &mut Machine,
+        irq: Option<u32>,
+    ) {
         if self.watchers.is_empty() {
             return;
         }
@@ -179,7 +181,7 @@ impl Paths {
     }
 
     /// A vCPU's exit ends: it enters its guest again.
-    fn ends_exit(&mut self, now: &Now<'_, '_>, machine: &mut Machine) {
+    fn ends_exit(&mut self, now: &EventContext<'_, '_>, machine: &mut Machine) {
         let Some(vcpu) = machine.vcpu_of(now.event.tid) else {
             return;
         };
@@ -202,7 +204,7 @@ impl Paths {
     }
 
     /// A task gets a CPU from another.
-    fn gets_cpu(&mut self, now: &Now<'_, '_>) {
+    fn gets_cpu(&mut self, now: &EventContext<'_, '_>) {
         let (Some(prev), Some(next)) = (now.prev, now.task) else {
             return;
         };
@@ -238,7 +240,7 @@ impl Paths {
     }
 
     /// Takes what the event changes, once instances have gone on.
-    pub(super) fn after(&mut self, now: &Now<'_, '_>, machine: &Machine) {
+    pub(super) fn after(&mut self, now: &EventContext<'_, '_>, machine: &Machine) {
         let threads: &Threads = machine.threads();
         match now.data {
             Data::SchedSwitch(_) => {
@@ -255,10 +257,10 @@ impl Paths {
             Data::SchedWaking(_) => {
                 // One interrupt wakes one vCPU, but for those that are sent to many.
                 let accepted = self.accepted.get(&now.thread);
-                if accepted.is_some_and(|raised| *raised != Raised::Ipi)
+                if accepted.is_some_and(|raised| *raised != InterruptSource::Ipi)
                     && now
                         .task
-                        .is_some_and(|task| self.tasks.get(task).what == tasks::What::Vcpu)
+                        .is_some_and(|task| self.tasks.get(task).what == tasks::TaskKind::Vcpu)
                 {
                     self.accepted.remove(&now.thread);
                 }
@@ -292,7 +294,7 @@ impl Paths {
         }
     }
 
-    /// Remembers the levels that the event has told.
+    /// Remembers the levels that the event has.
     pub(super) fn rises(&mut self) {
         for (key, level) in self.rising.drain(..) {
             // A line that is not remembered is low.
@@ -320,7 +322,7 @@ impl Paths {
     /// Takes a side record: a name, a loss, a mapping.
     pub fn side(&mut self, side: &Side<'_>) {
         match *side {
-            // The recorder's sum comes when all is over, and counts again what was told where it happened.
+            // The recorder's sum comes when all is over, and counts again what was recorded where it happened.
             Side::Lost {
                 cpu,
                 kind: LostKind::Ring,
@@ -334,7 +336,7 @@ impl Paths {
     /// Events of a CPU were lost: what instances there would have gone on by may be among them.
     fn lost(&mut self, cpu: i32) {
         let tickets = self.interrupts.maybe_on(cpu, &self.tasks);
-        let may_be = |live: &Live| {
+        let may_be = |live: &LiveInstance| {
             live.pending != 0
                 && (0..crate::lang::MAX_ROLES).any(|role| {
                     let ticket = live.role(role).filter(|_| live.is_pending(role));
@@ -357,7 +359,7 @@ impl Paths {
             .map(|(at, _)| at)
             .collect();
         for at in gone {
-            self.give_up(at, Some(Dropped::LostEvents));
+            self.give_up(at, Some(DropReason::LostEvents));
         }
         // What ran there, and what was raised there, is not known any more.
         let tasks = &self.tasks;
@@ -386,17 +388,17 @@ impl Paths {
                 self.give_up(
                     at,
                     Some(if unresolved {
-                        Dropped::Unresolved
+                        DropReason::Unresolved
                     } else {
-                        Dropped::Ended
+                        DropReason::Ended
                     }),
                 );
             }
         }
     }
 
-    /// Whether an instance waits for a vCPU whose VM is not known.
-    fn is_unresolved(&self, live: &Live, threads: &Threads) -> bool {
+    /// Returns whether an instance waits for a vCPU whose VM is not known.
+    fn is_unresolved(&self, live: &LiveInstance, threads: &Threads) -> bool {
         (0..crate::lang::MAX_ROLES).any(|role| {
             live.is_pending(role)
                 && live
@@ -429,10 +431,10 @@ impl Paths {
         let uses = &mut self.tallies[path as usize].uses;
         if let (Some(role), Some((slot, what, _))) = (roles.address, notes.back_end) {
             let steps = &self.paths[path as usize].chains[chain as usize].steps;
-            let step = |reached: &super::Reached| &steps[reached.step as usize];
+            let step = |reached: &super::ReachedStep| &steps[reached.step as usize];
             // What a back end that is done waits for is not its time.
             let answer = live.reached().iter().find(|one| step(one).answers);
-            let one = Loop {
+            let one = NotificationTimes {
                 from: first.time,
                 to: answer.unwrap_or(&last).time,
                 end: last.time,
@@ -448,135 +450,5 @@ impl Paths {
             let total = last.time.saturating_sub(first.time);
             uses.meets(notes.subject, access, first.time, total);
         }
-    }
-
-    /// What is known of an instance that is complete.
-    pub(super) fn traits(&self, at: u32, traits: &mut Vec<Trait>) {
-        let live = &self.live[at as usize];
-        let (path, chain) = self.index.chains[live.chain as usize];
-        let path = &self.paths[path as usize];
-        if path.chains.len() > 1 {
-            traits.push(Trait::Chain(chain));
-        }
-        let first = self.index.number(live.chain, 0);
-        traits_of_steps(live, chain, &self.index.steps[first..], traits);
-        if live.coalesced > 0 {
-            traits.push(Trait::Coalesced);
-        }
-        let roles = &self.index.roles[live.chain as usize];
-        let held = |role: Option<usize>| role.and_then(|role| live.role(role));
-        let vector = held(roles.vector).and_then(|vector| u32::try_from(vector).ok());
-        traits.extend(vector.map(Trait::Vector));
-        traits.extend(held(roles.address).map(Trait::Address));
-        if let Some(notes) = &live.notes {
-            traits_of_vcpu(notes, path.by, traits);
-            traits_of_meanwhile(notes, path.by, traits);
-            traits_of_waking(notes, path.by, traits);
-            traits_of_back_end(notes, traits);
-        }
-    }
-}
-
-/// Which steps an instance reached that others do not, and its longest stage.
-#[inline]
-fn traits_of_steps(live: &Live, chain: u8, steps: &[StepPlan], traits: &mut Vec<Trait>) {
-    for reached in &live.reached()[1..] {
-        // What all have explains nothing.
-        if steps[reached.step as usize].optional == Optional::Never {
-            continue;
-        }
-        traits.push(Trait::Reached(chain, reached.step));
-    }
-    let longest = live
-        .reached()
-        .windows(2)
-        .map(|pair| (pair[1].time.saturating_sub(pair[0].time), pair))
-        .max_by_key(|(ns, _)| *ns);
-    if let Some((_, pair)) = longest
-        && live.reached().len() > 2
-    {
-        traits.push(Trait::Longest(chain, pair[0].step, pair[1].step));
-    }
-}
-
-/// Which vCPU it was, and what it was doing when the instance came to it.
-#[inline]
-fn traits_of_vcpu(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
-    traits.push(Trait::Vcpu(notes.subject));
-    if by == Some(By::Access)
-        && let Some((reason, access)) = notes.last
-    {
-        traits.push(Trait::For(reason, access));
-    }
-    if notes.was != Was::Unknown {
-        // `kvm_vcpu_wakeup` says whether it kept its CPU up to the end of the halt.
-        let was = match notes.was {
-            Was::Halting if notes.polled == Some(true) => Was::Polling,
-            was => was,
-        };
-        traits.push(Trait::Was(was));
-        if notes.was.busy() {
-            traits.push(Trait::Busy);
-        }
-    }
-    if let Some(access) = notes.was_access.filter(|_| notes.was.busy()) {
-        traits.push(Trait::BusyWith(access));
-    }
-    if notes.cpu != NONE {
-        traits.push(Trait::Cpu(notes.cpu));
-    }
-}
-
-/// What happened to the vCPU, and on its CPU, meanwhile.
-#[inline]
-fn traits_of_meanwhile(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
-    for (reason, count) in &notes.exits {
-        for level in levels(*count) {
-            traits.push(Trait::Exits(*reason, level));
-        }
-    }
-    // Where instances are exits, it is what they are grouped by.
-    let own = by == Some(By::Access);
-    for ((access, vmm), count) in notes.accesses.iter().filter(|_| !own) {
-        for level in levels(*count) {
-            traits.push(Trait::Accesses(*access, *vmm, level));
-        }
-    }
-    for slot in &notes.beside {
-        traits.push(Trait::Beside(*slot));
-    }
-    for (irq, count) in &notes.host_irqs {
-        for level in levels(*count) {
-            traits.push(Trait::HostIrq(*irq, level));
-        }
-    }
-    if notes.migrated {
-        traits.push(Trait::Migrated);
-    }
-}
-
-/// Who woke the vCPU, whether it polled, and whom it got its CPU from.
-#[inline]
-fn traits_of_waking(notes: &Notes, by: Option<By>, traits: &mut Vec<Trait>) {
-    if by == Some(By::Waker) && notes.polled == Some(true) {
-        traits.push(Trait::Waker(Waker::Poll));
-    } else if notes.waker != Waker::Unknown || by == Some(By::Waker) {
-        traits.push(Trait::Waker(notes.waker));
-    }
-    if let Some(hit) = notes.polled {
-        traits.push(Trait::Polled(hit));
-    }
-    if let Some(slot) = notes.behind {
-        traits.push(Trait::Behind(slot));
-    }
-}
-
-/// Who works for the vCPU, and what it did when it was woken.
-#[inline]
-fn traits_of_back_end(notes: &Notes, traits: &mut Vec<Trait>) {
-    if let Some((slot, what, run)) = notes.back_end {
-        traits.push(Trait::BackEnd(what));
-        traits.push(Trait::BackEndWas(run));
-        traits.push(Trait::BackEndThread(slot));
     }
 }

@@ -2,15 +2,18 @@
 
 use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind};
 
-use super::compare::{ReasonAsk, compare_numbers};
-use super::plan::{AltPlan, Ending, Index, ends_of};
-use super::slots::Words;
-use crate::lang::{Attr, Class, Cond, Op, Pattern, Value};
-use crate::lang::{Path, Step, is_function_tracer};
+use super::compare::{ReasonCondition, compare_numbers};
+use super::plan::{AlternativePlan, EndKind, PathIndex, ends_of};
+use super::slots::DueWords;
+use crate::lang::{
+    ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, EventPattern,
+    ThreadClass,
+};
+use crate::lang::{PathDefinition, PathStep, is_function_tracer};
 
 /// An attribute, ready to be read.
 #[derive(Debug, Clone)]
-pub(crate) enum Read {
+pub(crate) enum AttributeReader {
     Thread,
     Task,
     Prev,
@@ -37,33 +40,36 @@ pub(crate) enum Read {
     Field(FieldReader),
 }
 
-impl Read {
-    fn of(attr: &Attr, ty: &EventType<'_>) -> Read {
+impl AttributeReader {
+    fn of(attr: &EventAttribute, ty: &EventType<'_>) -> AttributeReader {
         match attr {
-            Attr::Task if ty.machine != 0 => Read::GuestTask,
-            Attr::Prev if ty.machine != 0 => Read::GuestPrev,
-            Attr::Inside => Read::Inside,
-            Attr::Machine => Read::Machine,
-            Attr::Process => Read::Process,
-            Attr::TaskProcess => Read::TaskProcess,
-            Attr::ThreadMachine => Read::ThreadMachine,
-            Attr::TaskMachine => Read::TaskMachine,
-            Attr::Frame => Read::Frame(FieldReader::of(ty, "len"), without_header(ty)),
-            Attr::Thread => Read::Thread,
-            Attr::Task => Read::Task,
-            Attr::Prev => Read::Prev,
-            Attr::Cpu => Read::Cpu,
-            Attr::Target => Read::Target,
-            Attr::Raised => Read::Raised,
-            Attr::Reason => Read::Reason,
-            Attr::Any => Read::Any,
-            Attr::Field(name) => Read::Field(FieldReader::of(ty, name)),
+            EventAttribute::Task if ty.machine != 0 => AttributeReader::GuestTask,
+            EventAttribute::Prev if ty.machine != 0 => AttributeReader::GuestPrev,
+            EventAttribute::Inside => AttributeReader::Inside,
+            EventAttribute::Machine => AttributeReader::Machine,
+            EventAttribute::Process => AttributeReader::Process,
+            EventAttribute::TaskProcess => AttributeReader::TaskProcess,
+            EventAttribute::ThreadMachine => AttributeReader::ThreadMachine,
+            EventAttribute::TaskMachine => AttributeReader::TaskMachine,
+            EventAttribute::Frame => {
+                AttributeReader::Frame(FieldReader::of(ty, "len"), without_header(ty))
+            }
+            EventAttribute::Thread => AttributeReader::Thread,
+            EventAttribute::Task => AttributeReader::Task,
+            EventAttribute::Prev => AttributeReader::Prev,
+            EventAttribute::Cpu => AttributeReader::Cpu,
+            EventAttribute::Target => AttributeReader::Target,
+            EventAttribute::Raised => AttributeReader::Raised,
+            EventAttribute::Reason => AttributeReader::Reason,
+            EventAttribute::Any => AttributeReader::Any,
+            EventAttribute::Field(name) => AttributeReader::Field(FieldReader::of(ty, name)),
         }
     }
 }
 
-/// How many bytes of a packet are not in its length any more. `eth_type_trans` takes the Ethernet header off a packet that is received (`ETH_HLEN` of
-/// `include/uapi/linux/if_ether.h`) before `netif_receive_skb` and its like; one that is sent has it.
+/// How many bytes of a packet are not in its length any more. `eth_type_trans` takes the Ethernet header off a packet
+/// that is received (`ETH_HLEN` of `include/uapi/linux/if_ether.h`) before `netif_receive_skb` and its like; one that
+/// is sent has it.
 fn without_header(ty: &EventType<'_>) -> u64 {
     match ty.name {
         name if name.starts_with("netif_") || name.starts_with("napi_gro_") => 14,
@@ -73,11 +79,11 @@ fn without_header(ty: &EventType<'_>) -> u64 {
 
 /// A condition, ready to be asked.
 #[derive(Debug, Clone)]
-pub(crate) enum Ask {
-    Compare(Read, Op, Value),
-    Reason(ReasonAsk),
-    Is(Read, Class, bool),
-    /// A field holds the address of a function, which the recording tells by its symbols.
+pub(crate) enum BoundCondition {
+    Compare(AttributeReader, ComparisonOperator, ComparisonOperand),
+    Reason(ReasonCondition),
+    Is(AttributeReader, ThreadClass, bool),
+    /// A field holds the address of a function, which the recording's symbols show.
     Within(FieldReader, Vec<std::ops::Range<u64>>),
     /// The level, and the number of the interrupt line it is of.
     Rises(FieldReader, FieldReader),
@@ -87,51 +93,54 @@ pub(crate) enum Ask {
 
 /// An event by which instances at a step end.
 #[derive(Debug, Clone)]
-pub(crate) struct Cancel {
+pub(crate) struct BoundEnd {
     /// Its number among all.
     pub number: u32,
-    pub asks: Vec<Ask>,
-    pub ending: Ending,
+    pub asks: Vec<BoundCondition>,
+    pub ending: EndKind,
     /// The exit that the thread is in began after the step.
     pub anew: bool,
 }
 
 /// An alternative of a step, bound to one kind of event.
 #[derive(Debug, Clone)]
-pub(crate) struct Bound {
+pub(crate) struct BoundAlternative {
     /// Which alternative, of which chain and step, and the step's number among all.
     pub alt: u32,
     pub chain: u32,
     pub step: usize,
     pub number: u32,
     /// Functions whose calls are meant, where the event is the function tracer's.
-    pub functions: Option<Functions>,
-    pub asks: Vec<Ask>,
+    pub functions: Option<FunctionCalls>,
+    pub asks: Vec<BoundCondition>,
     /// What waiting instances are found by: of the event, and their role.
-    pub keys: Vec<(Read, usize)>,
+    pub keys: Vec<(AttributeReader, usize)>,
     /// What else has to be the same, or different.
-    pub checks: Vec<(Read, usize, bool)>,
-    pub binds: Vec<(usize, Read)>,
+    pub checks: Vec<(AttributeReader, usize, bool)>,
+    pub binds: Vec<(usize, AttributeReader)>,
     /// Whether it goes on with an instance; if not, it begins one.
     pub joins: bool,
     /// Its thread has been awake since the step before.
     pub awake: bool,
     /// How long ago the step before was reached, at most.
-    pub within: Option<Read>,
+    pub within: Option<AttributeReader>,
 }
 
-impl Bound {
-    /// Whether the event may be it, as far as the first of its conditions tells, if that compares a number.
+impl BoundAlternative {
+    /// Returns whether the event may be it: as far as the first of its conditions decides that, if it compares a
+    /// number.
     #[inline]
     pub(super) fn may_be(&self, event: &Event<'_>, data: &Data) -> bool {
         match self.asks.first() {
-            Some(Ask::Compare(Read::Field(field), op, Value::Number(wanted))) => {
-                match field.get(event, data) {
-                    Some(FieldScalar::Number(number)) => compare_numbers(number, *op, *wanted),
-                    Some(FieldScalar::Text(_)) => true,
-                    None => false,
-                }
-            }
+            Some(BoundCondition::Compare(
+                AttributeReader::Field(field),
+                op,
+                ComparisonOperand::Number(wanted),
+            )) => match field.get(event, data) {
+                Some(FieldScalar::Number(number)) => compare_numbers(number, *op, *wanted),
+                Some(FieldScalar::Text(_)) => true,
+                None => false,
+            },
             _ => true,
         }
     }
@@ -139,19 +148,23 @@ impl Bound {
 
 /// Calls of functions, in the function tracer's events.
 #[derive(Debug, Clone)]
-pub(crate) struct Functions {
+pub(crate) struct FunctionCalls {
     names: Vec<String>,
     ranges: Vec<std::ops::Range<u64>>,
     ip: FieldReader,
 }
 
-impl Functions {
-    fn of(patterns: &[Pattern], ty: &EventType<'_>, symbols: &Symbols) -> Option<Functions> {
+impl FunctionCalls {
+    fn of(
+        patterns: &[EventPattern],
+        ty: &EventType<'_>,
+        symbols: &FunctionRanges,
+    ) -> Option<FunctionCalls> {
         let names: Vec<String> = patterns
             .iter()
             .filter_map(|pattern| match pattern {
-                Pattern::Function(name) => Some(name.clone()),
-                Pattern::Event { .. } => None,
+                EventPattern::Function(name) => Some(name.clone()),
+                EventPattern::Event { .. } => None,
             })
             .collect();
         let ranges = symbols
@@ -159,14 +172,14 @@ impl Functions {
             .filter(|(name, _)| names.contains(name))
             .map(|(_, range)| range.clone())
             .collect();
-        (!names.is_empty()).then(|| Functions {
+        (!names.is_empty()).then(|| FunctionCalls {
             names,
             ranges,
             ip: FieldReader::of(ty, "ip"),
         })
     }
 
-    /// Whether the event is a call of one of them. Texts have the function's name first.
+    /// Returns whether the event is a call of one of them. Texts have the function's name first.
     pub(super) fn called(&self, event: &Event<'_>, data: &Data) -> bool {
         if let event::Body::Text { text, .. } = event.body {
             let name = text.trim_start();
@@ -184,15 +197,15 @@ impl Functions {
 pub(crate) const FUNCTION: &str = "function";
 
 /// Where functions are, by name.
-pub(crate) type Symbols = Vec<(String, std::ops::Range<u64>)>;
+pub(crate) type FunctionRanges = Vec<(String, std::ops::Range<u64>)>;
 
 /// What the engine itself looks at in a kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Watch {
+pub(crate) enum InterruptEvent {
     #[default]
     Nothing,
     /// An interrupt is raised by this thread.
-    Raise(crate::tasks::Raised),
+    Raise(crate::tasks::InterruptSource),
     /// An interrupt is accepted for a vCPU.
     Accept,
     /// The interrupt just accepted is posted: the vCPU's hardware takes it without an injection.
@@ -217,7 +230,7 @@ pub(crate) const SGI_REGISTERS: [u64; 3] = [300_121_105, 300_121_106, 300_121_10
 
 /// What events of a kind tell the engine beside being steps of instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Tells {
+pub(crate) enum EventEffect {
     #[default]
     Nothing,
     /// That the thread has gone on.
@@ -228,46 +241,46 @@ pub(crate) enum Tells {
 
 /// What is done with events of one kind.
 #[derive(Debug, Default)]
-pub(crate) struct Binding {
+pub(crate) struct EventBinding {
     /// Whether the events are looked at at all.
     pub wanted: bool,
     /// Whether there was one.
     pub seen: bool,
-    pub watch: Watch,
-    pub tells: Tells,
+    pub watch: InterruptEvent,
+    pub effect: EventEffect,
     /// Number of the vCPU, vector or interrupt, as `watch` needs them.
     pub number: Option<FieldReader>,
     pub vector: Option<FieldReader>,
     pub mode: Option<FieldReader>,
     /// Alternatives that it can be, later steps first: one event does not take an instance two steps on.
-    pub alts: Vec<Bound>,
+    pub alts: Vec<BoundAlternative>,
     /// What ends instances.
-    pub cancels: Vec<Cancel>,
+    pub cancels: Vec<BoundEnd>,
     /// The numbers of both: which of them anybody waits for is found by these.
-    pub alt_words: Words,
-    pub cancel_words: Words,
+    pub alt_words: DueWords,
+    pub cancel_words: DueWords,
     /// Steps whose events these are: they are recorded.
     pub marks: Vec<u32>,
     /// Steps and alternatives that count for nothing from now on.
     pub disables: Vec<u32>,
     pub disables_alts: Vec<u32>,
     /// The same for calls of functions, where the events are the function tracer's: steps, and alternatives.
-    pub calls_disable: Vec<(Functions, Option<u32>, Option<u32>)>,
+    pub calls_disable: Vec<(FunctionCalls, Option<u32>, Option<u32>)>,
 }
 
 /// Binds all paths to a kind of event.
 pub(crate) fn bind(
-    paths: &[Path],
-    index: &Index,
+    paths: &[PathDefinition],
+    index: &PathIndex,
     ty: &EventType<'_>,
-    symbols: &Symbols,
-) -> Binding {
-    let mut binder = Binder {
+    symbols: &FunctionRanges,
+) -> EventBinding {
+    let mut binder = PathBinder {
         index,
         ty,
         symbols,
         tracer: is_function_tracer(ty.system, ty.name),
-        binding: Binding::default(),
+        binding: EventBinding::default(),
     };
     // What the engine itself looks at is the host's.
     if ty.machine == 0 {
@@ -284,9 +297,9 @@ pub(crate) fn bind(
     // Their numbers are in the order in which they are tried.
     binding.alts.sort_by_key(|bound| bound.alt);
     let alts = binding.alts.iter();
-    binding.alt_words = Words::of(alts.map(|bound| (bound.alt, !bound.joins)));
+    binding.alt_words = DueWords::of(alts.map(|bound| (bound.alt, !bound.joins)));
     let cancels = binding.cancels.iter();
-    binding.cancel_words = Words::of(cancels.map(|cancel| (cancel.number, false)));
+    binding.cancel_words = DueWords::of(cancels.map(|cancel| (cancel.number, false)));
     binding.wanted |= !binding.alts.is_empty()
         || !binding.cancels.is_empty()
         || !binding.disables.is_empty()
@@ -296,23 +309,23 @@ pub(crate) fn bind(
 }
 
 /// Binds steps to a kind of event, one after the other.
-struct Binder<'b, 't> {
-    index: &'b Index,
+struct PathBinder<'b, 't> {
+    index: &'b PathIndex,
     ty: &'b EventType<'t>,
-    symbols: &'b Symbols,
+    symbols: &'b FunctionRanges,
     /// Whether the events are the function tracer's: then which function each is of decides.
     tracer: bool,
-    binding: Binding,
+    binding: EventBinding,
 }
 
-impl Binder<'_, '_> {
-    fn matches(&self, patterns: &[Pattern]) -> bool {
+impl PathBinder<'_, '_> {
+    fn matches(&self, patterns: &[EventPattern]) -> bool {
         let (system, name) = (self.ty.system, self.ty.name);
         patterns.iter().any(|p| p.matches(system, name))
     }
 
     /// Binds what a step of this number is reached by, what it counts for nothing by, and what ends instances there.
-    fn step(&mut self, step: &Step, number: u32) {
+    fn step(&mut self, step: &PathStep, number: u32) {
         let of_host = self.ty.machine == 0;
         if of_host {
             if self.tracer {
@@ -343,18 +356,18 @@ impl Binder<'_, '_> {
     }
 
     /// Calls of functions without which a step or an alternative counts.
-    fn calls_disable(&mut self, unless: &[Pattern], step: Option<u32>, alt: Option<u32>) {
-        let called = Functions::of(unless, self.ty, self.symbols);
+    fn calls_disable(&mut self, unless: &[EventPattern], step: Option<u32>, alt: Option<u32>) {
+        let called = FunctionCalls::of(unless, self.ty, self.symbols);
         let disables = called.map(|called| (called, step, alt));
         self.binding.calls_disable.extend(disables);
     }
 
     /// What ends instances at a step.
-    fn ends(&mut self, step: &Step, number: u32) {
+    fn ends(&mut self, step: &PathStep, number: u32) {
         let numbers = &self.index.steps[number as usize].ended_by;
         for ((end, ending), (number, ..)) in ends_of(step).zip(numbers) {
             if self.matches(std::slice::from_ref(&end.event)) {
-                self.binding.cancels.push(Cancel {
+                self.binding.cancels.push(BoundEnd {
                     number: *number,
                     asks: asks(&end.conds, self.ty, self.symbols),
                     ending,
@@ -365,9 +378,9 @@ impl Binder<'_, '_> {
     }
 
     /// An alternative whose event it can be.
-    fn alt(&mut self, plan: &AltPlan, number: u32) {
+    fn alt(&mut self, plan: &AlternativePlan, number: u32) {
         let functions = if self.tracer {
-            Functions::of(&plan.said.events, self.ty, self.symbols)
+            FunctionCalls::of(&plan.said.events, self.ty, self.symbols)
         } else {
             None
         };
@@ -377,56 +390,74 @@ impl Binder<'_, '_> {
     }
 }
 
-fn asks(conds: &[Cond], ty: &EventType<'_>, symbols: &Symbols) -> Vec<Ask> {
+fn asks(
+    conds: &[EventCondition],
+    ty: &EventType<'_>,
+    symbols: &FunctionRanges,
+) -> Vec<BoundCondition> {
     let within = |name: &str| -> Vec<std::ops::Range<u64>> {
         let of = symbols.iter().filter(|(known, _)| known == name);
         of.map(|(_, range)| range.clone()).collect()
     };
     let asks = conds.iter().map(|cond| match cond {
-        Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
-            if ty.format.is_some() && field == FUNCTION =>
-        {
-            Ask::Within(FieldReader::of(ty, field), within(name))
+        EventCondition::Compare(
+            EventAttribute::Field(field),
+            ComparisonOperator::Equal,
+            ComparisonOperand::Text(name),
+        ) if ty.format.is_some() && field == FUNCTION => {
+            BoundCondition::Within(FieldReader::of(ty, field), within(name))
         }
-        Cond::Compare(Attr::Reason, op, value) => Ask::Reason(ReasonAsk::new(*op, value)),
-        Cond::Compare(attr, op, value) => Ask::Compare(Read::of(attr, ty), *op, value.clone()),
-        Cond::Is(attr, class, yes) => Ask::Is(Read::of(attr, ty), *class, *yes),
-        Cond::Rises(attr) => match Read::of(attr, ty) {
-            Read::Field(level) => Ask::Rises(level, FieldReader::of(ty, "irq")),
-            other => Ask::Compare(other, Op::Equal, Value::Number(1)),
+        EventCondition::Compare(EventAttribute::Reason, op, value) => {
+            BoundCondition::Reason(ReasonCondition::new(*op, value))
+        }
+        EventCondition::Compare(attr, op, value) => {
+            BoundCondition::Compare(AttributeReader::of(attr, ty), *op, value.clone())
+        }
+        EventCondition::Is(attr, class, yes) => {
+            BoundCondition::Is(AttributeReader::of(attr, ty), *class, *yes)
+        }
+        EventCondition::Rises(attr) => match AttributeReader::of(attr, ty) {
+            AttributeReader::Field(level) => {
+                BoundCondition::Rises(level, FieldReader::of(ty, "irq"))
+            }
+            other => BoundCondition::Compare(
+                other,
+                ComparisonOperator::Equal,
+                ComparisonOperand::Number(1),
+            ),
         },
-        Cond::Sleeps => Ask::Sleeps,
-        Cond::Halts => Ask::Halts,
+        EventCondition::Sleeps => BoundCondition::Sleeps,
+        EventCondition::Halts => BoundCondition::Halts,
     });
     asks.collect()
 }
 
 fn bound(
-    plan: &AltPlan,
+    plan: &AlternativePlan,
     number: u32,
-    functions: Option<Functions>,
+    functions: Option<FunctionCalls>,
     ty: &EventType<'_>,
-    symbols: &Symbols,
-) -> Bound {
+    symbols: &FunctionRanges,
+) -> BoundAlternative {
     let alt = &plan.said;
     let asks = asks(&alt.conds, ty, symbols);
     let same = alt.joins.iter().filter(|join| !join.differs);
     let keys: Vec<_> = same
-        .map(|join| (Read::of(&join.attr, ty), join.role))
+        .map(|join| (AttributeReader::of(&join.attr, ty), join.role))
         .collect();
     // One value is its own key; several have one that others may have too.
     let checks = alt
         .joins
         .iter()
         .filter(|join| join.differs || keys.len() > 1)
-        .map(|join| (Read::of(&join.attr, ty), join.role, join.differs))
+        .map(|join| (AttributeReader::of(&join.attr, ty), join.role, join.differs))
         .collect();
     let binds = alt
         .binds
         .iter()
-        .map(|(role, attr)| (*role, Read::of(attr, ty)))
+        .map(|(role, attr)| (*role, AttributeReader::of(attr, ty)))
         .collect();
-    Bound {
+    BoundAlternative {
         alt: number,
         chain: plan.chain,
         step: plan.step as usize,
@@ -438,14 +469,17 @@ fn bound(
         binds,
         joins: plan.joins,
         awake: alt.awake,
-        within: alt.within.as_ref().map(|attr| Read::of(attr, ty)),
+        within: alt
+            .within
+            .as_ref()
+            .map(|attr| AttributeReader::of(attr, ty)),
     }
 }
 
 /// What the engine has to see whatever the paths are.
-fn watch(binding: &mut Binding, ty: &EventType<'_>) {
-    use crate::tasks::Raised;
-    let tells = ty.kind.is_sched()
+fn watch(binding: &mut EventBinding, ty: &EventType<'_>) {
+    use crate::tasks::InterruptSource;
+    let of_machine = ty.kind.is_sched()
         || matches!(
             ty.kind,
             Kind::KvmExit
@@ -454,49 +488,49 @@ fn watch(binding: &mut Binding, ty: &EventType<'_>) {
                 | Kind::KvmVcpuWakeup
                 | Kind::KvmFpu
         );
-    binding.wanted = tells && ty.kind != Kind::SchedStatRuntime;
+    binding.wanted = of_machine && ty.kind != Kind::SchedStatRuntime;
     let of_kvm = matches!(ty.system, "" | "kvm");
     binding.watch = match ty.name {
         "kvm_apic_ipi" | "kvm_hypercall" | "kvm_pv_send_ipi" | "kvm_hv_send_ipi"
         | "kvm_hv_send_ipi_ex"
             if of_kvm =>
         {
-            Watch::Raise(Raised::Ipi)
+            InterruptEvent::Raise(InterruptSource::Ipi)
         }
-        "kvm_msi_set_irq" if of_kvm => Watch::Raise(Raised::Msi),
+        "kvm_msi_set_irq" if of_kvm => InterruptEvent::Raise(InterruptSource::Msi),
         // kvm_ioapic_set_irq comes behind what it raised, this one before.
-        "kvm_set_irq" if of_kvm => Watch::Raise(Raised::Pin),
-        "kvm_apic_accept_irq" if of_kvm => Watch::Accept,
-        "kvm_apicv_accept_irq" if of_kvm => Watch::Posted,
-        "kvm_inj_virq" if of_kvm => Watch::Inject,
-        "kvm_irq_line" if of_kvm => Watch::Line,
-        "kvm_sys_access" if of_kvm => Watch::Sgi,
-        "vgic_update_irq_pending" if of_kvm => Watch::Vgic,
-        "kvm_timer_update_irq" if of_kvm => Watch::ArmTimer,
-        "irq_handler_entry" => Watch::HostIrq,
-        _ => Watch::Nothing,
+        "kvm_set_irq" if of_kvm => InterruptEvent::Raise(InterruptSource::Pin),
+        "kvm_apic_accept_irq" if of_kvm => InterruptEvent::Accept,
+        "kvm_apicv_accept_irq" if of_kvm => InterruptEvent::Posted,
+        "kvm_inj_virq" if of_kvm => InterruptEvent::Inject,
+        "kvm_irq_line" if of_kvm => InterruptEvent::Line,
+        "kvm_sys_access" if of_kvm => InterruptEvent::Sgi,
+        "vgic_update_irq_pending" if of_kvm => InterruptEvent::Vgic,
+        "kvm_timer_update_irq" if of_kvm => InterruptEvent::ArmTimer,
+        "irq_handler_entry" => InterruptEvent::HostIrq,
+        _ => InterruptEvent::Nothing,
     };
-    binding.tells = match ty.kind {
-        Kind::KvmFpu => Tells::Goes,
-        _ if tells || binding.watch != Watch::Nothing => Tells::More,
-        _ => Tells::Nothing,
+    binding.effect = match ty.kind {
+        Kind::KvmFpu => EventEffect::Goes,
+        _ if of_machine || binding.watch != InterruptEvent::Nothing => EventEffect::More,
+        _ => EventEffect::Nothing,
     };
-    if binding.watch != Watch::Nothing {
+    if binding.watch != InterruptEvent::Nothing {
         binding.wanted = true;
         let field = |name: &str| Some(FieldReader::of(ty, name));
         binding.number = field(match binding.watch {
-            Watch::Accept => "apicid",
-            Watch::HostIrq => "irq",
-            Watch::Sgi => "sysreg",
+            InterruptEvent::Accept => "apicid",
+            InterruptEvent::HostIrq => "irq",
+            InterruptEvent::Sgi => "sysreg",
             _ => "level",
         });
         binding.vector = field(match binding.watch {
-            Watch::Vgic => "irq",
+            InterruptEvent::Vgic => "irq",
             _ => "vector",
         });
         binding.mode = field(match binding.watch {
-            Watch::Vgic => "vcpu",
-            Watch::Inject => "reinjected",
+            InterruptEvent::Vgic => "vcpu",
+            InterruptEvent::Inject => "reinjected",
             _ => "mode",
         });
     }

@@ -4,29 +4,35 @@ use std::cell::Cell;
 
 use event::{ExitReason, FieldScalar};
 
-use crate::lang::{Op, Value};
+use crate::lang::{ComparisonOperand, ComparisonOperator};
 
 /// Compares a value with what a condition wants.
 #[inline]
-pub(crate) fn compare(value: &FieldScalar<'_>, op: Op, wanted: &Value) -> bool {
+pub(crate) fn compare(
+    value: &FieldScalar<'_>,
+    op: ComparisonOperator,
+    wanted: &ComparisonOperand,
+) -> bool {
     match (value, wanted) {
-        (FieldScalar::Number(number), Value::Number(wanted)) => {
+        (FieldScalar::Number(number), ComparisonOperand::Number(wanted)) => {
             compare_numbers(*number, op, *wanted)
         }
-        (FieldScalar::Text(text), Value::Text(wanted)) => match op {
-            Op::Equal => text == wanted,
-            Op::Differs => text != wanted,
-            Op::Like => wildmatch::WildMatch::new(wanted).matches(text),
+        (FieldScalar::Text(text), ComparisonOperand::Text(wanted)) => match op {
+            ComparisonOperator::Equal => text == wanted,
+            ComparisonOperator::Differs => text != wanted,
+            ComparisonOperator::Like => wildmatch::WildMatch::new(wanted).matches(text),
             _ => false,
         },
-        (FieldScalar::Number(number), Value::Text(wanted)) => match op {
-            Op::Like => wildmatch::WildMatch::new(wanted).matches(&number.to_string()),
-            Op::Differs => true,
+        (FieldScalar::Number(number), ComparisonOperand::Text(wanted)) => match op {
+            ComparisonOperator::Like => {
+                wildmatch::WildMatch::new(wanted).matches(&number.to_string())
+            }
+            ComparisonOperator::Differs => true,
             _ => false,
         },
-        (FieldScalar::Text(text), Value::Number(wanted)) => match op {
-            Op::Equal => *text == wanted.to_string(),
-            Op::Differs => *text != wanted.to_string(),
+        (FieldScalar::Text(text), ComparisonOperand::Number(wanted)) => match op {
+            ComparisonOperator::Equal => *text == wanted.to_string(),
+            ComparisonOperator::Differs => *text != wanted.to_string(),
             _ => false,
         },
     }
@@ -34,24 +40,24 @@ pub(crate) fn compare(value: &FieldScalar<'_>, op: Op, wanted: &Value) -> bool {
 
 /// Compares numbers.
 #[inline]
-pub(crate) fn compare_numbers(number: u64, op: Op, wanted: i128) -> bool {
+pub(crate) fn compare_numbers(number: u64, op: ComparisonOperator, wanted: i128) -> bool {
     // A field may be signed; what is negative there has its high bit set here. To ask whether a number is below 0
     // makes no sense of one that is not.
     let unsigned = i128::from(number);
-    let sign = wanted == 0 && matches!(op, Op::Less | Op::AtLeast);
+    let sign = wanted == 0 && matches!(op, ComparisonOperator::Less | ComparisonOperator::AtLeast);
     let number = if wanted < 0 || sign {
         i128::from(number.cast_signed())
     } else {
         unsigned
     };
     match op {
-        Op::Equal => number == wanted,
-        Op::Differs => number != wanted,
-        Op::Less => number < wanted,
-        Op::AtMost => number <= wanted,
-        Op::More => number > wanted,
-        Op::AtLeast => number >= wanted,
-        Op::Like => false,
+        ComparisonOperator::Equal => number == wanted,
+        ComparisonOperator::Differs => number != wanted,
+        ComparisonOperator::Less => number < wanted,
+        ComparisonOperator::AtMost => number <= wanted,
+        ComparisonOperator::More => number > wanted,
+        ComparisonOperator::AtLeast => number >= wanted,
+        ComparisonOperator::Like => false,
     }
 }
 
@@ -59,31 +65,32 @@ pub(crate) fn compare_numbers(number: u64, op: Op, wanted: i128) -> bool {
 const REMEMBERED: usize = 64;
 
 /// A reason, and whether it is what is asked for.
-type Known = Cell<Option<(ExitReason, bool)>>;
+type CachedAnswer = Cell<Option<(ExitReason, bool)>>;
 
 /// What is asked of the reason of an exit.
 #[derive(Debug, Clone)]
-pub(crate) struct ReasonAsk {
-    op: Op,
-    wanted: Value,
-    known: Box<[Known; REMEMBERED]>,
+pub(crate) struct ReasonCondition {
+    op: ComparisonOperator,
+    wanted: ComparisonOperand,
+    known: Box<[CachedAnswer; REMEMBERED]>,
 }
 
-impl ReasonAsk {
-    pub(super) fn new(op: Op, wanted: &Value) -> ReasonAsk {
+impl ReasonCondition {
+    pub(super) fn new(op: ComparisonOperator, wanted: &ComparisonOperand) -> ReasonCondition {
         // HLT on Intel is hlt on AMD.
         let wanted = match wanted {
-            Value::Text(text) => Value::Text(text.to_ascii_lowercase()),
+            ComparisonOperand::Text(text) => ComparisonOperand::Text(text.to_ascii_lowercase()),
             number => number.clone(),
         };
-        ReasonAsk {
+        ReasonCondition {
             op,
             wanted,
             known: Box::new([const { Cell::new(None) }; REMEMBERED]),
         }
     }
 
-    /// Whether a reason is what is asked for. Reasons are compared by their names, which is not done at every exit.
+    /// Returns whether a reason is what is asked for. Reasons are compared by their names, which is not done at every
+    /// exit.
     #[inline]
     pub(super) fn is(&self, reason: Option<ExitReason>) -> bool {
         let Some(reason) = reason else {

@@ -2,15 +2,20 @@
 
 use model::Machine;
 
-use super::bind::Cancel;
-use super::instance::{Live, memory_key};
-use super::plan::Ending;
-use super::{MAX_REMEMBERED, Now, Paths};
-use crate::tally::Dropped;
+use super::bind::BoundEnd;
+use super::instance::{LiveInstance, memory_key};
+use super::plan::EndKind;
+use super::{EventContext, MAX_REMEMBERED, Paths};
+use crate::tally::DropReason;
 
 impl Paths {
     /// An event by which instances of its thread end.
-    pub(super) fn cancel(&mut self, cancel: &Cancel, now: &Now<'_, '_>, machine: &mut Machine) {
+    pub(super) fn cancel(
+        &mut self,
+        cancel: &BoundEnd,
+        now: &EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) {
         let mut found = std::mem::take(&mut self.found);
         found.clear();
         let thread = u64::from(now.thread);
@@ -21,7 +26,7 @@ impl Paths {
         self.found = found;
     }
 
-    fn end_all(&mut self, cancel: &Cancel, found: &[u32], now: &Now<'_, '_>) {
+    fn end_all(&mut self, cancel: &BoundEnd, found: &[u32], now: &EventContext<'_, '_>) {
         for &at in found {
             if !self.live[at as usize].live {
                 continue;
@@ -38,7 +43,7 @@ impl Paths {
             if matches!(now.data, event::Data::KvmUserspaceExit(_)) {
                 self.goes_to_user(at);
             }
-            if cancel.ending == Ending::Late {
+            if cancel.ending == EndKind::Late {
                 self.live[at as usize].late = true;
                 self.register(at);
                 if !self.live[at as usize].waits.is_empty() {
@@ -49,13 +54,13 @@ impl Paths {
             if self.is_open(&self.live[at as usize]) {
                 self.complete(at);
             } else {
-                self.give_up(at, Some(Dropped::Superseded));
+                self.give_up(at, Some(DropReason::Superseded));
             }
         }
     }
 
     /// An instance ends without having completed.
-    pub(super) fn give_up(&mut self, at: u32, why: Option<Dropped>) {
+    pub(super) fn give_up(&mut self, at: u32, why: Option<DropReason>) {
         self.unregister(at);
         self.vacate(at);
         let live = &self.live[at as usize];
@@ -69,7 +74,7 @@ impl Paths {
         self.release(at);
     }
 
-    fn is_wanted(&self, live: &Live) -> bool {
+    fn is_wanted(&self, live: &LiveInstance) -> bool {
         let Some(first) = live.reached().first() else {
             return false;
         };

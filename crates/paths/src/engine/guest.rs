@@ -1,19 +1,20 @@
 //! Events of guests whose recordings are walked with the host's.
 //!
-//! They are steps of instances, and no more: what is known of the host's threads, vCPUs and interrupts does not change by them.
+//! They are steps of instances, and no more: what is known of the host's threads, vCPUs and interrupts does not change
+//! by them.
 
 use event::{Data, Event, EventType, LostKind, NONE, Side};
 use model::Machine;
 
-use super::guest_tasks::{Inside, machine_of_task, number, task};
-use super::instance::Live;
-use super::{Now, Paths};
-use crate::tally::Dropped;
-use crate::tasks::Raised;
+use super::guest_tasks::{GuestActor, machine_of_task, number, task};
+use super::instance::LiveInstance;
+use super::{EventContext, Paths};
+use crate::tally::DropReason;
+use crate::tasks::InterruptSource;
 
 impl Paths {
-    /// Says that a guest's recording is walked with the host's: the number of its machine, what the recording is called, and its CPUs,
-    /// each with the host's thread that is the vCPU.
+    /// Says that a guest's recording is walked with the host's: the number of its machine, what the recording is
+    /// called, and its CPUs, each with the host's thread that is the vCPU.
     pub fn guest(&mut self, machine: u16, name: &str, vcpus: impl IntoIterator<Item = (u32, i32)>) {
         let at = usize::from(machine);
         if self.guests.names.len() <= at {
@@ -33,7 +34,7 @@ impl Paths {
         (machine != 0).then_some(name.as_str())
     }
 
-    /// Tells whether events of a kind of a guest's are steps of any path.
+    /// Returns whether events of a kind of a guest's are steps of any path.
     pub fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
         let wanted = self.wants(ty);
         let binding = self.bindings.get(ty.index as usize);
@@ -45,7 +46,7 @@ impl Paths {
         wanted
     }
 
-    /// Whether the events of a guest's step are recorded in the guest that a vCPU's thread is of.
+    /// Returns whether the events of a guest's step are recorded in the guest that a vCPU's thread is of.
     pub(super) fn is_recorded_in_guest(&self, number: usize, vcpu: Option<u64>) -> bool {
         let machine = vcpu.and_then(|slot| self.guest_of(slot));
         let recorded = machine.and_then(|machine| self.guests.recorded.get(usize::from(machine)));
@@ -65,14 +66,15 @@ impl Paths {
         of.map(|(machine, _)| *machine)
     }
 
-    /// Whether all that could come is in a guest that is not recorded, so that an instance that has reached a step is complete.
+    /// Returns whether all that could come is in a guest that is not recorded, so that an instance that has reached a
+    /// step is complete.
     #[inline]
     pub(super) fn is_all_of_host(&self, at: u32, number: usize) -> bool {
         self.index.steps[number].rest_in_guest && self.rest_is_unrecorded(&self.live[at as usize])
     }
 
     #[inline(never)]
-    fn rest_is_unrecorded(&self, live: &Live) -> bool {
+    fn rest_is_unrecorded(&self, live: &LiveInstance) -> bool {
         let first = self.index.first_step[live.chain as usize] as usize;
         let rest = live.last_step() + 1..self.index.lengths[live.chain as usize];
         let mut rest = rest.map(|step| first + step);
@@ -125,12 +127,12 @@ impl Paths {
                 }
                 _ => (None, None),
             };
-            let now = Now {
+            let now = EventContext {
                 event,
                 data,
                 thread,
                 tid: vcpu,
-                guest: Some(Inside {
+                guest: Some(GuestActor {
                     inside: of(event.tid),
                     task,
                     prev,
@@ -138,7 +140,7 @@ impl Paths {
                 task: None,
                 prev: None,
                 target: None,
-                raised: Raised::Local,
+                raised: InterruptSource::Local,
             };
             for word in &binding.alt_words.0 {
                 let mut left = word.own;
@@ -167,12 +169,12 @@ impl Paths {
         let waits = all.filter(|(_, live)| live.live && self.waits_there(live, machine, cpu));
         let gone: Vec<u32> = waits.map(|(at, _)| at).collect();
         for at in gone {
-            self.give_up(at, Some(Dropped::LostEvents));
+            self.give_up(at, Some(DropReason::LostEvents));
         }
     }
 
-    /// Whether an instance waits for an event of a guest's CPU, or of any for [`NONE`].
-    fn waits_there(&self, live: &Live, machine: u16, cpu: i32) -> bool {
+    /// Returns whether an instance waits for an event of a guest's CPU, or of any for [`NONE`].
+    fn waits_there(&self, live: &LiveInstance, machine: u16, cpu: i32) -> bool {
         let on = |slot: u64| {
             let tid = u32::try_from(slot).map(|slot| self.tasks.get(slot).tid);
             let of = tid.ok().and_then(|tid| self.guests.vcpus.get(&tid));

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 /// Who makes an event in a guest, and which of its tasks it is about.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Inside {
+pub(super) struct GuestActor {
     pub inside: u64,
     pub task: Option<u64>,
     pub prev: Option<u64>,
@@ -48,7 +48,7 @@ pub(super) fn machine_of_task(task: u64) -> Option<u16> {
 
 /// Guests whose recordings are walked with the host's.
 #[derive(Debug, Default)]
-pub(super) struct Guests {
+pub(super) struct GuestMachines {
     /// By machine, from 1: the name of its recording.
     pub(super) names: Vec<String>,
     /// By thread of the host: the machine of whose guest it is a vCPU, and which CPU there.
@@ -57,8 +57,8 @@ pub(super) struct Guests {
     pub(super) recorded: Vec<Vec<bool>>,
 }
 
-impl Guests {
-    /// Whether there are none.
+impl GuestMachines {
+    /// Returns whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.vcpus.is_empty()
     }

@@ -1,12 +1,12 @@
 //! One instance under way.
 
-use super::plan::{Steps, one};
+use super::plan::{StepSet, one};
 use crate::lang::MAX_ROLES;
-use crate::notes::Notes;
+use crate::notes::InstanceNotes;
 
 /// A step that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reached {
+pub struct ReachedStep {
     /// Which, in the chain.
     pub step: u8,
     /// On which machine its event was: 0 is the host.
@@ -25,7 +25,7 @@ pub struct Reached {
 
 /// An instance.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Live {
+pub(crate) struct LiveInstance {
     pub chain: u32,
     /// Whether it counts.
     pub counted: bool,
@@ -34,11 +34,11 @@ pub(crate) struct Live {
     /// What it ends by: the number of each, and the thread whose event it has to be.
     pub ends: Vec<(u32, u64)>,
     /// At most [`MAX_STEPS`](crate::lang::MAX_STEPS); most instances reach few.
-    reached: Vec<Reached>,
+    reached: Vec<ReachedStep>,
     /// Roles that were held before each of them.
     held: Vec<u16>,
     /// The same as a set.
-    pub steps: Steps,
+    pub steps: StepSet,
     pub roles: [u64; MAX_ROLES],
     pub bound: u16,
     /// Roles that hold a ticket: which vCPU it is has yet to turn out.
@@ -51,9 +51,9 @@ pub(crate) struct Live {
     pub unique: Option<(u32, u64)>,
     /// Interrupts that were one with this one's.
     pub coalesced: u32,
-    pub notes: Option<Box<Notes>>,
+    pub notes: Option<Box<InstanceNotes>>,
     /// Notes of an instance that was here before: their memory is used again.
-    pub spare: Option<Box<Notes>>,
+    pub spare: Option<Box<InstanceNotes>>,
     /// Whether the slot holds an instance.
     pub live: bool,
     /// Its age: what came earlier has a lower one.
@@ -67,17 +67,18 @@ pub(crate) fn memory_key(chain: u32, role: usize, by: u64) -> (u32, u8, u64) {
     (chain, u8::try_from(role).unwrap_or(u8::MAX), by)
 }
 
-impl Live {
-    pub(crate) fn reached(&self) -> &[Reached] {
+impl LiveInstance {
+    pub(crate) fn reached(&self) -> &[ReachedStep] {
         &self.reached
     }
 
-    pub(crate) fn last(&self) -> Reached {
+    pub(crate) fn last(&self) -> ReachedStep {
         self.reached().last().copied().unwrap_or_default()
     }
 
-    /// Adds a step, with the roles that were held before it. Time does not run backwards, though the times of a damaged recording may.
-    pub(crate) fn reach(&mut self, mut reached: Reached, held: u16) {
+    /// Adds a step, with the roles that were held before it. Time does not run backwards, though the times of a damaged
+    /// recording may.
+    pub(crate) fn reach(&mut self, mut reached: ReachedStep, held: u16) {
         reached.time = reached.time.max(self.last().time);
         self.reached.push(reached);
         self.held.push(held);
@@ -97,7 +98,7 @@ impl Live {
     #[inline]
     pub(crate) fn last_step(&self) -> usize {
         // The highest: steps stay in their order.
-        (Steps::BITS - 1).saturating_sub(self.steps.leading_zeros()) as usize
+        (StepSet::BITS - 1).saturating_sub(self.steps.leading_zeros()) as usize
     }
 
     #[inline]
@@ -127,12 +128,12 @@ impl Live {
         }
     }
 
-    /// Whether a role holds a ticket.
+    /// Returns whether a role holds a ticket.
     pub(crate) fn is_pending(&self, role: usize) -> bool {
         self.pending & 1 << role != 0
     }
 
-    /// Whether a role holds this ticket.
+    /// Returns whether a role holds this ticket.
     pub(crate) fn roles_hold(&self, value: u64) -> bool {
         (0..MAX_ROLES).any(|role| self.is_pending(role) && self.role(role) == Some(value))
     }

@@ -4,35 +4,40 @@ use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Data, Event, FieldReader, NONE};
 use model::Machine;
 
-use super::bind::{Binding, SGI_REGISTERS, Tells, Watch};
-use super::{Now, Paths};
+use super::bind::{EventBinding, EventEffect, InterruptEvent, SGI_REGISTERS};
+use super::{EventContext, Paths};
 
 use crate::interrupts::UNRESOLVED;
-use crate::tasks::{self, Raised};
+use crate::tasks::{self, InterruptSource};
 
 /// Interrupts of this delivery mode and below (fixed, lowest priority) are injected by their vector.
 const BY_VECTOR: u64 = 1;
 
 /// Returns what a field of the event says, if the event has it.
 #[inline]
-fn number(getter: Option<&FieldReader>, now: &Now<'_, '_>) -> Option<u64> {
+fn number(getter: Option<&FieldReader>, now: &EventContext<'_, '_>) -> Option<u64> {
     getter.and_then(|getter| getter.number(now.event, now.data))
 }
 
 impl Paths {
     /// Finds out what the event is about.
     #[inline]
-    pub(super) fn look(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
+    pub(super) fn look(
+        &mut self,
+        now: &mut EventContext<'_, '_>,
+        machine: &mut Machine,
+        binding: &EventBinding,
+    ) {
         self.is_called(now.event, now.thread, machine);
-        if binding.tells == Tells::More {
+        if binding.effect == EventEffect::More {
             self.about(now, machine);
         }
         self.is_on(now.event, now.thread);
         // That it is posted comes between an interrupt and the wake-up.
-        if self.interrupts.is_waiting() && binding.watch != Watch::Posted {
+        if self.interrupts.is_waiting() && binding.watch != InterruptEvent::Posted {
             self.settle(now, machine.threads());
         }
-        if binding.watch != Watch::Nothing {
+        if binding.watch != InterruptEvent::Nothing {
             self.interrupt(now, machine, binding);
         }
         if !self.interrupts.found.is_empty() {
@@ -43,7 +48,7 @@ impl Paths {
         }
     }
 
-    /// Takes what an event says of the thread that makes it: its name, where a text tells one, and its CPU.
+    /// Takes what an event says of the thread that makes it: its name, where a text has one, and its CPU.
     #[inline]
     pub(super) fn sees(&mut self, event: &Event<'_>, thread: u32, machine: &Machine) {
         self.is_called(event, thread, machine);
@@ -69,7 +74,7 @@ impl Paths {
 
     /// Which tasks the event is about, and what it says of them.
     #[inline]
-    fn about(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine) {
+    fn about(&mut self, now: &mut EventContext<'_, '_>, machine: &mut Machine) {
         match now.data {
             Data::SchedSwitch(switch) => self.switches(switch, now, machine),
             Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
@@ -91,7 +96,12 @@ impl Paths {
     }
 
     #[inline]
-    fn switches(&mut self, switch: &SchedSwitch, now: &mut Now<'_, '_>, machine: &mut Machine) {
+    fn switches(
+        &mut self,
+        switch: &SchedSwitch,
+        now: &mut EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) {
         let slot = |tid: i32, machine: &mut Machine| match tid {
             0 => tasks::idle(now.event.cpu),
             tid => machine.slot(tid),
@@ -108,7 +118,12 @@ impl Paths {
     }
 
     #[inline]
-    fn wakes(&mut self, wakeup: &SchedWakeup, now: &mut Now<'_, '_>, machine: &mut Machine) {
+    fn wakes(
+        &mut self,
+        wakeup: &SchedWakeup,
+        now: &mut EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) {
         let task = machine.slot(wakeup.tid);
         let threads = machine.threads();
         self.tasks.named(task, wakeup.tid, &wakeup.comm, threads);
@@ -125,34 +140,39 @@ impl Paths {
 
     /// What the event says of an interrupt: who raises it, and for whom it is.
     #[inline]
-    fn interrupt(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
-        let value = |now: &Now<'_, '_>| number(binding.number.as_ref(), now);
+    fn interrupt(
+        &mut self,
+        now: &mut EventContext<'_, '_>,
+        machine: &mut Machine,
+        binding: &EventBinding,
+    ) {
+        let value = |now: &EventContext<'_, '_>| number(binding.number.as_ref(), now);
         match binding.watch {
-            Watch::Nothing | Watch::HostIrq => {}
-            Watch::Posted => self.posted(now, machine),
-            Watch::Raise(raised) => {
-                if raised != Raised::Pin || value(now) != Some(0) {
-                    // The interrupt that it makes accepted has the same vector, if it tells one.
+            InterruptEvent::Nothing | InterruptEvent::HostIrq => {}
+            InterruptEvent::Posted => self.posted(now, machine),
+            InterruptEvent::Raise(raised) => {
+                if raised != InterruptSource::Pin || value(now) != Some(0) {
+                    // The interrupt that it makes accepted has the same vector, if it has one.
                     let vector = number(binding.vector.as_ref(), now);
-                    if raised != Raised::Ipi {
+                    if raised != InterruptSource::Ipi {
                         self.tasks.entry(now.thread, machine.threads()).raises = true;
                     }
                     self.raised.insert(now.thread, (raised, vector));
                 }
             }
             // arm64 has no event for what the vGIC accepts: who raises it is all that is known.
-            Watch::Line => {
+            InterruptEvent::Line => {
                 if value(now) != Some(0) {
                     self.tasks.entry(now.thread, machine.threads()).raises = true;
-                    self.accepted.insert(now.thread, Raised::Pin);
+                    self.accepted.insert(now.thread, InterruptSource::Pin);
                 }
             }
-            Watch::Sgi => {
+            InterruptEvent::Sgi => {
                 if value(now).is_some_and(|register| SGI_REGISTERS.contains(&register)) {
-                    self.accepted.insert(now.thread, Raised::Ipi);
+                    self.accepted.insert(now.thread, InterruptSource::Ipi);
                 }
             }
-            Watch::Vgic => {
+            InterruptEvent::Vgic => {
                 if let (Some(level), Some(vcpu), Some(irq)) = (
                     value(now),
                     number(binding.mode.as_ref(), now),
@@ -162,18 +182,18 @@ impl Paths {
                     self.accept(now, vcpu, irq, machine);
                 }
             }
-            Watch::ArmTimer => {
+            InterruptEvent::ArmTimer => {
                 if value(now) == Some(1) {
                     self.own_timer(now.thread);
                 }
             }
-            Watch::Accept => self.apic_accepts(now, machine, binding),
-            Watch::Inject => self.injects(now, machine, binding),
+            InterruptEvent::Accept => self.apic_accepts(now, machine, binding),
+            InterruptEvent::Inject => self.injects(now, machine, binding),
         }
     }
 
     /// The last interrupt that the thread accepted for a vCPU is posted.
-    fn posted(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine) {
+    fn posted(&mut self, now: &mut EventContext<'_, '_>, machine: &mut Machine) {
         now.target = self.last_target.get(&now.thread).copied();
         // A vCPU in its guest is not woken, so nothing more will tell.
         let only = now
@@ -193,7 +213,12 @@ impl Paths {
     }
 
     /// A local APIC accepts an interrupt.
-    fn apic_accepts(&mut self, now: &mut Now<'_, '_>, machine: &mut Machine, binding: &Binding) {
+    fn apic_accepts(
+        &mut self,
+        now: &mut EventContext<'_, '_>,
+        machine: &mut Machine,
+        binding: &EventBinding,
+    ) {
         let mode = number(binding.mode.as_ref(), now).unwrap_or(0);
         let (Some(vcpu), Some(vector)) = (
             number(binding.number.as_ref(), now),
@@ -202,25 +227,25 @@ impl Paths {
             return;
         };
         let raised = match self.raised.get(&now.thread) {
-            Some((raised, told)) if told.is_none_or(|told| told == vector) => *raised,
-            _ => Raised::Local,
+            Some((raised, known)) if known.is_none_or(|known| known == vector) => *raised,
+            _ => InterruptSource::Local,
         };
         now.raised = raised;
-        if matches!(raised, Raised::Msi | Raised::Pin) {
+        if matches!(raised, InterruptSource::Msi | InterruptSource::Pin) {
             self.raised.remove(&now.thread);
         }
         self.accepted.insert(now.thread, raised);
-        if raised == Raised::Local {
+        if raised == InterruptSource::Local {
             self.own_timer(now.thread);
         }
-        // The others are not told apart here.
+        // The others are not distinguished here.
         if mode <= BY_VECTOR {
             self.accept(now, vcpu, vector, machine);
         }
     }
 
     /// An interrupt is injected: its vCPU is known now.
-    fn injects(&mut self, now: &Now<'_, '_>, machine: &Machine, binding: &Binding) {
+    fn injects(&mut self, now: &EventContext<'_, '_>, machine: &Machine, binding: &EventBinding) {
         // What is injected again was accepted once.
         let again = number(binding.mode.as_ref(), now).unwrap_or(0) != 0;
         let Some(vector) = number(binding.vector.as_ref(), now).filter(|_| !again) else {

@@ -1,7 +1,7 @@
 //! Follows instances through a recording.
 //!
-//! Every alternative of every step is bound to the kinds of events it can be. An instance under way is registered with the
-//! alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
+//! Every alternative of every step is bound to the kinds of events it can be. An instance under way is registered with
+//! the alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
 //! event finds those that wait for it without a search. Memory is that of the instances under way.
 
 mod advance;
@@ -10,6 +10,7 @@ mod asks;
 mod bind;
 mod compare;
 mod end;
+mod features;
 mod guest;
 mod guest_tasks;
 mod instance;
@@ -29,18 +30,20 @@ use event::{Data, Event, EventType, Isa, NONE};
 use model::Machine;
 use rustc_hash::FxHashMap;
 
-use crate::interrupts::Interrupts;
-use crate::lang::{Attr, Cond, Op, Path, Value};
-use crate::tally::Tally;
-use crate::tasks::{self, Raised, Tasks};
+use crate::interrupts::InterruptTargets;
+use crate::lang::{
+    ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, PathDefinition,
+};
+use crate::tally::PathTally;
+use crate::tasks::{self, InterruptSource, PathTasks};
 
-use bind::{Binding, Tells, Watch};
-pub(crate) use instance::Live;
-pub use instance::Reached;
-use nexts::{Nexts, Places};
-use plan::Index;
-use waiting::Waiting;
-use watchers::Watchers;
+use bind::{EventBinding, EventEffect, InterruptEvent};
+pub(crate) use instance::LiveInstance;
+pub use instance::ReachedStep;
+use nexts::{UniquePlaces, WaitCache};
+use plan::PathIndex;
+use waiting::WaitingInstances;
+use watchers::WatcherTable;
 
 /// Instances under way, at most; the oldest is given up for one more.
 const MAX_LIVE: usize = 1 << 16;
@@ -53,7 +56,7 @@ const SLOTS: usize = 256;
 
 /// An instance that completed, for whoever wants each.
 #[derive(Debug, Clone, Default)]
-pub struct Instance {
+pub struct CompletedInstance {
     /// Its path and chain.
     pub path: usize,
     /// The chain in it.
@@ -61,16 +64,16 @@ pub struct Instance {
     /// Its number among those of its path, from 1, in the order in which they completed.
     pub number: u64,
     /// The steps it reached.
-    pub reached: Vec<Reached>,
+    pub reached: Vec<ReachedStep>,
     /// What else is known of it.
-    pub traits: Vec<crate::Trait>,
+    pub traits: Vec<crate::InstanceTrait>,
     /// Slot of the vCPU's thread that it is about, if known.
     pub subject: Option<u32>,
 }
 
 /// Which instances are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Only {
+pub struct InstanceFilter {
     /// Those about one of these threads: vCPUs', or where an instance is about none, threads that make its events.
     pub threads: Option<Vec<i32>>,
     /// Those that begin in this time, both ends included.
@@ -82,27 +85,27 @@ pub struct Only {
 /// Follows paths.
 #[derive(Debug)]
 pub struct Paths {
-    paths: Vec<Path>,
-    index: Index,
+    paths: Vec<PathDefinition>,
+    index: PathIndex,
     /// By kind of event, what is done with it; nothing, if it is not wanted.
-    bindings: Vec<Option<Box<Binding>>>,
-    symbols: bind::Symbols,
+    bindings: Vec<Option<Box<EventBinding>>>,
+    symbols: bind::FunctionRanges,
     /// By step's number: whether its events are recorded, whether it counts for nothing.
     recorded: Vec<bool>,
     disabled: Vec<bool>,
     disabled_alts: Vec<bool>,
-    tasks: Tasks,
+    tasks: PathTasks,
     /// Guests whose recordings are walked with the host's.
-    guests: guest_tasks::Guests,
-    interrupts: Interrupts,
+    guests: guest_tasks::GuestMachines,
+    interrupts: InterruptTargets,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
-    raised: FxHashMap<u32, (Raised, Option<u64>)>,
-    accepted: FxHashMap<u32, Raised>,
+    raised: FxHashMap<u32, (InterruptSource, Option<u64>)>,
+    accepted: FxHashMap<u32, InterruptSource>,
     /// By thread: whom the last interrupt was for that it accepted.
     last_target: FxHashMap<u32, u64>,
     /// Levels of interrupt lines, by kind of event, thread and line.
     levels: FxHashMap<(u32, u32, u64), u64>,
-    live: Vec<Live>,
+    live: Vec<LiveInstance>,
     free: Vec<u32>,
     count: usize,
     /// How many there may be.
@@ -110,26 +113,26 @@ pub struct Paths {
     born: u64,
     /// The oldest instances, the very oldest last; some may have ended.
     oldest: Vec<(u64, u32)>,
-    waiting: Waiting,
+    waiting: WaitingInstances,
     /// What they wait for.
-    nexts: Nexts,
+    nexts: WaitCache,
     /// Instances that end when a thread makes certain events: by number of these, and thread.
-    cancels: Waiting,
+    cancels: WaitingInstances,
     /// By what instances are unique by, which one is under way.
-    unique: Places,
+    unique: UniquePlaces,
     /// By ticket of an interrupt of which it is not known whose it is, the instances that held it; some may have ended.
     tickets: FxHashMap<u64, Vec<u32>>,
     /// Roles as the last instances had them: chain, role, and what it is remembered by.
     memory: FxHashMap<(u32, u8, u64), Option<u64>>,
     /// Instances that watch what goes on around them.
-    watchers: Watchers,
-    tallies: Vec<Tally>,
+    watchers: WatcherTable,
+    tallies: Vec<PathTally>,
     isa: Option<Isa>,
-    only: Only,
+    only: InstanceFilter,
     listing: bool,
-    listed: Vec<Instance>,
+    listed: Vec<CompletedInstance>,
     /// Memory of those that are not needed any more.
-    spare: Vec<Instance>,
+    spare: Vec<CompletedInstance>,
     /// Slots of the threads that made the last events, by the lowest bits of their ids.
     slots: Box<[(i32, u32); SLOTS]>,
     last_time: u64,
@@ -139,37 +142,37 @@ pub struct Paths {
     seq: u64,
     /// The chain and step that the event now has taken an instance to.
     advanced: Option<(u32, usize)>,
-    /// Levels that the event now tells.
+    /// Levels that the event now has.
     rising: Vec<((u32, u32, u64), u64)>,
     /// Memory that events use again.
     found: Vec<u32>,
-    traits: Vec<crate::Trait>,
+    traits: Vec<crate::InstanceTrait>,
 }
 
 /// What an event is, as far as it has been looked at.
-struct Now<'a, 'e> {
+struct EventContext<'a, 'e> {
     event: &'a Event<'e>,
     data: &'a Data,
     /// The host's thread that makes it: of a guest's event, the vCPU's.
     thread: u32,
     tid: i32,
     /// Who makes it in the guest, if it happens in one.
-    guest: Option<guest_tasks::Inside>,
+    guest: Option<guest_tasks::GuestActor>,
     /// The task it is about, and of a switch the one that leaves.
     task: Option<u32>,
     prev: Option<u32>,
     /// The vCPU an interrupt is for, or a ticket.
     target: Option<u64>,
-    raised: Raised,
+    raised: InterruptSource,
 }
 
 impl Paths {
     /// Prepares to follow paths.
-    pub fn new(paths: Vec<Path>) -> Paths {
-        let index = Index::new(&paths);
+    pub fn new(paths: Vec<PathDefinition>) -> Paths {
+        let index = PathIndex::new(&paths);
         let steps = index.steps.len();
         let alts = index.alts.len();
-        let tallies = paths.iter().map(Tally::new).collect();
+        let tallies = paths.iter().map(PathTally::new).collect();
         Paths {
             paths,
             bindings: Vec::new(),
@@ -177,9 +180,9 @@ impl Paths {
             recorded: vec![false; steps],
             disabled: vec![false; steps],
             disabled_alts: vec![false; alts],
-            tasks: Tasks::default(),
-            guests: guest_tasks::Guests::default(),
-            interrupts: Interrupts::default(),
+            tasks: PathTasks::default(),
+            guests: guest_tasks::GuestMachines::default(),
+            interrupts: InterruptTargets::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
             last_target: FxHashMap::default(),
@@ -190,16 +193,16 @@ impl Paths {
             limit: MAX_LIVE,
             born: 0,
             oldest: Vec::new(),
-            waiting: Waiting::new(alts),
-            cancels: Waiting::new(index.all_ends as usize),
-            nexts: Nexts::new(steps),
-            unique: Places::new(steps),
+            waiting: WaitingInstances::new(alts),
+            cancels: WaitingInstances::new(index.all_ends as usize),
+            nexts: WaitCache::new(steps),
+            unique: UniquePlaces::new(steps),
             tickets: FxHashMap::default(),
             memory: FxHashMap::default(),
-            watchers: Watchers::default(),
+            watchers: WatcherTable::default(),
             tallies,
             isa: None,
-            only: Only::default(),
+            only: InstanceFilter::default(),
             listing: false,
             listed: Vec::new(),
             spare: Vec::new(),
@@ -216,7 +219,7 @@ impl Paths {
     }
 
     /// Returns the paths that are followed.
-    pub fn paths(&self) -> &[Path] {
+    pub fn paths(&self) -> &[PathDefinition] {
         &self.paths
     }
 
@@ -231,11 +234,11 @@ impl Paths {
         tallies.map(|tally| (tally.count, tally.total.total()))
     }
 
-    pub(crate) fn tallies(&self) -> &[Tally] {
+    pub(crate) fn tallies(&self) -> &[PathTally] {
         &self.tallies
     }
 
-    /// Returns the functions whose addresses are to be told with [`Paths::function_at`], for recordings of the
+    /// Returns the functions whose addresses are to be given to [`Paths::function_at`], for recordings of the
     /// function tracer.
     pub fn functions(&self) -> Vec<String> {
         let mut names: Vec<String> = self
@@ -244,17 +247,17 @@ impl Paths {
             .iter()
             .flat_map(|alt| &alt.said.events)
             .filter_map(|pattern| match pattern {
-                crate::lang::Pattern::Function(name) => Some(name.clone()),
-                crate::lang::Pattern::Event { .. } => None,
+                crate::lang::EventPattern::Function(name) => Some(name.clone()),
+                crate::lang::EventPattern::Event { .. } => None,
             })
             .collect();
         let conds = self.index.alts.iter().flat_map(|alt| &alt.said.conds);
         names.extend(conds.filter_map(|cond| match cond {
-            Cond::Compare(Attr::Field(field), Op::Equal, Value::Text(name))
-                if field == bind::FUNCTION =>
-            {
-                Some(name.clone())
-            }
+            EventCondition::Compare(
+                EventAttribute::Field(field),
+                ComparisonOperator::Equal,
+                ComparisonOperand::Text(name),
+            ) if field == bind::FUNCTION => Some(name.clone()),
             _ => None,
         }));
         names.sort();
@@ -275,7 +278,7 @@ impl Paths {
     }
 
     /// Chooses instances. All of them are followed, whatever is chosen: the events of one may be made by any thread.
-    pub fn only(&mut self, mut only: Only) {
+    pub fn only(&mut self, mut only: InstanceFilter) {
         if let Some(threads) = &mut only.threads {
             threads.sort_unstable();
         }
@@ -298,30 +301,30 @@ impl Paths {
         self.listing = true;
     }
 
-    /// Whether instances have completed since they were taken.
+    /// Returns whether instances have completed since they were taken.
     #[inline]
     pub fn has_listed(&self) -> bool {
         !self.listed.is_empty()
     }
 
     /// Returns the instances that completed since the last call.
-    pub fn take_listed(&mut self) -> Vec<Instance> {
+    pub fn take_listed(&mut self) -> Vec<CompletedInstance> {
         std::mem::take(&mut self.listed)
     }
 
     /// Hands out the instances that completed since the last call, in their order.
-    pub fn each_listed(&mut self, each: impl FnMut(Instance)) {
+    pub fn each_listed(&mut self, each: impl FnMut(CompletedInstance)) {
         self.listed.drain(..).for_each(each);
     }
 
     /// Takes an instance back that is not needed any more: its memory is for the next ones.
-    pub fn reuse(&mut self, instance: Instance) {
+    pub fn reuse(&mut self, instance: CompletedInstance) {
         if self.spare.len() < SPARE {
             self.spare.push(instance);
         }
     }
 
-    /// Tells whether events of a kind are wanted, of the host or of a guest.
+    /// Returns whether events of a kind are wanted, of the host or of a guest.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
         let wanted = binding.wanted;
@@ -337,7 +340,7 @@ impl Paths {
         wanted
     }
 
-    fn disable(&mut self, binding: &Binding) {
+    fn disable(&mut self, binding: &EventBinding) {
         self.nexts.clear();
         for step in &binding.disables {
             self.disabled[*step as usize] = true;
@@ -348,7 +351,7 @@ impl Paths {
     }
 
     /// The function tracer's event is the call of a function without which alternatives count.
-    fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &Binding) {
+    fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &EventBinding) {
         for (functions, step, alt) in &binding.calls_disable {
             let known = step.is_none_or(|step| self.disabled[step as usize])
                 && alt.is_none_or(|alt| self.disabled_alts[alt as usize]);
@@ -424,20 +427,20 @@ impl Paths {
         self.bindings[at] = Some(binding);
     }
 
-    /// Whether events of a kind now tell nothing but steps of instances.
+    /// Returns whether events of a kind now tell nothing but steps of instances.
     #[inline]
-    fn is_idle(&self, binding: &Binding) -> bool {
-        binding.tells != Tells::More
+    fn is_idle(&self, binding: &EventBinding) -> bool {
+        binding.effect != EventEffect::More
             && binding.seen
             && binding.calls_disable.is_empty()
             && !self.interrupts.is_waiting()
             && self.interrupts.found.is_empty()
     }
 
-    /// Whether an event may take an instance on, begin one or end one: most events do none of that. What costs little of what
-    /// alternatives ask is asked already.
+    /// Returns whether an event may take an instance on, begin one or end one: most events do none of that. What costs
+    /// little of what alternatives ask is asked already.
     #[inline]
-    fn is_due(&self, binding: &Binding, event: &Event<'_>, data: &Data) -> bool {
+    fn is_due(&self, binding: &EventBinding, event: &Event<'_>, data: &Data) -> bool {
         for word in &binding.alt_words.0 {
             let mut left = word.own;
             while let Some(at) = word.due(&mut left, &self.waiting.awaited) {
@@ -450,18 +453,24 @@ impl Paths {
         cancels.any(|word| word.due(&mut { word.own }, &self.cancels.awaited).is_some())
     }
 
-    /// Takes of an event that is no step what it tells all the same.
+    /// Takes what an event shows of its thread, though it is no step.
     #[inline]
-    fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &Binding) {
+    fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &EventBinding) {
         self.last_time = self.last_time.max(event.time);
         let thread = self.slot(event.tid, event.cpu, machine);
         self.sees(event, thread, machine);
-        if binding.tells == Tells::Goes {
+        if binding.effect == EventEffect::Goes {
             self.forget(thread);
         }
     }
 
-    fn with(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine, binding: &Binding) {
+    fn with(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        machine: &mut Machine,
+        binding: &EventBinding,
+    ) {
         self.last_time = self.last_time.max(event.time);
         self.seq += 1;
         self.advanced = None;
@@ -475,7 +484,7 @@ impl Paths {
         if !binding.calls_disable.is_empty() {
             self.calls_disable(event, data, binding);
         }
-        let mut now = Now {
+        let mut now = EventContext {
             event,
             data,
             thread,
@@ -484,12 +493,14 @@ impl Paths {
             task: None,
             prev: None,
             target: None,
-            raised: Raised::Local,
+            raised: InterruptSource::Local,
         };
         self.look(&mut now, machine, binding);
-        if binding.tells == Tells::More {
+        if binding.effect == EventEffect::More {
             let irq = match binding.watch {
-                Watch::HostIrq => binding.number.as_ref().and_then(|g| g.number(event, data)),
+                InterruptEvent::HostIrq => {
+                    binding.number.as_ref().and_then(|g| g.number(event, data))
+                }
                 _ => None,
             };
             let irq = irq.and_then(|irq| u32::try_from(irq).ok());
@@ -510,7 +521,7 @@ impl Paths {
         if !self.rising.is_empty() {
             self.rises();
         }
-        if binding.tells != Tells::Nothing {
+        if binding.effect != EventEffect::Nothing {
             self.after(&now, machine);
         }
     }

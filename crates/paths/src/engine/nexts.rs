@@ -1,8 +1,8 @@
 //! What instances wait for, looked up once for all that come as far; and the places that are one instance's only.
 
-use super::instance::Live;
-use super::plan::{Index, Steps};
-use super::slots::Slots;
+use super::instance::LiveInstance;
+use super::plan::{PathIndex, StepSet};
+use super::slots::SlotMap;
 
 /// The key of what has no other.
 const ANY: u64 = u64::MAX;
@@ -22,25 +22,25 @@ pub(super) fn key_of(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 
 /// What instances that have come as far wait for. It is looked up again whenever one comes there.
 #[derive(Debug, Default)]
-pub(super) struct Next {
-    pub(super) from: From,
+pub(super) struct NextWaits {
+    pub(super) from: InstanceProgress,
     /// Alternatives, and the roles that the instance is found by.
-    pub(super) waits: Vec<(u32, Key)>,
+    pub(super) waits: Vec<(u32, WaiterKey)>,
     /// What it ends by, and the thread whose event that has to be: a role's, or that of the last step's event.
     pub(super) ends: Vec<(u32, Option<usize>)>,
 }
 
 /// How far an instance has come, as far as that decides what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct From {
-    pub(super) steps: Steps,
+pub(super) struct InstanceProgress {
+    pub(super) steps: StepSet,
     pub(super) bound: u16,
     pub(super) late: bool,
 }
 
 /// What a key is made of.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Key {
+pub(super) enum WaiterKey {
     /// What one role holds.
     Role(usize),
     /// What several hold, or none.
@@ -50,14 +50,14 @@ pub(super) enum Key {
 /// Of one step, different ways to have come there that are remembered: a chain has few.
 const MAX_NEXT: usize = 64;
 
-/// What instances wait for, by step and how they came there. What was found out holds as long as nothing more is known of what
-/// is recorded.
+/// What instances wait for, by step and how they came there. What was found out holds as long as nothing more is known
+/// of what is recorded.
 #[derive(Debug, Default)]
-pub(super) struct Nexts(pub(super) Vec<Vec<Next>>);
+pub(super) struct WaitCache(pub(super) Vec<Vec<NextWaits>>);
 
-impl Nexts {
-    pub(super) fn new(steps: usize) -> Nexts {
-        Nexts((0..steps).map(|_| Vec::new()).collect())
+impl WaitCache {
+    pub(super) fn new(steps: usize) -> WaitCache {
+        WaitCache((0..steps).map(|_| Vec::new()).collect())
     }
 
     /// Forgets all: more is known of what is recorded.
@@ -68,11 +68,11 @@ impl Nexts {
     }
 
     #[inline]
-    pub(super) fn find(&self, step: usize, from: From) -> Option<usize> {
+    pub(super) fn find(&self, step: usize, from: InstanceProgress) -> Option<usize> {
         self.0[step].iter().position(|next| next.from == from)
     }
 
-    pub(super) fn keep(&mut self, step: usize, next: Next) -> usize {
+    pub(super) fn keep(&mut self, step: usize, next: NextWaits) -> usize {
         let of_step = &mut self.0[step];
         if of_step.len() >= MAX_NEXT {
             of_step.clear();
@@ -84,11 +84,11 @@ impl Nexts {
 
 /// By step and what its roles hold, the one instance that is there.
 #[derive(Debug, Default)]
-pub(super) struct Places(Vec<Slots<Option<u32>>>);
+pub(super) struct UniquePlaces(Vec<SlotMap<Option<u32>>>);
 
-impl Places {
-    pub(super) fn new(steps: usize) -> Places {
-        Places((0..steps).map(|_| Slots::default()).collect())
+impl UniquePlaces {
+    pub(super) fn new(steps: usize) -> UniquePlaces {
+        UniquePlaces((0..steps).map(|_| SlotMap::default()).collect())
     }
 
     #[inline]
@@ -116,19 +116,19 @@ impl Places {
     }
 }
 
-impl Live {
+impl LiveInstance {
     /// What it is found by when it waits for an alternative of these roles; nothing if it does not hold all of them.
     pub(super) fn found_by(&self, roles: &[usize]) -> Option<u64> {
         key_of(roles.iter().map(|role| self.role(*role)))
     }
 
     /// How it waits for an alternative, if it holds what that joins.
-    pub(super) fn waits_by(&self, alt: u32, index: &Index) -> Option<(u32, Key)> {
+    pub(super) fn waits_by(&self, alt: u32, index: &PathIndex) -> Option<(u32, WaiterKey)> {
         let roles = index.alts[alt as usize].found_by.as_slice();
         self.found_by(roles)?;
         Some(match roles {
-            [role] => (alt, Key::Role(*role)),
-            _ => (alt, Key::Roles),
+            [role] => (alt, WaiterKey::Role(*role)),
+            _ => (alt, WaiterKey::Roles),
         })
     }
 }

@@ -1,45 +1,45 @@
 //! Paths as the engine goes by them: what a path file says of steps and alternatives, by number.
 
-use crate::lang::{Alt, Attr, End, Optional, Path, Step};
+use crate::lang::{EventAttribute, PathDefinition, PathStep, StepAlternative, StepOption, WaitEnd};
 
 /// A set of the steps of one chain, which has at most [`MAX_STEPS`](crate::lang::MAX_STEPS).
-pub(crate) type Steps = u64;
+pub(crate) type StepSet = u64;
 
 /// Returns the set of one step.
 #[inline]
-pub(super) fn one(step: usize) -> Steps {
+pub(super) fn one(step: usize) -> StepSet {
     let step = u32::try_from(step).unwrap_or(u32::MAX);
     1u64.checked_shl(step).unwrap_or(0)
 }
 
 /// Returns a set of steps.
-fn set(steps: impl IntoIterator<Item = usize>) -> Steps {
+fn set(steps: impl IntoIterator<Item = usize>) -> StepSet {
     steps.into_iter().fold(0, |set, step| set | one(step))
 }
 
 /// Of which steps one has to be reached for another step, and which must not.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct After {
-    none: Steps,
-    any: Steps,
+pub(crate) struct StepOrder {
+    none: StepSet,
+    any: StepSet,
 }
 
-impl After {
-    fn of(none: &[usize], any: &[usize]) -> After {
+impl StepOrder {
+    fn of(none: &[usize], any: &[usize]) -> StepOrder {
         let [none, any] = [none, any].map(|steps| set(steps.iter().copied()));
-        After { none, any }
+        StepOrder { none, any }
     }
 
-    /// Whether the steps that an instance has reached rule it out.
+    /// Returns whether the steps that an instance has reached rule it out.
     #[inline]
-    pub(super) fn is_barred(self, reached: Steps) -> bool {
+    pub(super) fn is_barred(self, reached: StepSet) -> bool {
         self.none & reached != 0 || self.any != 0 && self.any & reached == 0
     }
 }
 
 /// How an event ends an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum EndKind {
     /// Steps that come soon do not come any more.
     Late,
     /// The instance is over.
@@ -48,7 +48,7 @@ pub(crate) enum Ending {
 
 /// Roles of a chain, by what their names mean.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Roles {
+pub(crate) struct ChainRoles {
     /// The vCPU that an instance is about: the first of these that is bound.
     pub subjects: Vec<usize>,
     pub back_end: Option<usize>,
@@ -58,10 +58,10 @@ pub(crate) struct Roles {
     pub target: bool,
 }
 
-impl Roles {
-    fn of(names: &[String]) -> Roles {
+impl ChainRoles {
+    fn of(names: &[String]) -> ChainRoles {
         let role = |name: &str| names.iter().position(|role| role == name);
-        Roles {
+        ChainRoles {
             subjects: ["target", "vcpu", "guest"]
                 .into_iter()
                 .filter_map(role)
@@ -77,7 +77,7 @@ impl Roles {
 /// A step.
 #[derive(Debug)]
 pub(crate) struct StepPlan {
-    pub optional: Optional,
+    pub optional: StepOption,
     /// The step whose events have to be recorded for it to be passed over, in the chain.
     pub optional_with: Option<usize>,
     pub counts: bool,
@@ -88,7 +88,7 @@ pub(crate) struct StepPlan {
     /// Whether an instance that reaches it is complete.
     pub ends: bool,
     pub unique: Vec<usize>,
-    pub after: After,
+    pub after: StepOrder,
     pub needs: Vec<usize>,
     pub recall: Vec<(usize, Vec<usize>)>,
     /// The step, of which an event that takes an instance there is no event of this one.
@@ -104,23 +104,27 @@ pub(crate) struct StepPlan {
     /// Alternatives that take it back if it was the last one.
     pub back: Vec<u32>,
     /// What ends instances there: the number of each, whose event it has to be, and how.
-    pub ended_by: Vec<(u32, Option<usize>, Ending)>,
+    pub ended_by: Vec<(u32, Option<usize>, EndKind)>,
 }
 
 impl StepPlan {
-    fn of(step: &Step, rest: &[Step]) -> StepPlan {
+    fn of(step: &PathStep, rest: &[PathStep]) -> StepPlan {
         let last = rest.is_empty();
         let joins = step.alts.iter().flat_map(|alt| &alt.joins);
-        let tells = |attr: &Attr| {
+        let shows_guest = |attr: &EventAttribute| {
             matches!(
                 attr,
-                Attr::Thread | Attr::Inside | Attr::Task | Attr::Prev | Attr::Machine
+                EventAttribute::Thread
+                    | EventAttribute::Inside
+                    | EventAttribute::Task
+                    | EventAttribute::Prev
+                    | EventAttribute::Machine
             )
         };
-        let mut of_thread = joins.filter(|join| tells(&join.attr) && !join.differs);
+        let mut of_thread = joins.filter(|join| shows_guest(&join.attr) && !join.differs);
         StepPlan {
             in_guest: step.is_in_guest(),
-            rest_in_guest: !last && rest.iter().all(Step::is_in_guest),
+            rest_in_guest: !last && rest.iter().all(PathStep::is_in_guest),
             guest_of: of_thread.next().map(|join| join.role),
             optional: step.optional,
             optional_with: None,
@@ -131,7 +135,7 @@ impl StepPlan {
             several: step.several,
             ends: step.ends || last,
             unique: step.unique.clone(),
-            after: After::of(&step.not_after, &step.only_after),
+            after: StepOrder::of(&step.not_after, &step.only_after),
             needs: step.needs.clone(),
             recall: step.recall.clone(),
             yields: None,
@@ -141,16 +145,16 @@ impl StepPlan {
         }
     }
 
-    /// Whether the steps that an instance has reached rule this one out.
+    /// Returns whether the steps that an instance has reached rule this one out.
     #[inline]
-    pub(super) fn is_barred(&self, reached: Steps) -> bool {
+    pub(super) fn is_barred(&self, reached: StepSet) -> bool {
         self.after.is_barred(reached)
     }
 }
 
 /// Roles that tell in which guest an event has to be.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct GuestBy {
+pub(crate) struct GuestRoles {
     /// It holds a vCPU of that guest.
     pub thread: Option<usize>,
     /// It holds a task of it.
@@ -161,49 +165,55 @@ pub(crate) struct GuestBy {
 
 /// An alternative of a step.
 #[derive(Debug)]
-pub(crate) struct AltPlan {
+pub(crate) struct AlternativePlan {
     pub chain: u32,
     /// Its step: in the chain, and among all.
     pub step: u32,
     pub number: u32,
-    pub after: After,
+    pub after: StepOrder,
     pub soon: bool,
     pub only_binds: bool,
     /// Its events are a guest's.
     pub in_guest: bool,
     /// Roles that tell which guest that is.
-    pub guest_by: GuestBy,
+    pub guest_by: GuestRoles,
     /// Steps that reaching it takes back, and whether it names some.
-    pub takes_back: Steps,
+    pub takes_back: StepSet,
     pub instead: bool,
     /// Whether it goes on with an instance; if not, it begins one.
     pub joins: bool,
     /// Roles that the instance is found by.
     pub found_by: Vec<usize>,
     /// What the path file says.
-    pub said: Alt,
+    pub said: StepAlternative,
 }
 
-impl AltPlan {
-    fn of(alt: &Alt, chain: u32, step: u32, number: u32, steps: &[Step]) -> AltPlan {
+impl AlternativePlan {
+    fn of(
+        alt: &StepAlternative,
+        chain: u32,
+        step: u32,
+        number: u32,
+        steps: &[PathStep],
+    ) -> AlternativePlan {
         let same = alt.joins.iter().filter(|join| !join.differs);
-        let role_of = |attr: Attr| {
+        let role_of = |attr: EventAttribute| {
             let mut joins = alt.joins.iter().filter(|join| !join.differs);
             joins.find(|join| join.attr == attr).map(|join| join.role)
         };
         let named = |name: &String| steps.iter().position(|step| step.name == *name);
-        AltPlan {
+        AlternativePlan {
             chain,
             step,
             number,
-            after: After::of(&alt.not_after, &alt.only_after),
+            after: StepOrder::of(&alt.not_after, &alt.only_after),
             soon: alt.soon,
             only_binds: alt.only_binds,
             in_guest: alt.in_guest,
-            guest_by: GuestBy {
-                thread: role_of(Attr::Thread),
-                task: role_of(Attr::Inside).or_else(|| role_of(Attr::Task)),
-                machine: role_of(Attr::Machine),
+            guest_by: GuestRoles {
+                thread: role_of(EventAttribute::Thread),
+                task: role_of(EventAttribute::Inside).or_else(|| role_of(EventAttribute::Task)),
+                machine: role_of(EventAttribute::Machine),
             },
             takes_back: set(alt.instead_of.iter().filter_map(named)),
             instead: !alt.instead_of.is_empty(),
@@ -213,8 +223,8 @@ impl AltPlan {
         }
     }
 
-    /// The order in which an event is tried as alternatives: later steps first, since one event does not take an instance two
-    /// steps on. What an event tells of one instance may end another, which goes on by it first.
+    /// The order in which an event is tried as alternatives: later steps first, since one event does not take an
+    /// instance two steps on. What an event shows of one instance may end another, which goes on by it first.
     fn turn(&self) -> impl Ord + use<> {
         let step = std::cmp::Reverse((self.chain, self.step));
         (self.only_binds, step, !self.joins)
@@ -223,9 +233,9 @@ impl AltPlan {
 
 /// A list of all alternatives and steps of all chains, by number.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct PathIndex {
     /// Alternatives, in the order in which they are tried.
-    pub alts: Vec<AltPlan>,
+    pub alts: Vec<AlternativePlan>,
     /// Path and chain in it.
     pub chains: Vec<(u32, u8)>,
     /// By chain, the number of its first step among all, and how many it has.
@@ -233,7 +243,7 @@ pub(crate) struct Index {
     pub lengths: Vec<usize>,
     pub steps: Vec<StepPlan>,
     /// By chain, roles that mean something to the engine.
-    pub roles: Vec<Roles>,
+    pub roles: Vec<ChainRoles>,
     /// By chain, what its steps recall: role, and the roles it is remembered by.
     pub recalled: Vec<Vec<(usize, Vec<usize>)>>,
     /// How many things there are that end instances.
@@ -245,16 +255,16 @@ fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-impl Index {
-    pub(super) fn new(paths: &[Path]) -> Index {
-        let mut index = Index::default();
+impl PathIndex {
+    pub(super) fn new(paths: &[PathDefinition]) -> PathIndex {
+        let mut index = PathIndex::default();
         for (path, number) in paths.iter().zip(0u32..) {
             for (chain, at) in path.chains.iter().zip(0..=u8::MAX) {
                 let chain_number = place(index.chains.len());
                 index.chains.push((number, at));
                 index.first_step.push(place(index.steps.len()));
                 index.lengths.push(chain.steps.len());
-                index.roles.push(Roles::of(&chain.roles));
+                index.roles.push(ChainRoles::of(&chain.roles));
                 let recalled = chain.steps.iter().flat_map(|step| step.recall.clone());
                 index.recalled.push(recalled.collect());
                 for (step, at) in chain.steps.iter().zip(0u32..) {
@@ -269,12 +279,13 @@ impl Index {
                     plan.optional_with = step.optional_with.as_ref().and_then(named);
                     index.all_ends += place(plan.ended_by.len());
                     index.steps.push(plan);
-                    let plan = |alt| AltPlan::of(alt, chain_number, at, number, &chain.steps);
+                    let plan =
+                        |alt| AlternativePlan::of(alt, chain_number, at, number, &chain.steps);
                     index.alts.extend(step.alts.iter().map(plan));
                 }
             }
         }
-        index.alts.sort_by_key(AltPlan::turn);
+        index.alts.sort_by_key(AlternativePlan::turn);
         for (alt, at) in index.alts.iter().zip(0u32..) {
             index.steps[alt.number as usize].alts.push(at);
             let first = index.first_step[alt.chain as usize] as usize;
@@ -301,8 +312,8 @@ impl Index {
 }
 
 /// What ends instances at a step, and how: in the order in which they are numbered.
-pub(super) fn ends_of(step: &Step) -> impl Iterator<Item = (&End, Ending)> {
-    let until = step.until.iter().map(|end| (end, Ending::Late));
-    let over = step.over.iter().map(|end| (end, Ending::Over));
+pub(super) fn ends_of(step: &PathStep) -> impl Iterator<Item = (&WaitEnd, EndKind)> {
+    let until = step.until.iter().map(|end| (end, EndKind::Late));
+    let over = step.over.iter().map(|end| (end, EndKind::Over));
     until.chain(over)
 }

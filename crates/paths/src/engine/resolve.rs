@@ -3,15 +3,15 @@
 use event::Data;
 use model::{Halt, Machine, State, Threads};
 
-use super::{Now, Paths};
-use crate::interrupts::{Found, UNRESOLVED};
-use crate::tally::Dropped;
+use super::{EventContext, Paths};
+use crate::interrupts::{TicketAnswer, UNRESOLVED};
+use crate::tally::DropReason;
 
 impl Paths {
     /// An interrupt is accepted for the vCPU of a number.
     pub(super) fn accept(
         &mut self,
-        now: &mut Now<'_, '_>,
+        now: &mut EventContext<'_, '_>,
         vcpu: u64,
         vector: u64,
         machine: &mut Machine,
@@ -38,8 +38,8 @@ impl Paths {
         self.last_target.insert(now.thread, target);
     }
 
-    /// What the event tells of interrupts of which it is not known whose they are.
-    pub(super) fn settle(&mut self, now: &Now<'_, '_>, threads: &Threads) {
+    /// Takes what the event shows of interrupts of which it is not known whose they are.
+    pub(super) fn settle(&mut self, now: &EventContext<'_, '_>, threads: &Threads) {
         match now.data {
             Data::SchedWaking(_) => {}
             Data::SchedWakeup(_) if !self.wakings => {}
@@ -58,7 +58,7 @@ impl Paths {
         }
     }
 
-    /// Whether a thread is a vCPU's that is in its guest.
+    /// Returns whether a thread is a vCPU's that is in its guest.
     pub(super) fn in_guest(&self, slot: u32, machine: &mut Machine) -> bool {
         let tid = machine.threads().at(slot).map(|(tid, _)| tid);
         let vcpu = tid.and_then(|tid| machine.vcpu_of(tid));
@@ -66,16 +66,21 @@ impl Paths {
     }
 
     /// A ticket's vCPU is known, or will never be.
-    pub(super) fn resolve(&mut self, found: Found, now: &Now<'_, '_>, machine: &mut Machine) {
+    pub(super) fn resolve(
+        &mut self,
+        found: TicketAnswer,
+        now: &EventContext<'_, '_>,
+        machine: &mut Machine,
+    ) {
         let (ticket, slot, passed) = match found {
-            Found::Target {
+            TicketAnswer::Target {
                 ticket,
                 slot,
                 by,
                 passed,
             } => {
                 let ticket = UNRESOLVED | ticket;
-                // It may be posted yet, after something on another CPU has told whose it is.
+                // It may be posted yet, after something on another CPU has shown whose it is.
                 if let Some(last) = self.last_target.get_mut(&by)
                     && *last == ticket
                 {
@@ -83,7 +88,7 @@ impl Paths {
                 }
                 (ticket, Some(slot), passed)
             }
-            Found::Nothing(ticket) => (UNRESOLVED | ticket, None, false),
+            TicketAnswer::Nothing(ticket) => (UNRESOLVED | ticket, None, false),
         };
         let mut waiting = self.tickets.remove(&ticket).unwrap_or_default();
         // An instance is here twice if two of its roles hold the ticket.
@@ -100,7 +105,7 @@ impl Paths {
                     self.unregister(at);
                     self.complete(at);
                 }
-                None => self.give_up(at, Some(Dropped::Unresolved)),
+                None => self.give_up(at, Some(DropReason::Unresolved)),
                 Some(slot) => {
                     // One of them may have displaced another.
                     let live = &mut self.live[at as usize];
@@ -124,7 +129,7 @@ impl Paths {
                             self.unregister(at);
                             self.complete(at);
                         } else {
-                            self.give_up(at, Some(Dropped::Unresolved));
+                            self.give_up(at, Some(DropReason::Unresolved));
                         }
                     }
                 }

@@ -13,12 +13,12 @@ fn low(key: u64) -> Option<usize> {
 
 /// Values by number: in a list where numbers are low, and in a table where they are not, as addresses are.
 #[derive(Debug, Default)]
-pub(super) struct Slots<T> {
+pub(super) struct SlotMap<T> {
     low: Vec<T>,
     high: FxHashMap<u64, T>,
 }
 
-impl<T: Default> Slots<T> {
+impl<T: Default> SlotMap<T> {
     /// Returns the value of a number, if there was one.
     #[inline]
     pub(super) fn get(&self, key: u64) -> Option<&T> {
@@ -67,11 +67,11 @@ impl<T: Default> Slots<T> {
 
 /// A set of numbers that are few: alternatives, and what ends instances.
 #[derive(Debug, Default)]
-pub(super) struct Bits(Vec<u64>);
+pub(super) struct NumberSet(Vec<u64>);
 
-impl Bits {
-    pub(super) fn new(numbers: usize) -> Bits {
-        Bits(vec![0; numbers.div_ceil(64)])
+impl NumberSet {
+    pub(super) fn new(numbers: usize) -> NumberSet {
+        NumberSet(vec![0; numbers.div_ceil(64)])
     }
 
     #[inline]
@@ -94,13 +94,14 @@ impl Bits {
     }
 }
 
-/// Which numbers a list has that is in their order, by words of 64: what is due of it is found without going through it.
+/// Which numbers a list has that is in their order, by words of 64: what is due of it is found without going through
+/// it.
 #[derive(Debug, Default)]
-pub(crate) struct Words(pub(super) Vec<Word>);
+pub(crate) struct DueWords(pub(super) Vec<DueWord>);
 
 /// Up to 64 numbers.
 #[derive(Debug)]
-pub(crate) struct Word {
+pub(crate) struct DueWord {
     /// Which word of all numbers.
     at: usize,
     /// The list's own of them, and those that are due whoever waits.
@@ -110,16 +111,16 @@ pub(crate) struct Word {
     places: [u16; 64],
 }
 
-impl Words {
+impl DueWords {
     /// Takes numbers in their order, each with whether it is always due.
-    pub(super) fn of(numbers: impl Iterator<Item = (u32, bool)>) -> Words {
-        let mut words: Vec<Word> = Vec::new();
+    pub(super) fn of(numbers: impl Iterator<Item = (u32, bool)>) -> DueWords {
+        let mut words: Vec<DueWord> = Vec::new();
         // Path files have some hundred alternatives at most.
         for ((number, always), place) in numbers.zip(0..=u16::MAX) {
             let at = number as usize / 64;
             let bit = 1 << (number % 64);
             if words.last().is_none_or(|word| word.at != at) {
-                words.push(Word {
+                words.push(DueWord {
                     at,
                     own: 0,
                     always: 0,
@@ -132,15 +133,15 @@ impl Words {
                 word.places[number as usize % 64] = place;
             }
         }
-        Words(words)
+        DueWords(words)
     }
 }
 
-impl Word {
-    /// Returns the place in the list of the first number of `left` that is always due or in a set, and takes it and those before
-    /// it out of `left`. What is done with one may change what is due behind it.
+impl DueWord {
+    /// Returns the place in the list of the first number of `left` that is always due or in a set, and takes it and
+    /// those before it out of `left`. What is done with one may change what is due behind it.
     #[inline]
-    pub(super) fn due(&self, left: &mut u64, set: &Bits) -> Option<usize> {
+    pub(super) fn due(&self, left: &mut u64, set: &NumberSet) -> Option<usize> {
         let due = (set.word(self.at) | self.always) & *left;
         if due == 0 {
             return None;
@@ -159,8 +160,8 @@ mod tests {
     fn what_is_due_is_found_in_order() {
         let numbers = [3u32, 5, 63, 64, 200, 255, 256];
         let always = [5u32, 255];
-        let words = Words::of(numbers.iter().map(|n| (*n, always.contains(n))));
-        let mut set = Bits::new(257);
+        let words = DueWords::of(numbers.iter().map(|n| (*n, always.contains(n))));
+        let mut set = NumberSet::new(257);
         for number in [0, 63, 64, 70, 256] {
             set.set(number);
         }

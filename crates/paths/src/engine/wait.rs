@@ -1,29 +1,30 @@
 //! What instances wait for: the alternatives that can come next, and the place that is one instance's only.
 
 use super::Paths;
-use super::instance::{Live, memory_key};
-use super::nexts::{From, Key, Next};
-use super::plan::{AltPlan, Ending, StepPlan, one};
-use crate::lang::Optional;
-use crate::tally::Dropped;
+use super::instance::{LiveInstance, memory_key};
+use super::nexts::{InstanceProgress, NextWaits, WaiterKey};
+use super::plan::{AlternativePlan, EndKind, StepPlan, one};
+use crate::lang::StepOption;
+use crate::tally::DropReason;
 
 impl Paths {
-    /// Whether an instance can pass over a step, as far as is known now.
+    /// Returns whether an instance can pass over a step, as far as is known now.
     #[inline]
-    pub(super) fn can_skip(&self, number: usize, live: &Live) -> bool {
+    pub(super) fn can_skip(&self, number: usize, live: &LiveInstance) -> bool {
         let step = &self.index.steps[number];
         let without = match step.optional {
-            Optional::Never => self.disabled[number],
-            Optional::Always => true,
-            Optional::Unrecorded => !self.is_recorded(number, live),
+            StepOption::Never => self.disabled[number],
+            StepOption::Always => true,
+            StepOption::Unrecorded => !self.is_recorded(number, live),
         };
         let with = step.optional_with;
         without
             || with.is_some_and(|with| self.is_recorded(self.index.number(live.chain, with), live))
     }
 
-    /// Whether a step's events are recorded, as far as is known now: a guest's, in the guest that the instance has to do with.
-    fn is_recorded(&self, number: usize, live: &Live) -> bool {
+    /// Returns whether a step's events are recorded, as far as is known now: a guest's, in the guest that the instance
+    /// has to do with.
+    fn is_recorded(&self, number: usize, live: &LiveInstance) -> bool {
         let step = &self.index.steps[number];
         match step.in_guest {
             true => {
@@ -34,21 +35,21 @@ impl Paths {
         }
     }
 
-    /// Whether an instance that a thread's event begins can do without a step before it.
+    /// Returns whether an instance that a thread's event begins can do without a step before it.
     pub(super) fn can_begin_behind(&self, number: usize, thread: u32) -> bool {
         let step = &self.index.steps[number];
         match step.optional {
-            Optional::Never => self.disabled[number],
-            Optional::Always => true,
-            Optional::Unrecorded if step.in_guest => {
+            StepOption::Never => self.disabled[number],
+            StepOption::Always => true,
+            StepOption::Unrecorded if step.in_guest => {
                 !self.is_recorded_in_guest(number, Some(u64::from(thread)))
             }
-            Optional::Unrecorded => self.disabled[number] || !self.recorded[number],
+            StepOption::Unrecorded => self.disabled[number] || !self.recorded[number],
         }
     }
 
-    /// Whether an instance that has come so far is complete if nothing more comes.
-    pub(super) fn is_open(&self, live: &Live) -> bool {
+    /// Returns whether an instance that has come so far is complete if nothing more comes.
+    pub(super) fn is_open(&self, live: &LiveInstance) -> bool {
         let first = self.index.first_step[live.chain as usize] as usize;
         let steps = live.last_step() + 1..self.index.lengths[live.chain as usize];
         live.counted
@@ -100,14 +101,14 @@ impl Paths {
         if coalesces {
             let one = &mut self.live[other as usize];
             one.coalesced = one.coalesced.saturating_add(1);
-            self.give_up(at, Some(Dropped::Coalesced));
+            self.give_up(at, Some(DropReason::Coalesced));
             return false;
         }
         if self.is_open(&self.live[other as usize]) {
             self.unregister(other);
             self.complete(other);
         } else {
-            self.give_up(other, Some(Dropped::Superseded));
+            self.give_up(other, Some(DropReason::Superseded));
         }
         true
     }
@@ -123,7 +124,7 @@ impl Paths {
     pub(super) fn register(&mut self, at: u32) {
         let live = &self.live[at as usize];
         let number = self.index.number(live.chain, live.last_step());
-        let from = From {
+        let from = InstanceProgress {
             steps: live.steps,
             bound: live.bound,
             late: live.late,
@@ -144,8 +145,8 @@ impl Paths {
         let live = &mut self.live[at as usize];
         for (alt, key) in &next.waits {
             let key = match key {
-                Key::Role(role) => live.role(*role),
-                Key::Roles => live.found_by(&self.index.alts[*alt as usize].found_by),
+                WaiterKey::Role(role) => live.role(*role),
+                WaiterKey::Roles => live.found_by(&self.index.alts[*alt as usize].found_by),
             };
             if let Some(key) = key {
                 live.waits.push((*alt, key));
@@ -166,18 +167,18 @@ impl Paths {
 
     /// Returns what an instance waits for, and whether all that come as far do.
     #[cold]
-    fn next(&self, live: &Live, from: From) -> (Next, bool) {
-        let mut next = Next {
+    fn next(&self, live: &LiveInstance, from: InstanceProgress) -> (NextWaits, bool) {
+        let mut next = NextWaits {
             from,
-            ..Next::default()
+            ..NextWaits::default()
         };
         let holds = self.waits_for_next(live, &mut next.waits)
             & self.waits_to_go_back(live, &mut next.waits);
         let last = self.index.step(live.chain, live.last_step());
         for (number, of, ending) in &last.ended_by {
             let counts = match ending {
-                Ending::Late => !live.late,
-                Ending::Over => true,
+                EndKind::Late => !live.late,
+                EndKind::Over => true,
             };
             if counts && of.is_none_or(|role| live.role(role).is_some()) {
                 next.ends.push((*number, *of));
@@ -186,9 +187,9 @@ impl Paths {
         (next, holds)
     }
 
-    /// The alternatives of the steps that can follow the last one. Returns whether that is so for all instances that come as
-    /// far: what is recalled is not the same for all.
-    fn waits_for_next(&self, live: &Live, waits: &mut Vec<(u32, Key)>) -> bool {
+    /// The alternatives of the steps that can follow the last one. Returns whether that is so for all instances that
+    /// come as far: what is recalled is not the same for all.
+    fn waits_for_next(&self, live: &LiveInstance, waits: &mut Vec<(u32, WaiterKey)>) -> bool {
         let mut holds = true;
         let first = self.index.first_step[live.chain as usize] as usize;
         for step in live.last_step() + 1..self.index.lengths[live.chain as usize] {
@@ -197,7 +198,7 @@ impl Paths {
             if self.disabled[number]
                 || live.late && this.soon
                 || this.is_barred(live.steps)
-                || self.lacks(this, live, &mut holds)
+                || self.unknown_needs(this, live, &mut holds)
             {
                 continue;
             }
@@ -212,7 +213,7 @@ impl Paths {
                 }
             }
             // What is recorded of one guest is not the same for all instances.
-            let by_guest = this.in_guest && this.optional == Optional::Unrecorded
+            let by_guest = this.in_guest && this.optional == StepOption::Unrecorded
                 || this.optional_with.is_some();
             holds &= !by_guest || self.guests.is_empty();
             if !self.can_skip(number, live) {
@@ -222,9 +223,9 @@ impl Paths {
         holds
     }
 
-    /// Whether an alternative's events may come: a guest's do where the vCPU is one of a guest that is recorded, which is not the same for
-    /// all instances.
-    fn can_come(&self, alt: &AltPlan, live: &Live, holds: &mut bool) -> bool {
+    /// Returns whether an alternative's events may come: a guest's do where the vCPU is one of a guest that is
+    /// recorded, which is not the same for all instances.
+    fn can_come(&self, alt: &AlternativePlan, live: &LiveInstance, holds: &mut bool) -> bool {
         if !alt.in_guest {
             return true;
         }
@@ -233,8 +234,8 @@ impl Paths {
         !self.guests.is_empty() && thread.is_none_or(|slot| self.guest_of(slot).is_some())
     }
 
-    /// Whether an instance does not know, nor recall, what a step needs.
-    fn lacks(&self, step: &StepPlan, live: &Live, holds: &mut bool) -> bool {
+    /// Returns whether an instance neither holds nor recalls a role that a step needs.
+    fn unknown_needs(&self, step: &StepPlan, live: &LiveInstance, holds: &mut bool) -> bool {
         let mut recalled = |role: usize| {
             step.recall.iter().any(|(known, by)| {
                 *holds &= *known != role;
@@ -250,9 +251,9 @@ impl Paths {
         needs.any(|role| live.role(*role).is_none() && !recalled(*role))
     }
 
-    /// The alternatives that take the last steps back: they may be of earlier steps. Returns whether that is so for all instances that come
-    /// as far.
-    fn waits_to_go_back(&self, live: &Live, waits: &mut Vec<(u32, Key)>) -> bool {
+    /// The alternatives that take the last steps back: they may be of earlier steps. Returns whether that is so for all
+    /// instances that come as far.
+    fn waits_to_go_back(&self, live: &LiveInstance, waits: &mut Vec<(u32, WaiterKey)>) -> bool {
         let mut holds = true;
         for alt in &self.index.step(live.chain, live.last_step()).back {
             let what = &self.index.alts[*alt as usize];
@@ -275,8 +276,8 @@ impl Paths {
         holds
     }
 
-    /// Whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected before (`passed`), what
-    /// follows an injection counts too.
+    /// Returns whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected
+    /// before (`passed`), what follows an injection counts too.
     pub(super) fn waits_for_entry(&self, at: u32, passed: bool) -> bool {
         let mut waits = self.live[at as usize].waits.iter();
         waits.any(|(alt, _)| {

@@ -4,17 +4,17 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::slots::{Bits, Slots};
+use super::slots::{NumberSet, SlotMap};
 
 /// In longer lists one that leaves is not searched for.
 const LONG: usize = 64;
 
 /// Instances that wait for one thing: mostly one.
 #[derive(Debug)]
-struct Few {
+struct WaiterList {
     /// The one, or [`NOBODY`], or [`MANY`].
     one: u32,
-    many: Option<Box<Many>>,
+    many: Option<Box<WaiterStore>>,
 }
 
 /// No instance has these numbers: there are not so many.
@@ -22,21 +22,21 @@ const NOBODY: u32 = u32::MAX;
 const MANY: u32 = u32::MAX - 1;
 
 #[derive(Debug)]
-enum Many {
+enum WaiterStore {
     List(Vec<u32>),
-    Crowd(Crowd),
+    Crowd(WaiterCrowd),
 }
 
-impl Default for Few {
-    fn default() -> Few {
-        Few {
+impl Default for WaiterList {
+    fn default() -> WaiterList {
+        WaiterList {
             one: NOBODY,
             many: None,
         }
     }
 }
 
-impl Few {
+impl WaiterList {
     #[inline]
     fn add(&mut self, instance: u32) {
         if self.one == NOBODY {
@@ -51,17 +51,17 @@ impl Few {
         let first = std::mem::replace(&mut self.one, MANY);
         let many = self
             .many
-            .get_or_insert_with(|| Box::new(Many::List(vec![first])));
+            .get_or_insert_with(|| Box::new(WaiterStore::List(vec![first])));
         match many.as_mut() {
-            Many::List(all) if all.len() >= LONG => {
-                let mut crowd = Crowd::default();
+            WaiterStore::List(all) if all.len() >= LONG => {
+                let mut crowd = WaiterCrowd::default();
                 for one in all.iter().chain([&instance]) {
                     crowd.add(*one);
                 }
-                **many = Many::Crowd(crowd);
+                **many = WaiterStore::Crowd(crowd);
             }
-            Many::List(all) => all.push(instance),
-            Many::Crowd(all) => all.add(instance),
+            WaiterStore::List(all) => all.push(instance),
+            WaiterStore::Crowd(all) => all.add(instance),
         }
     }
 
@@ -81,15 +81,15 @@ impl Few {
             return false;
         };
         let (removed, left) = match many.as_mut() {
-            Many::List(all) => {
+            WaiterStore::List(all) => {
                 let at = all.iter().position(|one| *one == instance);
                 let removed = at.map(|at| all.remove(at)).is_some();
                 (removed, all.len())
             }
-            Many::Crowd(all) => (all.remove(instance), all.places.len()),
+            WaiterStore::Crowd(all) => (all.remove(instance), all.places.len()),
         };
         if left == 0 {
-            *self = Few::default();
+            *self = WaiterList::default();
         }
         removed
     }
@@ -98,8 +98,8 @@ impl Few {
     fn get(&self, out: &mut Vec<u32>) {
         match (self.one, self.many.as_deref()) {
             (NOBODY, _) => {}
-            (MANY, Some(Many::List(all))) => out.extend_from_slice(all),
-            (MANY, Some(Many::Crowd(all))) => out.extend(all.order.iter().flatten()),
+            (MANY, Some(WaiterStore::List(all))) => out.extend_from_slice(all),
+            (MANY, Some(WaiterStore::Crowd(all))) => out.extend(all.order.iter().flatten()),
             (one, _) => out.push(one),
         }
     }
@@ -107,14 +107,14 @@ impl Few {
 
 /// Many instances that wait for one thing, in the order in which they came. None of them is in it twice.
 #[derive(Debug, Clone, Default)]
-struct Crowd {
+struct WaiterCrowd {
     /// Those that left are holes, until half of it is.
     order: Vec<Option<u32>>,
     /// By instance, where in `order` it is.
     places: FxHashMap<u32, usize>,
 }
 
-impl Crowd {
+impl WaiterCrowd {
     fn add(&mut self, instance: u32) {
         if let Entry::Vacant(place) = self.places.entry(instance) {
             place.insert(self.order.len());
@@ -142,25 +142,25 @@ impl Crowd {
 
 /// By alternative (or step, for what gives an instance up) and the value of its key, the instances that wait.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting {
-    all: Vec<Awaited>,
+pub(crate) struct WaitingInstances {
+    all: Vec<AlternativeWaiters>,
     /// Alternatives that anybody waits for: most events are waited for by nobody.
-    pub(super) awaited: Bits,
+    pub(super) awaited: NumberSet,
 }
 
 /// Who waits for one alternative.
 #[derive(Debug, Default)]
-struct Awaited {
+struct AlternativeWaiters {
     /// How many.
     count: u32,
-    by_key: Slots<Few>,
+    by_key: SlotMap<WaiterList>,
 }
 
-impl Waiting {
-    pub(super) fn new(alts: usize) -> Waiting {
-        Waiting {
-            all: (0..alts).map(|_| Awaited::default()).collect(),
-            awaited: Bits::new(alts),
+impl WaitingInstances {
+    pub(super) fn new(alts: usize) -> WaitingInstances {
+        WaitingInstances {
+            all: (0..alts).map(|_| AlternativeWaiters::default()).collect(),
+            awaited: NumberSet::new(alts),
         }
     }
 
@@ -206,11 +206,12 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// However many wait and leave, those that are left come in the order in which they came, for small keys and large ones.
+    /// However many wait and leave, those that are left come in the order in which they came, for small keys and large
+    /// ones.
     #[test]
     fn a_crowd_keeps_its_order() {
         for key in [7, 1 << 12, u64::MAX] {
-            let mut waiting = Waiting::new(1);
+            let mut waiting = WaitingInstances::new(1);
             let mut left: Vec<u32> = Vec::new();
             let mut out = Vec::new();
             for n in 0..1000u32 {

@@ -1,43 +1,43 @@
 //! Instances that watch what goes on around them.
 
-use super::slots::Slots;
+use super::slots::SlotMap;
 
-/// Instances of one chain that watch what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so many. Those of
-/// others do not count, or what is said of a path would depend on what else is followed.
+/// Instances of one chain that watch what their vCPU does, of one vCPU, and what else goes on, of one CPU: at most so
+/// many. Those of others do not count, or what is said of a path would depend on what else is followed.
 const MOST_OF_ONE: usize = 256;
 const MOST_ON_CPU: usize = 1024;
 
 /// An instance that watches, and its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Watcher {
+pub(crate) struct InstanceWatcher {
     pub(super) instance: u32,
     pub(super) chain: u32,
 }
 
-/// Whether there is room for one more of a chain.
-fn has_room(all: &[Watcher], chain: u32, most: usize) -> bool {
+/// Returns whether there is room for one more of a chain.
+fn has_room(all: &[InstanceWatcher], chain: u32, most: usize) -> bool {
     all.len() < most || all.iter().filter(|one| one.chain == chain).count() < most
 }
 
 /// Instances that watch, by their vCPU's thread, and by the CPU that has it.
 #[derive(Debug, Default)]
-pub(crate) struct Watchers {
-    by_thread: Slots<Vec<Watcher>>,
-    by_cpu: ByCpu,
+pub(crate) struct WatcherTable {
+    by_thread: SlotMap<Vec<InstanceWatcher>>,
+    by_cpu: CpuWatchers,
     count: usize,
 }
 
 /// By CPU, the instances whose vCPU has it, or had it last; none where the CPU is not known.
 #[derive(Debug, Default)]
-struct ByCpu(Vec<Vec<Watcher>>);
+struct CpuWatchers(Vec<Vec<InstanceWatcher>>);
 
-impl ByCpu {
-    fn get(&self, cpu: i32) -> &[Watcher] {
+impl CpuWatchers {
+    fn get(&self, cpu: i32) -> &[InstanceWatcher] {
         let at = usize::try_from(cpu).ok();
         at.and_then(|at| self.0.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    fn add(&mut self, cpu: i32, one: Watcher) {
+    fn add(&mut self, cpu: i32, one: InstanceWatcher) {
         let Some(at) = event::cpu_index(cpu) else {
             return;
         };
@@ -59,26 +59,26 @@ impl ByCpu {
     }
 }
 
-impl Watchers {
-    /// Whether there are none at all.
+impl WatcherTable {
+    /// Returns whether there are none at all.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
     /// Those of a vCPU's thread.
-    pub(super) fn of(&self, thread: u32) -> &[Watcher] {
+    pub(super) fn of(&self, thread: u32) -> &[InstanceWatcher] {
         let all = self.by_thread.get(u64::from(thread));
         all.map_or(&[], Vec::as_slice)
     }
 
     /// Those whose vCPU has a CPU, or had it last.
-    pub(super) fn on(&self, cpu: i32) -> &[Watcher] {
+    pub(super) fn on(&self, cpu: i32) -> &[InstanceWatcher] {
         self.by_cpu.get(cpu)
     }
 
-    /// An instance begins to watch. Beyond a number of its chain it is not told anything.
-    pub(super) fn add(&mut self, thread: u32, cpu: i32, one: Watcher) {
+    /// An instance begins to watch. Beyond a number of its chain nothing is noted for it.
+    pub(super) fn add(&mut self, thread: u32, cpu: i32, one: InstanceWatcher) {
         let all = self.by_thread.entry(u64::from(thread));
         if has_room(all, one.chain, MOST_OF_ONE) {
             all.push(one);
@@ -99,7 +99,7 @@ impl Watchers {
         }
     }
 
-    /// The instances of a vCPU's thread go with it to another CPU. `from` tells where each was, once, and changes it.
+    /// The instances of a vCPU's thread go with it to another CPU. `from` returns where each was, once, and changes it.
     pub(super) fn moved(&mut self, thread: u32, to: i32, mut from: impl FnMut(u32) -> Option<i32>) {
         let Some(all) = self.by_thread.get(u64::from(thread)) else {
             return;

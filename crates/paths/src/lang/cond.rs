@@ -2,15 +2,15 @@
 
 use wildmatch::WildMatch;
 
-use super::error::LangError;
+use super::error::LanguageError;
 
-/// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function tracer,
-/// a probe or a user-space probe of that name tells it.
+/// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function
+/// tracer, a probe or a user-space probe of that name records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pattern {
+pub enum EventPattern {
     /// By name.
     Event {
-        /// Subsystem, if told.
+        /// Subsystem, if given.
         system: Option<String>,
         /// Name, with wildcards.
         name: String,
@@ -19,19 +19,19 @@ pub enum Pattern {
     Function(String),
 }
 
-impl Pattern {
+impl EventPattern {
     /// Parses one.
     ///
     /// # Errors
     /// It is empty.
-    pub fn parse(text: &str) -> Result<Pattern, LangError> {
+    pub fn parse(text: &str) -> Result<EventPattern, LanguageError> {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("fn:") {
             return match name.trim() {
-                "" => Err(LangError(
+                "" => Err(LanguageError(
                     "'fn:' names no function; expected fn:NAME".to_owned(),
                 )),
-                name => Ok(Pattern::Function(name.to_owned())),
+                name => Ok(EventPattern::Function(name.to_owned())),
             };
         }
         let (system, name) = match text.split_once(':') {
@@ -39,11 +39,11 @@ impl Pattern {
             None => (None, text),
         };
         if name.is_empty() || system.as_deref() == Some("") {
-            return Err(LangError(format!(
+            return Err(LanguageError(format!(
                 "'{text}' names no event; expected NAME, SYSTEM:NAME or fn:FUNCTION"
             )));
         }
-        Ok(Pattern::Event {
+        Ok(EventPattern::Event {
             system,
             name: name.to_owned(),
         })
@@ -53,7 +53,7 @@ impl Pattern {
     /// function they are of is said by each of them.
     pub fn matches(&self, system: &str, name: &str) -> bool {
         match self {
-            Pattern::Event {
+            EventPattern::Event {
                 system: wanted,
                 name: pattern,
             } => {
@@ -62,14 +62,14 @@ impl Pattern {
                     .is_none_or(|wanted| system.is_empty() || like(wanted, system));
                 of_system && like(pattern, name)
             }
-            Pattern::Function(function) => {
+            EventPattern::Function(function) => {
                 is_function_tracer(system, name) || is_probe_of(name, function)
             }
         }
     }
 }
 
-/// Whether a name fits a pattern, which mostly is a name.
+/// Returns whether a name fits a pattern, which mostly is a name.
 fn like(pattern: &str, name: &str) -> bool {
     if pattern.contains(['*', '?']) {
         WildMatch::new(pattern).matches(name)
@@ -103,7 +103,7 @@ fn is_probe_of(name: &str, function: &str) -> bool {
 
 /// Something an event says, or what is known of who says it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Attr {
+pub enum EventAttribute {
     /// The thread that makes the event.
     Thread,
     /// The task it is about: who is woken, who gets the CPU, who is migrated.
@@ -130,7 +130,8 @@ pub enum Attr {
     ThreadMachine,
     /// The same of the task that is woken or gets the CPU.
     TaskMachine,
-    /// How many bytes a packet has on the wire, with its Ethernet header and without a VLAN tag, of the events of `net`.
+    /// How many bytes a packet has on the wire, with its Ethernet header and without a VLAN tag, of the events of
+    /// `net`.
     Frame,
     /// Nothing, which all events have alike. It has no name in the language.
     Any,
@@ -139,38 +140,38 @@ pub enum Attr {
     Field(String),
 }
 
-impl Attr {
-    pub(crate) fn parse(text: &str) -> Result<Attr, LangError> {
+impl EventAttribute {
+    pub(crate) fn parse(text: &str) -> Result<EventAttribute, LanguageError> {
         let text = text.trim();
         let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '>');
         if text.is_empty() || !text.chars().all(name) {
-            return Err(LangError(format!(
+            return Err(LanguageError(format!(
                 "'{text}' is no name of a field; expected letters, digits and '_'"
             )));
         }
         Ok(match text {
-            "thread" => Attr::Thread,
-            "task" => Attr::Task,
-            "prev" => Attr::Prev,
-            "cpu" => Attr::Cpu,
-            "target" => Attr::Target,
-            "raised" => Attr::Raised,
-            "reason" => Attr::Reason,
-            "inside" => Attr::Inside,
-            "machine" => Attr::Machine,
-            "process" => Attr::Process,
-            "task-process" => Attr::TaskProcess,
-            "thread-machine" => Attr::ThreadMachine,
-            "task-machine" => Attr::TaskMachine,
-            "frame" => Attr::Frame,
-            _ => Attr::Field(text.to_owned()),
+            "thread" => EventAttribute::Thread,
+            "task" => EventAttribute::Task,
+            "prev" => EventAttribute::Prev,
+            "cpu" => EventAttribute::Cpu,
+            "target" => EventAttribute::Target,
+            "raised" => EventAttribute::Raised,
+            "reason" => EventAttribute::Reason,
+            "inside" => EventAttribute::Inside,
+            "machine" => EventAttribute::Machine,
+            "process" => EventAttribute::Process,
+            "task-process" => EventAttribute::TaskProcess,
+            "thread-machine" => EventAttribute::ThreadMachine,
+            "task-machine" => EventAttribute::TaskMachine,
+            "frame" => EventAttribute::Frame,
+            _ => EventAttribute::Field(text.to_owned()),
         })
     }
 }
 
 /// What kind of thread, or what a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum ThreadClass {
     /// A vCPU's.
     Vcpu,
     /// A kworker.
@@ -187,7 +188,8 @@ pub enum Class {
     Halted,
     /// A vCPU that is in a halt, and has its CPU.
     Polling,
-    /// A thread that works for some VM: a vhost worker, one of a process that has vCPUs, or one that has raised a device's interrupt.
+    /// A thread that works for some VM: a vhost worker, one of a process that has vCPUs, or one that has raised a
+    /// device's interrupt.
     BackEnd,
     /// A thread that has raised a device's interrupt.
     Raiser,
@@ -195,34 +197,35 @@ pub enum Class {
     Vmm,
     /// A vCPU of the VM that the thread which makes the event works for.
     OwnVcpu,
-    /// A thread that is a VM's own: one of a process that has vCPUs, or a vhost worker. The poll-mode threads of a switch are none.
+    /// A thread that is a VM's own: one of a process that has vCPUs, or a vhost worker. The poll-mode threads of a
+    /// switch are none.
     OfVm,
     /// Another vCPU's thread than the one that makes the event.
     Other,
 }
 
-impl Class {
+impl ThreadClass {
     /// All classes, by the names that the language has for them.
-    pub(super) const NAMED: [(&'static str, Class); 14] = [
-        ("vcpu", Class::Vcpu),
-        ("kworker", Class::Kworker),
-        ("vhost", Class::Vhost),
-        ("kernel", Class::Kernel),
-        ("idle", Class::Idle),
-        ("guest", Class::Guest),
-        ("halted", Class::Halted),
-        ("polling", Class::Polling),
-        ("back-end", Class::BackEnd),
-        ("raiser", Class::Raiser),
-        ("vmm", Class::Vmm),
-        ("own-vcpu", Class::OwnVcpu),
-        ("of-vm", Class::OfVm),
-        ("other", Class::Other),
+    pub(super) const NAMED: [(&'static str, ThreadClass); 14] = [
+        ("vcpu", ThreadClass::Vcpu),
+        ("kworker", ThreadClass::Kworker),
+        ("vhost", ThreadClass::Vhost),
+        ("kernel", ThreadClass::Kernel),
+        ("idle", ThreadClass::Idle),
+        ("guest", ThreadClass::Guest),
+        ("halted", ThreadClass::Halted),
+        ("polling", ThreadClass::Polling),
+        ("back-end", ThreadClass::BackEnd),
+        ("raiser", ThreadClass::Raiser),
+        ("vmm", ThreadClass::Vmm),
+        ("own-vcpu", ThreadClass::OwnVcpu),
+        ("of-vm", ThreadClass::OfVm),
+        ("other", ThreadClass::Other),
     ];
 
     /// Returns the class of this name.
-    fn named(name: &str) -> Option<Class> {
-        let mut all = Class::NAMED.into_iter();
+    fn named(name: &str) -> Option<ThreadClass> {
+        let mut all = ThreadClass::NAMED.into_iter();
         all.find(|(known, _)| *known == name)
             .map(|(_, class)| class)
     }
@@ -230,7 +233,7 @@ impl Class {
 
 /// Comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub enum ComparisonOperator {
     /// `==`
     Equal,
     /// `!=`
@@ -249,24 +252,24 @@ pub enum Op {
 
 /// What a field is compared with.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum ComparisonOperand {
     /// A number.
     Number(i128),
     /// A text, with wildcards for `~`.
     Text(String),
 }
 
-impl Eq for Value {}
+impl Eq for ComparisonOperand {}
 
 /// A condition on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cond {
+pub enum EventCondition {
     /// Of a field.
-    Compare(Attr, Op, Value),
+    Compare(EventAttribute, ComparisonOperator, ComparisonOperand),
     /// Of a thread; the last says whether it is so, or is not.
-    Is(Attr, Class, bool),
+    Is(EventAttribute, ThreadClass, bool),
     /// A level that was 0 (or not seen) the last time the same thread had the same `irq`, and is not now.
-    Rises(Attr),
+    Rises(EventAttribute),
     /// The task that a `sched_switch` takes its CPU from goes to sleep: it is not preempted.
     Sleeps,
     /// The guest of a `kvm_exit` asks to wait: HLT, WFx, MWAIT.
@@ -276,12 +279,12 @@ pub enum Cond {
 /// Who can raise an interrupt.
 const RAISED: [&str; 4] = ["ipi", "msi", "pin", "local"];
 
-impl Cond {
+impl EventCondition {
     /// Parses one: `field == 1`, `comm ~ "CPU*"`, `task is vcpu`, `task is not kworker`, `level rises`.
     ///
     /// # Errors
     /// It is none of these.
-    pub fn parse(text: &str) -> Result<Cond, LangError> {
+    pub fn parse(text: &str) -> Result<EventCondition, LanguageError> {
         if let Some(found) = comparison(text) {
             return compare(text, found);
         }
@@ -289,11 +292,11 @@ impl Cond {
         match (words.next(), words.next()) {
             (Some(attr), Some("is")) => is(text, attr, words),
             (Some(attr), Some("rises")) if words.next().is_none() => {
-                Ok(Cond::Rises(Attr::parse(attr)?))
+                Ok(EventCondition::Rises(EventAttribute::parse(attr)?))
             }
-            (Some("prev"), Some("sleeps")) if words.next().is_none() => Ok(Cond::Sleeps),
-            (Some("thread"), Some("halts")) if words.next().is_none() => Ok(Cond::Halts),
-            _ => Err(LangError(format!(
+            (Some("prev"), Some("sleeps")) if words.next().is_none() => Ok(EventCondition::Sleeps),
+            (Some("thread"), Some("halts")) if words.next().is_none() => Ok(EventCondition::Halts),
+            _ => Err(LanguageError(format!(
                 "'{text}' is no condition; expected FIELD OP VALUE with one of == != < <= > >= ~, 'thread is CLASS', \
                  'FIELD rises', 'prev sleeps' or 'thread halts'"
             ))),
@@ -302,16 +305,16 @@ impl Cond {
 }
 
 /// Finds the first comparison in a text, the longest of those at one place: where it is, its sign, and what it means.
-fn comparison(text: &str) -> Option<(usize, &'static str, Op)> {
-    const OPS: [(&str, Op); 8] = [
-        ("==", Op::Equal),
-        ("!=", Op::Differs),
-        ("<=", Op::AtMost),
-        (">=", Op::AtLeast),
-        ("<", Op::Less),
-        (">", Op::More),
-        ("~", Op::Like),
-        ("=", Op::Equal),
+fn comparison(text: &str) -> Option<(usize, &'static str, ComparisonOperator)> {
+    const OPS: [(&str, ComparisonOperator); 8] = [
+        ("==", ComparisonOperator::Equal),
+        ("!=", ComparisonOperator::Differs),
+        ("<=", ComparisonOperator::AtMost),
+        (">=", ComparisonOperator::AtLeast),
+        ("<", ComparisonOperator::Less),
+        (">", ComparisonOperator::More),
+        ("~", ComparisonOperator::Like),
+        ("=", ComparisonOperator::Equal),
     ];
     OPS.into_iter()
         .filter_map(|(sign, op)| text.find(sign).map(|at| (at, sign, op)))
@@ -319,28 +322,43 @@ fn comparison(text: &str) -> Option<(usize, &'static str, Op)> {
 }
 
 /// Parses `FIELD OP VALUE`, in which the comparison has been found.
-fn compare(text: &str, (at, sign, op): (usize, &str, Op)) -> Result<Cond, LangError> {
-    let attr = Attr::parse(&text[..at])?;
+fn compare(
+    text: &str,
+    (at, sign, op): (usize, &str, ComparisonOperator),
+) -> Result<EventCondition, LanguageError> {
+    let attr = EventAttribute::parse(&text[..at])?;
     let behind = &text[at + sign.len()..];
     let value = value(behind)?;
-    if let (Attr::Raised, Op::Equal | Op::Differs, Value::Text(word)) = (&attr, op, &value)
+    if let (
+        EventAttribute::Raised,
+        ComparisonOperator::Equal | ComparisonOperator::Differs,
+        ComparisonOperand::Text(word),
+    ) = (&attr, op, &value)
         && !RAISED.contains(&word.as_str())
     {
-        return Err(LangError(format!(
+        return Err(LanguageError(format!(
             "'{text}': expected one of {} behind {sign}",
             RAISED.join(", ")
         )));
     }
     let value = match (op, value) {
-        (Op::Like, Value::Number(_)) => Value::Text(behind.trim().to_owned()),
-        (Op::Less | Op::AtMost | Op::More | Op::AtLeast, Value::Text(text)) => {
-            return Err(LangError(format!(
+        (ComparisonOperator::Like, ComparisonOperand::Number(_)) => {
+            ComparisonOperand::Text(behind.trim().to_owned())
+        }
+        (
+            ComparisonOperator::Less
+            | ComparisonOperator::AtMost
+            | ComparisonOperator::More
+            | ComparisonOperator::AtLeast,
+            ComparisonOperand::Text(text),
+        ) => {
+            return Err(LanguageError(format!(
                 "'{text}' is no number, which {sign} compares with"
             )));
         }
         (_, value) => value,
     };
-    Ok(Cond::Compare(attr, op, value))
+    Ok(EventCondition::Compare(attr, op, value))
 }
 
 /// Parses `ATTRIBUTE is CLASS` and `ATTRIBUTE is not CLASS`, of which the words behind `is` are left.
@@ -348,10 +366,16 @@ fn is<'t>(
     text: &str,
     attr: &str,
     mut words: impl Iterator<Item = &'t str>,
-) -> Result<Cond, LangError> {
-    let attr = Attr::parse(attr)?;
-    if !matches!(attr, Attr::Thread | Attr::Task | Attr::Prev | Attr::Target) {
-        return Err(LangError(format!(
+) -> Result<EventCondition, LanguageError> {
+    let attr = EventAttribute::parse(attr)?;
+    if !matches!(
+        attr,
+        EventAttribute::Thread
+            | EventAttribute::Task
+            | EventAttribute::Prev
+            | EventAttribute::Target
+    ) {
+        return Err(LanguageError(format!(
             "'{text}': only thread, task, prev and target are threads, which 'is' asks about"
         )));
     }
@@ -360,36 +384,36 @@ fn is<'t>(
         (Some(class), None, None) => (class, true),
         _ => ("", true),
     };
-    let class = Class::named(class).ok_or_else(|| {
-        let names = Class::NAMED.map(|(name, _)| name);
-        LangError(format!(
+    let class = ThreadClass::named(class).ok_or_else(|| {
+        let names = ThreadClass::NAMED.map(|(name, _)| name);
+        LanguageError(format!(
             "'{text}': expected one of {} behind 'is'",
             names.join(", ")
         ))
     })?;
-    Ok(Cond::Is(attr, class, yes))
+    Ok(EventCondition::Is(attr, class, yes))
 }
 
 /// Parses a number, decimal or hexadecimal, or a text, in quotes or without.
-fn value(text: &str) -> Result<Value, LangError> {
+fn value(text: &str) -> Result<ComparisonOperand, LanguageError> {
     let text = text.trim();
     for quote in ['"', '\''] {
         if let Some(rest) = text.strip_prefix(quote) {
             return match rest.strip_suffix(quote) {
-                Some(inner) => Ok(Value::Text(inner.to_owned())),
-                None => Err(LangError(format!(
+                Some(inner) => Ok(ComparisonOperand::Text(inner.to_owned())),
+                None => Err(LanguageError(format!(
                     "{text} has no closing {quote}, or something behind it"
                 ))),
             };
         }
     }
     if text.is_empty() {
-        return Err(LangError(
+        return Err(LanguageError(
             "nothing stands behind the comparison; expected a number or a text".to_owned(),
         ));
     }
     if text.starts_with(['=', '<', '>', '~', '!']) {
-        return Err(LangError(format!(
+        return Err(LanguageError(format!(
             "'{text}' stands behind the comparison; expected a number or a text, in quotes if it begins so"
         )));
     }
@@ -402,7 +426,7 @@ fn value(text: &str) -> Result<Value, LangError> {
         None => digits.parse::<u64>().ok(),
     };
     Ok(match number {
-        Some(number) => Value::Number(sign * i128::from(number)),
-        None => Value::Text(text.to_owned()),
+        Some(number) => ComparisonOperand::Number(sign * i128::from(number)),
+        None => ComparisonOperand::Text(text.to_owned()),
     })
 }

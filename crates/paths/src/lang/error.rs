@@ -2,12 +2,12 @@
 
 /// Why a path file or a selector on the command line is not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LangError(pub(crate) String);
+pub struct LanguageError(pub(crate) String);
 
-impl std::fmt::Display for LangError {
+impl std::fmt::Display for LanguageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for LangError {}
+impl std::error::Error for LanguageError {}

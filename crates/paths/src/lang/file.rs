@@ -1,11 +1,12 @@
 //! Path files.
 
-use super::cond::{Attr, Cond, Pattern};
-use super::error::LangError;
+use super::cond::{EventAttribute, EventCondition, EventPattern};
+use super::error::LanguageError;
 use super::pair::selector;
 use super::part::PartList;
 use super::path::{
-    Alt, By, Chain, End, JoinRole, MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS, Optional, Path, Step,
+    MAX_ALTS, MAX_CHAINS, MAX_ROLES, MAX_STEPS, PathChain, PathDefinition, PathGrouping, PathStep,
+    RoleJoin, StepAlternative, StepOption, WaitEnd,
 };
 use super::table::{FileToml, SkipRule, StepToml, TextList};
 
@@ -13,8 +14,8 @@ use super::table::{FileToml, SkipRule, StepToml, TextList};
 ///
 /// # Errors
 /// It is no TOML, has unknown keys, or does not make sense: the message says where.
-pub fn parse(text: &str) -> Result<Path, LangError> {
-    understand(text).map_err(|LangError(error)| LangError(short(&error, MAX_ERROR)))
+pub fn parse(text: &str) -> Result<PathDefinition, LanguageError> {
+    understand(text).map_err(|LanguageError(error)| LanguageError(short(&error, MAX_ERROR)))
 }
 
 /// Characters of an error, and of a line of the file in it.
@@ -39,15 +40,15 @@ fn short(text: &str, most: usize) -> String {
 }
 
 /// Says where a file is no TOML, or not what is expected.
-fn toml_error(text: &str, error: &toml::de::Error) -> LangError {
+fn toml_error(text: &str, error: &toml::de::Error) -> LanguageError {
     let Some(at) = error.span().map(|span| span.start) else {
-        return LangError(error.message().to_owned());
+        return LanguageError(error.message().to_owned());
     };
     let before = text.get(..at).unwrap_or(text);
     let line = before.bytes().filter(|byte| *byte == b'\n').count();
     let excerpt = text.lines().nth(line).unwrap_or_default().trim();
     let message = error.message().trim();
-    LangError(match excerpt {
+    LanguageError(match excerpt {
         "" => format!("line {}: {message}", line + 1),
         excerpt => format!(
             "line {}, '{}': {message}",
@@ -57,16 +58,16 @@ fn toml_error(text: &str, error: &toml::de::Error) -> LangError {
     })
 }
 
-fn understand(text: &str) -> Result<Path, LangError> {
+fn understand(text: &str) -> Result<PathDefinition, LanguageError> {
     let file: FileToml = toml::from_str(text).map_err(|error| toml_error(text, &error))?;
     let by = match file.by.as_deref() {
         None => None,
-        Some("waker") => Some(By::Waker),
-        Some("back-end") => Some(By::BackEnd),
-        Some("access") => Some(By::Access),
-        Some("chain") => Some(By::Chain),
+        Some("waker") => Some(PathGrouping::Waker),
+        Some("back-end") => Some(PathGrouping::BackEnd),
+        Some("access") => Some(PathGrouping::Access),
+        Some("chain") => Some(PathGrouping::Chain),
         Some(other) => {
-            return Err(LangError(format!(
+            return Err(LanguageError(format!(
                 "by = \"{other}\": expected waker, back-end, access or chain"
             )));
         }
@@ -75,7 +76,7 @@ fn understand(text: &str) -> Result<Path, LangError> {
     let mut chains = Vec::new();
     if !file.step.is_empty() {
         if !file.chain.is_empty() {
-            return Err(LangError(
+            return Err(LanguageError(
                 "has steps of its own and in chains; put all in [[chain.step]] or all in [[step]]"
                     .to_owned(),
             ));
@@ -86,16 +87,16 @@ fn understand(text: &str) -> Result<Path, LangError> {
         chains.push(chain(one.name.clone(), &one.step, &parts)?);
     }
     if chains.is_empty() || chains.len() > MAX_CHAINS {
-        return Err(LangError(format!(
+        return Err(LanguageError(format!(
             "has {} chains of steps; expected [[step]] tables, or [[chain.step]] tables in 1 to {MAX_CHAINS} chains",
             chains.len()
         )));
     }
     let name = file.name.trim();
     if name.is_empty() {
-        return Err(LangError("name is empty".to_owned()));
+        return Err(LanguageError("name is empty".to_owned()));
     }
-    Ok(Path {
+    Ok(PathDefinition {
         name: name.to_owned(),
         about: file.about.unwrap_or_default().trim().to_owned(),
         by,
@@ -107,27 +108,27 @@ fn chain(
     name: Option<String>,
     tables: &[StepToml],
     parts: &PartList<'_>,
-) -> Result<Chain, LangError> {
+) -> Result<PathChain, LanguageError> {
     let what = name
         .as_ref()
         .map_or_else(String::new, |name| format!("chain \"{name}\": "));
-    let fail = |LangError(text)| LangError(format!("{what}{text}"));
+    let fail = |LanguageError(text)| LanguageError(format!("{what}{text}"));
     let tables = parts.steps(tables).map_err(fail)?;
     if tables.len() < 2 || tables.len() > MAX_STEPS {
-        return Err(fail(LangError(format!(
+        return Err(fail(LanguageError(format!(
             "has {} steps; a path goes from one event to another, in 2 to {MAX_STEPS} steps",
             tables.len()
         ))));
     }
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<PathStep> = Vec::new();
     let mut roles = Vec::new();
     for (position, table) in tables.iter().enumerate() {
         let known: Vec<&str> = tables[..position].iter().map(|t| t.name.as_str()).collect();
         check_name(&table.name, &known).map_err(fail)?;
-        let starts = steps.iter().all(|step| step.optional != Optional::Never);
+        let starts = steps.iter().all(|step| step.optional != StepOption::Never);
         let step = step(table, &known, &mut roles, starts)
             .and_then(|step| check_named(&step, &tables).map(|()| step))
-            .map_err(|error| fail(LangError(format!("step \"{}\": {error}", table.name))))?;
+            .map_err(|error| fail(LanguageError(format!("step \"{}\": {error}", table.name))))?;
         steps.push(step);
     }
     // Where nothing is said of it, every instance counts.
@@ -137,42 +138,42 @@ fn chain(
         }
     }
     check_one_is_reached(&steps).map_err(fail)?;
-    Ok(Chain { name, steps, roles })
+    Ok(PathChain { name, steps, roles })
 }
 
 /// A step has a name, and it is none that a step before it has.
-fn check_name(name: &str, before: &[&str]) -> Result<(), LangError> {
+fn check_name(name: &str, before: &[&str]) -> Result<(), LanguageError> {
     if name.trim().is_empty() {
-        return Err(LangError(format!(
+        return Err(LanguageError(format!(
             "the name of step {} is empty; stages are named by their steps",
             before.len() + 1
         )));
     }
     if before.contains(&name) {
-        return Err(LangError(format!("two steps are called \"{name}\"")));
+        return Err(LanguageError(format!("two steps are called \"{name}\"")));
     }
     Ok(())
 }
 
 /// What a step is reached instead of, yields to and does without are steps of its chain.
-fn check_named(step: &Step, tables: &[StepToml]) -> Result<(), LangError> {
+fn check_named(step: &PathStep, tables: &[StepToml]) -> Result<(), LanguageError> {
     let instead = step.alts.iter().flat_map(|alt| &alt.instead_of);
     let mut all = (instead.map(|name| ("instead-of", name)))
         .chain(step.yields.iter().map(|name| ("yields", name)))
         .chain((step.optional_with.iter()).map(|name| ("optional-with", name)));
     match all.find(|(_, named)| !tables.iter().any(|table| table.name == **named)) {
         None => Ok(()),
-        Some((key, named)) => Err(LangError(format!(
+        Some((key, named)) => Err(LanguageError(format!(
             "{key} = \"{named}\": there is no such step"
         ))),
     }
 }
 
 /// Not every step can be passed over.
-fn check_one_is_reached(steps: &[Step]) -> Result<(), LangError> {
-    let always = |step: &Step| step.optional == Optional::Always;
+fn check_one_is_reached(steps: &[PathStep]) -> Result<(), LanguageError> {
+    let always = |step: &PathStep| step.optional == StepOption::Always;
     if steps.iter().all(always) || steps.len() == 2 && steps.last().is_some_and(always) {
-        return Err(LangError(
+        return Err(LanguageError(
             "every step is optional; one at least has to be reached".to_owned(),
         ));
     }
@@ -184,11 +185,11 @@ fn step(
     before: &[&str],
     roles: &mut Vec<String>,
     starts: bool,
-) -> Result<Step, LangError> {
+) -> Result<PathStep, LanguageError> {
     let optional = optional(table.optional.as_ref())?;
     let alts = alts(table, before, roles)?;
     if !starts && alts.iter().any(|alt| alt.joins.is_empty()) {
-        return Err(LangError(
+        return Err(LanguageError(
             "has no join, so that nothing says which instance an event belongs to; expected join = \"thread = ROLE\" \
              or the like"
                 .to_owned(),
@@ -198,13 +199,15 @@ fn step(
     let only_after = steps_before(&table.only_after, before)?;
     let unique = known_roles(&table.unique, roles)?;
     if table.several && !unique.is_empty() {
-        return Err(LangError(
-            "has unique and several; there is one instance at a time with the same roles, or there are several".to_owned(),
+        return Err(LanguageError(
+            "has unique and several; there is one instance at a time with the same roles, or there are \
+             several"
+                .to_owned(),
         ));
     }
     let recall = recalls(&table.recall, roles)?;
     let needs = known_roles(&table.needs, roles)?;
-    Ok(Step {
+    Ok(PathStep {
         name: table.name.clone(),
         needs,
         optional,
@@ -228,19 +231,19 @@ fn step(
     })
 }
 
-fn optional(skip: Option<&SkipRule>) -> Result<Optional, LangError> {
+fn optional(skip: Option<&SkipRule>) -> Result<StepOption, LanguageError> {
     match skip {
-        None | Some(SkipRule::Always(false)) => Ok(Optional::Never),
-        Some(SkipRule::Always(true)) => Ok(Optional::Always),
-        Some(SkipRule::When(when)) if when == "unrecorded" => Ok(Optional::Unrecorded),
-        Some(SkipRule::When(when)) => Err(LangError(format!(
+        None | Some(SkipRule::Always(false)) => Ok(StepOption::Never),
+        Some(SkipRule::Always(true)) => Ok(StepOption::Always),
+        Some(SkipRule::When(when)) if when == "unrecorded" => Ok(StepOption::Unrecorded),
+        Some(SkipRule::When(when)) => Err(LanguageError(format!(
             "optional = \"{when}\": expected true, false or \"unrecorded\""
         ))),
     }
 }
 
 /// Returns the places of steps by their names.
-fn steps_before(names: &TextList, before: &[&str]) -> Result<Vec<usize>, LangError> {
+fn steps_before(names: &TextList, before: &[&str]) -> Result<Vec<usize>, LanguageError> {
     names
         .list()
         .iter()
@@ -248,18 +251,22 @@ fn steps_before(names: &TextList, before: &[&str]) -> Result<Vec<usize>, LangErr
             before
                 .iter()
                 .position(|step| step == name)
-                .ok_or_else(|| LangError(format!("\"{name}\" is no step before it")))
+                .ok_or_else(|| LanguageError(format!("\"{name}\" is no step before it")))
         })
         .collect()
 }
 
 /// Parses the alternatives of a step: the one that stands in its own table, and those in tables of theirs.
-fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Vec<Alt>, LangError> {
+fn alts(
+    table: &StepToml,
+    before: &[&str],
+    roles: &mut Vec<String>,
+) -> Result<Vec<StepAlternative>, LanguageError> {
     let mut alts = Vec::new();
     let in_guest = is_in_guest(table.machine.as_deref())?;
     if !table.event.list().is_empty() {
         let one = alt(&table.event, &table.conds, &table.join, &table.bind, roles)?;
-        alts.push(Alt {
+        alts.push(StepAlternative {
             in_guest: in_guest.unwrap_or(false),
             ..one
         });
@@ -275,11 +282,15 @@ fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Ve
         one.soon = on.soon;
         one.awake = on.awake;
         one.only_binds = on.only_binds;
-        one.within = on.within.as_deref().map(Attr::parse).transpose()?;
+        one.within = on
+            .within
+            .as_deref()
+            .map(EventAttribute::parse)
+            .transpose()?;
         alts.push(one);
     }
     if alts.is_empty() || alts.len() > MAX_ALTS {
-        return Err(LangError(format!(
+        return Err(LanguageError(format!(
             "is reached by {} alternatives; expected event = ... or 1 to {MAX_ALTS} [[...on]] tables",
             alts.len()
         )));
@@ -287,13 +298,13 @@ fn alts(table: &StepToml, before: &[&str], roles: &mut Vec<String>) -> Result<Ve
     Ok(alts)
 }
 
-/// Whether events are a guest's, as far as `machine` says.
-fn is_in_guest(machine: Option<&str>) -> Result<Option<bool>, LangError> {
+/// Returns whether events are a guest's, as far as `machine` says.
+fn is_in_guest(machine: Option<&str>) -> Result<Option<bool>, LanguageError> {
     match machine {
         None => Ok(None),
         Some("host") => Ok(Some(false)),
         Some("guest") => Ok(Some(true)),
-        Some(other) => Err(LangError(format!(
+        Some(other) => Err(LanguageError(format!(
             "machine = \"{other}\": expected \"host\" or \"guest\""
         ))),
     }
@@ -303,24 +314,24 @@ fn is_in_guest(machine: Option<&str>) -> Result<Option<bool>, LangError> {
 fn recalls(
     texts: &TextList,
     roles: &mut Vec<String>,
-) -> Result<Vec<(usize, Vec<usize>)>, LangError> {
+) -> Result<Vec<(usize, Vec<usize>)>, LanguageError> {
     let one = |text: &String| {
         let (name, by) = text.split_once(" by ").ok_or_else(|| {
-            LangError(format!(
+            LanguageError(format!(
                 "recall = \"{text}\": expected \"ROLE by ROLE\" or \"ROLE by ROLE and ROLE\""
             ))
         })?;
         let by = by
             .split(" and ")
             .map(|name| known_role(roles, name))
-            .collect::<Result<Vec<usize>, LangError>>()?;
+            .collect::<Result<Vec<usize>, LanguageError>>()?;
         Ok((role(roles, name)?, by))
     };
     texts.list().iter().map(one).collect()
 }
 
 /// Parses `EVENT`, `EVENT[COND]`, and either with ` anew`, with ` of ROLE`, or with both behind it.
-fn ends(texts: &TextList, roles: &[String]) -> Result<Vec<End>, LangError> {
+fn ends(texts: &TextList, roles: &[String]) -> Result<Vec<WaitEnd>, LanguageError> {
     let one = |text: &String| {
         let (event, of) = match text.rsplit_once(" of ") {
             Some((event, role)) => (event, Some(known_role(roles, role)?)),
@@ -332,8 +343,8 @@ fn ends(texts: &TextList, roles: &[String]) -> Result<Vec<End>, LangError> {
         };
         let alt = selector(event)?;
         let event = alt.events.into_iter().next();
-        Ok(End {
-            event: event.ok_or_else(|| LangError(format!("'{text}' names no event")))?,
+        Ok(WaitEnd {
+            event: event.ok_or_else(|| LanguageError(format!("'{text}' names no event")))?,
             conds: alt.conds,
             of,
             anew,
@@ -342,11 +353,11 @@ fn ends(texts: &TextList, roles: &[String]) -> Result<Vec<End>, LangError> {
     texts.list().iter().map(one).collect()
 }
 
-fn patterns(names: &TextList) -> Result<Vec<Pattern>, LangError> {
+fn patterns(names: &TextList) -> Result<Vec<EventPattern>, LanguageError> {
     names
         .list()
         .iter()
-        .map(|name| Pattern::parse(name))
+        .map(|name| EventPattern::parse(name))
         .collect()
 }
 
@@ -356,15 +367,15 @@ fn alt(
     joins: &TextList,
     binds: &TextList,
     roles: &mut Vec<String>,
-) -> Result<Alt, LangError> {
+) -> Result<StepAlternative, LanguageError> {
     let events = patterns(events)?;
     if events.is_empty() {
-        return Err(LangError("event = [] names no event".to_owned()));
+        return Err(LanguageError("event = [] names no event".to_owned()));
     }
     let conds = conds
         .list()
         .iter()
-        .map(|cond| Cond::parse(cond))
+        .map(|cond| EventCondition::parse(cond))
         .collect::<Result<_, _>>()?;
     let joins = joins
         .list()
@@ -375,26 +386,26 @@ fn alt(
                 None => (false, text.split_once('=')),
             };
             let (attr, name) = parts.ok_or_else(|| {
-                LangError(format!("join = \"{text}\": expected \"ATTRIBUTE = ROLE\""))
+                LanguageError(format!("join = \"{text}\": expected \"ATTRIBUTE = ROLE\""))
             })?;
-            Ok(JoinRole {
-                attr: Attr::parse(attr)?,
+            Ok(RoleJoin {
+                attr: EventAttribute::parse(attr)?,
                 role: known_role(roles, name)?,
                 differs,
             })
         })
-        .collect::<Result<_, LangError>>()?;
+        .collect::<Result<_, LanguageError>>()?;
     let binds = binds
         .list()
         .iter()
         .map(|text| {
             let (name, attr) = text.split_once('=').ok_or_else(|| {
-                LangError(format!("bind = \"{text}\": expected \"ROLE = ATTRIBUTE\""))
+                LanguageError(format!("bind = \"{text}\": expected \"ROLE = ATTRIBUTE\""))
             })?;
-            Ok((role(roles, name)?, Attr::parse(attr)?))
+            Ok((role(roles, name)?, EventAttribute::parse(attr)?))
         })
-        .collect::<Result<_, LangError>>()?;
-    Ok(Alt {
+        .collect::<Result<_, LanguageError>>()?;
+    Ok(StepAlternative {
         events,
         not_after: Vec::new(),
         only_after: Vec::new(),
@@ -412,13 +423,13 @@ fn alt(
 }
 
 /// Returns the number of a role, which is a new one if it was not named before.
-fn role(roles: &mut Vec<String>, name: &str) -> Result<usize, LangError> {
+fn role(roles: &mut Vec<String>, name: &str) -> Result<usize, LanguageError> {
     let name = name.trim();
     if let Some(known) = roles.iter().position(|role| role == name) {
         return Ok(known);
     }
     if name.is_empty() || roles.len() == MAX_ROLES {
-        return Err(LangError(format!(
+        return Err(LanguageError(format!(
             "role \"{name}\": a chain has at most {MAX_ROLES} roles, each with a name"
         )));
     }
@@ -426,10 +437,10 @@ fn role(roles: &mut Vec<String>, name: &str) -> Result<usize, LangError> {
     Ok(roles.len() - 1)
 }
 
-fn known_role(roles: &[String], name: &str) -> Result<usize, LangError> {
+fn known_role(roles: &[String], name: &str) -> Result<usize, LanguageError> {
     let name = name.trim();
     roles.iter().position(|role| role == name).ok_or_else(|| {
-        LangError(format!(
+        LanguageError(format!(
             "role \"{name}\" is not bound by a step before it; bound are: {}",
             if roles.is_empty() {
                 "none".to_owned()
@@ -440,7 +451,7 @@ fn known_role(roles: &[String], name: &str) -> Result<usize, LangError> {
     })
 }
 
-fn known_roles(names: &TextList, roles: &[String]) -> Result<Vec<usize>, LangError> {
+fn known_roles(names: &TextList, roles: &[String]) -> Result<Vec<usize>, LanguageError> {
     let one = |name: &String| known_role(roles, name);
     names.list().iter().map(one).collect()
 }

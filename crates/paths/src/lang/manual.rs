@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 
 use super::table::{AltToml, ChainToml, FileToml, PartToml, StepToml};
-use super::{Class, parse};
+use super::{ThreadClass, parse};
 
 const MANUAL: &str = include_str!("../../../../docs/path-language.md");
 
@@ -94,7 +94,7 @@ fn every_key_has_an_example() {
 
 #[test]
 fn every_class_is_explained() {
-    for (name, _) in Class::NAMED {
+    for (name, _) in ThreadClass::NAMED {
         assert!(MANUAL.contains(&format!("`{name}`")), "{name}");
     }
 }

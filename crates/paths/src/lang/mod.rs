@@ -13,9 +13,15 @@ mod path;
 mod table;
 
 pub(crate) use cond::is_function_tracer;
-pub use cond::{Attr, Class, Cond, Op, Pattern, Value};
-pub use error::LangError;
+pub use cond::{
+    ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, EventPattern,
+    ThreadClass,
+};
+pub use error::LanguageError;
 pub use file::parse;
-pub use pair::{Join, pair};
-pub use path::{Alt, By, Chain, End, JoinRole, Optional, Path, Step};
+pub use pair::{PairJoin, pair};
 pub(crate) use path::{MAX_ROLES, MAX_STEPS};
+pub use path::{
+    PathChain, PathDefinition, PathGrouping, PathStep, RoleJoin, StepAlternative, StepOption,
+    WaitEnd,
+};

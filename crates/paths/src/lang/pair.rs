@@ -1,29 +1,29 @@
 //! `--from EVENT[cond] --to EVENT[cond] --join ...`: any pair of events.
 
-use super::cond::{Attr, Cond, Pattern};
-use super::error::LangError;
-use super::path::{Alt, Chain, JoinRole, Optional, Path, Step};
+use super::cond::{EventAttribute, EventCondition, EventPattern};
+use super::error::LanguageError;
+use super::path::{PathChain, PathDefinition, PathStep, RoleJoin, StepAlternative, StepOption};
 
 /// What both events of a pair have the same of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Join {
+pub enum PairJoin {
     /// Nothing: the last event before.
     Nearest,
     /// An attribute: thread, cpu, vcpu or a field.
-    Same(Attr),
+    Same(EventAttribute),
 }
 
-impl Join {
+impl PairJoin {
     /// Parses `thread`, `cpu`, `vcpu`, `any`, or the name of a field.
     ///
     /// # Errors
     /// It is no name.
-    pub fn parse(text: &str) -> Result<Join, LangError> {
+    pub fn parse(text: &str) -> Result<PairJoin, LanguageError> {
         Ok(match text.trim() {
-            "any" | "none" => Join::Nearest,
+            "any" | "none" => PairJoin::Nearest,
             // A vCPU is its thread.
-            "vcpu" => Join::Same(Attr::Thread),
-            name => Join::Same(Attr::parse(name)?),
+            "vcpu" => PairJoin::Same(EventAttribute::Thread),
+            name => PairJoin::Same(EventAttribute::parse(name)?),
         })
     }
 }
@@ -32,39 +32,39 @@ impl Join {
 ///
 /// # Errors
 /// A selector is none.
-pub fn pair(from: &str, to: &str, join: &Join) -> Result<Path, LangError> {
+pub fn pair(from: &str, to: &str, join: &PairJoin) -> Result<PathDefinition, LanguageError> {
     let mut roles = Vec::new();
-    let mut first = selector(from).map_err(|e| LangError(format!("--from {from}: {e}")))?;
-    let mut second = selector(to).map_err(|e| LangError(format!("--to {to}: {e}")))?;
+    let mut first = selector(from).map_err(|e| LanguageError(format!("--from {from}: {e}")))?;
+    let mut second = selector(to).map_err(|e| LanguageError(format!("--to {to}: {e}")))?;
     let mut unique = Vec::new();
     {
         let attr = match join {
-            Join::Nearest => &Attr::Any,
-            Join::Same(attr) => attr,
+            PairJoin::Nearest => &EventAttribute::Any,
+            PairJoin::Same(attr) => attr,
         };
         roles.push("same".to_owned());
         first.binds.push((0, attr.clone()));
-        second.joins.push(JoinRole {
+        second.joins.push(RoleJoin {
             attr: attr.clone(),
             role: 0,
             differs: false,
         });
         unique.push(0);
     }
-    let step = |name: &str, alt: Alt, unique: Vec<usize>| Step {
+    let step = |name: &str, alt: StepAlternative, unique: Vec<usize>| PathStep {
         name: name.to_owned(),
-        optional: Optional::Never,
+        optional: StepOption::Never,
         counts: true,
         unique,
         alts: vec![alt],
-        ..Step::default()
+        ..PathStep::default()
     };
     let (from, to) = (from.trim(), to.trim());
-    Ok(Path {
+    Ok(PathDefinition {
         name: format!("{from} → {to}"),
         about: "From the nearest event before to the event.".to_owned(),
         by: None,
-        chains: vec![Chain {
+        chains: vec![PathChain {
             name: None,
             steps: vec![step(from, first, unique), step(to, second, Vec::new())],
             roles,
@@ -73,25 +73,25 @@ pub fn pair(from: &str, to: &str, join: &Join) -> Result<Path, LangError> {
 }
 
 /// Parses `EVENT`, or `EVENT[COND, COND]`.
-pub(super) fn selector(text: &str) -> Result<Alt, LangError> {
+pub(super) fn selector(text: &str) -> Result<StepAlternative, LanguageError> {
     let text = text.trim();
     let (name, conds) = match text.split_once('[') {
         None => (text, None),
         Some((name, rest)) => match rest.strip_suffix(']') {
             Some(conds) => (name, Some(conds)),
             None => {
-                return Err(LangError(
+                return Err(LanguageError(
                     "has a '[' and no ']' at its end; expected EVENT[COND, COND]".to_owned(),
                 ));
             }
         },
     };
-    let mut alt = Alt {
-        events: vec![Pattern::parse(name)?],
-        ..Alt::default()
+    let mut alt = StepAlternative {
+        events: vec![EventPattern::parse(name)?],
+        ..StepAlternative::default()
     };
     for cond in conds.iter().flat_map(|conds| split(conds)) {
-        alt.conds.push(Cond::parse(cond)?);
+        alt.conds.push(EventCondition::parse(cond)?);
     }
     Ok(alt)
 }

@@ -2,13 +2,14 @@
 
 use std::sync::LazyLock;
 
-use super::error::LangError;
+use super::error::LanguageError;
 use super::path::{MAX_ALTS, MAX_STEPS};
 use super::table::{AltToml, KeyTable, PartFileToml, PartToml, StepToml, TextList, Wording};
 
 /// Parts stand in parts at most so deep.
 const MAX_DEPTH: usize = 4;
-/// A list that words are put into has at most so many texts, a text so many bytes: words in words would make either as long as memory is.
+/// A list that words are put into has at most so many texts, a text so many bytes: words in words would make either as
+/// long as memory is.
 const MAX_TEXTS: usize = 64;
 const MAX_TEXT_BYTES: usize = 1024;
 
@@ -33,24 +34,24 @@ impl PartList<'_> {
     ///
     /// # Errors
     /// There is no such part, a word that it leaves open is not said, or there are too many steps.
-    pub(super) fn steps(&self, tables: &[StepToml]) -> Result<Vec<StepToml>, LangError> {
+    pub(super) fn steps(&self, tables: &[StepToml]) -> Result<Vec<StepToml>, LanguageError> {
         self.steps_at(tables, 0)
     }
 
-    fn find(&self, name: &str, depth: usize) -> Result<&PartToml, LangError> {
+    fn find(&self, name: &str, depth: usize) -> Result<&PartToml, LanguageError> {
         if depth > MAX_DEPTH {
-            return Err(LangError(format!(
+            return Err(LanguageError(format!(
                 "parts stand in parts more than {MAX_DEPTH} deep"
             )));
         }
-        let shared = (SHARED.as_ref()).map_err(|error| LangError(error.clone()))?;
+        let shared = (SHARED.as_ref()).map_err(|error| LanguageError(error.clone()))?;
         let mut all = self.0.iter().chain(shared);
         all.find(|part| part.name == name).ok_or_else(|| {
-            LangError("there is no such part; expected the name of a [[part]]".to_owned())
+            LanguageError("there is no such part; expected the name of a [[part]]".to_owned())
         })
     }
 
-    fn steps_at(&self, tables: &[StepToml], depth: usize) -> Result<Vec<StepToml>, LangError> {
+    fn steps_at(&self, tables: &[StepToml], depth: usize) -> Result<Vec<StepToml>, LanguageError> {
         let mut steps = Vec::new();
         for table in tables {
             match &table.part {
@@ -64,7 +65,7 @@ impl PartList<'_> {
                 }
             }
             if depth > 0 && steps.len() > MAX_STEPS {
-                return Err(LangError(format!("has more than {MAX_STEPS} steps")));
+                return Err(LanguageError(format!("has more than {MAX_STEPS} steps")));
             }
         }
         Ok(steps)
@@ -76,16 +77,16 @@ impl PartList<'_> {
         name: &str,
         table: &StepToml,
         depth: usize,
-    ) -> Result<Vec<StepToml>, LangError> {
+    ) -> Result<Vec<StepToml>, LanguageError> {
         if !table.name.is_empty() || !table.event.list().is_empty() {
-            return Err(LangError(
+            return Err(LanguageError(
                 "its steps have names and events of their own; name and event do not stand beside part"
                     .to_owned(),
             ));
         }
         let part = self.find(name, depth)?;
         if part.step.is_empty() || !part.on.is_empty() {
-            return Err(LangError(
+            return Err(LanguageError(
                 "has no steps, or more than steps; expected [[part.step]] tables alone".to_owned(),
             ));
         }
@@ -103,7 +104,7 @@ impl PartList<'_> {
         let mut more = table.clone();
         let on = self.alts_at(&table.on, depth)?;
         if !on.is_empty() && steps.len() != 1 {
-            return Err(LangError(
+            return Err(LanguageError(
                 "has several steps; alternatives can be added to a part of one step".to_owned(),
             ));
         }
@@ -111,7 +112,7 @@ impl PartList<'_> {
         let asks = asks.iter().any(|list| !list.list().is_empty());
         for step in &mut steps {
             if asks && step.event.list().is_empty() {
-                return Err(LangError(format!(
+                return Err(LanguageError(format!(
                     "step \"{}\" has alternatives; where, join and bind stand beside a part whose steps have one event \
                      each",
                     step.name
@@ -126,7 +127,7 @@ impl PartList<'_> {
         Ok(steps)
     }
 
-    fn alts_at(&self, tables: &[AltToml], depth: usize) -> Result<Vec<AltToml>, LangError> {
+    fn alts_at(&self, tables: &[AltToml], depth: usize) -> Result<Vec<AltToml>, LanguageError> {
         let mut alts = Vec::new();
         for table in tables {
             match &table.part {
@@ -137,7 +138,9 @@ impl PartList<'_> {
                 }
             }
             if depth > 0 && alts.len() > MAX_ALTS {
-                return Err(LangError(format!("has more than {MAX_ALTS} alternatives")));
+                return Err(LanguageError(format!(
+                    "has more than {MAX_ALTS} alternatives"
+                )));
             }
         }
         Ok(alts)
@@ -149,16 +152,16 @@ impl PartList<'_> {
         name: &str,
         table: &AltToml,
         depth: usize,
-    ) -> Result<Vec<AltToml>, LangError> {
+    ) -> Result<Vec<AltToml>, LanguageError> {
         if !table.event.list().is_empty() {
-            return Err(LangError(
+            return Err(LanguageError(
                 "its alternatives have events of their own; event does not stand beside part"
                     .to_owned(),
             ));
         }
         let part = self.find(name, depth)?;
         if part.on.is_empty() || !part.step.is_empty() {
-            return Err(LangError(
+            return Err(LanguageError(
                 "has no alternatives, or more than these; expected [[part.on]] tables alone"
                     .to_owned(),
             ));
@@ -178,8 +181,8 @@ impl PartList<'_> {
     }
 }
 
-fn in_part(name: &str, LangError(error): &LangError) -> LangError {
-    LangError(format!("part \"{name}\": {error}"))
+fn in_part(name: &str, LanguageError(error): &LanguageError) -> LanguageError {
+    LanguageError(format!("part \"{name}\": {error}"))
 }
 
 /// The words that a part leaves open, as one use of it says them.
@@ -199,10 +202,10 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Returns what stands for a word.
-    fn word(&mut self, name: &str) -> Result<&'p [String], LangError> {
+    fn word(&mut self, name: &str) -> Result<&'p [String], LanguageError> {
         let said = self.said.get(name).or(self.part.with.get(name));
         let said = said.ok_or_else(|| {
-            LangError(format!(
+            LanguageError(format!(
                 "nothing says what {{{name}}} is; expected with = {{ {name} = ... }}"
             ))
         })?;
@@ -211,18 +214,18 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Puts words into a text.
-    fn one(&mut self, text: &str) -> Result<String, LangError> {
+    fn one(&mut self, text: &str) -> Result<String, LanguageError> {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, behind)) = rest.split_once('{') {
             let (name, behind) = behind
                 .split_once('}')
-                .ok_or_else(|| LangError(format!("'{text}' has a {{ and no }} behind it")))?;
+                .ok_or_else(|| LanguageError(format!("'{text}' has a {{ and no }} behind it")))?;
             out.push_str(before);
             match self.word(name)? {
                 [one] => out.push_str(one),
                 several => {
-                    return Err(LangError(format!(
+                    return Err(LanguageError(format!(
                         "{{{name}}} is {} texts, of which '{text}' takes one",
                         several.len()
                     )));
@@ -236,14 +239,14 @@ impl<'p> OpenWords<'p> {
         out.push_str(rest);
         match out.len() {
             ..=MAX_TEXT_BYTES => Ok(out),
-            _ => Err(LangError(format!(
+            _ => Err(LanguageError(format!(
                 "its words make a text of more than {MAX_TEXT_BYTES} bytes"
             ))),
         }
     }
 
     /// Puts words into a list: one that stands alone may be several texts, or none.
-    fn list(&mut self, list: &mut TextList) -> Result<(), LangError> {
+    fn list(&mut self, list: &mut TextList) -> Result<(), LanguageError> {
         let mut out = Vec::new();
         for text in list.list() {
             match alone(text) {
@@ -251,7 +254,7 @@ impl<'p> OpenWords<'p> {
                 None => out.push(self.one(text)?),
             }
             if out.len() > MAX_TEXTS {
-                return Err(LangError(format!(
+                return Err(LanguageError(format!(
                     "its words make a list of more than {MAX_TEXTS} texts"
                 )));
             }
@@ -265,7 +268,7 @@ impl<'p> OpenWords<'p> {
         &mut self,
         table: &mut T,
         use_of: impl Fn(&mut T) -> (&mut Option<String>, &mut Wording),
-    ) -> Result<(), LangError> {
+    ) -> Result<(), LanguageError> {
         for list in table.lists() {
             self.list(list)?;
         }
@@ -281,7 +284,7 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Puts words into a text that may be none: so it is where a word that stands alone is no text.
-    fn optional(&mut self, text: &mut Option<String>) -> Result<(), LangError> {
+    fn optional(&mut self, text: &mut Option<String>) -> Result<(), LanguageError> {
         if let Some(one) = text {
             let none = match alone(one) {
                 Some(name) => self.word(name)?.is_empty(),
@@ -296,11 +299,11 @@ impl<'p> OpenWords<'p> {
     }
 
     /// Checks that a use says no word that the part has not.
-    fn all_are_used(&self) -> Result<(), LangError> {
+    fn all_are_used(&self) -> Result<(), LanguageError> {
         let mut said = self.said.keys();
         match said.find(|name| !self.used.contains(name)) {
             None => Ok(()),
-            Some(name) => Err(LangError(format!(
+            Some(name) => Err(LanguageError(format!(
                 "with = {{ {name} = ... }}: the part has no word {{{name}}}"
             ))),
         }

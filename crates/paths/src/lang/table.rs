@@ -141,7 +141,8 @@ pub(super) struct AltToml {
     pub bind: TextList,
 }
 
-/// A table of a path file, by the kinds of what its keys hold. Its name, and what stands in tables of their own, are not among these.
+/// A table of a path file, by the kinds of what its keys hold. Its name, and what stands in tables of their own, are
+/// not among these.
 pub(super) trait KeyTable {
     /// Keys that hold lists.
     fn lists(&mut self) -> Vec<&mut TextList>;

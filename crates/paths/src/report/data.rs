@@ -3,10 +3,10 @@
 use serde::Serialize;
 use stats::{Longest, Stats};
 
-use crate::slow::Found;
-use crate::tally::Dropped;
-use crate::traits::Trait;
-use crate::uses::{DeviceReport, MetReport};
+use crate::slow::ThresholdOrigin;
+use crate::tally::DropReason;
+use crate::traits::InstanceTrait;
+use crate::uses::{AccessReport, DeviceReport};
 
 /// One stage: the time from one step to the next that was reached.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct GroupReport {
 
 /// Something that sets slow instances apart.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Because {
+pub struct SlowCause {
     /// What it is, in few words.
     pub feature: String,
     /// Share of the slow instances that have it.
@@ -61,20 +61,20 @@ pub struct SlowReport {
     /// How many are.
     pub count: u64,
     /// What sets them apart, most telling first. Empty where nothing does, or too few are slow to tell.
-    pub because: Vec<Because>,
+    pub because: Vec<SlowCause>,
     /// How the threshold was found.
-    pub found: Found,
+    pub found: ThresholdOrigin,
     /// Their mean, and that of the others.
     pub mean_ns: u64,
     /// The others' mean.
     pub fast_mean_ns: u64,
     /// The slowest of all.
-    pub slowest: Option<Slowest>,
+    pub slowest: Option<SlowestInstance>,
 }
 
 /// The slowest instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Slowest {
+pub struct SlowestInstance {
     /// Its number.
     pub instance: u64,
     /// What is known of it, a sentence.
@@ -101,15 +101,16 @@ pub struct PathReport {
     /// The groups, most instances first.
     pub groups: Vec<GroupReport>,
     /// Instances that did not complete, by reason; reasons without any are left out.
-    pub dropped: Vec<(Dropped, u64)>,
+    pub dropped: Vec<(DropReason, u64)>,
     /// What instances had: how many had it, and the sum of their totals. Slots of threads are [`model::Threads`]'.
-    pub traits: Vec<Had>,
+    pub traits: Vec<TraitSum>,
     /// The vCPUs that instances were about: thread, how many, and the sum of their totals.
     pub vcpus: Vec<(i32, u64, u64)>,
     /// Devices that were notified, for a path that has back ends: by vCPU, address and back end.
     pub devices: Vec<DeviceReport>,
-    /// By vCPU, whether it was busy with an access that its VMM handles, for a path of interrupts: what its instances took.
-    pub met: Vec<MetReport>,
+    /// By vCPU, whether it was busy with an access that its VMM handles, for a path of interrupts: what its instances
+    /// took.
+    pub met: Vec<AccessReport>,
     /// The slow ones, if there are any.
     pub slow: Option<SlowReport>,
     /// Whether instances have reached steps that a guest's own recording shows; `None` of a path that has none.
@@ -118,9 +119,9 @@ pub struct PathReport {
 
 /// Something that instances had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Had {
+pub struct TraitSum {
     /// What.
-    pub what: Trait,
+    pub what: InstanceTrait,
     /// How many had it.
     pub count: u64,
     /// The sum of their totals.
@@ -129,7 +130,7 @@ pub struct Had {
 
 impl PathReport {
     /// Returns how many instances had something, and the sum of their totals.
-    pub fn with(&self, what: impl Fn(&Trait) -> bool) -> (u64, u64) {
+    pub fn with(&self, what: impl Fn(&InstanceTrait) -> bool) -> (u64, u64) {
         let having = self.traits.iter().filter(|had| what(&had.what));
         having.fold((0, 0), |sum, had| {
             (sum.0 + had.count, sum.1.saturating_add(had.ns))

@@ -2,10 +2,10 @@
 
 use model::Machine;
 
-use super::names::{NameAccess, Words};
-use crate::engine::{Instance, Paths};
-use crate::lang::By;
-use crate::traits::Trait;
+use super::names::{AccessNamer, PathWords};
+use crate::engine::{CompletedInstance, Paths};
+use crate::lang::PathGrouping;
+use crate::traits::InstanceTrait;
 
 /// One instance in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,11 +61,16 @@ impl InstanceReport {
 
 impl Paths {
     /// Returns an instance in words.
-    pub fn tell(&self, one: &Instance, machine: &Machine, names: NameAccess<'_>) -> InstanceReport {
+    pub fn describe(
+        &self,
+        one: &CompletedInstance,
+        machine: &Machine,
+        names: AccessNamer<'_>,
+    ) -> InstanceReport {
         let Some(path) = self.paths().get(one.path) else {
             return InstanceReport::default();
         };
-        let words = Words {
+        let words = PathWords {
             path,
             machine,
             names,
@@ -88,11 +93,11 @@ impl Paths {
                 .filter(|_| !reached.switch)
                 .map(|task| words.task(task)),
         });
-        let of = |one: &&Trait| match path.by {
-            Some(By::Waker) => matches!(one, Trait::Waker(_)),
-            Some(By::BackEnd) => matches!(one, Trait::BackEnd(_)),
-            Some(By::Access) => matches!(one, Trait::For(..)),
-            Some(By::Chain) => matches!(one, Trait::Chain(_)),
+        let of = |one: &&InstanceTrait| match path.by {
+            Some(PathGrouping::Waker) => matches!(one, InstanceTrait::Waker(_)),
+            Some(PathGrouping::BackEnd) => matches!(one, InstanceTrait::BackEnd(_)),
+            Some(PathGrouping::Access) => matches!(one, InstanceTrait::For(..)),
+            Some(PathGrouping::Chain) => matches!(one, InstanceTrait::Chain(_)),
             None => false,
         };
         InstanceReport {

@@ -8,24 +8,26 @@ mod slow;
 use model::Machine;
 
 use crate::engine::Paths;
-use crate::lang::{By, Step};
-use crate::slow::{Split, split};
-use crate::tally::{Dropped, Sum, Tally, offset_of};
-use crate::traits::Trait;
-use crate::uses::{DeviceReport, MetReport};
+use crate::lang::{PathGrouping, PathStep};
+use crate::slow::{SlowSplit, split};
+use crate::tally::{DropReason, DurationSum, PathTally, offset_of};
+use crate::traits::InstanceTrait;
+use crate::uses::{AccessReport, DeviceReport};
 
-pub use data::{Because, GroupReport, Had, PathReport, SlowReport, Slowest, StageReport};
+pub use data::{
+    GroupReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport, TraitSum,
+};
 pub use instance::{InstanceReport, StepReport};
-pub use names::NameAccess;
-use names::Words;
+pub use names::AccessNamer;
+use names::PathWords;
 
 impl Paths {
     /// Returns what was found of every path, in the order in which they were given.
-    pub fn report(&self, machine: &Machine, names: NameAccess<'_>) -> Vec<PathReport> {
+    pub fn report(&self, machine: &Machine, names: AccessNamer<'_>) -> Vec<PathReport> {
         let tallies = self.paths().iter().zip(self.tallies());
         tallies
             .map(|(path, tally)| {
-                let words = Words {
+                let words = PathWords {
                     path,
                     machine,
                     names,
@@ -36,8 +38,8 @@ impl Paths {
     }
 }
 
-impl Words<'_> {
-    fn path_report(&self, tally: &Tally) -> PathReport {
+impl PathWords<'_> {
+    fn path_report(&self, tally: &PathTally) -> PathReport {
         let split = split(tally);
         let mut order: Vec<usize> = (0..tally.stages.len()).collect();
         order.sort_by_key(|at| {
@@ -48,7 +50,7 @@ impl Words<'_> {
             .into_iter()
             .map(|at| self.stage(tally, at, split.as_ref()))
             .collect();
-        let dropped = Dropped::ALL
+        let dropped = DropReason::ALL
             .into_iter()
             .map(|why| (why, tally.dropped[why as usize]))
             .filter(|(_, count)| *count > 0)
@@ -72,21 +74,21 @@ impl Words<'_> {
         }
     }
 
-    /// Whether instances have reached steps within guests, if the path has any.
-    fn in_guests(&self, tally: &Tally) -> Option<bool> {
+    /// Returns whether instances have reached steps within guests, if the path has any.
+    fn in_guests(&self, tally: &PathTally) -> Option<bool> {
         let inside = |chain: u8, step: u8| {
             let chain = self.path.chains.get(usize::from(chain));
             chain
                 .and_then(|chain| chain.steps.get(usize::from(step)))
-                .is_some_and(Step::is_in_guest)
+                .is_some_and(PathStep::is_in_guest)
         };
         let mut stages = tally.stages.iter();
         let reached = || stages.any(|one| inside(one.chain, one.from) || inside(one.chain, one.to));
         let mut steps = self.path.chains.iter().flat_map(|chain| &chain.steps);
-        steps.any(Step::is_in_guest).then(reached)
+        steps.any(PathStep::is_in_guest).then(reached)
     }
 
-    fn groups(&self, tally: &Tally) -> Vec<GroupReport> {
+    fn groups(&self, tally: &PathTally) -> Vec<GroupReport> {
         let mut groups: Vec<GroupReport> = tally
             .groups
             .iter()
@@ -102,16 +104,16 @@ impl Words<'_> {
         groups
     }
 
-    fn vcpus(&self, tally: &Tally) -> Vec<(i32, u64, u64)> {
+    fn vcpus(&self, tally: &PathTally) -> Vec<(i32, u64, u64)> {
         had(tally)
             .filter_map(|had| match had.what {
-                Trait::Vcpu(slot) => Some((self.tid(slot), had.count, had.ns)),
+                InstanceTrait::Vcpu(slot) => Some((self.tid(slot), had.count, had.ns)),
                 _ => None,
             })
             .collect()
     }
 
-    fn devices(&self, tally: &Tally) -> Vec<DeviceReport> {
+    fn devices(&self, tally: &PathTally) -> Vec<DeviceReport> {
         let threads = self.machine.threads();
         let process = |slot: u32| threads.at(slot).and_then(|(_, thread)| thread.pid);
         let mut all: Vec<_> = tally.uses.devices.iter().collect();
@@ -140,10 +142,10 @@ impl Words<'_> {
         all.collect()
     }
 
-    fn met(&self, tally: &Tally) -> Vec<MetReport> {
+    fn met(&self, tally: &PathTally) -> Vec<AccessReport> {
         let all = tally.uses.met.iter();
-        let mut all: Vec<MetReport> = all
-            .map(|((vcpu, access), met)| MetReport {
+        let mut all: Vec<AccessReport> = all
+            .map(|((vcpu, access), met)| AccessReport {
                 vcpu_tid: self.tid(*vcpu),
                 access: *access,
                 totals: met.totals.clone(),
@@ -154,17 +156,21 @@ impl Words<'_> {
         all
     }
 
-    fn stage(&self, tally: &Tally, at: usize, split: Option<&Split>) -> StageReport {
+    fn stage(&self, tally: &PathTally, at: usize, split: Option<&SlowSplit>) -> StageReport {
         let stage = &tally.stages[at];
         let (chain, from, to) = (stage.chain, stage.from, stage.to);
         let sums =
-            |bucket: &crate::tally::Bucket| bucket.stages.get(at).copied().unwrap_or_default();
+            |bucket: &crate::tally::TotalBucket| bucket.stages.get(at).copied().unwrap_or_default();
         let slow = split.map(|split| sums(&split.slow)).unwrap_or_default();
         let fast = split.map(|split| sums(&split.fast)).unwrap_or_default();
         // Where the fast ones do not go this way, the time between its two steps on theirs.
         let usual = fast.mean().or_else(|| {
             let offsets = &split?.fast.offsets;
-            let mean = |step| offsets.get(offset_of(chain, step)).and_then(Sum::mean);
+            let mean = |step| {
+                offsets
+                    .get(offset_of(chain, step))
+                    .and_then(DurationSum::mean)
+            };
             Some(mean(to)?.saturating_sub(mean(from)?))
         });
         let saving_ns = usual.map_or(0, |usual| {
@@ -186,9 +192,9 @@ impl Words<'_> {
 }
 
 /// Returns what instances had.
-fn had(tally: &Tally) -> impl Iterator<Item = Had> + '_ {
+fn had(tally: &PathTally) -> impl Iterator<Item = TraitSum> + '_ {
     let traits = tally.traits.iter().zip(&tally.trait_sums);
-    traits.map(|(what, sum)| Had {
+    traits.map(|(what, sum)| TraitSum {
         what: *what,
         count: sum.count,
         ns: sum.ns,
@@ -196,11 +202,11 @@ fn had(tally: &Tally) -> impl Iterator<Item = Had> + '_ {
 }
 
 /// Returns what instances are grouped by.
-fn by_name(by: By) -> &'static str {
+fn by_name(by: PathGrouping) -> &'static str {
     match by {
-        By::Waker => "waker",
-        By::BackEnd => "back end",
-        By::Access => "access",
-        By::Chain => "chain",
+        PathGrouping::Waker => "waker",
+        PathGrouping::BackEnd => "back end",
+        PathGrouping::Access => "access",
+        PathGrouping::Chain => "chain",
     }
 }

@@ -3,22 +3,22 @@
 use event::ExitReason;
 use model::{Access, Machine};
 
-use crate::lang::Path;
-use crate::notes::{Waker, Was};
-use crate::tasks::{Run, What};
-use crate::traits::Trait;
+use crate::lang::PathDefinition;
+use crate::notes::{VcpuActivity, WakeSource};
+use crate::tasks::{TaskKind, TaskRun};
+use crate::traits::InstanceTrait;
 
 /// What texts are made with.
-pub(super) struct Words<'a> {
-    pub(super) path: &'a Path,
+pub(super) struct PathWords<'a> {
+    pub(super) path: &'a PathDefinition,
     pub(super) machine: &'a Machine,
-    pub(super) names: NameAccess<'a>,
+    pub(super) names: AccessNamer<'a>,
 }
 
 /// Names a device and register behind an access, if it can.
-pub type NameAccess<'n> = &'n dyn Fn(&Access) -> Option<String>;
+pub type AccessNamer<'n> = &'n dyn Fn(&Access) -> Option<String>;
 
-impl Words<'_> {
+impl PathWords<'_> {
     pub(super) fn step(&self, chain: u8, step: u8) -> &str {
         let steps = self
             .path
@@ -30,20 +30,22 @@ impl Words<'_> {
             .map_or("?", |step| step.name.as_str())
     }
 
-    pub(super) fn features(&self, traits: &[Trait]) -> Vec<String> {
+    pub(super) fn features(&self, traits: &[InstanceTrait]) -> Vec<String> {
         let mut out: Vec<String> = Vec::new();
         for (at, one) in traits.iter().enumerate() {
             // Of the levels of a count the highest says it all.
             let higher = match (one, traits.get(at + 1)) {
-                (Trait::Exits(a, _), Some(Trait::Exits(b, _))) => a == b,
-                (Trait::Accesses(a, x, _), Some(Trait::Accesses(b, y, _))) => (a, x) == (b, y),
-                (Trait::HostIrq(a, _), Some(Trait::HostIrq(b, _))) => a == b,
+                (InstanceTrait::Exits(a, _), Some(InstanceTrait::Exits(b, _))) => a == b,
+                (InstanceTrait::Accesses(a, x, _), Some(InstanceTrait::Accesses(b, y, _))) => {
+                    (a, x) == (b, y)
+                }
+                (InstanceTrait::HostIrq(a, _), Some(InstanceTrait::HostIrq(b, _))) => a == b,
                 _ => false,
             };
             // Steps tell these.
             let stands = matches!(
                 one,
-                Trait::Reached(..) | Trait::Longest(..) | Trait::Chain(_)
+                InstanceTrait::Reached(..) | InstanceTrait::Longest(..) | InstanceTrait::Chain(_)
             );
             if !higher && !stands {
                 out.push(self.feature(one));
@@ -94,15 +96,15 @@ impl Words<'_> {
         reason.key().into_owned()
     }
 
-    pub(super) fn group(&self, what: &Trait) -> String {
+    pub(super) fn group(&self, what: &InstanceTrait) -> String {
         match what {
-            Trait::Others => "others".to_owned(),
-            Trait::Waker(waker) => waker_name(*waker).to_owned(),
-            Trait::BackEnd(what) => back_end(*what).to_owned(),
-            Trait::For(_, Some(access)) => self.access(access),
-            Trait::For(Some(reason), None) => self.reason(reason),
-            Trait::For(None, None) => "unknown".to_owned(),
-            Trait::Chain(chain) => self
+            InstanceTrait::Others => "others".to_owned(),
+            InstanceTrait::Waker(waker) => waker_name(*waker).to_owned(),
+            InstanceTrait::BackEnd(what) => back_end(*what).to_owned(),
+            InstanceTrait::For(_, Some(access)) => self.access(access),
+            InstanceTrait::For(Some(reason), None) => self.reason(reason),
+            InstanceTrait::For(None, None) => "unknown".to_owned(),
+            InstanceTrait::Chain(chain) => self
                 .path
                 .chains
                 .get(*chain as usize)
@@ -113,85 +115,89 @@ impl Words<'_> {
     }
 
     /// A trait in few words.
-    pub(super) fn feature(&self, what: &Trait) -> String {
+    pub(super) fn feature(&self, what: &InstanceTrait) -> String {
         match what {
-            Trait::Others => "others".to_owned(),
-            Trait::Chain(_) => format!("went: {}", self.group(what)),
-            Trait::Reached(chain, step) => format!("reached: {}", self.step(*chain, *step)),
-            Trait::Longest(chain, from, to) => format!(
+            InstanceTrait::Others => "others".to_owned(),
+            InstanceTrait::Chain(_) => format!("went: {}", self.group(what)),
+            InstanceTrait::Reached(chain, step) => format!("reached: {}", self.step(*chain, *step)),
+            InstanceTrait::Longest(chain, from, to) => format!(
                 "longest stage: {} → {}",
                 self.step(*chain, *from),
                 self.step(*chain, *to)
             ),
-            Trait::Coalesced => "other interrupts coalesced with it".to_owned(),
-            Trait::Vector(vector) => format!("vector {vector}"),
-            Trait::Address(address) => format!("address {address:#x}"),
-            Trait::Vcpu(slot) => format!("vCPU {}", self.task(*slot)),
-            Trait::For(..) => format!("for {}", self.group(what)),
-            Trait::Was(was) => format!("vCPU was {}", was_name(*was)),
-            Trait::Busy => "vCPU was running".to_owned(),
-            Trait::BusyWith(access) => format!("vCPU was busy with {}", self.access(access)),
-            Trait::Cpu(cpu) => format!("CPU {cpu}"),
-            Trait::Exits(reason, level) => {
+            InstanceTrait::Coalesced => "other interrupts coalesced with it".to_owned(),
+            InstanceTrait::Vector(vector) => format!("vector {vector}"),
+            InstanceTrait::Address(address) => format!("address {address:#x}"),
+            InstanceTrait::Vcpu(slot) => format!("vCPU {}", self.task(*slot)),
+            InstanceTrait::For(..) => format!("for {}", self.group(what)),
+            InstanceTrait::Was(was) => format!("vCPU was {}", was_name(*was)),
+            InstanceTrait::Busy => "vCPU was running".to_owned(),
+            InstanceTrait::BusyWith(access) => {
+                format!("vCPU was busy with {}", self.access(access))
+            }
+            InstanceTrait::Cpu(cpu) => format!("CPU {cpu}"),
+            InstanceTrait::Exits(reason, level) => {
                 format!("vCPU exits, {}: at least {level}", self.reason(reason))
             }
-            Trait::Accesses(access, vmm, level) => format!(
+            InstanceTrait::Accesses(access, vmm, level) => format!(
                 "vCPU exits{} on {}: at least {level}",
                 if *vmm { " to the VMM" } else { "" },
                 self.access(access)
             ),
-            Trait::Beside(slot) => format!("on its CPU ran {}", self.task(*slot)),
-            Trait::HostIrq(irq, level) => {
+            InstanceTrait::Beside(slot) => format!("on its CPU ran {}", self.task(*slot)),
+            InstanceTrait::HostIrq(irq, level) => {
                 format!("host interrupts {irq} on its CPU: at least {level}")
             }
-            Trait::Migrated => "migrated".to_owned(),
-            Trait::Polled(true) => "halt polling hit".to_owned(),
-            Trait::Polled(false) => "halt polling missed, or was not tried".to_owned(),
-            Trait::Behind(slot) => format!("got its CPU after {}", self.task(*slot)),
-            Trait::Waker(waker) => format!("woken by {}", waker_name(*waker)),
-            Trait::BackEnd(what) => format!("back end is a {}", back_end(*what)),
-            Trait::BackEndWas(run) => format!("back end was {}", run_name(*run)),
-            Trait::BackEndThread(slot) => format!("back end {}", self.task(*slot)),
+            InstanceTrait::Migrated => "migrated".to_owned(),
+            InstanceTrait::Polled(true) => "halt polling hit".to_owned(),
+            InstanceTrait::Polled(false) => "halt polling missed, or was not tried".to_owned(),
+            InstanceTrait::Behind(slot) => format!("got its CPU after {}", self.task(*slot)),
+            InstanceTrait::Waker(waker) => format!("woken by {}", waker_name(*waker)),
+            InstanceTrait::BackEnd(what) => format!("back end is a {}", back_end(*what)),
+            InstanceTrait::BackEndWas(run) => format!("back end was {}", run_name(*run)),
+            InstanceTrait::BackEndThread(slot) => format!("back end {}", self.task(*slot)),
         }
     }
 
     /// A trait as the beginning of a sentence.
-    pub(super) fn sentence(&self, what: &Trait) -> String {
+    pub(super) fn sentence(&self, what: &InstanceTrait) -> String {
         match what {
-            Trait::Longest(chain, from, to) => format!(
+            InstanceTrait::Longest(chain, from, to) => format!(
                 "Most of the time went from '{}' to '{}'",
                 self.step(*chain, *from),
                 self.step(*chain, *to)
             ),
-            Trait::Reached(chain, step) => {
+            InstanceTrait::Reached(chain, step) => {
                 format!("They went through '{}'", self.step(*chain, *step))
             }
-            Trait::Was(Was::Halted) => "The vCPU was halted and had to be woken".to_owned(),
-            Trait::Was(Was::User) => {
+            InstanceTrait::Was(VcpuActivity::Halted) => {
+                "The vCPU was halted and had to be woken".to_owned()
+            }
+            InstanceTrait::Was(VcpuActivity::User) => {
                 "The vCPU was in user space, its VMM handling an exit".to_owned()
             }
-            Trait::Busy => {
+            InstanceTrait::Busy => {
                 "The vCPU was already running instead of halted, so it was not woken".to_owned()
             }
-            Trait::Vcpu(slot) => format!("It was vCPU thread {}", self.task(*slot)),
-            Trait::Cpu(cpu) => format!("The vCPU was on CPU {cpu}"),
-            Trait::BusyWith(access) => {
+            InstanceTrait::Vcpu(slot) => format!("It was vCPU thread {}", self.task(*slot)),
+            InstanceTrait::Cpu(cpu) => format!("The vCPU was on CPU {cpu}"),
+            InstanceTrait::BusyWith(access) => {
                 format!("The vCPU was handling its guest's {}", self.access(access))
             }
-            Trait::Accesses(access, vmm, level) => format!(
+            InstanceTrait::Accesses(access, vmm, level) => format!(
                 "Meanwhile the vCPU exited{} at least {} on {}",
                 if *vmm { " to user space" } else { "" },
                 words::times((*level).into()),
                 self.access(access)
             ),
-            Trait::Exits(reason, level) => format!(
+            InstanceTrait::Exits(reason, level) => format!(
                 "Meanwhile the vCPU had at least {}",
                 words::plural(*level, &format!("{} exit", self.reason(reason)))
             ),
-            Trait::Beside(slot) => {
+            InstanceTrait::Beside(slot) => {
                 format!("Meanwhile {} ran on the vCPU's CPU", self.task(*slot))
             }
-            Trait::Behind(slot) => {
+            InstanceTrait::Behind(slot) => {
                 format!("The vCPU waited for its CPU behind {}", self.task(*slot))
             }
             other => {
@@ -208,45 +214,45 @@ impl Words<'_> {
     }
 }
 
-fn waker_name(waker: Waker) -> &'static str {
+fn waker_name(waker: WakeSource) -> &'static str {
     match waker {
-        Waker::Unknown => "unknown",
-        Waker::Timer => "timer",
-        Waker::Device => "device",
-        Waker::Vcpu => "other vCPU",
-        Waker::Poll => "halt-poll hit",
+        WakeSource::Unknown => "unknown",
+        WakeSource::Timer => "timer",
+        WakeSource::Device => "device",
+        WakeSource::Vcpu => "other vCPU",
+        WakeSource::Poll => "halt-poll hit",
     }
 }
 
-fn back_end(what: What) -> &'static str {
+fn back_end(what: TaskKind) -> &'static str {
     match what {
-        What::Vcpu => "vCPU thread",
-        What::Kworker | What::Kernel | What::Idle => "kernel thread",
-        What::Vhost => "vhost thread",
-        What::Other => "VMM thread",
+        TaskKind::Vcpu => "vCPU thread",
+        TaskKind::Kworker | TaskKind::Kernel | TaskKind::Idle => "kernel thread",
+        TaskKind::Vhost => "vhost thread",
+        TaskKind::Other => "VMM thread",
     }
 }
 
-pub(super) fn was_name(was: Was) -> &'static str {
+pub(super) fn was_name(was: VcpuActivity) -> &'static str {
     match was {
-        Was::Unknown => "unknown",
-        Was::Guest => "in its guest",
-        Was::Kernel => "in KVM",
-        Was::User => "in user space",
-        Was::Polling => "polling in a halt",
-        Was::Running => "running",
-        Was::Runnable => "runnable without a CPU",
-        Was::Halted => "halted",
-        Was::Asleep => "asleep",
-        Was::Halting => "in a halt and not seen to sleep",
+        VcpuActivity::Unknown => "unknown",
+        VcpuActivity::Guest => "in its guest",
+        VcpuActivity::Kernel => "in KVM",
+        VcpuActivity::User => "in user space",
+        VcpuActivity::Polling => "polling in a halt",
+        VcpuActivity::Running => "running",
+        VcpuActivity::Runnable => "runnable without a CPU",
+        VcpuActivity::Halted => "halted",
+        VcpuActivity::Asleep => "asleep",
+        VcpuActivity::Halting => "in a halt and not seen to sleep",
     }
 }
 
-fn run_name(run: Run) -> &'static str {
+fn run_name(run: TaskRun) -> &'static str {
     match run {
-        Run::Unknown => "unknown",
-        Run::Running => "running",
-        Run::Runnable => "runnable without a CPU",
-        Run::Asleep => "asleep",
+        TaskRun::Unknown => "unknown",
+        TaskRun::Running => "running",
+        TaskRun::Runnable => "runnable without a CPU",
+        TaskRun::Asleep => "asleep",
     }
 }

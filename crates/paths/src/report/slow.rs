@@ -2,16 +2,17 @@
 
 use words::share;
 
-use super::data::{Because, SlowReport, Slowest};
-use super::names::{Words, was_name};
-use crate::notes::Was;
-use crate::slow::{self, Reason, Split};
-use crate::tally::Tally;
-use crate::traits::Trait;
+use super::data::{SlowCause, SlowReport, SlowestInstance};
+use super::names::{PathWords, was_name};
+use crate::notes::VcpuActivity;
+use crate::slow::{self, SlowReason, SlowSplit};
+use crate::tally::PathTally;
+use crate::traits::InstanceTrait;
 
-impl Words<'_> {
-    pub(super) fn slow(&self, tally: &Tally, split: &Split) -> SlowReport {
-        let mean = |bucket: &crate::tally::Bucket| bucket.ns.checked_div(bucket.count).unwrap_or(0);
+impl PathWords<'_> {
+    pub(super) fn slow(&self, tally: &PathTally, split: &SlowSplit) -> SlowReport {
+        let mean =
+            |bucket: &crate::tally::TotalBucket| bucket.ns.checked_div(bucket.count).unwrap_or(0);
         let reasons = slow::reasons(tally, split);
         let because = self
             .where_time_went(tally, split)
@@ -30,7 +31,7 @@ impl Words<'_> {
     }
 
     /// What is known of the slowest instance.
-    fn slowest(&self, tally: &Tally) -> Option<Slowest> {
+    fn slowest(&self, tally: &PathTally) -> Option<SlowestInstance> {
         let (example, stage, ns) = tally.slowest.as_ref()?;
         let stage = tally.stages.get(*stage as usize)?;
         let mut text = format!(
@@ -46,21 +47,21 @@ impl Words<'_> {
                 .filter_map(|at| tally.traits.get(*at as usize))
         };
         let vcpu = has().find_map(|one| match one {
-            Trait::Vcpu(slot) => Some(self.task(*slot)),
+            InstanceTrait::Vcpu(slot) => Some(self.task(*slot)),
             _ => None,
         });
         let was = has().find_map(|one| match one {
-            Trait::Was(was) => Some(*was),
+            InstanceTrait::Was(was) => Some(*was),
             _ => None,
         });
         let with = has().find_map(|one| match one {
-            Trait::BusyWith(access) => Some(*access),
+            InstanceTrait::BusyWith(access) => Some(*access),
             _ => None,
         });
         if let (Some(vcpu), Some(was)) = (vcpu, was) {
             text.push_str(&format!("; the vCPU {vcpu} was "));
             text.push_str(match was {
-                Was::Running => "already running, so it was not woken",
+                VcpuActivity::Running => "already running, so it was not woken",
                 was => was_name(was),
             });
             if let Some(access) = with {
@@ -69,7 +70,7 @@ impl Words<'_> {
         }
         let most = has()
             .filter_map(|one| match one {
-                Trait::Accesses(access, true, level) => Some((*level, *access)),
+                InstanceTrait::Accesses(access, true, level) => Some((*level, *access)),
                 _ => None,
             })
             .max_by_key(|(level, _)| *level);
@@ -82,12 +83,12 @@ impl Words<'_> {
         }
         text.push('.');
         let instance = example.number;
-        Some(Slowest { instance, text })
+        Some(SlowestInstance { instance, text })
     }
 
     /// The stage that takes much more of the slow instances' time than of the others'.
-    fn where_time_went(&self, tally: &Tally, split: &Split) -> Option<Because> {
-        let share = |bucket: &crate::tally::Bucket, at: usize| {
+    fn where_time_went(&self, tally: &PathTally, split: &SlowSplit) -> Option<SlowCause> {
+        let share = |bucket: &crate::tally::TotalBucket, at: usize| {
             let ns = bucket.stages.get(at).map_or(0, |sum| sum.ns);
             ns as f64 / bucket.ns.max(1) as f64
         };
@@ -107,7 +108,7 @@ impl Words<'_> {
             self.step(stage.chain, stage.from),
             self.step(stage.chain, stage.to)
         );
-        let examples = |bucket: &crate::tally::Bucket| {
+        let examples = |bucket: &crate::tally::TotalBucket| {
             let mean = bucket.ns.checked_div(bucket.count).unwrap_or(0);
             let mut all: Vec<_> = bucket.examples.iter().collect();
             all.sort_by_key(|one| (one.total_ns.abs_diff(mean), one.number));
@@ -116,7 +117,7 @@ impl Words<'_> {
                 .map(|one| one.number)
                 .collect::<Vec<u64>>()
         };
-        Some(Because {
+        Some(SlowCause {
             feature: format!("time in {name}"),
             slow_share,
             fast_share,
@@ -133,7 +134,7 @@ impl Words<'_> {
         })
     }
 
-    fn because(&self, split: &Split, reason: &Reason) -> Because {
+    fn because(&self, split: &SlowSplit, reason: &SlowReason) -> SlowCause {
         let share = |part: u64, all: u64| {
             if all == 0 {
                 0.0
@@ -154,7 +155,7 @@ impl Words<'_> {
             share::whole(fast_share)
         );
         // Examples are typical: those nearest to their group's mean.
-        let examples = |bucket: &crate::tally::Bucket, having: bool| {
+        let examples = |bucket: &crate::tally::TotalBucket, having: bool| {
             let mean = bucket.ns.checked_div(bucket.count).unwrap_or(0);
             let mut all: Vec<_> = bucket
                 .examples
@@ -165,7 +166,7 @@ impl Words<'_> {
             let numbers = all.iter().take(2).map(|one| one.number);
             numbers.collect::<Vec<u64>>()
         };
-        Because {
+        SlowCause {
             feature,
             slow_share,
             fast_share,

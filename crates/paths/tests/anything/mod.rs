@@ -10,7 +10,7 @@ use crate::common::stages::{Log, wrong};
 use analysis::Study;
 use event::reasons::Isa;
 use event::{EventType, Kind, LostKind, Side, Sink};
-use paths::{Instance, PathReport, Paths};
+use paths::{CompletedInstance, PathReport, Paths};
 use proptest::prelude::*;
 
 use scripts::{SCRIPTS, next, play, scripted};
@@ -18,7 +18,7 @@ use stream::{KINDS, One, one, text, types};
 
 struct Seen {
     reports: Vec<PathReport>,
-    instances: Vec<Instance>,
+    instances: Vec<CompletedInstance>,
     most: usize,
     study: Study,
     log: Log,
@@ -152,7 +152,7 @@ fn check(seen: &Seen, limit: usize) {
     let machine = seen.study.walked().machine;
     for (at, report) in seen.reports.iter().enumerate() {
         let path = &paths.paths()[at];
-        let of: Vec<&Instance> = seen.instances.iter().filter(|i| i.path == at).collect();
+        let of: Vec<&CompletedInstance> = seen.instances.iter().filter(|i| i.path == at).collect();
         assert_eq!(of.len() as u64, report.count, "{}", path.name);
         for (one, number) in of.iter().zip(1u64..) {
             assert_eq!(one.number, number);
@@ -164,7 +164,7 @@ fn check(seen: &Seen, limit: usize) {
                 "{one:?}"
             );
             assert!(one.reached.iter().all(|r| (r.step as usize) < steps.len()));
-            assert!(!paths.tell(one, machine, &|_| None).steps.is_empty());
+            assert!(!paths.describe(one, machine, &|_| None).steps.is_empty());
         }
         let total: u64 = of
             .iter()

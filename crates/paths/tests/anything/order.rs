@@ -18,8 +18,8 @@ struct Recorded {
     entries: bool,
 }
 
-/// Walks a stream in time order, or with `mixed` in as little of it as the study needs: between two events that need time
-/// order, those of one thread come after those of another.
+/// Walks a stream in time order, or with `mixed` in as little of it as the study needs: between two events that need
+/// time order, those of one thread come after those of another.
 fn walk(
     mut study: Study,
     stream: &[One],

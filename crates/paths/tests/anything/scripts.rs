@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::stream::{KINDS, One, one};
 
-/// Events of a thread: kind, who makes it, whom it is about, the number it tells, and its flag. Threads are 0 and 1 for the
-/// vCPUs of a VM, and otherwise as in [`THREADS`](crate::stream::THREADS).
+/// Events of a thread: kind, who makes it, whom it is about, the number it has, and its flag. Threads are 0 and 1 for
+/// the vCPUs of a VM, and otherwise as in [`THREADS`](crate::stream::THREADS).
 pub(crate) type Script = &'static [(&'static str, usize, usize, u64, bool)];
 
 /// What the built-in paths are, each as it happens.

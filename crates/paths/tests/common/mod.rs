@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 
 use analysis::Study;
 use event::{Event, EventType, Side, Sink};
-use paths::lang::{self, Path};
-use paths::{Dropped, Instance, InstanceReport, PathReport, Paths};
+use paths::lang::{self, PathDefinition};
+use paths::{CompletedInstance, DropReason, InstanceReport, PathReport, Paths};
 use source::{ReaderOptions, RecordingBytes};
 
 /// A recording as ftrace prints it.
@@ -112,7 +112,7 @@ impl Text {
         self.lines.clone().into_bytes()
     }
 
-    pub(crate) fn walk(self, paths: Vec<Path>) -> Walked {
+    pub(crate) fn walk(self, paths: Vec<PathDefinition>) -> Walked {
         walk(self.lines.into_bytes(), Paths::new(paths))
     }
 
@@ -129,7 +129,7 @@ fn number(comm: &str) -> &str {
 /// What was found.
 pub(crate) struct Walked {
     pub study: Study,
-    pub instances: Vec<Instance>,
+    pub instances: Vec<CompletedInstance>,
     /// Instances that were under way at once, at most.
     pub most: usize,
 }
@@ -143,28 +143,30 @@ impl Walked {
         paths.report(machine, &|_| None)
     }
 
-    pub(crate) fn told(&self) -> Vec<InstanceReport> {
+    pub(crate) fn described(&self) -> Vec<InstanceReport> {
         let Some(paths) = self.study.get::<Paths>() else {
             return Vec::new();
         };
         let machine = self.study.walked().machine;
         let all = self.instances.iter();
-        all.map(|one| paths.tell(one, machine, &|_| None)).collect()
+        all.map(|one| paths.describe(one, machine, &|_| None))
+            .collect()
     }
 
     /// Steps of every instance with their times in microseconds from the recording's beginning.
     pub(crate) fn steps(&self) -> Vec<Vec<(String, u64)>> {
         let us = |ns: u64| (ns / 1000).saturating_sub(10_000_000);
-        let told = self.told().into_iter();
-        told.map(|one| {
-            let steps = one.steps.into_iter();
-            steps.map(|step| (step.name, us(step.time))).collect()
-        })
-        .collect()
+        let described = self.described().into_iter();
+        described
+            .map(|one| {
+                let steps = one.steps.into_iter();
+                steps.map(|step| (step.name, us(step.time))).collect()
+            })
+            .collect()
     }
 
     /// How many instances of the first path did not complete for a reason.
-    pub(crate) fn dropped(&self, why: Dropped) -> u64 {
+    pub(crate) fn dropped(&self, why: DropReason) -> u64 {
         let reports = self.reports();
         let all = reports.iter().flat_map(|report| &report.dropped);
         all.filter(|(known, _)| *known == why).map(|(_, n)| n).sum()
@@ -172,14 +174,14 @@ impl Walked {
 }
 
 /// A path of the language; one that is not understood is a mistake of the test.
-pub(crate) fn path(text: &str) -> Path {
+pub(crate) fn path(text: &str) -> PathDefinition {
     match lang::parse(text) {
         Ok(path) => path,
         Err(error) => panic!("{error}\n{text}"),
     }
 }
 
-pub(crate) fn builtin(name: &str) -> Path {
+pub(crate) fn builtin(name: &str) -> PathDefinition {
     paths::builtin(name).unwrap_or_else(|| panic!("{name} is built in"))
 }
 

@@ -1,5 +1,5 @@
-//! What bounds the stages of the built-in paths, looked at a second time: beside a walk, what every thread does is written
-//! down, and of every instance it is asked whether what it waited for had gone on in between.
+//! What bounds the stages of the built-in paths, looked at a second time: beside a walk, what every thread does is
+//! written down, and of every instance it is asked whether what it waited for had gone on in between.
 
 // Every test binary uses its own part of this.
 #![allow(dead_code)]
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use event::sched::Leaves;
 use event::{Data, Event, Side};
 use model::Machine;
-use paths::{Instance, Paths};
+use paths::{CompletedInstance, Paths};
 
 /// What a thread does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,11 +88,11 @@ impl Log {
     }
 }
 
-/// Returns what is wrong with an instance: stages in which what they wait for had gone on. `halts` says whether the order of
-/// events is a machine's, so that it can be told who is in a halt.
+/// Returns what is wrong with an instance: stages in which what they wait for had gone on. `halts` says whether the
+/// order of events is a machine's, so that it can be known who is in a halt.
 pub(crate) fn wrong(
     log: &Log,
-    one: &Instance,
+    one: &CompletedInstance,
     paths: &Paths,
     machine: &Machine,
     halts: bool,

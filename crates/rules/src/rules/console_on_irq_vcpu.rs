@@ -2,7 +2,7 @@
 
 use analysis::{ExitTable, UserCause, VcpuRow};
 use model::Access;
-use paths::{Dropped, PathReport};
+use paths::{DropReason, PathReport};
 use stats::Stats;
 use words::{duration::human, plural};
 
@@ -172,7 +172,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return finding(case, met, irqs.count);
     }
     let dropped = irqs.dropped.iter();
-    let unresolved = dropped.filter(|(why, _)| *why == Dropped::Unresolved);
+    let unresolved = dropped.filter(|(why, _)| *why == DropReason::Unresolved);
     let unresolved: u64 = unresolved.map(|(_, count)| *count).sum();
     // It prints, and no device interrupts it meanwhile; if it is known whom devices interrupt.
     match unresolved.saturating_mul(10) > irqs.count {

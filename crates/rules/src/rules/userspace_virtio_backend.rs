@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::{ExitRow, ExitTable};
 use domain::DomainChange;
-use paths::{DeviceReport, PathReport, What};
+use paths::{DeviceReport, PathReport, TaskKind};
 use stats::Stats;
 use words::duration::human;
 
@@ -167,7 +167,7 @@ fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<DeviceQueue<'a>> {
         queue.vcpu_tid = device.vcpu_tid;
         queue.address = device.address;
         queue.to_user = queue.to_user.saturating_add(device.to_user);
-        if device.what != What::Other || device.own_process == Some(false) {
+        if device.what != TaskKind::Other || device.own_process == Some(false) {
             queue.others += device.answers.count();
             continue;
         }
@@ -340,7 +340,10 @@ fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, recorded: bool) -> Finding
 
 /// What is to set beside it: how fast vhost answers other queues, or else where the way takes longest.
 fn beside(path: &PathReport, mut finding: Finding) -> Finding {
-    let vhost = path.devices.iter().filter(|one| one.what == What::Vhost);
+    let vhost = path
+        .devices
+        .iter()
+        .filter(|one| one.what == TaskKind::Vhost);
     let mut of_vhost = Stats::default();
     vhost.for_each(|one| of_vhost.merge(&one.answers));
     if of_vhost.count() > 0 {

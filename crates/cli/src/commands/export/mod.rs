@@ -47,7 +47,7 @@ impl<'t> Together<'t> {
     }
 
     /// Returns the paths that are followed: where nobody named one, those through guests too.
-    fn paths(&self, wanted: &Wanted) -> Vec<lang::Path> {
+    fn paths(&self, wanted: &Wanted) -> Vec<lang::PathDefinition> {
         let mut all = wanted.paths.clone();
         if !wanted.named && !self.guests().is_empty() {
             all.extend(paths::with_guests());
@@ -173,7 +173,7 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
 
 /// The paths that were asked for.
 struct Wanted {
-    paths: Vec<lang::Path>,
+    paths: Vec<lang::PathDefinition>,
     /// Whether somebody named them; else they are the host's built-in ones.
     named: bool,
 }

@@ -117,7 +117,7 @@ impl First {
     /// It cannot be written.
     pub(super) fn write(
         &self,
-        wanted: &[lang::Path],
+        wanted: &[lang::PathDefinition],
         together: &Together<'_>,
         out: &mut dyn Write,
     ) -> Result<Told> {
@@ -170,7 +170,7 @@ impl First {
     }
 
     /// Returns the study of the second walk.
-    fn second(&self, wanted: &[lang::Path], together: &Together<'_>) -> Study {
+    fn second(&self, wanted: &[lang::PathDefinition], together: &Together<'_>) -> Study {
         let (recording, guests) = (together.recording, together.guests());
         let trace = self.kind == Kind::Pftrace;
         let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);

@@ -7,7 +7,7 @@ use analysis::Study;
 use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::Access;
-use paths::{Instance, Paths};
+use paths::{CompletedInstance, Paths};
 use render::ClockUnit;
 use render::paths::{self as render_paths, Instances};
 use session::DeviceNames;
@@ -111,13 +111,13 @@ impl Each<'_> {
         }
     }
 
-    fn row(&mut self, one: &Instance) {
+    fn row(&mut self, one: &CompletedInstance) {
         let (Some(paths), Some(names)) = (self.study.get::<Paths>(), &self.names) else {
             return;
         };
         let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
-        let told = paths.tell(one, machine, &name_access);
+        let told = paths.describe(one, machine, &name_access);
         let nanoseconds = self.clock.is_nanoseconds();
         match self.format {
             Format::Table => self.stream.text(&match self.width {

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
 use model::Access;
-use paths::{Instance, InstanceReport, Paths};
+use paths::{CompletedInstance, InstanceReport, Paths};
 use render::ClockUnit;
 use render::paths_instance;
 use session::DeviceNames;
@@ -61,7 +61,7 @@ pub(super) fn run(
     let machine = find.study.walked().machine;
     let names = devices.names(paths.isa(), &mut quality);
     let name_access = |access: &Access| analysis::name_access(access, &names);
-    let told = paths.tell(&found, machine, &name_access);
+    let told = paths.describe(&found, machine, &name_access);
     let diagram = match args.diagram {
         Diagram::Text => paths_instance::text_diagram(&told, recording.nanoseconds()),
         Diagram::Mermaid => paths_instance::mermaid(&told, recording.nanoseconds()),
@@ -112,7 +112,7 @@ pub(super) fn run(
 struct Find {
     study: Study,
     number: u64,
-    found: Option<Instance>,
+    found: Option<CompletedInstance>,
     seen: u64,
 }
 

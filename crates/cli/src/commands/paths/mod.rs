@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use event::{Quality, Sink};
 use model::Access;
 use paths::Paths;
-use paths::lang::{self, Path};
+use paths::lang::{self, PathDefinition};
 use render::ClockUnit;
 use render::paths as render_paths;
 use session::{Opened, Paired};
@@ -121,12 +121,12 @@ impl Together<'_> {
 }
 
 /// Returns a built-in path, or the path that a file describes. A name that is neither is wrong usage.
-pub(super) fn read_path(name: &str) -> Result<Path> {
+pub(super) fn read_path(name: &str) -> Result<PathDefinition> {
     read_path_of("--path", name)
 }
 
 /// Does the same for another option.
-pub(super) fn read_path_of(option: &str, name: &str) -> Result<Path> {
+pub(super) fn read_path_of(option: &str, name: &str) -> Result<PathDefinition> {
     let is_name = !name.contains(['/', '.']) && !std::path::Path::new(name).exists();
     session::read_path_of(option, name).map_err(|error| match is_name {
         true => Usage::error(error.to_string()),
@@ -135,14 +135,14 @@ pub(super) fn read_path_of(option: &str, name: &str) -> Result<Path> {
 }
 
 /// Returns the paths that were asked for.
-fn wanted(args: &PathsArgs) -> Result<Vec<Path>> {
+fn wanted(args: &PathsArgs) -> Result<Vec<PathDefinition>> {
     let mut wanted = Vec::new();
     for name in &args.path {
         wanted.push(read_path(name)?);
     }
     if let (Some(from), Some(to)) = (&args.from, &args.to) {
         let join =
-            lang::Join::parse(&args.join).with_context(|| format!("--join {}", args.join))?;
+            lang::PairJoin::parse(&args.join).with_context(|| format!("--join {}", args.join))?;
         wanted.push(lang::pair(from, to, &join)?);
     }
     if wanted.is_empty() {
