@@ -221,7 +221,7 @@ _trapline() {
 
     case "${cmd}" in
         trapline)
-            opts="-h -V --color --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help"
+            opts="-h -V --color --strict --help --version report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -239,7 +239,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__agent)
-            opts="-o -h --output --for --time --size --listen --token-file --once --session --color --help"
+            opts="-o -h --output --for --time --size --listen --token-file --once --session --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -285,7 +285,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench)
-            opts="-h --color --help ipi wake clock timer exits net disk explain help"
+            opts="-h --color --strict --help ipi wake clock timer exits net disk explain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -303,7 +303,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__clock)
-            opts="-n -o -h --each-source --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --each-source --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -357,7 +357,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__disk)
-            opts="-n -o -h --write --size --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --write --size --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -415,7 +415,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__exits)
-            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -469,7 +469,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__explain)
-            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -671,7 +671,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__ipi)
-            opts="-n -o -h --pairs --idle --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --pairs --idle --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -729,7 +729,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__net)
-            opts="-n -o -h --serve --connect --size --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --serve --connect --size --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -795,7 +795,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__timer)
-            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -849,7 +849,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__wake)
-            opts="-n -o -h --short --idle --iterations --warmup --row-time --cpu --label --output --format --color --help"
+            opts="-n -o -h --short --idle --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -911,7 +911,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1009,7 +1009,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1091,7 +1091,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__events)
-            opts="-h --guest --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1161,7 +1161,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-h --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1251,7 +1251,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__export)
-            opts="-o -h --guest --output --as --table --path --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-o -h --guest --output --as --table --path --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1337,7 +1337,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__facts)
-            opts="-h --root --format --wide --color --help"
+            opts="-h --root --format --wide --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1363,7 +1363,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__flame)
-            opts="-o -h --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-o -h --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1899,7 +1899,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__info)
-            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1961,7 +1961,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__irqs)
-            opts="-h --guest --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2027,7 +2027,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__overhead)
-            opts="-h --cpu --format --color --help"
+            opts="-h --cpu --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2053,7 +2053,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-h --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2147,7 +2147,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --ring --check --format --color --help"
+            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --ring --check --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2245,7 +2245,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2331,7 +2331,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__rules)
-            opts="-h --explain --format --color --help timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu userspace-virtio-backend cpufreq-governor-kworker sender-waits-for-memory vcpu-preempted vcpu-migrates halt-poll-waste pause-loop-exits lock-holder-preempted ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits stalled-vcpu lossy-recording tracing-disturbs"
+            opts="-h --explain --format --color --strict --help timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu userspace-virtio-backend cpufreq-governor-kworker sender-waits-for-memory vcpu-preempted vcpu-migrates halt-poll-waste pause-loop-exits lock-holder-preempted ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits stalled-vcpu lossy-recording tracing-disturbs"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2353,7 +2353,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-h --guest --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2427,7 +2427,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__top)
-            opts="-h --once --interval --vm --pid --by --events --mtree --format --limit --prometheus --color --help"
+            opts="-h --once --interval --vm --pid --by --events --mtree --format --limit --prometheus --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2477,7 +2477,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__vcpus)
-            opts="-h --guest --wide --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --help"
+            opts="-h --guest --wide --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trapline_global_optspecs
-    string join \n color= h/help V/version
+    string join \n color= strict h/help V/version
 end
 
 function __fish_trapline_needs_command
@@ -27,6 +27,7 @@ end
 complete -c trapline -n "__fish_trapline_needs_command" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_needs_command" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_needs_command" -s V -l version -d 'Print version'
 complete -c trapline -n "__fish_trapline_needs_command" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
@@ -72,6 +73,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a command, no colour'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition, the output of \'virsh dumpxml\', and check it too' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
@@ -116,6 +118,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l with -d 'The second group of recordings' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l guest -d 'A recording that was made in a guest of the first side\'s host at the same time, with the name, UUID or process of the VM whose guest it is. That side has one host then. May be repeated. Guests whose recordings and their host\'s name each other need no option: they stand among the recordings' -r
@@ -144,6 +147,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l each -d 'Compare each recording with the first, in one table with a column for each'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l all -d 'Show also changes that are small or may be noise'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l format -d 'Print text for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -152,6 +156,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand rules" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l explain -d 'Explain all rules'
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -169,6 +174,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand info" -l time -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l event -d 'Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated' -r
@@ -191,6 +197,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l event -d 'Show these tables: exits by reason, I/O ports, memory-mapped I/O, model-specific registers' -r -f -a "vmexit\t'Exits by reason'
@@ -225,6 +232,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l wide -d 'Show all columns, for terminals wider than 80 columns'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
@@ -244,6 +252,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows of each table' -r
@@ -262,6 +271,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l time -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only; with guests\' recordings, also those that go through guests. May be repeated' -r -f -a "halt-wake\t''
@@ -299,6 +309,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l each -d 'Print every instance: when it reached each step, and what else is known about it'
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l event -d 'Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint' -r
@@ -345,6 +356,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand flame" -l wakeup -d 'P
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-exits -d 'Show where guests exited, by the instruction pointers of kvm_exit, one for each exit. These are no samples'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l idle -d 'Show idle CPUs and idle guests too'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l no-inline -d 'Do not show inlined functions of user space'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l by -d 'Show a row for each thread, each thread name, or each CPU' -r -f -a "task\t'Threads'
@@ -372,6 +384,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand sched" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s o -l output -d 'Write to this folder, which must not be there yet: perf.data, and the host\'s settings as facts.json. The default is the first of trapline-1, trapline-2... that is free' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l for -d 'What the recording is to answer. May be repeated; the default is exits, sched and paths' -r -f -a "exits\t'Exits by reason, port, address and register'
@@ -403,6 +416,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l check -d 'Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that are missing, and what works without them. The exit status is 1 where nothing can be recorded'
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -s o -l output -d 'Write to this file, which must not be there yet. With --listen: to a file in this folder, which must be there, and be its owner\'s alone' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l for -d 'What the recording is to answer. May be repeated; the default is cpus and io' -r -f -a "cpus\t'Which thread each CPU ran, who woke it, interrupts, softirqs, when it was idle'
@@ -417,6 +431,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l once -d 'With --listen: end after one recording'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -l session -d 'Serve one host on the socket that is standard input. The agent starts itself so for each recording'
+complete -c trapline -n "__fish_trapline_using_subcommand agent" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l cpu -d 'Measure on these CPUs alone, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -425,10 +440,12 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -s h -l help -d 'Print help'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
@@ -453,6 +470,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l pairs -d 'Measure every pair of CPUs too, in both directions; at most 64 CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l short -d 'Let the target sleep for TIME before it is woken, so short that whoever polls still does' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l idle -d 'Let it sleep for TIME, so long that nobody polls any more' -r
@@ -468,6 +486,7 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s n -l iterations -d 'Measure so many iterations of each row' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
@@ -482,6 +501,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l each-source -d 'Measure with every clock source that the kernel has, one after another. That changes the clock of the whole machine meanwhile; it is set back at the end, after Ctrl-C too, but not after kill -9. It takes root'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s n -l iterations -d 'Measure so many iterations of each row' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
@@ -495,6 +515,7 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s n -l iterations -d 'Measure so many iterations of each row' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l warmup -d 'Leave out so many iterations before them; the very first is shown beside (first)' -r
@@ -508,6 +529,7 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l serve -d 'Be the peer: answer at ADDR (10.0.0.2:7700) over TCP and UDP until Ctrl-C, and measure nothing. A port of 0 is any that is free. Whoever reaches the address is answered' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l connect -d 'Measure against the peer at ADDR. Without it, against one of this machine\'s own, over loopback' -r
@@ -524,6 +546,7 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l size -d 'Make a file of this size (64M, 1G) in a folder' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s n -l iterations -d 'Measure so many iterations of each row' -r
@@ -539,6 +562,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l write -d 'Write too, to a file that is made in the folder'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -556,6 +580,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "wake" -d 'Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd'
@@ -603,6 +628,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand export" -l time -d 'On
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l interval -d 'Count for so long: 500ms, 1s, 10s' -r
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l vm -d 'Show the VM of this name alone' -r
@@ -620,6 +646,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -629,6 +656,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand facts" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l wide -d 'Show lists in full'
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help" -f -a "report" -d 'Show one screen about a recording: what is wrong, in a sentence, and what that rests on'
 complete -c trapline -n "__fish_trapline_using_subcommand help; and not __fish_seen_subcommand_from report diagnose compare rules info events exits vcpus irqs paths flame sched record agent overhead bench export top facts help" -f -a "diagnose" -d 'Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price'

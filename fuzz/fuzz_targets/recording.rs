@@ -4,8 +4,11 @@
 use std::hint::black_box;
 use std::ops::ControlFlow;
 
-use analysis::{Exits, Info, Merge, Picture, Sched, Signs, Sleeps, Slices, Study, Vcpus, Window};
-use event::{Event, EventType, Quality, Side, Sink};
+use analysis::{
+    Continuity, Exits, Faults, Info, Ipis, Moves, Picture, PictureContext, PictureHandles, Recorder, Sched, Signs, Sleeps, Slices,
+    Stalls, Study, Timers, Vcpus, Window,
+};
+use event::{Event, EventType, Side, Sink};
 use libfuzzer_sys::fuzz_target;
 use paths::Paths;
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
@@ -79,36 +82,44 @@ fuzz_target!(|data: &[u8]| {
     };
     let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
+    let mut follower = Paths::new(paths::all_builtin());
+    let ipis = Ipis::new(&mut follower);
+    let mut study = Study::default().slices(Slices::new());
+    let handles = PictureHandles {
+        info: study.add(Info::new()),
+        exits: study.add(Exits::default()),
+        vcpus: study.add(Vcpus::new(Window::default())),
+        sched: study.add(Sched::new()),
+        sleeps: study.add(Sleeps::new()),
+        signs: study.add(Signs::new()),
+        faults: study.add(Faults::new()),
+        timers: study.add(Timers::new()),
+        moves: study.add(Moves::new()),
+        stalls: study.add(Stalls::new()),
+        recorder: study.add(Recorder::new(false, Window::default())),
+        ipis: study.add(ipis),
+        paths: Some(study.add(follower)),
+        continuity: Some(study.add(Continuity::new())),
+        timeline: None,
+        guests: None,
+    };
     let mut all = All {
         printer: printer(&reader, formats),
         out: FormatText::default(),
-        study: Study::default()
-            .with(Info::new())
-            .with(Exits::default())
-            .with(Vcpus::new(Window::default()))
-            .with(Sched::new())
-            .with(Paths::new(paths::all_builtin()))
-            .with(Sleeps::new())
-            .with(Signs::new())
-            .slices(Slices::new()),
+        study,
     };
     black_box(reader.walk(&mut all));
     let mut study = all.study;
-    study.finish();
-    let walked = study.walked();
-    let machine = walked.machine;
-    if let Some(vcpus) = study.get::<Vcpus>() {
-        for row in &vcpus.report(&walked).rows {
-            assert_eq!(row.times.total(), row.to - row.from);
-        }
+    let mut answers = study.finish();
+    let context = PictureContext {
+        keep: None,
+        functions: KernelFunctions::default(),
+        names: &|isa| analysis::builtin_names(isa),
+    };
+    let picture = Picture::of(handles, &mut answers, &study.walked(), context);
+    for row in picture.vcpus.iter().flat_map(|report| &report.rows) {
+        assert_eq!(row.times.total(), row.to - row.from);
     }
-    black_box(study.get::<Exits>().map(|exits| (exits.reports(machine), exits.unpaired())));
-    black_box(study.get::<Info>().map(|info| info.report(&walked)));
-    black_box(study.get::<Sched>().map(|sched| {
-        sched.report(machine.threads(), Merge::ByComm, &|_, _| true, KernelFunctions::default())
-    }));
-    let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(&mut study, Quality::default(), None, KernelFunctions::default(), &names);
     let case = rules::Case {
         picture: &picture,
         facts: None,

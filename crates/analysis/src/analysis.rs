@@ -1,10 +1,10 @@
 //! What an analysis is: what it wants of a recording, what it is shown, and what it has to tell.
 
-use std::any::Any;
 use std::fmt;
 
-use event::{Data, Event, EventOrder, EventType, Side};
-use model::{Machine, Span, TaskChanges};
+use doubts::{Concerns, Doubts};
+use event::{Data, Event, EventOrder, EventType, Kind, Side};
+use model::{Machine, Span, TaskChanges, Threads};
 use paths::CompletedInstance;
 
 use crate::activity::Activity;
@@ -12,6 +12,7 @@ use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
 use crate::series::Measured;
 use crate::slices::Amount;
+use crate::timeline::OpenLanes;
 
 /// What an analysis wants of the events of one kind.
 ///
@@ -189,11 +190,50 @@ pub struct Walked<'w> {
     pub left_out: &'w LeftOut,
 }
 
+/// Which filters may take events away before an analysis sees them. What it does not let them take away it looks at by itself
+/// ([`Context::chosen`]), since it needs other events too to know what was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FilterScope {
+    /// All: by time, CPU, and the thread that made an event.
+    Events,
+    /// Those by time and CPU. vCPUs are chosen among what was found, because what a vCPU does may be known from any thread's events.
+    Window,
+    /// Those by time. A wait may begin on one CPU and end on another.
+    Time,
+    /// None: it has to see all events.
+    Whole,
+}
+
+/// Of which events an analysis accounts for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountScope {
+    /// Those that the filters choose ([`Chosen::counts`]).
+    Chosen,
+    /// Those in the window of time and CPUs, whoever made them ([`Chosen::inside`]).
+    Inside,
+    /// All that are read: it counts by itself what filters leave out.
+    Read,
+}
+
+/// How many events of some kinds an analysis has counted: in rows, in rows of what is beyond the rows, as not timed, or as left
+/// out. Whoever walks holds that against the events that the reader handed out ([`event::Accounted`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventAccount {
+    /// The kinds of events; none means all.
+    pub kinds: &'static [Kind],
+    /// What they are called in a sentence.
+    pub name: &'static str,
+    /// Of which events these are.
+    pub of: AccountScope,
+    /// How many of them are counted somewhere.
+    pub events: u64,
+}
+
 /// A question to a recording.
 ///
 /// [`Study`](crate::Study) walks it with others, follows what all of them need once ([`Context`]), and hands each the
-/// events that it wants. What was found is asked of the analysis itself: `study.get::<Exits>()`.
-pub trait Analysis: Any + fmt::Debug {
+/// events that it wants. Whoever adds it gets it back by its [`Handle`](crate::Handle) when the walk has ended.
+pub trait Analysis: fmt::Debug + 'static {
     /// Tells what it needs beside events. Asked once, before all else.
     fn needs(&self) -> Needs {
         Needs::default()
@@ -267,5 +307,44 @@ pub trait Analysis: Any + fmt::Debug {
     fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
         let _ = (part, number, walked);
         None
+    }
+
+    /// Returns which filters may take events away before it sees them; `None` where it is the same to it.
+    fn filter_scope(&self) -> Option<FilterScope> {
+        None
+    }
+
+    /// Returns the kinds of numbers that it makes: which doubts touch them.
+    fn concerns(&self) -> Concerns {
+        Concerns::default()
+    }
+
+    /// Raises what has to be known before its numbers are believed. Asked when the walk has ended.
+    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+        let _ = (walked, doubts);
+    }
+
+    /// Returns how many events it has counted, by kind, where it accounts for all of them. Asked when the walk has ended.
+    fn counted(&self, walked: &Walked<'_>) -> Vec<EventAccount> {
+        let _ = walked;
+        Vec::new()
+    }
+
+    /// Returns what it has under way, so that another one can go on from here ([`Study::resume`](crate::Study::resume)); `None` where none
+    /// can. Asked where the walk is resumable.
+    fn open_lanes(&self) -> Option<OpenLanes> {
+        None
+    }
+
+    /// Returns whether it finds all that is asked for up to a time even if it goes on at a later moment, when `open` was under way. `now` are
+    /// the threads of this walk, `then` those of the later moment.
+    fn may_resume(&self, open: &OpenLanes, time: u64, now: &Threads, then: &Threads) -> bool {
+        let _ = (open, time, now, then);
+        false
+    }
+
+    /// Goes on at a later moment. `before` are the threads until now, `now` those of that moment.
+    fn resume(&mut self, open: &OpenLanes, before: &Threads, now: &Threads) {
+        let _ = (open, before, now);
     }
 }

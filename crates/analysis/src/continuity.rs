@@ -7,12 +7,13 @@
 //! recorded, losses. Recordings that lost nothing miss no turn of vCPUs, and of other tasks a few at their beginning, while
 //! perf begins to record one kind of event after the other.
 
+use doubts::{Doubt, DoubtKind, Doubts};
 use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind, cpu_index};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, Turn, Want};
+use crate::analysis::{Analysis, Context, Turn, Walked, Want};
 
 /// Turns that may be missed for each vCPU or CPU: where the recording begins, where it ends.
 const EACH: u64 = 2;
@@ -117,15 +118,15 @@ impl ContinuityReport {
         out
     }
 
-    /// Returns a warning, a full sentence; `None` where the recording has no holes.
-    pub fn warning(&self) -> Option<String> {
+    /// Raises what is missing, where anything is.
+    pub fn raise(&self, doubts: &mut Doubts) {
         let holes = self.holes();
-        (!holes.is_empty()).then(|| {
-            format!(
-                "Events are missing all through the recording: {}. Times between events may be wrong.",
-                holes.join("; ")
-            )
-        })
+        if !holes.is_empty() {
+            doubts.raise(DoubtKind::TurnsMissed { holes });
+        }
+        for &cpu in &self.absent_cpus {
+            doubts.raise(Doubt::from(DoubtKind::CpuNotRecorded { cpu }).on_cpu(cpu));
+        }
     }
 }
 
@@ -363,6 +364,10 @@ impl Analysis for Continuity {
     fn event(&mut self, event: &Event<'_>, data: &Data, _: &mut Context<'_>) {
         self.take(event, data);
     }
+
+    fn doubts(&self, _: &Walked<'_>, doubts: &mut Doubts) {
+        self.report().raise(doubts);
+    }
 }
 
 #[cfg(test)]
@@ -473,7 +478,7 @@ mod tests {
     fn a_recording_that_lost_nothing_misses_no_turn() {
         let whole = report(1000, &|_| true);
         assert_eq!((whole.exits.all, whole.entries.all), (1000, 1000));
-        assert!(!whole.torn() && whole.warning().is_none());
+        assert!(!whole.torn() && whole.holes().is_empty());
         let missed = [whole.exits, whole.entries, whole.switches, whole.wakeups];
         assert!(missed.iter().all(|turns| turns.missed == 0));
         // A few at one place are a hole, and no more than that.
@@ -486,7 +491,7 @@ mod tests {
         for n in [2, 3, 5, 7, 50, 300] {
             let thinned = report(2000, &|event| event % n != n / 2);
             assert!(thinned.torn(), "every {n}th: {thinned:?}");
-            assert!(thinned.warning().is_some());
+            assert!(!thinned.holes().is_empty());
         }
         for class in [0, 1] {
             let without = report(1000, &|event| event % 6 != class);
@@ -549,8 +554,9 @@ mod tests {
         let torn = told(2);
         assert_eq!((torn.asleep.missed, torn.torn()), (1, true));
         assert!(
-            torn.warning()
-                .is_some_and(|text| text.contains("1 of 22 wake-ups of vCPUs"))
+            torn.holes()
+                .iter()
+                .any(|text| text.contains("1 of 22 wake-ups of vCPUs"))
         );
     }
 

@@ -6,7 +6,7 @@ use event::{Data, Event, EventType, cpu_index};
 use model::{Machine, Span, TaskChanges, Times};
 use paths::{CompletedInstance, ReachedStep};
 
-use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
+use crate::analysis::{Analysis, Context, FilterScope, Needs, Note, States, Turn, Want};
 
 /// Stretches that are looked at, at most.
 const MOST: usize = 1 << 14;
@@ -146,6 +146,10 @@ impl During {
 }
 
 impl Analysis for During {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             threads: true,

@@ -1,13 +1,24 @@
 //! Latency paths as one of the analyses of a walk.
 
+use doubts::{Concern, Concerns};
 use event::{Data, Event, EventType, Side};
 use paths::Paths;
 
-use crate::analysis::{Analysis, Context, GuestEvent, Needs, Note, States, Turn, Walked, Want};
+use crate::analysis::{
+    Analysis, Context, FilterScope, GuestEvent, Needs, Note, States, Turn, Walked, Want,
+};
 use crate::series::Measured;
 use crate::slices::Amount;
 
 impl Analysis for Paths {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Paths, Concern::Names])
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,

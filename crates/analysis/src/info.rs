@@ -1,9 +1,10 @@
 //! What is in a recording: events and counts, time span, VMs and vCPUs.
 
+use doubts::{Concern, Concerns};
 use event::{EventType, Kind};
 use model::Vm;
 
-use crate::analysis::{Analysis, Needs, Walked, Want};
+use crate::analysis::{AccountScope, Analysis, EventAccount, FilterScope, Needs, Walked, Want};
 use crate::counts::Counts;
 use crate::series::Measured;
 use crate::slices::Amount;
@@ -114,6 +115,27 @@ impl Info {
 }
 
 impl Analysis for Info {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Events)
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Events, Concern::Vms])
+    }
+
+    fn counted(&self, walked: &Walked<'_>) -> Vec<EventAccount> {
+        if self.vcpus_only {
+            return Vec::new();
+        }
+        let events = self.kinds(walked.counts).map(|(_, count)| count);
+        vec![EventAccount {
+            kinds: &[],
+            name: "of all kinds",
+            of: AccountScope::Chosen,
+            events: events.fold(0, u64::saturating_add),
+        }]
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             threads: true,

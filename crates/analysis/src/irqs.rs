@@ -9,11 +9,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
+use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::{Data, Event, EventType, FieldReader, NONE};
 use model::Vm;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use crate::analysis::{Analysis, Context, FilterScope, Needs, Walked, Want};
 use crate::guests::{GuestIrqs, IrqGuest};
 
 /// One vector of a vCPU.
@@ -304,6 +305,28 @@ fn target(vms: &[Vm], brought: &Brought) -> Option<i32> {
 }
 
 impl Analysis for Irqs {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Interrupts, Concern::Vms])
+    }
+
+    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+        let report = self.report(walked);
+        if report.unresolved > 0 {
+            doubts.raise(DoubtKind::InterruptsUnresolved {
+                interrupts: report.unresolved,
+            });
+        }
+        if report.beyond > 0 {
+            doubts.raise(DoubtKind::InterruptsBeyond {
+                interrupts: report.beyond,
+            });
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             vcpus: true,

@@ -4,26 +4,26 @@ One file a question: push sinks that turn events into numbers.
 An analysis keeps state that grows with threads and rows, never with the length of the recording, and
 knows nothing of containers, files or output.
 
-A question is an [`Analysis`], and a [`Study`] puts several to one walk:
+A question is an [`Analysis`], and a [`Study`] puts several to one walk. Whoever adds one keeps its [`Handle`], by which it
+gets the analysis back, as the type that it is:
 
 ```
 use analysis::{Exits, Options, Study, Vcpus, Window};
 
-let mut study = Study::default()
-    .with(Exits::new(Options::default()))
-    .with(Vcpus::new(Window::default()));
+let mut study = Study::default();
+let exits = study.add(Exits::new(Options::default()));
+let vcpus = study.add(Vcpus::new(Window::default()));
 // A reader of `source` pushes the events: `reader.walk(&mut study)`.
-study.finish();
-let walked = study.walked();
-let exits = study.get::<Exits>().expect("it was put in");
-assert!(!exits.saw_exits());
-assert!(study.get::<Vcpus>().expect("it was put in").report(&walked).rows.is_empty());
+let answers = study.finish();
+assert!(!answers.take(exits).saw_exits());
+assert!(answers.take(vcpus).report(&study.walked()).rows.is_empty());
 ```
 */
 #![forbid(unsafe_code)]
 
 mod activity;
 mod analysis;
+mod answers;
 mod chosen;
 mod console;
 mod continuity;
@@ -34,6 +34,7 @@ mod exits;
 mod faults;
 mod follow_paths;
 mod guests;
+mod handle;
 mod info;
 mod ipis;
 mod irqs;
@@ -57,11 +58,16 @@ mod study;
 mod tables;
 mod timeline;
 mod timers;
+mod unknowable;
 mod vcpus;
 mod waits;
 
 pub use activity::Activity;
-pub use analysis::{Analysis, Context, GuestEvent, Needs, Note, Notes, States, Turn, Walked, Want};
+pub use analysis::{
+    AccountScope, Analysis, Context, EventAccount, FilterScope, GuestEvent, Needs, Note, Notes,
+    States, Turn, Walked, Want,
+};
+pub use answers::{Answers, FilteredCount};
 pub use chosen::{Chosen, LeftOut, Window};
 pub use console::{Console, ConsoleLine, ConsoleSums, Uart};
 pub use continuity::{Continuity, ContinuityReport, Turns};
@@ -78,12 +84,13 @@ pub use guests::{
     GuestDid, GuestDidKind, GuestDoing, GuestHeld, GuestIrqs, GuestPart, GuestTask, GuestTasks,
     GuestTasksReport, GuestWho, Inside, InsideReport, IrqGuest, IrqHandler,
 };
+pub use handle::{Handle, Shared};
 pub use info::{EventCount, Info, InfoReport};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
-pub use picture::{About, NamesOf, Origin, Picture};
+pub use picture::{About, NamesOf, Origin, Picture, PictureContext, PictureHandles};
 pub use profile::{
     Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
     ProfileRow, ProfileSums, ProfileThread, ProfileVm, SampleUnit, SampledTime, Spliced, Unit,
@@ -103,12 +110,11 @@ pub use stats::Stats;
 pub use study::Study;
 pub use tables::{ambiguous, of_tables};
 pub use timeline::{
-    Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Plan, Stretch, Sum, Timeline,
+    Cell, KINDS, LaneGroup, Mark, OUTSIDE, OpenLanes, PathExamples, Plan, Stretch, Sum, Timeline,
     TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames, TimelineReport,
     TimelineWindow,
 };
 pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
-pub use vcpus::{
-    Behind, LISTED, MAX_VCPUS, Unknowable, UserCause, VcpuRow, Vcpus, VcpusReport, unknowable,
-};
+pub use unknowable::{Unknowable, unknowable};
+pub use vcpus::{Behind, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
 pub use waits::{Crowd, VcpuWaits, WaitsReport, Who};

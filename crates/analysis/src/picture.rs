@@ -4,17 +4,17 @@ use std::collections::HashSet;
 
 use devices::AddressNames;
 use event::{Isa, Quality, RecordingCost};
-use model::{Access, State, guesses};
+use model::{Access, State};
 use paths::{PathReport, Paths};
 use symbols::KernelFunctions;
 
 use crate::waits::waits;
 use crate::{
-    Analysis, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, GuestTasks, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves, MovesRow,
-    PathExamples, ProfileSums, Recorder, RecorderReport, Sched, SchedReport, Series, Signs,
-    SleepRow, Sleeps, Stalls, StallsReport, Stats, Study, Timeline, TimelineReport, Timers,
-    TimersReport, Unpaired, Vcpus, VcpusReport, WaitsReport, name_access, name_causes, name_rows,
+    Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
+    FaultsReport, GuestTasks, Handle, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves,
+    MovesRow, PathExamples, ProfileSums, Recorder, RecorderReport, Sched, SchedReport, Series,
+    Shared, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers,
+    TimersReport, Vcpus, VcpusReport, WaitsReport, Walked, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -70,8 +70,6 @@ pub struct Picture {
     pub exits: Vec<ExitsReport>,
     /// The same tables with rows for each thing that guests did; none where no guest's recording was walked.
     pub guest_exits: Vec<ExitsReport>,
-    /// Exits that could not be timed.
-    pub unpaired: Unpaired,
     /// Exits for memory, devices and the local APIC; `None` where nobody asked, as of printed tables.
     pub faults: Option<FaultsReport>,
     /// Exits that guests' timers made; `None` where nobody asked.
@@ -123,95 +121,142 @@ pub struct Picture {
     pub quality: Quality,
 }
 
-/// Returns the names of devices for a machine, and tells what of them was not understood.
-pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>, &mut Quality) -> AddressNames;
+/// Returns the names of devices for a machine.
+pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>) -> AddressNames;
+
+/// What a walk for a picture has under way: each analysis by its handle. Whoever puts the walk together adds them to a [`Study`], one
+/// line each.
+#[derive(Debug)]
+pub struct PictureHandles {
+    /// What is in the recording.
+    pub info: Handle<Info>,
+    /// Tables of exits.
+    pub exits: Handle<Exits>,
+    /// Where vCPUs' time went.
+    pub vcpus: Handle<Vcpus>,
+    /// Scheduling.
+    pub sched: Handle<Sched>,
+    /// Where tasks slept.
+    pub sleeps: Handle<Sleeps>,
+    /// Single events that show causes.
+    pub signs: Handle<Signs>,
+    /// Exits for memory, devices and the local APIC.
+    pub faults: Handle<Faults>,
+    /// Exits that guests' timers made.
+    pub timers: Handle<Timers>,
+    /// vCPUs' moves between CPUs.
+    pub moves: Handle<Moves>,
+    /// Long stalls.
+    pub stalls: Handle<Stalls>,
+    /// Who recorded.
+    pub recorder: Handle<Recorder>,
+    /// Inter-processor interrupts.
+    pub ipis: Handle<Ipis>,
+    /// Latency paths, where any are followed.
+    pub paths: Option<Handle<Paths>>,
+    /// Whether events are missing, where that can be known.
+    pub continuity: Option<Handle<Continuity>>,
+    /// What everything did when, where that is asked for.
+    pub timeline: Option<Handle<Timeline>>,
+    /// What guests did, and exits by that, where their recordings are walked.
+    pub guests: Option<(Shared<GuestTasks>, Handle<Exits>)>,
+}
+
+/// What the walk for a picture is told beside its events.
+#[derive(Clone, Copy)]
+pub struct PictureContext<'c> {
+    /// Which tasks are asked for, by thread id and process, where filters choose any.
+    pub keep: Option<&'c dyn Fn(i32, Option<i32>) -> bool>,
+    /// The kernel's functions.
+    pub functions: KernelFunctions<'c>,
+    /// The names of devices.
+    pub names: NamesOf<'c>,
+}
+
+impl std::fmt::Debug for PictureContext<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PictureContext").finish_non_exhaustive()
+    }
+}
 
 impl Picture {
-    /// Takes out of a study what it found, after [`Study::finish`]. `keep` says, where filters choose, which tasks are
-    /// asked for, by thread id and process; `functions` names those of the kernel.
+    /// Returns what a walk found that has ended. `walked` is what its analyses share.
     pub fn of(
-        study: &mut Study,
-        quality: Quality,
-        keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
-        functions: KernelFunctions<'_>,
-        names: NamesOf<'_>,
+        handles: PictureHandles,
+        answers: &mut Answers,
+        walked: &Walked<'_>,
+        context: PictureContext<'_>,
     ) -> Picture {
-        let mut quality = quality;
-        let timeline = study.get_mut::<Timeline>().map(std::mem::take);
-        let resumes = study.take_resumes();
-        // What guests' tasks are told by slices of time is asked for at the end.
-        let of_guests = study
-            .get_mut::<GuestTasks>()
-            .and_then(GuestTasks::take_lanes);
-        let walked = study.walked();
-        let info = study.get::<Info>();
-        let info = info.map_or_else(InfoReport::default, |info| info.report(&walked));
-        if let Some(guesses) = guesses(&info.vms) {
-            quality.warn(guesses);
-        }
-        let isa = study.get::<Exits>().and_then(Exits::isa);
-        let devices = names(isa, &mut quality);
-        let continuity = of(study, Continuity::report);
-        if let Some(warning) = continuity.warning() {
-            quality.warn(warning);
-        }
-        let (sched, tasks) = scheduling(study, &info, keep, functions);
+        let info = answers.take(handles.info).report(walked);
+        let exits = answers.take(handles.exits);
+        let isa = exits.isa();
+        let devices = (context.names)(isa);
+        let paths = handles.paths.map(|paths| answers.take(paths));
+        let name = |access: &Access| name_access(access, &devices);
+        let path_reports = paths.as_ref().map(|one| one.report(walked.machine, &name));
+        let path_reports = path_reports.unwrap_or_default();
+        let guests = handles
+            .guests
+            .map(|(tasks, exits)| (tasks, answers.take(exits)));
+        let (guest_tasks, guest_exits) = guests.unzip();
+        let (sched, tasks) = scheduling(&answers.take(handles.sched), walked, &info, context);
+        let asked = tasks.as_ref().filter(|_| info.vms.is_empty());
         let sleeps = sleeping(
-            study,
-            tasks.as_ref().filter(|_| info.vms.is_empty()),
-            functions,
+            &answers.take(handles.sleeps),
+            walked,
+            asked,
+            context.functions,
         );
-        let recorder = of(study, |one: &Recorder| one.report(&walked));
-        let (start, end) = (info.start.unwrap_or(0), info.end.unwrap_or(0));
-        let paths = of(study, |paths: &Paths| {
-            let name = |access: &Access| name_access(access, &devices);
-            paths.report(walked.machine, &name)
+        let recorder = answers.take(handles.recorder).report(walked);
+        let span = (info.start.unwrap_or(0), info.end.unwrap_or(0));
+        let drawn = handles.timeline.map(|timeline| {
+            let timeline = answers.take(timeline);
+            let paths = paths.as_ref();
+            let examples =
+                paths.map(|paths| timeline.examples(paths, &path_reports, walked, &name));
+            let mut report = timeline.report(walked, &devices, paths, span);
+            // What guests' tasks show by slices of time stands behind the host's lanes.
+            let lanes = guest_tasks.as_ref();
+            if let Some((lanes, names)) = lanes.and_then(|tasks| tasks.get_mut().take_lanes()) {
+                report.add_guests(lanes, &names);
+            }
+            report.resumes = std::mem::take(&mut answers.resumes);
+            (report, examples.unwrap_or_default())
         });
-        let (timeline, examples) = timeline
-            .map(|timeline| drawn(timeline, study, &paths, &devices, (start, end)))
-            .map(|(mut timeline, examples)| {
-                if let Some((lanes, names)) = of_guests {
-                    timeline.add_guests(lanes, &names);
-                }
-                timeline.resumes = resumes;
-                (timeline, examples)
-            })
-            .unzip();
+        let (timeline, examples) = drawn.unzip();
+        let vcpus = answers.take(handles.vcpus);
+        let mut vcpu_report = vcpus.report(walked);
+        name_causes(&mut vcpu_report, &devices);
+        if let Some(tasks) = &guest_tasks {
+            vcpu_report.with_guests(&tasks.get(), walked);
+        }
+        let continuity = handles.continuity.map(|one| answers.take(one).report());
         Picture {
             timeline,
             examples: examples.unwrap_or_default(),
-            paths,
+            paths: path_reports,
             isa,
-            exits: exits(study, false, &devices),
-            guest_exits: exits(study, true, &devices),
-            vcpus: study.get::<Vcpus>().map(|vcpus| {
-                let mut report = vcpus.report(&walked);
-                name_causes(&mut report, &devices);
-                if let Some(tasks) = study.get::<GuestTasks>() {
-                    report.with_guests(tasks, &walked);
-                }
-                report
-            }),
+            exits: named(exits.reports(walked.machine), &devices),
+            guest_exits: guest_exits
+                .map(|exits| named(exits.reports(walked.machine), &devices))
+                .unwrap_or_default(),
+            vcpus: Some(vcpu_report),
             sched,
-            waits: of(study, |vcpus| waits(vcpus, walked.machine, &recorder)),
+            waits: waits(&vcpus, walked.machine, &recorder),
             recorder,
-            stalls: study
-                .get::<Stalls>()
-                .map(|stalls| stalls.report(walked.machine)),
-            ipis: of(study, Ipis::report),
-            unpaired: of(study, Exits::unpaired),
-            faults: study.get::<Faults>().map(Faults::report),
-            timers: study.get::<Timers>().map(Timers::report),
-            moves: of(study, Moves::report),
+            stalls: Some(answers.take(handles.stalls).report(walked.machine)),
+            ipis: answers.take(handles.ipis).report(),
+            faults: Some(answers.take(handles.faults).report()),
+            timers: Some(answers.take(handles.timers).report()),
+            moves: answers.take(handles.moves).report(),
             tasks,
-            left_out: study.left_out().clone(),
+            left_out: walked.left_out.clone(),
             sleeps,
-            signs: of(study, |signs: &Signs| signs.report(walked.counts)),
-            continuity,
-            series: study.series(end),
-            span_ns: Some(end.saturating_sub(start)),
+            signs: answers.take(handles.signs).report(walked.counts),
+            continuity: continuity.unwrap_or_default(),
+            series: std::mem::take(&mut answers.series),
+            span_ns: Some(span.1.saturating_sub(span.0)),
             info,
-            quality,
             ..Picture::default()
         }
     }
@@ -332,71 +377,50 @@ impl Picture {
     }
 }
 
-/// Returns what an analysis found; nothing, if it was not asked.
-fn of<T: Analysis, R: Default>(study: &Study, report: impl FnOnce(&T) -> R) -> R {
-    study.get::<T>().map_or_else(R::default, report)
-}
-
-/// Returns the timeline, and examples of paths.
-fn drawn(
-    timeline: Timeline,
-    study: &Study,
-    reports: &[PathReport],
-    devices: &AddressNames,
-    span: (u64, u64),
-) -> (TimelineReport, Vec<PathExamples>) {
-    let walked = study.walked();
-    let paths = study.get::<Paths>();
-    let name = |access: &Access| name_access(access, devices);
-    let examples = paths.map(|paths| timeline.examples(paths, reports, &walked, &name));
-    let report = timeline.report(&walked, devices, paths, span);
-    (report, examples.unwrap_or_default())
-}
-
-/// Returns the tables of exits, with the names of devices: those whose rows are of what guests did, or those whose rows are not.
-fn exits(study: &Study, by_task: bool, devices: &AddressNames) -> Vec<ExitsReport> {
-    let mut of_kind = study.all::<Exits>().filter(|one| one.by().task == by_task);
-    let mut exits = of_kind
-        .next()
-        .map_or_else(Vec::new, |one| one.reports(study.walked().machine));
-    for report in &mut exits {
+/// Gives tables the names of devices.
+fn named(mut reports: Vec<ExitsReport>, devices: &AddressNames) -> Vec<ExitsReport> {
+    for report in &mut reports {
         name_rows(report, devices);
     }
-    exits
+    reports
 }
 
 /// Returns what the scheduler did, and the threads of it that filters ask for, where they choose any.
 fn scheduling(
-    study: &Study,
+    sched: &Sched,
+    walked: &Walked<'_>,
     info: &InfoReport,
-    keep: Option<&dyn Fn(i32, Option<i32>) -> bool>,
-    functions: KernelFunctions<'_>,
+    context: PictureContext<'_>,
 ) -> (Option<SchedReport>, Option<HashSet<i32>>) {
     // A cause may be any task, but for the vCPUs of which nobody asked. Where there are no VMs tasks are asked for.
     let host = info.vms.is_empty();
-    let of_case = |tid: i32, pid: Option<i32>| match keep {
+    let of_case = |tid: i32, pid: Option<i32>| match context.keep {
         Some(keep) if host => keep(tid, pid),
-        _ => !study.left_out().has(tid),
+        _ => !walked.left_out.has(tid),
     };
-    let threads = study.walked().machine.threads();
-    let sched = study.get::<Sched>().filter(|sched| sched.saw_switches());
-    let sched = sched.map(|sched| sched.report(threads, Merge::No, &of_case, functions));
-    let tasks = keep.map(|keep| {
-        let rows = sched.iter().flat_map(|report| &report.rows);
+    let threads = walked.machine.threads();
+    let report = sched
+        .saw_switches()
+        .then(|| sched.report(threads, Merge::No, &of_case, context.functions));
+    let tasks = context.keep.map(|keep| {
+        let rows = report.iter().flat_map(|report| &report.rows);
         let rows = rows.filter(|row| keep(row.tid, row.pid));
         rows.map(|row| row.tid).collect()
     });
-    (sched, tasks)
+    (report, tasks)
 }
 
-/// Returns where tasks slept, if stacks tell; where tasks are asked for, of those alone.
+/// Returns where tasks slept, if stacks show it; where tasks are asked for, of those alone.
 fn sleeping(
-    study: &Study,
+    sleeps: &Sleeps,
+    walked: &Walked<'_>,
     asked: Option<&HashSet<i32>>,
     functions: KernelFunctions<'_>,
 ) -> Option<Vec<SleepRow>> {
-    let sleeps = study.get::<Sleeps>().filter(|sleeps| sleeps.saw_stacks())?;
-    let mut rows = sleeps.report(study.walked().machine.threads(), functions);
+    if !sleeps.saw_stacks() {
+        return None;
+    }
+    let mut rows = sleeps.report(walked.machine.threads(), functions);
     if let Some(asked) = asked {
         rows.retain(|row| asked.contains(&row.tid));
     }

@@ -3,7 +3,7 @@
 use event::ResumePlace;
 use model::Machine;
 
-use crate::timeline::Open;
+use crate::timeline::OpenLanes;
 
 /// Moments that are kept at most: when there are more, every second one is given up.
 const MOST: usize = 256;
@@ -16,7 +16,7 @@ pub struct Resume {
     /// Where it can go on.
     pub place: ResumePlace,
     pub(crate) machine: Machine,
-    pub(crate) open: Open,
+    pub(crate) open: OpenLanes,
 }
 
 /// Moments of a walk, evenly spread over it.
@@ -49,7 +49,7 @@ impl Resumes {
         &mut self,
         place: &ResumePlace,
         machine: &Machine,
-        open: impl FnOnce() -> Option<Open>,
+        open: impl FnOnce() -> Option<OpenLanes>,
     ) {
         self.since += 1;
         if self.stride == 0 || self.since < self.stride {

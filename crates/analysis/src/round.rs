@@ -1,12 +1,13 @@
 //! How one event goes round: to whom, and in what order.
 
-use event::{Event, EventOrder};
+use event::{Event, EventOrder, Kind};
 use model::{Machine, Span, TaskChanges};
 
 use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, Notes, States, Turn};
 use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
+use crate::handle::Seat;
 
 /// A set of analyses, by their numbers.
 pub(crate) type Set = u64;
@@ -17,7 +18,7 @@ pub(crate) struct Member {
     pub(crate) machine: u16,
     pub(crate) needs: Needs,
     pub(crate) turn: Turn,
-    pub(crate) analysis: Box<dyn Analysis>,
+    pub(crate) analysis: Box<dyn Seat>,
 }
 
 /// A machine, and what of it is followed.
@@ -56,6 +57,7 @@ pub(crate) enum Follows {
 /// Who wants events of a kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wanted {
+    pub(crate) kind: Kind,
     pub(crate) follows: Follows,
     pub(crate) before: Set,
     pub(crate) after: Set,
@@ -65,6 +67,9 @@ pub(crate) struct Wanted {
     pub(crate) of_guest: Set,
     /// The order in which they are needed.
     pub(crate) order: EventOrder,
+    /// Events outside of the window of time and CPUs, and those in it that are left out otherwise.
+    pub(crate) outside: u64,
+    pub(crate) left_out: u64,
 }
 
 impl Wanted {

@@ -1,18 +1,18 @@
 //! Several questions answered in one walk over a recording.
 
-use std::any::Any;
 use std::ops::ControlFlow;
 
 use event::{Body, Event, EventOrder, EventType, Kind, NONE, ResumePlace, Side, Sink};
 use model::{Span, ThreadFacts};
 
 use crate::analysis::{Analysis, Context, GuestEvent, Notes, States, Turn, Walked, Want};
+use crate::answers::{Answers, FilteredCount};
 use crate::chosen::{Chosen, LeftOut, Window};
+use crate::handle::{Handle, Seat, Shared};
 use crate::resume::{Resume, Resumes};
 use crate::round::{Followed, Follows, Member, Round, Wanted, each};
 use crate::series::{Measured, Series};
 use crate::slices::{Amount, Counter, Slices};
-use crate::timeline::Timeline;
 
 /// Analyses, and what they share: the events are walked and decoded once for all.
 ///
@@ -59,12 +59,30 @@ impl Default for Study {
 
 impl Study {
     /// Adds an analysis. Up to 64 go together.
-    pub fn with(self, analysis: impl Analysis) -> Study {
-        self.with_of(0, analysis)
+    pub fn add<A: Analysis>(&mut self, analysis: A) -> Handle<A> {
+        self.add_of(0, analysis)
     }
 
     /// Adds an analysis of one of several machines that are walked together ([`EventType::machine`]).
-    pub fn with_of(mut self, machine: u16, analysis: impl Analysis) -> Study {
+    pub fn add_of<A: Analysis>(&mut self, machine: u16, analysis: A) -> Handle<A> {
+        let (handle, seated) = Handle::of(analysis);
+        self.seat(machine, Box::new(seated));
+        handle
+    }
+
+    /// Adds an analysis that is looked at while the walk goes on.
+    pub fn share<A: Analysis>(&mut self, analysis: A) -> Shared<A> {
+        self.share_of(0, analysis)
+    }
+
+    /// Adds one of one of several machines that is looked at while the walk goes on.
+    pub fn share_of<A: Analysis>(&mut self, machine: u16, analysis: A) -> Shared<A> {
+        let shared = Shared::new(analysis);
+        self.add_of(machine, shared.clone());
+        shared
+    }
+
+    fn seat(&mut self, machine: u16, analysis: Box<dyn Seat>) {
         let needs = analysis.needs();
         let turn = analysis.turn();
         let member = 1u64.checked_shl(self.members.len() as u32).unwrap_or(0);
@@ -93,9 +111,8 @@ impl Study {
             machine,
             needs,
             turn,
-            analysis: Box::new(analysis),
+            analysis,
         });
-        self
     }
 
     /// Asks how much of everything that is asked for happened when.
@@ -114,26 +131,20 @@ impl Study {
         }
     }
 
-    /// Takes out the moments that were kept, first things first.
-    pub(crate) fn take_resumes(&mut self) -> Vec<Resume> {
-        std::mem::take(&mut self.resumes).taken()
-    }
-
-    /// Returns whether a study of a timeline's plan finds all that is asked for up to a time even if it goes on at a later moment.
+    /// Returns whether it finds all that is asked for up to a time even if it goes on at a later moment.
     pub fn may_resume(&self, resume: &Resume, time: u64) -> bool {
-        let threads = self.walked().machine.threads();
-        let timeline = self.get::<Timeline>();
-        timeline.is_some_and(|timeline| {
-            timeline.may_skip_to(&resume.open, time, threads, resume.machine.threads())
-        })
+        let (now, then) = (self.walked().machine.threads(), resume.machine.threads());
+        let mut members = self.members.iter();
+        members.all(|one| one.analysis.may_resume(&resume.open, time, now, then))
     }
 
     /// Goes on at a moment that another study has kept. Both have to be of the same recording, and prepared alike.
     pub fn resume(&mut self, resume: &Resume) {
         let followed = self.followed(0);
         let before = std::mem::replace(&mut followed.machine, resume.machine.clone());
-        if let Some(timeline) = self.get_mut::<Timeline>() {
-            timeline.skip_to(&resume.open, before.threads(), resume.machine.threads());
+        for member in &mut self.members {
+            let now = resume.machine.threads();
+            member.analysis.resume(&resume.open, before.threads(), now);
         }
     }
 
@@ -159,35 +170,6 @@ impl Study {
             self.machines.resize_with(at + 1, Followed::default);
         }
         &mut self.machines[at]
-    }
-
-    /// Returns an analysis, the first of its type.
-    pub fn get<T: Analysis>(&self) -> Option<&T> {
-        let all = self.members.iter();
-        all.map(|member| member.analysis.as_ref())
-            .find_map(|one| (one as &dyn Any).downcast_ref())
-    }
-
-    /// Returns all analyses of a type, in the order in which they were added.
-    pub fn all<T: Analysis>(&self) -> impl Iterator<Item = &T> {
-        let all = self.members.iter();
-        all.map(|member| member.analysis.as_ref())
-            .filter_map(|one| (one as &dyn Any).downcast_ref())
-    }
-
-    /// Returns an analysis of one of several machines, the first of its type.
-    pub fn get_of<T: Analysis>(&self, machine: u16) -> Option<&T> {
-        let all = self.members.iter();
-        all.filter(|member| member.machine == machine)
-            .map(|member| member.analysis.as_ref())
-            .find_map(|one| (one as &dyn Any).downcast_ref())
-    }
-
-    /// Returns an analysis, the first of its type, to change it.
-    pub fn get_mut<T: Analysis>(&mut self) -> Option<&mut T> {
-        let all = self.members.iter_mut();
-        all.map(|member| member.analysis.as_mut())
-            .find_map(|one| (one as &mut dyn Any).downcast_mut())
     }
 
     /// Returns what all analyses share: as much of it as one of them needs.
@@ -309,15 +291,15 @@ impl Study {
         }
     }
 
-    /// Returns what was counted by slice up to the time of the last event, if that was asked for. After
-    /// [`Study::finish`] it has all that was under way in the last slice.
-    pub fn series(&mut self, end: u64) -> Series {
-        let slices = self.slices.take();
-        let slices = slices.map_or_else(Vec::new, |slices| {
-            slices.finish(end, |tell| {
-                let chosen = (&self.window, &self.left_out);
-                Study::counters(&self.members, &self.machines, chosen, tell);
-            })
+    /// Returns what was counted by slice up to the last event that was asked for.
+    fn series(&mut self) -> Series {
+        let Some(slices) = self.slices.take() else {
+            return Series::default();
+        };
+        let end = self.walked().counts.span().map_or(0, |(_, end)| end);
+        let slices = slices.finish(end, |tell| {
+            let chosen = (&self.window, &self.left_out);
+            Study::counters(&self.members, &self.machines, chosen, tell);
         });
         Series::of(&slices, |counter| self.measured(counter))
     }
@@ -331,11 +313,33 @@ impl Study {
             .measured(counter.part, counter.number, &walked)
     }
 
-    /// Ends the walk.
-    pub fn finish(&mut self) {
+    /// Ends the walk, and gives analyses back to their handles. Shared ones stay to be looked at, with [`Study::walked`].
+    pub fn finish(&mut self) -> Answers {
         for number in 0..self.machines.len() {
             self.finish_machine(number);
         }
+        let series = self.series();
+        let passed_over = self.kinds.iter().map(|kind| FilteredCount {
+            kind: kind.kind,
+            outside: kind.outside,
+            left_out: kind.left_out,
+        });
+        let passed_over = passed_over.collect();
+        let mut answers = Answers::new(
+            std::mem::take(&mut self.resumes).taken(),
+            series,
+            passed_over,
+        );
+        for member in &self.members {
+            let Some(walked) = self.walked_of(member.machine) else {
+                continue;
+            };
+            answers.ask(member.machine, member.analysis.as_ref(), &walked);
+        }
+        for member in std::mem::take(&mut self.members) {
+            member.analysis.give_back();
+        }
+        answers
     }
 
     fn finish_machine(&mut self, number: usize) {
@@ -374,6 +378,7 @@ impl Study {
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let mut wanted = Wanted {
+            kind: ty.kind,
             order: EventOrder::Any,
             ..Wanted::default()
         };
@@ -456,9 +461,14 @@ impl Sink for Study {
 
     fn place(&mut self, place: &ResumePlace) {
         let mut resumes = std::mem::take(&mut self.resumes);
-        let timeline = self.get::<Timeline>().filter(|_| self.machines.len() == 1);
-        if let Some(timeline) = timeline {
-            resumes.add(place, &self.machines[0].machine, || timeline.open());
+        if self.machines.len() == 1 {
+            // One analysis alone has something under way that another walk takes up.
+            let open = || {
+                self.members
+                    .iter()
+                    .find_map(|one| one.analysis.open_lanes())
+            };
+            resumes.add(place, &self.machines[0].machine, open);
         }
         self.resumes = resumes;
     }
@@ -477,11 +487,15 @@ impl Sink for Study {
         {
             self.cut(event.time);
         }
-        let kind = self.kinds.get(event.ty.index as usize);
+        let kind = self.kinds.get_mut(event.ty.index as usize);
         let followed = self.machines.get_mut(usize::from(event.machine()));
         let (Some(kind), Some(followed)) = (kind, followed) else {
             return ControlFlow::Continue(());
         };
+        if self.chooses {
+            kind.outside += u64::from(!chosen.inside);
+            kind.left_out += u64::from(chosen.inside && !chosen.counts);
+        }
         if followed.counted {
             followed.counts.take(event, chosen);
         }

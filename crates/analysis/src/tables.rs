@@ -1,5 +1,6 @@
 //! Printed tables as pictures.
 
+use doubts::DoubtKind;
 use event::{ExitReason, Isa};
 use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
@@ -96,10 +97,9 @@ fn add(picture: &mut Picture, table: PerfTable) {
     match table {
         PerfTable::KvmStat(stat) => {
             let Some(table) = table_of(stat.event) else {
-                picture.quality.warn(format!(
-                    "The table in line {} does not say what its rows are, and is left out.",
-                    stat.line
-                ));
+                picture
+                    .quality
+                    .raise(DoubtKind::TableLeftOut { line: stat.line });
                 return;
             };
             if let Some(lost) = stat.lost_events {
@@ -109,10 +109,7 @@ fn add(picture: &mut Picture, table: PerfTable) {
                 picture.isa = isa(&stat);
             }
             if picture.isa == Some(Isa::Arm64) {
-                picture.quality.warn(
-                    "perf times arm64's exits from the entry to the exit: the times in its table are how long the guest ran \
-                     before each, not how long they took. Counts are right.",
-                );
+                picture.quality.raise(DoubtKind::ArmTimesAreGuests);
             }
             let report = exits(&stat, table, picture.isa);
             picture.exits.push(report);
@@ -133,10 +130,9 @@ fn add(picture: &mut Picture, table: PerfTable) {
             picture.counted_ns = stat.elapsed_ns.or(last);
             // A block without a number that could be taken still is one.
             if picture.counts.is_empty() {
-                picture.quality.warn(format!(
-                    "The block of perf stat in line {} has no counts.",
-                    stat.line
-                ));
+                picture
+                    .quality
+                    .raise(DoubtKind::NoCounts { line: stat.line });
             }
         }
         _ => {}
@@ -227,7 +223,6 @@ fn sched(latency: &SchedLatency) -> SchedReport {
         cpus: Vec::new(),
         work: Vec::new(),
         delays,
-        lacks: Vec::new(),
     }
 }
 

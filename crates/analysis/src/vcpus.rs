@@ -1,19 +1,21 @@
 //! Where each vCPU's time went, which tasks had its CPU while it waited for one, and which exits sent it to
 //! the VMM.
 
-use std::fmt;
-
+use doubts::{Concern, Concerns, Doubts};
 use event::{Data, Event, EventType, ExitReason, Kind};
 use model::{Access, Cause, Machine, Polls, Seen, Span, State, Times, vm_names};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::Stats;
-use crate::analysis::{Analysis, Context, Needs, States, Walked, Want};
+use crate::analysis::{
+    AccountScope, Analysis, Context, EventAccount, FilterScope, Needs, States, Walked, Want,
+};
 use crate::chosen::Window;
 use crate::guests::{GuestTasks, GuestTasksReport};
 use crate::series::Measured;
 use crate::slices::Amount;
+use crate::unknowable::{Unknowable, unknowable};
 
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
@@ -95,26 +97,6 @@ pub struct VcpuRow {
     pub guest: Option<GuestTasksReport>,
 }
 
-/// Time of which the recording does not say enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Unknowable {
-    /// Fields that cannot be known, or only in part.
-    pub fields: &'static [&'static str],
-    /// Why, and where the time is instead.
-    pub why: &'static str,
-}
-
-impl fmt::Display for Unknowable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Cannot be known: {}: {}.",
-            self.fields.join(" and "),
-            self.why
-        )
-    }
-}
-
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VcpusReport {
@@ -136,62 +118,6 @@ impl VcpusReport {
     pub fn unknowable(&self) -> Vec<Unknowable> {
         unknowable(&self.seen)
     }
-}
-
-/// Returns what cannot be known of vCPUs' time without the events that a recording lacks.
-pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
-    let mut out = Vec::new();
-    if !seen.switches {
-        out.push(Unknowable {
-            fields: &["runnable_ns"],
-            why: "there are no sched_switch events: time without a CPU is within kernel_ns, user_ns and \
-                  halted_ns, and all of an exit in which the guest asked to wait is in halted_ns",
-        });
-    } else if !seen.returns {
-        out.push(Unknowable {
-            fields: &["runnable_ns"],
-            why: "threads are seen to leave their CPUs and not to get them again, as where one process was \
-                  recorded (perf record -p): halted_ns and runnable_ns last until a vCPU's next event",
-        });
-    } else if !seen.wakeups {
-        out.push(Unknowable {
-            fields: &["runnable_ns"],
-            why: "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
-                  vCPU waited for its CPU is within halted_ns",
-        });
-    }
-    if !seen.userspace_exits {
-        out.push(Unknowable {
-            fields: &["kernel_ns", "user_ns"],
-            why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be \
-                  separated, and is in unknown_ns but for exits in which the guest asked to wait (all of it is KVM's \
-                  if they were recorded and none came)",
-        });
-    }
-    if !seen.halts {
-        out.push(Unknowable {
-            fields: &["poll_ns"],
-            why: if seen.switches {
-                "there are no kvm_vcpu_wakeup events, or their nanoseconds cannot be compared with the \
-                 recording's ticks: halt polling is within kernel_ns"
-            } else {
-                "there are no kvm_vcpu_wakeup events: halt polling is within halted_ns"
-            },
-        });
-    } else if !seen.switches {
-        out.push(Unknowable {
-            fields: &["poll_ns"],
-            why: "there are no sched_switch events: it holds polls that succeeded, and those that failed are \
-                  within halted_ns",
-        });
-    } else if !seen.poll_lengths {
-        out.push(Unknowable {
-            fields: &["poll_ns"],
-            why: "there are no kvm_halt_poll_ns events: whether a halt was polled in vain is guessed, by 10 us or more \
-                  on the CPU before it slept, which a slow host takes to go to sleep",
-        });
-    }
-    out
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -241,6 +167,8 @@ pub struct Vcpus {
     most: usize,
     vcpus: Vec<Vcpu>,
     now: Vec<Now>,
+    /// Exits outside of the window, and those of threads that are no vCPU's.
+    elsewhere: u64,
     behind: FxHashMap<(u32, Option<u32>), Sum>,
     user: FxHashMap<(u32, Cause), Sum>,
 }
@@ -253,6 +181,7 @@ impl Vcpus {
             most: MAX_VCPUS,
             vcpus: Vec::new(),
             now: Vec::new(),
+            elsewhere: 0,
             behind: FxHashMap::default(),
             user: FxHashMap::default(),
         }
@@ -285,8 +214,9 @@ impl Vcpus {
     /// A vCPU left its guest.
     #[inline]
     fn exit(&mut self, vcpu: u32, time: u64, cpu: i32) {
-        if self.window.has(time, cpu) {
-            self.vcpu(vcpu).exits += 1;
+        match self.window.has(time, cpu) {
+            true => self.vcpu(vcpu).exits += 1,
+            false => self.elsewhere += 1,
         }
     }
 
@@ -497,6 +427,33 @@ fn fold<T>(
 }
 
 impl Analysis for Vcpus {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn counted(&self, _: &Walked<'_>) -> Vec<EventAccount> {
+        let exits = self.vcpus.iter().map(|vcpu| vcpu.exits);
+        vec![EventAccount {
+            kinds: &[Kind::KvmExit],
+            name: "kvm_exit",
+            of: AccountScope::Read,
+            events: exits.fold(self.elsewhere, u64::saturating_add),
+        }]
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::States, Concern::Vms, Concern::Names])
+    }
+
+    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+        // Without rows there is nothing of which a part could be unknown.
+        let any = self.vcpus.iter().any(|vcpu| vcpu.span.is_some());
+        let unknown = unknowable(&walked.machine.seen());
+        for one in unknown.into_iter().filter(|_| any) {
+            doubts.raise(one.doubt());
+        }
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,
@@ -514,6 +471,7 @@ impl Analysis for Vcpus {
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let Some(vcpu) = context.machine.vcpu_of(event.tid) else {
+            self.elsewhere += u64::from(matches!(data, Data::KvmExit(_)));
             return;
         };
         match data {

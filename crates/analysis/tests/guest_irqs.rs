@@ -74,7 +74,7 @@ fn side(study: &mut Study, time: u64, cpu: i32, name: &str) -> bool {
 /// What the host's recording begins and ends with: it tells of both vCPUs all the time.
 const AROUND: [Line<'static>; 2] = [(1, 0, "kvm_exit", ""), (1, 1, "kvm_exit", "")];
 
-fn walk_in(window: Window, lines: &[Line<'_>]) -> Study {
+fn walk_in(window: Window, lines: &[Line<'_>]) -> GuestIrqs {
     let end = lines.iter().map(|line| line.0).max().unwrap_or(0) + 1;
     let behind = AROUND.map(|(_, vcpu, name, text)| (end, vcpu, name, text));
     let lines: Vec<Line<'_>> = AROUND.iter().chain(lines).chain(&behind).copied().collect();
@@ -82,10 +82,11 @@ fn walk_in(window: Window, lines: &[Line<'_>]) -> Study {
 }
 
 /// Walks lines and no others.
-fn walk_alone(window: Window, lines: &[Line<'_>]) -> Study {
+fn walk_alone(window: Window, lines: &[Line<'_>]) -> GuestIrqs {
     let vcpus = [(0, TID), (1, TID + 1)];
     let of = vcpus.map(|(number, tid)| (1, number, tid));
-    let study = Study::default().with(GuestIrqs::new(window.clone(), of));
+    let mut study = Study::default();
+    let irqs = study.add(GuestIrqs::new(window.clone(), of));
     let mut study = study.choose(window, analysis::LeftOut::default());
     study.guest_vcpus(1, vcpus);
     let kinds = kinds();
@@ -117,12 +118,10 @@ fn walk_alone(window: Window, lines: &[Line<'_>]) -> Study {
         };
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
     }
-    study.finish();
-    study
+    study.finish().take(irqs)
 }
 
-fn found(study: &Study, vcpu: i32) -> BTreeMap<Option<u8>, IrqGuest> {
-    let irqs = study.get::<GuestIrqs>().expect("it was asked for");
+fn found(irqs: &GuestIrqs, vcpu: i32) -> BTreeMap<Option<u8>, IrqGuest> {
     irqs.of_vcpu(TID + vcpu)
 }
 
@@ -361,8 +360,8 @@ fn a_vector_is_a_vcpus_own_and_may_go_to_another_handler() {
     lines.extend(turn(200, 1, "irq=30 name=nvme0q1"));
     lines.extend(turn(300, 0, NET));
     lines.extend(turn(400, 0, "irq=31 name=ahci"));
-    let study = walk_in(Window::default(), &lines);
-    let [first, second] = [0, 1].map(|vcpu| found(&study, vcpu));
+    let irqs = walk_in(Window::default(), &lines);
+    let [first, second] = [0, 1].map(|vcpu| found(&irqs, vcpu));
     let one = &first[&Some(0x24)];
     assert_eq!(counts(one), (Some(3), Some(0), Some(0)));
     let both = [(Some(25), "virtio0-input.0", 2), (Some(31), "ahci", 1)];
@@ -441,12 +440,11 @@ fn handlers_before_and_behind_the_hosts_recording_are_in_no_row() {
     lines.push((150, 0, "irq_handler_exit", NET_ENDS));
     lines.extend(run(160));
     lines.extend(run(170));
-    let study = walk_alone(Window::default(), &lines);
-    let one = &found(&study, 0)[&None];
+    let irqs = walk_alone(Window::default(), &lines);
+    let one = &found(&irqs, 0)[&None];
     assert_eq!(handlers(one)[0].2, 2);
     let times = &one.handlers[0].times;
     assert_eq!((times.count(), times.total()), (1, 5));
-    let irqs = study.get::<GuestIrqs>().expect("asked for");
     assert_eq!([TID, TID + 1].map(|tid| irqs.outside(tid)), [3, 0]);
 }
 
@@ -463,12 +461,12 @@ fn injections_count_in_their_window_and_handlers_in_theirs() {
         lines.push((at + 20, 0, "irq_handler_entry", NET));
         lines.push((at + 30, 0, "irq_handler_exit", NET_ENDS));
     }
-    let study = walk_in(window, &lines);
-    let all = found(&study, 0);
+    let irqs = walk_in(window, &lines);
+    let all = found(&irqs, 0);
     let one = &all[&Some(0x24)];
     assert_eq!(counts(one), (Some(3), Some(0), Some(0)));
     assert_eq!(handlers(one)[0].2, 2);
-    assert_eq!(study.get::<GuestIrqs>().map(GuestIrqs::unplaced), Some(0));
+    assert_eq!(irqs.unplaced(), 0);
 }
 
 proptest! {
@@ -498,8 +496,8 @@ proptest! {
                 None => (at * 10, *vcpu, sides[*kind - KINDS.len()], ""),
             })
             .collect();
-        let study = walk_in(Window::default(), &lines);
-        let all: Vec<_> = [0, 1].iter().flat_map(|vcpu| found(&study, *vcpu)).collect();
+        let irqs = walk_in(Window::default(), &lines);
+        let all: Vec<_> = [0, 1].iter().flat_map(|vcpu| found(&irqs, *vcpu)).collect();
         let injected = lines.iter().filter(|line| {
             line.1 < 2 && line.2 == "kvm_inj_virq" && !line.3.contains("reinjected")
         });
@@ -516,8 +514,7 @@ proptest! {
             assert!(one.times.count() <= one.runs && one.out_ns <= one.times.total());
             one.runs
         });
-        let irqs = study.get::<GuestIrqs>().expect("asked for");
-        prop_assert_eq!(irqs.outside(TID) + irqs.outside(TID + 1), 0);
+            prop_assert_eq!(irqs.outside(TID) + irqs.outside(TID + 1), 0);
         prop_assert_eq!(runs.sum::<u64>() + irqs.unplaced(), begun.count() as u64);
     }
 }

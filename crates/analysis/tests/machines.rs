@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Exits, Info, Merge, Options, Sched, Study, Vcpus, Window};
+use analysis::{Exits, Info, Merge, Options, Sched, Shared, Study, Vcpus, Window};
 use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit, Side, Sink,
@@ -107,18 +107,27 @@ fn other() -> Vec<One> {
     out
 }
 
-fn with_all(study: Study, machine: u16) -> Study {
-    study
-        .with_of(machine, Info::new())
-        .with_of(machine, Vcpus::new(Window::default()))
-        .with_of(machine, Sched::new())
-        .with_of(
-            machine,
-            Exits::new(Options {
-                split: true,
-                ..Options::default()
-            }),
-        )
+/// The analyses of one machine.
+struct OfMachine {
+    machine: u16,
+    info: Shared<Info>,
+    vcpus: Shared<Vcpus>,
+    sched: Shared<Sched>,
+    exits: Shared<Exits>,
+}
+
+fn with_all(study: &mut Study, machine: u16) -> OfMachine {
+    let split = Options {
+        split: true,
+        ..Options::default()
+    };
+    OfMachine {
+        machine,
+        info: study.share_of(machine, Info::new()),
+        vcpus: study.share_of(machine, Vcpus::new(Window::default())),
+        sched: study.share_of(machine, Sched::new()),
+        exits: study.share_of(machine, Exits::new(split)),
+    }
 }
 
 /// Walks machines in the order of their times; of each its side records come first.
@@ -165,12 +174,10 @@ fn walk(mut study: Study, machines: &[(u16, &[One], (i32, &str))]) -> Study {
 }
 
 /// All that was found of a machine, in words.
-fn found(study: &Study, machine: u16) -> String {
-    let walked = study.walked_of(machine).expect("it was walked");
-    let info = study.get_of::<Info>(machine).expect("asked for");
-    let vcpus = study.get_of::<Vcpus>(machine).expect("asked for");
-    let sched = study.get_of::<Sched>(machine).expect("asked for");
-    let exits = study.get_of::<Exits>(machine).expect("asked for");
+fn found(study: &Study, of: &OfMachine) -> String {
+    let walked = study.walked_of(of.machine).expect("it was walked");
+    let (info, vcpus) = (of.info.get(), of.vcpus.get());
+    let (sched, exits) = (of.sched.get(), of.exits.get());
     let threads = walked.machine.threads();
     format!(
         "{:#?}\n{:#?}\n{:#?}\n{:#?}",
@@ -186,11 +193,14 @@ fn machines_that_are_walked_together_do_not_mix() {
     let (host, other) = (host(), other());
     let first = (0, host.as_slice(), (10, "qemu"));
     let second = (1, other.as_slice(), (10, "sh"));
-    let together = with_all(with_all(Study::default(), 0), 1);
+    let mut together = Study::default();
+    let both = [0, 1].map(|machine| with_all(&mut together, machine));
     let together = walk(together, &[first, second]);
-    for one in [first, second] {
-        let alone = walk(with_all(Study::default(), one.0), &[one]);
-        assert_eq!(found(&together, one.0), found(&alone, one.0), "{}", one.0);
+    for (one, of) in [first, second].into_iter().zip(&both) {
+        let mut alone = Study::default();
+        let asked = with_all(&mut alone, one.0);
+        let alone = walk(alone, &[one]);
+        assert_eq!(found(&together, of), found(&alone, &asked), "{}", one.0);
     }
     // Names, VMs and vCPUs are each machine's own.
     let machine = |number: u16| together.walked_of(number).expect("it was walked").machine;

@@ -4,16 +4,17 @@
 use std::ops::ControlFlow;
 
 use analysis::{
-    Cell, Info, LaneGroup, OUTSIDE, Picture, Plan, Sched, Study, Timeline, TimelineLane,
-    TimelineLimits, TimelineReport, TimelineWindow, Vcpus, Window, builtin_names,
+    Answers, Cell, Exits, Faults, Info, Ipis, LaneGroup, Moves, OUTSIDE, Picture, PictureContext,
+    PictureHandles, Plan, Recorder, Sched, Signs, Sleeps, Stalls, Study, Timeline, TimelineLane,
+    TimelineLimits, TimelineReport, TimelineWindow, Timers, Vcpus, Window, builtin_names,
 };
-use devices::AddressNames;
 use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit,
-    KvmUserspaceExit, LostKind, Quality, Side, Sink,
+    KvmUserspaceExit, LostKind, Side, Sink,
 };
 use model::State;
+use paths::Paths;
 use proptest::prelude::*;
 use symbols::KernelFunctions;
 
@@ -71,7 +72,7 @@ fn data((_, cpu, tid, kind, other, number): &One) -> Data {
 }
 
 /// Walks events; now and then some are lost.
-fn walk(study: &mut Study, events: &[One]) {
+fn walk(study: &mut Study, events: &[One]) -> Answers {
     let kinds: Vec<EventType<'_>> = KINDS
         .iter()
         .zip(0u32..)
@@ -118,28 +119,37 @@ fn walk(study: &mut Study, events: &[One]) {
         };
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
     }
-    study.finish();
-}
-
-fn names(_: Option<Isa>, _: &mut Quality) -> AddressNames {
-    builtin_names(None)
+    study.finish()
 }
 
 fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
-    let mut study = Study::default()
-        .with(Info::new())
-        .with(Vcpus::new(window.clone()))
-        .with(Sched::new())
-        .with(Timeline::new(window.clone(), limits))
-        .choose(window.clone(), analysis::LeftOut::default());
-    walk(&mut study, events);
-    Picture::of(
-        &mut study,
-        Quality::default(),
-        None,
-        KernelFunctions::default(),
-        &names,
-    )
+    let mut study = Study::default();
+    let handles = PictureHandles {
+        info: study.add(Info::new()),
+        exits: study.add(Exits::default()),
+        vcpus: study.add(Vcpus::new(window.clone())),
+        sched: study.add(Sched::new()),
+        sleeps: study.add(Sleeps::new()),
+        signs: study.add(Signs::new()),
+        faults: study.add(Faults::new()),
+        timers: study.add(Timers::new()),
+        moves: study.add(Moves::new()),
+        stalls: study.add(Stalls::new()),
+        recorder: study.add(Recorder::new(false, window.clone())),
+        ipis: study.add(Ipis::new(&mut Paths::new(Vec::new()))),
+        timeline: Some(study.add(Timeline::new(window.clone(), limits))),
+        paths: None,
+        continuity: None,
+        guests: None,
+    };
+    let mut study = study.choose(window.clone(), analysis::LeftOut::default());
+    let mut answers = walk(&mut study, events);
+    let context = PictureContext {
+        keep: None,
+        functions: KernelFunctions::default(),
+        names: &|_| builtin_names(None),
+    };
+    Picture::of(handles, &mut answers, &study.walked(), context)
 }
 
 fn lanes(timeline: &TimelineReport, group: LaneGroup) -> impl Iterator<Item = &TimelineLane> {
@@ -229,12 +239,9 @@ fn refined(
         .collect();
     let plan: Plan = timeline.plan();
     let found = Timeline::of_plan(&plan, window.clone());
-    let mut study = Study::default().with(found);
-    walk(&mut study, events);
-    let found = study
-        .get_mut::<Timeline>()
-        .map(std::mem::take)
-        .expect("it was put in");
+    let mut study = Study::default();
+    let found = study.add(found);
+    let found = walk(&mut study, events).take(found);
     timeline.refine(&plan, found, &study.walked(), &builtin_names(None));
     timeline
 }

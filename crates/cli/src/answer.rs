@@ -21,7 +21,7 @@ pub(crate) struct Answer<'a> {
     pub command: &'static str,
     /// The recordings that were read.
     pub inputs: &'a [String],
-    /// What they lack, together.
+    /// What has to be known of them, together.
     pub quality: &'a Quality,
     /// What the recordings' times count.
     pub clock: ClockUnit,
@@ -35,10 +35,14 @@ impl Answer<'_> {
         document: impl FnOnce() -> D,
         csv: impl FnOnce(ClockUnit) -> String,
     ) -> Result<()> {
+        output::note_doubts(self.quality);
         match self.format {
             Format::Table => output::table(&text()),
             Format::Json => output::print(&self.document(document())),
-            Format::Csv => output::print(&csv(self.clock)),
+            Format::Csv => {
+                output::print(&csv(self.clock))?;
+                output::say_doubts(&self.inputs.join(", "), self.quality)
+            }
         }
     }
 
@@ -51,6 +55,7 @@ impl Answer<'_> {
 
     /// Returns the document.
     pub(crate) fn document(self, part: impl Serialize) -> String {
+        output::note_doubts(self.quality);
         let clock = self.clock;
         let own = Clocked { clock, part };
         json::document(VERSION, self.command, self.inputs, self.quality, own)

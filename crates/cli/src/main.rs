@@ -30,6 +30,8 @@ use crate::usage::Usage;
 const EXIT_FAILURE: u8 = 1;
 /// The command line is wrong.
 const EXIT_USAGE: u8 = 2;
+/// A doubt touches what was printed, and `--strict` was asked for.
+const EXIT_DOUBTED: u8 = 3;
 
 fn main() -> ExitCode {
     source::outlive_truncation();
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
     };
     args.color.choose();
     match args.command.run() {
+        Ok(()) if args.strict && output::is_doubted() => ExitCode::from(EXIT_DOUBTED),
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

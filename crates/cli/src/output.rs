@@ -1,6 +1,7 @@
 //! Standard output.
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use analysis::Picture;
 use anyhow::Result;
@@ -100,19 +101,26 @@ pub(crate) fn merged<'p>(pictures: impl IntoIterator<Item = &'p Picture>) -> Qua
     all
 }
 
-/// Says on standard error what an input lacks, where what is asked for goes into a file.
-pub(crate) fn say_lacks(name: &str, lacks: &Quality) -> Result<()> {
-    if !lacks.warnings.is_empty() {
-        io::stderr().write_all(quality(name, lacks).as_bytes())?;
-        return Ok(());
+/// Whether a doubt touches what was printed: `--strict` ends with another status then.
+static DOUBTED: AtomicBool = AtomicBool::new(false);
+
+/// Notes the doubts that touch what is printed.
+pub(crate) fn note_doubts(quality: &Quality) {
+    if !quality.all_doubts().is_empty() {
+        DOUBTED.store(true, Ordering::Relaxed);
     }
-    say_losses(name, lacks)
 }
 
-/// Says on standard error what was lost, where lines of events or instances have no place for it.
-pub(crate) fn say_losses(name: &str, lacks: &Quality) -> Result<()> {
-    if lacks.lost_events > 0 || lacks.truncated {
-        io::stderr().write_all(quality(name, lacks).as_bytes())?;
+/// Returns whether a doubt touches what was printed.
+pub(crate) fn is_doubted() -> bool {
+    DOUBTED.load(Ordering::Relaxed)
+}
+
+/// Says on standard error the doubts about an input, where what is asked for goes into a file, or has no place for them.
+pub(crate) fn say_doubts(name: &str, about: &Quality) -> Result<()> {
+    note_doubts(about);
+    if !about.all_doubts().is_empty() {
+        io::stderr().write_all(quality(name, about).as_bytes())?;
     }
     Ok(())
 }

@@ -56,7 +56,7 @@ fn facts_of_a_host_are_printed_and_taken_by_other_commands() {
     failures.equal(
         "members",
         &format!("{members:?}"),
-        &r#"["trapline", "command", "inputs", "quality", "facts_version", "host", "vms", "threads"]"#
+        &r#"["trapline", "schema", "command", "inputs", "quality", "facts_version", "host", "vms", "threads"]"#
             .to_owned(),
     );
     failures.equal("command", &document["command"], &json!("facts"));

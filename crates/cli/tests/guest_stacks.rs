@@ -224,7 +224,8 @@ fn the_page_has_the_stacks_that_flame_has() {
             .collect();
         assert_eq!(flames[0].guests, names);
         for name in &names {
-            let notes = flames[0].notes.iter();
+            let notes = flames[0].doubts.texts();
+            let notes = notes.iter();
             let mut notes = notes.filter(|note| note.starts_with(name.as_str()));
             let note = notes.next().expect("a note");
             assert!(note.contains("by events of KVM"), "{note}");
@@ -284,7 +285,7 @@ fn stacks_that_are_not_there_or_have_no_place_change_nothing() {
     let silent = write_text(folder, "silent.txt", &without(&files.web, "cpu-clock"));
     let flames = of_page(&files.host, &[(silent.clone(), None)]);
     assert_eq!(folded(&flames[0]), folded(&plain[0]));
-    assert_eq!(flames[0].notes, plain[0].notes);
+    assert_eq!(flames[0].doubts, plain[0].doubts);
     assert!(flames[0].guests.is_empty());
     let told = format!("--guest={}", silent.display());
     let refused = over("flame", &[&files.host], &[&told]);
@@ -299,7 +300,7 @@ fn stacks_that_are_not_there_or_have_no_place_change_nothing() {
     let flames = of_page(&blind, &[(files.web.clone(), None)]);
     assert_eq!(folded(&flames[0]), folded(&plain[0]));
     assert!(flames[0].guests.is_empty());
-    let said = flames[0].notes.join(" ");
+    let said = flames[0].doubts.texts().join(" ");
     assert!(said.contains("nothing of it has a place"), "{said}");
     let told = format!("--guest={}", files.web.display());
     let refused = over("flame", &[&blind], &[&told]);

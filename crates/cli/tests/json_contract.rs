@@ -8,8 +8,14 @@ use crate::common::{Failures, case, cases, json, number, run};
 use serde_json::Value;
 
 /// What every document begins with.
-const ENVELOPE: [&str; 4] = ["trapline", "command", "inputs", "quality"];
-const QUALITY: [&str; 3] = ["lost_events", "truncated", "warnings"];
+const ENVELOPE: [&str; 5] = ["trapline", "schema", "command", "inputs", "quality"];
+const QUALITY: [&str; 5] = [
+    "lost_events",
+    "truncated",
+    "warnings",
+    "doubts",
+    "accounted",
+];
 const INFO: [&str; 8] = [
     "format",
     "arch",
@@ -93,6 +99,23 @@ fn own_part<'v>(
         && quality["truncated"].is_boolean()
         && warnings.is_some_and(|w| w.iter().all(Value::is_string));
     failures.check(typed, || format!("{what}: quality {quality}"));
+    // Warnings are the doubts' texts, and all that is read is counted.
+    let doubts = quality["doubts"].as_array().into_iter().flatten();
+    let texts: Vec<&Value> = doubts.clone().map(|doubt| &doubt["text"]).collect();
+    let same = warnings.is_some_and(|all| all.iter().collect::<Vec<_>>() == texts);
+    failures.check(same, || format!("{what}: doubts {quality}"));
+    let known = |doubt: &Value| {
+        let severity = doubt["severity"].as_str();
+        let severity = matches!(severity, Some("note" | "warning" | "serious"));
+        severity && doubt["id"].is_string() && doubt["concerns"].is_array()
+    };
+    failures.check(doubts.clone().all(known), || {
+        format!("{what}: doubts {quality}")
+    });
+    let accounted = &quality["accounted"];
+    failures.check(accounted.is_null() || *accounted == 1.0, || {
+        format!("{what}: accounted {accounted}")
+    });
     own.to_vec()
 }
 

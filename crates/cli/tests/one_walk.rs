@@ -9,7 +9,6 @@ use std::hash::{DefaultHasher, Hasher};
 use std::ops::ControlFlow;
 
 use crate::common::{Failures, cases, tell};
-use analysis::Study;
 use event::{Body, Event, EventOrder, EventType, Side, Sink};
 use source::{ReaderOptions, RecordingBytes};
 
@@ -139,7 +138,7 @@ fn order_that_nobody_needs_changes_nothing() {
             continue;
         };
         for (merged, other) in found::studies().into_iter().zip(found::studies()) {
-            let finish = |(mut study, _): (Study, String)| {
+            let finish = |(mut study, _): (found::AskedStudy, String)| {
                 study.finish();
                 found::found(&study)
             };

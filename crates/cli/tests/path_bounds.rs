@@ -7,7 +7,7 @@ mod stages;
 use std::ops::ControlFlow;
 
 use crate::common::{Failures, cases, tell};
-use analysis::Study;
+use analysis::{Shared, Study};
 use event::{Event, EventType, Side, Sink};
 use paths::{CompletedInstance, Paths};
 use source::{ReaderOptions, RecordingBytes};
@@ -15,6 +15,7 @@ use stages::{Log, wrong};
 
 struct Watching {
     study: Study,
+    paths: Shared<Paths>,
     log: Log,
     instances: Vec<CompletedInstance>,
 }
@@ -27,9 +28,7 @@ impl Sink for Watching {
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         self.log.take(event, &event.data());
         let flow = self.study.event(event);
-        if let Some(paths) = self.study.get_mut::<Paths>() {
-            self.instances.extend(paths.take_listed());
-        }
+        self.instances.extend(self.paths.get_mut().take_listed());
         flow
     }
 
@@ -59,17 +58,17 @@ fn instances_end_where_their_vcpu_goes_on() {
         all.extend(on_request.filter_map(|(name, _)| paths::builtin(name)));
         let mut paths = Paths::new(all);
         paths.list();
+        let mut study = Study::default();
         let mut sink = Watching {
-            study: Study::default().with(paths),
+            paths: study.share(paths),
+            study,
             log: Log::default(),
             instances: Vec::new(),
         };
         let _ = reader.walk(&mut sink);
         sink.study.finish();
-        if let Some(paths) = sink.study.get_mut::<Paths>() {
-            sink.instances.extend(paths.take_listed());
-        }
-        let paths = sink.study.get::<Paths>().expect("paths");
+        sink.instances.extend(sink.paths.get_mut().take_listed());
+        let paths = &*sink.paths.get();
         let machine = sink.study.walked().machine;
         let mut wrongs = 0;
         for one in &sink.instances {

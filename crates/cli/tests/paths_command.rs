@@ -67,7 +67,9 @@ fn documents_have_the_contracts_fields_and_add_up() {
         failures.equal(
             what,
             &all,
-            &vec!["trapline", "command", "inputs", "quality", "paths"],
+            &vec![
+                "trapline", "schema", "command", "inputs", "quality", "paths",
+            ],
         );
         let paths = document["paths"].as_array().unwrap();
         let names: Vec<&str> = paths

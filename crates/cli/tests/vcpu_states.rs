@@ -23,7 +23,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use analysis::{Study, Vcpus, VcpusReport, Window, access_key};
+use analysis::{Shared, Study, Vcpus, VcpusReport, Window, access_key};
 use event::{Event, EventType, NONE, Side, Sink};
 use model::{Machine, Span, SpanSink, State, Times, VcpuTimes};
 use source::{ReaderOptions, RecordingBytes, RecordingReader};
@@ -57,6 +57,7 @@ impl SpanSink for Kept {
 /// Follows a recording twice in one walk: for the report, and for the spans themselves.
 struct Follower {
     study: Study,
+    vcpus: Shared<Vcpus>,
     machine: Machine,
     wanted: Vec<bool>,
     kept: Kept,
@@ -67,8 +68,10 @@ struct Follower {
 
 impl Follower {
     fn new() -> Follower {
+        let mut study = Study::default();
         Follower {
-            study: Study::default().with(Vcpus::new(Window::default())),
+            vcpus: study.share(Vcpus::new(Window::default())),
+            study,
             machine: Machine::new(),
             wanted: Vec::new(),
             kept: Kept::default(),
@@ -128,6 +131,7 @@ pub(crate) fn follow(name: &str, text: &str) -> Result<Told, String> {
     follower.study.finish();
     let Follower {
         study,
+        vcpus,
         mut machine,
         mut kept,
         longest_silence,
@@ -137,10 +141,7 @@ pub(crate) fn follow(name: &str, text: &str) -> Result<Told, String> {
     let told = Told {
         spans: kept.spans,
         vcpus: machine.vcpus().collect(),
-        report: {
-            let vcpus = study.get::<Vcpus>().ok_or("no report")?;
-            vcpus.report(&study.walked())
-        },
+        report: vcpus.get().report(&study.walked()),
         machine,
         longest_silence,
     };

@@ -1,30 +1,51 @@
-//! What a recording lacks: printed with every result.
+//! What a recording misses: printed with every result.
 
-/// How complete a recording is, and what was odd in it.
+use doubts::{Doubt, DoubtKind, Doubts};
+
+/// How complete a recording is, and what has to be known before its numbers are believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Quality {
     /// Events the recorder says it lost. Where it only says that some were lost, at least that many are
-    /// counted and a warning tells so.
+    /// counted, and a doubt says so.
     pub lost_events: u64,
     /// Whether the recording ends before its own end: cut off, or its recorder was killed.
     pub truncated: bool,
     /// From when on events of some CPUs are missing and those of others are there, because the recording holds them CPU by
     /// CPU and was cut off: a time in nanoseconds of its clock, 0 where of some CPU there is nothing.
     pub uneven_from: Option<u64>,
-    /// Everything a reader of the numbers has to know, a full sentence each.
-    pub warnings: Vec<String>,
+    /// How many events were read, and how many of them are counted in what is printed; `None` where nothing counts them.
+    pub accounted: Option<Accounted>,
+    /// What else has to be known.
+    pub doubts: Doubts,
+}
+
+/// How many events an answer is made of: what analyses counted into rows, merged rows, "not timed" and "left out", of what the
+/// reader itself handed out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// Events that are counted somewhere.
+    pub events: u64,
+    /// Events that the reader handed out, of the kinds that are counted.
+    pub read: u64,
+}
+
+impl Accounted {
+    /// Returns the share, 0 to 1; 1 of nothing.
+    pub fn share(&self) -> f64 {
+        match self.read {
+            0 => 1.0,
+            read => self.events as f64 / read as f64,
+        }
+    }
 }
 
 impl Quality {
-    /// Adds a warning, once.
-    pub fn warn(&mut self, warning: impl Into<String>) {
-        let warning = warning.into();
-        if !self.warnings.contains(&warning) {
-            self.warnings.push(warning);
-        }
+    /// Raises a doubt, once.
+    pub fn raise(&mut self, doubt: impl Into<Doubt>) {
+        self.doubts.raise(doubt);
     }
 
-    /// Takes over what another part of the recording lacks.
+    /// Takes over what another part of the recording misses.
     pub fn merge(&mut self, other: Quality) {
         self.lost_events = self.lost_events.saturating_add(other.lost_events);
         self.truncated |= other.truncated;
@@ -32,8 +53,33 @@ impl Quality {
             .into_iter()
             .flatten()
             .min();
-        for warning in other.warnings {
-            self.warn(warning);
+        self.accounted = match (self.accounted, other.accounted) {
+            (Some(a), Some(b)) => Some(Accounted {
+                events: a.events.saturating_add(b.events),
+                read: a.read.saturating_add(b.read),
+            }),
+            (one, other) => one.or(other),
+        };
+        self.doubts.extend(other.doubts);
+    }
+
+    /// Returns all doubts: that events were lost or that the end is missing first, then those that were raised.
+    pub fn all_doubts(&self) -> Doubts {
+        let mut all = Doubts::default();
+        if self.lost_events > 0 {
+            all.raise(DoubtKind::EventsLost {
+                events: self.lost_events,
+            });
         }
+        if self.truncated {
+            all.raise(DoubtKind::CutOff);
+        }
+        all.extend(self.doubts.iter().cloned());
+        all
+    }
+
+    /// Returns the sentences of the doubts that were raised.
+    pub fn texts(&self) -> Vec<String> {
+        self.doubts.texts()
     }
 }

@@ -21,4 +21,4 @@ pub use known::{FirstWalk, VcpuName};
 pub use perfetto::{Perfetto, TraceMachine};
 pub use rows::{ExitRows, InstanceRows, SpanRows};
 pub use tap::{ExportWish, Tap};
-pub use walk::{ExportFile, ExportWalk, ExportedThing, Scene};
+pub use walk::{ExportFile, ExportSources, ExportWalk, ExportedThing, Scene};

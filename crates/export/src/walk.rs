@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Exits, GuestPart, GuestTasks, SingleExit, Study};
+use analysis::{Exits, GuestPart, GuestTasks, Shared, SingleExit, Study};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Event, EventOrder, EventType, Side, Sink};
 use model::{Machine, Span};
@@ -108,9 +108,23 @@ pub trait ExportFile {
     fn made(&mut self) -> &mut Vec<u8>;
 }
 
+/// The analyses from which a walk takes single things, each as far as it is wanted.
+#[derive(Debug)]
+pub struct ExportSources {
+    /// Spans, switches, wake-ups and losses.
+    pub tap: Option<Shared<Tap>>,
+    /// Exits.
+    pub exits: Option<Shared<Exits>>,
+    /// Instances of paths.
+    pub paths: Option<Shared<Paths>>,
+    /// Parts of spans by what guests did.
+    pub tasks: Option<Shared<GuestTasks>>,
+}
+
 /// A walk over a recording that hands what it finds to whoever makes a file of it.
 pub struct ExportWalk<'w> {
     study: Study,
+    sources: ExportSources,
     known: &'w FirstWalk<'w>,
     vcpus: VcpuNumbers,
     into: &'w mut dyn ExportFile,
@@ -129,26 +143,26 @@ impl std::fmt::Debug for ExportWalk<'_> {
 const WAITING: usize = 64 << 10;
 
 impl<'w> ExportWalk<'w> {
-    /// Returns a walk of a study that has a [`Tap`], and [`Exits`], [`Paths`] or [`GuestTasks`] where these are wanted.
-    /// `write` takes the bytes that were made; the walk ends when it breaks.
+    /// Returns a walk of a study to which `sources` were added. `write` takes the bytes that were made; the walk ends when it breaks.
     pub fn new(
         study: Study,
+        sources: ExportSources,
         known: &'w FirstWalk<'w>,
         into: &'w mut dyn ExportFile,
         write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
     ) -> ExportWalk<'w> {
-        let mut study = study;
-        if let Some(exits) = study.get_mut::<Exits>() {
-            exits.list();
+        if let Some(exits) = &sources.exits {
+            exits.get_mut().list();
         }
-        if let Some(paths) = study.get_mut::<Paths>() {
-            paths.list();
+        if let Some(paths) = &sources.paths {
+            paths.get_mut().list();
         }
-        if let Some(tasks) = study.get_mut::<GuestTasks>() {
-            tasks.list();
+        if let Some(tasks) = &sources.tasks {
+            tasks.get_mut().list();
         }
         ExportWalk {
             study,
+            sources,
             known,
             vcpus: VcpuNumbers::default(),
             into,
@@ -160,16 +174,20 @@ impl<'w> ExportWalk<'w> {
 
     /// Hands out all that has come.
     fn hand_out(&mut self) {
-        let tap = self.study.get_mut::<Tap>();
-        if let Some(tap) = tap.filter(|tap| !tap.is_empty()) {
-            tap.swap(&mut self.items);
+        if let Some(tap) = &self.sources.tap {
+            let mut tap = tap.get_mut();
+            if !tap.is_empty() {
+                tap.swap(&mut self.items);
+            }
         }
-        let exits = self.study.get_mut::<Exits>().map(Exits::take_listed);
+        let exits = self.sources.exits.as_ref();
+        let exits = exits.map(|exits| exits.get_mut().take_listed());
         let exits = exits.unwrap_or_default();
-        let paths = self.study.get_mut::<Paths>().map(Paths::take_listed);
-        let instances = paths.unwrap_or_default();
-        if let Some(tasks) = self.study.get_mut::<GuestTasks>() {
-            tasks.swap_listed(&mut self.parts);
+        let paths = self.sources.paths.as_ref();
+        let instances = paths.map(|paths| paths.get_mut().take_listed());
+        let instances = instances.unwrap_or_default();
+        if let Some(tasks) = &self.sources.tasks {
+            tasks.get_mut().swap_listed(&mut self.parts);
         }
         let none = self.items.is_empty() && self.parts.is_empty();
         if none && exits.is_empty() && instances.is_empty() {
@@ -177,11 +195,13 @@ impl<'w> ExportWalk<'w> {
         }
         let machine = self.study.walked().machine;
         let known = self.known;
+        let paths = self.sources.paths.as_ref().map(Shared::get);
+        let guests = self.sources.tasks.as_ref().map(Shared::get);
         let scene = Scene {
             known,
             machine,
-            paths: self.study.get::<Paths>(),
-            guests: self.study.get::<GuestTasks>(),
+            paths: paths.as_deref(),
+            guests: guests.as_deref(),
         };
         for item in &self.items {
             item_found(item, &scene, &mut self.vcpus, self.into);

@@ -273,7 +273,7 @@ fn hostile_documents_are_bounded() {
     let (facts, notes) = read(format!(r#"{{"host": {{"cpus": [{same}]}}}}"#).as_bytes());
     assert_eq!(facts.host.unwrap().cpus.len(), 1);
     assert!(
-        notes.len() == 1 && notes[0].contains("no more than 65536"),
+        notes.len() == 1 && notes[0].contains("no more than 8192"),
         "{notes:?}"
     );
     let falling: Vec<String> = (0..16_000)

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use analysis::{ExitTable, Exits, Study, Vcpus, Window};
+use analysis::{ExitTable, Exits, Study, Vcpus, VcpusReport, Window};
 use event::{Body, Data, Event, EventOrder, EventType, Kind, MmioAccess, Sink};
 use model::{Access, State, Times};
 use source::{ReaderOptions, RecordingBytes};
@@ -175,8 +175,7 @@ fn reported_by_programs(rows: &[LiveRow]) -> ReplaySums {
     sums
 }
 
-fn reported_by_analysis(study: &Study) -> ReplaySums {
-    let exits = study.get::<Exits>().expect("it was added");
+fn counted_by_analysis(study: &Study, exits: &Exits) -> ReplaySums {
     let walked = study.walked();
     let mut sums = ReplaySums::new();
     for (report, table) in exits.reports(walked.machine).iter().zip(0u8..) {
@@ -260,10 +259,8 @@ fn behind(kernel: &Kernel, tid: i32) -> BTreeMap<i32, (u64, u64)> {
         .collect()
 }
 
-fn vcpus_agree(replay: &Replay, study: &Study, name: &str) -> usize {
+fn vcpus_agree(replay: &Replay, report: &VcpusReport, name: &str) -> usize {
     let kernel = &replay.kernel;
-    let vcpus = study.get::<Vcpus>().expect("it was added");
-    let report = vcpus.report(&study.walked());
     let raws = kernel.map("vcpus");
     let mut compared = 0;
     for row in &report.rows {
@@ -334,19 +331,20 @@ fn the_programs_say_of_recordings_what_analyses_say() {
             split: true,
             ..analysis::Options::default()
         };
-        let mut study = Study::default()
-            .with(Exits::new(options))
-            .with(Vcpus::new(Window::default()));
+        let mut study = Study::default();
+        let exits = study.add(Exits::new(options));
+        let vcpus = study.add(Vcpus::new(Window::default()));
         let outcome = reader.walk(&mut study);
-        study.finish();
+        let answers = study.finish();
+        let (exits, vcpus) = (answers.take(exits), answers.take(vcpus));
         if !is_whole(&study, &outcome) {
             continue;
         }
         let mut replay = Replay::new(Kernel::new(OBJECT, &layout, &[]));
         let _ = reader.walk(&mut replay);
-        let reported = reported_by_programs(&rows(&replay.kernel));
-        assert_eq!(reported, reported_by_analysis(&study), "{name}");
-        waits += vcpus_agree(&replay, &study, &name);
+        let programs = reported_by_programs(&rows(&replay.kernel));
+        assert_eq!(programs, counted_by_analysis(&study, &exits), "{name}");
+        waits += vcpus_agree(&replay, &vcpus.report(&study.walked()), &name);
         recordings += 1;
         if records.exit_by_argument() {
             let rows_by_record = rows(&replay.kernel);
@@ -433,7 +431,8 @@ fn events_that_are_counted_say_what_the_programs_say() {
         };
         let layout = records(&reader).and_then(|records| records.layout().ok());
         let Some(layout) = layout else { continue };
-        let mut study = Study::default().with(Vcpus::new(Window::default()));
+        let mut study = Study::default();
+        study.add(Vcpus::new(Window::default()));
         let outcome = reader.walk(&mut study);
         study.finish();
         if !is_whole(&study, &outcome) {

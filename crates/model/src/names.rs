@@ -1,5 +1,6 @@
 //! What VMs and vCPUs are called, in tables and sentences.
 
+use doubts::{Doubt, DoubtKind};
 use words::list_first;
 
 use crate::Vm;
@@ -37,20 +38,18 @@ pub fn vcpu_name(vms: &[Vm], tid: i32) -> Option<String> {
 /// VMs and vCPUs that a sentence lists; what is beyond is counted.
 const LISTED: usize = 8;
 
-/// Returns what is to be said of VMs that were guessed, if any were.
-pub fn guesses(vms: &[Vm]) -> Option<String> {
+/// Returns the doubt that VMs were guessed, about their vCPUs, if any were.
+pub fn guesses(vms: &[Vm]) -> Option<Doubt> {
     let threads = |vm: &Vm| {
         let tids = vm.vcpus.iter().map(|vcpu| vcpu.tid.to_string());
         format!("{{{}}}", list_first(&tids.collect::<Vec<_>>(), LISTED))
     };
-    let guessed = vms.iter().filter(|vm| vm.guessed);
-    let guessed: Vec<String> = guessed.map(threads).collect();
-    (!guessed.is_empty()).then(|| {
-        format!(
-            "Which vCPU is of which VM is a guess, by the order of thread ids: the recording tells no processes. Threads \
-             taken for one VM: {}. --facts with the text of 'ps -eLo pid,tid,comm,args' tells.",
-            list_first(&guessed, LISTED)
-        )
+    let guessed = || vms.iter().filter(|vm| vm.guessed);
+    let list: Vec<String> = guessed().map(threads).collect();
+    (!list.is_empty()).then(|| {
+        let vcpus = guessed().flat_map(|vm| &vm.vcpus);
+        let vms = list_first(&list, LISTED);
+        Doubt::from(DoubtKind::VmsGuessed { vms }).of_threads(vcpus.map(|vcpu| vcpu.tid))
     })
 }
 
@@ -97,7 +96,7 @@ mod tests {
         assert_eq!(vcpu_name(&vms, 99), None);
         // One VM needs no name.
         assert_eq!(vcpu_name(&vms[..1], 11).as_deref(), Some("vCPU 1"));
-        let said = guesses(&vms).unwrap();
+        let said = guesses(&vms).unwrap().text();
         assert!(said.contains("{13}, {15}") && guesses(&vms[..2]).is_none());
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::common::{Text, builtin, path};
-use analysis::Study;
+use analysis::{Shared, Study};
 use event::{Event, EventType, LostKind, Side, Sink};
 use paths::lang::PathDefinition;
 use paths::{CompletedInstance, DropReason, InstanceReport, Paths};
@@ -26,6 +26,7 @@ pub(crate) const IDLE_B: (&str, i32) = ("g2:swapper", 0);
 /// Parts one text into machines.
 struct Parted {
     study: Study,
+    paths: Shared<Paths>,
     /// By machine and kind, the number that the kind has among all, and whether it is wanted.
     kinds: HashMap<(u16, u32), (u32, bool)>,
     /// Machines that are recorded.
@@ -83,9 +84,7 @@ impl Sink for Parted {
             ..*event
         };
         let flow = self.study.event(&event);
-        if let Some(paths) = self.study.get_mut::<Paths>() {
-            self.instances.extend(paths.take_listed());
-        }
+        self.instances.extend(self.paths.get_mut().take_listed());
         flow
     }
 }
@@ -121,11 +120,13 @@ pub(crate) fn walk(text: &Text, one: PathDefinition, recorded: &[u16]) -> Found 
             paths.guest(machine, &format!("g{machine}"), vcpus);
         }
     }
-    let mut study = Study::default().with(paths);
+    let mut study = Study::default();
+    let paths = study.share(paths);
     study.guest_vcpus(1, [(0, A0.1), (1, A1.1)]);
     study.guest_vcpus(2, [(0, B0.1)]);
     let mut sink = Parted {
         study,
+        paths: paths.clone(),
         kinds: HashMap::new(),
         recorded: recorded.to_vec(),
         instances: Vec::new(),
@@ -138,10 +139,9 @@ pub(crate) fn walk(text: &Text, one: PathDefinition, recorded: &[u16]) -> Found 
     let mut study = sink.study;
     study.finish();
     let mut instances = sink.instances;
-    let paths = study.get_mut::<Paths>().expect("paths");
-    instances.extend(paths.take_listed());
+    instances.extend(paths.get_mut().take_listed());
+    let paths = paths.get();
     assert_eq!(paths.in_flight(), 0);
-    let paths = study.get::<Paths>().expect("paths");
     let machine = study.walked().machine;
     let instances: Vec<InstanceReport> = instances
         .iter()

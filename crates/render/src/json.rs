@@ -12,22 +12,61 @@ use crate::clock_unit::Clocked;
 struct Document<'a, D> {
     /// Version.
     trapline: &'a str,
+    /// The number of the documents' form.
+    schema: u32,
     command: &'a str,
     inputs: &'a [String],
-    quality: Quality<'a>,
+    quality: QualityDocument,
     #[serde(flatten)]
     own: D,
 }
 
-/// What the inputs lack, together.
+/// What has to be known of the inputs, together.
 #[derive(Debug, Serialize)]
-struct Quality<'a> {
+struct QualityDocument {
     lost_events: u64,
     truncated: bool,
-    warnings: &'a [String],
+    /// The texts of the doubts.
+    warnings: Vec<String>,
+    doubts: Vec<DoubtDocument>,
+    /// The share of the events that were read which is counted in what is printed; null where nothing counts them.
+    accounted: Option<f64>,
 }
 
-/// Returns a document as text, a line break behind it. `own` has the command's own fields, and what their times count; `()` has none.
+/// One doubt.
+#[derive(Debug, Serialize)]
+struct DoubtDocument {
+    id: &'static str,
+    severity: &'static str,
+    concerns: Vec<&'static str>,
+    text: String,
+}
+
+impl QualityDocument {
+    fn of(quality: &event::Quality) -> QualityDocument {
+        let doubts = quality.all_doubts();
+        QualityDocument {
+            lost_events: quality.lost_events,
+            truncated: quality.truncated,
+            warnings: doubts.texts(),
+            doubts: doubts
+                .iter()
+                .map(|doubt| DoubtDocument {
+                    id: doubt.id(),
+                    severity: doubt.severity().name(),
+                    concerns: doubt.concerns().names(),
+                    text: doubt.text(),
+                })
+                .collect(),
+            accounted: quality.accounted.map(|accounted| accounted.share()),
+        }
+    }
+}
+
+/// The number of the form that documents have: it goes up where a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// Returns a document as text, a line break behind it. `own` has the command's own fields; `()` has none.
 pub fn document(
     version: &str,
     command: &str,
@@ -37,13 +76,10 @@ pub fn document(
 ) -> String {
     let document = Document {
         trapline: version,
+        schema: SCHEMA,
         command,
         inputs,
-        quality: Quality {
-            lost_events: quality.lost_events,
-            truncated: quality.truncated,
-            warnings: &quality.warnings,
-        },
+        quality: QualityDocument::of(quality),
         own,
     };
     shown(serde_json::to_string_pretty(&document)) + "\n"

@@ -1,8 +1,8 @@
-//! What a recording lacks, in words.
+//! What has to be known of a recording, in words.
 
 use event::Quality;
 
-/// Returns the lines that stand below every table: what was lost, whether the end is missing, and warnings.
+/// Returns the lines that stand below every table: what was lost, whether the end is missing, and all doubts.
 pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
     let mut parts = Vec::new();
     match quality.lost_events {
@@ -24,8 +24,14 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
         &format!("{name}: {}", parts.join(", ")),
         width,
     );
-    for warning in &quality.warnings {
-        wrap(&mut out, "warning: ", warning, width);
+    out + &doubts(quality, width)
+}
+
+/// Returns a line for each doubt, broken at the width.
+pub fn doubts(quality: &Quality, width: usize) -> String {
+    let mut out = String::new();
+    for doubt in &quality.all_doubts() {
+        wrap(&mut out, "warning: ", &doubt.text(), width);
     }
     out
 }

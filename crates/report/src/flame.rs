@@ -44,7 +44,7 @@ pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
             ..recording.layout()
         };
         let mut notes = flame::headline(report, layout);
-        notes.extend_from_slice(one.notes);
+        notes.extend_from_slice(&one.notes);
         let picture = Picture {
             title,
             notes: &[],

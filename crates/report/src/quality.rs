@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use doubts::DoubtSeverity;
 use render::html::escape;
 use render::{cost, info, vcpus};
 use words::{duration, share};
@@ -22,33 +23,49 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     } else {
         if recording.is_filtered() {
             said.push(format!(
-                "What does not pass {} is left out of all numbers below; what vCPUs did is shown for all of the time that was asked for.",
+                "What does not pass {} is left out of all numbers below; what vCPUs did is shown for all of the time that was \
+                 asked for.",
                 recording.invocation.filters()
             ));
         }
-        said.push(match quality.lost_events {
-            0 => "The recorder says of no event that it was lost.".to_owned(),
-            lost => format!(
-                "{} lost while recording: what they would have told is missing from all numbers below.",
-                words::counted(lost, "event was", "events were")
-            ),
-        });
-        said.push(match quality.truncated {
-            true => "The recording is cut off before its end.".to_owned(),
-            false => "The recording is complete: it ends where its recorder ended it.".to_owned(),
-        });
+        if quality.lost_events == 0 {
+            said.push("The recorder says of no event that it was lost.".to_owned());
+        }
+        if !quality.truncated {
+            said.push("The recording is complete: it ends where its recorder ended it.".to_owned());
+        }
         said.push(clock(recording));
         said.extend(recorder(recording));
+        said.extend(quality.accounted.map(|accounted| {
+            format!(
+                "{} of {} events that were read are in a row below or counted as left out.",
+                accounted.events, accounted.read
+            )
+        }));
     }
     out.list(said);
-    let lacks = lacks(recording);
-    if !lacks.is_empty() {
-        out.heading("What was not recorded");
-        out.list(lacks);
-    }
-    if !quality.warnings.is_empty() {
-        out.heading("Warnings");
-        out.list(&quality.warnings);
+    let doubts = quality.all_doubts();
+    let of = |wanted: &dyn Fn(DoubtSeverity) -> bool| -> Vec<String> {
+        let doubts = doubts.iter().filter(|doubt| wanted(doubt.severity()));
+        doubts
+            .map(|doubt| vcpus::as_on_page(&doubt.text()))
+            .collect()
+    };
+    for (heading, texts) in [
+        (
+            "Numbers may be wrong",
+            of(&|one| one == DoubtSeverity::Serious),
+        ),
+        ("Warnings", of(&|one| one == DoubtSeverity::Warning)),
+        (
+            "What was not recorded",
+            of(&|one| one == DoubtSeverity::Note),
+        ),
+    ] {
+        if !texts.is_empty() {
+            out.heading(heading);
+            out.list(texts);
+        }
     }
     if recording.is_printed() {
         out.command(
@@ -103,17 +120,15 @@ fn facts(recording: &Recording<'_>, out: &mut Out) {
     out.markup("</dl>\n");
 }
 
+/// Says which clock it is, where its unit is known.
 fn clock(recording: &Recording<'_>) -> String {
-    let name = recording.head.clock.as_deref();
-    let which = match name {
+    let which = match recording.head.clock.as_deref() {
         Some(name) => format!("The clock is {name}"),
         None => "The recording does not say which clock it has".to_owned(),
     };
     match recording.head.nanoseconds {
         true => format!("{which}; times are nanoseconds of it."),
-        false => {
-            format!("{which}; it counts ticks of unknown rate, so that times below are ticks.")
-        }
+        false => format!("{which}."),
     }
 }
 
@@ -155,49 +170,4 @@ fn recorder(recording: &Recording<'_>) -> Vec<String> {
         ));
     }
     said
-}
-
-/// Says what events are missing that would tell more.
-fn lacks(recording: &Recording<'_>) -> Vec<String> {
-    let picture = recording.picture;
-    // Without rows there is nothing of which a part could be unknown.
-    let with_rows = picture.exits.iter().find(|report| !report.rows.is_empty());
-    let seen = with_rows.and_then(|report| report.seen);
-    let of_exits = seen.iter().flat_map(analysis::unknowable);
-    let of_vcpus = picture
-        .vcpus
-        .iter()
-        .filter(|report| !report.rows.is_empty());
-    let of_vcpus = of_vcpus.flat_map(|report| report.unknowable());
-    let mut out: Vec<String> = Vec::new();
-    for item in of_vcpus.chain(of_exits) {
-        let text = vcpus::as_on_page(&item.to_string());
-        if !out.contains(&text) {
-            out.push(text);
-        }
-    }
-    if let Some(sched) = &picture.sched {
-        out.extend(sched.lacks.iter().map(|lack| (*lack).to_owned()));
-    }
-    if !recording.is_printed() {
-        if !picture.info.has_exits {
-            out.push(
-                match recording.is_filtered() {
-                    true => "No kvm_exit event passes the filters: nothing can be said about exits and about what vCPUs did.",
-                    false => "No kvm_exit events: nothing can be said about exits and about what vCPUs did.",
-                }
-                .to_owned(),
-            );
-        }
-        if picture.sched.is_none() {
-            out.push(
-                match recording.is_filtered() {
-                    true => "No sched_switch event passes the filters: nothing can be said about who had the CPUs.",
-                    false => "No sched_switch events: nothing can be said about who had the CPUs.",
-                }
-                .to_owned(),
-            );
-        }
-    }
-    out
 }

@@ -11,12 +11,12 @@ use crate::Invocation;
 pub(crate) const ROWS: usize = 300;
 
 /// Stacks that flame graphs show.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Flame<'r> {
     /// What was collected.
     pub report: &'r ProfileReport,
     /// What of it is left out or not certain, in sentences.
-    pub notes: &'r [String],
+    pub notes: Vec<String>,
     /// The recordings of guests whose own stacks stand in the place of what the host knows of them.
     pub guests: &'r [String],
 }

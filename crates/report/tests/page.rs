@@ -9,6 +9,7 @@ use analysis::{
 };
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use doubts::DoubtKind;
 use paths::{InstanceReport, PathReport, StageReport, StepReport};
 use render::info::Head;
 use report::{Invocation, Page, Recording};
@@ -118,12 +119,13 @@ fn picture() -> Picture {
             cpus: Vec::new(),
             work: Vec::new(),
             delays: stats(&[5]),
-            lacks: Vec::new(),
         }),
         paths: vec![path()],
         ..Picture::default()
     };
-    picture.quality.warn(EVIL);
+    picture.quality.raise(DoubtKind::GuestLeftOut {
+        text: EVIL.to_owned(),
+    });
     picture
 }
 

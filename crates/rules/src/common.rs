@@ -2,12 +2,16 @@
 
 use analysis::{ExitRow, ExitTable};
 
-use crate::evidence::{Evidence, Ns, Of, says};
-use crate::{Base, Case, Finding, FindingCost, Verdict};
+use words::duration::seconds_us;
+
+use crate::evidence::{Evidence, Ns, Of, ShowCommand, says};
+use crate::{Base, Case, Finding, FindingCost, TimeWindow, Verdict};
 
 /// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start or at
 /// an end no longer is most of it.
 const LEAST_SPAN_NS: u64 = 100_000_000;
+/// A share of fewer waits than this is chance.
+const WAITS: u64 = 10;
 
 impl Case<'_> {
     /// Returns a cost that the vCPUs bear: a share of their time, or where that is not known of all exits'.
@@ -72,6 +76,27 @@ impl Case<'_> {
             )),
             None => finding,
         }
+    }
+
+    /// Returns whether vCPUs waited for a CPU so often that a share of their time means something.
+    pub(crate) fn waits_often(&self) -> bool {
+        let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
+        rows.map(|row| row.waits.count()).sum::<u64>() >= WAITS
+    }
+
+    /// Returns the command that shows what happened in a time.
+    pub(crate) fn command(&self, from: u64, to: u64) -> ShowCommand {
+        let name = self.picture.names.first().map_or("REC", String::as_str);
+        let command = format!(
+            "trapline events {name} --time {},{}",
+            seconds_us(from / 1_000),
+            seconds_us(to.div_ceil(1_000))
+        );
+        let window = TimeWindow {
+            start_ns: from,
+            end_ns: to,
+        };
+        ShowCommand { command, window }
     }
 
     /// Returns a sentence on what the recording lost, if it lost anything.

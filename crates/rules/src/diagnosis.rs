@@ -3,7 +3,7 @@
 use domain::DomainChange;
 
 use crate::evidence::says;
-use crate::{Case, Finding, RecordNeeds, Rule, Verdict, guests, rules, torn};
+use crate::{Case, Finding, RecordNeeds, Rule, Verdict, caps, guests, rules};
 
 /// Findings with less confidence are no reason to change a definition.
 const SURE: f64 = 0.6;
@@ -80,7 +80,7 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
         for case in cases {
             match (rule.look)(case) {
                 Verdict::Found(mut finding) => {
-                    torn::lower(case, &mut finding);
+                    caps::apply(case, &mut finding);
                     guests::tell(case, &mut finding);
                     if case.counts_ticks() {
                         finding.count_ticks();

@@ -8,6 +8,18 @@ use words::{duration, share};
 use crate::evidence::Evidence;
 use crate::rule::{Remedy, Rule, Verdict};
 
+/// What a finding is made of, and so what makes it doubtful.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RestsOn {
+    /// That events are there, or what the recorder says: missing events make it no less true.
+    Counts,
+    /// Times between events.
+    #[default]
+    Times,
+    /// That something takes long, or does not happen: missing events may be all of it.
+    Absence,
+}
+
 /// How much a finding matters, by the time it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -154,6 +166,10 @@ pub struct Finding {
     pub in_ticks: bool,
     /// Whether it comes before all others whatever it costs, since they may be its doing.
     pub foremost: bool,
+    /// What it is made of, by which doubts lower it.
+    pub rests_on: RestsOn,
+    /// The ids of doubts about the recording that touch it.
+    pub doubts: Vec<&'static str>,
 }
 
 impl Finding {
@@ -178,7 +194,15 @@ impl Finding {
             inputs: Vec::new(),
             in_ticks: false,
             foremost: false,
+            rests_on: RestsOn::default(),
+            doubts: Vec::new(),
         }
+    }
+
+    /// Says what it is made of.
+    pub(crate) fn rests_on(mut self, what: RestsOn) -> Finding {
+        self.rests_on = what;
+        self
     }
 
     /// Says in one line what was found.

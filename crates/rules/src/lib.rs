@@ -22,12 +22,12 @@ assert!(diagnosis.unchecked.iter().any(|lack| lack.rule.id == "timer-port-exits"
 */
 #![forbid(unsafe_code)]
 
+mod caps;
 mod case;
 mod common;
 mod definition;
 mod describe;
 mod diagnosis;
-mod doubt;
 mod evidence;
 mod finding;
 mod guests;
@@ -35,13 +35,12 @@ mod names;
 mod rule;
 mod rules;
 mod sampled;
-mod torn;
 
 pub use case::Case;
 pub use definition::remarks;
 pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
-pub use finding::{Base, CaseAdvice, Finding, FindingCost, Severity};
+pub use finding::{Base, CaseAdvice, Finding, FindingCost, RestsOn, Severity};
 pub use rule::{RecordNeeds, Remedy, Rule, Verdict};
 
 /// The built-in paths that rules look at.

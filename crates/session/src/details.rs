@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use analysis::{
-    LeftOut, PathExamples, Picture, Study, Timeline, TimelineEvent, TimelineNames, TimelineReport,
-    TimelineWindow, Window,
+    LeftOut, PathExamples, Picture, Shared, Study, Timeline, TimelineEvent, TimelineNames,
+    TimelineReport, TimelineWindow, Window,
 };
-use event::{Event, EventOrder, EventType, Quality, Side, Sink};
+use event::{Event, EventOrder, EventType, Side, Sink};
 use eventtext::{EventPrinter, TextStyle, TimeColumns};
 use rules::Finding;
 use tracefmt::{FormatCatalog, FormatText};
@@ -83,16 +83,19 @@ impl Input<'_> {
         };
         let study = (!plan.is_empty()).then(|| {
             let found = Timeline::of_plan(&plan, opened.window());
-            let mut study = Study::default().with(found);
+            let mut study = Study::default();
+            let found = study.share(found);
             opened.prepare(&mut study);
-            study.choose(opened.window(), opened.left_out())
+            (study.choose(opened.window(), opened.left_out()), found)
         });
+        let (study, found) = study.unzip();
         let windows = timeline.windows.len();
         let resumes = std::mem::take(&mut timeline.resumes);
         let hops = Hops::new(&resumes, &plan, &timeline.windows);
         let mut again = Again {
             hops: Some(hops).filter(Hops::any),
             study,
+            found: found.clone(),
             until: plan.until(),
             windows: &mut timeline.windows,
             names: &mut timeline.names,
@@ -109,10 +112,10 @@ impl Input<'_> {
         again.walk(&opened);
         if let Some(mut study) = again.study {
             study.finish();
-            let found = study.get_mut::<Timeline>().map(std::mem::take);
             let devices = self.session.devices();
-            let devices = devices.names(picture.isa, &mut Quality::default());
-            if let Some(found) = found {
+            let devices = devices.names(picture.isa);
+            if let Some(found) = &found {
+                let found = std::mem::take(&mut *found.get_mut());
                 timeline.refine(&plan, found, &study.walked(), &devices);
             }
         }
@@ -270,6 +273,8 @@ struct Again<'a, 'f> {
     /// Where it need not look.
     hops: Option<Hops<'a>>,
     study: Option<Study>,
+    /// What it finds.
+    found: Option<Shared<Timeline>>,
     /// When the last stretch that is looked for is over.
     until: u64,
     windows: &'a mut [TimelineWindow],
@@ -360,9 +365,8 @@ impl Again<'_, '_> {
     /// Returns whether all is found.
     #[cold]
     fn is_done(&mut self) -> bool {
-        let study = self.study.as_ref();
-        let timeline = study.and_then(|study| study.get::<Timeline>());
-        self.first >= self.windows.len() && timeline.is_none_or(Timeline::is_past)
+        let timeline = self.found.as_ref();
+        self.first >= self.windows.len() && timeline.is_none_or(|one| one.get().is_past())
     }
 }
 

@@ -1,10 +1,11 @@
-//! Names of devices, from QEMU's `info mtree` or built in.
+//! AddressNames of devices, from QEMU's `info mtree` or built in.
 
 use std::path::Path;
 
 use analysis::{ExitsReport, VcpusReport};
 use devices::AddressNames;
-use event::{Isa, Quality};
+use doubts::{DoubtKind, Doubts};
+use event::Isa;
 
 use crate::{Error, HostFacts, Kind, Wanted, sniff};
 
@@ -71,35 +72,42 @@ impl DeviceNames {
         self.mtree.as_deref()
     }
 
-    /// Returns the names for a machine, and tells in `quality` what of the text was not understood.
-    pub fn names(&self, isa: Option<Isa>, quality: &mut Quality) -> AddressNames {
-        let mut names = analysis::builtin_names(isa);
-        if let Some(text) = &self.mtree {
-            let (with, notes) = names.with_mtree(text);
-            names = with;
-            for note in notes {
-                quality.warn(format!("info mtree: {note}"));
-            }
+    /// Returns the names for a machine.
+    pub fn names(&self, isa: Option<Isa>) -> AddressNames {
+        let names = analysis::builtin_names(isa);
+        match &self.mtree {
+            Some(text) => names.with_mtree(text).0,
+            None => names,
         }
-        names
     }
 
-    /// Names the rows of tables, and tells in `quality` what of the text was not understood.
-    pub fn name_rows(&self, isa: Option<Isa>, reports: &mut [ExitsReport], quality: &mut Quality) {
-        let names = self.names(isa, quality);
+    /// Returns what of the text was not understood.
+    pub fn doubts(&self) -> Doubts {
+        let mut doubts = Doubts::default();
+        if let Some(text) = &self.mtree {
+            for note in analysis::builtin_names(None).with_mtree(text).1 {
+                let note = note.to_string();
+                doubts.raise(DoubtKind::DeviceMapNotUnderstood { note });
+            }
+        }
+        doubts
+    }
+
+    /// AddressNames the rows of tables.
+    pub fn name_rows(&self, isa: Option<Isa>, reports: &mut [ExitsReport]) {
+        let names = self.names(isa);
         for report in reports {
             analysis::name_rows(report, &names);
         }
     }
 
-    /// Names what vCPUs were in the VMM for.
-    pub fn name_causes(&self, report: &mut VcpusReport, quality: &mut Quality) {
+    /// AddressNames what vCPUs were in the VMM for.
+    pub fn name_causes(&self, report: &mut VcpusReport) {
         let causes = report.rows.iter().flat_map(|row| &row.user);
         let isa = causes
             .filter_map(|cause| cause.reason)
             .map(|r| r.isa)
             .next();
-        let names = self.names(isa, quality);
-        analysis::name_causes(report, &names);
+        analysis::name_causes(report, &self.names(isa));
     }
 }

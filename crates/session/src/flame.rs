@@ -1,19 +1,20 @@
 //! Stacks of a recording: who collects them, and who names them.
 
 use analysis::{
-    Beside, GuestSide, Namer, Profile, ProfileOf, ProfileOptions, ProfileReport, Study,
+    Beside, GuestSide, Handle, Namer, Profile, ProfileOf, ProfileOptions, ProfileReport, Walked,
 };
+use doubts::{DoubtKind, Doubts};
 
-use crate::flame_warnings::flame_warnings;
-use crate::{Error, Guest, GuestStacks, Opened};
+use crate::flame_doubts::flame_doubts;
+use crate::{Error, Guest, GuestStacks, Opened, RecordingQuestion};
 
 /// The stacks of a recording, with names.
 #[derive(Debug, Clone)]
 pub struct Flame {
     /// What was collected.
     pub report: ProfileReport,
-    /// What of it is left out or not certain, in sentences.
-    pub notes: Vec<String>,
+    /// What of it is left out or not certain.
+    pub doubts: Doubts,
     /// The names of the recordings of guests whose own stacks stand in the place of what the host knows of them.
     pub guests: Vec<String>,
 }
@@ -28,8 +29,8 @@ impl Opened<'_> {
         }
     }
 
-    /// Adds to a study what collects stacks, of time on CPUs and without one, as far as the recording may have any.
-    pub(crate) fn with_stacks(&self, study: Study) -> Study {
+    /// Asks for stacks, of time on CPUs and without one, as far as the recording may have any.
+    pub(crate) fn ask_stacks(&self, question: &mut RecordingQuestion<'_>) -> Vec<Handle<Profile>> {
         let attrs = self.reader().perf_data().map(|perf| perf.attrs());
         // perf.data says of each kind of events whether they have stacks; what says nothing is asked.
         let samples = attrs.is_none_or(|attrs| {
@@ -44,22 +45,27 @@ impl Opened<'_> {
         });
         let of = [(samples, ProfileOf::OnCpu), (switches, ProfileOf::OffCpu)];
         let asked = of.into_iter().filter(|(has, _)| *has);
-        asked.fold(study, |study, (_, of)| {
-            study.with(self.collector(ProfileOptions {
-                of,
-                ..ProfileOptions::default()
-            }))
-        })
+        let options = asked.map(|(_, of)| ProfileOptions {
+            of,
+            ..ProfileOptions::default()
+        });
+        options
+            .map(|options| question.add(self.collector(options)))
+            .collect()
     }
 
     /// Returns the stacks that a study has collected; those without any are left out. Where recordings of guests have samples, their
     /// stacks stand in the place of the host's samples in the guest: what is waited for is the host's alone.
-    pub(crate) fn flames(&self, study: &Study, guests: &[Guest<'_>]) -> Result<Vec<Flame>, Error> {
-        let walked = study.walked();
+    pub(crate) fn flames(
+        &self,
+        profiles: &[Profile],
+        walked: &Walked<'_>,
+        guests: &[Guest<'_>],
+    ) -> Result<Vec<Flame>, Error> {
         let mut flames = Vec::new();
-        for profile in study.all::<Profile>() {
+        for profile in profiles {
             let inside = match profile.of() {
-                ProfileOf::OnCpu => self.inside_stacks(profile, study, guests)?,
+                ProfileOf::OnCpu => self.inside_stacks(profile, walked, guests)?,
                 _ => Vec::new(),
             };
             let sides: Vec<&GuestSide> = inside.iter().map(GuestStacks::side).collect();
@@ -76,22 +82,23 @@ impl Opened<'_> {
                 guests: &sides,
                 guest_ns: &[],
             };
-            let report = profile.report(&walked, beside, &mut self.user_functions());
+            let report = profile.report(walked, beside, &mut self.user_functions());
             if has_stacks(&report) {
-                let mut notes = Vec::new();
+                let mut doubts = Doubts::default();
                 let mut names = Vec::new();
                 for guest in &inside {
                     if guest.has_place(&report) {
-                        notes.extend(guest.warnings(&report));
+                        doubts.extend(guest.doubts(&report));
                         names.push(guest.name().to_owned());
                     } else {
-                        notes.push(format!("{}.", guest.without_place()));
+                        let text = format!("{}.", guest.without_place());
+                        doubts.raise(DoubtKind::GuestLeftOut { text });
                     }
                 }
-                notes.extend(flame_warnings(&report));
+                doubts.extend(flame_doubts(&report));
                 flames.push(Flame {
                     report,
-                    notes,
+                    doubts,
                     guests: names,
                 });
             }
@@ -103,7 +110,7 @@ impl Opened<'_> {
     fn inside_stacks(
         &self,
         profile: &Profile,
-        study: &Study,
+        walked: &Walked<'_>,
         guests: &[Guest<'_>],
     ) -> Result<Vec<GuestStacks>, Error> {
         let mut found = Vec::new();
@@ -112,7 +119,7 @@ impl Opened<'_> {
         }
         let inside = self.session.inside()?;
         for guest in guests {
-            found.extend(guest.stacks(&inside, profile, study.walked().machine)?);
+            found.extend(guest.stacks(&inside, profile, walked.machine)?);
         }
         Ok(found)
     }

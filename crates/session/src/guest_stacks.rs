@@ -4,9 +4,10 @@ use analysis::{
     GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, VcpuThread,
 };
 use binaries::SearchOptions;
+use doubts::{Doubt, DoubtKind, Doubts};
 use model::Machine;
 
-use crate::{Error, Guest, Opened, Options, Scope, Session};
+use crate::{Error, FilterScope, Guest, Opened, Options, Session};
 
 /// What was recorded inside a guest, ready to be put in its place.
 #[derive(Debug)]
@@ -48,16 +49,16 @@ impl Opened<'_> {
             by: ProfileBy::Cpu,
             ..ProfileOptions::default()
         };
-        let mut study = Study::default().with(Profile::new(options, &self.kernel_files()));
+        let mut study = Study::default();
+        let profile = study.add(Profile::new(options, &self.kernel_files()));
         self.prepare(&mut study);
-        self.walk_filtered(&mut study, Scope::Events);
-        study.finish();
+        self.walk_filtered(&mut study, FilterScope::Events);
+        let profile = study.finish().take(profile);
         let namer = Namer {
             host: self.functions(),
             ..Namer::default()
         };
         let mut user = self.user_functions();
-        let profile = study.get::<Profile>()?;
         let side = profile.guest_side(&study.walked(), namer, &mut user);
         let any = !side.cpus.is_empty() || side.idle.samples > 0;
         any.then(|| GuestStacks {
@@ -128,33 +129,27 @@ impl GuestStacks {
         )
     }
 
-    /// Returns what the relation of host and guest rests on, in sentences.
-    pub fn warnings(&self, report: &ProfileReport) -> Vec<String> {
+    /// Returns what the relation of host and guest rests on.
+    pub fn doubts(&self, report: &ProfileReport) -> Doubts {
+        let mut doubts = Doubts::default();
+        let mut raise = |kind: DoubtKind| doubts.raise(Doubt::from(kind).of_input(&self.name));
         let vcpus = &self.side.vcpus;
-        let by = match vcpus.first().map(|vcpu| vcpu.by) {
-            Some(VcpuBy::Events) => "by events of KVM",
-            Some(VcpuBy::Name) => "by their names",
-            _ => "by the order of their ids, which is a guess",
-        };
-        let mut warnings = vec![format!(
-            "{}: CPU n of the guest is taken for vCPU n, and the host's threads for vCPUs {by}. Clocks are not related: all of both \
-             recordings counts.",
-            self.name
-        )];
+        raise(DoubtKind::StacksJoined {
+            by: match vcpus.first().map(|vcpu| vcpu.by) {
+                Some(VcpuBy::Events) => "by events of KVM",
+                Some(VcpuBy::Name) => "by their names",
+                _ => "by the order of their ids, which is a guess",
+            },
+        });
         if let Some(cpus) = self.cpus.filter(|cpus| *cpus as usize != vcpus.len()) {
-            warnings.push(format!(
-                "{}: the guest had {}, and the host's recording has {} of it: some may be another's.",
-                self.name,
-                words::plural(cpus, "CPU"),
-                words::plural(vcpus.len() as u64, "vCPU"),
-            ));
+            raise(DoubtKind::StacksOtherCpus {
+                cpus: u64::from(cpus),
+                vcpus: vcpus.len() as u64,
+            });
         }
         for one in self.spliced(report).filter(|one| one.guest.amount == 0) {
-            warnings.push(format!(
-                "{}: has no samples of CPU {}: what the host knows of it stays [guest].",
-                self.name, one.vcpu.vcpu
-            ));
+            raise(DoubtKind::StacksWithoutCpu { cpu: one.vcpu.vcpu });
         }
-        warnings
+        doubts
     }
 }

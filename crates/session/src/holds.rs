@@ -8,11 +8,11 @@ const KINDS: usize = 4;
 
 /// Names a recording's most frequent kinds of events.
 pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
-    let mut study = Study::default().with(Info::new());
+    let mut study = Study::default();
+    let info = study.add(Info::new());
     reader.walk(&mut study);
-    let walked = study.walked();
-    let report = study.get::<Info>().map(|info| info.report(&walked));
-    let events = report.unwrap_or_default().events;
+    let answers = study.finish();
+    let events = answers.take(info).report(&study.walked()).events;
     let happened = events.iter().filter(|event| event.count > 0);
     let mut names: Vec<String> = happened
         .clone()

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use event::Quality;
+use doubts::{DoubtKind, Doubts};
 use facts::Facts;
 use model::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
 use source::{FileContent, RecordingReader};
@@ -70,11 +70,13 @@ impl HostFacts {
         threads.map(|thread| thread.tid).chain(vcpus).collect()
     }
 
-    /// Says in `quality` what of the files was not understood.
-    pub fn warn(&self, quality: &mut Quality) {
+    /// Returns what of the files was not understood.
+    pub fn doubts(&self) -> Doubts {
+        let mut doubts = Doubts::default();
         for note in &self.notes {
-            quality.warn(note.clone());
+            doubts.raise(DoubtKind::FactsNotUnderstood { note: note.clone() });
         }
+        doubts
     }
 }
 

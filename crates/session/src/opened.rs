@@ -3,9 +3,9 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use analysis::{Info, Study};
+use analysis::{FilterScope, Info, Study};
 use binaries::Binaries;
-use event::{Quality, Sink};
+use event::Sink;
 use model::{ThreadFacts, Vm};
 use paths::Paths;
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
@@ -14,20 +14,8 @@ use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 use crate::holds::holds;
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
-use crate::window::Filtered;
+use crate::window::{FilterPasses, Filtered};
 use crate::{Error, Session, UserFunctions};
-
-/// Which events a filtered walk leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// Every event that the filters do not ask for: those of other threads too.
-    Events,
-    /// Events by time alone. What counts on which CPU is chosen by what looks at them: a wait may begin on one and end on another.
-    Time,
-    /// Events by time and CPU alone. vCPUs are chosen among what was found, because what a vCPU does may be known from any
-    /// thread's events.
-    Window,
-}
 
 /// A recording, with the session's filters ready for it.
 #[derive(Debug)]
@@ -110,7 +98,8 @@ impl<'s> Opened<'s> {
     /// Returns its VMs, as an own walk finds them.
     pub fn vms(&self) -> &[Vm] {
         self.vms.get_or_init(|| {
-            let mut study = Study::default().with(Info::vcpus_only());
+            let mut study = Study::default();
+            study.add(Info::vcpus_only());
             study.saved_names(self.saved_names());
             study.told(&self.known);
             self.reader.walk(&mut study);
@@ -201,37 +190,33 @@ impl<'s> Opened<'s> {
     }
 
     /// Walks a sink over the events that the filters let through.
-    pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: Scope) -> WalkOutcome {
-        self.filtered(sink, scope, |sink| self.reader.walk(sink))
+    pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: FilterScope) -> WalkOutcome {
+        self.filtered(sink, scope, |sink| self.reader.walk(sink)).0
     }
 
-    /// Puts the filters before a sink that is walked.
+    /// Puts the filters before a sink that is walked. Returns how many events passed them too, where there are any.
     pub(crate) fn filtered<R>(
         &self,
         sink: &mut dyn Sink,
-        scope: Scope,
+        scope: FilterScope,
         walk: impl FnOnce(&mut dyn Sink) -> R,
-    ) -> R {
+    ) -> (R, Option<FilterPasses>) {
         let filters = &self.session.options().filters;
-        let cpus = filters.cpus.as_ref().filter(|_| scope != Scope::Time);
-        let filtered = Filtered::window(&mut *sink, self.time, cpus, &self.of_process);
+        let cpus = filters
+            .cpus
+            .as_ref()
+            .filter(|_| scope <= FilterScope::Window);
+        let time = self.time.filter(|_| scope <= FilterScope::Time);
+        let filtered = Filtered::window(&mut *sink, time, cpus, &self.of_process);
         let mut filtered = match scope {
-            Scope::Events => filtered.of(filters.pid, self.threads.as_deref()),
-            Scope::Window | Scope::Time => filtered,
+            FilterScope::Events => filtered.of(filters.pid, self.threads.as_deref()),
+            _ => filtered,
         };
         if filtered.is_idle() {
-            return walk(sink);
+            return (walk(sink), None);
         }
-        walk(&mut filtered)
-    }
-
-    /// Says in `quality` that a VM that was asked for is a guess, if it is one.
-    pub fn warn_of_guess(&self, quality: &mut Quality) {
-        let asked = self.session.options().filters.vm.is_some();
-        let vms = self.found_vms().filter(|_| asked);
-        if let Some(guesses) = vms.and_then(model::guesses) {
-            quality.warn(guesses);
-        }
+        let walked = walk(&mut filtered);
+        (walked, Some(filtered.passed()))
     }
 
     /// Refuses a recording whose exits cannot be counted. `saw_exits` is what a walk found.

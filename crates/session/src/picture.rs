@@ -6,17 +6,16 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    About, By, Continuity, Exits, ExitsReport, Faults, GuestTasks, Info, Inside, InsideReport,
-    Ipis, Moves, Namer, Picture, ProfileSums, Recorder, SampledTime, Sched, Signs, Sleeps, Slices,
-    Stalls, Study, Timeline, Timers, Unpaired, Vcpus,
+    About, By, Exits, Faults, GuestTasks, Handle, Info, InsideReport, Ipis, Moves, Namer, Picture,
+    PictureContext, PictureHandles, Profile, ProfileSums, Recorder, SampledTime, Sched, Shared,
+    Signs, Sleeps, Stalls, Timeline, Timers, Vcpus, Walked,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
 
-use crate::guests::warn_of_silence;
 use crate::{
-    Error, Flame, Guest, GuestAbout, HostInput, Input, Opened, Paired, PictureOptions, Printed,
-    Session, Told,
+    Error, Flame, GuestAbout, HostInput, Input, Opened, Paired, PictureOptions, Printed,
+    RecordingQuestion, Session, Told,
 };
 
 /// The picture of a recording, and what the recording says of itself.
@@ -180,20 +179,31 @@ impl Input<'_> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
         let paired = paired(&opened)?;
-        let guests = &paired.guests;
-        let mut study = opened.study(options, guests);
-        let outcomes = opened.walk_with(guests, &mut study);
-        let quality = paired.quality(outcomes);
-        study.finish();
+        let mut question = opened.question(&paired);
+        let asked = opened.ask_picture(options, &mut question);
+        let mut answered = question.walk();
         let keep = |tid: i32, pid: Option<i32>| opened.keeps(tid, pid);
         let devices = self.session.devices();
-        let mut picture = Picture::of(
-            &mut study,
-            quality,
-            opened.chooses().then_some(&keep),
-            opened.functions(),
-            &|isa, quality| devices.names(isa, quality),
+        let context = PictureContext {
+            keep: opened.chooses().then_some(&keep),
+            functions: opened.functions(),
+            names: &|isa| devices.names(isa),
+        };
+        let AskedPicture {
+            handles,
+            sampled,
+            stacks,
+        } = asked;
+        let (answers, walked, quality) = answered.parts();
+        let (sampled, stacks) = (
+            answers.take(sampled),
+            stacks
+                .into_iter()
+                .map(|one| answers.take(one))
+                .collect::<Vec<Profile>>(),
         );
+        let mut picture = Picture::of(handles, answers, &walked, context);
+        picture.quality = std::mem::take(quality);
         // They were followed behind the host's.
         let of_host = options.paths.len().min(picture.paths.len());
         picture.guest_paths = picture.paths.split_off(of_host);
@@ -201,31 +211,22 @@ impl Input<'_> {
         let observed = picture.vcpus.iter().flat_map(|report| &report.rows);
         let happened = picture.info.events.iter().any(|kind| kind.count > 0);
         opened.require_events(happened || observed.into_iter().any(|row| row.times.total() > 0))?;
-        picture.profile = opened.profile(&study, &picture, options.comparing);
+        picture.profile = opened.profile(&sampled, &walked, &picture, options.comparing);
         picture.names = vec![self.name().to_owned()];
+        let guests = &paired.guests;
         picture.guests = guests.iter().map(|one| one.name().to_owned()).collect();
-        warn_of_silence(guests, &study, &mut picture.quality);
-        picture.about = about(opened.header(), &picture);
-        for warning in picture.exits.iter().filter_map(ExitsReport::warning) {
-            picture.quality.warn(warning);
+        if let Some(timeline) = &mut picture.timeline {
+            timeline.nanoseconds = opened.nanoseconds();
         }
+        picture.about = about(opened.header(), &picture);
         if options.comparing {
             picture.only_asked();
         }
-        let unpaired = study.get::<Exits>().map(Exits::unpaired);
-        for warning in unpaired.iter().flat_map(Unpaired::warnings) {
-            picture.quality.warn(warning);
-        }
         if !opened.nanoseconds() {
             picture.span_ns = None;
-            picture.quality.warn(
-                "The recording's clock counts ticks of unknown rate: times are ticks, and no nanoseconds or seconds.",
-            );
         }
-        self.session.host_facts().warn(&mut picture.quality);
-        let flames = opened.flames(&study, guests)?;
-        let inside = study.get::<Inside>();
-        let inside = |machine| inside.map(|inside| inside.report(machine));
+        let flames = opened.flames(&stacks, &walked, guests)?;
+        let inside = |machine| answered.inside().map(|inside| inside.report(machine));
         let guests = (guests.iter().zip(1..))
             .map(|(guest, machine)| (guest.about().clone(), inside(machine).unwrap_or_default()));
         Ok(Taken {
@@ -261,9 +262,21 @@ impl HostInput<'_> {
     }
 }
 
+/// What is asked of a recording for its picture.
+struct AskedPicture {
+    handles: PictureHandles,
+    sampled: Handle<SampledTime>,
+    stacks: Vec<Handle<Profile>>,
+}
+
 impl Opened<'_> {
-    /// Returns the study of everything that rules and comparisons look at, ready to be walked.
-    fn study(&self, options: &PictureOptions, guests: &[Guest<'_>]) -> Study {
+    /// Asks everything that rules and comparisons look at: an analysis is one line.
+    fn ask_picture(
+        &self,
+        options: &PictureOptions,
+        question: &mut RecordingQuestion<'_>,
+    ) -> AskedPicture {
+        let guests = question.guests();
         let mut followed = options.paths.clone();
         if !guests.is_empty() {
             followed.extend(options.guest_paths.iter().cloned());
@@ -274,55 +287,59 @@ impl Opened<'_> {
         self.locate_with(&mut follower, guests);
         let mut sched = Sched::new();
         sched.caller_at(self.functions().range(Sched::caller()));
-        let mut study = Study::default()
-            .with(Info::new())
-            .with(Exits::new(analysis::Options {
-                split: true,
-                ..analysis::Options::default()
-            }))
-            .with(Vcpus::new(self.window()))
-            .with(sched)
-            .with(Sleeps::new())
-            .with(Signs::new())
-            .with(Faults::new())
-            .with(Timers::new())
-            .with(Moves::new())
-            .with(Stalls::new())
-            .with(Recorder::new(has_agents(self.header()), self.window()))
-            .with(SampledTime::new(&self.kernel_files(), options.comparing))
-            .with(Ipis::new(&mut follower));
+        let split = analysis::Options {
+            split: true,
+            ..analysis::Options::default()
+        };
+        let window = || self.window();
+        let agents = has_agents(self.header());
+        let ipis = Ipis::new(&mut follower);
         if options.timeline {
             // It marks every instance, and keeps examples.
             follower.list();
-            let timeline = Timeline::new(self.window(), options.timeline_limits);
-            let timeline = timeline.of_host(options.paths.len());
-            study = study.with(timeline).resumable();
-        }
-        if any_paths {
-            study = study.with(follower);
-        }
-        // What a filter by CPU takes away is missing by the user's own wish.
-        if self.session.options().filters.cpus.is_none() {
-            study = study.with(Continuity::new());
+            question.resumable();
         }
         if options.comparing {
-            study = study.slices(Slices::new());
+            question.slices();
         }
-        if options.flames {
-            study = self.with_stacks(study);
+        let timeline =
+            Timeline::new(window(), options.timeline_limits).of_host(options.paths.len());
+        AskedPicture {
+            handles: PictureHandles {
+                info: question.add(Info::new()),
+                exits: question.add(Exits::new(split)),
+                vcpus: question.add(Vcpus::new(window())),
+                sched: question.add(sched),
+                sleeps: question.add(Sleeps::new()),
+                signs: question.add(Signs::new()),
+                faults: question.add(Faults::new()),
+                timers: question.add(Timers::new()),
+                moves: question.add(Moves::new()),
+                stalls: question.add(Stalls::new()),
+                recorder: question.add(Recorder::new(agents, window())),
+                ipis: question.add(ipis),
+                timeline: options.timeline.then(|| question.add(timeline)),
+                paths: any_paths.then(|| question.add(follower)),
+                continuity: question.add_continuity(),
+                guests: self.ask_guests(options, question),
+            },
+            sampled: question.add(SampledTime::new(&self.kernel_files(), options.comparing)),
+            stacks: match options.flames {
+                true => self.ask_stacks(question),
+                false => Vec::new(),
+            },
         }
-        if !guests.is_empty() {
-            study = self.with_guests(study, guests, options);
-        }
-        self.prepare_with(&mut study, guests);
-        study.choose(self.window(), self.left_out())
     }
 
-    /// Adds what looks at guests whose recordings are walked too.
-    fn with_guests(&self, study: Study, guests: &[Guest<'_>], options: &PictureOptions) -> Study {
+    /// Asks what guests did whose recordings are walked too.
+    fn ask_guests(
+        &self,
+        options: &PictureOptions,
+        question: &mut RecordingQuestion<'_>,
+    ) -> Option<(Shared<GuestTasks>, Handle<Exits>)> {
         let by_task = analysis::Options {
             by: By {
-                vm: guests.len() > 1,
+                vm: question.guests().len() > 1,
                 task: true,
                 ..By::default()
             },
@@ -332,16 +349,20 @@ impl Opened<'_> {
         if options.timeline {
             tasks = tasks.with_lanes(options.timeline_limits);
         }
-        study
-            .with(tasks)
-            .with(Exits::new(by_task))
-            .with(Inside::new())
+        let tasks = question.share_guest_tasks(tasks)?;
+        Some((tasks, question.add(Exits::new(by_task))))
     }
 
     /// Returns what samples found. A cause may be any thread, but for the vCPUs of which nobody asked; where there are no VMs,
     /// and in comparisons, threads are asked for.
-    fn profile(&self, study: &Study, picture: &Picture, comparing: bool) -> Option<ProfileSums> {
-        let threads = study.walked().machine.threads();
+    fn profile(
+        &self,
+        sampled: &SampledTime,
+        walked: &Walked<'_>,
+        picture: &Picture,
+        comparing: bool,
+    ) -> Option<ProfileSums> {
+        let threads = walked.machine.threads();
         let threads_asked = self.chooses() && (comparing || picture.info.vms.is_empty());
         let asked = |tid: i32| {
             let pid = threads.get(tid).and_then(|thread| thread.pid);
@@ -355,8 +376,7 @@ impl Opened<'_> {
             guest: self.guest_functions(),
             guests: &[],
         };
-        let sampled = study.get::<SampledTime>()?;
-        sampled.report(&study.walked(), namer, &asked)
+        sampled.report(walked, namer, &asked)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tables that perf printed, in the place of a recording or beside one.
 
 use analysis::{ExitTable, Picture};
+use doubts::{Doubt, DoubtKind};
 use event::Isa;
 use perftables::{PerfTable, TableNote};
 
@@ -97,7 +98,8 @@ impl Session {
         }
         let mut pictures = self.name_tables(printed, true);
         if let Some(first) = pictures.first_mut() {
-            self.host_facts().warn(&mut first.quality);
+            first.quality.doubts.extend(self.host_facts().doubts());
+            first.quality.doubts.extend(self.devices().doubts());
         }
         Ok(pictures)
     }
@@ -111,13 +113,16 @@ impl Session {
             let is_x86 = x86.iter().any(|table| picture.table(*table).is_some());
             let isa = picture.isa.or_else(|| is_x86.then_some(Isa::Vmx));
             let devices = self.devices();
-            devices.name_rows(isa, &mut picture.exits, &mut picture.quality);
+            devices.name_rows(isa, &mut picture.exits);
         }
         if let Some(first) = pictures.first_mut() {
             for (name, note) in printed.notes {
-                first.quality.warn(match named {
-                    false => note.to_string(),
-                    true => format!("{name}: {note}"),
+                let doubt = Doubt::from(DoubtKind::TableNotUnderstood {
+                    note: note.to_string(),
+                });
+                first.quality.raise(match named {
+                    false => doubt,
+                    true => doubt.of_input(&name),
                 });
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::{SlowInstance, SlowInstances, Study};
+use analysis::{Shared, SlowInstance, SlowInstances, Study};
 use facts::Facts;
 use paths::{Paths, lang};
 use source::{RecordingPieces, RecordingReader};
@@ -15,6 +15,7 @@ use crate::{Error, host_facts};
 #[derive(Debug)]
 pub struct PathWatch<'r> {
     study: Study,
+    slow: Shared<SlowInstances>,
     pieces: RecordingPieces<'r>,
 }
 
@@ -43,13 +44,17 @@ impl<'r> PathWatch<'r> {
             }
         }
         paths.list();
-        let mut study = Study::default()
-            .with(paths)
-            .with(SlowInstances::above(bound_ns));
+        let mut study = Study::default();
+        study.add(paths);
+        let slow = study.share(SlowInstances::above(bound_ns));
         study.told(&host_facts::told(facts));
         let mut pieces = head.pieces()?;
         pieces.ask(&mut study);
-        Ok(PathWatch { study, pieces })
+        Ok(PathWatch {
+            study,
+            slow,
+            pieces,
+        })
     }
 
     /// Looks at the next piece of the recording's data, which is of whole records, and returns the slow instances that have completed
@@ -59,14 +64,11 @@ impl<'r> PathWatch<'r> {
         if last {
             self.pieces.finish(&mut self.study);
         }
-        let found = self.study.get_mut::<SlowInstances>();
-        found.map(SlowInstances::take).unwrap_or_default()
+        self.slow.get_mut().take()
     }
 
     /// Returns how many instances have completed so far, slow or not.
     pub fn seen(&self) -> u64 {
-        self.study
-            .get::<SlowInstances>()
-            .map_or(0, SlowInstances::seen)
+        self.slow.get().seen()
     }
 }

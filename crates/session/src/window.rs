@@ -4,7 +4,13 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use cpuset::CpuSet;
-use event::{Event, EventType, NONE, Side, Sink};
+use event::{Event, EventType, Kind, NONE, Side, Sink};
+
+/// How many events passed filters, by kind.
+#[derive(Debug, Default)]
+pub(crate) struct FilterPasses {
+    pub(crate) counts: Vec<(Kind, u64)>,
+}
 
 /// Lets through what the filters ask for.
 pub(crate) struct Filtered<'s, S: Sink + ?Sized> {
@@ -14,6 +20,7 @@ pub(crate) struct Filtered<'s, S: Sink + ?Sized> {
     time: Option<(u64, u64)>,
     threads: Option<&'s [i32]>,
     of_process: &'s HashSet<i32>,
+    passed: FilterPasses,
 }
 
 impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
@@ -31,6 +38,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
             time,
             threads: None,
             of_process,
+            passed: FilterPasses::default(),
         }
     }
 
@@ -44,6 +52,11 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
         }
     }
 
+    /// Returns how many events of the host passed.
+    pub(crate) fn passed(self) -> FilterPasses {
+        self.passed
+    }
+
     /// Whether there is nothing to filter.
     pub(crate) fn is_idle(&self) -> bool {
         self.pid.is_none() && self.cpus.is_none() && self.time.is_none() && self.threads.is_none()
@@ -52,7 +65,16 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
 
 impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        self.sink.wants(ty)
+        let wanted = self.sink.wants(ty);
+        let index = ty.index as usize;
+        if ty.machine == 0 {
+            let counts = &mut self.passed.counts;
+            if counts.len() <= index {
+                counts.resize(index + 1, (Kind::Other, 0));
+            }
+            counts[index].0 = ty.kind;
+        }
+        wanted
     }
 
     fn wants_samples(&self) -> bool {
@@ -84,6 +106,9 @@ impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
             .threads
             .is_none_or(|threads| threads.contains(&event.tid));
         if pid && cpu && thread {
+            if let Some((_, count)) = self.passed.counts.get_mut(event.ty.index as usize) {
+                *count += 1;
+            }
             self.sink.event(event)
         } else {
             ControlFlow::Continue(())

@@ -254,7 +254,7 @@ fn guests_in_the_folder_of_a_recording_are_taken_and_bad_ones_left_out_with_the_
     let rows = &picture.vcpus.as_ref().expect("it has vCPUs").rows;
     let guests: Vec<bool> = rows.iter().map(|row| row.guest.is_some()).collect();
     assert_eq!(guests, [true, false]);
-    let warnings = picture.quality.warnings.join("\n");
+    let warnings = picture.quality.texts().join("\n");
     for name in ["guest-broken", "guest-empty", "guest-other"] {
         assert!(warnings.contains(name), "{warnings}");
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use analysis::{GuestDoing, GuestTasks, Info, Inside, Study, Vcpus, Window};
+use analysis::{GuestDoing, GuestTasks, Info, Inside, Shared, Study, Vcpus, Window};
 use event::{Event, EventOrder, EventType, Sink};
 use proptest::prelude::*;
 use session::{Error, Guest, GuestClock, Opened, Options, Session, Whose};
@@ -237,7 +237,7 @@ fn walk<S: Sink>(
     host: &str,
     guests: &[&[u8]],
     sink: &mut S,
-    prepare: fn(&mut S, &Opened<'_>, &[Guest<'_>]),
+    prepare: impl Fn(&mut S, &Opened<'_>, &[Guest<'_>]),
 ) -> bool {
     let files = Files::new();
     let session = Session::open(Options::default()).expect("nothing is read");
@@ -270,19 +270,31 @@ fn all_events_come_in_the_order_of_the_hosts_clock() {
 }
 
 /// What a study finds of the host, in words.
-fn of_host(study: &Study) -> String {
-    let walked = study.walked();
-    let vcpus = study.get::<Vcpus>().expect("asked for").report(&walked);
-    let info = study.get::<Info>().expect("asked for").report(&walked);
+fn of_host(asked: &AskedStudy) -> String {
+    let walked = asked.study.walked();
+    let vcpus = asked.vcpus.get().report(&walked);
+    let info = asked.info.get().report(&walked);
     format!("{vcpus:#?}\n{info:#?}")
 }
 
-fn study() -> Study {
-    Study::default()
-        .with(Info::new())
-        .with(Vcpus::new(Window::default()))
-        .with(Inside::new())
-        .with(GuestTasks::new(Window::default()))
+/// A study, and the analyses that it has.
+struct AskedStudy {
+    study: Study,
+    info: Shared<Info>,
+    vcpus: Shared<Vcpus>,
+    inside: Shared<Inside>,
+    tasks: Shared<GuestTasks>,
+}
+
+fn asked() -> AskedStudy {
+    let mut study = Study::default();
+    AskedStudy {
+        info: study.share(Info::new()),
+        vcpus: study.share(Vcpus::new(Window::default())),
+        inside: study.share(Inside::new()),
+        tasks: study.share(GuestTasks::new(Window::default())),
+        study,
+    }
 }
 
 /// A path through the guest of one VM, whose clock is a day behind, and through that of another, which is not recorded.
@@ -296,10 +308,12 @@ fn paths_go_through_guests_however_far_their_clocks_are_apart() {
         join = \"prev = task\"\n\
         [[step]]\nname = \"exit\"\nevent = \"kvm_exit\"\njoin = \"thread = vcpu\"\n";
     let one = paths::lang::parse(PATH).expect("a path");
-    let mut study = Study::default().with(paths::Paths::new(vec![one]));
+    let mut study = Study::default();
+    let paths = study.share(paths::Paths::new(vec![one]));
+    let follower = paths.clone();
     let prepare = |study: &mut Study, host: &Opened<'_>, guests: &[Guest<'_>]| {
         for (guest, machine) in guests.iter().zip(1..) {
-            let follower = study.get_mut::<paths::Paths>().expect("asked for");
+            let mut follower = follower.get_mut();
             follower.guest(machine, guest.name(), guest.vcpus().iter().copied());
         }
         host.prepare_with(study, guests);
@@ -307,7 +321,7 @@ fn paths_go_through_guests_however_far_their_clocks_are_apart() {
     let own = guest(A);
     assert!(walk(&host(&[A, B]), &[own.as_bytes()], &mut study, prepare));
     study.finish();
-    let paths = study.get::<paths::Paths>().expect("asked for");
+    let paths = paths.get();
     let report = paths.report(study.walked().machine, &|_| None).remove(0);
     assert_eq!(report.count, 2 * ROUNDS);
     let count = |name: &str| report.stage(name).map_or(0, |stage| stage.stats.count());
@@ -342,16 +356,16 @@ fn what_guests_did_is_split_by_their_events() {
     let input = session.input(&own).expect("it was written");
     let guests = host.guests(vec![input.guest(None).expect("it is a recording")]);
     let guests = guests.expect("it fits");
-    let mut study = study();
-    host.prepare_with(&mut study, &guests);
-    host.walk_with(&guests, &mut study);
-    study.finish();
-    let inside = study.get::<Inside>().expect("asked for").report(1);
+    let mut asked = asked();
+    host.prepare_with(&mut asked.study, &guests);
+    host.walk_with(&guests, &mut asked.study);
+    asked.study.finish();
+    let inside = asked.inside.get().report(1);
     // Behind the last exit the host has nothing, and before it has two events for each entry.
     assert_eq!((inside.inside, inside.outside), (2 * ROUNDS, 0));
     assert_eq!(inside.residual_ns(), 0);
-    let walked = study.walked();
-    let tasks = study.get::<GuestTasks>().expect("asked for");
+    let walked = asked.study.walked();
+    let tasks = asked.tasks.get();
     let report = tasks.report(&walked, A.tid).expect("its guest was walked");
     let server = report
         .tasks
@@ -373,21 +387,17 @@ fn what_guests_did_is_split_by_their_events() {
         .iter()
         .find(|task| task.who.doing == GuestDoing::Unknown);
     assert_eq!(unknown.map(|unknown| unknown.exits), Some(1));
-    let rows = study
-        .get::<Vcpus>()
-        .expect("asked for")
-        .report(&walked)
-        .rows;
+    let rows = asked.vcpus.get().report(&walked).rows;
     for state in model::State::ALL {
         let sum: u64 = report.tasks.iter().map(|task| task.times.get(state)).sum();
         assert_eq!(sum, rows[0].times.get(state), "{state:?}");
     }
     // What is found of the host is what is found of it alone.
-    let mut alone = self::study();
-    host.prepare(&mut alone);
-    host.walk(&mut alone);
-    alone.finish();
-    assert_eq!(of_host(&study), of_host(&alone));
+    let mut alone = self::asked();
+    host.prepare(&mut alone.study);
+    host.walk(&mut alone.study);
+    alone.study.finish();
+    assert_eq!(of_host(&asked), of_host(&alone));
 }
 
 proptest! {
@@ -402,15 +412,15 @@ proptest! {
         }
         bytes.truncate(bytes.len() / 2 + cut.index(bytes.len() / 2));
         let text = host(&[A, B]);
-        let mut alone = study();
+        let mut alone = asked();
         let prepare = |study: &mut Study, host: &Opened<'_>, guests: &[Guest<'_>]| {
             host.prepare_with(study, guests);
         };
-        prop_assert!(walk(&text, &[], &mut alone, prepare));
-        alone.finish();
-        let mut with = study();
-        if walk(&text, &[&bytes], &mut with, prepare) {
-            with.finish();
+        prop_assert!(walk(&text, &[], &mut alone.study, prepare));
+        alone.study.finish();
+        let mut with = asked();
+        if walk(&text, &[&bytes], &mut with.study, prepare) {
+            with.study.finish();
             prop_assert_eq!(of_host(&with), of_host(&alone));
         }
     }

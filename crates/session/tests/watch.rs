@@ -136,10 +136,12 @@ fn found(recording: &RecordingBytes, name: &str) -> (Vec<SlowInstance>, u64) {
     let mut paths = Paths::new(vec![path(name)]);
     paths.list();
     let slow = SlowInstances::above(BOUND_NS);
-    let mut study = Study::default().with(paths).with(slow);
+    let mut study = Study::default();
+    study.add(paths);
+    let slow = study.share(slow);
     let reader = recording.reader(ReaderOptions::default());
     reader.expect("a recording").walk(&mut study);
-    let slow = study.get_mut::<SlowInstances>().expect("it was added");
+    let mut slow = slow.get_mut();
     (slow.take(), slow.seen())
 }
 

@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
+use doubts::DoubtKind;
 use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
 use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 use tracefmt::FormatCatalog;
@@ -91,12 +92,16 @@ impl<'r> DatReader<'r> {
             watch,
             types: &types,
             by_id: &by_id,
+            counts: vec![0; types.len()],
             unknown: 0,
         };
         let end = self.data.walk_on(threads, &wanted, &mut push);
-        let unknown = push.unknown;
+        let DatPush {
+            unknown, counts, ..
+        } = push;
         WalkOutcome {
             quality: self.quality(&end, unknown),
+            read: types.iter().map(|ty| ty.kind).zip(counts).collect(),
             resolution_ns: 1,
         }
     }
@@ -110,23 +115,23 @@ impl<'r> DatReader<'r> {
             lost_events: stats.max(end.lost.saturating_add(end.lost_unknown)),
             truncated: self.data.truncated() || end.truncated,
             uneven_from: end.uneven_from,
-            warnings: Vec::new(),
+            ..Quality::default()
         };
         if end.lost_unknown > 0 && stats == 0 {
-            quality.warn(format!(
-                "At {} events were lost and the kernel did not count how many: one is counted for each.",
-                words::plural(end.lost_unknown, "place")
-            ));
+            quality.raise(DoubtKind::LossUncounted {
+                places: end.lost_unknown,
+            });
         }
         if unknown > 0 {
-            quality.warn(format!(
-                "{unknown} records are of events that have no format."
-            ));
+            quality.raise(DoubtKind::RecordsUnknown { records: unknown });
         }
         let diagnostics = self.data.diagnostics().iter();
         let formats = self.data.formats().diagnostics.iter();
         for diagnostic in diagnostics.chain(formats).chain(&end.diagnostics) {
-            quality.warn(format!("trace.dat: {diagnostic}."));
+            quality.raise(DoubtKind::FileDamaged {
+                format: "trace.dat".to_owned(),
+                what: diagnostic.to_string(),
+            });
         }
         quality
     }
@@ -250,6 +255,8 @@ struct DatPush<'p> {
     watch: &'p WalkWatch<'p>,
     types: &'p [EventType<'p>],
     by_id: &'p [u32],
+    /// By kind of events, how many were read.
+    counts: Vec<u64>,
     unknown: u64,
 }
 
@@ -268,6 +275,7 @@ impl TraceVisitor for DatPush<'_> {
             self.unknown += 1;
             return ControlFlow::Continue(());
         };
+        self.counts[index as usize] += 1;
         self.sink.event(&Event {
             time: record.time,
             cpu: cpu_number(record.cpu),

@@ -1,5 +1,6 @@
 //! What a flight recorder says of the time that it could keep.
 
+use doubts::DoubtKind;
 use serde::Deserialize;
 
 /// The part of trapline's own section that is about it.
@@ -28,27 +29,25 @@ struct ShortCpu {
 /// CPUs that are listed at most.
 const MOST: usize = 8;
 
-/// Returns a sentence where less was kept than was asked for; none where all of it is there, or nothing is said of it.
-pub(crate) fn kept_sentence(json: &str) -> Option<String> {
+/// Returns a doubt where less was kept than was asked for; none where all of it is there, or nothing is said of it.
+pub(crate) fn less(json: &str) -> Option<DoubtKind> {
     let KeptReport { kept } = serde_json::from_str(json).ok()?;
     if kept.short.is_empty() {
         return None;
     }
-    let held = words::duration::human(kept.until_ns.saturating_sub(kept.since_ns));
-    let asked = words::duration::human(kept.asked_ns);
-    let mut cpus: Vec<String> = kept.short.iter().take(MOST).map(of_cpu).collect();
+    let mut rings: Vec<String> = kept.short.iter().take(MOST).map(of_cpu).collect();
     if kept.short.len() > MOST {
         let more = kept.short.len() - MOST;
-        cpus.push(words::plural(
+        rings.push(words::plural(
             u64::try_from(more).unwrap_or(u64::MAX),
             "more CPU",
         ));
     }
-    Some(format!(
-        "The recorder was to keep {asked} and kept {held}: the events before were overwritten in the rings of {}. More \
-         --memory keeps more.",
-        words::list(&cpus)
-    ))
+    Some(DoubtKind::KeptLess {
+        held_ns: kept.until_ns.saturating_sub(kept.since_ns),
+        asked_ns: kept.asked_ns,
+        rings,
+    })
 }
 
 fn of_cpu(short: &ShortCpu) -> String {
@@ -68,21 +67,21 @@ mod tests {
     fn what_was_overwritten_is_said_by_cpu() {
         let json = r#"{"cost":1,"kept":{"asked_ns":5000000000,"since_ns":12500000000,"until_ns":15000000000,
             "short":[{"cpu":3,"since_ns":12500000000,"ring_bytes":262144},{"cpu":5,"since_ns":11000000000,"ring_bytes":262144}]}}"#;
-        let kept_sentence = kept_sentence(json).expect("a sentence");
+        let less = less(json).expect("a doubt");
         assert_eq!(
-            kept_sentence,
-            "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 \
-             (256 KiB, since 12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
+            less.text(),
+            "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 (256 KiB, since \
+             12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
         );
     }
 
     #[test]
     fn where_all_is_there_nothing_is_said() {
         assert_eq!(
-            kept_sentence(r#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
+            less(r#"{"kept":{"asked_ns":5,"since_ns":1,"until_ns":6,"short":[]}}"#),
             None
         );
-        assert_eq!(kept_sentence(""), None);
-        assert_eq!(kept_sentence(r#"{"kept":{"short":7}}"#), None);
+        assert_eq!(less(""), None);
+        assert_eq!(less(r#"{"kept":{"short":7}}"#), None);
     }
 }

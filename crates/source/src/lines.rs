@@ -1,5 +1,6 @@
 //! Texts that are no recordings, line by line.
 
+use doubts::DoubtKind;
 use event::Quality;
 
 use crate::RecordingBytes;
@@ -36,15 +37,15 @@ impl RecordingBytes {
     /// What is missing of the file, and what was odd in unpacking it.
     fn completeness(&self) -> Quality {
         let mut quality = Quality::default();
-        if let Some(at) = self.cut_at() {
+        if let Some(byte) = self.cut_at() {
             quality.truncated = true;
-            quality.warn(format!(
-                "The file was cut off at byte {at} while it was read; what was read until then is used."
-            ));
+            quality.raise(DoubtKind::CutWhileRead { byte });
         }
-        for warning in self.warnings() {
+        for reason in self.warnings() {
             quality.truncated = true;
-            quality.warn(warning.clone());
+            quality.raise(DoubtKind::InputBroken {
+                reason: reason.clone(),
+            });
         }
         quality
     }

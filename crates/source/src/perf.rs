@@ -3,6 +3,7 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
+use doubts::DoubtKind;
 use event::{
     Body, CallBranches, CallChain, Event, EventOrder, EventSample, EventType, LostKind, NONE,
     Quality, RecordingCost, ResumePlace, Side, Sink, UserStackBytes,
@@ -227,6 +228,12 @@ impl<'r> PerfReader<'r> {
         let totals = walk(&mut push, &wanted);
         WalkOutcome {
             quality: self.quality(&totals, &kinds.types),
+            read: kinds
+                .types
+                .iter()
+                .map(|ty| ty.kind)
+                .zip(totals.samples.iter().copied())
+                .collect(),
             resolution_ns: 1,
         }
     }
@@ -239,19 +246,16 @@ impl<'r> PerfReader<'r> {
             lost_events: (totals.lost_ring.max(totals.lost_samples)).saturating_add(totals.holes),
             truncated: totals.truncated || self.data.truncated(),
             uneven_from: totals.whole_until.filter(|_| cut),
-            warnings: Vec::new(),
+            ..Quality::default()
         };
-        if let Some(kept) = self
-            .data
-            .info()
-            .trapline
-            .as_deref()
-            .and_then(kept::kept_sentence)
-        {
-            quality.warn(kept);
+        if let Some(less) = self.data.info().trapline.as_deref().and_then(kept::less) {
+            quality.raise(less);
         }
         for diagnostic in self.data.diagnostics().iter().chain(&totals.diagnostics) {
-            quality.warn(format!("{}: {diagnostic}.", self.header.format));
+            quality.raise(DoubtKind::FileDamaged {
+                format: self.header.format.clone(),
+                what: diagnostic.to_string(),
+            });
         }
         let without_format: u64 = types
             .iter()
@@ -260,37 +264,43 @@ impl<'r> PerfReader<'r> {
             .filter(|((ty, _), attr)| ty.format.is_none() && attr.tracepoint_id().is_some())
             .map(|((_, count), _)| count)
             .sum();
-        if without_format > 0 {
-            quality.warn(format!(
-                "{without_format} events have no format, which is in a missing part of the file: --formats OTHER takes \
-                 it from another recording of the same kernel."
-            ));
-        }
-        if totals.unknown_id > 0 {
-            quality.warn(format!(
-                "Samples that belong to no known event: {}.",
-                totals.unknown_id
-            ));
-        }
-        if totals.out_of_order > 0 {
-            quality.warn(format!(
-                "Samples written out of order, behind later ones: {}.",
-                totals.out_of_order
-            ));
-        }
-        if totals.skipped_bytes > 0 {
-            quality.warn(format!(
-                "{} hold no records and were skipped. The events that were there are missing; they count as {}, one \
-                 for each place.",
-                words::plural(totals.skipped_bytes, "byte"),
-                words::plural(totals.holes, "lost event")
-            ));
-        }
-        if totals.aux_bytes > 0 {
-            quality.warn(format!(
-                "{} bytes of AUX trace (Intel PT, CoreSight, SPE) are not read.",
-                totals.aux_bytes
-            ));
+        let numbers = [
+            (
+                without_format,
+                DoubtKind::FormatMissing {
+                    events: without_format,
+                },
+            ),
+            (
+                totals.unknown_id,
+                DoubtKind::SamplesUnknown {
+                    samples: totals.unknown_id,
+                },
+            ),
+            (
+                totals.out_of_order,
+                DoubtKind::OutOfOrder {
+                    samples: totals.out_of_order,
+                },
+            ),
+            (
+                totals.skipped_bytes,
+                DoubtKind::Holes {
+                    bytes: totals.skipped_bytes,
+                    holes: totals.holes,
+                },
+            ),
+            (
+                totals.aux_bytes,
+                DoubtKind::AuxNotRead {
+                    bytes: totals.aux_bytes,
+                },
+            ),
+        ];
+        for (number, doubt) in numbers {
+            if number > 0 {
+                quality.raise(doubt);
+            }
         }
         quality
     }

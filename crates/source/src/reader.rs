@@ -1,5 +1,6 @@
 //! One reader for every container.
 
+use doubts::{Doubt, DoubtKind};
 use event::{ResumePlace, Side, Sink};
 use tracefmt::FormatCatalog;
 
@@ -166,22 +167,20 @@ impl<'r> RecordingReader<'r> {
             Some(at) if at < self.length => self.pushed_to(at, sink),
             _ => self.pushed(sink),
         };
-        if let Some(at) = self.recording.cut_at() {
+        if let Some(byte) = self.recording.cut_at() {
             outcome.quality.truncated = true;
-            outcome.quality.warn(format!(
-                "The file was cut off at byte {at} while it was read; what was read until then is used."
-            ));
+            outcome.quality.raise(DoubtKind::CutWhileRead { byte });
         }
-        for warning in self.recording.warnings() {
+        for reason in self.recording.warnings() {
             outcome.quality.truncated = true;
-            outcome.quality.warn(warning.clone());
+            outcome.quality.raise(DoubtKind::InputBroken {
+                reason: reason.clone(),
+            });
         }
         if let Some(from) = outcome.quality.uneven_from {
-            outcome.quality.warn(
-                "The file holds what each CPU recorded by itself, so that behind the cut events of some CPUs are \
-                 missing earlier than those of others: what a vCPU did behind the last event that tells of it is \
-                 unknown.",
-            );
+            outcome
+                .quality
+                .raise(Doubt::from(DoubtKind::CutUneven).within(from, u64::MAX));
             sink.side(&Side::Cut { from });
         }
         outcome

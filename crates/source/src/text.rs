@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use event::Sink;
+use doubts::DoubtKind;
+use event::{Kind, Sink};
 use tracetext::{TextProducer, TextTimeUnit};
 
 use crate::header::{RecordingHeader, TimeStampUnit};
@@ -33,7 +34,7 @@ impl<'r> TextRecording<'r> {
     pub(crate) fn new(data: &'r [u8]) -> Option<TextRecording<'r>> {
         let head = &data[..data.len().min(HEAD)];
         let style = tracetext::sniff(head).filter(|style| !style.is_table())?;
-        // Unit and resolution of the times show in the first lines.
+        // TextTimeUnit and resolution of the times show in the first lines.
         let mut scan = TextScan::default();
         let summary = tracetext::walk(head, &mut scan);
         let mut column = match style {
@@ -92,8 +93,8 @@ impl<'r> TextRecording<'r> {
         }
         let mut threaded = ThreadAssigner::new(sink, self.column, &self.scan);
         let mut outcome = self.push(&mut threaded, watch);
-        if let Some(warning) = threaded.warning() {
-            outcome.quality.warn(warning);
+        if let Some(text) = threaded.threads_unknown() {
+            outcome.quality.raise(DoubtKind::ThreadsUnknown { text });
         }
         outcome
     }
@@ -112,6 +113,11 @@ impl<'r> TextRecording<'r> {
             }
         });
         WalkOutcome {
+            read: summary
+                .types
+                .iter()
+                .map(|ty| (Kind::of(&ty.system, &ty.name), ty.count))
+                .collect(),
             quality: summary.quality,
             resolution_ns: summary.resolution,
         }

@@ -285,8 +285,8 @@ impl<'s> ThreadAssigner<'s> {
         }
     }
 
-    /// Returns what is to be said of it.
-    pub(crate) fn warning(&self) -> Option<String> {
+    /// Returns how threads are known where the text does not have them, in sentences; `None` where it has.
+    pub(crate) fn threads_unknown(&self) -> Option<String> {
         const MORE: &str = "perf script -F comm,tid,cpu,time,event,trace prints them";
         let what = match self.column {
             ThreadColumn::Threads => return None,

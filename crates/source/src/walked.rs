@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
-use event::Quality;
+use event::{Kind, Quality};
 
 use crate::RecordingBytes;
 use crate::progress::{ActivityGuard, ReadActivity};
@@ -11,8 +11,11 @@ use crate::progress::{ActivityGuard, ReadActivity};
 /// What a walk leaves behind.
 #[derive(Debug, Clone, Default)]
 pub struct WalkOutcome {
-    /// What is missing from the recording.
+    /// What has to be known of the recording.
     pub quality: Quality,
+    /// How many events of each kind were read, by the reader's own tally, whoever wanted them: kinds may stand in it several times, and what
+    /// nobody wanted may be missing.
+    pub read: Vec<(Kind, u64)>,
     /// Resolution of the time stamps in nanoseconds, as the walk found it.
     pub resolution_ns: u64,
 }

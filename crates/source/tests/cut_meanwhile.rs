@@ -79,9 +79,9 @@ fn reported(kind: &str, outcome: &WalkOutcome) {
     assert!(quality.truncated, "{kind}: is said to be complete");
     let warned = |warning: &String| warning.contains("while it was read");
     assert!(
-        quality.warnings.iter().any(warned),
+        quality.texts().iter().any(warned),
         "{kind}: {:?}",
-        quality.warnings
+        quality.texts()
     );
 }
 

@@ -5,11 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use analysis::{
-    Continuity, Exits, Faults, Info, Ipis, Moves, Namer, Options, Picture, Recorder, SampledTime,
-    Sched, Signs, Sleeps, Stalls, Study, Timers, Vcpus, Window,
-};
-use event::Quality;
+use analysis::{Namer, Picture, Study};
 use paths::Paths;
 use rules::{Case, Evidence, Finding};
 use source::{ReaderOptions, RecordingBytes};
@@ -50,47 +46,23 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
     };
     let reader = recording.reader(options).ok()?;
     let builtin = rules::PATHS.iter().filter_map(|name| paths::builtin(name));
-    let mut follower = Paths::new(builtin.collect());
-    let mut study = Study::default()
-        .with(Info::new())
-        .with(Exits::new(Options {
-            split: true,
-            ..Options::default()
-        }))
-        .with(Vcpus::new(Window::default()))
-        .with(Sched::new())
-        .with(Sleeps::new())
-        .with(Signs::new())
-        .with(Faults::new())
-        .with(Timers::new())
-        .with(Moves::new())
-        .with(Stalls::new())
-        .with(Recorder::new(false, Window::default()))
-        .with(SampledTime::new(&[], false))
-        .with(Ipis::new(&mut follower))
-        .with(follower)
-        .with(Continuity::new());
+    let follower = Paths::new(builtin.collect());
+    let mut study = Study::default();
+    let (handles, sampled) = crate::support::pictures::ask(&mut study, follower);
     let outcome = reader.walk(&mut study);
-    study.finish();
+    let mut answers = study.finish();
     let threads = study.walked().machine.threads().iter();
     let threads = threads.map(|(tid, _)| tid).collect();
-    let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let mut picture = Picture::of(
-        &mut study,
-        outcome.quality,
-        None,
-        KernelFunctions::default(),
-        &names,
-    );
+    let mut picture =
+        crate::support::pictures::picture(handles, &mut answers, &study, outcome.quality);
     let own = reader.formats().map(|formats| &formats.kallsyms);
     let functions = KernelFunctions::new(own, None);
-    picture.profile = study.get::<SampledTime>().and_then(|sampled| {
-        let namer = Namer {
-            host: functions,
-            ..Namer::default()
-        };
-        sampled.report(&study.walked(), namer, &|_| true)
-    });
+    let namer = Namer {
+        host: functions,
+        ..Namer::default()
+    };
+    let sampled = answers.take(sampled);
+    picture.profile = sampled.report(&study.walked(), namer, &|_| true);
     Some(Known { picture, threads })
 }
 

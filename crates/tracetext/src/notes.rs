@@ -1,5 +1,6 @@
-//! What was odd in a text: counted line by line, reported once at the end.
+//! What was odd in a text: counted line by line, and said once at the end.
 
+use doubts::DoubtKind;
 use event::Quality;
 
 use crate::summary::UnreadableLine;
@@ -17,11 +18,6 @@ impl Occurrences {
             self.first = line;
         }
         self.count += 1;
-    }
-
-    /// Returns `3 lines` and the like.
-    fn of(&self, one: &str, many: &str) -> String {
-        words::counted(self.count, one, many)
     }
 }
 
@@ -77,84 +73,55 @@ impl TextNotes {
         }
     }
 
-    /// Returns all notes. `events` were read, `ticks` says that their times have no decimal point.
+    /// Returns what has to be known of the text. `events` were read, `ticks` says that their times have no decimal point.
     pub(crate) fn quality(&self, events: u64, ticks: bool) -> Quality {
         let lost = self.lost_ring.max(self.lost_sum);
         let mut quality = Quality {
             lost_events: lost.saturating_add(self.overwritten),
             ..Quality::default()
         };
-        let mut warn = |times: &Occurrences, text: &dyn Fn(&Occurrences) -> String| {
+        let mut raise = |times: &Occurrences, kind: fn(u64, u64) -> DoubtKind| {
             if times.count > 0 {
-                quality.warn(text(times));
+                quality.raise(kind(times.count, times.first));
             }
         };
-        warn(&self.lost_uncounted, &|t| {
-            let times = t.of("time", "times");
-            format!(
-                "The text says {times} that events were lost, but not how many (first in line {}); one is \
-                 counted for each.",
-                t.first
-            )
+        raise(&self.lost_uncounted, |times, line| {
+            DoubtKind::LossUncountedText { times, line }
         });
-        warn(&self.lost_said, &|t| {
-            let line = t.first;
-            format!("In line {line} perf says that it lost data; how many events is not told.")
+        raise(&self.lost_said, |_, line| DoubtKind::LossMentioned { line });
+        raise(&self.not_understood, |lines, line| {
+            DoubtKind::LinesNotUnderstood { lines, line }
         });
-        warn(&self.not_understood, &|t| {
-            let lines = t.of("line was", "lines were");
-            format!("{lines} not understood (first: line {}).", t.first)
+        raise(&self.unread_data, |events, line| {
+            DoubtKind::FieldsUnreadable { events, line }
         });
-        warn(&self.unread_data, &|t| {
-            let events = t.of("KVM event has", "KVM events have");
-            format!(
-                "{events} no fields that could be read (first: line {}).",
-                t.first
-            )
+        raise(&self.elisions, |places, line| DoubtKind::LinesLeftOut {
+            places,
+            line,
         });
-        warn(&self.elisions, &|t| {
-            let places = t.of("place", "places");
-            format!(
-                "Lines were left out of the text in {places} (first: line {}); what is measured across a gap \
-                 is wrong.",
-                t.first
-            )
+        raise(&self.joined, |lines, line| DoubtKind::LinesJoined {
+            lines,
+            line,
         });
-        warn(&self.joined, &|t| {
-            let lines = t.of("line was", "lines were");
-            format!(
-                "{lines} broken and put together again (first: line {}).",
-                t.first
-            )
+        raise(&self.backwards, |events, line| DoubtKind::TextBackwards {
+            events,
+            line,
         });
-        warn(&self.backwards, &|t| {
-            let events = t.of("event is", "events are");
-            format!(
-                "{events} earlier than the one before (first: line {}): the text is not in the order of time.",
-                t.first
-            )
-        });
-        warn(&self.odd_text, &|t| {
-            let lines = t.of("line holds", "lines hold");
-            format!("{lines} bytes that are no UTF-8 (first: line {}).", t.first)
+        raise(&self.odd_text, |lines, line| DoubtKind::OddBytes {
+            lines,
+            line,
         });
         if self.raw_events.count > 0 {
-            quality.warn(
-                "The kernel's option raw was on: events have numbers and no fields. Print the buffer again \
-                 with noraw.",
-            );
+            quality.raise(DoubtKind::RawOption);
         } else if ticks {
-            quality.warn(
-                "Times are printed without a decimal point: nanoseconds of the clock boot, or ticks of \
-                 another clock. They are taken for nanoseconds.",
-            );
+            quality.raise(DoubtKind::TimesWithoutPoint);
         }
         if self.held > events + self.not_understood.count {
             quality.truncated = true;
-            let held = self.held;
-            quality.warn(format!(
-                "The header tells of {held} entries, and the text holds {events}."
-            ));
+            quality.raise(DoubtKind::EntriesMissing {
+                header: self.held,
+                found: events,
+            });
         }
         quality
     }

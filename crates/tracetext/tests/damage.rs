@@ -75,7 +75,7 @@ fn undone(warnings: &[&str], damage: impl Fn(&str) -> String) {
         let want: Vec<_> = want.events.iter().map(plain).collect();
         let got: Vec<_> = got.events.iter().map(plain).collect();
         same(&got, &want, &damaged);
-        assert_eq!(summary.quality.warnings, warnings, "{damaged}");
+        assert_eq!(summary.quality.texts(), warnings, "{damaged}");
         // Without the padding trace-cmd's reports and the kernel's own look alike.
         let perf =
             |text: &str| tracetext::sniff(text.as_bytes()).map(|s| s == TextProducer::PerfScript);
@@ -425,7 +425,7 @@ fn bytes_that_are_no_text() {
         "comm=\u{fffd}emu & co pid=15 prio=120 target_cpu=003"
     );
     assert_eq!(
-        summary.quality.warnings,
+        summary.quality.texts(),
         ["2 lines hold bytes that are no UTF-8 (first: line 4)."]
     );
 }
@@ -487,7 +487,7 @@ fn a_reason_without_a_number_goes_by_its_name() {
     };
     assert_eq!(exit.reason.key(), "FROM_THE_FUTURE");
     assert_eq!((exit.vcpu, exit.guest_pc), (Some(0), Some(0x10)));
-    assert!(summary.quality.warnings.is_empty());
+    assert!(summary.quality.doubts.is_empty());
     // What was cut off may be the beginning of a known one, and what is no name is none.
     for text in ["FROM_THE_FUT", "\u{fffd}\u{fffd} rip 0x10", "? rip 0x10"] {
         let (got, summary) = read(format!(
@@ -495,7 +495,7 @@ fn a_reason_without_a_number_goes_by_its_name() {
         ));
         assert_eq!(got.events[0].data, Data::Other, "{text}");
         assert_eq!(
-            summary.quality.warnings,
+            summary.quality.texts(),
             ["1 KVM event has no fields that could be read (first: line 1)."]
         );
     }

@@ -122,8 +122,8 @@ fn a_part_of_the_file_is_reported_by_its_header() {
     ));
     assert!(summary.quality.truncated);
     assert_eq!(
-        summary.quality.warnings,
-        ["The header tells of 3 entries, and the text holds 1."]
+        summary.quality.texts(),
+        ["The header says that the buffer holds 3 entries, and the text has 1."]
     );
 }
 
@@ -140,7 +140,7 @@ CPU:2 [LOST 123 EVENTS]
     );
     assert_eq!(got.lost, [(902_873_500_000, 2, Some(123), LostKind::Ring)]);
     assert_eq!(
-        (summary.quality.lost_events, summary.quality.warnings.len()),
+        (summary.quality.lost_events, summary.quality.doubts.len()),
         (123, 0)
     );
 }
@@ -165,8 +165,8 @@ fn raw_option_has_numbers_for_names() {
         (summary.style, summary.unit),
         (Some(TextProducer::FtraceRaw), TextTimeUnit::Ticks)
     );
-    assert_eq!(summary.quality.warnings.len(), 1);
-    assert!(summary.quality.warnings[0].contains("noraw"));
+    assert_eq!(summary.quality.doubts.len(), 1);
+    assert!(summary.quality.texts()[0].contains("noraw"));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn lines_of_tracers_have_names_given() {
             ("my_function", "printed by trace_printk"),
         ]
     );
-    assert_eq!(summary.quality.warnings, [""; 0]);
+    assert_eq!(summary.quality.texts(), [""; 0]);
 }
 
 #[test]

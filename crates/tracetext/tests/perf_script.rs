@@ -139,7 +139,7 @@ fn events_of_perf_itself_have_no_system() {
     assert_eq!(names[..3], own);
     assert_eq!(names[3], ("kvm", "kvm_entry"));
     assert_eq!(got.events[3].data, entry(Some(0), Some(0x10)));
-    assert_eq!(summary.quality.warnings, [""; 0]);
+    assert_eq!(summary.quality.texts(), [""; 0]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ CPU 0/KVM  2860 [000]  5520.589079: kvm:kvm_entry: vcpu 0, rip 0x10
     assert_eq!(got.events[2].data, entry(Some(0), Some(0x10)));
     assert_eq!(got.events[0].text, "comm=migration/0 pid=18");
     assert_eq!(got.events[1].text, "");
-    assert_eq!(summary.quality.warnings, [""; 0]);
+    assert_eq!(summary.quality.texts(), [""; 0]);
     // With the indentation and the blank lines gone.
     let flat: String = stack
         .lines()
@@ -204,7 +204,7 @@ fn records_beside_events() {
     assert_eq!(got.events.len(), 1);
     assert_eq!(summary.style, Some(TextProducer::PerfScript));
     assert_eq!(summary.quality.lost_events, 310);
-    assert_eq!(summary.quality.warnings, [""; 0]);
+    assert_eq!(summary.quality.texts(), [""; 0]);
     assert_eq!(summary.isa, Some(Isa::Arm64));
     assert_eq!(
         got.sides,
@@ -233,8 +233,8 @@ fn warnings_that_went_into_the_text_are_reported() {
     ));
     assert_eq!(got.events.len(), 2);
     assert_eq!(
-        summary.quality.warnings,
-        ["In line 3 perf says that it lost data; how many events is not told."]
+        summary.quality.texts(),
+        ["In line 3 perf says that it lost data; it does not say how many events."]
     );
 }
 
@@ -245,7 +245,7 @@ fn events_out_of_order_are_reported() {
         "a  1 [002]   1.000000: kvm:kvm_entry: vcpu 0, rip 0x10\n",
     ));
     assert_eq!(
-        summary.quality.warnings,
+        summary.quality.texts(),
         [
             "1 event is earlier than the one before (first: line 2): the text is not in the order of time."
         ]

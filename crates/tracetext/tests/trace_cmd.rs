@@ -119,8 +119,8 @@ cpus=4
         [(3, 0, 2_217_615_388_452), (1, 3743, 2_217_615_924_988)]
     );
     assert_eq!((summary.unit, summary.resolution), (TextTimeUnit::Ticks, 1));
-    assert_eq!(summary.quality.warnings.len(), 1);
-    assert!(summary.quality.warnings[0].contains("without a decimal point"));
+    assert_eq!(summary.quality.doubts.len(), 1);
+    assert!(summary.quality.texts()[0].contains("without a decimal point"));
     // A point that got lost on the way would make an event come three hundred thousand years late.
     let damaged = "a-1 [000] 5.000001: kvm_entry:            vcpu 1, rip 0x10\n\
                    a-1 [000] 5000002: kvm_exit:             vcpu 1 reason hlt rip 0x10\n";
@@ -213,9 +213,9 @@ CPU:1 [EVENTS DROPPED]
         ]
     );
     assert_eq!(summary.quality.lost_events, 725);
-    assert_eq!(summary.quality.warnings.len(), 1);
+    assert_eq!(summary.quality.doubts.len(), 1);
     assert!(
-        summary.quality.warnings[0]
+        summary.quality.texts()[0]
             .starts_with("The text says 1 time that events were lost, but not how many")
     );
 }
@@ -236,7 +236,7 @@ fn stacks_of_the_kernel_span_lines() {
         names,
         ["kvm_userspace_exit", "kernel_stack", "kvm_userspace_exit"]
     );
-    assert_eq!(summary.quality.warnings, [""; 0]);
+    assert_eq!(summary.quality.texts(), [""; 0]);
 }
 
 #[test]
@@ -326,7 +326,7 @@ CPU:1 [SUBBUFFER START]
         ]
     );
     assert_eq!(got.events[2].text, "irqfd_inject");
-    assert_eq!(summary.quality.warnings, [""; 0]);
+    assert_eq!(summary.quality.texts(), [""; 0]);
     assert_eq!(summary.quality.lost_events, 3317);
 }
 

@@ -1,14 +1,41 @@
 //! What the statistics of exits ask of a walk, and what they take of it.
 
+use doubts::{Concern, Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Side};
 
 use super::rows::make_row;
 use super::{By, ExitTable, Exits, IOPORT, MAX_EXIT_ROWS, MMIO, MSR};
-use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
+use crate::analysis::{
+    Analysis, Context, EventAccount, FilterScope, GuestEvent, Needs, States, Walked, Want,
+};
 use crate::series::Measured;
 use crate::slices::Amount;
 
 impl Analysis for Exits {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Window)
+    }
+
+    fn concerns(&self) -> Concerns {
+        let mut concerns = Concerns::of(&[Concern::Exits, Concern::Names]);
+        if self.options.split {
+            concerns = concerns.with(Concern::States);
+        }
+        let By { vm, vcpu, .. } = self.options.by;
+        if vm || vcpu {
+            concerns = concerns.with(Concern::Vms);
+        }
+        concerns
+    }
+
+    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+        self.raise(walked, doubts);
+    }
+
+    fn counted(&self, _: &Walked<'_>) -> Vec<EventAccount> {
+        self.count_exits().into_iter().collect()
+    }
+
     fn needs(&self) -> Needs {
         let By {
             vm,

@@ -21,10 +21,10 @@ mod bounds;
 mod functions;
 mod groups;
 mod named;
+mod raise;
 mod rows;
 mod single;
 pub(crate) mod table;
-mod warnings;
 
 pub use functions::{GuestCode, GuestStarts};
 use groups::Groups;
@@ -106,6 +106,17 @@ pub struct Unpaired {
     pub without_entry: Vec<(ExitReason, u64)>,
 }
 
+/// Exits of which there is no time for another reason than a missing entry.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Untimed {
+    /// The recording does not say which thread made them.
+    without_thread: u64,
+    /// The entry that followed is earlier, as the clock went back.
+    clock_back: u64,
+    /// perf's convention on arm64 begins with an entry, and none came before.
+    first: u64,
+}
+
 /// An interval that has begun.
 #[derive(Debug, Clone, Copy, Default)]
 struct Begun {
@@ -160,6 +171,7 @@ pub struct Exits {
     isa: Option<Isa>,
     before_first_entry: FxHashMap<ExitReason, u64>,
     without_entry: FxHashMap<ExitReason, u64>,
+    untimed: Untimed,
     singles: Singles,
     groups: Groups,
 }
@@ -197,6 +209,7 @@ impl Exits {
             isa: None,
             before_first_entry: FxHashMap::default(),
             without_entry: FxHashMap::default(),
+            untimed: Untimed::default(),
             singles: Singles::default(),
         }
     }
@@ -284,10 +297,13 @@ impl Exits {
         state.first_port = None;
         if inverted {
             let begun = std::mem::take(&mut state.exit);
-            if begun.time != 0
-                && let (Some(row), Some(ns)) = (row, event.time.checked_sub(begun.time))
-            {
-                self.tables[VMEXIT].add(row, ns, &Times::default(), false);
+            match (row, event.time.checked_sub(begun.time)) {
+                (Some(_), _) if begun.time == 0 => self.untimed.first += 1,
+                (Some(row), Some(ns)) => {
+                    self.tables[VMEXIT].add(row, ns, &Times::default(), false);
+                }
+                (Some(_), None) => self.untimed.clock_back += 1,
+                (None, _) => {}
             }
             return;
         }
@@ -322,6 +338,10 @@ impl Exits {
             self.tables[IOPORT].rows[row as usize].whole.add(ns);
         }
         let single = self.singles.are_wanted().then_some((state.exit, exit));
+        // Time 0 stands for no beginning: the first event of a clock that begins there.
+        if exit.is_some() && !inverted && (state.exit.time == 0 || time < state.exit.time) {
+            self.untimed.clock_back += u64::from(state.exit.row.is_some());
+        }
         let mut end = |begun: &mut Begun, table: usize| {
             if begun.time == 0 {
                 return;
@@ -420,8 +440,9 @@ impl Exits {
     #[inline]
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         let key = |address: u64, write: bool| Key::Access { address, write };
-        // Nobody tells whose it is.
+        // The recording does not say whose it is.
         if event.tid < 0 {
+            self.untimed.without_thread += u64::from(matches!(data, Data::KvmExit(_)));
             return;
         }
         let told = match self.options.split {

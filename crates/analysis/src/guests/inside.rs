@@ -1,10 +1,11 @@
 //! How many events of guests lie where they can have happened: between an entry of their vCPU and the exit behind it.
 
+use doubts::{Concern, Concerns, Doubt, DoubtKind, Doubts};
 use event::{Data, Event, EventType, Kind};
 use model::ByNumber;
 use stats::Stats;
 
-use crate::analysis::{Analysis, Context, GuestEvent, Want};
+use crate::analysis::{Analysis, Context, GuestEvent, Walked, Want};
 
 /// Events of one vCPU outside of windows that wait for the next entry, to know how far they are from it. KVM is out of a guest for as long
 /// as it likes; a guest of which more events come meanwhile is no guest of that vCPU.
@@ -57,7 +58,7 @@ enum Place {
 }
 
 /// A vCPU.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Track {
     place: Place,
     /// Whose guest's events were on it, and what is not settled yet: events since the last entry or exit, which may be the vCPU's last.
@@ -77,7 +78,7 @@ impl Track {
 }
 
 /// Counts them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Inside {
     vcpus: ByNumber<Track>,
     guests: Vec<InsideReport>,
@@ -141,6 +142,24 @@ impl Inside {
 }
 
 impl Analysis for Inside {
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Guests])
+    }
+
+    fn doubts(&self, _: &Walked<'_>, doubts: &mut Doubts) {
+        for (guest, machine) in self.guests.iter().zip(0u16..) {
+            let tried = guest.inside + guest.outside;
+            if guest.outside.saturating_mul(1000) > tried {
+                let kind = DoubtKind::GuestClockUnsteady {
+                    outside: guest.outside,
+                    tried,
+                    residual_ns: guest.residual_ns(),
+                };
+                doubts.raise(Doubt::from(kind).of_machine(machine));
+            }
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         match ty.kind {
             Kind::KvmEntry | Kind::KvmExit => Want::Order,

@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
+use doubts::{Concern, Concerns};
 use event::{Data, Event, EventType, Kind, Side};
 use model::{ByNumber, Span, State, Times};
 use rustc_hash::FxHashMap;
 
 use super::doing::{Doing, Who};
 use super::follow::Follow;
-use crate::analysis::{Analysis, Context, GuestEvent, Needs, States, Walked, Want};
+use crate::analysis::{Analysis, Context, FilterScope, GuestEvent, Needs, States, Walked, Want};
 use crate::chosen::Window;
 use crate::series::Measured;
 use crate::slices::Amount;
@@ -307,6 +308,14 @@ impl GuestTasks {
 }
 
 impl Analysis for GuestTasks {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::States, Concern::Guests])
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,

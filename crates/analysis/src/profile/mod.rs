@@ -23,6 +23,7 @@ mod user;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use doubts::{Concern, Concerns};
 use event::{
     Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
 };
@@ -31,7 +32,7 @@ use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
 use symbols::{CpuMode, KernelFile, ThreadName, UserUnwinder};
 
-use crate::analysis::{Analysis, Context, Needs, Want};
+use crate::analysis::{Analysis, Context, FilterScope, Needs, Want};
 use crate::chosen::Window;
 use calls::{Calls, Comm, Mode, NOBODY, Place, Row};
 pub use doing::Doing;
@@ -384,6 +385,17 @@ fn has_stack(sample: &event::EventSample<'_>) -> bool {
 }
 
 impl Analysis for Profile {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(match self.options.switches() {
+            true => FilterScope::Window,
+            false => FilterScope::Events,
+        })
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Stacks])
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             threads: true,

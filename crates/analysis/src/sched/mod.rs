@@ -5,6 +5,7 @@
 //! getting one; a task that is seen getting its CPU first counts a delay of nothing. What perf leaves out, the waits
 //! of tasks that were preempted, is counted apart from that.
 
+mod asked;
 mod report;
 mod task;
 mod work;
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use event::sched::Leaves;
-use event::{Body, Data, Event, EventType, KERNEL_STACK, Kind, Side};
+use event::{Body, Data, Event, Kind};
 use model::{
     CpuSpan, CpuSwitch, Machine, RunState, TaskChanges, TaskSpan, TaskStates, TaskWakeup, Threads,
 };
@@ -23,9 +24,7 @@ use work::{Function, StackOf, Work, function_in};
 
 pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
 
-use crate::analysis::{Analysis, Context, Needs, Walked, Want};
 use crate::chosen::Window;
-use crate::series::Measured;
 use crate::slices::Amount;
 use crate::{OTHERS, Stats};
 
@@ -61,6 +60,8 @@ struct Cpu {
 #[derive(Debug, Clone, Copy, Default)]
 struct Has {
     switches: bool,
+    /// Switches away from an idle task: then switches to threads were recorded, and not those away from some of them alone.
+    from_idle: bool,
     wakeups: bool,
     wakings: bool,
     runtimes: bool,
@@ -70,6 +71,8 @@ struct Has {
 /// Collects scheduling latencies.
 #[derive(Debug)]
 pub struct Sched {
+    /// Switches of which the CPU is not known.
+    without_cpu: u64,
     /// By thread slot.
     tasks: Vec<Task>,
     /// How many have sums of their own, and how many may.
@@ -142,6 +145,7 @@ impl Sched {
     /// Returns one that keeps so many tasks apart at most.
     fn with_rows(most: usize) -> Sched {
         Sched {
+            without_cpu: 0,
             tasks: Vec::new(),
             own: 0,
             most,
@@ -304,6 +308,7 @@ impl Sched {
 
     fn switch(&mut self, switch: &CpuSwitch, ran: Option<CpuSpan>) {
         self.has.switches = true;
+        self.has.from_idle |= switch.prev_idle;
         let (time, next) = (switch.time, switch.next);
         self.task(switch.prev).0.leaves(time, switch.left_as);
         if switch.left_as.leaves() == Leaves::Dead && !switch.prev_idle {
@@ -312,6 +317,7 @@ impl Sched {
         let (task, others) = self.task(next);
         let delay = task.gets(others, time, switch.cpu);
         let Some(cpu) = self.cpu(switch.cpu) else {
+            self.without_cpu += 1;
             return;
         };
         cpu.switches += 1;
@@ -434,100 +440,19 @@ impl Sched {
     }
 }
 
-impl Analysis for Sched {
-    fn needs(&self) -> Needs {
-        Needs {
-            threads: true,
-            task_spans: true,
-            ..Needs::default()
-        }
-    }
-
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        match ty.kind {
-            Kind::SchedWaking => self.has.wakings |= ty.recorded,
-            // A text asks when it comes upon the first one, and others ask before they begin.
-            Kind::SchedWakeup => self.has.wakeups |= ty.recorded && self.end == 0,
-            Kind::SchedMigrateTask => self.has.migrations |= ty.recorded,
-            Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
-            Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => return Want::Thread,
-            Kind::Other if ty.name == KERNEL_STACK => {}
-            kind if kind.is_sched() => {}
-            _ => return Want::Nothing,
-        }
-        Want::Order
-    }
-
-    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
-        if context.chosen.inside {
-            self.take(event, data, context.machine);
-        }
-    }
-
-    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
-        if context.chosen.inside {
-            self.changed(changes, context.window);
-        } else if context.chosen.in_time {
-            self.elsewhere(changes);
-        } else {
-            for span in &changes.tasks {
-                self.still(span, context.window);
-            }
-            if let Some(ran) = &changes.cpu {
-                self.still_runs(ran, context.window);
-            }
-        }
-    }
-
-    fn finish(&mut self, context: &mut Context<'_>) {
-        let tasks = context.machine.task_states();
-        for slot in 0..self.tasks.len() as u32 {
-            if let Some(span) = tasks.open(slot, self.end) {
-                self.still(&span, context.window);
-            }
-        }
-        for ran in tasks.running(self.end) {
-            self.still_runs(&ran, context.window);
-        }
-        self.finished = true;
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        if let Side::Cut { from } = *side {
-            self.uneven_from = Some(from);
-        }
-        if let Side::StackLine(frame) = side
-            && let Some(symbol) = frame.symbol
-        {
-            self.stack_line(symbol);
-        }
-    }
-
-    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        self.sums(walked.machine.task_states(), walked.window, tell);
-    }
-
-    fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
-        let comm = Sched::comm_of(number, walked.machine.threads())?;
-        Some(match part {
-            DELAYS => Measured::Delays(comm),
-            _ => Measured::Ran(comm),
-        })
-    }
-}
-
 #[cfg(test)]
 #[path = "many_tasks.rs"]
 mod many_tasks;
 
 #[cfg(test)]
 mod tests {
-    use event::{Decoder, NONE};
+    use event::{Decoder, EventType, KERNEL_STACK, NONE};
     use symbols::KernelFunctions;
     use tracefmt::{FormatCatalog, Kallsyms};
 
     use super::*;
     use crate::Merge;
+    use crate::analysis::{Analysis, Want};
 
     const FORMAT: &[u8] = b"name: kernel_stack
 ID: 4

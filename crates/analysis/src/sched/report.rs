@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use doubts::{DoubtKind, Doubts};
+use event::Kind;
 use model::Threads;
 use symbols::KernelFunctions;
 
 use super::task::{Others, Sums};
-use super::{Function, Sched, Work};
+use super::{Function, MAX_TASKS, Sched, Work};
+use crate::analysis::{AccountScope, EventAccount};
+use crate::continuity::Turns;
 use crate::{OTHERS, Stats};
 
 /// Wakers and preempting tasks that a row lists; what is beyond is summed up in the last one.
@@ -124,8 +128,6 @@ pub struct SchedReport {
     pub work: Vec<WorkRow>,
     /// Delays of all tasks.
     pub delays: Stats,
-    /// What the recording lacks for these numbers, a full sentence each.
-    pub lacks: Vec<&'static str>,
 }
 
 /// Whether a function that stacks show where those of work items are is one: between two items a kworker may lose
@@ -263,7 +265,6 @@ impl Sched {
             cpus: self.cpu_rows(threads),
             work: self.work_rows(functions),
             delays,
-            lacks: self.lacks(beyond),
         }
     }
 
@@ -352,34 +353,46 @@ impl Sched {
         rows
     }
 
-    fn lacks(&self, beyond: u64) -> Vec<&'static str> {
-        let mut out = Vec::new();
-        if beyond > 0 {
-            out.push(
-                "There are more than 65536 tasks: those that ended first, and where none had, those that came last, are one \
-                 row called \"others\", with their number.",
-            );
+    /// Returns how many switches are counted: on CPUs, or without one.
+    pub(super) fn count_switches(&self) -> Option<EventAccount> {
+        let of_cpus = self.cpus.iter().map(|cpu| cpu.switches);
+        self.has.switches.then(|| EventAccount {
+            kinds: &[Kind::SchedSwitch],
+            name: "sched_switch",
+            of: AccountScope::Inside,
+            events: of_cpus.fold(self.without_cpu, u64::saturating_add),
+        })
+    }
+
+    /// Raises what has to be known of all numbers.
+    pub(super) fn raise(&self, threads: &Threads, doubts: &mut Doubts) {
+        if self.beyond(threads) > 0 {
+            doubts.raise(DoubtKind::TasksMerged { most: MAX_TASKS });
         }
         if !self.has.wakeups && self.has.wakings {
-            out.push(
-                "There are no sched_wakeup events, from which alone perf counts delays: those here are of tasks \
-                 that left their CPU runnable, as perf's are; woken_wait_ns has the waits since sched_waking.",
-            );
+            doubts.raise(DoubtKind::WakeupsFromWaking);
         } else if !self.has.wakeups {
-            out.push(
-                "There are no sched_wakeup events: delays are those of tasks that left their CPU runnable, and \
-                 how long woken tasks waited is not known.",
-            );
+            doubts.raise(DoubtKind::NoWakeups);
         }
         if !self.has.runtimes {
-            out.push(
-                "There are no sched_stat_runtime events: runtime_ns is 0, as in perf; on_cpu_ns, counted from \
-                 sched_switch, stands in its place in the table.",
-            );
+            doubts.raise(DoubtKind::NoRuntimes);
         }
         if !self.has.migrations {
-            out.push("There are no sched_migrate_task events: migrations are changes of CPU between runs.");
+            doubts.raise(DoubtKind::NoMigrations);
         }
-        out
+        let chain = Turns {
+            all: self.cpus.iter().map(|cpu| cpu.switches).sum(),
+            missed: self.cpus.iter().map(|cpu| cpu.unseen).sum(),
+            of: self.cpus.iter().filter(|cpu| cpu.switches > 0).count() as u64,
+        };
+        // perf record -p has the switches away from its threads, and to them only those away from another of them.
+        if !self.has.from_idle && chain.missed.saturating_mul(10) >= chain.all.saturating_mul(9) {
+            doubts.raise(DoubtKind::SwitchesOfSomeThreads);
+        } else if chain.torn() {
+            doubts.raise(DoubtKind::SwitchesMissed {
+                missed: chain.missed,
+                all: chain.all,
+            });
+        }
     }
 }

@@ -14,7 +14,7 @@ use event::{Data, Event, EventType, ExitReason, Kind};
 use model::{Access, CpuSwitch, Machine, Span, State, TaskChanges, TaskStates};
 
 use crate::activity::Activity;
-use crate::analysis::{Analysis, Context, Needs, States, Want};
+use crate::analysis::{Analysis, Context, FilterScope, Needs, States, Want};
 pub use report::{Held, Ran, Stall, StallsReport};
 
 /// What a guest's users notice: a stall is no shorter.
@@ -284,6 +284,10 @@ fn asks(reason: ExitReason) -> bool {
 }
 
 impl Analysis for Stalls {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,

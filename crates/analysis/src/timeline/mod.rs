@@ -31,15 +31,16 @@ pub(crate) use guest_lanes::{GuestLane, GuestLanes};
 pub use limits::TimelineLimits;
 pub use marks::Mark;
 pub use names::TimelineNames;
-pub(crate) use open::Open;
+pub use open::OpenLanes;
 pub use plan::Plan;
 pub use report::{TimelineEvent, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow};
 
+use doubts::{Concern, Concerns};
 use event::{Data, Event, EventType, ExitReason, KERNEL_STACK, Kind, LostKind, NONE, Side};
-use model::{Span, State, TaskChanges};
+use model::{Span, State, TaskChanges, Threads};
 use paths::CompletedInstance;
 
-use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
+use crate::analysis::{Analysis, Context, FilterScope, Needs, Note, States, Turn, Want};
 use crate::chosen::Window;
 use causes::Causes;
 use cell::NOBODY;
@@ -274,6 +275,26 @@ fn of_sched(ty: &EventType<'_>) -> bool {
 }
 
 impl Analysis for Timeline {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn open_lanes(&self) -> Option<OpenLanes> {
+        self.open()
+    }
+
+    fn may_resume(&self, open: &OpenLanes, time: u64, now: &Threads, then: &Threads) -> bool {
+        self.may_skip_to(open, time, now, then)
+    }
+
+    fn resume(&mut self, open: &OpenLanes, before: &Threads, now: &Threads) {
+        self.skip_to(open, before, now);
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::States, Concern::Sched, Concern::Paths])
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             states: States::All,

@@ -9,9 +9,9 @@ use super::class::Processes;
 use super::lane::Ranges;
 use super::tasks::Scheduled;
 
-/// What is under way.
+/// What a timeline has under way: of each vCPU, CPU and thread the last stretch of its lane.
 #[derive(Debug, Clone)]
-pub(crate) struct Open {
+pub struct OpenLanes {
     /// Of each vCPU its last stretch and that one's cause.
     vcpus: Vec<Option<(Stretch, Option<Cause>)>>,
     cpus: Vec<OpenCpu>,
@@ -33,7 +33,7 @@ struct OpenThread {
     last: Option<Stretch>,
 }
 
-impl Open {
+impl OpenLanes {
     /// Returns about how many things it has.
     pub(crate) fn len(&self) -> usize {
         self.vcpus.len() + self.threads.len() + self.cpus.len()
@@ -43,7 +43,7 @@ impl Open {
 impl Timeline {
     /// Returns what is under way; `None` where another timeline that goes on from here may not find the same: threads were given
     /// up that it would follow, or causes were so many that they are told apart no more.
-    pub(crate) fn open(&self) -> Option<Open> {
+    pub(super) fn open(&self) -> Option<OpenLanes> {
         if self.scheduled.given_up > 0 || self.causes.are_many() {
             return None;
         }
@@ -58,7 +58,7 @@ impl Timeline {
             slot: one.slot,
             last: one.lane.pending(),
         });
-        Some(Open {
+        Some(OpenLanes {
             vcpus: vcpus.collect(),
             cpus: cpus.collect(),
             threads: threads.collect(),
@@ -69,9 +69,9 @@ impl Timeline {
 
     /// Returns whether a timeline of a plan, which has looked at everything up to now, finds all that it is to find up to a time
     /// even if it goes on at a later moment: every lane has it, or nothing was added to the lane in between.
-    pub(crate) fn may_skip_to(
+    pub(super) fn may_skip_to(
         &self,
-        open: &Open,
+        open: &OpenLanes,
         time: u64,
         threads: &Threads,
         then: &Threads,
@@ -116,7 +116,7 @@ impl Timeline {
 
     /// Goes on at a later moment. `before` are the threads as this timeline knew them until now, and `now` those of that moment:
     /// they have other slots.
-    pub(crate) fn skip_to(&mut self, open: &Open, before: &Threads, now: &Threads) {
+    pub(super) fn skip_to(&mut self, open: &OpenLanes, before: &Threads, now: &Threads) {
         let slots = Slots::new(before, now);
         for lane in self.vcpus.iter_mut().filter(|_| slots.differ) {
             lane.renumber(|one| one.behind = slots.of(one.behind));
@@ -141,7 +141,7 @@ impl Timeline {
 }
 
 impl Scheduled {
-    fn skip_cpus(&mut self, open: &Open, slots: &Slots, cap: usize) {
+    fn skip_cpus(&mut self, open: &OpenLanes, slots: &Slots, cap: usize) {
         for cpu in self.cpus.iter_mut().filter(|_| slots.differ) {
             cpu.lane.renumber(|one| one.what = slots.of(one.what));
         }
@@ -155,7 +155,7 @@ impl Scheduled {
         self.end = open.end;
     }
 
-    fn skip_threads(&mut self, open: &Open, slots: &Slots, threads: &Threads, cap: usize) {
+    fn skip_threads(&mut self, open: &OpenLanes, slots: &Slots, threads: &Threads, cap: usize) {
         for one in self.threads.iter_mut().filter(|_| slots.differ) {
             one.slot = slots.of(one.slot);
             one.lane.renumber(|one| one.behind = slots.of(one.behind));

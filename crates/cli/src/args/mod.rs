@@ -60,6 +60,11 @@ pub(crate) struct Args {
     /// Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never.
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, hide_possible_values = true)]
     pub color: Colour,
+
+    /// End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a
+    /// warning below a table.
+    #[arg(long, global = true)]
+    pub strict: bool,
 }
 
 const EXAMPLES: &str = "Examples:

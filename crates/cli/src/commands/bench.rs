@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use bench::{MeasuredThing, Server, Setup};
+use doubts::DoubtKind;
 use event::Quality;
 use render::ClockUnit;
 use render::{bench as render_bench, neutral, quality};
@@ -63,8 +64,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         truncated: outcome.head.interrupted,
         ..Quality::default()
     };
-    for warning in warnings.into_iter().chain(render_bench::warnings(&outcome)) {
-        quality.warn(warning);
+    for note in warnings.into_iter().chain(render_bench::warnings(&outcome)) {
+        quality.raise(DoubtKind::MeasurementNote { note });
     }
     let answer = Answer {
         format: common.format,
@@ -79,10 +80,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     }
     answer.print(
         || {
-            let mut text = render_bench::table(&outcome, answer.layout(usize::MAX));
-            for warning in &quality.warnings {
-                quality::wrap(&mut text, "warning: ", warning, output::width());
-            }
+            let mut text = render_bench::table(&outcome, output::layout(usize::MAX, true));
+            text.push_str(&quality::doubts(&quality, output::width()));
             text
         },
         || render_bench::document(&outcome),

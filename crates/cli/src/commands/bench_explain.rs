@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use std::path::Path;
 
-use analysis::{During, Meanwhile, Study, Walked};
+use analysis::{During, Meanwhile, Walked};
 use anyhow::{Result, bail};
 use model::Access;
 use paths::Paths;
@@ -57,20 +57,16 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     let mut follower = Paths::new(followed);
     recording.locate_with(&mut follower, guests);
     follower.list();
-    let mut study = Study::default().with(follower).with(During::new(stretches));
-    recording.prepare_with(&mut study, guests);
-    let outcomes = recording.walk_with(guests, &mut study);
-    let mut quality = paired.quality(outcomes);
-    study.finish();
-    let (Some(follower), Some(during)) = (study.get::<Paths>(), study.get::<During>()) else {
-        return Ok(());
-    };
-    recording.warn_of_guess(&mut quality);
-    session.host_facts().warn(&mut quality);
-    let names = session.devices().names(follower.isa(), &mut quality);
+    let mut question = recording.question(&paired);
+    let follower = question.add(follower);
+    let during = question.add(During::new(stretches));
+    let answered = question.walk();
+    let (follower, during) = (answered.take(follower), answered.take(during));
+    let quality = &answered.quality;
+    let names = session.devices().names(follower.isa());
     let teller = Teller {
-        follower,
-        walked: &study.walked(),
+        follower: &follower,
+        walked: &answered.walked(),
         names: &|access: &Access| analysis::name_access(access, &names),
         vcpus: guests.first().map(Guest::vcpus),
     };
@@ -87,7 +83,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         bound_ns: clock.bound_ns,
         iterations: iterations.collect(),
     };
-    let foreign = guests.is_empty() && !teller.has_bench(&result, during);
+    let foreign = guests.is_empty() && !teller.has_bench(&result, &during);
     require(&found, foreign, recording.name(), &args.result)?;
     let recordings = host.names();
     let mut names = vec![args.result.display().to_string()];
@@ -96,15 +92,14 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         format: args.common.format,
         command: "bench",
         inputs: &names,
-        quality: &quality,
-        // The result says when its iterations were in nanoseconds.
+        quality,
         clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
             let mut text = render_explain::text(&found, output::width());
             text.push('\n');
-            text.push_str(&output::quality(&recordings.join(", "), &quality));
+            text.push_str(&output::quality(&recordings.join(", "), quality));
             text
         },
         || &found,

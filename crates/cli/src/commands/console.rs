@@ -8,7 +8,7 @@ use event::Quality;
 use model::Vm;
 use render::ClockUnit;
 use render::console::{self, Lines, Writer, Written};
-use session::{HostFacts, Opened, Scope};
+use session::{FilterScope, HostFacts, Opened};
 
 use crate::answer::Answer;
 use crate::args::{EventsArgs, Format};
@@ -39,7 +39,7 @@ pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) 
     let mut take = |line: ConsoleLine| printer.take(line);
     let may_be_arm = header.arch.as_deref() != Some("x86_64");
     let mut sink = Console::new(threads, may_be_arm, &mut take);
-    let mut outcome = recording.walk_filtered(&mut sink, Scope::Events);
+    let mut outcome = recording.walk_filtered(&mut sink, FilterScope::Events);
     let sums = sink.finish();
     printer.stream.check()?;
     if sums.lines == 0 {
@@ -49,7 +49,7 @@ pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) 
              'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'"
         );
     }
-    facts.warn(&mut outcome.quality);
+    outcome.quality.doubts.extend(facts.doubts());
     printer.end(name, &sums, &outcome.quality)
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use doubts::DoubtKind;
 use event::Quality;
 use render::ClockUnit;
 use render::diagnose;
@@ -107,7 +108,8 @@ fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
 /// Returns the diff that findings ask for.
 fn patch(definition: &Definition, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
     for note in &definition.notes {
-        quality.warn(note.clone());
+        let note = note.clone();
+        quality.raise(DoubtKind::DefinitionNote { note });
     }
     let changes = diagnosis.changes();
     if changes.is_empty() {
@@ -116,7 +118,8 @@ fn patch(definition: &Definition, diagnosis: &Diagnosis, quality: &mut Quality) 
     let (after, notes) = domain::apply(&definition.text, &changes)
         .with_context(|| format!("{}: cannot be changed", definition.name))?;
     for note in notes {
-        quality.warn(format!("{}: {note}", definition.name));
+        let note = format!("{}: {note}", definition.name);
+        quality.raise(DoubtKind::DefinitionNote { note });
     }
     Ok(domain::diff(&definition.name, &definition.text, &after))
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use analysis::Picture;
+use doubts::DoubtKind;
 use rules::{Case, Diagnosis};
 use session::Session;
 
@@ -15,17 +16,12 @@ pub(super) fn warn_without_exits(picture: &mut Picture, lacks_formats: bool, ses
     if picture.info.has_exits || lacks_formats {
         return;
     }
-    if session.options().filters.any() {
-        picture.quality.warn(
-            "No kvm_exit event passes the filters, so nothing can be said about exits; 'trapline info' without filters tells \
-             what is in the recording.",
-        );
-    } else {
-        picture.quality.warn(
-            "There are no kvm_exit events, so nothing can be said about exits; record on the host with \
-             'perf kvm stat record' or 'trace-cmd record -e kvm -e sched'.",
-        );
-    }
+    picture
+        .quality
+        .raise(match session.options().filters.any() {
+            true => DoubtKind::NoExitsPass,
+            false => DoubtKind::NoExits,
+        });
 }
 
 /// Looks for causes, then leaves what was asked for, what took most time first.

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use doubts::DoubtKind;
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use model::Threads;
 use render::ClockUnit;
 use serde::Serialize;
-use session::{Guest, Opened, Paired, Scope};
+use session::{Guest, Opened, Paired};
 use source::RecordingReader;
 use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
@@ -54,8 +55,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         Format::Csv => csv_head(guests, clock),
         Format::Json => {
             let mut quality = no_events::quality(&recording, facts);
-            for warning in &paired.left_out {
-                quality.warn(warning.clone());
+            for text in &paired.left_out {
+                quality.raise(DoubtKind::GuestLeftOut { text: text.clone() });
             }
             let answer = Answer {
                 format,
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let mut sink = Events::new(machines, format, &args.event, Stream::new(&start));
     sink.clock = clock;
     sink.told(&recording);
-    let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
+    let outcomes = recording.walk_events_with(guests, &mut sink);
     let quality = paired.quality(outcomes);
     sink.stream.check()?;
     if !sink.matched && !args.event.is_empty() {
@@ -85,8 +86,8 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     sink.stream.end()?;
     // The lines equal the other tools' to the byte, so losses are said beside them.
     match format {
-        Format::Table => output::say_losses(&name, &quality),
-        Format::Json | Format::Csv => Ok(()),
+        Format::Table | Format::Csv => output::say_doubts(&name, &quality),
+        Format::Json => Ok(()),
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn csv<'o>(
     let mut sink = Events::new(machines, Format::Csv, &[], stream);
     sink.clock = clock;
     sink.told(recording);
-    let outcomes = recording.walk_filtered_with(guests, &mut sink, Scope::Events);
+    let outcomes = recording.walk_events_with(guests, &mut sink);
     sink.stream.end()?;
     Ok(paired.quality(outcomes))
 }

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use analysis::{
-    By, Continuity, Convention, ExitRow, ExitTable, Exits, ExitsReport, GuestStarts, Options,
-    Picture, Study, Window, unknowable,
+    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, GuestStarts, Options, Picture,
 };
 use anyhow::{Context, Result, bail};
+use doubts::Concern;
 use event::{Isa, Quality};
 use render::ClockUnit;
 use render::{exits, perf_kvm};
-use session::{HostFacts, Input, Scope, Wanted};
+use session::{Input, Wanted};
 
 use crate::answer::Answer;
 use crate::args::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     if !host.has_guests()
         && let Some(pictures) = input.tables()?
     {
-        return of_tables(args, input, pictures, session.host_facts());
+        return of_tables(args, input, pictures);
     }
     let recording = input.recording()?;
     let paired = host.paired(&recording)?;
@@ -51,58 +51,24 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         )?,
         false => GuestStarts::default(),
     };
-    let filter = &args.common.filter;
-    let exits = Exits::new(options(args, guests.len(), starts));
-    let mut study = Study::default().with(exits);
-    if filter.cpu.is_none() {
-        study = study.with(Continuity::new());
+    let mut question = recording.question(&paired);
+    let asked = question.add(Exits::new(options(args, guests.len(), starts)));
+    if !args.by.is_empty() {
+        question.showing(Concern::Vms);
     }
-    recording.prepare_with(&mut study, guests);
-    let names = host.names();
-    // Time and CPU choose events, as they always did here; vCPUs are chosen among what was found.
-    let mut study = study.choose(Window::default(), recording.left_out());
-    let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Window);
-    let mut quality = paired.quality(outcomes);
-    study.finish();
-    let continuity = study.get::<Continuity>().map(Continuity::report);
-    let Some(exits) = study.get::<Exits>() else {
-        return Ok(());
-    };
-    let machine = study.walked().machine;
-    recording.warn_of_guess(&mut quality);
-    let told_apart = (!args.by.is_empty() || guests.len() > 1) && filter.vm.is_none();
-    if told_apart && let Some(guesses) = model::guesses(&machine.vms()) {
-        quality.warn(guesses);
-    }
+    let mut answers = question.walk();
+    let exits = answers.take(asked);
     recording.require_exits(exits.saw_exits())?;
-
-    let mut reports = in_order(exits.reports(machine), &args.event);
+    let mut reports = in_order(exits.reports(answers.walked().machine), &args.event);
     if functions {
-        recording.name_guest_functions(&mut reports, guests, &mut quality);
+        recording.name_guest_functions(&mut reports, guests, &mut answers.quality);
     }
     for report in &mut reports {
         sort(&mut report.rows, args.sort);
     }
-    for warning in exits.unpaired().warnings() {
-        quality.warn(warning);
-    }
-    if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        quality.warn(warning);
-    }
-    let known = reports.first().and_then(|report| report.seen);
-    for item in known.iter().flat_map(unknowable) {
-        // Where nothing is known the table says so in a line.
-        if known.is_some_and(|seen| seen.userspace_exits || seen.switches) {
-            quality.warn(item.to_string());
-        }
-    }
-    for warning in reports.iter().filter_map(ExitsReport::warning) {
-        quality.warn(warning);
-    }
     let isa = exits.isa();
-    session.host_facts().warn(&mut quality);
-    let devices = session.devices();
-    devices.name_rows(isa, &mut reports, &mut quality);
+    session.devices().name_rows(isa, &mut reports);
+    let (names, quality) = (host.names(), answers.quality);
     let clock = ClockUnit::of(recording.nanoseconds());
     print(args, &names, isa, &reports, &quality, clock)
 }
@@ -133,12 +99,7 @@ fn options(args: &ExitsArgs, guests: usize, starts: GuestStarts) -> Options {
 }
 
 /// Prints what perf printed, in the layout of all tables.
-fn of_tables(
-    args: &ExitsArgs,
-    input: &Input<'_>,
-    pictures: Vec<Picture>,
-    facts: &HostFacts,
-) -> Result<()> {
+fn of_tables(args: &ExitsArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Result<()> {
     let name = input.name().to_owned();
     if !args.by.is_empty() {
         bail!("{name}: --by takes a recording: printed tables have sums over all VMs and vCPUs");
@@ -154,7 +115,6 @@ fn of_tables(
             described.join(", ")
         );
     }
-    facts.warn(&mut picture.quality);
     let asked = |report: &ExitsReport| args.event.iter().any(|t| table(*t) == report.table);
     // A file of one table need not be told which one that is.
     if picture.exits.iter().any(asked) {

@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Result, bail};
+use doubts::DoubtKind;
 use event::Quality;
 use render::ClockUnit;
 use render::{facts as render_facts, quality};
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
     } else {
         let (told, notes) = session::read_facts(&args.files)?;
         for note in notes {
-            quality.warn(note);
+            quality.raise(DoubtKind::FactsNotUnderstood { note });
         }
         (
             told,
@@ -51,9 +52,7 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
         || {
             let layout = output::layout(if args.wide { usize::MAX } else { ROWS }, true);
             let mut text = render_facts::table(&told, layout);
-            for warning in &quality.warnings {
-                quality::wrap(&mut text, "warning: ", warning, output::width());
-            }
+            text.push_str(&quality::doubts(&quality, output::width()));
             text
         },
         || facts::write(&told),

@@ -1,11 +1,11 @@
 //! `trapline info`: what is in a recording.
 
-use analysis::{Info, Inside, InsideReport, Study};
+use analysis::{Info, InsideReport};
 use anyhow::Result;
 use render::ClockUnit;
 use render::info;
 use render::info::{GuestRow, Head};
-use session::{Guest, GuestAbout, GuestClock, Opened, Scope, Whose};
+use session::{GuestAbout, GuestClock, Whose};
 use source::{RecordingHeader, TimeStampUnit};
 
 use crate::answer::Answer;
@@ -26,46 +26,34 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;
+    let mut question = recording.question(&paired);
+    question.all_threads();
+    let info = question.add(Info::new());
+    let mut answers = question.walk();
+    let report = answers.take(info).report(&answers.walked());
     // How well a guest fits is seen in all that its host saw of it, whatever is asked for.
-    let apart = recording.chooses() || args.common.filter.cpu.is_some();
-    let mut study = Study::default().with(Info::new());
-    if !guests.is_empty() && !apart {
-        study = study.with(Inside::new());
-    }
-    tell(&mut study, &recording, guests);
-    let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Events);
-    study.finish();
-    let mut quality = paired.quality(outcomes);
-    let walked = study.walked();
-    let report = study.get::<Info>().map(|info| info.report(&walked));
-    let report = report.unwrap_or_default();
-    session.host_facts().warn(&mut quality);
-    if let Some(guesses) = model::guesses(&report.vms) {
-        quality.warn(guesses);
-    }
-    let fits = (!guests.is_empty() && apart).then(|| {
-        let mut fits = Study::default().with(Inside::new());
-        tell(&mut fits, &recording, guests);
-        recording.walk_filtered_with(guests, &mut fits, Scope::Time);
-        fits.finish();
-        fits
+    let apart = (!guests.is_empty() && answers.inside().is_none()).then(|| {
+        let mut question = recording.question(&paired);
+        question.guests_alone();
+        question.walk()
     });
+    let inside = apart.as_ref().unwrap_or(&answers).inside().cloned();
     let rows = guests.iter().zip(1..).map(|(guest, machine)| {
-        let inside = fits.as_ref().unwrap_or(&study).get::<Inside>();
-        let inside = inside.map(|inside| inside.report(machine));
+        let inside = inside.as_ref().map(|inside| inside.report(machine));
         row(guest.about(), &inside.unwrap_or_default())
     });
     let rows: Vec<GuestRow> = rows.collect();
-    for row in &rows {
-        quality.warnings.extend(row.warning());
+    if let Some(apart) = apart {
+        answers.quality.doubts.extend(apart.quality.doubts);
     }
+    let quality = &answers.quality;
     let names = host.names();
     let head = head(recording.header());
     let answer = Answer {
         format: args.common.format,
         command: "info",
         inputs: &names,
-        quality: &quality,
+        quality,
         clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
@@ -76,21 +64,12 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
             text.push('\n');
             text.push_str(&info::counts(&report, usize::MAX));
             text.push('\n');
-            text.push_str(&output::quality(&names.join(", "), &quality));
+            text.push_str(&output::quality(&names.join(", "), quality));
             text
         },
         || info::document(&head, &report, &rows),
         |_| info::csv(&report),
     )
-}
-
-/// Tells a study what is known beside the events.
-fn tell(study: &mut Study, recording: &Opened<'_>, guests: &[Guest<'_>]) {
-    study.saved_names(recording.saved_names());
-    study.told(recording.thread_facts());
-    for (guest, machine) in guests.iter().zip(1..) {
-        study.guest_vcpus(machine, guest.vcpus().iter().copied());
-    }
 }
 
 /// Returns what is said of a guest.

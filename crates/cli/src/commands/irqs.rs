@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use analysis::{GuestIrqs, Irqs, IrqsReport, Study};
+use analysis::{GuestIrqs, Irqs};
 use anyhow::Result;
 use clap::Args;
-use event::Quality;
 use render::ClockUnit;
 use render::irqs;
 
@@ -85,32 +84,22 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;
-    let names = host.names();
-    let mut study = Study::default().with(Irqs::new());
-    study = study.choose(recording.window(), recording.left_out());
-    if !guests.is_empty() {
-        let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
-            let vcpus = guest.vcpus().iter();
-            vcpus.map(move |(number, tid)| (machine, *number, *tid))
-        });
-        study = study.with(GuestIrqs::new(recording.window(), vcpus));
-    }
-    recording.prepare_with(&mut study, guests);
-    let outcomes = recording.walk_with(guests, &mut study);
-    let mut quality = paired.quality(outcomes);
-    study.finish();
-    let walked = study.walked();
-    let report = study.get::<Irqs>().map(|irqs| irqs.report(&walked));
-    let mut report = report.unwrap_or_default();
+    let mut question = recording.question(&paired);
+    let irqs = question.add(Irqs::new());
+    let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
+        let vcpus = guest.vcpus().iter();
+        vcpus.map(move |(number, tid)| (machine, *number, *tid))
+    });
+    let handlers =
+        (!guests.is_empty()).then(|| question.add(GuestIrqs::new(recording.window(), vcpus)));
+    let answers = question.walk();
+    let walked = answers.walked();
+    let mut report = answers.take(irqs).report(&walked);
     let mut recorded = report.recorded;
-    if let Some(guests) = study.get::<GuestIrqs>() {
-        recorded |= guests.has_handlers();
-        report.with_guests(guests, &walked);
-        if !guests.has_handlers() {
-            quality.warn(
-                "The guests' recordings have no handlers of interrupts: record them with 'trace-cmd record -e irq -e irq_vectors' in the guest.",
-            );
-        }
+    if let Some(handlers) = handlers {
+        let handlers = answers.take(handlers);
+        recorded |= handlers.has_handlers();
+        report.with_guests(&handlers, &walked);
     }
     recording.require(
         recorded,
@@ -118,15 +107,13 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
         "kvm_apic_accept_irq and no kvm_inj_virq",
         "record on an x86 host with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'",
     )?;
-    session.host_facts().warn(&mut quality);
-    recording.warn_of_guess(&mut quality);
-    warn(&report, &mut quality);
     let vms = walked.machine.vms();
+    let (names, quality) = (host.names(), &answers.quality);
     let answer = Answer {
         format: args.common.format,
         command: "irqs",
         inputs: &names,
-        quality: &quality,
+        quality,
         clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
@@ -134,32 +121,10 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
             let layout = answer.layout(args.limit.unwrap_or(usize::MAX));
             let mut text = irqs::table(&report, &vms, layout);
             text.push('\n');
-            text.push_str(&output::quality(&names.join(", "), &quality));
+            text.push_str(&output::quality(&names.join(", "), quality));
             text
         },
         || irqs::document(&report, &vms),
         |clock| irqs::csv(&report, &vms, clock),
     )
-}
-
-/// Says what is in no row.
-fn warn(report: &IrqsReport, quality: &mut Quality) {
-    if report.unresolved > 0 {
-        quality.warn(format!(
-            "{} accepted that are in no row: the recording does not show whose vCPU they were for.",
-            words::plural(report.unresolved, "interrupt")
-        ));
-    }
-    if report.beyond > 0 {
-        quality.warn(format!(
-            "{} of more threads than a host has are in no row: the recording is damaged.",
-            words::plural(report.beyond, "interrupt")
-        ));
-    }
-    if let Some(unplaced) = report.unplaced.filter(|unplaced| *unplaced > 0) {
-        quality.warn(format!(
-            "{} of guests' handlers are in no row: it is not known which vCPU they were on, or there are more handlers than are kept.",
-            words::plural(unplaced, "run")
-        ));
-    }
 }

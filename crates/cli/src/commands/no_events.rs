@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::{Event, EventType, Quality, Sink};
-use session::{HostFacts, Opened, Scope};
+use session::{FilterScope, HostFacts, Opened};
 
 /// Wants no event: what is left is what the recording lacks.
 struct NoEvents;
@@ -21,7 +21,7 @@ impl Sink for NoEvents {
 /// Returns what a recording lacks, for a document in which that stands first: a walk of its own, since otherwise it is
 /// known last.
 pub(super) fn quality(recording: &Opened<'_>, facts: &HostFacts) -> Quality {
-    let mut quality = recording.walk_filtered(&mut NoEvents, Scope::Events);
-    facts.warn(&mut quality.quality);
+    let mut quality = recording.walk_filtered(&mut NoEvents, FilterScope::Events);
+    quality.quality.doubts.extend(facts.doubts());
     quality.quality
 }

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use cpuset::CpuSet;
+use doubts::DoubtKind;
 use event::Quality;
 use record::cost::{self, RecordingForm};
 use record::{Probes, Tracefs, Tracepoint};
@@ -69,7 +70,8 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
     };
     let mut quality = Quality::default();
     for one in &missing {
-        quality.warn(format!("The probe was not measured: {}.", one.why));
+        let note = format!("The probe was not measured: {}.", one.why);
+        quality.raise(DoubtKind::MeasurementNote { note });
     }
     let cpus = args.cpu.clone();
     let cpus = cpus.unwrap_or_else(record::machine::online);
@@ -79,16 +81,18 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
             Ok(row) => rows.push(row),
             // Another CPU may do, unless this is the only one.
             Err(error) if args.cpu.is_none() && cpu > 0 => {
-                quality.warn(format!("CPU {cpu}: {error}."));
+                let note = format!("CPU {cpu}: {error}.");
+                quality.raise(DoubtKind::MeasurementNote { note });
             }
             Err(error) => return Err(anyhow::Error::new(error).context(format!("CPU {cpu}"))),
         }
     }
     for row in rows.iter().filter(|row| row.is_in_noise()) {
-        quality.warn(format!(
+        let note = format!(
             "CPU {}: 0 ns is a cost that was lost in what else went on, so the others of this CPU are uncertain too: measure again while less runs.",
             row.cpu
-        ));
+        );
+        quality.raise(DoubtKind::MeasurementNote { note });
     }
     let answer = Answer {
         format: args.format,
@@ -99,10 +103,8 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
     };
     answer.print(
         || {
-            let mut text = overhead::table(&rows, answer.layout(usize::MAX));
-            for warning in &quality.warnings {
-                quality::wrap(&mut text, "warning: ", warning, output::width());
-            }
+            let mut text = overhead::table(&rows, output::layout(usize::MAX, true));
+            text.push_str(&quality::doubts(&quality, output::width()));
             text
         },
         || overhead::document(&rows),

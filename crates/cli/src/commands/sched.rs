@@ -2,17 +2,15 @@
 
 use std::cmp::Reverse;
 
-use analysis::{
-    ContinuityReport, GuestTasks, LeftOut, Merge, Picture, Sched, SchedReport, Study, TaskRow,
-    Turns, Vcpus, VcpusReport,
-};
+use analysis::{GuestTasks, Merge, Picture, Sched, SchedReport, TaskRow, Vcpus, VcpusReport};
 use anyhow::{Result, bail};
+use doubts::{Concern, Concerns};
 use event::Quality;
 use render::ClockUnit;
 use render::sched;
 use serde::Serialize;
 use serde_json::Value;
-use session::{HostFacts, Input, Opened, Scope, Wanted};
+use session::{Input, Wanted};
 
 use crate::answer::Answer;
 use crate::args::{SchedArgs, SchedBy, SchedSort};
@@ -32,70 +30,49 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     if !host.has_guests()
         && let Some(pictures) = input.tables()?
     {
-        return of_tables(args, input, pictures, session.host_facts());
+        return of_tables(args, input, pictures);
     }
     // Symbols name the functions of kworkers.
     let recording = input.recording_with_symbols()?;
     let paired = host.paired(&recording)?;
-    let guests = &paired.guests;
     let mut sched = Sched::new();
     let functions = recording.functions();
     sched.caller_at(functions.range(Sched::caller()));
-    let mut study = Study::default().with(sched);
-    if !guests.is_empty() {
-        study = study
-            .with(Vcpus::new(recording.window()))
-            .with(GuestTasks::new(recording.window()));
-    }
-    study = study.choose(recording.window(), LeftOut::default());
-    recording.prepare_with(&mut study, guests);
-    let outcomes = recording.walk_filtered_with(guests, &mut study, Scope::Time);
-    let mut quality = paired.quality(outcomes);
-    study.finish();
-    let Some(sched) = study.get::<Sched>() else {
-        return Ok(());
-    };
+    let mut question = recording.question(&paired);
+    question.all_threads();
+    let sched = question.add(sched);
+    let tasks = question.share_guest_tasks(GuestTasks::new(recording.window()));
+    let steal = tasks.map(|tasks| (tasks, question.add(Vcpus::new(recording.window()))));
+    question.showing_only(Concerns::of(&[
+        Concern::Sched,
+        Concern::Guests,
+        Concern::Host,
+    ]));
+    let answers = question.walk();
+    let sched = answers.take(sched);
     recording.require_switches(sched.saw_switches())?;
     let merge = match args.by {
         SchedBy::Comm => Merge::ByComm,
         SchedBy::Task | SchedBy::Cpu => Merge::No,
     };
-    let threads = study.walked().machine.threads();
-    let mut report = sched.report(
-        threads,
-        merge,
-        &|tid, pid| recording.keeps(tid, pid),
-        functions,
-    );
+    let walked = answers.walked();
+    let keep = |tid: i32, pid: Option<i32>| recording.keeps(tid, pid);
+    let mut report = sched.report(walked.machine.threads(), merge, &keep, functions);
     sort(&mut report.rows, args.sort);
-    session.host_facts().warn(&mut quality);
-    recording.warn_of_guess(&mut quality);
-    for lack in &report.lacks {
-        quality.warn(*lack);
-    }
-    let switches = Turns {
-        all: report.cpus.iter().map(|cpu| cpu.switches).sum(),
-        missed: report.cpus.iter().map(|cpu| cpu.unseen).sum(),
-        of: report.cpus.len() as u64,
-    };
-    let continuity = ContinuityReport {
-        switches,
-        ..ContinuityReport::default()
-    };
-    if let Some(warning) = continuity.warning() {
-        quality.warn(warning);
-    }
-    if quality.lost_events > 0 {
-        quality.warn(
-            "Events were lost: a delay may have begun or ended with one of them, in perf sched latency too.",
-        );
-    }
+    let steal = steal.map(|(tasks, vcpus)| {
+        let mut report = answers.take(vcpus).report(&walked);
+        report.with_guests(&tasks.get(), &walked);
+        report
+            .rows
+            .retain(|row| recording.keeps(row.tid, row.vm_pid));
+        report
+    });
     let found = Found {
         report: &report,
-        steal: steal(&study, &recording),
+        steal,
         clock: ClockUnit::of(recording.nanoseconds()),
     };
-    print(args, &host.names(), &found, &quality)
+    print(args, &host.names(), &found, &answers.quality)
 }
 
 /// What there is to print.
@@ -115,25 +92,8 @@ struct Document<'a> {
     steal: Option<Value>,
 }
 
-/// Returns what guests did on the vCPUs that are asked for.
-fn steal(study: &Study, recording: &Opened<'_>) -> Option<VcpusReport> {
-    let tasks = study.get::<GuestTasks>()?;
-    let walked = study.walked();
-    let mut report = study.get::<Vcpus>()?.report(&walked);
-    report.with_guests(tasks, &walked);
-    report
-        .rows
-        .retain(|row| recording.keeps(row.tid, row.vm_pid));
-    Some(report)
-}
-
 /// Prints what perf sched latency printed, in the layout of all tables.
-fn of_tables(
-    args: &SchedArgs,
-    input: &Input<'_>,
-    pictures: Vec<Picture>,
-    facts: &HostFacts,
-) -> Result<()> {
+fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Result<()> {
     let name = input.name().to_owned();
     if args.by == SchedBy::Cpu || args.histogram {
         bail!(
@@ -149,14 +109,13 @@ fn of_tables(
     let found = pictures.into_iter().find(|one| one.sched.is_some());
     let Some(Picture {
         sched: Some(mut report),
-        mut quality,
+        quality,
         ..
     }) = found
     else {
         return Err(input.wrong(Wanted::Latencies).into());
     };
     sort(&mut report.rows, args.sort);
-    facts.warn(&mut quality);
     let found = Found {
         report: &report,
         steal: None,

@@ -1,6 +1,6 @@
 //! `trapline vcpus`: where each vCPU's time went.
 
-use analysis::{Continuity, GuestTasks, Study, Vcpus};
+use analysis::{GuestTasks, Vcpus};
 use anyhow::Result;
 use render::ClockUnit;
 use render::vcpus;
@@ -25,47 +25,23 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     let host = session.host(&args.recording, &args.guests.told())?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
-    let guests = &paired.guests;
-    let names = host.names();
-    let mut study = Study::default().with(Vcpus::new(recording.window()));
-    study = study.choose(recording.window(), recording.left_out());
-    if args.common.filter.cpu.is_none() {
-        study = study.with(Continuity::new());
+    let mut question = recording.question(&paired);
+    let vcpus = question.add(Vcpus::new(recording.window()));
+    let tasks = question.share_guest_tasks(GuestTasks::new(recording.window()));
+    let answers = question.walk();
+    let walked = answers.walked();
+    let mut report = answers.take(vcpus).report(&walked);
+    if let Some(tasks) = tasks {
+        report.with_guests(&tasks.get(), &walked);
     }
-    if !guests.is_empty() {
-        study = study.with(GuestTasks::new(recording.window()));
-    }
-    recording.prepare_with(&mut study, guests);
-    let outcomes = recording.walk_with(guests, &mut study);
-    let mut quality = paired.quality(outcomes);
-    study.finish();
-    let Some(vcpus) = study.get::<Vcpus>() else {
-        return Ok(());
-    };
-    let mut report = vcpus.report(&study.walked());
-    if let Some(tasks) = study.get::<GuestTasks>() {
-        report.with_guests(tasks, &study.walked());
-    }
-    session::warn_of_silence(guests, &study, &mut quality);
     recording.require_exits(!report.rows.is_empty())?;
-    session.host_facts().warn(&mut quality);
-    let continuity = study.get::<Continuity>().map(Continuity::report);
-    if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        quality.warn(warning);
-    }
-    if let Some(guesses) = model::guesses(&study.walked().machine.vms()) {
-        quality.warn(guesses);
-    }
-    for item in report.unknowable() {
-        quality.warn(item.to_string());
-    }
-    let devices = session.devices();
-    devices.name_causes(&mut report, &mut quality);
+    session.devices().name_causes(&mut report);
+    let (names, quality) = (host.names(), &answers.quality);
     let answer = Answer {
         format: args.common.format,
         command: "vcpus",
         inputs: &names,
-        quality: &quality,
+        quality,
         clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
@@ -73,7 +49,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
             let layout = answer.layout(if args.wide { usize::MAX } else { LISTED });
             let mut text = vcpus::table(&report, args.wide, layout);
             text.push('\n');
-            text.push_str(&output::quality(&names.join(", "), &quality));
+            text.push_str(&output::quality(&names.join(", "), quality));
             text
         },
         || vcpus::document(&report),

@@ -139,7 +139,10 @@ fn few_types_share_their_name() {
         .map(|one| format!("{}: {}", one.place, one.name))
         .collect();
     if found.len() * 100 > total * SHARED_PERCENT {
-        println!("{} of {total} types share their name", found.len());
+        crate::common::tell(&format!(
+            "{} of {total} types share their name",
+            found.len()
+        ));
         let mut allowed = Allowances::of("shared");
         allowed.check("workspace", &found);
         allowed.finish();

@@ -229,11 +229,12 @@ impl MarkdownSummary<'_> {
             false => "complete",
         };
         let _ = writeln!(out, "- {lost}, {end}");
-        for warning in quality.warnings.iter().take(WARNINGS) {
-            let _ = writeln!(out, "- {}", text(warning));
+        let doubts = quality.all_doubts();
+        for doubt in doubts.iter().take(WARNINGS) {
+            let _ = writeln!(out, "- {}", text(&doubt.text()));
         }
-        if quality.warnings.len() > WARNINGS {
-            let more = quality.warnings.len() - WARNINGS;
+        if doubts.len() > WARNINGS {
+            let more = doubts.len() - WARNINGS;
             let _ = writeln!(out, "- ... and {more} more");
         }
         out.push('\n');

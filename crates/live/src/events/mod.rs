@@ -10,7 +10,7 @@ mod waits;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use analysis::{By, Exits, Study};
+use analysis::{By, Exits, Shared, Study};
 use source::RecordingPieces;
 use stats::Stats;
 
@@ -49,7 +49,7 @@ const MOST: usize = 1 << 17;
 /// Counts events.
 #[derive(Debug)]
 pub struct EventCounter {
-    study: Study,
+    counted: LiveAnalyses,
     /// Whether the study was asked which events it wants.
     asked: bool,
     from_ns: Option<u64>,
@@ -64,7 +64,16 @@ pub struct EventCounter {
     before: Snapshot,
 }
 
-fn study() -> Study {
+/// The analyses that count.
+#[derive(Debug)]
+struct LiveAnalyses {
+    study: Study,
+    waits: Shared<WaitCounter>,
+    exits: Shared<Exits>,
+    entries: Shared<Entries>,
+}
+
+fn live_analyses() -> LiveAnalyses {
     let exits = Exits::new(analysis::Options {
         by: By {
             vm: true,
@@ -74,10 +83,13 @@ fn study() -> Study {
         split: true,
         ..analysis::Options::default()
     });
-    Study::default()
-        .with(WaitCounter::default())
-        .with(exits)
-        .with(Entries::default())
+    let mut study = Study::default();
+    LiveAnalyses {
+        waits: study.share(WaitCounter::default()),
+        exits: study.share(exits),
+        entries: study.share(Entries::default()),
+        study,
+    }
 }
 
 impl EventCounter {
@@ -85,7 +97,7 @@ impl EventCounter {
     /// entry on.
     pub fn new(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> EventCounter {
         let mut events = EventCounter {
-            study: study(),
+            counted: live_analyses(),
             asked: false,
             from_ns: None,
             until_ns: 0,
@@ -102,15 +114,14 @@ impl EventCounter {
     pub fn follow(&mut self, vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) {
         self.vcpus = vcpus;
         self.threads = threads;
-        if let Some(waits) = self.study.get_mut::<WaitCounter>() {
-            waits.follow(&self.vcpus, &self.threads);
-        }
+        let mut waits = self.counted.waits.get_mut();
+        waits.follow(&self.vcpus, &self.threads);
     }
 
     /// Looks at the next piece of a recording of [`EVENTS`], which one round of reading the kernel's rings brought:
     /// counts what is settled by then. Counting begins behind the first round.
     pub fn look(&mut self, pieces: &mut RecordingPieces<'_>, piece: &Arc<Vec<u8>>) {
-        let mut counted = CountedEvents::new(&mut self.study, self.from_ns.unwrap_or(0));
+        let mut counted = CountedEvents::new(&mut self.counted.study, self.from_ns.unwrap_or(0));
         if !std::mem::replace(&mut self.asked, true) {
             pieces.ask(&mut counted);
         }
@@ -129,10 +140,8 @@ impl EventCounter {
     #[cfg(test)]
     pub(crate) fn whole(&mut self, reader: &source::RecordingReader<'_>, from_ns: u64) {
         self.from_ns = Some(from_ns);
-        if let Some(waits) = self.study.get_mut::<WaitCounter>() {
-            waits.begin(from_ns);
-        }
-        let mut counted = CountedEvents::new(&mut self.study, 0);
+        self.counted.waits.get_mut().begin(from_ns);
+        let mut counted = CountedEvents::new(&mut self.counted.study, 0);
         reader.walk(&mut counted);
         self.until_ns = counted.newest();
     }
@@ -140,21 +149,18 @@ impl EventCounter {
     /// Lets what is followed be followed from the time on that was reached.
     fn begin(&mut self) {
         let from = self.until_ns;
-        if let Some(waits) = self.study.get_mut::<WaitCounter>() {
-            waits.begin(from);
-        }
+        self.counted.waits.get_mut().begin(from);
     }
 
     fn size(&self) -> usize {
-        let waits = self.study.get::<WaitCounter>().map_or(0, WaitCounter::len);
-        let exits = self.study.get::<Exits>();
-        let exits = exits.map_or(0, |exits| exits.by_thread().count());
-        self.study.walked().machine.len() + waits + exits
+        let waits = self.counted.waits.get().len();
+        let exits = self.counted.exits.get().by_thread().count();
+        self.counted.study.walked().machine.len() + waits + exits
     }
 
     /// Returns whether a vCPU has the number of a thread that ended before.
     fn is_back(&self) -> bool {
-        let mut vcpus = self.study.walked().machine.vcpus();
+        let mut vcpus = self.counted.study.walked().machine.vcpus();
         !self.gone.is_empty() && vcpus.any(|one| !one.ended && self.gone.contains(&one.tid))
     }
 
@@ -170,7 +176,7 @@ impl EventCounter {
         self.vcpus = threads.collect();
         self.before = counted;
         self.gone.clear();
-        self.study = study();
+        self.counted = live_analyses();
         self.asked = false;
         let (vcpus, threads) = (self.vcpus.clone(), self.threads.clone());
         self.follow(vcpus, threads);
@@ -190,7 +196,7 @@ impl EventCounter {
 
     /// Returns what was counted up to then.
     pub fn snapshot(&self) -> Snapshot {
-        let walked = self.study.walked();
+        let walked = self.counted.study.walked();
         let machine = walked.machine;
         let until = self.until_ns;
         let mut snapshot = Snapshot {
@@ -198,13 +204,9 @@ impl EventCounter {
             to_ns: until,
             ..Snapshot::default()
         };
-        let (Some(waits), Some(exits), Some(entries)) = (
-            self.study.get::<WaitCounter>(),
-            self.study.get::<Exits>(),
-            self.study.get::<Entries>(),
-        ) else {
-            return snapshot;
-        };
+        let waits = self.counted.waits.get();
+        let exits = self.counted.exits.get();
+        let entries = self.counted.entries.get();
         let mut behind = BTreeMap::new();
         for (vcpu, number) in machine.vcpus().zip(0u32..) {
             if self.gone.contains(&vcpu.tid) {
@@ -255,7 +257,7 @@ impl EventCounter {
             ns,
         });
         snapshot.behind.extend(behind);
-        self.rows(exits, entries, &mut snapshot);
+        self.rows(&exits, &entries, &mut snapshot);
         snapshot.add(&self.before);
         snapshot.sort();
         snapshot

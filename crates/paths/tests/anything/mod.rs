@@ -7,7 +7,7 @@ mod stream;
 use std::ops::ControlFlow;
 
 use crate::common::stages::{Log, wrong};
-use analysis::Study;
+use analysis::{Shared, Study};
 use event::reasons::Isa;
 use event::{EventType, Kind, LostKind, Side, Sink};
 use paths::{CompletedInstance, PathReport, Paths};
@@ -21,6 +21,7 @@ struct Seen {
     instances: Vec<CompletedInstance>,
     most: usize,
     study: Study,
+    paths: Shared<Paths>,
     log: Log,
 }
 
@@ -37,7 +38,8 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
         })
         .collect();
     types.extend(of_guest);
-    let mut study = Study::default().with(paths);
+    let mut study = Study::default();
+    let paths = study.share(paths);
     study.guest_vcpus(1, [(0, 101), (1, 102)]);
     let mut log = Log::default();
     let mut known = vec![None; types.len()];
@@ -76,19 +78,18 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
             log.take(&event, &event.data());
         }
         assert_eq!(study.event(&event), ControlFlow::Continue(()));
-        if let Some(paths) = study.get_mut::<Paths>() {
-            most = most.max(paths.in_flight());
-            instances.extend(paths.take_listed());
-        }
+        let mut paths = paths.get_mut();
+        most = most.max(paths.in_flight());
+        instances.extend(paths.take_listed());
     }
     study.finish();
-    let paths = study.get_mut::<Paths>().expect("paths");
-    instances.extend(paths.take_listed());
-    assert_eq!(paths.in_flight(), 0, "nothing is left at the end");
-    let paths = study.get::<Paths>().expect("paths");
+    instances.extend(paths.get_mut().take_listed());
+    assert_eq!(paths.get().in_flight(), 0, "nothing is left at the end");
     let machine = study.walked().machine;
+    let reports = paths.get().report(machine, &|_| None);
     Seen {
-        reports: paths.report(machine, &|_| None),
+        reports,
+        paths,
         instances,
         most,
         study,
@@ -98,10 +99,10 @@ fn walk(stream: &[One], isa: Isa, mut paths: Paths) -> Seen {
 
 /// No stage is longer than what bounds it. Times have to run forwards for that to make sense.
 fn check_bounds(seen: &Seen) {
-    let paths = seen.study.get::<Paths>().expect("paths");
+    let paths = seen.paths.get();
     let machine = seen.study.walked().machine;
     for one in &seen.instances {
-        let found = wrong(&seen.log, one, paths, machine, false);
+        let found = wrong(&seen.log, one, &paths, machine, false);
         assert!(found.is_empty(), "{found:#?}\n{one:?}");
     }
 }
@@ -148,7 +149,7 @@ fn with_guest(stream: &[One], bits: &[bool]) -> Vec<One> {
 
 fn check(seen: &Seen, limit: usize) {
     assert!(seen.most <= limit, "{} under way at once", seen.most);
-    let paths = seen.study.get::<Paths>().expect("paths");
+    let paths = seen.paths.get();
     let machine = seen.study.walked().machine;
     for (at, report) in seen.reports.iter().enumerate() {
         let path = &paths.paths()[at];

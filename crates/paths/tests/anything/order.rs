@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use analysis::Study;
 use event::reasons::Isa;
 use event::{EventOrder, EventType, Kind, LostKind, Side, Sink};
 use proptest::prelude::*;
 
 use super::stream::{KINDS, One, THREADS, one, text, types};
-use crate::common::found::{found, studies};
+use crate::common::found::{AskedStudy, found, studies};
 
 /// What the recorder and the kernel record: processes, and vCPUs' numbers with exits and entries.
 #[derive(Debug, Clone, Copy)]
@@ -21,16 +20,16 @@ struct Recorded {
 /// Walks a stream in time order, or with `mixed` in as little of it as the study needs: between two events that need
 /// time order, those of one thread come after those of another.
 fn walk(
-    mut study: Study,
+    mut study: AskedStudy,
     stream: &[One],
     isa: Isa,
     recorded: Recorded,
     mixed: Option<u32>,
-) -> Study {
+) -> AskedStudy {
     let types = types();
     let wanted: Vec<bool> = types.iter().map(|ty| study.wants(ty)).collect();
     let orders: Vec<EventOrder> = types.iter().map(|ty| study.order(ty)).collect();
-    let give = |study: &mut Study, time: u64, one: &One| {
+    let give = |study: &mut AskedStudy, time: u64, one: &One| {
         let mut one = one.clone();
         // A kernel records the vCPU's number with all events of a kind or with none.
         match KINDS[one.kind].1 {
@@ -158,7 +157,7 @@ fn vcpus_that_only_their_threads_tell_apart() {
 
 #[test]
 fn exits_need_the_order_of_threads_alone() {
-    let types = |study: &mut Study, name: &str| {
+    let types = |study: &mut AskedStudy, name: &str| {
         let ty = EventType {
             kind: Kind::of("", name),
             ..EventType::bare(0, "", true)

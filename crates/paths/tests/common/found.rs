@@ -1,33 +1,81 @@
 //! What walks find, in words, to compare them.
 
+use std::ops::ControlFlow;
+
 use analysis::{
-    By, Continuity, Convention, ExitRow, Exits, Info, Irqs, Options, Study, Vcpus, Window,
+    By, Continuity, Convention, ExitRow, Exits, Info, Irqs, Options, Shared, Study, Vcpus, Window,
 };
+use event::{Event, EventOrder, EventType, Side, Sink};
+
+/// A study, and the analyses that it has.
+#[derive(Default)]
+pub(crate) struct AskedStudy {
+    study: Study,
+    exits: Option<Shared<Exits>>,
+    continuity: Option<Shared<Continuity>>,
+    vcpus: Option<Shared<Vcpus>>,
+    irqs: Option<Shared<Irqs>>,
+    info: Option<Shared<Info>>,
+}
+
+impl AskedStudy {
+    fn of(ask: impl FnOnce(&mut AskedStudy)) -> AskedStudy {
+        let mut asked = AskedStudy::default();
+        ask(&mut asked);
+        asked
+    }
+
+    /// Ends its walk.
+    pub(crate) fn finish(&mut self) {
+        self.study.finish();
+    }
+}
+
+impl Sink for AskedStudy {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        self.study.wants(ty)
+    }
+
+    fn order(&self, ty: &EventType<'_>) -> EventOrder {
+        self.study.order(ty)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.study.event(event)
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        self.study.side(side);
+    }
+}
 
 /// A walk of each command that reads exits, vCPUs or interrupts.
-pub(crate) fn studies() -> [Study; 5] {
-    let exits = |options: Options| Study::default().with(Exits::new(options));
-    let by = By {
-        vm: false,
-        vcpu: true,
-        ..By::default()
+pub(crate) fn studies() -> [AskedStudy; 5] {
+    let perf = Options {
+        convention: Convention::Perf,
+        ..Options::default()
+    };
+    let by_vcpu = Options {
+        by: By {
+            vm: false,
+            vcpu: true,
+            ..By::default()
+        },
+        split: true,
+        ..Options::default()
     };
     [
-        exits(Options {
-            convention: Convention::Perf,
-            ..Options::default()
+        AskedStudy::of(|asked| asked.exits = Some(asked.study.share(Exits::new(perf)))),
+        AskedStudy::of(|asked| {
+            asked.exits = Some(asked.study.share(Exits::new(by_vcpu)));
+            asked.continuity = Some(asked.study.share(Continuity::new()));
         }),
-        exits(Options {
-            by,
-            split: true,
-            ..Options::default()
-        })
-        .with(Continuity::new()),
-        Study::default()
-            .with(Vcpus::new(Window::default()))
-            .with(Continuity::new()),
-        Study::default().with(Irqs::new()),
-        Study::default().with(Info::new()),
+        AskedStudy::of(|asked| {
+            asked.vcpus = Some(asked.study.share(Vcpus::new(Window::default())));
+            asked.continuity = Some(asked.study.share(Continuity::new()));
+        }),
+        AskedStudy::of(|asked| asked.irqs = Some(asked.study.share(Irqs::new()))),
+        AskedStudy::of(|asked| asked.info = Some(asked.study.share(Info::new()))),
     ]
 }
 
@@ -50,9 +98,9 @@ fn row_text(row: &ExitRow) -> String {
 }
 
 /// All that a study found, in words.
-pub(crate) fn found(study: &Study) -> String {
-    let walked = study.walked();
-    let exits = study.get::<Exits>();
+pub(crate) fn found(asked: &AskedStudy) -> String {
+    let walked = asked.study.walked();
+    let exits = asked.exits.as_ref().map(Shared::get);
     // The slot of a thread is nobody's business but the model's.
     let vms = walked.machine.vms();
     let vms = vms.iter().map(|vm| {
@@ -61,16 +109,22 @@ pub(crate) fn found(study: &Study) -> String {
     });
     format!(
         "{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
-        exits.map(|exits| {
+        exits.as_ref().map(|exits| {
             let tables = exits.reports(walked.machine);
             let rows = tables.into_iter().flat_map(|table| table.rows);
             rows.map(|row| row_text(&row)).collect::<Vec<_>>()
         }),
-        exits.map(Exits::unpaired),
-        study.get::<Continuity>().map(Continuity::report),
-        study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked).rows),
-        study.get::<Irqs>().map(|irqs| irqs.report(&walked)),
-        study.get::<Info>().map(|info| info.report(&walked).events),
+        exits.as_ref().map(|exits| exits.unpaired()),
+        asked.continuity.as_ref().map(|one| one.get().report()),
+        asked
+            .vcpus
+            .as_ref()
+            .map(|one| one.get().report(&walked).rows),
+        asked.irqs.as_ref().map(|one| one.get().report(&walked)),
+        asked
+            .info
+            .as_ref()
+            .map(|one| one.get().report(&walked).events),
         vms.collect::<Vec<_>>(),
     )
 }

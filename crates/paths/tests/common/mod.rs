@@ -9,7 +9,7 @@ pub(crate) mod stages;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-use analysis::Study;
+use analysis::{Shared, Study};
 use event::{Event, EventType, Side, Sink};
 use paths::lang::{self, PathDefinition};
 use paths::{CompletedInstance, DropReason, InstanceReport, PathReport, Paths};
@@ -129,6 +129,7 @@ fn number(comm: &str) -> &str {
 /// What was found.
 pub(crate) struct Walked {
     pub study: Study,
+    pub paths: Shared<Paths>,
     pub instances: Vec<CompletedInstance>,
     /// Instances that were under way at once, at most.
     pub most: usize,
@@ -136,17 +137,12 @@ pub(crate) struct Walked {
 
 impl Walked {
     pub(crate) fn reports(&self) -> Vec<PathReport> {
-        let Some(paths) = self.study.get::<Paths>() else {
-            return Vec::new();
-        };
         let machine = self.study.walked().machine;
-        paths.report(machine, &|_| None)
+        self.paths.get().report(machine, &|_| None)
     }
 
     pub(crate) fn described(&self) -> Vec<InstanceReport> {
-        let Some(paths) = self.study.get::<Paths>() else {
-            return Vec::new();
-        };
+        let paths = self.paths.get();
         let machine = self.study.walked().machine;
         let all = self.instances.iter();
         all.map(|one| paths.describe(one, machine, &|_| None))
@@ -196,10 +192,9 @@ impl Sink for Watching {
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let flow = self.walked.study.event(event);
-        if let Some(paths) = self.walked.study.get_mut::<Paths>() {
-            self.walked.most = self.walked.most.max(paths.in_flight());
-            self.walked.instances.extend(paths.take_listed());
-        }
+        let mut paths = self.walked.paths.get_mut();
+        self.walked.most = self.walked.most.max(paths.in_flight());
+        self.walked.instances.extend(paths.take_listed());
         flow
     }
 
@@ -215,9 +210,11 @@ pub(crate) fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
     let reader = recording
         .reader(ReaderOptions::default())
         .expect("a reader");
+    let mut study = Study::default();
     let mut sink = Watching {
         walked: Walked {
-            study: Study::default().with(paths),
+            paths: study.share(paths),
+            study,
             instances: Vec::new(),
             most: 0,
         },
@@ -225,9 +222,13 @@ pub(crate) fn walk(bytes: Vec<u8>, mut paths: Paths) -> Walked {
     let _ = reader.walk(&mut sink);
     let mut walked = sink.walked;
     walked.study.finish();
-    if let Some(paths) = walked.study.get_mut::<Paths>() {
-        walked.instances.extend(paths.take_listed());
-        assert_eq!(paths.in_flight(), 0, "nothing is under way at the end");
-    }
+    walked
+        .instances
+        .extend(walked.paths.get_mut().take_listed());
+    assert_eq!(
+        walked.paths.get().in_flight(),
+        0,
+        "nothing is under way at the end"
+    );
     walked
 }

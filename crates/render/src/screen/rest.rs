@@ -2,6 +2,7 @@
 //! recorded.
 
 use analysis::SchedReport;
+use doubts::{Doubt, DoubtKind};
 use textwrap::core::display_width;
 use words::share;
 
@@ -116,15 +117,15 @@ pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line>
     if let Some(report) = analysis::recording_cost(input.picture) {
         text.push_str(&format!(", {}", cost::short(&report)));
     }
-    // What could not be timed is a few events at both ends as a rule.
-    let grave = |text: &&String| !text.starts_with("Not timed");
-    let warnings = &quality.warnings;
-    // What can be done about it counts most.
-    let advice = |text: &&String| text.contains("--formats");
-    let first = warnings.iter().find(advice);
-    let first = first.or(warnings.iter().find(grave)).or(warnings.first());
-    if let Some(first) = first {
-        text.push_str(&match warnings.len() {
+    let doubts = quality.doubts.iter();
+    // What can be done about it counts most, then what changes most.
+    let grave = |doubt: &&Doubt| {
+        let advice = matches!(doubt.kind, DoubtKind::FormatMissing { .. });
+        (advice, doubt.severity())
+    };
+    let first = doubts.clone().rev().max_by_key(grave);
+    if let Some(first) = first.map(Doubt::text) {
+        text.push_str(&match doubts.len() {
             1 => format!("; warning: {first}"),
             all => format!("; {all} warnings ('--full' has all): {first}"),
         });

@@ -7,7 +7,8 @@ use words::duration::human;
 use crate::evidence::{Evidence, Many, Ns, ThreadMention, says};
 use crate::sampled::{self, SampleShare};
 use crate::{
-    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Severity, Verdict,
+    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, Severity,
+    Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -275,8 +276,9 @@ fn look(case: &Case<'_>) -> Verdict {
 }
 
 fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {
-    let confidence = case.sure(KNOWN * samples.part.above(SAMPLED));
+    let confidence = KNOWN * samples.part.above(SAMPLED);
     let mut finding = Finding::new(&RULE, confidence)
+        .rests_on(RestsOn::Absence)
         .title(format!(
             "kworkers of a sampling cpufreq governor took {} of their CPUs",
             words::share::tenths(samples.part.share())

@@ -7,7 +7,9 @@ use words::duration::human;
 
 use crate::evidence::{Ns, Of, Share, says};
 use crate::sampled::{self, SampleShare};
-use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
@@ -341,7 +343,8 @@ fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {
         samples: part.of,
         amount: samples.host.amount.saturating_add(samples.guest.amount),
     };
-    let mut finding = Finding::new(&RULE, case.sure(0.6 * part.above(WHATEVER)))
+    let mut finding = Finding::new(&RULE, 0.6 * part.above(WHATEVER))
+        .rests_on(RestsOn::Absence)
         .title(format!(
             "vCPUs' threads spent {} of their CPU time on polling in halts",
             words::share::tenths(part.share())

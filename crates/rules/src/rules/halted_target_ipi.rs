@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::case::RowSum;
 use crate::evidence::{Evidence, Many, Ns, Of, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
@@ -190,7 +190,8 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
             human(sums.halted.percentile(0.5))
         ),
     };
-    let mut finding = Finding::new(&RULE, case.sure(confidence))
+    let mut finding = Finding::new(&RULE, confidence)
+        .rests_on(RestsOn::Absence)
         .cost(cost)
         .title(title)
         .evidence(says!(
@@ -235,9 +236,6 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     }
     finding = stages(case, finding, halted);
     finding = polling(case, finding);
-    if let Some(doubt) = case.doubt() {
-        finding = finding.evidence(doubt);
-    }
     finding.at_least = match share {
         share if share >= 0.1 => Severity::High,
         _ => Severity::Medium,

@@ -4,7 +4,7 @@ use analysis::ExitTable;
 use domain::{Domain, DomainChange};
 
 use crate::evidence::says;
-use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
@@ -105,7 +105,7 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     let signs = &case.picture.signs;
     // Where it is known, it is on: what is off was no finding.
     let on = offered.is_some();
-    let finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 })
+    let finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 }).rests_on(RestsOn::Counts)
         .title(format!(
             "The guest set up {} synthetic interrupts with AutoEOI",
             signs.auto_eoi
@@ -151,7 +151,7 @@ fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
         return Verdict::Clear;
     }
     let count: u64 = emulated.iter().map(|row| row.stats.count()).sum();
-    let finding = Finding::new(&RULE, 0.6)
+    let finding = Finding::new(&RULE, 0.6).rests_on(RestsOn::Counts)
         .title("The guest has SynIC, and APICv is not in use though the host offers it")
         .evidence(
             says!(

@@ -6,7 +6,9 @@ use words::share::tenths;
 
 use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
 use crate::sampled::{self, SampleShare};
-use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "lock-holder-preempted",
@@ -230,7 +232,8 @@ fn look(case: &Case<'_>) -> Verdict {
 
 fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence) -> Finding {
     let share = spinning.part.share();
-    let mut finding = Finding::new(&RULE, case.sure(sure * spinning.part.above(SPINS)))
+    let mut finding = Finding::new(&RULE, sure * spinning.part.above(SPINS))
+        .rests_on(RestsOn::Absence)
         .title(format!(
             "Guests spent {} of their sampled time spinning on locks, while vCPUs wait for CPUs",
             tenths(share)

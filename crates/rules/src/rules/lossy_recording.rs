@@ -1,8 +1,8 @@
 //! Events are missing in the recording.
 
+use crate::caps;
 use crate::evidence::{Ns, Of, Share, says};
-use crate::torn;
-use crate::{Case, Finding, Remedy, Rule, Severity, Verdict};
+use crate::{Case, Finding, Remedy, RestsOn, Rule, Severity, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
     title: "The recording lost events, so every number in it is a lower bound or a guess",
@@ -83,7 +83,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .map(|event| event.count)
         .sum();
     let all = kept.saturating_add(quality.lost_events);
-    let mut finding = Finding::new(&RULE, 0.99);
+    let mut finding = Finding::new(&RULE, 0.99).rests_on(RestsOn::Counts);
     if !quality.truncated {
         finding = finding.only(&[0, 1]);
     }
@@ -123,7 +123,7 @@ fn look(case: &Case<'_>) -> Verdict {
             finding.cause = cut_off(quality.uneven_from.is_some());
         }
         finding = finding.evidence("The file is cut off: what came after is not known.");
-        if let Some((ns, share)) = torn::uneven(case) {
+        if let Some((ns, share)) = caps::uneven(case) {
             finding = finding.evidence(says!(
                 "It holds what each CPU recorded by itself, so for the last {time} ({share} of the recorded time) \
                  events of some CPUs are missing and those of others are there.",

@@ -7,7 +7,7 @@ use words::duration::human;
 use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Of, says};
-use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{Case, Finding, RecordNeeds, Remedy, RestsOn, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
@@ -99,7 +99,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     let all = case.all_exits();
-    let mut finding = Finding::new(&RULE, 0.95)
+    let mut finding = Finding::new(&RULE, 0.95).rests_on(RestsOn::Counts)
         .cost(case.vcpu_cost(sum.ns))
         .title(format!(
             "The guest is a hypervisor: {} exits for its virtualization instructions, {}",

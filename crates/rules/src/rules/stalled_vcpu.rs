@@ -6,7 +6,7 @@ use words::{capital, duration::human};
 
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
@@ -327,7 +327,8 @@ impl<'a> StallSum<'a> {
 /// Stalls, all of them summed.
 fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     let stood = StallSum::of(stalls)?;
-    let mut finding = Finding::new(&RULE, case.sure(stood.confidence()))
+    let mut finding = Finding::new(&RULE, stood.confidence())
+        .rests_on(RestsOn::Absence)
         .cost(case.vcpu_cost(stood.ns))
         .title(stood.title(case));
     let longest = stalls.longest.iter();
@@ -354,9 +355,6 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     }
     let (also, remedies) = stood.advice();
     finding = finding.also(also).only(remedies);
-    if let Some(doubt) = case.doubt() {
-        finding = finding.evidence(doubt);
-    }
     finding.at_least = match stood.main {
         Held::Host => Severity::Low,
         _ => noticed(stood.longest_ns()),
@@ -457,7 +455,8 @@ fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     asleep.sort_by_key(|(tid, ns)| (std::cmp::Reverse(*ns), *tid));
     let (worst, longest) = *asleep.first()?;
     let all = asleep.iter().map(|(_, ns)| *ns);
-    let mut finding = Finding::new(&RULE, case.sure(0.85))
+    let mut finding = Finding::new(&RULE, 0.85)
+        .rests_on(RestsOn::Absence)
         .cost(case.vcpu_cost(all.fold(0, u64::saturating_add)))
         .title(format!(
             "{} slept {} in all while its exits were handled",
@@ -471,9 +470,6 @@ fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
             vcpu = case.vcpu_called(*tid).capital(),
             time = Ns(*ns),
         ));
-    }
-    if let Some(doubt) = case.doubt() {
-        finding = finding.evidence(doubt);
     }
     Some(finding)
 }

@@ -4,7 +4,7 @@ use analysis::{CostReport, Role};
 use words::{duration::human, share};
 
 use crate::evidence::{Id, Ns, Of, Share, ThreadMention, says};
-use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, Remedy, Rule, Verdict};
+use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, Remedy, RestsOn, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "tracing-disturbs",
@@ -135,11 +135,10 @@ fn look(case: &Case<'_>) -> Verdict {
     };
     // What the recorder itself says it lost is left out of its threads' time, which is then a lower bound.
     let lost = case.picture.quality.lost_events;
-    let confidence = match lost {
-        0 => case.sure(confidence),
-        _ => confidence,
-    };
-    let mut finding = Finding::new(&RULE, confidence);
+    let mut finding = Finding::new(&RULE, confidence).rests_on(match lost {
+        0 => RestsOn::Absence,
+        _ => RestsOn::Times,
+    });
     if measured.records() {
         finding = measured.tell(case, span, finding);
     }
@@ -159,8 +158,6 @@ fn look(case: &Case<'_>) -> Verdict {
             "It lost {lost} events: what its threads ran around them is not in these numbers.",
             lost = lost,
         ));
-    } else if let Some(doubt) = case.doubt() {
-        finding = finding.evidence(doubt);
     }
     // What is only bounded may be nothing: it is no reason to doubt what stands below.
     finding.foremost = finding.confidence >= 0.6;

@@ -7,7 +7,7 @@ use model::State;
 use words::duration::human;
 
 use crate::evidence::{Evidence, Ns, Of, ThreadMention, Times, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
@@ -133,7 +133,8 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let mut finding = Finding::new(&RULE, case.sure(0.9))
+    let mut finding = Finding::new(&RULE, 0.9)
+        .rests_on(RestsOn::Absence)
         .cost(case.vcpu_cost(waited.total_ns))
         .title(title(case, &waited))
         .evidence(waited.share(case));
@@ -159,9 +160,6 @@ fn look(case: &Case<'_>) -> Verdict {
         "They were in their guests for {time}.",
         time = Ns(guest)
     ));
-    if let Some(doubt) = case.doubt() {
-        finding = finding.evidence(doubt);
-    }
     pins(case, finding).found()
 }
 

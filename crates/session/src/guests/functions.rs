@@ -1,6 +1,7 @@
 //! The functions of guests' kernels: by the symbols in guests' own recordings, or those given beside.
 
 use analysis::{ExitsReport, GuestStarts};
+use doubts::DoubtKind;
 use event::Quality;
 use symbols::KernelFunctions;
 
@@ -48,11 +49,10 @@ impl Opened<'_> {
         };
         let (kernel, unnamed) = report.guest_functions();
         if kernel > 0 && unnamed as f64 > UNNAMED * kernel as f64 {
-            quality.warn(format!(
-                "{} of {} exits not in user space were at addresses that no symbol covers. Symbols of another boot or kernel do \
-                 not fit; a list with gaps names nothing in them.",
-                unnamed, kernel
-            ));
+            quality.raise(DoubtKind::FunctionsUnnamed {
+                exits: unnamed,
+                of: kernel,
+            });
         }
     }
 

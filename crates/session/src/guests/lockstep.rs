@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::Builder;
 
 use clocks::Fit;
+use doubts::DoubtKind;
 use event::{Body, Data, Event, EventOrder, EventType, Kind, LostKind, OwnedType, Side, Sink};
 use source::{RecordingReader, WalkOutcome};
 
@@ -486,8 +487,6 @@ pub(super) fn walk(
 fn unread() -> WalkOutcome {
     let mut outcome = WalkOutcome::default();
     outcome.quality.truncated = true;
-    outcome.quality.warn(
-        "It was not read to its end: the system gave no thread for it; stop other programs, or allow more (ulimit -u).",
-    );
+    outcome.quality.raise(DoubtKind::NotReadWhole);
     outcome
 }

@@ -8,14 +8,14 @@ mod pair;
 mod quality;
 mod spread;
 
-use analysis::{GuestTasks, Study};
+use analysis::Study;
 use clocks::Fit;
-use event::{Quality, Sink};
+use event::Sink;
 use model::Vm;
 use paths::Paths;
 use source::{RecordingReader, WalkOutcome};
 
-use crate::{Error, Opened, Scope};
+use crate::{Error, FilterScope, Opened};
 
 pub use host_input::{HostInput, Paired, Told};
 pub use pair::Whose;
@@ -112,22 +112,6 @@ impl<'s> Guest<'s> {
     }
 }
 
-/// Warns of guests whose recordings have nothing by which it is known what they did, where that was asked for.
-pub fn warn_of_silence(guests: &[Guest<'_>], study: &Study, quality: &mut Quality) {
-    let Some(tasks) = study.get::<GuestTasks>() else {
-        return;
-    };
-    for (guest, machine) in guests.iter().zip(1..) {
-        if !tasks.has_heard_of(machine) {
-            quality.warn(format!(
-                "{}: it has no event that says what the guest did: record sched:sched_switch, irq:irq_handler_entry and irq:softirq_entry with \
-                 their ends, as 'trapline agent' does.",
-                guest.name()
-            ));
-        }
-    }
-}
-
 impl Opened<'_> {
     /// Finds whose guest each of some recordings is, and how its clock reads on this recording's. Where that is known beforehand it is still
     /// held against what both sides recorded.
@@ -161,13 +145,9 @@ impl Opened<'_> {
 
     /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for, as
     /// [`Opened::walk_with`] does.
-    pub fn walk_filtered_with(
-        &self,
-        guests: &[Guest<'_>],
-        sink: &mut dyn Sink,
-        scope: Scope,
-    ) -> Vec<WalkOutcome> {
-        self.filtered(sink, scope, |sink| self.walk_with(guests, sink))
+    pub fn walk_events_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<WalkOutcome> {
+        let walk = |sink: &mut dyn Sink| self.walk_with(guests, sink);
+        self.filtered(sink, FilterScope::Events, walk).0
     }
 
     /// Tells paths what is known beside the events ([`Opened::locate`]), and which guests' recordings are walked with this one.

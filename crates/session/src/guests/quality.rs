@@ -1,13 +1,14 @@
-//! What recordings lack that were walked together.
+//! What has to be known of recordings that were walked together.
 
+use doubts::DoubtKind;
 use event::Quality;
 use source::WalkOutcome;
 
 use super::Paired;
 
 impl Paired<'_> {
-    /// Returns what recordings lack that were walked together ([`crate::Opened::walk_with`]), the host's first. What is said of a guest's
-    /// names it. What could not be taken of the host's folder is a warning.
+    /// Returns what has to be known of recordings that were walked together ([`crate::Opened::walk_with`]), the host's first. Doubts about a
+    /// guest's name it. What could not be taken of the host's folder is one.
     pub fn quality(&self, outcomes: Vec<WalkOutcome>) -> Quality {
         let mut outcomes = outcomes.into_iter();
         let mut all = outcomes.next().unwrap_or_default().quality;
@@ -15,20 +16,16 @@ impl Paired<'_> {
             let mut own = outcome.quality;
             // Where parts of the guest's recording end does not bound what the host's says.
             own.uneven_from = None;
-            for warning in &mut own.warnings {
-                *warning = format!("{}: {warning}", guest.name());
-            }
             if own.lost_events > 0 {
-                own.warn(format!(
-                    "{}: {} lost while the guest was recorded.",
-                    guest.name(),
-                    words::plural(own.lost_events, "event")
-                ));
+                own.raise(DoubtKind::GuestEventsLost {
+                    events: own.lost_events,
+                });
             }
+            own.doubts.name_input(guest.name());
             all.merge(own);
         }
-        for sentence in &self.left_out {
-            all.warn(sentence.clone());
+        for text in &self.left_out {
+            all.raise(DoubtKind::GuestLeftOut { text: text.clone() });
         }
         all
     }

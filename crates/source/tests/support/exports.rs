@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use analysis::{ExitTable, Exits, Options, Study, Vcpus, Window};
 use export::{
-    ExitRows, ExportFile, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto, SpanRows, Tap,
-    TraceMachine,
+    ExitRows, ExportFile, ExportSources, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto,
+    SpanRows, Tap, TraceMachine,
 };
 use paths::Paths;
 use render::ClockUnit;
@@ -25,16 +25,19 @@ fn made(reader: &RecordingReader<'_>, known: &FirstWalk<'_>, into: &mut dyn Expo
         spans: true,
         moments: true,
     };
-    let study = Study::default()
-        .with(Tap::new(wanted, Window::default()))
-        .with(exits())
-        .with(Paths::new(paths::all_builtin()));
+    let mut study = Study::default();
+    let sources = ExportSources {
+        tap: Some(study.share(Tap::new(wanted, Window::default()))),
+        exits: Some(study.share(exits())),
+        paths: Some(study.share(Paths::new(paths::all_builtin()))),
+        tasks: None,
+    };
     let mut all = Vec::new();
     let mut write = |made: &mut Vec<u8>| {
         all.append(made);
         ControlFlow::Continue(())
     };
-    let mut walk = ExportWalk::new(study, known, into, &mut write);
+    let mut walk = ExportWalk::new(study, sources, known, into, &mut write);
     reader.walk(&mut walk);
     walk.finish();
     all
@@ -58,21 +61,21 @@ fn sum(csv: &[u8], column: &str) -> (u64, u64) {
 
 /// Exports the recording in one of the ways. What rows add up to is what the sums are.
 pub(super) fn exports(reader: &RecordingReader<'_>, which: usize) {
-    let mut first = Study::default()
-        .with(Vcpus::new(Window::default()))
-        .with(exits());
+    let mut first = Study::default();
+    let vcpus = first.add(Vcpus::new(Window::default()));
+    let exits = first.add(exits());
     reader.walk(&mut first);
-    first.finish();
+    let answers = first.finish();
+    let (vcpus, exits) = (answers.take(vcpus), answers.take(exits));
     let walked = first.walked();
-    let isa = first.get::<Exits>().and_then(Exits::isa);
-    let names = analysis::builtin_names(isa);
+    let names = analysis::builtin_names(exits.isa());
     let known = FirstWalk::new(&walked, &names);
     // Names with commas and quotes would have to be parsed.
     let plain = |csv: &[u8]| !csv.contains(&b'"');
     match which % 4 {
         0 => {
-            let spans = made(reader, &known, &mut SpanRows::new(ClockUnit::Nanoseconds));
-            let vcpus = first.get::<Vcpus>().expect("vCPUs").report(&walked);
+            let spans = made(reader, &known, &mut SpanRows::new(ClockUnit::default()));
+            let vcpus = vcpus.report(&walked);
             let observed = vcpus.rows.iter().map(|row| row.times.total());
             let observed = observed.fold(0u64, u64::saturating_add);
             if plain(&spans) && vcpus.rows.iter().all(|row| row.others == 0) {
@@ -80,8 +83,8 @@ pub(super) fn exports(reader: &RecordingReader<'_>, which: usize) {
             }
         }
         1 => {
-            let rows = made(reader, &known, &mut ExitRows::new(ClockUnit::Nanoseconds));
-            let reports = first.get::<Exits>().expect("exits").reports(walked.machine);
+            let rows = made(reader, &known, &mut ExitRows::new(ClockUnit::default()));
+            let reports = exits.reports(walked.machine);
             let count = reports.first().map_or(0, |report| report.total_count);
             if plain(&rows) {
                 assert_eq!(sum(&rows, "duration_ns").0, count);

@@ -4,6 +4,7 @@
 
 mod exports;
 pub(crate) mod meter;
+pub(crate) mod pictures;
 pub(crate) mod seeds;
 pub(crate) mod trim_dat;
 pub(crate) mod trim_perf;
@@ -11,10 +12,10 @@ pub(crate) mod trim_perf;
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Convention, Exits, Faults, Info, Merge, Moves, Options, Picture, Profile, ProfileBy,
-    ProfileOf, ProfileOptions, Sched, Signs, Sleeps, Slices, Study, Timers, Vcpus, Window,
+    By, Convention, Exits, Info, Merge, Options, Picture, Profile, ProfileBy, ProfileOf,
+    ProfileOptions, Sched, Slices, Study, Vcpus, Window,
 };
-use event::{Event, EventType, Quality, Side, Sink};
+use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use paths::Paths;
 use render::ClockUnit;
@@ -209,10 +210,10 @@ fn profile(reader: &RecordingReader<'_>, which: usize) {
     let other = others.into_iter().nth(which % 4).expect("one of four");
     for options in [of(ProfileOf::OnCpu, false), other] {
         let on_cpu = options.of == ProfileOf::OnCpu;
-        let mut study = Study::default().with(Profile::new(options, &[]));
+        let mut study = Study::default();
+        let profile = study.add(Profile::new(options, &[]));
         reader.walk(&mut study);
-        study.finish();
-        let profile = study.get::<Profile>().expect("a profile");
+        let profile = study.finish().take(profile);
         let walked = study.walked();
         let mut beside = analysis::Beside {
             namer: analysis::Namer::default(),
@@ -255,22 +256,19 @@ fn profile(reader: &RecordingReader<'_>, which: usize) {
 /// Asks every question at once, and prints what was found.
 fn analyse(reader: &RecordingReader<'_>, which: usize) {
     profile(reader, which);
-    let mut study = Study::default()
-        .with(Info::new())
-        .with(Exits::new(Options {
-            split: true,
-            ..Options::default()
-        }))
-        .with(Vcpus::new(Window::default()))
-        .with(Sched::new())
-        .with(Paths::new(paths::all_builtin()))
-        .with(Sleeps::new())
-        .with(Signs::new())
-        .with(Faults::new())
-        .with(Timers::new())
-        .with(Moves::new())
-        .slices(Slices::new());
-    let mut perf = Study::default().with(Exits::new(Options {
+    let mut study = Study::default().slices(Slices::new());
+    let info = study.add(Info::new());
+    let exits = study.add(Exits::new(Options {
+        split: true,
+        ..Options::default()
+    }));
+    let vcpus = study.add(Vcpus::new(Window::default()));
+    let sched = study.add(Sched::new());
+    let paths = study.add(Paths::new(paths::all_builtin()));
+    let mut whole = Study::default().slices(Slices::new());
+    let (handles, _) = pictures::ask(&mut whole, Paths::new(paths::all_builtin()));
+    let mut perf = Study::default();
+    let as_perf = perf.add(Exits::new(Options {
         tables: Vec::new(),
         convention: Convention::Perf,
         by: By {
@@ -287,19 +285,22 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
             .iter()
             .map(|(tid, name)| (*tid, name.as_str()));
         study.saved_names(names.clone());
+        whole.saved_names(names.clone());
         perf.saved_names(names);
     }
     let outcome = reader.walk(&mut study);
+    reader.walk(&mut whole);
     reader.walk(&mut perf);
-    study.finish();
+    let (answers, of_perf, mut of_whole) = (study.finish(), perf.finish(), whole.finish());
+    let walked = study.walked();
     let mut text = String::new();
     let layout = render::Layout {
         width: 80,
         limit: usize::MAX,
         nanoseconds: true,
     };
-    for study in [&study, &perf] {
-        let exits = study.get::<Exits>().expect("exits");
+    let exits = [answers.take(exits), of_perf.take(as_perf)];
+    for (exits, study) in exits.iter().zip([&study, &perf]) {
         let reports = exits.reports(study.walked().machine);
         for report in &reports {
             text.push_str(&render::exits::table(exits.isa(), report, true, layout));
@@ -313,17 +314,18 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
             &reports,
             ClockUnit::default(),
         ));
-        text.push_str(&exits.unpaired().warnings().concat());
     }
-    let walked = study.walked();
-    let vcpus = study.get::<Vcpus>().expect("vCPUs").report(&walked);
+    for (_, doubts) in &answers.doubts {
+        text.push_str(&doubts.texts().concat());
+    }
+    let vcpus = answers.take(vcpus).report(&walked);
     for row in &vcpus.rows {
         // Whatever the recording says, every instant is in one state.
         assert_eq!(row.times.total(), row.to - row.from);
     }
     text.push_str(&render::vcpus::table(&vcpus, true, layout));
     text.push_str(&render::vcpus::csv(&vcpus, ClockUnit::default()));
-    let sched = study.get::<Sched>().expect("sched");
+    let sched = answers.take(sched);
     for merge in [Merge::No, Merge::ByComm] {
         let report = sched.report(
             walked.machine.threads(),
@@ -336,23 +338,22 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
         text.push_str(&render::sched::histogram(&report, layout));
         text.push_str(&render::sched::csv(&report, ClockUnit::default()));
     }
-    text.push_str(&latencies(&study));
-    let report = study.get::<Info>().expect("info").report(&walked);
+    text.push_str(&latencies(&answers.take(paths), &walked));
+    let report = answers.take(info).report(&walked);
     text.push_str(&render::info::counts(&report, usize::MAX));
     text.push_str(&render::info::csv(&report));
     text.push_str(&render::quality::lines("input", &outcome.quality, 80));
-    text.push_str(&causes(&mut study, outcome.quality));
+    let picture = pictures::picture(handles, &mut of_whole, &whole, outcome.quality);
+    text.push_str(&causes(&picture));
     assert!(!text.is_empty());
 }
 
 /// What rules find in the recording, and what changed against itself: nothing.
-fn causes(study: &mut Study, quality: Quality) -> String {
-    let names = |isa, _: &mut Quality| analysis::builtin_names(isa);
-    let picture = Picture::of(study, quality, None, KernelFunctions::default(), &names);
+fn causes(picture: &Picture) -> String {
     let counted = |amounts: &Vec<analysis::Amount>| amounts.len() == picture.series.slice_ns.len();
     assert!(picture.series.of.values().all(counted));
     let case = rules::Case {
-        picture: &picture,
+        picture,
         facts: None,
         domain: None,
     };
@@ -361,7 +362,7 @@ fn causes(study: &mut Study, quality: Quality) -> String {
         assert!(!finding.evidence.is_empty(), "{}", finding.rule.id);
         assert!((0.0..=1.0).contains(&finding.confidence));
     }
-    let pictures = std::slice::from_ref(&picture);
+    let pictures = std::slice::from_ref(picture);
     let side = compare::ComparedSide {
         pictures,
         diagnosis: &diagnosis,
@@ -381,12 +382,9 @@ fn causes(study: &mut Study, quality: Quality) -> String {
     render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], true, layout)
 }
 
-/// What the recording says of paths: stages add up to totals, and groups to all instances.
-fn latencies(study: &Study) -> String {
-    let Some(paths) = study.get::<Paths>() else {
-        return String::new();
-    };
-    let machine = study.walked().machine;
+/// What the recording tells of paths: stages add up to totals, and groups to all instances.
+fn latencies(paths: &Paths, walked: &analysis::Walked<'_>) -> String {
+    let machine = walked.machine;
     assert_eq!(paths.in_flight(), 0);
     let reports = paths.report(machine, &|_| None);
     for report in &reports {

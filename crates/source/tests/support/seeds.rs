@@ -102,12 +102,13 @@ fn is_recording(bytes: &[u8]) -> bool {
     let Ok(recording) = RecordingBytes::from_bytes("", bytes.to_vec()) else {
         return false;
     };
-    let mut study = analysis::Study::default().with(analysis::Info::new());
+    let mut study = analysis::Study::default();
+    let info = study.add(analysis::Info::new());
     if let Ok(reader) = recording.reader(source::ReaderOptions::default()) {
         let _ = reader.walk(&mut study);
     }
-    let info = study.get::<analysis::Info>();
-    info.is_some_and(|info| info.report(&study.walked()).start.is_some())
+    let info = study.finish().take(info);
+    info.report(&study.walked()).start.is_some()
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -94,7 +94,7 @@ pub(crate) fn read(text: impl AsRef<[u8]>) -> (Gathered, TextSummary) {
 pub(crate) fn one(line: &str) -> Seen {
     let (gathered, summary) = read(line);
     assert_eq!(gathered.events.len(), 1, "{line}: {summary:?}");
-    assert_eq!(summary.quality.warnings, [""; 0], "{line}");
+    assert_eq!(summary.quality.texts(), [""; 0], "{line}");
     gathered.events.into_iter().next().expect("one event")
 }
 

@@ -13,6 +13,7 @@ mod vectors;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::{Body, Data, Event, EventType, FieldReader, FieldScalar, Kind, LostKind, NONE, Side};
 use model::ByNumber;
 use stats::Stats;
@@ -20,7 +21,7 @@ use stats::Stats;
 use track::{Run, Track, Which};
 use vectors::{NAMED_VECTORS, Whose, of_vectors, whose};
 
-use crate::analysis::{Analysis, Context, GuestEvent, Want};
+use crate::analysis::{Analysis, Context, FilterScope, GuestEvent, Walked, Want};
 use crate::chosen::Window;
 
 /// Names of handlers that are kept at most: a machine has some hundred.
@@ -297,6 +298,25 @@ impl GuestIrqs {
 }
 
 impl Analysis for GuestIrqs {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Interrupts, Concern::Guests])
+    }
+
+    fn doubts(&self, _: &Walked<'_>, doubts: &mut Doubts) {
+        if !self.has_handlers() {
+            doubts.raise(DoubtKind::NoHandlers);
+        }
+        if self.unplaced() > 0 {
+            doubts.raise(DoubtKind::HandlersUnplaced {
+                runs: self.unplaced(),
+            });
+        }
+    }
+
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
         let field = |name: &str| FieldReader::of(ty, name);
         let (says, want) = match (ty.kind, ty.system, ty.name) {

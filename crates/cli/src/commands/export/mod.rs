@@ -6,7 +6,6 @@ mod whole;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use analysis::{Inside, Study};
 use anyhow::{Result, bail};
 use event::Quality;
 use paths::lang;
@@ -14,7 +13,6 @@ use session::{Guest, HostInput, Opened, Paired};
 
 use crate::args::{ExportArgs, Format, Kind, Rows};
 use crate::commands::events;
-use crate::commands::info::row;
 use crate::commands::paths::read_path;
 use crate::new_file;
 use crate::opening::{self, Beside};
@@ -54,16 +52,6 @@ impl<'t> Together<'t> {
         }
         all
     }
-
-    /// Says what has to be known before a guest's times are believed.
-    fn warn(&self, study: &Study, quality: &mut Quality) {
-        let inside = study.get::<Inside>();
-        for (guest, machine) in self.guests().iter().zip(1..) {
-            let inside = inside.map(|inside| inside.report(machine));
-            let row = row(guest.about(), &inside.unwrap_or_default());
-            quality.warnings.extend(row.warning());
-        }
-    }
 }
 
 /// Runs the command.
@@ -97,7 +85,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         // What makes the command fail is known before the file is begun; what ends it early leaves no file.
         let first = match (kind, rows) {
             (Kind::Csv, Rows::Events) => None,
-            _ => Some(single::first(args, kind, rows, &session, &together)?),
+            _ => Some(single::first(kind, rows, &session, &together)?),
         };
         let mut write = |out: &mut dyn Write| -> Result<()> {
             told = match &first {
@@ -119,7 +107,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
             })?;
         }
     }
-    output::say_lacks(&host.names().join(", "), &told.quality)?;
+    output::say_doubts(&host.names().join(", "), &told.quality)?;
     if to_standard_output(args) {
         for sentence in &told.left_out {
             writeln!(io::stderr(), "{sentence}")?;

@@ -3,30 +3,28 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use analysis::{
-    Continuity, ExitTable, Exits, GuestTasks, Inside, Options, Study, Unpaired, Vcpus, unknowable,
-};
+use analysis::{ExitTable, Exits, GuestTasks, Options, Shared, Study, Vcpus};
 use anyhow::Result;
 use devices::AddressNames;
-use event::Quality;
+use doubts::{Concern, Concerns};
 use export::{
-    ExitRows, ExportFile, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto, SpanRows, Tap,
-    TraceMachine,
+    ExitRows, ExportFile, ExportSources, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto,
+    SpanRows, Tap, TraceMachine,
 };
 use paths::{Paths, lang};
 use render::ClockUnit;
-use session::Session;
+use session::{RecordingAnswers, Session};
 
 use super::{Together, Told};
-use crate::args::{ExportArgs, Kind, Rows};
+use crate::args::{Kind, Rows};
 
 /// What the first walk found.
 pub(super) struct First {
     kind: Kind,
     rows: Rows,
-    study: Study,
+    tasks: Option<Shared<GuestTasks>>,
     names: AddressNames,
-    quality: Quality,
+    answered: RecordingAnswers,
 }
 
 fn exits() -> Exits {
@@ -42,71 +40,43 @@ fn exits() -> Exits {
 /// # Errors
 /// The recording does not have what is to be exported.
 pub(super) fn first(
-    args: &ExportArgs,
     kind: Kind,
     rows: Rows,
     session: &Session,
     together: &Together<'_>,
 ) -> Result<First> {
     let recording = together.recording;
-    let guests = together.guests();
-    let mut study = Study::default()
-        .with(Vcpus::new(recording.window()))
-        .with(exits())
-        .choose(recording.window(), recording.left_out());
-    if args.common.filter.cpu.is_none() {
-        study = study.with(Continuity::new());
+    let mut question = recording.question(&together.paired);
+    let vcpus = question.add(Vcpus::new(recording.window()));
+    let exits = question.add(exits());
+    let tasks = question.share_guest_tasks(GuestTasks::new(recording.window()));
+    if rows == Rows::Instances && kind != Kind::Pftrace {
+        question.showing_only(Concerns::of(&[
+            Concern::Paths,
+            Concern::Names,
+            Concern::Vms,
+            Concern::Guests,
+            Concern::Host,
+        ]));
+    } else {
+        question.showing(Concern::Paths);
     }
-    if !guests.is_empty() {
-        study = study
-            .with(GuestTasks::new(recording.window()))
-            .with(Inside::new());
-    }
-    recording.prepare_with(&mut study, guests);
-    let mut quality = together
-        .paired
-        .quality(recording.walk_with(guests, &mut study));
-    study.finish();
-    let walked = study.walked();
-    let report = study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked));
+    let answered = question.walk();
+    let walked = answered.walked();
     let seen = walked.machine.seen();
-    let observed = report.is_some_and(|report| !report.rows.is_empty());
+    let observed = !answered.take(vcpus).report(&walked).rows.is_empty();
     match (kind, rows) {
         (Kind::Pftrace, _) => recording.require_exits(observed || seen.switches)?,
         (_, Rows::Spans | Rows::Exits) => recording.require_exits(observed)?,
         _ => {}
     }
-    session.host_facts().warn(&mut quality);
-    together.warn(&study, &mut quality);
-    let continuity = study.get::<Continuity>().map(Continuity::report);
-    if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        quality.warn(warning);
-    }
-    if let Some(guesses) = model::guesses(&walked.machine.vms()) {
-        quality.warn(guesses);
-    }
-    if rows != Rows::Instances || kind == Kind::Pftrace {
-        for item in unknowable(&seen) {
-            quality.warn(item.to_string());
-        }
-        let unpaired = study.get::<Exits>().map(Exits::unpaired);
-        for warning in unpaired.iter().flat_map(Unpaired::warnings) {
-            quality.warn(warning);
-        }
-    }
-    if !recording.nanoseconds() {
-        quality.warn(
-            "The recording's clock counts ticks of unknown rate: times are ticks, also those of traces, which call them nanoseconds.",
-        );
-    }
-    let isa = study.get::<Exits>().and_then(Exits::isa);
-    let names = session.devices().names(isa, &mut quality);
+    let isa = answered.take(exits).isa();
     Ok(First {
         kind,
         rows,
-        study,
-        names,
-        quality,
+        tasks,
+        names: session.devices().names(isa),
+        answered,
     })
 }
 
@@ -122,11 +92,11 @@ impl First {
         out: &mut dyn Write,
     ) -> Result<Told> {
         let recording = together.recording;
-        let walked = self.study.walked();
+        let walked = self.answered.walked();
         let mut known = FirstWalk::new(&walked, &self.names);
-        let tasks = self.study.get::<GuestTasks>();
+        let tasks = self.tasks.as_ref();
         if let Some(tasks) = tasks {
-            known = known.with_guests(&walked, tasks);
+            known = known.with_guests(&walked, &tasks.get());
         }
         let clock = ClockUnit::of(recording.nanoseconds());
         let mut into: Box<dyn ExportFile> = match (self.kind, self.rows) {
@@ -135,7 +105,7 @@ impl First {
                 let about = TraceMachine {
                     kernel: header.kernel.clone(),
                     arch: header.arch.clone(),
-                    lost_events: self.quality.lost_events,
+                    lost_events: self.answered.quality.lost_events,
                 };
                 Box::new(Perfetto::new(&known, &about))
             }
@@ -144,7 +114,7 @@ impl First {
             _ if tasks.is_some() => Box::new(SpanRows::with_guests(clock)),
             _ => Box::new(SpanRows::new(clock)),
         };
-        let study = self.second(wanted, together);
+        let (study, sources) = self.second(wanted, together);
         let mut failed: Option<io::Error> = None;
         let mut write = |made: &mut Vec<u8>| {
             let written = out.write_all(made);
@@ -157,20 +127,24 @@ impl First {
                 }
             }
         };
-        let mut walk = ExportWalk::new(study, &known, into.as_mut(), &mut write);
+        let mut walk = ExportWalk::new(study, sources, &known, into.as_mut(), &mut write);
         recording.walk_with(together.guests(), &mut walk);
         let left_out = walk.finish();
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(Told {
-                quality: self.quality.clone(),
+                quality: self.answered.quality.clone(),
                 left_out,
             }),
         }
     }
 
     /// Returns the study of the second walk.
-    fn second(&self, wanted: &[lang::PathDefinition], together: &Together<'_>) -> Study {
+    fn second(
+        &self,
+        wanted: &[lang::PathDefinition],
+        together: &Together<'_>,
+    ) -> (Study, ExportSources) {
         let (recording, guests) = (together.recording, together.guests());
         let trace = self.kind == Kind::Pftrace;
         let spans = trace || matches!(self.rows, Rows::Spans | Rows::Exits);
@@ -182,23 +156,25 @@ impl First {
             recording.window(),
         );
         let mut study = Study::default();
-        if spans {
-            study = study.with(tap);
-        }
+        let tap = spans.then(|| study.share(tap));
         // What guests did has no place in rows of exits.
-        if spans && self.rows != Rows::Exits && !guests.is_empty() {
-            study = study.with(GuestTasks::new(recording.window()));
-        }
-        if trace || self.rows == Rows::Exits {
-            study = study.with(exits());
-        }
-        if trace || self.rows == Rows::Instances {
+        let by_task = spans && self.rows != Rows::Exits && !guests.is_empty();
+        let tasks = by_task.then(|| study.share(GuestTasks::new(recording.window())));
+        let exits = (trace || self.rows == Rows::Exits).then(|| study.share(exits()));
+        let paths = (trace || self.rows == Rows::Instances).then(|| {
             let mut follower = Paths::new(wanted.to_vec());
             follower.only(recording.instances());
             recording.locate_with(&mut follower, guests);
-            study = study.with(follower);
-        }
+            study.share(follower)
+        });
         recording.prepare_with(&mut study, guests);
-        study.choose(recording.window(), recording.left_out())
+        let study = study.choose(recording.window(), recording.left_out());
+        let sources = ExportSources {
+            tap,
+            exits,
+            paths,
+            tasks,
+        };
+        (study, sources)
     }
 }

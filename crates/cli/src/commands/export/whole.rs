@@ -73,9 +73,6 @@ pub(super) fn text(
     } = host.picture(&options)?;
     let guests = guests.iter().map(|(guest, inside)| row(guest, inside));
     let guests: Vec<GuestRow> = guests.collect();
-    for guest in &guests {
-        picture.quality.warnings.extend(guest.warning());
-    }
     warn_without_exits(&mut picture, lacks_formats, session);
     let diagnosis = diagnosed(&mut picture, session);
     // Causes may be paths that nobody asked for.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use doubts::{DoubtKind, Doubts};
 use session::{SearchOptions, UserFunctions};
 
 /// How long `debuginfod-find` may take for one file. It is the program's own limit for a slow server (`DEBUGINFOD_TIMEOUT`).
@@ -82,17 +83,20 @@ impl BinaryArgs {
         }
     }
 
-    /// Says why functions have no names, where the user named folders that should have the files.
-    pub(super) fn warnings(&self, functions: &UserFunctions) -> Vec<String> {
+    /// Raises why functions have no names, where the user named folders that should have the files.
+    pub(super) fn doubts(&self, functions: &UserFunctions) -> Doubts {
+        let mut doubts = Doubts::default();
         let named = !self.buildid_dir.is_empty() || !self.debug_dir.is_empty();
         if self.symfs.is_none() && self.perf_maps.is_none() && !named {
-            return Vec::new();
+            return doubts;
         }
-        let without = functions.without_names().into_iter().take(MAX_FILES);
-        let without = without.map(|(file, why, places)| {
-            let places = words::plural(places, "place");
-            format!("{file} {}: {places} in it without a name.", why.words())
-        });
-        without.collect()
+        for (file, why, places) in functions.without_names().into_iter().take(MAX_FILES) {
+            doubts.raise(DoubtKind::FileWithoutNames {
+                file: file.to_string(),
+                why: why.words().to_string(),
+                places,
+            });
+        }
+        doubts
     }
 }

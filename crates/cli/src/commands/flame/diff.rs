@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use compare::stack_group;
+use doubts::DoubtKind;
 use render::ClockUnit;
 use render::flame;
 use render::flame_diff;
@@ -44,9 +45,10 @@ pub(super) fn run(
     let mut b = collect(args, &session, &input)?;
     let (event_a, event_b) = (event(&a), event(&b));
     if event_a != event_b {
-        b.quality.warn(format!(
+        let text = format!(
             "A has samples of {event_a} and B of {event_b}: their shares mean different things. --event chooses the event."
-        ));
+        );
+        b.quality.raise(DoubtKind::SidesDiffer { text });
     }
     let diff = Diff::of(&a.report.stacks, &b.report.stacks, comparable);
     let reports = [&a.report, &b.report];
@@ -55,7 +57,7 @@ pub(super) fn run(
     if let Some((file, form)) = output {
         let left_out = write_file(file, form, &diff, &notes, [&a, &b])?;
         for side in [&a, &b] {
-            output::say_lacks(&side.name, &side.quality)?;
+            output::say_doubts(&side.name, &side.quality)?;
         }
         return output::print(&wrote(file, &left_out));
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use doubts::{DoubtKind, Doubts};
 use event::Quality;
 use render::ClockUnit;
 use render::flame_picture::{Graph, Picture};
@@ -107,13 +108,11 @@ pub(super) fn run(
         }
     }
     let read = summary(&folded);
-    session.host_facts().warn(&mut lacks);
-    for warning in warnings(&folded) {
-        lacks.warn(warning);
-    }
+    lacks.doubts.extend(session.host_facts().doubts());
+    lacks.doubts.extend(doubts(&folded));
     if let Some((file, form)) = output {
         let left_out = picture(&folded, file, form, &name, &lacks)?;
-        output::say_lacks(&name, &lacks)?;
+        output::say_doubts(&name, &lacks)?;
         output::print(&wrote(file, &left_out))?;
         return Ok(true);
     }
@@ -131,9 +130,7 @@ pub(super) fn run(
             // What was lost before the text was written, it does not say.
             let read = format!("{name}: {read}");
             quality::wrap(&mut text, "quality: ", &read, output::width());
-            for warning in &lacks.warnings {
-                quality::wrap(&mut text, "warning: ", warning, output::width());
-            }
+            text.push_str(&quality::doubts(&lacks, output::width()));
             text
         },
         || flame_folded::document(&folded),
@@ -155,7 +152,7 @@ fn picture(
         speedscope: &|| Ok(flame_folded::speedscope(folded, name)?),
         picture: Picture {
             title: name,
-            notes: &lacks.warnings,
+            notes: &lacks.all_doubts().texts(),
             graph: Graph::Stacks(&folded.stacks),
             nanoseconds: folded.unit == stacks::WeightUnit::Nanoseconds,
         },
@@ -172,50 +169,40 @@ fn summary(folded: &FoldedText) -> String {
     }
 }
 
-/// What is left out or not certain, in sentences.
-fn warnings(folded: &FoldedText) -> Vec<String> {
-    let mut warnings = Vec::new();
+/// Returns what is left out or not certain.
+fn doubts(folded: &FoldedText) -> Doubts {
+    let mut doubts = Doubts::default();
     if folded.messages.count > 0 {
-        warnings.push(format!(
-            "{} of the tool that wrote this: {}.",
-            words::plural(folded.messages.count, "message"),
-            told(&folded.messages)
-        ));
+        doubts.raise(DoubtKind::ToolMessages {
+            messages: folded.messages.count,
+            first: first_lines(&folded.messages),
+        });
     }
     if folded.odd.count > 0 {
-        let are = match folded.odd.count {
-            1 => "is no stack",
-            _ => "are no stacks",
-        };
-        warnings.push(format!(
-            "{} {are} with a count behind, and left out: {}.",
-            words::plural(folded.odd.count, "line"),
-            told(&folded.odd)
-        ));
+        doubts.raise(DoubtKind::LinesWithoutStack {
+            lines: folded.odd.count,
+            first: first_lines(&folded.odd),
+        });
     }
     if folded.rounded > 0 {
-        warnings.push(format!(
-            "Counts of {} have decimals and are rounded to whole numbers; where they are times, --unit us, ms or s keeps them.",
-            words::plural(folded.rounded, "line")
-        ));
+        doubts.raise(DoubtKind::CountsRounded {
+            lines: folded.rounded,
+        });
     }
     if folded.cut > 0 {
-        warnings.push(format!(
-            "Names in {} are too long and are cut off.",
-            words::plural(folded.cut, "line")
-        ));
+        doubts.raise(DoubtKind::NamesCut { lines: folded.cut });
     }
     if folded.shortened.samples > 0 {
-        warnings.push(format!(
-            "There are too many stacks: inner frames are left out of {}.",
-            words::share::of(folded.shortened.amount, folded.all.amount)
-        ));
+        doubts.raise(DoubtKind::FramesLeftOut {
+            part: folded.shortened.amount,
+            all: folded.all.amount,
+        });
     }
-    warnings
+    doubts
 }
 
 /// The first lines of a kind.
-fn told(lines: &LineCount) -> String {
+fn first_lines(lines: &LineCount) -> String {
     let first = lines.first.iter();
     let first: Vec<String> = first
         .map(|line| format!("line {}, '{}'", line.number, line.text))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::{Profile, ProfileReport, Study, VcpuThread, Vcpus, Walked};
+use analysis::{Profile, ProfileReport, VcpuThread, VcpusReport, Walked};
 use anyhow::{Result, anyhow, bail};
 use model::Vm;
 use session::{GuestStacks, Opened, Options, Session};
@@ -147,10 +147,8 @@ pub(super) fn check(guest: &GuestStacks, report: &ProfileReport) -> Result<()> {
 }
 
 /// Returns how long vCPUs were in their guests, by thread, where events of KVM say so.
-pub(super) fn guest_ns(study: &Study) -> Vec<(i32, u64)> {
-    let walked = study.walked();
-    let vcpus = study.get::<Vcpus>().map(|vcpus| vcpus.report(&walked));
-    let rows = vcpus.into_iter().flat_map(|report| report.rows);
+pub(super) fn guest_ns(vcpus: Option<&VcpusReport>) -> Vec<(i32, u64)> {
+    let rows = vcpus.into_iter().flat_map(|report| &report.rows);
     let known = rows.filter(|row| row.exits > 0);
     known
         .map(|row| (row.tid, row.times.get(model::State::Guest)))

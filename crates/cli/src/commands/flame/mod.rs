@@ -9,16 +9,14 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use analysis::{
-    Continuity, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
-    Study, Vcpus, Window,
-};
+use analysis::{GuestSide, Namer, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Vcpus};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::Quality;
 use render::ClockUnit;
 use render::flame;
-use session::{GuestStacks, Input, Opened, Scope, Session};
+use session::{GuestStacks, Input, Opened, Paired, Session};
 
 use crate::answer::Answer;
 use crate::args::{Common, Told, told_guest};
@@ -222,27 +220,26 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let name = recording.name().to_owned();
     let options = options(args)?;
     let waits = args.off_cpu || args.both;
-    let mut study = Study::default().with(recording.collector(options));
-    if args.both {
-        // How long vCPUs were in their guests, where events of KVM say so.
-        study = study.with(Vcpus::new(Window::default()));
+    let paired = Paired::default();
+    let mut question = recording.question(&paired);
+    question.all_threads();
+    let profile = question.add(recording.collector(options));
+    // How long vCPUs were in their guests, where events of KVM say so.
+    let vcpus = args
+        .both
+        .then(|| question.add(Vcpus::new(recording.window())));
+    let mut shown = Concerns::of(&[Concern::Stacks, Concern::Guests, Concern::Host]);
+    if waits {
+        question.add_continuity();
+        shown = shown.with(Concern::Sched);
     }
-    if waits && args.common.filter.cpu.is_none() {
-        study = study.with(Continuity::new());
-    }
-    recording.prepare(&mut study);
-    // Where switches tell, a thread is followed by the events of all.
-    let scope = if waits { Scope::Window } else { Scope::Events };
-    let mut outcome = recording.walk_filtered(&mut study, scope);
-    study.finish();
-    let Some(profile) = study.get::<Profile>() else {
-        bail!("{name}: samples were not collected");
-    };
+    question.showing_only(shown);
+    let mut answered = question.walk();
+    let profile = &answered.take(profile);
     let guests = session.guest_kernels(&profile.guests())?;
+    let mut doubts = Doubts::default();
     for pid in guests.without() {
-        outcome.quality.warn(format!(
-            "--guestmount has no {pid}/proc/kallsyms, which would name the kernel of that VM's guest."
-        ));
+        doubts.raise(DoubtKind::GuestKernelUnnamed { pid: *pid });
     }
     let of_guests = guests.functions();
     let namer = Namer {
@@ -251,8 +248,9 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         guests: &of_guests,
     };
     let keep = |tid: i32, pid: Option<i32>| !waits || recording.keeps(tid, pid);
-    let walked = study.walked();
-    let guest_ns = guest::guest_ns(&study);
+    let walked = answered.walked();
+    let vcpus = vcpus.map(|vcpus| answered.take(vcpus).report(&walked));
+    let guest_ns = guest::guest_ns(vcpus.as_ref());
     let within = args.inside.iter().map(GuestRecording::from);
     let within = within.chain(args.guest.iter().map(GuestRecording::from));
     let within: Vec<GuestRecording> = within.collect();
@@ -274,35 +272,22 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let mut user = recording.user_functions();
     let report = profile.report(&walked, beside, &mut user);
     require(args, &recording, &report)?;
-    session.host_facts().warn(&mut outcome.quality);
-    recording.warn_of_guess(&mut outcome.quality);
     for guest in &inside {
         guest::check(guest, &report)?;
-        for warning in guest.warnings(&report) {
-            outcome.quality.warn(warning);
-        }
+        doubts.extend(guest.doubts(&report));
     }
-    let holes = holes(&study, waits && args.common.filter.cpu.is_some());
-    let lacks = holes.into_iter().chain(session::flame_warnings(&report));
-    for warning in lacks.chain(args.binaries.warnings(&user)) {
-        outcome.quality.warn(warning);
+    if waits && args.common.filter.cpu.is_some() {
+        doubts.raise(DoubtKind::OtherCpusHidden);
     }
+    doubts.extend(session::flame_doubts(&report));
+    doubts.extend(args.binaries.doubts(&user));
+    answered.quality.doubts.extend(doubts);
     Ok(Collected {
         report,
         name,
-        quality: outcome.quality,
+        quality: answered.quality,
         nanoseconds: recording.nanoseconds(),
     })
-}
-
-/// Says where switches are missing, so that times may be wrong. `some_cpus` says that those of other CPUs were not wanted.
-fn holes(study: &Study, some_cpus: bool) -> Option<String> {
-    let told = || study.get::<Continuity>()?.report().warning();
-    let chosen = "--cpu leaves out switches on other CPUs: a thread that went to one of them counts as waiting meanwhile.";
-    match some_cpus {
-        true => Some(chosen.to_owned()),
-        false => told(),
-    }
 }
 
 /// Rows of a table that are shown.
@@ -347,7 +332,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     } = collected;
     if let Some((file, form)) = output {
         let left_out = picture::write_one(file, form, &report, &name, &quality)?;
-        output::say_lacks(&name, &quality)?;
+        output::say_doubts(&name, &quality)?;
         return output::print(&wrote(file, &left_out));
     }
     let answer = Answer {

@@ -7,7 +7,6 @@ use anyhow::Result;
 use event::Quality;
 use render::flame_picture::{Graph, Picture};
 use render::{Layout, flame};
-use words::plural;
 
 use super::write::{Content, Form, write};
 
@@ -48,14 +47,7 @@ fn notes(report: &ProfileReport, quality: &Quality) -> Vec<String> {
 /// Says what a recording lacks. `side` says which of two it is.
 pub(super) fn lacks(side: &str, quality: &Quality) -> Vec<String> {
     let mut notes = Vec::new();
-    if quality.lost_events > 0 {
-        let lost = plural(quality.lost_events, "event");
-        notes.push(format!("{side}{lost} lost while recording."));
-    }
-    if quality.truncated {
-        notes.push(format!("{side}The recording is cut off before its end."));
-    }
-    let warnings = quality.warnings.iter();
-    notes.extend(warnings.map(|warning| format!("{side}{warning}")));
+    let doubts = quality.all_doubts();
+    notes.extend(doubts.iter().map(|doubt| format!("{side}{}", doubt.text())));
     notes
 }

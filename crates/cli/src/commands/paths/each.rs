@@ -3,14 +3,14 @@
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 
-use analysis::Study;
+use analysis::{Shared, Study};
 use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{CompletedInstance, Paths};
 use render::ClockUnit;
 use render::paths::{self as render_paths, Instances};
-use session::DeviceNames;
+use session::{DeviceNames, StudySink};
 
 use super::Together;
 use crate::answer::Answer;
@@ -23,7 +23,7 @@ pub(super) fn run(
     args: &PathsArgs,
     together: &Together<'_>,
     devices: &DeviceNames,
-    study: &dyn Fn() -> Study,
+    follower: &dyn Fn() -> Paths,
 ) -> Result<()> {
     let format = args.common.format;
     let clock = ClockUnit::of(together.recording.nanoseconds());
@@ -34,26 +34,26 @@ pub(super) fn run(
         Format::Csv => start.push_str(&Instances::new(clock).csv_head()),
         Format::Json => {
             // Quality stands first in every document and is known last: the recording is walked twice.
-            let mut first = study();
-            let quality = together.walk(&mut first);
-            isa = first.get::<Paths>().and_then(Paths::isa);
+            let mut question = together.recording.question(together.paired);
+            let paths = question.add(follower());
+            let answered = question.walk();
+            isa = answered.take(paths).isa();
             let answer = Answer {
                 format,
                 command: "paths",
                 inputs: &together.names,
-                quality: &quality,
+                quality: &answered.quality,
                 clock,
             };
             start.push_str(&answer.up_to("instances"));
         }
     }
-    let mut study = study();
-    if let Some(paths) = study.get_mut::<Paths>() {
-        paths.list();
-    }
-    let mut unused = event::Quality::default();
-    let mut each = Each {
+    let mut question = together.recording.question(together.paired);
+    let paths = question.share(follower());
+    paths.get_mut().list();
+    let make = |study| Each {
         study,
+        paths,
         devices,
         names: None,
         isa,
@@ -63,23 +63,22 @@ pub(super) fn run(
         stream: Stream::new(&start),
         rows: Instances::new(clock),
     };
-    let quality = together.walk(&mut each);
-    each.study.finish();
-    each.take();
+    let (answered, mut each) = question.walk_by(make);
     if format == Format::Json {
         each.stream.text("\n  ]\n}\n");
     }
     each.stream.end()?;
-    let _ = devices.names(isa, &mut unused);
+    let (names, quality) = (together.names.join(", "), &answered.quality);
     match format {
-        Format::Table => output::say_losses(&together.names.join(", "), &quality),
-        Format::Json | Format::Csv => Ok(()),
+        Format::Table | Format::Csv => output::say_doubts(&names, quality),
+        Format::Json => Ok(()),
     }
 }
 
 /// Prints instances during the walk.
 struct Each<'d> {
     study: Study,
+    paths: Shared<Paths>,
     devices: &'d DeviceNames,
     names: Option<devices::AddressNames>,
     isa: Option<event::Isa>,
@@ -94,17 +93,14 @@ struct Each<'d> {
 impl Each<'_> {
     /// Appends the instances that have completed.
     fn take(&mut self) {
-        let Some(paths) = self.study.get_mut::<Paths>() else {
-            return;
-        };
-        let listed = paths.take_listed();
+        let listed = self.paths.get_mut().take_listed();
         if listed.is_empty() {
             return;
         }
-        let isa = paths.isa();
+        let isa = self.paths.get().isa();
         if self.names.is_none() || self.isa != isa {
             self.isa = isa;
-            self.names = Some(self.devices.names(isa, &mut event::Quality::default()));
+            self.names = Some(self.devices.names(isa));
         }
         for one in &listed {
             self.row(one);
@@ -112,9 +108,10 @@ impl Each<'_> {
     }
 
     fn row(&mut self, one: &CompletedInstance) {
-        let (Some(paths), Some(names)) = (self.study.get::<Paths>(), &self.names) else {
+        let Some(names) = &self.names else {
             return;
         };
+        let paths = self.paths.get();
         let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
         let told = paths.describe(one, machine, &name_access);
@@ -127,6 +124,16 @@ impl Each<'_> {
             Format::Csv => self.stream.text(&self.rows.csv(&told)),
             Format::Json => self.stream.item(self.rows.json(&told), self.clock),
         }
+    }
+}
+
+impl StudySink for Each<'_> {
+    fn study(&mut self) -> &mut Study {
+        &mut self.study
+    }
+
+    fn ended(&mut self) {
+        self.take();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::Study;
+use analysis::{Shared, Study};
 use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
@@ -10,7 +10,7 @@ use model::Access;
 use paths::{CompletedInstance, InstanceReport, Paths};
 use render::ClockUnit;
 use render::paths_instance;
-use session::DeviceNames;
+use session::{DeviceNames, StudySink};
 use tracefmt::{FormatCatalog, FormatText};
 
 use super::Together;
@@ -28,38 +28,32 @@ pub(super) fn run(
     number: u64,
     together: &Together<'_>,
     devices: &DeviceNames,
-    mut study: Study,
+    follower: Paths,
 ) -> Result<()> {
     let recording = together.recording;
     let (name, reader) = (recording.name(), recording.reader());
     if args.common.format == Format::Csv {
         bail!("--instance is a text or JSON; '--each --format csv' has a row for each instance");
     }
-    if let Some(paths) = study.get_mut::<Paths>() {
-        paths.list();
-    }
-    let mut find = Find {
+    let mut question = recording.question(together.paired);
+    let paths = question.share(follower);
+    paths.get_mut().list();
+    let (answered, mut find) = question.walk_by(|study| Find {
         study,
+        paths: paths.clone(),
         number,
         found: None,
         seen: 0,
-    };
-    let mut quality = together.walk(&mut find);
-    if find.found.is_none() {
-        find.study.finish();
-        find.take();
-    }
+    });
     let Some(found) = find.found.take() else {
         bail!(
             "{name}: has no instance {number} of this path; {} completed",
             find.seen
         );
     };
-    let Some(paths) = find.study.get::<Paths>() else {
-        return Ok(());
-    };
-    let machine = find.study.walked().machine;
-    let names = devices.names(paths.isa(), &mut quality);
+    let paths = paths.get();
+    let machine = answered.walked().machine;
+    let names = devices.names(paths.isa());
     let name_access = |access: &Access| analysis::name_access(access, &names);
     let told = paths.describe(&found, machine, &name_access);
     let diagram = match args.diagram {
@@ -83,11 +77,12 @@ pub(super) fn run(
         lines.side(&side);
     }
     reader.walk(&mut lines);
+    let quality = &answered.quality;
     let answer = Answer {
         format: args.common.format,
         command: "paths",
         inputs: &together.names,
-        quality: &quality,
+        quality,
         clock: ClockUnit::of(recording.nanoseconds()),
     };
     let nanoseconds = recording.nanoseconds();
@@ -99,7 +94,7 @@ pub(super) fn run(
             text.push_str("\nits events (* reaches a step):\n");
             text.push_str(&lines.text());
             text.push('\n');
-            text.push_str(&output::quality(&together.names.join(", "), &quality));
+            text.push_str(&output::quality(&together.names.join(", "), quality));
             text
         },
         || paths_instance::document(&told, &diagram, lines.texts()),
@@ -111,6 +106,7 @@ pub(super) fn run(
 /// Follows paths until the instance has completed.
 struct Find {
     study: Study,
+    paths: Shared<Paths>,
     number: u64,
     found: Option<CompletedInstance>,
     seen: u64,
@@ -118,14 +114,23 @@ struct Find {
 
 impl Find {
     fn take(&mut self) {
-        let Some(paths) = self.study.get_mut::<Paths>() else {
-            return;
-        };
-        for one in paths.take_listed() {
+        for one in self.paths.get_mut().take_listed() {
             self.seen = self.seen.max(one.number);
             if one.number == self.number {
                 self.found = Some(one);
             }
+        }
+    }
+}
+
+impl StudySink for Find {
+    fn study(&mut self) -> &mut Study {
+        &mut self.study
+    }
+
+    fn ended(&mut self) {
+        if self.found.is_none() {
+            self.take();
         }
     }
 }

@@ -3,9 +3,7 @@
 mod each;
 mod instance;
 
-use analysis::{Continuity, Study};
 use anyhow::{Context, Result};
-use event::{Quality, Sink};
 use model::Access;
 use paths::Paths;
 use paths::lang::{self, PathDefinition};
@@ -51,44 +49,34 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         names: host.names(),
     };
     let devices = session.devices();
-    let study = || {
+    let follower = || {
         let mut follower = Paths::new(wanted.clone());
         if let Some(ns) = args.slow {
             follower.slow_from(ns);
         }
         follower.only(recording.instances());
         recording.locate_with(&mut follower, guests);
-        let mut study = Study::default().with(follower);
-        recording.prepare_with(&mut study, guests);
-        study
+        follower
     };
     if args.each {
-        return each::run(args, &together, devices, &study);
+        return each::run(args, &together, devices, &follower);
     }
     if let Some(number) = args.instance {
-        return instance::run(args, number, &together, devices, study());
+        return instance::run(args, number, &together, devices, follower());
     }
-    let mut study = study().with(Continuity::new());
-    let mut quality = together.walk(&mut study);
-    study.finish();
-    let Some(follower) = study.get::<Paths>() else {
-        return Ok(());
-    };
-    let machine = study.walked().machine;
-    session.host_facts().warn(&mut quality);
-    let continuity = study.get::<Continuity>().map(Continuity::report);
-    if let Some(warning) = continuity.and_then(|report| report.warning()) {
-        quality.warn(warning);
-    }
-    recording.warn_of_guess(&mut quality);
-    let names = devices.names(follower.isa(), &mut quality);
+    let mut question = recording.question(&paired);
+    let asked = question.add(follower());
+    let answers = question.walk();
+    let follower = answers.take(asked);
+    let names = devices.names(follower.isa());
     let name_access = |access: &Access| analysis::name_access(access, &names);
-    let reports = follower.report(machine, &name_access);
+    let reports = follower.report(answers.walked().machine, &name_access);
+    let quality = &answers.quality;
     let answer = Answer {
         format: args.common.format,
         command: "paths",
         inputs: &together.names,
-        quality: &quality,
+        quality,
         clock: ClockUnit::of(recording.nanoseconds()),
     };
     answer.print(
@@ -96,7 +84,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
             let layout = answer.layout(SHOWN);
             let mut text = render_paths::table(&reports, layout);
             text.push('\n');
-            text.push_str(&output::quality(&together.names.join(", "), &quality));
+            text.push_str(&output::quality(&together.names.join(", "), quality));
             text
         },
         || render_paths::document(&reports),
@@ -110,14 +98,6 @@ struct Together<'t> {
     paired: &'t Paired<'t>,
     /// Of all, the host's first.
     names: Vec<String>,
-}
-
-impl Together<'_> {
-    /// Walks all events, and returns what the recordings lack.
-    fn walk(&self, sink: &mut dyn Sink) -> Quality {
-        let outcomes = self.recording.walk_with(&self.paired.guests, sink);
-        self.paired.quality(outcomes)
-    }
 }
 
 /// Returns a built-in path, or the path that a file describes. A name that is neither is wrong usage.

@@ -85,6 +85,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         // Each recording says it of itself.
         clock: ClockUnit::Nanoseconds,
     };
+    output::note_doubts(&quality);
     let table = args.common.format == Format::Table;
     if table && args.brief {
         let texts: Vec<String> = parts.iter().map(Part::brief).collect();

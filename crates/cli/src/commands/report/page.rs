@@ -86,6 +86,9 @@ pub(super) fn write(
             invocations: other.iter().map(|path| invocation(args, path)).collect(),
         }),
     };
+    for part in read.parts {
+        output::note_doubts(&part.picture.quality);
+    }
     let page = page.html();
     if is_standard_output(file) {
         return output::print_exact(&page);
@@ -98,7 +101,7 @@ pub(super) fn write(
 fn recording(part: &Part) -> Recording<'_> {
     let flames = part.flames.iter().map(|flame| Flame {
         report: &flame.report,
-        notes: &flame.notes,
+        notes: flame.doubts.texts(),
         guests: &flame.guests,
     });
     Recording {

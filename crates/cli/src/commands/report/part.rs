@@ -56,9 +56,6 @@ pub(super) fn read(
     let input = host.input();
     let guests = guests.iter().map(|(guest, inside)| row(guest, inside));
     let guests: Vec<GuestRow> = guests.collect();
-    for guest in &guests {
-        picture.quality.warnings.extend(guest.warning());
-    }
     warn_without_exits(&mut picture, lacks_formats, session);
     let mut part = part(
         input.name().to_owned(),

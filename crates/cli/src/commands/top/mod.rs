@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use counts::Choice;
+use doubts::DoubtKind;
 use event::Quality;
 use render::ClockUnit;
 use render::{quality, top};
@@ -64,15 +65,16 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
     watch.look()?;
     let named = watch.named(&interval, choice);
     let mut told = Quality {
-        warnings: watch.warnings(),
         lost_events: named.dropped.events + named.dropped.withheld,
         ..Quality::default()
     };
-    for warning in top::warnings(&named) {
-        told.warn(warning);
-    }
+    let mut notes = watch.warnings();
+    notes.extend(top::warnings(&named));
     if named.vcpus.is_empty() {
-        told.warn("no vCPU ran, and no VM was found whose vCPUs are known".to_owned());
+        notes.push("no vCPU ran, and no VM was found whose vCPUs are known".to_owned());
+    }
+    for note in notes {
+        told.raise(DoubtKind::MeasurementNote { note });
     }
     let inputs = [Path::new("/").display().to_string()];
     let answer = Answer {
@@ -85,9 +87,7 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
     answer.print(
         || {
             let mut text = top::table(&named, output::layout(args.limit, true));
-            for warning in &told.warnings {
-                quality::wrap(&mut text, "warning: ", warning, output::width());
-            }
+            text.push_str(&quality::doubts(&told, output::width()));
             text
         },
         || top::document(&named),

@@ -1,0 +1,168 @@
+//! Typed handles: who adds an analysis to a walk gets it back by its handle, as the type that it is.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::rc::Rc;
+
+use doubts::{Concerns, Doubts};
+use event::{Data, Event, EventType, Side};
+use model::{Span, TaskChanges, Threads};
+
+use crate::analysis::{
+    Analysis, Context, EventAccount, FilterScope, GuestEvent, Needs, Turn, Walked, Want,
+};
+use crate::series::Measured;
+use crate::slices::Amount;
+use crate::timeline::OpenLanes;
+
+/// What gives an analysis back that was added to a [`Study`](crate::Study), once its walk has ended
+/// ([`Answers::take`](crate::Answers::take)).
+#[derive(Debug)]
+pub struct Handle<A>(Rc<RefCell<Option<A>>>);
+
+impl<A> Handle<A> {
+    /// Returns a handle of an analysis, and the seat from which it takes part in a walk.
+    pub(crate) fn of(analysis: A) -> (Handle<A>, Seated<A>) {
+        let back = Rc::new(RefCell::new(None));
+        let seated = Seated {
+            analysis,
+            back: Rc::clone(&back),
+        };
+        (Handle(back), seated)
+    }
+
+    /// Takes the analysis out; `None` while its walk goes on.
+    pub(crate) fn take(self) -> Option<A> {
+        self.0.try_borrow_mut().ok()?.take()
+    }
+}
+
+/// An analysis that takes part in a walk.
+pub(crate) trait Seat: Analysis {
+    /// Gives it back to its handle.
+    fn give_back(self: Box<Self>);
+}
+
+/// An analysis in its place, with where its handle looks for it.
+#[derive(Debug)]
+pub(crate) struct Seated<A> {
+    analysis: A,
+    back: Rc<RefCell<Option<A>>>,
+}
+
+impl<A: Analysis> Seat for Seated<A> {
+    fn give_back(self: Box<Self>) {
+        let Seated { analysis, back } = *self;
+        if let Ok(mut back) = back.try_borrow_mut() {
+            *back = Some(analysis);
+        }
+    }
+}
+
+/// An analysis that somebody looks at while its walk goes on, as whoever prints things as they are found. It costs
+/// each of its events a look more than one that is looked at behind the walk.
+#[derive(Debug)]
+pub struct Shared<A>(Rc<RefCell<A>>);
+
+impl<A> Clone for Shared<A> {
+    fn clone(&self) -> Shared<A> {
+        Shared(Rc::clone(&self.0))
+    }
+}
+
+impl<A> Shared<A> {
+    /// Shares an analysis.
+    pub fn new(analysis: A) -> Shared<A> {
+        Shared(Rc::new(RefCell::new(analysis)))
+    }
+
+    /// Returns it to be looked at, between two events.
+    pub fn get(&self) -> Ref<'_, A> {
+        self.0.borrow()
+    }
+
+    /// Returns it to be changed, between two events.
+    pub fn get_mut(&self) -> RefMut<'_, A> {
+        self.0.borrow_mut()
+    }
+}
+
+/// Hands all that an analysis is asked on to another, which `$read` and `$change` find.
+macro_rules! handed_on {
+    ($self:ident, $read:expr, $change:expr) => {
+        fn needs(&$self) -> Needs {
+            $read.needs()
+        }
+        fn turn(&$self) -> Turn {
+            $read.turn()
+        }
+        fn filter_scope(&$self) -> Option<FilterScope> {
+            $read.filter_scope()
+        }
+        fn concerns(&$self) -> Concerns {
+            $read.concerns()
+        }
+        fn wants(&mut $self, ty: &EventType<'_>) -> Want {
+            $change.wants(ty)
+        }
+        #[inline]
+        fn event(&mut $self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+            $change.event(event, data, context);
+        }
+        #[inline]
+        fn head(&mut $self, event: &Event<'_>, context: &mut Context<'_>) {
+            $change.head(event, context);
+        }
+        fn wants_of_guest(&mut $self, ty: &EventType<'_>) -> bool {
+            $change.wants_of_guest(ty)
+        }
+        fn guest_event(&mut $self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
+            $change.guest_event(guest, context);
+        }
+        fn guest_side(&mut $self, machine: u16, side: &Side<'_>) {
+            $change.guest_side(machine, side);
+        }
+        #[inline]
+        fn spans(&mut $self, spans: &[Span], context: &Context<'_>) {
+            $change.spans(spans, context);
+        }
+        #[inline]
+        fn task_spans(&mut $self, changes: &TaskChanges, context: &Context<'_>) {
+            $change.task_spans(changes, context);
+        }
+        fn side(&mut $self, side: &Side<'_>) {
+            $change.side(side);
+        }
+        fn finish(&mut $self, context: &mut Context<'_>) {
+            $change.finish(context);
+        }
+        fn counters(&$self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+            $read.counters(walked, tell);
+        }
+        fn measured(&$self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
+            $read.measured(part, number, walked)
+        }
+        fn doubts(&$self, walked: &Walked<'_>, doubts: &mut Doubts) {
+            $read.doubts(walked, doubts);
+        }
+        fn counted(&$self, walked: &Walked<'_>) -> Vec<EventAccount> {
+            $read.counted(walked)
+        }
+        fn open_lanes(&$self) -> Option<OpenLanes> {
+            $read.open_lanes()
+        }
+        fn may_resume(&$self, open: &OpenLanes, time: u64, now: &Threads, then: &Threads) -> bool {
+            $read.may_resume(open, time, now, then)
+        }
+        fn resume(&mut $self, open: &OpenLanes, before: &Threads, now: &Threads) {
+            $change.resume(open, before, now);
+        }
+    };
+}
+
+impl<A: Analysis> Analysis for Seated<A> {
+    handed_on!(self, self.analysis, self.analysis);
+}
+
+impl<A: Analysis> Analysis for Shared<A> {
+    handed_on!(self, self.0.borrow(), self.0.borrow_mut());
+}

@@ -1,0 +1,111 @@
+//! What scheduling latencies ask of a walk, and what they take of it.
+
+use doubts::{Concern, Concerns, DoubtKind, Doubts};
+use event::{Data, Event, EventType, KERNEL_STACK, Kind, Side};
+use model::TaskChanges;
+
+use super::{DELAYS, Sched};
+use crate::analysis::{Analysis, Context, EventAccount, FilterScope, Needs, Walked, Want};
+use crate::series::Measured;
+use crate::slices::Amount;
+
+impl Analysis for Sched {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Time)
+    }
+
+    fn concerns(&self) -> Concerns {
+        Concerns::of(&[Concern::Sched])
+    }
+
+    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+        match self.saw_switches() {
+            true => self.raise(walked.machine.threads(), doubts),
+            false => doubts.raise(DoubtKind::NoSwitches),
+        }
+    }
+
+    fn counted(&self, _: &Walked<'_>) -> Vec<EventAccount> {
+        self.count_switches().into_iter().collect()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            threads: true,
+            task_spans: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+        match ty.kind {
+            Kind::SchedWaking => self.has.wakings |= ty.recorded,
+            // A text asks when it comes upon the first one, and others ask before they begin.
+            Kind::SchedWakeup => self.has.wakeups |= ty.recorded && self.end == 0,
+            Kind::SchedMigrateTask => self.has.migrations |= ty.recorded,
+            Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
+            Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => return Want::Thread,
+            Kind::Other if ty.name == KERNEL_STACK => {}
+            kind if kind.is_sched() => {}
+            _ => return Want::Nothing,
+        }
+        Want::Order
+    }
+
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        if context.chosen.inside {
+            self.take(event, data, context.machine);
+        }
+    }
+
+    fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
+        if context.chosen.inside {
+            self.changed(changes, context.window);
+        } else if context.chosen.in_time {
+            self.elsewhere(changes);
+        } else {
+            for span in &changes.tasks {
+                self.still(span, context.window);
+            }
+            if let Some(ran) = &changes.cpu {
+                self.still_runs(ran, context.window);
+            }
+        }
+    }
+
+    fn finish(&mut self, context: &mut Context<'_>) {
+        let tasks = context.machine.task_states();
+        for slot in 0..self.tasks.len() as u32 {
+            if let Some(span) = tasks.open(slot, self.end) {
+                self.still(&span, context.window);
+            }
+        }
+        for ran in tasks.running(self.end) {
+            self.still_runs(&ran, context.window);
+        }
+        self.finished = true;
+    }
+
+    fn side(&mut self, side: &Side<'_>) {
+        if let Side::Cut { from } = *side {
+            self.uneven_from = Some(from);
+        }
+        if let Side::StackLine(frame) = side
+            && let Some(symbol) = frame.symbol
+        {
+            self.stack_line(symbol);
+        }
+    }
+
+    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        self.sums(walked.machine.task_states(), walked.window, tell);
+    }
+
+    fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
+        let comm = Sched::comm_of(number, walked.machine.threads())?;
+        Some(match part {
+            DELAYS => Measured::Delays(comm),
+            _ => Measured::Ran(comm),
+        })
+    }
+}

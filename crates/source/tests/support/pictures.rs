@@ -1,0 +1,57 @@
+//! Pictures of recordings, as `trapline diagnose` takes them.
+
+use analysis::{
+    Answers, Continuity, Exits, Faults, Handle, Info, Ipis, Moves, Options, Picture,
+    PictureContext, PictureHandles, Recorder, SampledTime, Sched, Signs, Sleeps, Stalls, Study,
+    Timers, Vcpus, Window,
+};
+use event::Quality;
+use paths::Paths;
+use symbols::KernelFunctions;
+
+/// Adds everything that rules look at to a study.
+pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Handle<SampledTime>) {
+    let ipis = Ipis::new(&mut follower);
+    let split = Options {
+        split: true,
+        ..Options::default()
+    };
+    let handles = PictureHandles {
+        info: study.add(Info::new()),
+        exits: study.add(Exits::new(split)),
+        vcpus: study.add(Vcpus::new(Window::default())),
+        sched: study.add(Sched::new()),
+        sleeps: study.add(Sleeps::new()),
+        signs: study.add(Signs::new()),
+        faults: study.add(Faults::new()),
+        timers: study.add(Timers::new()),
+        moves: study.add(Moves::new()),
+        stalls: study.add(Stalls::new()),
+        recorder: study.add(Recorder::new(false, Window::default())),
+        ipis: study.add(ipis),
+        paths: Some(study.add(follower)),
+        continuity: Some(study.add(Continuity::new())),
+        timeline: None,
+        guests: None,
+    };
+    (handles, study.add(SampledTime::new(&[], false)))
+}
+
+/// Returns the picture of a walk that has ended.
+pub(crate) fn picture(
+    handles: PictureHandles,
+    answers: &mut Answers,
+    study: &Study,
+    quality: Quality,
+) -> Picture {
+    let context = PictureContext {
+        keep: None,
+        functions: KernelFunctions::default(),
+        names: &|isa| analysis::builtin_names(isa),
+    };
+    let mut picture = Picture::of(handles, answers, &study.walked(), context);
+    picture.quality = quality;
+    let raised = answers.doubts.iter().flat_map(|(_, doubts)| doubts.iter());
+    picture.quality.doubts.extend(raised.cloned());
+    picture
+}
