@@ -10,9 +10,9 @@ use paths::CompletedInstance;
 use crate::activity::Activity;
 use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
+use crate::open_lanes::OpenLanes;
 use crate::series::Measured;
 use crate::slices::Amount;
-use crate::timeline::OpenLanes;
 
 /// What an analysis wants of the events of one kind.
 ///
@@ -216,7 +216,7 @@ pub enum AccountScope {
 }
 
 /// How many events of some kinds an analysis has counted: in rows, in rows of what is beyond the rows, as not timed, or as left
-/// out. Whoever walks holds that against the events that the reader handed out ([`event::Accounted`]).
+/// out. Whoever walks holds that against the events that the reader handed out ([`event::EventAccounting`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventAccount {
     /// The kinds of events; none means all.

@@ -10,9 +10,9 @@ use model::{Span, TaskChanges, Threads};
 use crate::analysis::{
     Analysis, Context, EventAccount, FilterScope, GuestEvent, Needs, Turn, Walked, Want,
 };
+use crate::open_lanes::OpenLanes;
 use crate::series::Measured;
 use crate::slices::Amount;
-use crate::timeline::OpenLanes;
 
 /// What gives an analysis back that was added to a [`Study`](crate::Study), once its walk has ended
 /// ([`Answers::take`](crate::Answers::take)).

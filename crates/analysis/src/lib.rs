@@ -40,6 +40,7 @@ mod ipis;
 mod irqs;
 mod moves;
 mod names;
+mod open_lanes;
 mod picture;
 mod profile;
 mod ratios;
@@ -90,6 +91,7 @@ pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
+pub use open_lanes::OpenLanes;
 pub use picture::{About, NamesOf, Origin, Picture, PictureContext, PictureHandles};
 pub use profile::{
     Beside, Doing, GuestSide, Namer, Profile, ProfileBy, ProfileOf, ProfileOptions, ProfileReport,
@@ -110,7 +112,7 @@ pub use stats::Stats;
 pub use study::Study;
 pub use tables::{ambiguous, of_tables};
 pub use timeline::{
-    Cell, KINDS, LaneGroup, Mark, OUTSIDE, OpenLanes, PathExamples, Plan, Stretch, Sum, Timeline,
+    Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Plan, Stretch, Sum, Timeline,
     TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames, TimelineReport,
     TimelineWindow,
 };

@@ -3,7 +3,7 @@
 use event::ResumePlace;
 use model::Machine;
 
-use crate::timeline::OpenLanes;
+use crate::open_lanes::OpenLanes;
 
 /// Moments that are kept at most: when there are more, every second one is given up.
 const MOST: usize = 256;

@@ -4,11 +4,11 @@
 
 use words::{counted, list, plural, share};
 
-use crate::{Concern, Concerns, DoubtSeverity};
+use crate::concern::{Concern, Concerns, DoubtSeverity};
 
 /// What the list says of a kind of doubts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DoubtEntry {
+pub struct DoubtDescription {
     /// Stable for scripts.
     pub id: &'static str,
     /// How much it changes.
@@ -35,8 +35,8 @@ macro_rules! doubt_list {
         }
 
         /// Every kind, in the order of the list.
-        pub const DOUBT_LIST: &[DoubtEntry] = &[$(
-            DoubtEntry {
+        pub const DOUBT_LIST: &[DoubtDescription] = &[$(
+            DoubtDescription {
                 id: $id,
                 severity: DoubtSeverity::$severity,
                 concerns: Concerns::of(&[$(Concern::$concern),+]),
@@ -46,7 +46,7 @@ macro_rules! doubt_list {
 
         impl DoubtKind {
             /// Returns what the list says of it.
-            pub fn entry(&self) -> &'static DoubtEntry {
+            pub fn entry(&self) -> &'static DoubtDescription {
                 enum Place { $($name),+ }
                 let place = match self {
                     $(DoubtKind::$name $({ $($field: _),+ })? => Place::$name,)+

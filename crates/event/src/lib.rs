@@ -46,7 +46,7 @@ pub use kvm::{
     KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
 };
 pub use owned::OwnedType;
-pub use quality::{Accounted, Quality};
+pub use quality::{EventAccounting, Quality};
 pub use reasons::{ExitReason, Isa};
 pub use sink::{
     Body, CallBranches, Event, EventOrder, EventSample, EventType, LostKind, NONE, ResumePlace,

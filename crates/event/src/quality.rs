@@ -14,7 +14,7 @@ pub struct Quality {
     /// CPU and was cut off: a time in nanoseconds of its clock, 0 where of some CPU there is nothing.
     pub uneven_from: Option<u64>,
     /// How many events were read, and how many of them are counted in what is printed; `None` where nothing counts them.
-    pub accounted: Option<Accounted>,
+    pub accounted: Option<EventAccounting>,
     /// What else has to be known.
     pub doubts: Doubts,
 }
@@ -22,14 +22,14 @@ pub struct Quality {
 /// How many events an answer is made of: what analyses counted into rows, merged rows, "not timed" and "left out", of what the
 /// reader itself handed out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Accounted {
+pub struct EventAccounting {
     /// Events that are counted somewhere.
     pub events: u64,
     /// Events that the reader handed out, of the kinds that are counted.
     pub read: u64,
 }
 
-impl Accounted {
+impl EventAccounting {
     /// Returns the share, 0 to 1; 1 of nothing.
     pub fn share(&self) -> f64 {
         match self.read {
@@ -54,7 +54,7 @@ impl Quality {
             .flatten()
             .min();
         self.accounted = match (self.accounted, other.accounted) {
-            (Some(a), Some(b)) => Some(Accounted {
+            (Some(a), Some(b)) => Some(EventAccounting {
                 events: a.events.saturating_add(b.events),
                 read: a.read.saturating_add(b.read),
             }),

@@ -143,7 +143,9 @@ impl std::fmt::Debug for ExportWalk<'_> {
 const WAITING: usize = 64 << 10;
 
 impl<'w> ExportWalk<'w> {
-    /// Returns a walk of a study to which `sources` were added. `write` takes the bytes that were made; the walk ends when it breaks.
+    /// Returns a walk of a study to which `sources` were added.
+    ///
+    /// `write` takes the bytes that were made; the walk ends when it breaks.
     pub fn new(
         study: Study,
         sources: ExportSources,

@@ -1,7 +1,7 @@
 //! How sure a finding can be of a recording about which there are doubts: the one place where doubts lower a finding.
 
 use analysis::Turns;
-use doubts::{Concern, Concerns, DoubtKind, DoubtSeverity, Shown};
+use doubts::{AnswerScope, Concern, Concerns, DoubtKind, DoubtSeverity};
 
 use crate::evidence::{Evidence, Id, Share, says};
 use crate::{Case, Finding, RestsOn, Severity};
@@ -31,7 +31,7 @@ pub(crate) fn uneven(case: &Case<'_>) -> Option<(u64, f64)> {
 /// Lowers a finding by the doubts about its recording, says by which, and notes the ids of all that touch it.
 pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
     let doubts = case.picture.quality.all_doubts();
-    let shown = Shown::of(Concerns::of(&[
+    let shown = AnswerScope::of(Concerns::of(&[
         Concern::Exits,
         Concern::States,
         Concern::Sched,

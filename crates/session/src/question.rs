@@ -5,8 +5,8 @@ use analysis::{
     AccountScope, Analysis, Answers, Continuity, EventAccount, FilterScope, GuestTasks, Handle,
     Inside, LeftOut, Shared, Slices, Study, Walked,
 };
-use doubts::{Concern, Concerns, Doubt, DoubtKind, Doubts, Shown};
-use event::{Accounted, Kind, Quality, Sink};
+use doubts::{AnswerScope, Concern, Concerns, Doubt, DoubtKind, Doubts};
+use event::{EventAccounting, Kind, Quality, Sink};
 use source::WalkOutcome;
 
 use crate::window::FilterPasses;
@@ -232,7 +232,7 @@ impl<'q> RecordingQuestion<'q> {
         }
         // Several analyses may count the same events: each kind counts once.
         let mut names = Vec::new();
-        let mut sum: Option<Accounted> = None;
+        let mut sum: Option<EventAccounting> = None;
         for (counted, one) in accounts.into_iter().flatten() {
             if names.contains(&counted.name) {
                 continue;
@@ -301,7 +301,7 @@ impl<'q> RecordingQuestion<'q> {
     }
 
     /// Returns what the answers show.
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> AnswerScope {
         let mut concerns = self.only.unwrap_or(self.concerns);
         let filters = &self.opened.session.options().filters;
         if filters.vm.is_some() {
@@ -310,7 +310,7 @@ impl<'q> RecordingQuestion<'q> {
         if self.paired.guests.len() > 1 {
             concerns = concerns.with(Concern::Vms);
         }
-        Shown {
+        AnswerScope {
             concerns,
             threads: self.opened.threads.clone(),
             cpus: filters.cpus.as_ref().map(|cpus| cpus.ranges().to_vec()),
@@ -358,7 +358,7 @@ impl RecordingAnswers {
 
 impl Tally<'_> {
     /// Returns what the host's analyses have counted, each with the events that were read of its kinds.
-    fn accounts(&self, answers: &Answers) -> Vec<(EventAccount, Accounted)> {
+    fn accounts(&self, answers: &Answers) -> Vec<(EventAccount, EventAccounting)> {
         // A walk that a filter by time has ended has read more than it handed out.
         let read = match self.passed {
             Some(passed) => &passed.counts,
@@ -377,7 +377,7 @@ impl Tally<'_> {
                     AccountScope::Chosen => one.outside.saturating_add(one.left_out),
                 })
             });
-            Accounted {
+            EventAccounting {
                 events: counted.events,
                 read: all.saturating_sub(over),
             }

@@ -10,8 +10,8 @@ that take their place ([`TimelineReport::refine`]).
 
 mod build;
 mod causes;
-mod cell;
-mod class;
+pub(crate) mod cell;
+pub(crate) mod class;
 mod examples;
 mod guest_lanes;
 mod guests;
@@ -31,7 +31,6 @@ pub(crate) use guest_lanes::{GuestLane, GuestLanes};
 pub use limits::TimelineLimits;
 pub use marks::Mark;
 pub use names::TimelineNames;
-pub use open::OpenLanes;
 pub use plan::Plan;
 pub use report::{TimelineEvent, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow};
 
@@ -42,6 +41,7 @@ use paths::CompletedInstance;
 
 use crate::analysis::{Analysis, Context, FilterScope, Needs, Note, States, Turn, Want};
 use crate::chosen::Window;
+use crate::open_lanes::OpenLanes;
 use causes::Causes;
 use cell::NOBODY;
 use examples::Examples;

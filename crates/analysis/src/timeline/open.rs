@@ -1,44 +1,14 @@
 //! What a timeline has under way at one moment, so that another one, of a plan, can go on from there.
 
-use model::{Cause, Threads};
+use model::Threads;
 use rustc_hash::FxHashMap;
+
+use crate::open_lanes::{OpenCpu, OpenLanes, OpenThread};
 
 use super::Timeline;
 use super::cell::{NOBODY, Stretch};
-use super::class::Processes;
 use super::lane::Ranges;
 use super::tasks::Scheduled;
-
-/// What a timeline has under way: of each vCPU, CPU and thread the last stretch of its lane.
-#[derive(Debug, Clone)]
-pub struct OpenLanes {
-    /// Of each vCPU its last stretch and that one's cause.
-    vcpus: Vec<Option<(Stretch, Option<Cause>)>>,
-    cpus: Vec<OpenCpu>,
-    threads: Vec<OpenThread>,
-    processes: Processes,
-    end: u64,
-}
-
-/// A CPU.
-#[derive(Debug, Clone)]
-struct OpenCpu {
-    last: Option<Stretch>,
-}
-
-/// A thread.
-#[derive(Debug, Clone)]
-struct OpenThread {
-    slot: u32,
-    last: Option<Stretch>,
-}
-
-impl OpenLanes {
-    /// Returns about how many things it has.
-    pub(crate) fn len(&self) -> usize {
-        self.vcpus.len() + self.threads.len() + self.cpus.len()
-    }
-}
 
 impl Timeline {
     /// Returns what is under way; `None` where another timeline that goes on from here may not find the same: threads were given

@@ -251,6 +251,13 @@ impl Run {
         }
         serde_json::from_slice(&self.stdout).map_err(|e| format!("not JSON: {e}"))
     }
+
+    /// Returns the document with its times under one name, in whichever unit the recording's clock has them.
+    pub(crate) fn json_with_times_under_one_name(&self) -> Result<Value, String> {
+        let mut document = self.json()?;
+        under_one_name(&mut document);
+        Ok(document)
+    }
 }
 
 /// Returns the program, ready for arguments: the one that was built with the tests, or the one that `TRAPLINE_PROGRAM`
