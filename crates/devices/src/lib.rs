@@ -29,9 +29,9 @@ Every table's module names its manual, header or source file. Region names and p
 `info mtree` of QEMU 7.2.
 
 ```
-use devices::{Arch, Names};
+use devices::{Arch, AddressNames};
 
-let names = Names::builtin(Arch::X86);
+let names = AddressNames::builtin(Arch::X86);
 assert_eq!(names.port(0x608, false).unwrap().to_string(), "acpi-tmr");
 assert_eq!(names.mmio(0xfed0_00f0, false).unwrap().to_string(), "HPET main counter");
 assert_eq!(names.msr(0x830).unwrap().to_string(), "x2APIC ICR");

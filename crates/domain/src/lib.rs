@@ -6,13 +6,13 @@ itself, so that comments, indentation and order stay; [`diff`] says what is diff
 I/O, and no document type or entity is ever read.
 
 ```
-use domain::Change;
+use domain::DomainChange;
 
 let before = "<domain type='kvm'>\n  <name>a</name>\n  <clock offset='utc'/>\n</domain>\n";
 let (domain, notes) = domain::parse(before).unwrap();
 assert_eq!((domain.name.as_str(), notes.len()), ("a", 0));
 
-let timer = Change::Timer { name: "hypervclock".to_owned(), present: true };
+let timer = DomainChange::Timer { name: "hypervclock".to_owned(), present: true };
 let (after, _) = domain::apply(before, &[timer]).unwrap();
 assert_eq!(
     domain::diff("a.xml", before, &after),

@@ -20,7 +20,7 @@ bounded, and nothing is guessed from a line that does not say what it is.
 ```
 let text = b"* CPU #0: thread_id=1700\n  CPU #1: thread_id=1703\n";
 let (facts, notes) = facts::read(text);
-assert_eq!(facts.vms[0].vcpus[1], facts::Vcpu::new(1, 1703));
+assert_eq!(facts.vms[0].vcpus[1], facts::ReportedVcpu::new(1, 1703));
 assert!(notes.is_empty());
 ```
 */

@@ -37,7 +37,7 @@ Analyze events for all VMs, VCPU 1:
 Total Samples:10, Total events handled time:500.00us.
 ";
 let (tables, notes) = perftables::read(text);
-let perftables::Table::KvmStat(table) = &tables[0] else { panic!() };
+let perftables::PerfTable::KvmStat(table) = &tables[0] else { panic!() };
 assert_eq!((table.line, table.vcpu), (1, Some(1)));
 assert_eq!(table.rows[0].key, "HLT");
 assert_eq!(table.rows[0].total_ns, 500_000);

@@ -8,7 +8,7 @@ content what a recording is, and binds the containers' records to the event voca
 use std::ops::ControlFlow;
 
 use event::{Event, EventType, Sink};
-use source::{ReaderOptions, Recording};
+use source::{ReaderOptions, RecordingBytes};
 
 /// Counts exits.
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Sink for Exits {
 }
 
 let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/vmx/tiny-irqchip/trace.dat");
-let recording = Recording::open(file.as_ref())?;
+let recording = RecordingBytes::open(file.as_ref())?;
 let mut exits = Exits::default();
 let outcome = recording.reader(ReaderOptions::default())?.walk(&mut exits);
 assert_eq!((exits.0, outcome.quality.lost_events), (6625, 0));

@@ -35,10 +35,10 @@ const KNOWN: &[(&[u8], &str)] = &[
 /// Says what bytes are. Only their beginning is looked at, so a recording may still turn out to be unusable.
 ///
 /// ```
-/// use source::{Content, sniff};
-/// assert_eq!(sniff(b"PERFILE2"), Content::Recording("perf.data".to_owned()));
-/// assert_eq!(sniff(b"Dear all,\n"), Content::Text);
-/// assert_eq!(sniff(b"%PDF-1.7"), Content::Other("a PDF document".to_owned()));
+/// use source::{FileContent, sniff};
+/// assert_eq!(sniff(b"PERFILE2"), FileContent::Recording("perf.data".to_owned()));
+/// assert_eq!(sniff(b"Dear all,\n"), FileContent::Text);
+/// assert_eq!(sniff(b"%PDF-1.7"), FileContent::Other("a PDF document".to_owned()));
 /// ```
 pub fn sniff(data: &[u8]) -> FileContent {
     if perfdata::is_perf_data(data) {

@@ -10,13 +10,13 @@ It does no I/O, never panics on any input and never fails as a whole: a format w
 be understood still has its fields, and prints them raw.
 
 ```
-use tracefmt::{Abi, Format};
+use tracefmt::{Abi, EventFormat};
 
 let text = b"name: kvm_hv_timer_state\nID: 7\nformat:\n\
     \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
     \tfield:unsigned int vcpu_id;\toffset:8;\tsize:4;\tsigned:0;\n\n\
     print fmt: \"vcpu_id %x\", REC->vcpu_id\n";
-let format = Format::parse("kvm", text, Abi::default()).expect("a format");
+let format = EventFormat::parse("kvm", text, Abi::default()).expect("a format");
 let record = [7, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0];
 let vcpu = format.field("vcpu_id").expect("a field");
 assert_eq!(vcpu.value(&record, format.abi.endian), Some(3));
