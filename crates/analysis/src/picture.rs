@@ -124,7 +124,8 @@ pub struct Picture {
 /// Returns the names of devices for a machine.
 pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>) -> AddressNames;
 
-/// What a walk for a picture has under way: each analysis by its handle. Whoever puts the walk together adds them to a [`Study`], one
+/// What a walk for a picture has under way: each analysis by its handle. Whoever puts the walk together adds them to a
+/// [`Study`](crate::Study), one
 /// line each.
 #[derive(Debug)]
 pub struct PictureHandles {

@@ -41,8 +41,8 @@ pub struct ReaderOptions<'r> {
     /// with any number: it is called by one thread.
     pub threads: usize,
     /// Whether a guest's times are those of its own clock, without what the recorder measured between that and its
-    /// host's ([`Together::offset_ns`](crate::Together::offset_ns)). Recordings that say nothing of a host are the same
-    /// either way.
+    /// host's ([`JointRecordings::offset_ns`](crate::JointRecordings::offset_ns)). Recordings that say
+    /// nothing of a host are the same either way.
     pub own_clock: bool,
 }
 

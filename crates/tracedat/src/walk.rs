@@ -15,12 +15,12 @@ use tracefmt::{Diagnostic, Endian};
 /// One record of the ring buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct RingRecord<'r> {
-    /// Time as the reference reader gives it: in [`Info::time_unit`](crate::Info::time_unit), all conversions
+    /// Time as the reference reader gives it: in [`TraceMetadata::time_unit`](crate::TraceMetadata::time_unit), all conversions
     /// done.
     pub time: u64,
     /// Number of the CPU it was written on.
     pub cpu: u32,
-    /// Index of its buffer in [`Info::buffers`](crate::Info::buffers).
+    /// Index of its buffer in [`TraceMetadata::buffers`](crate::TraceMetadata::buffers).
     pub buffer: u16,
     /// `common_type`: the id of its format.
     pub id: u32,
@@ -35,7 +35,7 @@ pub struct RingRecord<'r> {
 pub struct LostGap {
     /// Number of the CPU.
     pub cpu: u32,
-    /// Index of the buffer in [`Info::buffers`](crate::Info::buffers).
+    /// Index of the buffer in [`TraceMetadata::buffers`](crate::TraceMetadata::buffers).
     pub buffer: u16,
     /// How many, where the kernel said.
     pub count: Option<u64>,

@@ -24,7 +24,7 @@ pub struct FeedProgress {
 
 /// Reads a text that comes in pieces, with memory that does not grow with its length.
 ///
-/// Give [`feed`](Reader::feed) what there is, keep what it did not consume, and give it again with more
+/// Give [`feed`](TraceTextReader::feed) what there is, keep what it did not consume, and give it again with more
 /// behind it. Of more than a megabyte it consumes something always. Pieces of 64 KiB and more read fastest.
 #[derive(Debug, Default)]
 pub struct TraceTextReader {

@@ -89,7 +89,7 @@ impl ExitReason {
         }
     }
 
-    /// Returns whether it is one of [`ExitReason::said`].
+    /// Returns whether it is one of [`ExitReason::named`].
     pub fn is_named(self) -> bool {
         named::name(self.code).is_some()
     }
