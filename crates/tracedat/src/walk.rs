@@ -15,8 +15,8 @@ use tracefmt::{Diagnostic, Endian};
 /// One record of the ring buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct RingRecord<'r> {
-    /// Time as the reference reader gives it: in [`TraceMetadata::time_unit`](crate::TraceMetadata::time_unit), all conversions
-    /// done.
+    /// Time as the reference reader gives it: in [`TraceMetadata::time_unit`](crate::TraceMetadata::time_unit), all
+    /// conversions done.
     pub time: u64,
     /// Number of the CPU it was written on.
     pub cpu: u32,
