@@ -163,7 +163,7 @@ pub struct PictureHandles {
     pub guests: Option<(Shared<GuestTasks>, Handle<Exits>)>,
 }
 
-/// What the walk for a picture is told beside its events.
+/// What the walk for a picture is given beside its events.
 #[derive(Clone, Copy)]
 pub struct PictureContext<'c> {
     /// Which tasks are asked for, by thread id and process, where filters choose any.

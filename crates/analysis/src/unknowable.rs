@@ -36,7 +36,7 @@ impl fmt::Display for Unknowable {
     }
 }
 
-/// Returns what cannot be known of vCPUs' time without the events that a recording lacks.
+/// Returns what cannot be known of vCPUs' time without the events that a recording does not have.
 pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     let mut out = Vec::new();
     if !seen.switches {

@@ -29,7 +29,7 @@ const NO_WAKER: Waker = Waker {
 struct Task {
     /// Whether it was last seen getting a CPU.
     runs: bool,
-    /// Where no switch has told so, but samples: when the first and the last one was. It runs up to there at least.
+    /// Where no switch was recorded, but samples: when the first and the last one was. It runs up to there at least.
     sampled: Option<(u64, u64)>,
     /// Its number when it left, and the stack with which it did.
     thread: u32,

@@ -49,7 +49,7 @@ impl Machine {
         self.follow_tasks(event, data, rule);
     }
 
-    /// What an event of the scheduler tells of vCPUs.
+    /// What an event of the scheduler says of vCPUs.
     fn sched_vcpus<S: SpanSink>(
         &mut self,
         event: &Event<'_>,
