@@ -125,8 +125,7 @@ pub struct Picture {
 pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>) -> AddressNames;
 
 /// What a walk for a picture has under way: each analysis by its handle. Whoever puts the walk together adds them to a
-/// [`Study`](crate::Study), one
-/// line each.
+/// [`Study`](crate::Study), one line each.
 #[derive(Debug)]
 pub struct PictureHandles {
     /// What is in the recording.
