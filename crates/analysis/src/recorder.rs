@@ -8,7 +8,7 @@
 //! which read and answer. kworkers do many things, and are nobody's helpers here.
 
 use event::{Data, Event, EventType, NONE};
-use model::{Machine, Threads};
+use model::{Machine, NamedRole, Threads};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, Note, Walked, Want};
@@ -261,16 +261,10 @@ impl Analysis for Recorder {
     }
 }
 
-/// Returns whether a thread is a vhost worker, and the process in its name: `vhost-4509`, of newer kernels
-/// `vhost-4509-4522`, where it is a thread of that process itself.
+/// Returns whether a thread is a vhost worker, and for which process.
 fn vhost(threads: &Threads, slot: u32) -> Option<Option<i32>> {
-    let (_, thread) = threads.at(slot)?;
-    vhost_of(thread.comm.as_deref()?)
-}
-
-/// Returns whether a thread of this name is a vhost worker, and for which process.
-pub(crate) fn vhost_of(comm: &str) -> Option<Option<i32>> {
-    let rest = comm.strip_prefix("vhost-")?;
-    let digits = rest.split('-').next().unwrap_or_default();
-    Some(digits.parse().ok())
+    match threads.at(slot)?.1.named_role() {
+        NamedRole::Vhost(pid) => Some(pid),
+        _ => None,
+    }
 }

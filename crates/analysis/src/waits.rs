@@ -103,14 +103,13 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
         let who = match task {
             None => Who::Unknown,
             Some((tid, thread)) => {
-                let comm = thread.comm.as_deref().unwrap_or_default();
                 let vm = slot.and_then(|slot| vm_of.get(&slot).copied());
                 match (roles.get(&tid), vm, thread.pid) {
                     (Some(role), _, _) => Who::Recorder(*role == Role::Helper),
                     (None, Some(vm), _) => Who::Vm(vm),
-                    _ if comm.starts_with("kworker/") => Who::Kworkers,
+                    _ if thread.named_role().is_kworker() => Who::Kworkers,
                     (None, None, Some(pid)) if pid > 0 => Who::Process(pid),
-                    _ => Who::Named(comm.to_owned()),
+                    _ => Who::Named(thread.comm.as_deref().unwrap_or_default().to_owned()),
                 }
             }
         };

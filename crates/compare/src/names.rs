@@ -1,5 +1,7 @@
 //! Names of threads that two recordings have in common, though numbers in them differ.
 
+use model::NamedRole;
+
 /// Threads of the kernel that are called after a process or a thread: `vhost_worker_create` (`drivers/vhost/vhost.c`)
 /// and `create_io_thread` (`io_uring/io-wq.c`, `io_uring/sqpoll.c`).
 const CALLED_AFTER: [&str; 3] = ["vhost", "iou-wrk", "iou-sqp"];
@@ -7,11 +9,10 @@ const CALLED_AFTER: [&str; 3] = ["vhost", "iou-wrk", "iou-sqp"];
 /// Returns the name that threads are compared by: which of the kworkers of a CPU does the work changes all the time, a
 /// vhost worker is called after its VM's process, and some threads there are once for each CPU.
 pub(crate) fn group(comm: &str) -> String {
-    if let Some(rest) = comm.strip_prefix("kworker/") {
-        return match rest.starts_with('u') {
-            true => "kworker (unbound)".to_owned(),
-            false => "kworker (of a CPU)".to_owned(),
-        };
+    match NamedRole::from(comm) {
+        NamedRole::Kworker(None) => return "kworker (unbound)".to_owned(),
+        NamedRole::Kworker(Some(_)) => return "kworker (of a CPU)".to_owned(),
+        _ => {}
     }
     let after = CALLED_AFTER.iter().find(|name| {
         let rest = comm.strip_prefix(**name);

@@ -1,6 +1,7 @@
 //! Threads that work for VMs and are no vCPUs, and what they work as.
 
-use facts::Facts;
+use facts::{Facts, ReportedThread};
+use model::NamedRole;
 
 /// What a thread that is no vCPU works for its VM as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,11 +34,10 @@ pub fn threads_of_vms(facts: &Facts) -> Vec<(i32, i32, ThreadRole)> {
     let mut found = Vec::new();
     for vm in facts.vms.iter().filter(|vm| !vm.vcpus.is_empty()) {
         let Some(pid) = vm.pid else { continue };
-        let pit = format!("kvm-pit/{pid}");
         for (tid, thread) in &facts.threads {
             let role = if vm.vhost.contains(tid) {
                 ThreadRole::Vhost
-            } else if thread.comm.as_deref() == Some(&pit) {
+            } else if named(thread) == NamedRole::Kvm(Some(pid)) {
                 ThreadRole::Kvm
             } else if thread.pid == Some(pid) && !vm.vcpus.iter().any(|vcpu| vcpu.tid == *tid) {
                 ThreadRole::Vmm
@@ -52,6 +52,11 @@ pub fn threads_of_vms(facts: &Facts) -> Vec<(i32, i32, ThreadRole)> {
     found
 }
 
+fn named(thread: &ReportedThread) -> NamedRole {
+    let comm = thread.comm.as_deref();
+    comm.map_or(NamedRole::Other, NamedRole::from)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,10 +64,10 @@ mod tests {
     #[test]
     fn threads_of_a_vm_are_its_back_ends_kvms_and_the_rest_of_its_process() {
         let mut facts = Facts::default();
-        let thread = |pid, comm: &str| facts::ReportedThread {
+        let thread = |pid, comm: &str| ReportedThread {
             pid: Some(pid),
             comm: Some(comm.to_owned()),
-            ..facts::ReportedThread::default()
+            ..ReportedThread::default()
         };
         for (tid, pid, comm) in [
             (10, 10, "qemu-system-x86"),

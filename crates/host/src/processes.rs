@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cpuset::CpuSet;
 use facts::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm, vm_of_args};
-use model::vcpu_from_comm;
+use model::{NamedRole, vcpu_from_comm};
 
 use crate::tree::{HostTree, cpu_list};
 
@@ -39,9 +39,11 @@ pub(crate) fn read(tree: &mut HostTree, facts: &mut Facts, online: Option<&CpuSe
                 true
             } else if process.is_kernels() {
                 let comm = thread.comm.as_deref().unwrap_or_default();
-                ["vhost-", "kvm-", "irq/"]
-                    .iter()
-                    .any(|name| comm.starts_with(name))
+                let role = NamedRole::from(comm);
+                matches!(
+                    role,
+                    NamedRole::Vhost(_) | NamedRole::Kvm(_) | NamedRole::Irq
+                )
             } else {
                 online.is_some_and(pinned)
             }
@@ -128,12 +130,15 @@ fn vms(tree: &mut HostTree, facts: &mut Facts, found: Vec<VmmProcess>, kernels: 
         // The kernel's threads carry the number of the thread that asked for them (vhost_dev_set_owner of
         // drivers/vhost/vhost.c); since Linux 6.4 they are threads of the process itself.
         let of_kernel = kernels.iter().filter(|tid| {
-            let owner = comm(tid).and_then(|comm| comm.strip_prefix("vhost-")?.parse().ok());
+            let owner = comm(tid).and_then(|comm| match NamedRole::from(comm) {
+                NamedRole::Vhost(pid) => pid,
+                _ => None,
+            });
             owner.is_some_and(|owner: i32| threads.binary_search(&owner).is_ok())
         });
         let own = threads
             .iter()
-            .filter(|tid| comm(tid).is_some_and(|comm| comm.starts_with("vhost-")));
+            .filter(|tid| comm(tid).is_some_and(|comm| NamedRole::from(comm).is_vhost()));
         vm.vhost = of_kernel.chain(own).copied().collect();
         facts.vms.push(vm);
     }

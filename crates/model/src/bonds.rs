@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use event::{Body, Event, NONE};
 use rustc_hash::FxHashMap;
 
+use crate::roles::NamedRole;
+
 /// Pairs that are counted; a VM has some for each vCPU.
 const MAX_PAIRS: usize = 1 << 14;
 
@@ -36,25 +38,6 @@ fn in_interrupt(event: &Event<'_>) -> Option<bool> {
     let field = event.ty.format?.field("common_flags")?;
     let flags = record.get(field.offset as usize)?;
     Some(flags & IN_INTERRUPT != 0)
-}
-
-/// Whether a name is that of a kernel's thread that works for anybody. vhost's workers work for one VM.
-fn is_kernels(comm: &str) -> bool {
-    const KERNEL: [&str; 12] = [
-        "swapper",
-        "kworker",
-        "ksoftirqd",
-        "migration",
-        "rcu",
-        "irq/",
-        "cpuhp",
-        "kthreadd",
-        "kswapd",
-        "kcompactd",
-        "khugepaged",
-        "ksmd",
-    ];
-    KERNEL.iter().any(|prefix| comm.starts_with(prefix))
 }
 
 impl Bonds {
@@ -102,8 +85,8 @@ impl Bonds {
             numbers.len() == all
         };
         by_waker.retain(|waker, targets| {
-            let known =
-                vcpus.contains_key(waker) || comm(*waker).is_some_and(|comm| !is_kernels(comm));
+            let known = vcpus.contains_key(waker)
+                || comm(*waker).is_some_and(|comm| !NamedRole::from(comm).serves_anybody());
             let itself = vcpus.contains_key(waker).then_some(*waker);
             known && one_vm(&mut targets.iter().copied().chain(itself))
         });

@@ -2,6 +2,8 @@
 The machine rebuilt from events: threads with their names and processes, and which of them are vCPUs of
 which VM.
 
+What a thread is by its name, [`NamedRole`] says.
+
 A VM is found from its vCPUs, and a vCPU from what only vCPU threads do: enter a guest. Where no process ids are
 recorded, wake-ups tell which threads are of one VM (`bonds`). [`Machine`] follows
 every vCPU through its states and hands them out as [`Span`]s. Facts given beside the recording fill gaps.
@@ -13,6 +15,7 @@ mod bonds;
 mod by_number;
 mod machine;
 mod names;
+mod roles;
 mod seen;
 mod span;
 mod tasks;
@@ -24,12 +27,13 @@ mod vms;
 pub use by_number::ByNumber;
 pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, vcpu_name, vm_names};
+pub use roles::{NamedRole, vcpu_from_comm};
 pub use seen::Seen;
 pub use span::{Access, Cause, Span, SpanSink, State, Times};
 pub use tasks::{
     CpuSpan, CpuSwitch, RunState, SpanEnd, TaskChanges, TaskSpan, TaskStates, TaskWakeup,
 };
 pub use thread_facts::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
-pub use threads::{Tasks, Thread, Threads, vcpu_from_comm};
+pub use threads::{Tasks, Thread, Threads};
 pub use track::Polls;
 pub use vms::{Vcpu, Vm, find_vms};

@@ -7,6 +7,7 @@ use event::{Data, Event, Side};
 
 use crate::bonds::Bonds;
 use crate::by_number::ByNumber;
+use crate::roles::vcpu_from_comm;
 use crate::thread_facts::{Claim, ThreadFacts, VmFact};
 
 /// One thread of the host. A thread id that is used again is another thread.
@@ -282,26 +283,6 @@ impl Threads {
     }
 }
 
-/// Returns the vCPU's number that a thread's name tells: `CPU 3/KVM` (QEMU with debug-threads=on, as libvirt
-/// starts it), `fc_vcpu 3` (Firecracker and libkrun, early ones `fc_vcpu3`), `vcpu3` (Cloud
-/// Hypervisor), `crosvm_vcpu3`, `kvm-vcpu-3` (kvmtool).
-pub fn vcpu_from_comm(comm: &str) -> Option<u32> {
-    let number = |s: &str| {
-        let digits = s.trim_start_matches([' ', '_', '-']);
-        let end = digits
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(digits.len());
-        digits[..end].parse().ok()
-    };
-    if let Some(rest) = comm.strip_prefix("CPU ") {
-        // QEMU's own emulation has threads called `CPU 3/TCG`.
-        let number = rest.split_once('/').filter(|(_, how)| *how == "KVM");
-        return number.and_then(|(number, _)| number.parse().ok());
-    }
-    comm.find("vcpu")
-        .and_then(|at| number(&comm[at + "vcpu".len()..]))
-}
-
 #[cfg(test)]
 mod tests {
     use event::sched::{SchedProcessExit, SchedProcessFork, TaskRename};
@@ -343,27 +324,5 @@ mod tests {
         assert_eq!((tid, before.comm.as_deref()), (7, Some("qemu")));
         assert_eq!((before.pid, before.ended), (Some(7), true));
         assert_eq!(threads.get(7).unwrap().comm.as_deref(), Some("cron"));
-    }
-
-    #[test]
-    fn vcpu_numbers_are_read_from_the_names_that_vmms_give() {
-        for (comm, number) in [
-            ("CPU 0/KVM", Some(0)),
-            ("CPU 12/KVM", Some(12)),
-            ("fc_vcpu 3", Some(3)),
-            ("fc_vcpu3", Some(3)),
-            ("vcpu7", Some(7)),
-            ("crosvm_vcpu2", Some(2)),
-            ("kvm-vcpu-1", Some(1)),
-            ("crosvm_vcpu127", Some(127)),
-            ("vcpu_throttle", None),
-            ("CPU 0/TCG", None),
-            ("IO iothread1", None),
-            ("fc_api", None),
-            ("qemu-system-x86", None),
-            ("CPU", None),
-        ] {
-            assert_eq!(vcpu_from_comm(comm), number, "{comm}");
-        }
     }
 }

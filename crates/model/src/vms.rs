@@ -96,7 +96,7 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
             (None, None) => without.push(member),
         }
     }
-    let named = pids_in_names(threads);
+    let named = threads.served_processes();
     let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
     let told = by_told.into_values().map(|members| Group {
         members,
@@ -279,24 +279,6 @@ fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
         helpers: Vec::new(),
         guessed: false,
     }
-}
-
-/// Process ids of VMMs that kernel threads carry in their names, sorted.
-fn pids_in_names(threads: &Threads) -> Vec<i32> {
-    let mut pids: Vec<i32> = threads
-        .iter()
-        .filter_map(|(_, thread)| {
-            let comm = thread.comm.as_deref()?;
-            let rest = comm
-                .strip_prefix("kvm-pit/")
-                .or_else(|| comm.strip_prefix("kvm-nx-lpage-recovery-"))
-                .or_else(|| comm.strip_prefix("vhost-"))?;
-            rest.parse().ok()
-        })
-        .collect();
-    pids.sort_unstable();
-    pids.dedup();
-    pids
 }
 
 #[cfg(test)]

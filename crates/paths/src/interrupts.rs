@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use model::Threads;
+use model::{NamedRole, Threads};
 use rustc_hash::FxHashMap;
 
 use crate::tasks::{PathTasks, TaskKind};
@@ -319,9 +319,8 @@ fn may_be_for(thread: u32, vcpu: u32, tasks: &PathTasks, threads: &Threads) -> b
 /// The process of a VMM that a thread works for: its own, or the one a vhost worker has in its name.
 fn process(thread: u32, threads: &Threads) -> Option<i32> {
     let (_, thread) = threads.at(thread)?;
-    let named = || thread.comm.as_deref()?.strip_prefix("vhost-")?.parse().ok();
-    match thread.comm.as_deref() {
-        Some(comm) if comm.starts_with("vhost-") => named(),
+    match thread.named_role() {
+        NamedRole::Vhost(process) => process,
         _ => thread.pid.filter(|pid| *pid > 0),
     }
 }

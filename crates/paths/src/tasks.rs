@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use event::sched::{Leaves, TaskComm};
 use event::{Data, NONE};
-use model::{Threads, vcpu_from_comm};
+use model::{NamedRole, Threads, vcpu_from_comm};
 
 /// What a task does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -350,27 +350,14 @@ impl PathTasks {
 
 /// Returns what a name says. Kernel threads are known by theirs; a VMM's thread may be called anything.
 fn what(tid: i32, comm: &str) -> TaskKind {
-    const KERNEL: [&str; 8] = [
-        "ksoftirqd/",
-        "migration/",
-        "rcu_",
-        "kvm-pit/",
-        "kvm-nx-lpage",
-        "irq/",
-        "cpuhp/",
-        "kthreadd",
-    ];
     if tid == 0 {
-        TaskKind::Idle
-    } else if comm.starts_with("kworker/") {
-        TaskKind::Kworker
-    } else if comm.starts_with("vhost-") {
-        TaskKind::Vhost
-    } else if vcpu_from_comm(comm).is_some() {
-        TaskKind::Vcpu
-    } else if KERNEL.iter().any(|prefix| comm.starts_with(prefix)) {
-        TaskKind::Kernel
-    } else {
-        TaskKind::Other
+        return TaskKind::Idle;
+    }
+    match NamedRole::from(comm) {
+        NamedRole::Kworker(_) => TaskKind::Kworker,
+        NamedRole::Vhost(_) => TaskKind::Vhost,
+        NamedRole::Vcpu(_) => TaskKind::Vcpu,
+        NamedRole::Kernel | NamedRole::Kvm(_) | NamedRole::Irq => TaskKind::Kernel,
+        _ => TaskKind::Other,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use model::{Machine, Vm, vcpu_from_comm};
+use model::{Machine, NamedRole, Vm};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stacks::{FunctionWeight, ROOT, Stacks, Weight};
 use symbols::{ThreadName, UserNames};
@@ -15,7 +15,6 @@ use super::share::{self, Weighed};
 use super::splice::{GuestSide, Splice, Spliced};
 use super::{Profile, ProfileBy, ProfileOf};
 use crate::analysis::Walked;
-use crate::recorder::vhost_of;
 
 /// What weights count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -413,7 +412,10 @@ impl Profile {
                 _ => comm,
             };
             // A vhost worker is a kernel thread, and called after the process that it works for.
-            let vhost = vhost_of(&comm);
+            let vhost = match NamedRole::from(comm.as_str()) {
+                NamedRole::Vhost(pid) => Some(pid),
+                _ => None,
+            };
             let pid = threads.get(tid).and_then(|thread| thread.pid);
             let vm_pid = vm_of(&vms, &processes, tid, vhost.flatten().or(pid));
             Known {
@@ -496,10 +498,8 @@ fn sorted(rows: FxHashMap<(i32, &str), ProfileRow>) -> Vec<ProfileRow> {
 
 /// Processes of which a thread is called as vCPUs are: VMs, though no event of KVM's says so.
 fn vm_processes(machine: &Machine) -> FxHashSet<i32> {
-    let named = machine.threads().iter().filter(|(_, thread)| {
-        let comm = thread.comm.as_deref();
-        comm.is_some_and(|comm| vcpu_from_comm(comm).is_some())
-    });
+    let all = machine.threads().iter();
+    let named = all.filter(|(_, thread)| thread.named_role().is_vcpu());
     named.filter_map(|(_, thread)| thread.pid).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use event::{Body, Event, KERNEL_STACK, kernel_stack};
-use model::{Machine, Threads};
+use model::{Machine, NamedRole, Threads};
 
 use super::Sched;
 use crate::Stats;
@@ -73,7 +73,9 @@ impl Sched {
     pub(super) fn stack_begins(&mut self, event: &Event<'_>, threads: &Threads) {
         self.stack = None;
         if let Body::Text { .. } = event.body {
-            let named = event.comm.is_some_and(|comm| comm.starts_with("kworker/"));
+            let named = event
+                .comm
+                .is_some_and(|comm| NamedRole::from(comm).is_kworker());
             if named || is_kworker(event.tid, threads) {
                 self.stack = Some(StackOf::default());
             }
@@ -138,8 +140,7 @@ impl Sched {
 /// Whether a thread is a kworker.
 fn is_kworker(tid: i32, threads: &Threads) -> bool {
     let thread = threads.get(tid);
-    let comm = thread.and_then(|thread| thread.comm.as_deref());
-    comm.is_some_and(|comm| comm.starts_with("kworker/"))
+    thread.is_some_and(|thread| thread.named_role().is_kworker())
 }
 
 /// Returns the function that a text of `workqueue_execute_start` names.

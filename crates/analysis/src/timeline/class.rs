@@ -1,6 +1,6 @@
 //! What a task that has a CPU is to the VMs.
 
-use model::{Machine, Threads};
+use model::{Machine, NamedRole, Threads};
 use rustc_hash::FxHashSet;
 
 /// States of CPUs.
@@ -9,10 +9,6 @@ pub(crate) const VCPU: u8 = 1;
 pub(crate) const BACK_END: u8 = 2;
 pub(crate) const OTHER: u8 = 3;
 pub(crate) const CPU_UNKNOWN: u8 = 4;
-/// Names of threads that work for VMs: vhost's workers, kworkers, and those of KVM (`kvm-pit/PID`,
-/// `kvm-nx-lpage-recovery-PID`); QEMU's, where no process says whose a thread is.
-const BACK_ENDS: [&str; 5] = ["vhost-", "kworker/", "kvm-", "qemu", "IO "];
-
 /// Who is of which process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Processes {
@@ -34,11 +30,19 @@ pub(crate) fn class(slot: u32, threads: &Threads, of_vms: &FxHashSet<i32>) -> u8
         return VCPU;
     }
     let of_vm = thread.pid.is_some_and(|pid| of_vms.contains(&pid));
-    let comm = thread.comm.as_deref().unwrap_or_default();
-    if of_vm || BACK_ENDS.iter().any(|begin| comm.starts_with(begin)) {
-        return BACK_END;
+    // Where no process says whose a thread is, names say which threads work for VMs.
+    let named = matches!(
+        thread.named_role(),
+        NamedRole::Vhost(_)
+            | NamedRole::Kworker(_)
+            | NamedRole::Kvm(_)
+            | NamedRole::Qemu
+            | NamedRole::Iothread
+    );
+    match of_vm || named {
+        true => BACK_END,
+        false => OTHER,
     }
-    OTHER
 }
 
 impl Processes {

@@ -205,9 +205,7 @@ impl Paths {
 /// one of its process, and no other one is known.
 fn process_of(slot: u32, threads: &model::Threads) -> Option<i32> {
     let (tid, thread) = threads.at(slot)?;
-    let comm = thread.comm.as_deref();
-    let named = comm.and_then(|comm| comm.strip_prefix("vhost-")?.parse().ok());
-    named.or(thread.pid).or((!thread.is_vcpu).then_some(tid))
+    (thread.works_for()).or((!thread.is_vcpu).then_some(tid))
 }
 
 /// Returns whether a thread belongs to the process that another one works for.

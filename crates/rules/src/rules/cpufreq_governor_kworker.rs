@@ -1,6 +1,7 @@
 //! kworkers of a cpufreq governor that samples the load.
 
 use analysis::{ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow};
+use model::NamedRole;
 use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
@@ -89,8 +90,10 @@ fn is_bound(comm: &str) -> bool {
 
 /// Returns the CPU that a kworker is bound to.
 fn cpu_of(comm: &str) -> Option<u32> {
-    let (cpu, _) = comm.strip_prefix("kworker/")?.split_once(':')?;
-    cpu.parse().ok()
+    match NamedRole::from(comm) {
+        NamedRole::Kworker(cpu) => cpu,
+        _ => None,
+    }
 }
 
 /// What was measured of kworkers that are bound to a CPU.
