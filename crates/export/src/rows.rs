@@ -7,7 +7,7 @@ use model::{Access, Span};
 use paths::CompletedInstance;
 use render::ClockUnit;
 use render::exit_list::{self, ExitLine};
-use render::paths::Instances;
+use render::paths_instance::Instances;
 use render::spans::{self, Behind, SpanLine, Vcpu};
 
 use crate::known::{Devices, FirstWalk, VcpuName};

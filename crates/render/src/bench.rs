@@ -7,7 +7,7 @@ use words::duration::{human, round, seconds};
 use words::share;
 
 use crate::quality::wrap;
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 use crate::{Layout, json};
 
 /// A share of its time that a thread which only reads a clock loses on a quiet CPU: interrupts take less. Beyond it the CPU was not quiet.
@@ -21,16 +21,16 @@ const STOLEN: f64 = 0.01;
 /// Slowest iterations below the table.
 const SLOWEST: usize = 3;
 
-/// Columns on a terminal, by benchmark.
-pub(crate) fn shown(bench: Bench) -> &'static [&'static str] {
+/// Views of benchmarks that measure a first answer, and that have few values.
+const IPI: Views = Views::own(0);
+const CLOCK: Views = Views::own(1);
+
+/// Returns the view of a benchmark on a terminal.
+fn view(bench: Bench) -> Views {
     match bench {
-        Bench::Ipi => &[
-            "what", "count", "first_ns", "mean_ns", "p50_ns", "p99_ns", "max_ns",
-        ],
-        Bench::Clock => &["what", "count", "mean_ns", "p50_ns", "p99_ns", "max_ns"],
-        _ => &[
-            "what", "count", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns",
-        ],
+        Bench::Ipi => IPI,
+        Bench::Clock => CLOCK,
+        _ => Views::TERMINAL,
     }
 }
 
@@ -42,28 +42,36 @@ const NAMES: std::ops::RangeInclusive<usize> = 16..=48;
 /// Columns of the table, whose names are so wide.
 pub(crate) fn columns<'r>(names: usize) -> Table<'r, BenchRow> {
     use Unit::{Count, Nanoseconds, Nested, Number, Text};
+    let all = Views::TERMINAL | IPI | CLOCK;
     Table::new()
         .column("what", Text, |r: &BenchRow| r.what.clone())
         .left("", names)
+        .views(all)
         .show(|row, _| crate::clean(&title(row)))
         .column("target", Text, |r| r.target.clone())
         .column("from", Number, |r| r.from)
         .column("to", Text, |r| r.to.clone())
         .column("count", Count, |r| r.count)
         .heading("count", NUMBER - 1)
+        .views(all)
         .column("first_ns", Nanoseconds, |r| r.first_ns)
         .heading("first", NUMBER)
+        .views(IPI)
         .column("min_ns", Nanoseconds, |r| r.min_ns)
         .column("mean_ns", Nanoseconds, |r| r.mean_ns)
         .heading("mean", NUMBER)
+        .views(all)
         .column("p50_ns", Nanoseconds, |r| r.p50_ns)
         .heading("p50", NUMBER)
+        .views(all)
         .column("p90_ns", Nanoseconds, |r| r.p90_ns)
         .heading("p90", NUMBER)
         .column("p99_ns", Nanoseconds, |r| r.p99_ns)
         .heading("p99", NUMBER)
+        .views(all)
         .column("max_ns", Nanoseconds, |r| r.max_ns)
         .heading("max", NUMBER)
+        .views(all)
         .column("lost", Count, |r| r.lost)
         .column("interrupts", Count, |r| r.interrupts)
         .column("took_ns", Nanoseconds, |r| r.took_ns)
@@ -236,7 +244,7 @@ pub fn table(outcome: &BenchResults, layout: Layout) -> String {
     let names = measured.iter().map(|row| title(row).chars().count());
     let names = names.max().unwrap_or(0) + 1;
     let columns = columns(names.clamp(*NAMES.start(), *NAMES.end()));
-    let view = columns.view(shown(*bench).iter().copied());
+    let view = columns.view(view(*bench));
     if measured.is_empty() {
         out.push_str("Nothing was measured.\n");
     } else {

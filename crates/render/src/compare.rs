@@ -138,14 +138,16 @@ fn number(value: f64, unit: ChangeUnit) -> String {
 
 /// Columns of changes.
 pub(crate) fn columns() -> Table<'static, SideChange> {
-    use table::Unit::{Nanoseconds, Nested, Text, Value};
+    use table::Unit::{Name, Nanoseconds, Nested, Text, Value};
     Table::new()
-        .column("what", Text, |change: &SideChange| change.what.clone())
+        .column("what", Name, |change: &SideChange| change.what.clone())
         .column("a", Value, |change| side(&change.a, change.unit))
         .show(|change, _| worded(&change.a, change.unit))
+        .page("A")
         .csv_form(|change| plain(&change.a))
         .column("b", Value, |change| side(&change.b, change.unit))
         .show(|change, _| worded(&change.b, change.unit))
+        .page("B")
         .csv_form(|change| plain(&change.b))
         .column("delta", Value, |change| {
             change.delta().map(|delta| number_of(delta, change.unit))
@@ -155,6 +157,7 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
             Some(delta) => with_unit(delta, change.unit),
             None => "-".to_owned(),
         })
+        .page("B - A")
         .csv_form(|change| {
             change
                 .delta()
@@ -162,31 +165,31 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
                 .unwrap_or_default()
         })
         .column("ratio", Value, SideChange::ratio)
+        .page("B / A")
         .column("confidence", Value, |change| change.confidence)
-        .column("text", Text, |change| change.text.clone())
+        .page("confidence")
+        .column("text", Name, |change| change.text.clone())
+        .csv_after("effect_ns")
+        .page("what changed")
+        .after("")
         .column("unit", Text, |change| change.unit.name())
+        .csv_after("what")
+        // What ranks changes is on no page: as a time it would be taken for one (docs/compare.md).
         .column("effect_ns", Nanoseconds, |change| {
             change.effect_ns.round() as i64
         })
         .column("per_work", Nested, |change| json::list(&change.per_work))
+        .json_only()
         .column("worse", Text, |change| {
             change.worse.map(|side| match side {
                 SideName::A => "a",
                 SideName::B => "b",
             })
         })
+        .json_only()
+        .page("worse")
         .column("bound_ns", Nanoseconds, |change| change.bound_ns)
-        .csv_order(&[
-            "what",
-            "unit",
-            "a",
-            "b",
-            "delta",
-            "ratio",
-            "confidence",
-            "effect_ns",
-            "text",
-        ])
+        .json_only()
 }
 
 /// Returns a side's value as people read it.
@@ -269,18 +272,7 @@ pub fn csv(comparison: &Comparison, all: bool, clock: ClockUnit) -> String {
         .csv(comparison.changes.iter().chain(untold))
 }
 
-/// Columns of a page. What ranks changes is none: as a time it would be taken for one (docs/compare.md).
-const PAGE: [table::Shown; 7] = [
-    ("text", "what changed"),
-    ("a", "A"),
-    ("b", "B"),
-    ("delta", "B - A"),
-    ("ratio", "B / A"),
-    ("confidence", "confidence"),
-    ("worse", "worse"),
-];
-
 /// Returns changes for a page.
 pub fn html(changes: &[SideChange], frame: &Frame<'_>) -> String {
-    columns().html(&PAGE, changes, frame)
+    columns().html(changes, frame)
 }

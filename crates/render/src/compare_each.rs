@@ -95,9 +95,9 @@ impl Line<'_> {
 
 /// Columns of the table: those of each side are called as it is, A, B and so on.
 pub(crate) fn columns<'r>(sides: usize) -> Table<'r, Line<'r>> {
-    use crate::table::Unit::{Nanoseconds, Nested, Text, Value as Number};
+    use crate::table::Unit::{Name, Nanoseconds, Nested, Text, Value as Number};
     let mut table = Table::new()
-        .column("what", Text, |line: &Line<'_>| match line {
+        .column("what", Name, |line: &Line<'_>| match line {
             Line::Row(row) => row.what.clone(),
             Line::Score(score) | Line::Change(score) => score.name.clone(),
         })

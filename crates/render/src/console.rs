@@ -121,17 +121,17 @@ impl Default for Lines {
 
 /// Columns of the lines.
 pub(crate) fn columns() -> Table<'static, Written> {
-    use Unit::{Address, Count, Flag, Nanoseconds, Number, Text};
+    use Unit::{Address, Count, Flag, Name, Nanoseconds, Number, Text};
     Table::new()
         .column("time_ns", Nanoseconds, |w: &Written| w.line.start)
         .column("end_ns", Nanoseconds, |w| w.line.end)
-        .column("vm", Text, |w| w.writer.vm.clone())
+        .column("vm", Name, |w| w.writer.vm.clone())
         .column("vm_pid", Number, |w| w.writer.vm_pid)
         .column("vcpu", Number, |w| w.writer.vcpu)
         .column("tid", Number, |w| w.line.tid)
         .column("device", Text, |w| w.line.uart.name)
         .column("address", Address, |w| w.line.uart.address)
-        .column("text", Text, |w| visible(&w.line))
+        .column("text", Name, |w| visible(&w.line))
         .column("bytes", Count, |w| w.line.bytes.len())
         .column("unknown_bytes", Count, |w| w.line.unknown_bytes())
         .column("whole", Flag, |w| w.line.whole)

@@ -181,19 +181,21 @@ struct Advice<'a> {
 
 /// Columns of findings.
 pub(crate) fn columns() -> Table<'static, Finding> {
-    use Unit::{Nanoseconds, Nested, Share, Text};
+    use Unit::{Name, Nanoseconds, Nested, Share, Text};
     Table::new()
         .clock_of(|finding: &Finding| ClockUnit::of(!finding.in_ticks))
         .column("id", Text, |finding: &Finding| finding.rule.id)
         .column("severity", Text, |finding| finding.severity().name())
         .column("confidence", Share, |finding| finding.confidence)
         .csv_form(|finding| format!("{:.2}", finding.confidence))
-        .column("title", Text, |finding| finding.title.clone())
+        .column("title", Name, |finding| finding.title.clone())
+        .csv_after("cost_of")
         .column("evidence", Nested, |finding| {
             let evidence = finding.evidence.iter();
             evidence.map(|one| one.text.clone()).collect::<Value>()
         })
-        .column("cause", Text, |finding| finding.cause.clone())
+        .column("cause", Name, |finding| finding.cause.clone())
+        .json_only()
         .column("remedy", Nested, |finding| {
             json::list(finding.remedies.iter().map(|one| Advice {
                 remedy: &one.remedy,
@@ -215,15 +217,6 @@ pub(crate) fn columns() -> Table<'static, Finding> {
             finding.cost.map(|cost| cost.base.name())
         })
         .column("inputs", Nested, |finding| finding.inputs.clone())
-        .csv_order(&[
-            "id",
-            "severity",
-            "confidence",
-            "cost_ns",
-            "cost_share",
-            "cost_of",
-            "title",
-        ])
 }
 
 /// Returns findings as the contract has them.

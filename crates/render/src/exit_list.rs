@@ -6,10 +6,11 @@ use analysis::access_key;
 use event::ExitReason;
 use model::{Cause, Times};
 
+use crate::ClockUnit;
 use crate::spans::{Vcpu, text, vcpu_columns};
 use crate::table::Table;
 use crate::table::Unit::{Flag, Nanoseconds, Number, Text};
-use crate::{ClockUnit, times};
+use crate::times::{self, TimesViews};
 
 /// An exit as a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +53,7 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
         })
         .column("device", Text, |exit| text(exit.device.as_deref()))
         .column("user", Flag, |exit| exit.user);
-    times::columns(table, |exit| (exit.times, &[]))
+    times::columns(table, TimesViews::NONE, |exit| (exit.times, &[]))
 }
 
 /// Exits as rows of CSV.

@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::html::Frame;
-use crate::table::{Shown, Table, Unit, more};
-use crate::times;
+use crate::table::{Table, Unit, Views, more};
+use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, guest_tasks, quality, vms};
 
 /// A row of a table of exits.
@@ -29,105 +29,178 @@ impl Exit<'_> {
     }
 }
 
+/// Tables by what the guest did, which leave room for that, and those of several VMs besides.
+const IN_GUEST: Views = Views::own(0);
+const IN_GUESTS: Views = Views::own(1);
+/// Where the time of each row went.
+const SPLIT: Views = Views::own(2);
+/// A ticket's table of exits: their reasons have no other name.
+const REASONS_TICKET: Views = Views::own(3);
+
 /// Columns of the tables of exits.
 pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
-    use Unit::{Count, Flag, Nanoseconds, Number, Share, Text};
-    Table::new()
+    use Unit::{Count, Flag, Name, Nanoseconds, Number, Share, Text};
+    let narrow = Views::TERMINAL | Views::WIDE;
+    let tickets = Views::TICKET | REASONS_TICKET;
+    let all = narrow | tickets;
+    let listed = narrow | IN_GUEST | IN_GUESTS;
+    let table = Table::new()
         .column("event", Text, |e: &Exit<'_>| e.report.table.name())
         .csv_only()
         .column("isa", Text, |e| e.isa.map(Isa::name))
         .csv_only()
-        .column("vm", Text, |e| {
-            vms::cell(e.row.vm_name.as_deref().unwrap_or_default(), e.row.vm_pid)
-        })
-        .text_only()
-        .heading("VM", VM_WIDTH)
         .only_if(is_grouped, |table| {
             table
+                .column("vm", Name, |e| {
+                    vms::cell(e.row.vm_name.as_deref().unwrap_or_default(), e.row.vm_pid)
+                })
+                .text_only()
+                .heading("VM", vms::WIDTH)
+                .views(listed | SPLIT)
+                .where_known()
                 .column("vm_pid", Number, |e| e.row.vm_pid)
+                .page("VM's process")
                 .column("vcpu", Number, |e| e.row.vcpu)
-                .heading("vCPU", VCPU_WIDTH)
+                .heading("vCPU", 4)
                 .gap(" ")
+                .views(listed | SPLIT)
+                .where_known()
+                .page("vCPU")
         })
         .column("reason", Text, narrow_key)
         .text_only()
         .left("", KEY_WIDTH)
         .gap(" ")
+        .views(listed)
         .column("key", Text, |e| e.row.key.as_str())
         .left("", KEY_WIDTH)
         .gap(" ")
+        .views(tickets | SPLIT)
+        .page("key")
         .column("name", Text, |e| {
             e.row.name.as_ref().unwrap_or(&e.row.key).as_str()
         })
+        .views(Views::TICKET)
+        .page("name")
         .column("waiting", Flag, |e| e.row.waiting)
+        .page("guest waits")
         .column("count", Count, |e| e.row.stats.count())
         .heading("count", 9)
+        .views(all | listed)
+        .page("count")
         .column("share", Share, |e| {
             share(e.row.stats.count(), e.report.total_count)
         })
         .heading("count%", 7)
+        .views(Views::WIDE)
+        .page("of all")
         .column("total_ns", Nanoseconds, |e| e.row.stats.total())
         .heading("time", 9)
+        .views(all | listed | SPLIT)
+        .page("time")
         .column("total_share", Share, |e| {
             share(e.row.stats.total(), e.report.total_ns)
         })
         .text_only()
         .heading("time%", 6)
-        .column("min_ns", Nanoseconds, |e| e.row.stats.min())
-        .heading("min", 9)
-        .column("mean_ns", Nanoseconds, |e| e.row.stats.mean())
-        .heading("mean", 9)
-        .column("max_ns", Nanoseconds, |e| e.row.stats.max())
-        .heading("max", 9)
-        .column("p50_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.5))
-        .heading("p50", 9)
-        .column("p90_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.9))
-        .heading("p90", 9)
-        .column("p99_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.99))
-        .heading("p99", 9)
-        .only_if(is_split, |table| {
-            times::columns(table, |e| (e.row.times.unwrap_or_default(), e.unknowable))
-                .column("user_count", Count, |e| e.row.user_count)
-                .column("handled_by", Text, |e| {
-                    e.handled_by().map(|by| match by {
-                        HandledBy::Kernel => "kernel",
-                        HandledBy::User => "user",
-                        HandledBy::Both => "both",
-                    })
-                })
-                .left("by", 0)
-                .gap("  ")
-                .show(|e, _| {
-                    let by = e.handled_by().map(|by| match by {
-                        HandledBy::Kernel => "KVM",
-                        HandledBy::User => "VMM",
-                        HandledBy::Both => "both",
-                    });
-                    by.unwrap_or_default().to_owned()
-                })
-        })
+        .views(all | listed)
+        .page("of the time");
+    durations(table)
+        .only_if(is_split, split_columns)
         .only_if(is_grouped, |table| {
-            table.column("vm_name", Text, |e| e.row.vm_name.as_deref())
+            table
+                .column("vm_name", Name, |e| e.row.vm_name.as_deref())
+                .page("VM")
+                .after("vm")
         })
         .only_if(|e| e.row.task.is_some(), task_columns)
         .only_if(|e| e.row.function.is_some(), function_columns)
 }
 
+/// Columns of how long exits took.
+fn durations<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
+    use Unit::Nanoseconds;
+    let all = Views::TERMINAL | Views::WIDE | Views::TICKET | REASONS_TICKET;
+    table
+        .column("min_ns", Nanoseconds, |e| e.row.stats.min())
+        .heading("min", 9)
+        .views(Views::WIDE)
+        .page("min")
+        .column("mean_ns", Nanoseconds, |e| e.row.stats.mean())
+        .heading("mean", 9)
+        .views(all | IN_GUEST)
+        .page("mean")
+        .column("max_ns", Nanoseconds, |e| e.row.stats.max())
+        .heading("max", 9)
+        .views(all)
+        .page("max")
+        .after("p99_ns")
+        .column("p50_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.5))
+        .heading("p50", 9)
+        .views(all)
+        .page("p50")
+        .column("p90_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.9))
+        .heading("p90", 9)
+        .views(Views::WIDE)
+        .page("p90")
+        .column("p99_ns", Nanoseconds, |e| percentile(&e.row.stats, 0.99))
+        .heading("p99", 9)
+        .views(all)
+        .page("p99")
+}
+
+/// Columns of where that time went.
+fn split_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
+    use Unit::{Count, Text};
+    let views = TimesViews {
+        shares: SPLIT,
+        ..TimesViews::NONE
+    };
+    times::columns(table, views, |e| {
+        (e.row.times.unwrap_or_default(), e.unknowable)
+    })
+    .column("user_count", Count, |e| e.row.user_count)
+    .page("to the VMM")
+    .column("handled_by", Text, |e| {
+        e.handled_by().map(|by| match by {
+            HandledBy::Kernel => "kernel",
+            HandledBy::User => "user",
+            HandledBy::Both => "both",
+        })
+    })
+    .left("by", 0)
+    .gap("  ")
+    .views(SPLIT)
+    .page("handled by")
+    .show(|e, _| {
+        let by = e.handled_by().map(|by| match by {
+            HandledBy::Kernel => "KVM",
+            HandledBy::User => "VMM",
+            HandledBy::Both => "both",
+        });
+        by.unwrap_or_default().to_owned()
+    })
+}
+
 /// Columns of what the guest did.
 fn task_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
-    use Unit::{Number, Text};
+    use Unit::{Name, Number, Text};
     table
-        .column("task", Text, |e: &Exit<'_>| {
+        .column("task", Name, |e: &Exit<'_>| {
             e.row.task.as_ref().map(guest_tasks::called)
         })
         .text_only()
-        .left("", TASK_WIDTH)
+        .left("", 19)
         .gap(" ")
+        .views(Views::TERMINAL | Views::WIDE | IN_GUEST | IN_GUESTS | SPLIT)
+        .where_known()
+        .page("the guest did")
+        .after("vcpu")
         .column("task_what", Text, |e| {
             let task = e.row.task.as_ref();
             task.map(|task| guest_tasks::what(task.doing))
         })
-        .column("task_name", Text, |e| {
+        .column("task_name", Name, |e| {
             let task = e.row.task.as_ref();
             task.and_then(|task| task.name.as_deref())
         })
@@ -155,6 +228,8 @@ fn function_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
         })
         .left("guest's function", 0)
         .gap("  ")
+        .views(Views::TERMINAL | Views::WIDE | IN_GUEST | IN_GUESTS | SPLIT)
+        .where_known()
         .column("function_address", Number, start)
 }
 
@@ -168,44 +243,6 @@ fn function(function: &GuestFunction) -> String {
     }
 }
 
-/// Columns of the narrow table, which fits 80, and of the wide one; those of the VM stand before them.
-pub(crate) const NARROW: [&str; 8] = [
-    "reason",
-    "count",
-    "total_ns",
-    "total_share",
-    "mean_ns",
-    "p50_ns",
-    "p99_ns",
-    "max_ns",
-];
-pub(crate) const WIDE: [&str; 11] = [
-    "reason",
-    "count",
-    "share",
-    "total_ns",
-    "total_share",
-    "min_ns",
-    "mean_ns",
-    "p50_ns",
-    "p90_ns",
-    "p99_ns",
-    "max_ns",
-];
-
-/// Columns of a ticket.
-const MARKDOWN: [&str; 9] = [
-    "key",
-    "name",
-    "count",
-    "total_ns",
-    "total_share",
-    "mean_ns",
-    "p50_ns",
-    "p99_ns",
-    "max_ns",
-];
-
 fn is_grouped(exit: &Exit<'_>) -> bool {
     exit.row.vm_name.is_some()
 }
@@ -216,16 +253,6 @@ fn is_split(exit: &Exit<'_>) -> bool {
 
 /// Columns of the key.
 const KEY_WIDTH: usize = 20;
-
-/// Columns of the VM and the vCPU.
-const VM_WIDTH: usize = vms::WIDTH;
-const VCPU_WIDTH: usize = 4;
-
-/// Column of the guest's task.
-const TASK_WIDTH: usize = 19;
-
-/// Columns of the narrow table with one of them, or both.
-const IN_GUEST: [&str; 5] = ["reason", "count", "total_ns", "total_share", "mean_ns"];
 
 /// Returns the key, and a name behind it where both fit; else the name has a line of its own, in the wide form the line's end.
 fn narrow_key(exit: &Exit<'_>) -> String {
@@ -329,29 +356,30 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
         return out;
     }
     let columns = columns();
-    let (vm, vm_width) = vm_columns(report);
-    let (task, function) = in_guest(report);
-    let rest = match (wide, task, function) {
-        (true, ..) => &WIDE[..],
-        (false, None, None) => &NARROW,
-        // With VMs too there is no room for all.
-        (false, _, None) if vm.is_empty() => &IN_GUEST,
-        (false, _, None) => &IN_GUEST[..4],
-        (false, _, Some(_)) => &IN_GUEST[..4],
+    let all: Vec<Exit<'_>> = rows(isa, report, &[]).collect();
+    let has = |has: fn(&ExitRow) -> bool| report.rows.iter().any(has);
+    let (task, function) = (
+        has(|row| row.task.is_some()),
+        has(|row| row.function.is_some()),
+    );
+    // With VMs, or names of functions, there is room for less.
+    let view = match (wide, function || task && has(|row| row.vm_name.is_some())) {
+        (true, _) => Views::WIDE,
+        (false, true) => IN_GUESTS,
+        (false, false) if task => IN_GUEST,
+        (false, false) => Views::TERMINAL,
     };
-    let names = vm.iter().copied().chain(task);
-    // Names of functions are of any length, so they stand last.
-    let view = columns.view(names.chain(rest.iter().copied()).chain(function));
-    let indent = " ".repeat(vm_width + task.map_or(0, |_| TASK_WIDTH + 1));
+    let view = columns.view(view).known_of(&all);
+    let indent = " ".repeat(view.indent("reason"));
     let _ = writeln!(out, "{}", view.head());
-    for exit in rows(isa, report, &[]).take(layout.limit) {
-        out.push_str(&view.line(&exit, layout));
+    for exit in all.iter().take(layout.limit) {
+        out.push_str(&view.line(exit, layout));
         let name = exit.row.name.as_deref().unwrap_or_default();
         if wide && !name.is_empty() {
             let _ = write!(out, "  {name}");
         }
         out.push('\n');
-        if !wide && !name.is_empty() && !narrow_key(&exit).ends_with(name) {
+        if !wide && !name.is_empty() && !narrow_key(exit).ends_with(name) {
             let _ = writeln!(out, "{indent}  {name}");
         }
     }
@@ -367,31 +395,11 @@ pub fn title(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
 /// Returns one table as Markdown.
 pub fn markdown(report: &ExitsReport, layout: Layout) -> String {
     let rows: Vec<Exit<'_>> = rows(None, report, &[]).collect();
-    let names = MARKDOWN.iter().copied();
-    // Exit reasons have no other name.
-    let names = names.filter(|name| *name != "name" || report.table != ExitTable::Vmexit);
-    columns().markdown(&names.collect::<Vec<_>>(), &rows, layout)
-}
-
-/// Returns the columns that tell VMs and vCPUs apart, where rows do, and how wide they are.
-fn vm_columns(report: &ExitsReport) -> (&'static [&'static str], usize) {
-    let any = |has: fn(&ExitRow) -> bool| report.rows.iter().any(has);
-    if any(|row| row.vcpu.is_some()) {
-        (&["vm", "vcpu"], VM_WIDTH + 1 + VCPU_WIDTH + 1)
-    } else if any(|row| row.vm_name.is_some()) {
-        (&["vm"], VM_WIDTH + 1)
-    } else {
-        (&[], 0)
-    }
-}
-
-/// Returns the columns that tell apart what guests did and where they were, where rows do.
-fn in_guest(report: &ExitsReport) -> (Option<&'static str>, Option<&'static str>) {
-    let any = |has: fn(&ExitRow) -> bool| report.rows.iter().any(has);
-    (
-        any(|row| row.task.is_some()).then_some("task"),
-        any(|row| row.function.is_some()).then_some("function"),
-    )
+    let view = match report.table {
+        ExitTable::Vmexit => REASONS_TICKET,
+        _ => Views::TICKET,
+    };
+    columns().markdown(view, &rows, layout)
 }
 
 /// Returns the line above a table: what it is of, and its sums.
@@ -438,22 +446,14 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     }
     let unknowable = analysis::unknowable(seen);
     let columns = columns();
-    let (task, function) = in_guest(report);
-    let before = vm_columns(report)
-        .0
-        .iter()
-        .copied()
-        .chain(task)
-        .chain(["key", "total_ns"]);
-    // No time of an exit is in the guest.
-    let states = times::names(false).skip(1);
-    let view = columns.view(before.chain(states).chain(["handled_by"]).chain(function));
+    let all: Vec<Exit<'_>> = rows(None, report, &unknowable).collect();
+    let view = columns.view(SPLIT).known_of(&all);
     let mut out = format!(
         "where that time went, in per cent of each row's\n{}\n",
         view.head()
     );
-    for exit in rows(None, report, &unknowable).take(layout.limit) {
-        let _ = writeln!(out, "{}", view.line(&exit, layout));
+    for exit in all.iter().take(layout.limit) {
+        let _ = writeln!(out, "{}", view.line(exit, layout));
     }
     if let Some(note) = note(report) {
         quality::wrap(&mut out, "", note, layout.width);
@@ -475,42 +475,11 @@ pub fn note(report: &ExitsReport) -> Option<&'static str> {
     )
 }
 
-/// Columns of a page.
-const PAGE: [Shown; 27] = [
-    ("vm_name", "VM"),
-    ("vm_pid", "VM's process"),
-    ("vcpu", "vCPU"),
-    ("task", "the guest did"),
-    ("key", "key"),
-    ("name", "name"),
-    ("waiting", "guest waits"),
-    ("count", "count"),
-    ("share", "of all"),
-    ("total_ns", "time"),
-    ("total_share", "of the time"),
-    ("mean_ns", "mean"),
-    ("p50_ns", "p50"),
-    ("p90_ns", "p90"),
-    ("p99_ns", "p99"),
-    ("max_ns", "max"),
-    ("min_ns", "min"),
-    ("kernel_ns", "in KVM"),
-    ("user_ns", "in the VMM"),
-    ("poll_ns", "polling"),
-    ("halted_ns", "halted"),
-    ("runnable_ns", "runnable"),
-    ("unknown_ns", "unknown"),
-    ("kernel_blocked_ns", "asleep in KVM"),
-    ("user_blocked_ns", "asleep in the VMM"),
-    ("user_count", "to the VMM"),
-    ("handled_by", "handled by"),
-];
-
 /// Returns one table for a page, with where its time went.
 pub fn html(isa: Option<Isa>, report: &ExitsReport, frame: &Frame<'_>) -> String {
     let seen = report.seen.as_ref();
     let unknowable = seen.map(analysis::unknowable).unwrap_or_default();
-    columns().html(&PAGE, rows(isa, report, &unknowable), frame)
+    columns().html(rows(isa, report, &unknowable), frame)
 }
 
 /// Returns what a table is of, and its sums, as a sentence.

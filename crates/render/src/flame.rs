@@ -6,7 +6,7 @@ use serde_json::Value;
 use stacks::{FrameOwner, FunctionWeight, Weight};
 use words::{counted, plural, share};
 
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, clean, speedscope};
 
 /// A row, and what all that is shown weighs.
@@ -29,33 +29,10 @@ impl Row<'_> {
     }
 }
 
-/// Columns of the table of threads on a terminal.
-pub(crate) const SHOWN: [&str; 9] = [
-    "comm", "tid", "vm_pid", "samples", "share", "guest", "kvm", "kernel", "user",
-];
-
-/// The same where waits are shown.
-pub(crate) const SHOWN_WAITS: [&str; 8] = [
-    "comm",
-    "tid",
-    "vm_pid",
-    "off_cpu_ns",
-    "share",
-    "sleeping_ns",
-    "uninterruptible_ns",
-    "runnable_ns",
-];
-
-/// The same where time on and off CPUs is shown.
-pub(crate) const SHOWN_BOTH: [&str; 7] = [
-    "comm",
-    "tid",
-    "vm_pid",
-    "on_cpu_ns",
-    "off_cpu_ns",
-    "share",
-    "runnable_ns",
-];
+/// Threads where waits are shown.
+const WAITS: Views = Views::own(0);
+/// Threads where time on and off CPUs is shown.
+const BOTH: Views = Views::own(1);
 
 pub(crate) fn of(part: Weight, whole: Weight) -> f64 {
     part.amount as f64 / whole.amount.max(1) as f64
@@ -63,18 +40,24 @@ pub(crate) fn of(part: Weight, whole: Weight) -> f64 {
 
 /// Columns of the table of threads.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
-    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    use Unit::{Count, Name, Nanoseconds, Number, Share};
+    let all = Views::TERMINAL | WAITS | BOTH;
     Table::new()
         .column("vm_pid", Number, |r: &Row<'_>| r.row.vm_pid)
         .heading("VM", 7)
-        .column("comm", Text, |r| r.row.comm.as_str())
+        .views(all)
+        .after("tid")
+        .column("comm", Name, |r| r.row.comm.as_str())
         .left("THREAD", 16)
+        .views(all)
         .column("tid", Number, |r| r.row.tid)
         .heading("TID", 7)
+        .views(all)
         .column("samples", Count, |r| r.row.all.samples)
         .heading("samples", 8)
         .column("share", Share, |r| of(r.row.all, r.whole))
         .heading("share%", 7)
+        .views(all)
         .only_if(Row::has_parts, |table| {
             table
                 .column("guest", Share, |r| of(r.row.guest, r.whole))
@@ -96,20 +79,27 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
                         r.row.all.amount - off_cpu_ns(r.row)
                     })
                     .heading("on CPU", 10)
+                    .views(BOTH)
+                    .after("samples")
             },
         )
         .only_if(Row::has_waits, |table| {
             table
                 .column("off_cpu_ns", Nanoseconds, |r| off_cpu_ns(r.row))
                 .heading("off CPU", 10)
+                .views(WAITS | BOTH)
+                .after("on_cpu_ns")
                 .column("sleeping_ns", Nanoseconds, |r| r.row.asleep.amount)
                 .heading("sleeping", 10)
+                .views(WAITS)
                 .column("uninterruptible_ns", Nanoseconds, |r| {
                     r.row.uninterruptible.amount
                 })
                 .heading("D state", 10)
+                .views(WAITS)
                 .column("runnable_ns", Nanoseconds, |r| r.row.runnable.amount)
                 .heading("runnable", 10)
+                .views(WAITS | BOTH)
         })
 }
 
@@ -160,11 +150,6 @@ pub(crate) fn vms<'r>() -> Table<'r, OfVm> {
         .column("back_end", Share, |r| of(r.vm.back_end, r.whole))
         .heading("back end%", 10)
 }
-
-/// Columns of the table of VMs on a terminal.
-pub(crate) const SHOWN_VMS: [&str; 7] = [
-    "vm_pid", "samples", "share", "guest", "kvm", "vmm", "back_end",
-];
 
 /// VMs, where it was sampled what their threads did.
 fn of_vms(report: &ProfileReport) -> Vec<OfVm> {
@@ -223,9 +208,6 @@ pub(crate) fn functions<'r>() -> Table<'r, Heavy<'r>> {
         .column("total", Share, |r| of(r.function.total, r.whole))
         .heading("total%", 9)
 }
-
-/// Columns of the table of functions on a terminal.
-pub(crate) const SHOWN_FUNCTIONS: [&str; 4] = ["function", "part", "self", "total"];
 
 pub(crate) fn part(part: FrameOwner) -> &'static str {
     match part {
@@ -311,30 +293,30 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
         text.push_str(&line);
         text.push('\n');
     }
-    let shown: &[&str] = match report.of {
-        ProfileOf::OnCpu | ProfileOf::Exits => &SHOWN,
-        ProfileOf::OffCpu => &SHOWN_WAITS,
-        ProfileOf::Both => &SHOWN_BOTH,
+    let view = match report.of {
+        ProfileOf::OnCpu | ProfileOf::Exits => Views::TERMINAL,
+        ProfileOf::OffCpu => WAITS,
+        ProfileOf::Both => BOTH,
     };
-    text.push_str(
-        &columns()
-            .view(shown.iter().copied())
-            .text(rows(report), layout),
-    );
+    text.push_str(&columns().view(view).text(rows(report), layout));
     let of_vms = of_vms(report);
     if !of_vms.is_empty() {
         text.push('\n');
-        text.push_str(&vms().view(SHOWN_VMS).text(of_vms, layout));
+        text.push_str(&vms().view(Views::TERMINAL).text(of_vms, layout));
     }
     if !report.spliced.is_empty() {
         text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and\nof the guest, and by how much a share of them may be off.\n");
-        text.push_str(&spliced().view(SHOWN_GUESTS).text(of_guests(report), layout));
+        text.push_str(
+            &spliced()
+                .view(Views::TERMINAL)
+                .text(of_guests(report), layout),
+        );
     }
     let all = report.functions();
     if !all.is_empty() {
         let heavy = heavy(&all, whole);
         text.push('\n');
-        text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
+        text.push_str(&functions().view(Views::TERMINAL).text(heavy, layout));
     }
     text
 }
@@ -370,18 +352,6 @@ pub(crate) fn spliced<'r>() -> Table<'r, OfGuest<'r>> {
         .column("error", Share, |r| r.one.error())
         .heading("+-%", 7)
 }
-
-/// Columns of that table on a terminal.
-pub(crate) const SHOWN_GUESTS: [&str; 8] = [
-    "vm_pid",
-    "vcpu",
-    "tid",
-    "known_by",
-    "host_samples",
-    "guest",
-    "guest_samples",
-    "error",
-];
 
 fn of_guests(report: &ProfileReport) -> impl Iterator<Item = OfGuest<'_>> {
     let whole = report.shown();

@@ -7,7 +7,7 @@ use stacks::{Diff, FunctionChange, Weight};
 use words::{plural, share};
 
 use crate::flame::part;
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 use crate::{Layout, clean};
 
 /// A function on both sides.
@@ -34,17 +34,6 @@ impl Row<'_> {
         }
     }
 }
-
-/// Columns on a terminal.
-pub(crate) const SHOWN: [&str; 7] = [
-    "function",
-    "self_a",
-    "self_b",
-    "self_change",
-    "total_a",
-    "total_b",
-    "total_change",
-];
 
 /// Columns of the table of functions.
 pub(crate) fn columns<'d>() -> Table<'d, Row<'d>> {
@@ -160,6 +149,6 @@ pub fn table(diff: &Diff, notes: &[String], layout: Layout) -> String {
         text.push('\n');
     }
     text.push_str("Changes are in points of per cent; those in parentheses may be noise.\n\n");
-    text.push_str(&columns().view(SHOWN).text(rows(diff), layout));
+    text.push_str(&columns().view(Views::TERMINAL).text(rows(diff), layout));
     text
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use stacks::{Bottom, FoldedText, FunctionWeight, Weight, WeightUnit};
 use words::{plural, share};
 
-use crate::flame::{Heavy, SHOWN_FUNCTIONS, functions, of};
-use crate::table::{Table, Unit};
+use crate::flame::{Heavy, functions, of};
+use crate::table::{Table, Unit, Views};
 use crate::{Layout, speedscope};
 
 /// A row, what all that is shown weighs, and in what.
@@ -28,12 +28,8 @@ impl Row<'_> {
     }
 }
 
-/// Columns on a terminal.
-pub(crate) const SHOWN: [&str; 7] = ["comm", "tid", "samples", "share", "guest", "kernel", "user"];
-
-/// The same where counts are times.
-pub(crate) const SHOWN_TIMES: [&str; 7] =
-    ["comm", "tid", "time_ns", "share", "guest", "kernel", "user"];
+/// What stands below stacks, where counts are times.
+const TIMES: Views = Views::own(0);
 
 /// Counts, where they are no times.
 fn count(weight: Weight, unit: WeightUnit) -> Option<u64> {
@@ -42,28 +38,35 @@ fn count(weight: Weight, unit: WeightUnit) -> Option<u64> {
 
 /// Columns of the table of what stands below stacks: as of recordings, as far as the text says it.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
-    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    use Unit::{Count, Name, Nanoseconds, Number, Share};
+    let all = Views::TERMINAL | TIMES;
     Table::new()
         .column("vm_pid", Number, |_: &Row<'_>| Value::Null)
-        .column("comm", Text, |r| r.bottom.name.as_str())
+        .column("comm", Name, |r| r.bottom.name.as_str())
         .left("THREAD", 26)
+        .views(all)
         .column("tid", Number, |r| r.bottom.tid)
         .heading("TID", 8)
+        .views(all)
         .column("samples", Count, |r| count(r.bottom.all, r.unit))
         .heading("count", 11)
         .column("share", Share, |r| of(r.bottom.all, r.whole))
         .heading("share%", 8)
+        .views(all)
         .column("guest", Share, |r| r.part(r.bottom.guest))
         .heading("guest%", 8)
+        .views(all)
         .column("kernel", Share, |r| r.part(r.bottom.kernel))
         .heading("kernel%", 8)
+        .views(all)
         .column("user", Share, |r| r.part(r.bottom.user))
         .heading("user%", 8)
+        .views(all)
         .only_if(
             |r| r.unit == WeightUnit::Nanoseconds,
             |table| {
                 let table = table.column("time_ns", Nanoseconds, |r| r.bottom.all.amount);
-                table.heading("time", 11)
+                table.heading("time", 11).views(TIMES).after("samples")
             },
         )
 }
@@ -155,16 +158,16 @@ pub fn table(folded: &FoldedText, layout: Layout) -> String {
         let _ = write!(text, "\nwith {idle} of idle CPUs");
     }
     text.push('\n');
-    let shown = match folded.unit {
-        WeightUnit::Nanoseconds => SHOWN_TIMES,
-        _ => SHOWN,
+    let view = match folded.unit {
+        WeightUnit::Nanoseconds => TIMES,
+        _ => Views::TERMINAL,
     };
-    text.push_str(&columns().view(shown).text(rows(folded), layout));
+    text.push_str(&columns().view(view).text(rows(folded), layout));
     let all = folded.stacks.functions();
     if !all.is_empty() {
         text.push('\n');
         let heavy = heavy(folded, &all);
-        text.push_str(&functions().view(SHOWN_FUNCTIONS).text(heavy, layout));
+        text.push_str(&functions().view(Views::TERMINAL).text(heavy, layout));
     }
     text
 }

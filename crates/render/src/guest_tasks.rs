@@ -9,7 +9,7 @@ use model::{State, Times};
 use serde_json::Value;
 
 use crate::html::Frame;
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 use crate::{Layout, neutral, vms};
 
 /// Returns what kind of thing it is.
@@ -37,6 +37,9 @@ pub(crate) fn called(who: &GuestWho) -> String {
     }
 }
 
+/// What waited while its vCPU had no CPU.
+const STEAL: Views = Views::own(0);
+
 /// Columns of a row's tasks.
 pub(crate) fn columns() -> Table<'static, GuestTask> {
     columns_of(|task| task, |task| called(&task.who))
@@ -44,16 +47,21 @@ pub(crate) fn columns() -> Table<'static, GuestTask> {
 
 /// Columns of what a guest did, for rows that have it and call it somehow.
 fn columns_of<R: 'static>(of: fn(&R) -> &GuestTask, named: fn(&R) -> String) -> Table<'static, R> {
-    use Unit::{Count, Nanoseconds, Number, Text};
+    use Unit::{Count, Name, Nanoseconds, Number, Text};
+    let all = Views::TERMINAL | Views::TICKET;
     let sum = |states: &'static [State]| {
         move |row: &R| -> u64 { states.iter().map(|state| of(row).times.get(*state)).sum() }
     };
     Table::new()
         .column("what", Text, move |row: &R| what(of(row).who.doing))
-        .column("name", Text, move |row| of(row).who.name.clone())
-        .column("called", Text, named)
+        .page("that is")
+        .after("called")
+        .column("name", Name, move |row| of(row).who.name.clone())
+        .column("called", Name, named)
         .text_only()
         .left("  the guest did", 30)
+        .views(Views::TERMINAL | STEAL)
+        .page("the guest did")
         .show(move |row, _| format!("  {}", named(row)))
         .column("tid", Number, move |row| match of(row).who.doing {
             GuestDoing::Task(tid) => Some(tid),
@@ -61,36 +69,39 @@ fn columns_of<R: 'static>(of: fn(&R) -> &GuestTask, named: fn(&R) -> String) -> 
         })
         .column("guest_ns", Nanoseconds, sum(&[State::Guest]))
         .heading("guest", 9)
+        .views(all | STEAL)
+        .page("in the guest")
         .column(
             "kernel_ns",
             Nanoseconds,
             sum(&[State::Kernel, State::KernelBlocked]),
         )
         .heading("kernel", 9)
+        .views(all)
+        .page("in KVM")
         .column(
             "user_ns",
             Nanoseconds,
             sum(&[State::User, State::UserBlocked]),
         )
         .heading("user", 9)
+        .views(all)
+        .page("in the VMM")
         .column("poll_ns", Nanoseconds, sum(&[State::Poll]))
+        .page("polling")
         .column("halted_ns", Nanoseconds, sum(&[State::Halted]))
+        .page("halted")
         .column("runnable_ns", Nanoseconds, sum(&[State::Runnable]))
         .heading("runnable", 9)
+        .views(all | STEAL)
+        .page("runnable")
         .column("unknown_ns", Nanoseconds, sum(&[State::Unknown]))
+        .page("unknown")
         .column("exits", Count, move |row| of(row).exits)
         .heading("exits", 7)
+        .views(all)
+        .page("exits")
 }
-
-/// Columns of the table of a vCPU's row that lists its guest's tasks.
-const LISTED: [&str; 6] = [
-    "called",
-    "guest_ns",
-    "kernel_ns",
-    "user_ns",
-    "runnable_ns",
-    "exits",
-];
 
 /// What guests did on all vCPUs of a VM together.
 #[derive(Debug, Clone)]
@@ -159,20 +170,17 @@ impl Summed {
 /// Returns them as text.
 pub(crate) fn summed_text(tasks: &[Summed], layout: Layout) -> String {
     let columns = columns_of(|one: &Summed| &one.task, Summed::called);
-    columns.view(LISTED).text(tasks, layout)
+    columns.view(Views::TERMINAL).text(tasks, layout)
 }
 
 /// Returns them as a table of Markdown; `None` where there are none.
 pub(crate) fn markdown(report: &VcpusReport, layout: Layout) -> Option<String> {
     let tasks = summed(report);
-    let columns = columns_of(|one: &Summed| &one.task, Summed::called).column(
-        "guest's task",
-        Unit::Text,
-        Summed::called,
-    );
-    let names = LISTED.iter().skip(1).copied();
-    let names: Vec<&str> = std::iter::once("guest's task").chain(names).collect();
-    (!tasks.is_empty()).then(|| columns.markdown(&names, &tasks, layout))
+    let columns = columns_of(|one: &Summed| &one.task, Summed::called)
+        .column("guest's task", Unit::Name, Summed::called)
+        .views(Views::TICKET)
+        .after("");
+    (!tasks.is_empty()).then(|| columns.markdown(Views::TICKET, &tasks, layout))
 }
 
 /// What a guest did on a vCPU.
@@ -195,12 +203,17 @@ fn of_vcpus(report: &VcpusReport) -> Vec<OfVcpu> {
 }
 
 fn vcpu_columns() -> Table<'static, OfVcpu> {
-    use Unit::{Number, Text};
+    use Unit::{Name, Number};
     columns_of(|row: &OfVcpu| &row.task, |row| called(&row.task.who))
-        .column("vcpu", Text, |row: &OfVcpu| row.vcpu.clone())
+        .column("vcpu", Name, |row: &OfVcpu| row.vcpu.clone())
         .left("  vCPU", 20)
+        .views(STEAL)
+        .page("vCPU")
+        .after("")
         .show(|row, _| format!("  {}", row.vcpu))
         .column("vcpu_tid", Number, |row| row.tid)
+        .page("its thread")
+        .after("vcpu")
 }
 
 /// How long what guests did waited while their vCPUs had no CPU, most time first. Idle tasks wait as well: for what wakes them.
@@ -223,7 +236,7 @@ pub fn steal_text(report: &VcpusReport, layout: Layout) -> String {
         return String::new();
     }
     let columns = vcpu_columns();
-    let view = columns.view(["vcpu", "called", "runnable_ns", "guest_ns"]);
+    let view = columns.view(STEAL);
     let title = "steal: how long what guests did waited (runnable) while its vCPU had no CPU\n";
     title.to_owned() + &view.text(stolen(report), layout)
 }
@@ -234,22 +247,7 @@ pub(crate) fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let table = vcpu_columns();
-    let shown = [
-        ("vcpu", "vCPU"),
-        ("vcpu_tid", "its thread"),
-        ("called", "the guest did"),
-        ("what", "that is"),
-        ("guest_ns", "in the guest"),
-        ("kernel_ns", "in KVM"),
-        ("user_ns", "in the VMM"),
-        ("poll_ns", "polling"),
-        ("halted_ns", "halted"),
-        ("runnable_ns", "runnable"),
-        ("unknown_ns", "unknown"),
-        ("exits", "exits"),
-    ];
-    table.html(&shown, all, frame)
+    vcpu_columns().html(all, frame)
 }
 
 /// Returns them as JSON: all of them.
@@ -260,7 +258,7 @@ pub(crate) fn json(report: Option<&GuestTasksReport>) -> Value {
 /// Returns them as text, with as many rows as the layout's limit.
 pub(crate) fn text(report: &GuestTasksReport, layout: Layout) -> String {
     let columns = columns();
-    let view = columns.view(LISTED);
+    let view = columns.view(Views::TERMINAL);
     let known = |task: &&GuestTask| task.who.doing != GuestDoing::Unknown;
     let mut out = view.text(report.tasks.iter().filter(known), layout);
     if let Some(unknown) = report.tasks.iter().find(|task| !known(task)) {

@@ -238,7 +238,9 @@ pub(crate) fn columns() -> Table<'static, EventCount> {
     Table::new()
         .column("event", Unit::Text, |event: &EventCount| event.name.clone())
         .json_at("name")
+        .page("event")
         .column("count", Unit::Count, |event| event.count)
+        .page("count")
 }
 
 /// Returns events and counts as rows.
@@ -359,7 +361,6 @@ pub fn counts(report: &InfoReport, limit: usize) -> String {
 
 /// Returns the counts of events that happened, for a page.
 pub fn html(report: &InfoReport, frame: &Frame<'_>) -> String {
-    let shown = [("event", "event"), ("count", "count")];
     let happened = report.events.iter().filter(|event| event.count > 0);
-    columns().html(&shown, happened, frame)
+    columns().html(happened, frame)
 }

@@ -7,7 +7,7 @@ use model::Vm;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, neutral, vms};
 
 /// A row, and how its VM is called.
@@ -62,42 +62,26 @@ fn p99(times: &Stats) -> u64 {
     times.percentile(0.99)
 }
 
-/// Columns of the host's table on a terminal.
-pub(crate) const SHOWN: [&str; 7] = [
-    "vm", "vcpu", "vector", "accepted", "posted", "injected", "repeated",
-];
-
-/// Columns of the table of what became of injections.
-pub(crate) const DELAYS: [&str; 9] = [
-    "vm",
-    "vcpu",
-    "vector",
-    "handled",
-    "unseen",
-    "uncovered",
-    "delay_p50_ns",
-    "delay_p99_ns",
-    "delay_max_ns",
-];
-
-/// Columns of the table of handlers.
-pub(crate) const RUNS: [&str; 9] = [
-    "vm", "vcpu", "vector", "runs", "total_ns", "out_ns", "p99_ns", "max_ns", "called",
-];
+/// The table of what became of injections.
+const DELAYS: Views = Views::own(0);
 
 /// Columns of the table where there are no guests' recordings.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
-    use Unit::{Count, Number, Text};
+    use Unit::{Count, Name, Number};
+    let both = Views::TERMINAL | DELAYS;
     Table::new()
-        .column("vm", Text, |r: &Row<'_>| r.label)
+        .column("vm", Name, |r: &Row<'_>| r.label)
         .heading("VM", vms::WIDTH)
+        .views(both)
         .show(|r, _| vms::cell(r.label, r.pid))
         .column("vm_pid", Number, |r| r.pid)
         .column("vcpu", Number, |r| r.row.vcpu)
         .heading("vCPU", 5)
+        .views(both)
         .column("tid", Number, |r| r.row.tid)
         .column("vector", Number, |r| r.row.vector)
         .heading("vector", 8)
+        .views(both)
         .show(|r, _| vector(r.row))
         .column("accepted", Count, |r| r.row.accepted)
         .heading("accepted", 10)
@@ -123,23 +107,29 @@ fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
         .column("handled", Count, |r| r.guest().and_then(|one| one.handled))
         .json_at("guest.handled")
         .heading("handled", 9)
+        .views(DELAYS)
         .column("unseen", Count, |r| r.guest().and_then(|one| one.unseen))
         .json_at("guest.unseen")
         .heading("unseen", 8)
+        .views(DELAYS)
         .column("uncovered", Count, |r| {
             r.guest().and_then(|one| one.uncovered)
         })
         .json_at("guest.uncovered")
         .heading("uncovered", 10)
+        .views(DELAYS)
         .column("delay_p50_ns", Nanoseconds, delay(p50))
         .json_at("guest.delay_p50_ns")
         .heading("p50", 9)
+        .views(DELAYS)
         .column("delay_p99_ns", Nanoseconds, delay(p99))
         .json_at("guest.delay_p99_ns")
         .heading("p99", 9)
+        .views(DELAYS)
         .column("delay_max_ns", Nanoseconds, delay(Stats::max))
         .json_at("guest.delay_max_ns")
         .heading("max", 9)
+        .views(DELAYS)
         .column("handlers", Nested, |r| {
             let handlers = r.handlers().iter();
             handler_columns().json(handlers.map(|handler| Handler { row: *r, handler }))
@@ -165,10 +155,10 @@ fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
 
 /// Columns of handlers.
 pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
-    use Unit::{Count, Nanoseconds, Number, Text};
+    use Unit::{Count, Name, Nanoseconds, Number};
     let ran = |of: fn(&Stats) -> u64| move |h: &Handler<'_>| known(&h.handler.times, of);
     Table::new()
-        .column("vm", Text, |h: &Handler<'_>| h.row.label)
+        .column("vm", Name, |h: &Handler<'_>| h.row.label)
         .text_only()
         .heading("VM", vms::WIDTH)
         .show(|h, _| vms::cell(h.row.label, h.row.pid))
@@ -181,7 +171,7 @@ pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
         .show(|h, _| vector(h.row.row))
         .column("irq", Number, |h| h.handler.irq)
         .json_only()
-        .column("name", Text, |h| h.handler.name.as_str())
+        .column("name", Name, |h| h.handler.name.as_str())
         .json_only()
         .column("runs", Count, |h| h.handler.runs)
         .json_only()
@@ -204,7 +194,7 @@ pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
         .column("max_ns", Nanoseconds, ran(Stats::max))
         .json_only()
         .heading("max", 8)
-        .column("called", Text, |h| called(h.handler))
+        .column("called", Name, |h| called(h.handler))
         .text_only()
         .left("handler", 0)
         .gap(" ")
@@ -248,7 +238,7 @@ pub fn table(report: &IrqsReport, vms: &[Vm], layout: Layout) -> String {
     let of_host = rows.get(..report.of_host).unwrap_or(&rows);
     let mut out = String::new();
     if report.unplaced.is_none() || !of_host.is_empty() {
-        let table = columns().view(SHOWN).text(of_host, layout);
+        let table = columns().view(Views::TERMINAL).text(of_host, layout);
         let _ = write!(out, "irqs: interrupts of each vCPU by vector\n{table}");
     }
     if report.unplaced.is_some() {
@@ -284,7 +274,9 @@ fn guest_tables(out: &mut String, rows: &[Row<'_>], layout: Layout) {
         handlers.map(|handler| Handler { row: *row, handler })
     });
     let handlers: Vec<Handler<'_>> = handlers.collect();
-    let table = handler_columns().view(RUNS).text(handlers, layout);
+    let table = handler_columns()
+        .view(Views::TERMINAL)
+        .text(handlers, layout);
     let _ = write!(
         out,
         "handlers: how long guests' handlers ran, and of that their vCPU was out\n{table}"

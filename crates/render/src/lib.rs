@@ -62,90 +62,66 @@ fn clean(text: &str) -> String {
 /// Returns every table with the place where documents have it, described for `docs/columns.md`.
 #[cfg(test)]
 fn tables() -> Vec<(&'static str, String)> {
-    let durations: Vec<&str> = times::names(true).collect();
-    let shares: Vec<&str> = times::names(false).collect();
-    let states = [&durations[..], &shares];
     vec![
-        ("`info`: `events`", info::columns().described(&[])),
-        (
-            "`exits`: `rows`",
-            exits::columns().described(&[&exits::NARROW, &exits::WIDE, &shares]),
-        ),
-        ("`vcpus`: `rows`", vcpus::columns().described(&states)),
-        (
-            "`sched`: `rows`",
-            sched::tasks().described(&[&sched::TASKS]),
-        ),
+        ("`info`: `events`", info::columns().described()),
+        ("`exits`: `rows`", exits::columns().described()),
+        ("`vcpus`: `rows`", vcpus::columns().described()),
+        ("`sched`: `rows`", sched::tasks().described()),
         (
             "`sched`: `cpus` (CSV: `--by cpu`)",
-            sched::cpu_columns().described(&[&sched::CPUS]),
+            sched::cpu_columns().described(),
         ),
-        (
-            "`flame`: `rows`",
-            flame::columns().described(&[&flame::SHOWN, &flame::SHOWN_WAITS, &flame::SHOWN_BOTH]),
-        ),
-        (
-            "`flame`: `vms`",
-            flame::vms().described(&[&flame::SHOWN_VMS]),
-        ),
-        (
-            "`flame --guest`: `spliced`",
-            flame::spliced().described(&[&flame::SHOWN_GUESTS]),
-        ),
-        (
-            "`flame`: `functions`",
-            flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
-        ),
+        ("`flame`: `rows`", flame::columns().described()),
+        ("`flame`: `vms`", flame::vms().described()),
+        ("`flame --guest`: `spliced`", flame::spliced().described()),
+        ("`flame`: `functions`", flame::functions().described()),
         (
             "`flame --diff`: `functions`",
-            flame_diff::columns().described(&[&flame_diff::SHOWN]),
+            flame_diff::columns().described(),
         ),
         (
             "`flame` of folded stacks: `rows`",
-            flame_folded::columns().described(&[&flame_folded::SHOWN, &flame_folded::SHOWN_TIMES]),
+            flame_folded::columns().described(),
         ),
         (
             "`flame` of folded stacks: `functions`",
-            flame::functions().described(&[&flame::SHOWN_FUNCTIONS]),
+            flame::functions().described(),
         ),
-        (
-            "`paths`: `paths[].stages`",
-            paths::stages().described(&[&paths::SHOWN]),
-        ),
+        ("`paths`: `paths[].stages`", paths::stages().described()),
         (
             "`paths --each`: `instances`",
-            paths::instances().described(&[]),
+            paths_instance::instances().described(),
         ),
         (
             "`compare`: `changes`, `likely`, `noise`",
-            compare::columns().described(&[]),
+            compare::columns().described(),
         ),
         (
             "`compare --each`: `rows`, here of two recordings",
-            compare_each::columns(2).described(&[]),
+            compare_each::columns(2).described(),
         ),
-        ("`diagnose`: `findings`", diagnose::columns().described(&[])),
+        ("`diagnose`: `findings`", diagnose::columns().described()),
         (
             "`report` of what perf stat printed: `counts`",
-            perf_stat::columns().described(&[&perf_stat::SHOWN]),
+            perf_stat::columns().described(),
         ),
         (
             "`events --console`: `console`",
-            console::columns().described(&[]),
+            console::columns().described(),
         ),
         (
             "`export --table spans` (CSV alone)",
-            spans::columns().described(&[]),
+            spans::columns().described(),
         ),
         (
             "`export --table spans` with recordings of guests (CSV alone)",
-            spans::columns_with_guests().described(&[]),
+            spans::columns_with_guests().described(),
         ),
         (
             "`export --table exits` (CSV alone)",
-            exit_list::columns().described(&[&durations, &shares]),
+            exit_list::columns().described(),
         ),
-        ("`rules`: `rules`", rules::columns().described(&[])),
+        ("`rules`: `rules`", rules::columns().described()),
     ]
 }
 
@@ -153,14 +129,14 @@ fn tables() -> Vec<(&'static str, String)> {
 #[cfg(test)]
 fn irq_tables() -> Vec<(&'static str, String)> {
     vec![
-        ("`irqs`: `rows`", irqs::columns().described(&[&irqs::SHOWN])),
+        ("`irqs`: `rows`", irqs::columns().described()),
         (
             "`irqs` with recordings of guests: `rows`",
-            irqs::columns_with_guests().described(&[&irqs::SHOWN, &irqs::DELAYS]),
+            irqs::columns_with_guests().described(),
         ),
         (
             "`irqs` with recordings of guests: `rows[].guest.handlers`",
-            irqs::handler_columns().described(&[&irqs::RUNS]),
+            irqs::handler_columns().described(),
         ),
     ]
 }
@@ -169,41 +145,19 @@ fn irq_tables() -> Vec<(&'static str, String)> {
 #[cfg(test)]
 fn live_tables() -> Vec<(&'static str, String)> {
     vec![
-        (
-            "`top`: `vcpus`",
-            top::vcpus().described(&[&top::views()[0]]),
-        ),
-        (
-            "`top`: `rows`, `notifications`",
-            top::exits().described(&[&top::views()[1], &top::views()[2]]),
-        ),
-        (
-            "`top`: `threads`",
-            top::threads().described(&[&top::views()[3]]),
-        ),
-        (
-            "`top`: `behind`",
-            top::behind().described(&[&top::views()[4]]),
-        ),
-        (
-            "`overhead`: `rows`",
-            overhead::columns().described(&[&overhead::SHOWN]),
-        ),
-        (
-            "`bench`: `rows`",
-            bench::columns(0).described(&[
-                bench::shown(results::Bench::Ipi),
-                bench::shown(results::Bench::Clock),
-                bench::shown(results::Bench::Wake),
-            ]),
-        ),
+        ("`top`: `vcpus`", top::vcpus().described()),
+        ("`top`: `rows`, `notifications`", top::exits().described()),
+        ("`top`: `threads`", top::threads().described()),
+        ("`top`: `behind`", top::behind().described()),
+        ("`overhead`: `rows`", overhead::columns().described()),
+        ("`bench`: `rows`", bench::columns(0).described()),
         (
             "`compare` of results of `bench`: `rows`, here of two results",
-            bench_compare::columns(2).described(&[]),
+            bench_compare::columns(2).described(),
         ),
         (
             "`bench explain`: a row of CSV for each of `iterations`",
-            bench_explain::columns().described(&[]),
+            bench_explain::columns().described(),
         ),
     ]
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Layout;
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 
 /// What an event costs the thread that makes it on a CPU, ns. What could not be measured is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,16 +34,6 @@ impl OverheadRow {
     }
 }
 
-/// Columns on a terminal.
-pub(crate) const SHOWN: [&str; 6] = [
-    "cpu",
-    "event_ns",
-    "chain_ns",
-    "filtered_ns",
-    "probe_ns",
-    "per_cent",
-];
-
 /// Columns of the table.
 pub(crate) fn columns<'r>() -> Table<'r, OverheadRow> {
     use Unit::{Count, Nanoseconds, Number};
@@ -64,7 +54,7 @@ pub(crate) fn columns<'r>() -> Table<'r, OverheadRow> {
 
 /// Returns the table for a terminal.
 pub fn table(rows: &[OverheadRow], layout: Layout) -> String {
-    let table = columns().view(SHOWN).text(rows.to_vec(), layout);
+    let table = columns().view(Views::TERMINAL).text(rows.to_vec(), layout);
     format!("overhead: what recording an event costs the thread that makes it\n{table}")
 }
 

@@ -5,16 +5,16 @@ use std::fmt::Write;
 use analysis::Stats;
 use paths::{
     GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport,
-    StepReport, ThresholdOrigin,
+    ThresholdOrigin,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
 use words::{duration, share};
 
 use crate::html::Frame;
-use crate::table::Unit::{Count, Nanoseconds, Nested, Number, Text};
-use crate::table::{Shown, Table, View};
-use crate::{ClockUnit, Layout, clean, json, quality};
+use crate::table::Unit::{Count, Name, Nanoseconds, Text};
+use crate::table::{Table, View, Views};
+use crate::{ClockUnit, Layout, clean, quality};
 
 /// A line of the table of a path: its total, a stage or a group.
 pub(crate) struct Line<'r> {
@@ -50,46 +50,78 @@ fn durations<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, 
     table
         .column("p50_ns", Nanoseconds, move |row| of(row).percentile(0.5))
         .heading("p50", 9)
+        .views(ALL)
+        .page("p50")
         .column("p90_ns", Nanoseconds, move |row| of(row).percentile(0.9))
         .heading("p90", 9)
+        .views(ALL)
+        .page("p90")
         .column("p99_ns", Nanoseconds, move |row| of(row).percentile(0.99))
         .heading("p99", 9)
+        .views(ALL)
+        .page("p99")
         .column("max_ns", Nanoseconds, move |row| of(row).max())
         .heading("max", 9)
+        .views(ALL)
+        .page("max")
         .column("min_ns", Nanoseconds, move |row| of(row).min())
+        .json_only()
+        .page("min")
         .column("mean_ns", Nanoseconds, move |row| of(row).mean())
+        .page("mean")
         .column("total_ns", Nanoseconds, move |row| of(row).total())
+        .page("time")
 }
+
+/// A ticket's table of the stages of one path.
+const STAGES_TICKET: Views = Views::own(0);
+/// Every view of a path.
+const ALL: Views = Views::TERMINAL.and(Views::TICKET).and(STAGES_TICKET);
 
 /// Columns of the stages of a path.
 pub(crate) fn stages<'r>() -> Table<'r, Line<'r>> {
+    lines("stage")
+}
+
+/// The same, of what a page calls so.
+fn lines<'r>(called: &'static str) -> Table<'r, Line<'r>> {
     let names = Table::new()
         .column("path", Text, |l: &Line<'_>| l.path)
         .csv_only()
+        .views(Views::TICKET)
         .column("stage", Text, |l| l.name.clone())
         .json_at("name")
-        .left("", NAME);
+        .left("", NAME)
+        .views(Views::TERMINAL | STAGES_TICKET)
+        .page(called);
     durations(names, |l| l.stats)
         .column("count", Count, |l| l.stats.count())
         .heading("count", 7)
+        .views(ALL)
+        .page("count")
+        .after("stage")
+        .csv_after("stage")
         .column("chain", Text, |l| l.chain)
+        .views(STAGES_TICKET)
+        .page("chain")
+        .after("path")
+        .csv_after("path")
         .column("slow_mean_ns", Nanoseconds, |l| {
             l.stage.map(|stage| stage.slow_mean_ns)
         })
+        .json_only()
+        .page("mean of slow ones")
         .column("fast_mean_ns", Nanoseconds, |l| {
             l.stage.map(|stage| stage.fast_mean_ns)
         })
+        .json_only()
+        .page("mean of others")
         .column("saving_estimate_ns", Nanoseconds, |l| {
             l.stage.map(|stage| stage.saving_ns)
         })
-        .csv_order(&[
-            "path", "chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns", "mean_ns",
-            "total_ns",
-        ])
+        .json_only()
+        .page("to save (estimate)")
 }
-
-/// Columns of a path on a terminal.
-pub(crate) const SHOWN: [&str; 6] = ["stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
@@ -125,7 +157,7 @@ fn path_object(report: &PathReport) -> Path<'_> {
         .map(|stage| Line::of_stage(report, stage));
     let total: Table<'_, Stats> = durations(Table::new(), |stats| stats);
     let groups = Table::new()
-        .column("label", Text, |group: &GroupReport| group.label.clone())
+        .column("label", Name, |group: &GroupReport| group.label.clone())
         .column("count", Count, |group| group.stats.count());
     let dropped = report.dropped.iter();
     let dropped = dropped.map(|(why, count)| (why.name().to_owned(), Value::from(*count)));
@@ -160,18 +192,14 @@ pub fn markdown(reports: &[&PathReport], layout: Layout) -> String {
     let totals: Vec<Line<'_>> = totals
         .map(|report| Line::new(report, "total", &report.total))
         .collect();
-    let names = ["path", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns"];
-    stages().markdown(&names, &totals, layout)
+    stages().markdown(Views::TICKET, &totals, layout)
 }
 
 /// Returns the stages of a path as a table of Markdown.
 pub fn stages_markdown(report: &PathReport, layout: Layout) -> String {
     let lines = report.stages.iter();
     let lines: Vec<Line<'_>> = lines.map(|stage| Line::of_stage(report, stage)).collect();
-    let names = [
-        "chain", "stage", "count", "p50_ns", "p90_ns", "p99_ns", "max_ns",
-    ];
-    stages().markdown(&names, &lines, layout)
+    stages().markdown(STAGES_TICKET, &lines, layout)
 }
 
 /// Columns of a stage's name.
@@ -224,7 +252,7 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
     let title = format!("{}: {}", clean(&report.name), clean(&report.about));
     quality::wrap(out, "", title.trim_end_matches([':', ' ']), layout.width);
     let columns = stages();
-    let view = columns.view(SHOWN);
+    let view = columns.view(Views::TERMINAL);
     if report.count > 0 {
         out.push_str(&view.head());
         out.push('\n');
@@ -370,82 +398,6 @@ fn saving(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<Stri
     ))
 }
 
-/// Instances of paths as rows of JSON and CSV.
-#[derive(Debug)]
-pub struct Instances(Table<'static, InstanceReport>);
-
-/// Columns of the table of instances.
-pub(crate) fn instances() -> Table<'static, InstanceReport> {
-    Table::new()
-        .column("path", Text, |one: &InstanceReport| one.path.clone())
-        .column("instance", Number, |one| one.number)
-        .column("chain", Text, |one| one.chain.clone())
-        .column("by", Text, |one| one.by.clone())
-        .column("start_ns", Nanoseconds, |one| {
-            one.steps.first().map(|step| step.time)
-        })
-        .column("total_ns", Nanoseconds, |one| one.total_ns())
-        .column("vcpu_tid", Number, |one| one.vcpu_tid)
-        .column("vcpu", Text, |one| one.vcpu.clone())
-        .column("steps", Nested, |one| steps(&one.steps))
-        .csv_form(|one| {
-            let steps = one.steps.iter();
-            let steps: Vec<String> = steps
-                .map(|step| format!("{}@{}", step.name, step.time))
-                .collect();
-            steps.join(";")
-        })
-        .column("features", Nested, |one| one.features.clone())
-        .csv_form(|one| one.features.join(";"))
-}
-
-impl Instances {
-    /// Returns rows of instances whose times count this.
-    pub fn new(clock: ClockUnit) -> Instances {
-        Instances(instances().counted_in(clock))
-    }
-
-    /// Returns the names of CSV's columns as a line.
-    pub fn csv_head(&self) -> String {
-        self.0.csv_head()
-    }
-
-    /// Returns an instance as a line of CSV; steps as `name@time_ns`, apart by semicolons.
-    pub fn csv(&self, one: &InstanceReport) -> String {
-        self.0.csv_row(one)
-    }
-
-    /// Returns an instance as an object.
-    pub fn json(&self, one: &InstanceReport) -> Value {
-        self.0.object(one).into()
-    }
-}
-
-/// A step of an instance.
-#[derive(Debug, Serialize)]
-struct Step<'a> {
-    name: &'a str,
-    /// The recording of the guest in which it was reached; left out on the host.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<&'a str>,
-    time_ns: u64,
-    /// Null where it is not known.
-    cpu: Option<i32>,
-    tid: i32,
-    thread: &'a str,
-}
-
-fn steps(steps: &[StepReport]) -> Value {
-    json::list(steps.iter().map(|step| Step {
-        name: &step.name,
-        machine: step.machine.as_deref(),
-        time_ns: step.time,
-        cpu: (step.cpu >= 0).then_some(step.cpu),
-        tid: step.tid,
-        thread: &step.thread,
-    }))
-}
-
 /// Returns an instance as a line.
 pub fn each_line(one: &InstanceReport, nanoseconds: bool) -> String {
     let time = |ns: u64| duration::of(ns, nanoseconds);
@@ -504,29 +456,12 @@ pub fn each_lines(one: &InstanceReport, nanoseconds: bool, width: usize) -> Stri
     out
 }
 
-/// Columns of a page.
-const PAGE: [Shown; 13] = [
-    ("chain", "chain"),
-    ("stage", "stage"),
-    ("count", "count"),
-    ("p50_ns", "p50"),
-    ("p90_ns", "p90"),
-    ("p99_ns", "p99"),
-    ("max_ns", "max"),
-    ("min_ns", "min"),
-    ("mean_ns", "mean"),
-    ("total_ns", "time"),
-    ("slow_mean_ns", "mean of slow ones"),
-    ("fast_mean_ns", "mean of others"),
-    ("saving_estimate_ns", "to save (estimate)"),
-];
-
 /// Returns for a page the total of a path and its stages.
 pub fn html(report: &PathReport, frame: &Frame<'_>) -> String {
     let lines = report.stages.iter();
     let lines = lines.map(|stage| Line::of_stage(report, stage));
     let total = Line::new(report, "total", &report.total);
-    stages().html(&PAGE, std::iter::once(total).chain(lines), frame)
+    stages().html(std::iter::once(total).chain(lines), frame)
 }
 
 /// Returns for a page the distribution of totals: of all instances, and of each group.
@@ -534,11 +469,8 @@ pub fn groups_html(report: &PathReport, frame: &Frame<'_>) -> String {
     let groups = report.groups.iter();
     let groups = groups.map(|group| Line::new(report, &group.label, &group.stats));
     let all = Line::new(report, "all", &report.total);
-    let shown = PAGE.map(|(name, heading)| match name {
-        "stage" => (name, report.by.unwrap_or("instances")),
-        _ => (name, heading),
-    });
-    stages().html(&shown, std::iter::once(all).chain(groups), frame)
+    let called = report.by.unwrap_or("instances");
+    lines(called).html(std::iter::once(all).chain(groups), frame)
 }
 
 /// Returns for a page what sets slow instances apart; nothing where nothing does.
@@ -552,23 +484,21 @@ pub fn because_html(slow: &SlowReport, frame: &Frame<'_>) -> String {
         texts.join(", ")
     };
     let table = Table::new()
-        .column("feature", Text, |one: &SlowCause| one.feature.clone())
+        .column("feature", Name, |one: &SlowCause| one.feature.clone())
+        .page("what")
         .column("slow_share", Share, |one| one.slow_share)
+        .page("of the slow ones")
         .column("fast_share", Share, |one| one.fast_share)
+        .page("of the others")
         .column("gain", Share, |one| one.gain)
+        .page("explains")
+        .column("text", Name, |one| one.text.clone())
+        .page("in words")
         .column("slow_instances", Text, move |one| list(&one.slow_instances))
+        .page("instances")
         .column("fast_instances", Text, move |one| list(&one.fast_instances))
-        .column("text", Text, |one| one.text.clone());
-    let shown = [
-        ("feature", "what"),
-        ("slow_share", "of the slow ones"),
-        ("fast_share", "of the others"),
-        ("gain", "explains"),
-        ("text", "in words"),
-        ("slow_instances", "instances"),
-        ("fast_instances", "for comparison"),
-    ];
-    table.html(&shown, &slow.because, frame)
+        .page("for comparison");
+    table.html(&slow.because, frame)
 }
 
 /// Returns for a page how many instances did not complete, by reason; nothing where all did.
@@ -583,8 +513,10 @@ pub fn dropped_html(report: &PathReport, frame: &Frame<'_>) -> String {
         .collect();
     let table = Table::new()
         .column("why", Text, |(why, _): &(String, u64)| why.clone())
-        .column("count", Count, |(_, count)| *count);
-    table.html(&[("why", "not completed"), ("count", "count")], rows, frame)
+        .page("not completed")
+        .column("count", Count, |(_, count)| *count)
+        .page("count");
+    table.html(rows, frame)
 }
 
 /// Returns how the slow instances of a path were found, and what they would gain, in sentences; nothing where there are none.

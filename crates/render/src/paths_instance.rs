@@ -2,13 +2,90 @@
 
 use std::fmt::Write;
 
-use paths::InstanceReport;
+use paths::{InstanceReport, StepReport};
 use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
-use crate::paths::Instances;
-use crate::{ClockUnit, clean, quality};
+use crate::table::Table;
+use crate::table::Unit::{Name, Nanoseconds, Nested, Number, Text};
+use crate::{ClockUnit, clean, json, quality};
+
+/// Instances of paths as rows of JSON and CSV.
+#[derive(Debug)]
+pub struct Instances(Table<'static, InstanceReport>);
+
+/// Columns of the table of instances.
+pub(crate) fn instances() -> Table<'static, InstanceReport> {
+    Table::new()
+        .column("path", Text, |one: &InstanceReport| one.path.clone())
+        .column("instance", Number, |one| one.number)
+        .column("chain", Text, |one| one.chain.clone())
+        .column("by", Name, |one| one.by.clone())
+        .column("start_ns", Nanoseconds, |one| {
+            one.steps.first().map(|step| step.time)
+        })
+        .column("total_ns", Nanoseconds, |one| one.total_ns())
+        .column("vcpu_tid", Number, |one| one.vcpu_tid)
+        .column("vcpu", Name, |one| one.vcpu.clone())
+        .column("steps", Nested, |one| step_list(&one.steps))
+        .csv_form(|one| {
+            let steps = one.steps.iter();
+            let steps: Vec<String> = steps
+                .map(|step| format!("{}@{}", step.name, step.time))
+                .collect();
+            steps.join(";")
+        })
+        .column("features", Nested, |one| one.features.clone())
+        .csv_form(|one| one.features.join(";"))
+}
+
+impl Instances {
+    /// Returns rows of instances whose times count this.
+    pub fn new(clock: ClockUnit) -> Instances {
+        Instances(instances().counted_in(clock))
+    }
+
+    /// Returns the names of CSV's columns as a line.
+    pub fn csv_head(&self) -> String {
+        self.0.csv_head()
+    }
+
+    /// Returns an instance as a line of CSV; steps as `name@time_ns`, apart by semicolons.
+    pub fn csv(&self, one: &InstanceReport) -> String {
+        self.0.csv_row(one)
+    }
+
+    /// Returns an instance as an object.
+    pub fn json(&self, one: &InstanceReport) -> Value {
+        self.0.object(one).into()
+    }
+}
+
+/// A step of an instance.
+#[derive(Debug, Serialize)]
+struct Step<'a> {
+    name: &'a str,
+    /// The recording of the guest in which it was reached; left out on the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<&'a str>,
+    time_ns: u64,
+    /// Null where it is not known.
+    cpu: Option<i32>,
+    tid: i32,
+    thread: &'a str,
+}
+
+fn step_list(steps: &[StepReport]) -> Value {
+    json::list(steps.iter().map(|step| Step {
+        name: &step.name,
+        machine: step.machine.as_deref(),
+        time_ns: step.time,
+        cpu: (step.cpu >= 0).then_some(step.cpu),
+        tid: step.tid,
+        thread: &step.thread,
+    }))
+}
 
 /// Returns its steps, one a line, and what else is known of it.
 pub fn steps(one: &InstanceReport, nanoseconds: bool, width: usize) -> String {

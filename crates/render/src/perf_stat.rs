@@ -9,7 +9,7 @@ use words::duration;
 
 use crate::Layout;
 use crate::html::Frame;
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 
 /// Returns a number with four digits that count, as people read them.
 fn number(value: f64) -> String {
@@ -34,12 +34,9 @@ pub fn table(rows: &[RatioRow], counted_ns: Option<u64>, layout: Layout) -> Stri
         None => out.push_str("; the text does not say for how long\n"),
     }
     let columns = columns();
-    let view = columns.view(SHOWN);
+    let view = columns.view(Views::TERMINAL);
     out + &view.known_of(rows).text(rows, layout)
 }
-
-/// Columns of the counts on a terminal.
-pub(crate) const SHOWN: [&str; 5] = ["event", "count", "per_second", "per_exit", "per_switch"];
 
 /// Columns of the counts.
 pub(crate) fn columns() -> Table<'static, RatioRow> {
@@ -48,16 +45,24 @@ pub(crate) fn columns() -> Table<'static, RatioRow> {
     Table::new()
         .column("event", Text, |row: &RatioRow| row.event.clone())
         .left("", 28)
+        .page("event")
         .column("count", Count, |row| row.count)
         .heading("count", 16)
+        .page("count")
         .column("per_second", Unit::Value, |row| row.per_second)
         .heading("per second", 12)
+        .where_known()
+        .page("per second")
         .show(move |row, _| ratio(row.per_second))
         .column("per_exit", Unit::Value, |row| row.per_exit)
         .heading("per exit", 12)
+        .where_known()
+        .page("per exit")
         .show(move |row, _| ratio(row.per_exit))
         .column("per_switch", Unit::Value, |row| row.per_switch)
         .heading("per switch", 12)
+        .where_known()
+        .page("per switch")
         .show(move |row, _| ratio(row.per_switch))
 }
 
@@ -79,12 +84,5 @@ pub fn document(rows: &[RatioRow], counted_ns: Option<u64>) -> Document {
 
 /// Returns the counts for a page.
 pub fn html(rows: &[RatioRow], frame: &Frame<'_>) -> String {
-    let shown = [
-        ("event", "event"),
-        ("count", "count"),
-        ("per_second", "per second"),
-        ("per_exit", "per exit"),
-        ("per_switch", "per switch"),
-    ];
-    columns().html(&shown, rows, frame)
+    columns().html(rows, frame)
 }

@@ -2,6 +2,8 @@
 
 use event::Quality;
 
+use crate::{sched, vcpus};
+
 /// Returns the lines that stand below every table: what was lost, whether the end is missing, and all doubts.
 pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
     let mut parts = Vec::new();
@@ -50,4 +52,9 @@ pub fn wrap(out: &mut String, label: &str, text: &str, width: usize) {
         out.push_str(&line);
         out.push('\n');
     }
+}
+/// Returns a text about vCPUs and tasks in which columns are called as they are on a page.
+pub fn on_page(text: &str) -> String {
+    let text = vcpus::columns().with_headings(text);
+    sched::tasks().with_headings(&text)
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::html::Frame;
-use crate::table::{Shown, Table, Unit};
+use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, clean, json};
 
 pub use crate::guest_tasks::{steal_json, steal_text};
@@ -28,14 +28,17 @@ fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) ->
 
 /// Columns of the table of tasks.
 pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
-    use Unit::{Count, Nanoseconds, Nested, Number, Text};
-    Table::new()
-        .column("task", Text, |t: &Task<'_>| called(t.row))
+    use Unit::{Count, Name, Nanoseconds, Nested, Number};
+    let table = Table::new()
+        .column("task", Name, |t: &Task<'_>| called(t.row))
         .text_only()
         .left("", 24)
-        .column("comm", Text, |t| t.row.comm.as_str())
+        .column("comm", Name, |t| t.row.comm.as_str())
+        .page("task")
         .column("pid", Number, |t| t.row.tid)
+        .page("thread")
         .column("runtime_ns", Nanoseconds, |t| t.row.runtime_ns)
+        .page("runtime")
         .column("ran", Nanoseconds, |t| match t.runtimes {
             true => t.row.runtime_ns,
             false => t.row.on_cpu_ns,
@@ -44,84 +47,109 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .heading("runtime", 9)
         .column("switches", Count, |t| t.row.delays.count())
         .heading("switches", 9)
+        .page("switches")
         .column("delay_mean_ns", Nanoseconds, |t| mean(&t.row.delays))
         .heading("mean", 9)
+        .page("delay mean")
         .column("delay_max_ns", Nanoseconds, |t| t.row.delays.max())
         .heading("max", 9)
+        .page("delay max")
         .column("delay_max_at_ns", Nanoseconds, |t| {
             // Where nothing was delayed there is no such time, and perf prints none of it in short tables.
             let known = t.row.delays.max() > 0 && (t.row.delay_max_at > 0 || !t.printed);
             known.then_some(t.row.delay_max_at)
         })
+        .page("delay max at")
         .column("process", Number, |t| t.row.pid)
+        .page("process")
+        .after("pid")
         .column("threads", Count, |t| t.row.threads)
+        .page("threads")
+        .after("process")
         .column("on_cpu_ns", Nanoseconds, told(|r| r.on_cpu_ns))
+        .page("on CPU")
+        .after("runtime_ns")
         .column("delay_total_ns", Nanoseconds, |t| t.row.delays.total())
         .json_only()
+        .page("delays")
+        .after("migrations")
         .column(
             "delay_p50_ns",
             Nanoseconds,
             told(|r| r.delays.percentile(0.5)),
         )
+        .page("delay p50")
+        .after("delay_mean_ns")
         .column(
             "delay_p90_ns",
             Nanoseconds,
             told(|r| r.delays.percentile(0.9)),
         )
         .json_only()
+        .page("delay p90")
+        .after("delay_p50_ns")
         .column(
             "delay_p99_ns",
             Nanoseconds,
             told(|r| r.delays.percentile(0.99)),
         )
+        .page("delay p99")
+        .after("delay_p90_ns");
+    waits(table)
+        .column("preempted_by", Nested, |t| {
+            others(&t.row.preempted_by, true)
+        })
+        .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
+        .column("migrations", Count, told(|r| r.migrations))
+        .page("migrations")
+        .after("switches")
+        .column("off_cpu_ns", Nanoseconds, told(|r| r.off_cpu_ns))
+        .json_only()
+        .page("off CPU")
+        .after("on_cpu_ns")
+        .column("histogram", Nested, |t| json::list(octaves(&t.row.delays)))
+}
+
+/// Columns of waits for a CPU, after a wake-up and after preemption.
+fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
+    use Unit::{Count, Nanoseconds};
+    table
         .column("woken_waits", Count, told(|r| r.woken_waits.count()))
+        .page("waits when woken")
         .column(
             "woken_wait_ns",
             Nanoseconds,
             told(|r| r.woken_waits.total()),
         )
         .heading("woken", 9)
+        .page("waited when woken")
         .column(
             "woken_wait_p99_ns",
             Nanoseconds,
             told(|r| r.woken_waits.percentile(0.99)),
         )
         .json_only()
+        .page("that p99")
         .column(
             "woken_wait_max_ns",
             Nanoseconds,
             told(|r| r.woken_waits.max()),
         )
         .json_only()
+        .page("that max")
         .column("preempted", Count, told(|r| r.preempted.count()))
+        .page("preempted")
         .column(
             "preempted_wait_ns",
             Nanoseconds,
             told(|r| r.preempted.total()),
         )
         .heading("preempted", 10)
+        .page("waited when preempted")
         .column("preempted_max_ns", Nanoseconds, told(|r| r.preempted.max()))
         .json_only()
-        .column("preempted_by", Nested, |t| {
-            others(&t.row.preempted_by, true)
-        })
-        .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
-        .column("migrations", Count, told(|r| r.migrations))
-        .column("off_cpu_ns", Nanoseconds, told(|r| r.off_cpu_ns))
-        .json_only()
-        .column("histogram", Nested, |t| json::list(octaves(&t.row.delays)))
+        .page("that max")
 }
-
-/// Columns of the table of tasks on a terminal.
-pub(crate) const TASKS: [&str; 7] = [
-    "task",
-    "ran",
-    "switches",
-    "delay_mean_ns",
-    "delay_max_ns",
-    "woken_wait_ns",
-    "preempted_wait_ns",
-];
 
 fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
     let printed = is_printed(report);
@@ -135,16 +163,21 @@ fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
 
 /// Columns of the table of CPUs.
 pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
-    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    use Unit::{Count, Name, Nanoseconds, Number, Share};
     Table::new()
         .column("cpu", Number, |r: &CpuRow| r.cpu)
         .heading("CPU", 4)
+        .page("CPU")
         .column("switches", Count, |r| r.switches)
         .heading("switches", 9)
+        .page("switches")
+        .after("busy")
         .column("busy_ns", Nanoseconds, |r| r.busy_ns)
         .heading("busy", 9)
+        .page("busy")
         .column("idle_ns", Nanoseconds, |r| r.idle_ns)
         .heading("idle", 9)
+        .page("idle")
         .column("busy", Share, |r| {
             r.busy_ns as f64 / r.busy_ns.saturating_add(r.idle_ns).max(1) as f64
         })
@@ -152,40 +185,36 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
         .heading("busy%", 7)
         .column("unknown_ns", Nanoseconds, |r| r.unknown_ns)
         .json_only()
+        .page("unknown")
         .column("unseen_switches", Count, |r| r.unseen)
         .json_only()
+        .page("switches not seen")
         .column("wakeups", Count, |r| r.wakeups)
         .heading("woken", 8)
+        .page("wakeups")
         .column("delays", Count, |r| r.delays.count())
+        .page("delays")
         .column("delay_mean_ns", Nanoseconds, |r| mean(&r.delays))
         .heading("mean", 9)
+        .page("delay mean")
         .column("delay_max_ns", Nanoseconds, |r| r.delays.max())
         .heading("max", 9)
+        .page("delay max")
         .column("delay_max_at_ns", Nanoseconds, |r| r.delay_max_at)
-        .column("delay_max_comm", Text, |r| r.worst.as_ref()?.comm.clone())
+        .page("delay max at")
+        .column("delay_max_comm", Name, |r| r.worst.as_ref()?.comm.clone())
         .json_only()
+        .page("whose")
         .column("delay_max_pid", Number, |r| r.worst.as_ref()?.tid)
         .json_only()
-        .column("whose", Text, |r| {
+        .page("its thread")
+        .column("whose", Name, |r| {
             r.worst.as_ref().map(name).unwrap_or_default()
         })
         .text_only()
         .left("whose", 0)
         .gap("  ")
 }
-
-/// Columns of the table of CPUs on a terminal.
-pub(crate) const CPUS: [&str; 9] = [
-    "cpu",
-    "busy_ns",
-    "idle_ns",
-    "busy",
-    "switches",
-    "wakeups",
-    "delay_mean_ns",
-    "delay_max_ns",
-    "whose",
-];
 
 /// Returns the mean as perf has it: what is left over is cut off.
 fn mean(stats: &Stats) -> u64 {
@@ -313,7 +342,11 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
         layout.time(report.delays.mean()),
         layout.time(report.delays.max())
     );
-    out.push_str(&tasks().view(TASKS).text(task_rows(report), layout));
+    out.push_str(
+        &tasks()
+            .view(Views::TERMINAL)
+            .text(task_rows(report), layout),
+    );
     out
 }
 
@@ -436,7 +469,9 @@ fn name(other: &Other) -> String {
 /// Returns the table of CPUs.
 pub fn cpus(report: &SchedReport, layout: Layout) -> String {
     let out = format!("sched: {} CPUs\n", report.cpus.len());
-    out + &cpu_columns().view(CPUS).text(&report.cpus, layout)
+    out + &cpu_columns()
+        .view(Views::TERMINAL)
+        .text(&report.cpus, layout)
 }
 
 /// Columns that the longest bar of a histogram has.
@@ -459,63 +494,19 @@ pub fn histogram(report: &SchedReport, layout: Layout) -> String {
     out
 }
 
-/// Columns of a page's table of tasks.
-const PAGE: [Shown; 23] = [
-    ("comm", "task"),
-    ("pid", "thread"),
-    ("process", "process"),
-    ("threads", "threads"),
-    ("runtime_ns", "runtime"),
-    ("on_cpu_ns", "on CPU"),
-    ("off_cpu_ns", "off CPU"),
-    ("switches", "switches"),
-    ("migrations", "migrations"),
-    ("delay_total_ns", "delays"),
-    ("delay_mean_ns", "delay mean"),
-    ("delay_p50_ns", "delay p50"),
-    ("delay_p90_ns", "delay p90"),
-    ("delay_p99_ns", "delay p99"),
-    ("delay_max_ns", "delay max"),
-    ("delay_max_at_ns", "delay max at"),
-    ("woken_waits", "waits when woken"),
-    ("woken_wait_ns", "waited when woken"),
-    ("woken_wait_p99_ns", "that p99"),
-    ("woken_wait_max_ns", "that max"),
-    ("preempted", "preempted"),
-    ("preempted_wait_ns", "waited when preempted"),
-    ("preempted_max_ns", "that max"),
-];
-
-/// Columns of a page's table of CPUs.
-const CPU_PAGE: [Shown; 13] = [
-    ("cpu", "CPU"),
-    ("switches", "switches"),
-    ("busy_ns", "busy"),
-    ("idle_ns", "idle"),
-    ("unknown_ns", "unknown"),
-    ("unseen_switches", "switches not seen"),
-    ("wakeups", "wakeups"),
-    ("delays", "delays"),
-    ("delay_mean_ns", "delay mean"),
-    ("delay_max_ns", "delay max"),
-    ("delay_max_at_ns", "delay max at"),
-    ("delay_max_comm", "whose"),
-    ("delay_max_pid", "its thread"),
-];
-
 /// Returns the table of tasks for a page.
 pub fn html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    tasks().html(&PAGE, task_rows(report), frame)
+    tasks().html(task_rows(report), frame)
 }
 
 /// Returns the table of CPUs for a page.
 pub fn cpus_html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    cpu_columns().html(&CPU_PAGE, &report.cpus, frame)
+    cpu_columns().html(&report.cpus, frame)
 }
 
 /// Returns for a page who preempted tasks, those first that waited longest; nothing where nobody did.
 pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    use Unit::{Count, Nanoseconds, Number, Text};
+    use Unit::{Count, Name, Nanoseconds, Number};
     let mut rows: Vec<&TaskRow> = report.rows.iter().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.preempted.total()));
     let all = rows.into_iter();
@@ -525,21 +516,19 @@ pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
         return String::new();
     }
     let table = Table::new()
-        .column("task", Text, |(row, _): &(&TaskRow, &Other)| title(row))
+        .column("task", Name, |(row, _): &(&TaskRow, &Other)| title(row))
+        .page("task")
         .column("task_pid", Number, |(row, _)| row.tid)
-        .column("by", Text, |(_, other)| name(other))
+        .page("thread")
+        .column("by", Name, |(_, other)| name(other))
+        .page("preempted by")
         .column("pid", Number, |(_, other)| other.tid)
+        .page("its thread")
         .column("count", Count, |(_, other)| other.count)
-        .column("wait_ns", Nanoseconds, |(_, other)| other.ns);
-    let shown = [
-        ("task", "task"),
-        ("task_pid", "thread"),
-        ("by", "preempted by"),
-        ("pid", "its thread"),
-        ("count", "times"),
-        ("wait_ns", "waited"),
-    ];
-    table.html(&shown, all, frame)
+        .page("times")
+        .column("wait_ns", Nanoseconds, |(_, other)| other.ns)
+        .page("waited");
+    table.html(all, frame)
 }
 
 /// Returns for a page what kworkers ran; nothing where they ran nothing.
@@ -550,20 +539,18 @@ pub fn work_html(report: &SchedReport, frame: &Frame<'_>) -> String {
     }
     let table = Table::new()
         .column("function", Text, |row: &WorkRow| row.function.clone())
+        .page("function")
         .column("count", Count, |row| row.stats.count())
+        .page("runs")
         .column("total_ns", Nanoseconds, |row| row.stats.total())
+        .page("time")
         .column("mean_ns", Nanoseconds, |row| row.stats.mean())
+        .page("mean")
         .column("max_ns", Nanoseconds, |row| row.stats.max())
-        .column("stacks", Count, |row| row.stacks);
-    let shown = [
-        ("function", "function"),
-        ("count", "runs"),
-        ("total_ns", "time"),
-        ("mean_ns", "mean"),
-        ("max_ns", "max"),
-        ("stacks", "stacks with it"),
-    ];
-    table.html(&shown, &report.work, frame)
+        .page("max")
+        .column("stacks", Count, |row| row.stacks)
+        .page("stacks with it");
+    table.html(&report.work, frame)
 }
 
 /// Returns for a page how long delays were, by powers of two.
@@ -575,12 +562,10 @@ pub fn delays_html(report: &SchedReport, frame: &Frame<'_>) -> String {
     }
     let table = Table::new()
         .column("delay_from_ns", Nanoseconds, |row: &Octave| row.from_ns)
+        .page("from")
         .column("delay_below_ns", Nanoseconds, |row| row.below_ns)
-        .column("count", Count, |row| row.count);
-    let shown = [
-        ("delay_from_ns", "from"),
-        ("delay_below_ns", "to below"),
-        ("count", "delays"),
-    ];
-    table.html(&shown, rows, frame)
+        .page("to below")
+        .column("count", Count, |row| row.count)
+        .page("delays");
+    table.html(rows, frame)
 }

@@ -8,7 +8,7 @@ use model::{Cause, State};
 use serde_json::Value;
 
 use crate::table::Table;
-use crate::table::Unit::{Nanoseconds, Number, Text};
+use crate::table::Unit::{Name, Nanoseconds, Number, Text};
 use crate::{ClockUnit, guest_tasks};
 
 /// A vCPU in a row.
@@ -94,7 +94,7 @@ where
 {
     Table::new()
         .column("vm_pid", Number, move |row| of(row).vm_pid)
-        .column("vm_name", Text, move |row| text(of(row).vm_name.as_deref()))
+        .column("vm_name", Name, move |row| text(of(row).vm_name.as_deref()))
         .column("vcpu", Number, move |row| of(row).number)
         .column("tid", Number, move |row| of(row).tid)
 }
@@ -119,7 +119,7 @@ pub(crate) fn columns() -> Table<'static, SpanLine> {
         .column("behind_tid", Number, |span| {
             span.behind.as_ref().map(|behind| behind.tid)
         })
-        .column("behind", Text, |span| {
+        .column("behind", Name, |span| {
             let behind = span.behind.as_ref();
             text(behind.and_then(|behind| behind.comm.as_deref()))
         })
@@ -135,7 +135,7 @@ pub(crate) fn columns_with_guests() -> Table<'static, SpanLine> {
                     let guest = span.guest.as_ref();
                     guest.map(|guest| guest_what(guest.doing))
                 })
-                .column("task_name", Text, |span| {
+                .column("task_name", Name, |span| {
                     let guest = span.guest.as_ref();
                     text(guest.and_then(|guest| guest.name.as_deref()))
                 })

@@ -1,11 +1,16 @@
 /*!
 Tables. Each is one list of columns, from which its JSON, its CSV and its text come.
 
-A column has a name, a unit and a value. It stands in JSON and in CSV under its name, unless it says otherwise. On a
-terminal it stands where it has a heading and a view names it.
+A column is one entry: a name, a unit and a value, and where it stands. It stands in JSON and in CSV under its name, unless
+it says otherwise; on a terminal and in Markdown in the views that it says ([`Views`]); on a page where it has a heading
+there. Documents have columns as they are declared, since scripts rely on that; people see a column behind the one that it
+names ([`Table::after`]). No list of names says it once more.
 */
 
+#[cfg(test)]
+mod described;
 mod html;
+mod views;
 
 use std::borrow::{Borrow, Cow};
 use std::fmt::{self, Write};
@@ -15,14 +20,15 @@ use words::share;
 
 use crate::{ClockUnit, Layout, clean, csv, markdown};
 
-/// A column of a page's table: its name, and the heading that readers see.
-pub(crate) type Shown = (&'static str, &'static str);
+pub(crate) use views::Views;
 
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// A name or a sentence.
+    /// A word of ours, of KVM or of the kernel, or a sentence.
     Text,
+    /// What somebody called a VM, a host, a task or a file, and what a guest printed: private.
+    Name,
     /// A number that names something, such as a process.
     Number,
     /// How many.
@@ -41,7 +47,7 @@ pub(crate) enum Unit {
     Nested,
 }
 
-/// Where the text of a column stands on a terminal.
+/// What stands above a column on a terminal, and how wide it is there.
 struct Heading {
     text: Cow<'static, str>,
     width: usize,
@@ -64,7 +70,17 @@ struct Column<'t, R> {
     csv: bool,
     /// How CSV has it, where that is not the value as it is.
     csv_form: Option<Form<'t, R>>,
+    /// The column that CSV has before it, where that is another than the one that was declared before it.
+    csv_after: Option<&'static str>,
+    /// What terminals and Markdown it stands in.
+    views: Views,
+    /// Whether views leave it out where no row has a value.
+    where_known: bool,
     heading: Option<Heading>,
+    /// Its heading on a page, where it stands on one.
+    page: Option<&'static str>,
+    /// The column that people see before it: `""` for none, and `None` for the one that was declared before it.
+    after: Option<&'static str>,
     show: Option<Show<'t, R>>,
 }
 
@@ -109,7 +125,6 @@ impl<R> Column<'_, R> {
 /// Columns of rows of a kind.
 pub(crate) struct Table<'t, R> {
     columns: Vec<Column<'t, R>>,
-    csv_order: Option<&'static [&'static str]>,
     clock: ClockUnit,
     /// What the times of a row count, where rows differ in that.
     clock_of: Option<fn(&R) -> ClockUnit>,
@@ -127,7 +142,6 @@ impl<'t, R> Table<'t, R> {
     pub(crate) fn new() -> Table<'t, R> {
         Table {
             columns: Vec::new(),
-            csv_order: None,
             clock: ClockUnit::Nanoseconds,
             clock_of: None,
         }
@@ -149,7 +163,12 @@ impl<'t, R> Table<'t, R> {
             json: Some(name),
             csv: unit != Unit::Nested,
             csv_form: None,
+            csv_after: None,
+            views: Views::NONE,
+            where_known: false,
             heading: None,
+            page: None,
+            after: None,
             show: None,
         });
         self
@@ -204,10 +223,17 @@ impl<'t, R> Table<'t, R> {
         })
     }
 
-    /// It has a heading on terminals, and stands to the right of so many columns.
+    /// CSV has it behind another column than JSON.
+    pub(crate) fn csv_after(self, name: &'static str) -> Table<'t, R> {
+        self.last(|column| column.csv_after = Some(name))
+    }
+
+    /// It has a heading on terminals, where it stands in the ordinary view unless [`Table::views`] says otherwise, to the
+    /// right of so many columns.
     pub(crate) fn heading(self, text: impl Into<Cow<'static, str>>, width: usize) -> Table<'t, R> {
         let (text, left, gap) = (text.into(), false, "");
         self.last(|column| {
+            column.views = Views::TERMINAL;
             column.heading = Some(Heading {
                 text,
                 width,
@@ -241,10 +267,29 @@ impl<'t, R> Table<'t, R> {
         self.last(|column| column.show = Some(Box::new(show)))
     }
 
-    /// CSV has these columns, in this order, and no others.
-    pub(crate) fn csv_order(mut self, names: &'static [&'static str]) -> Table<'t, R> {
-        self.csv_order = Some(names);
-        self
+    /// It stands in these views, and in no others.
+    pub(crate) fn views(self, views: Views) -> Table<'t, R> {
+        self.last(|column| column.views = views)
+    }
+
+    /// Views leave it out where no row has a value.
+    pub(crate) fn where_known(self) -> Table<'t, R> {
+        self.last(|column| column.where_known = true)
+    }
+
+    /// It stands on a page, under this heading.
+    pub(crate) fn page(self, heading: &'static str) -> Table<'t, R> {
+        self.last(|column| column.page = Some(heading))
+    }
+
+    /// The same where a condition holds.
+    pub(crate) fn page_if(self, stands: bool, heading: &'static str) -> Table<'t, R> {
+        self.last(|column| column.page = stands.then_some(heading))
+    }
+
+    /// People see it behind this column, wherever documents have it; `""` for before all others.
+    pub(crate) fn after(self, name: &'static str) -> Table<'t, R> {
+        self.last(|column| column.after = Some(name))
     }
 
     /// Its times count this. CSV then has them in columns of ticks, behind those of nanoseconds, which are empty.
@@ -259,15 +304,50 @@ impl<'t, R> Table<'t, R> {
         self
     }
 
-    fn named(&self, name: &str) -> Option<&Column<'t, R>> {
-        self.columns.iter().find(|column| column.name == name)
+    /// Returns the columns in an order: each as it was declared, or behind the one that it names.
+    fn ordered(&self, after: fn(&Column<'t, R>) -> Option<&'static str>) -> Vec<&Column<'t, R>> {
+        let (mut moved, mut out): (Vec<_>, Vec<_>) = self
+            .columns
+            .iter()
+            .partition(|column| after(column).is_some());
+        while !moved.is_empty() {
+            let before = moved.len();
+            moved.retain(|column| {
+                let anchor = after(column).unwrap_or_default();
+                let place = out.iter().position(|one| one.name == anchor);
+                let Some(place) =
+                    place.map_or_else(|| anchor.is_empty().then_some(0), |at| Some(at + 1))
+                else {
+                    return true;
+                };
+                // Several behind one column stand as they were declared.
+                let same = |one: &&&Column<'t, R>| after(one) == Some(anchor);
+                let place = place + out[place..].iter().take_while(same).count();
+                out.insert(place, column);
+                false
+            });
+            if moved.len() == before {
+                out.append(&mut moved);
+            }
+        }
+        out
     }
 
     fn csv_columns(&self) -> Vec<&Column<'t, R>> {
-        match self.csv_order {
-            Some(names) => names.iter().filter_map(|name| self.named(name)).collect(),
-            None => self.columns.iter().filter(|column| column.csv).collect(),
-        }
+        let moved = self.columns.iter().any(|column| column.csv_after.is_some());
+        let mut columns = match moved {
+            true => self.ordered(|column| column.csv_after),
+            false => self.columns.iter().collect(),
+        };
+        columns.retain(|column| column.csv);
+        columns
+    }
+
+    /// Returns the columns of a view, as people see them.
+    fn of_view(&self, view: Views) -> Vec<&Column<'t, R>> {
+        let mut columns = self.ordered(|column| column.after);
+        columns.retain(|column| column.views.any(view));
+        columns
     }
 
     /// Returns a row as an object of a document.
@@ -336,16 +416,15 @@ impl<'t, R> Table<'t, R> {
         out
     }
 
-    /// Returns what a terminal shows of a row in the columns that have a heading, for those who lay them out themselves.
+    /// Returns what a terminal shows of a row, for those who lay it out themselves.
     pub(crate) fn shown(&self, row: &R, layout: Layout) -> Vec<String> {
-        let columns = self.columns.iter();
-        let columns = columns.filter(|column| column.heading.is_some());
+        let columns = self.of_view(Views::TERMINAL).into_iter();
         columns.map(|column| column.text(row, layout)).collect()
     }
 
-    /// Returns rows as a table of Markdown, with the columns of these names. Those that no row has anything in are left out.
-    pub(crate) fn markdown(&self, names: &[&str], rows: &[R], layout: Layout) -> String {
-        let shown = names.iter().filter_map(|name| self.named(name));
+    /// Returns rows as a table of Markdown, with the columns of a view. Those that no row has anything in are left out.
+    pub(crate) fn markdown(&self, view: Views, rows: &[R], layout: Layout) -> String {
+        let shown = self.of_view(view).into_iter();
         let any = |column: &&Column<'t, R>| {
             let mut values = rows.iter().filter_map(|row| column.value(row));
             values.any(|value| !value.is_null() && value.as_str() != Some(""))
@@ -360,7 +439,7 @@ impl<'t, R> Table<'t, R> {
         out.push_str("|\n");
         for column in &shown {
             out.push_str(match column.unit {
-                Unit::Text | Unit::Flag | Unit::Nested => "| --- ",
+                Unit::Text | Unit::Name | Unit::Flag | Unit::Nested => "| --- ",
                 _ => "| ---: ",
             });
         }
@@ -369,8 +448,8 @@ impl<'t, R> Table<'t, R> {
             for column in &shown {
                 let cell = column.text(row, layout);
                 let cell = match (column.unit, &*cell) {
-                    (Unit::Text, "-") => cell,
-                    (Unit::Text, name) => markdown::code(name),
+                    (Unit::Text | Unit::Name, "-") => cell,
+                    (Unit::Text | Unit::Name, name) => markdown::code(name),
                     (_, value) => markdown::text(value),
                 };
                 let _ = write!(out, "| {cell} ");
@@ -383,82 +462,14 @@ impl<'t, R> Table<'t, R> {
         out
     }
 
-    /// Returns the columns of these names as a terminal shows them, in this order.
-    pub(crate) fn view<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> View<'_, 't, R> {
-        let names = names.into_iter();
-        let shown = names.filter_map(|name| {
-            let column = self.named(name)?;
-            Some((column, column.heading.as_ref()?))
-        });
+    /// Returns the columns of a view as a terminal shows them.
+    pub(crate) fn view(&self, view: Views) -> View<'_, 't, R> {
+        let columns = self.of_view(view).into_iter();
         View {
-            columns: shown.collect(),
+            columns: columns
+                .filter_map(|column| Some((column, column.heading.as_ref()?)))
+                .collect(),
         }
-    }
-}
-
-#[cfg(test)]
-impl<R> Table<'_, R> {
-    /// Returns the columns as a table of Markdown, and checks that the list agrees with itself.
-    pub(crate) fn described(&self, views: &[&[&str]]) -> String {
-        for name in self
-            .csv_order
-            .into_iter()
-            .chain(views.iter().copied())
-            .flatten()
-        {
-            assert!(self.named(name).is_some(), "no column is called {name}");
-        }
-        for name in views.iter().copied().flatten() {
-            let heading = self.named(name).and_then(|column| column.heading.as_ref());
-            assert!(heading.is_some(), "{name} has no heading");
-        }
-        let in_csv: Vec<&str> = self
-            .csv_columns()
-            .iter()
-            .map(|column| &*column.name)
-            .collect();
-        let mut out =
-            "| column | unit | JSON | CSV | terminal |\n| --- | --- | --- | --- | --- |\n"
-                .to_owned();
-        for (at, column) in self.columns.iter().enumerate() {
-            let twice = self
-                .columns
-                .iter()
-                .skip(at + 1)
-                .any(|other| other.name == column.name);
-            assert!(!twice, "two columns are called {}", column.name);
-            let places = column.json.as_ref().map(|place| format!("`{place}`"));
-            let places = match (places, column.known) {
-                (Some(place), Some(_)) => place + ", in some rows",
-                (place, _) => place.unwrap_or_default(),
-            };
-            let csv = match (in_csv.contains(&&*column.name), &column.csv_form) {
-                (false, _) => "",
-                (true, None) => "yes",
-                (true, Some(_)) => "in a form of its own",
-            };
-            let heading = match &column.heading {
-                None => "",
-                Some(heading) if heading.text.is_empty() => "without a heading",
-                Some(heading) => &heading.text,
-            };
-            let unit = match column.unit {
-                Unit::Text => "text",
-                Unit::Number => "number",
-                Unit::Count => "count",
-                Unit::Nanoseconds => "ns",
-                Unit::Share => "0 to 1",
-                Unit::Value => "value",
-                Unit::Address => "address",
-                Unit::Flag => "true or false",
-                Unit::Nested => "list",
-            };
-            out.push_str(&format!(
-                "| `{}` | {unit} | {places} | {csv} | {heading} |\n",
-                column.name
-            ));
-        }
-        out
     }
 }
 
@@ -480,22 +491,42 @@ pub(crate) struct View<'v, 't, R> {
 }
 
 impl<R> View<'_, '_, R> {
-    /// Leaves out columns of which no row has a value.
+    /// Leaves out columns of which no row has a value, where they are to be left out then.
     pub(crate) fn known_of(mut self, rows: &[R]) -> Self {
         self.columns.retain(|(column, _)| {
             let mut values = rows.iter().filter_map(|row| column.value(row));
-            values.any(|value| !value.is_null())
+            !column.where_known || values.any(|value| !value.is_null())
         });
         self
+    }
+
+    /// Returns how many columns of the terminal there are before a column.
+    pub(crate) fn indent(&self, name: &str) -> usize {
+        let mut width = 0;
+        for (at, (column, heading)) in self.columns.iter().enumerate() {
+            width += if at > 0 { heading.gap.len() } else { 0 };
+            if column.name == name {
+                return width;
+            }
+            width += heading.width;
+        }
+        0
     }
 
     fn lay(&self, text: impl Fn(&Column<'_, R>, &Heading) -> String) -> String {
         let mut out = String::new();
         for (column, heading) in &self.columns {
+            let (text, width) = (text(column, heading), heading.width);
             if !out.is_empty() {
                 out.push_str(heading.gap);
+                let fills = heading.left || text.chars().count() >= width;
+                // What is wider than its column must not run into the one before it.
+                out.push_str(if fills && !out.ends_with(' ') && !text.is_empty() {
+                    " "
+                } else {
+                    ""
+                });
             }
-            let (text, width) = (text(column, heading), heading.width);
             let _ = match heading.left {
                 true => write!(out, "{text:<width$}"),
                 false => write!(out, "{text:>width$}"),

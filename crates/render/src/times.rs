@@ -3,7 +3,7 @@
 use analysis::Unknowable;
 use model::{State, Times};
 
-use crate::table::{Table, Unit};
+use crate::table::{Table, Unit, Views};
 
 /// A column: states that are added up.
 struct Told {
@@ -12,6 +12,8 @@ struct Told {
     /// Its share.
     share: &'static str,
     heading: &'static str,
+    /// Its heading on a page.
+    page: &'static str,
     states: &'static [State],
     /// Width of the column where it holds a share.
     width: usize,
@@ -21,6 +23,7 @@ const fn told(
     duration: &'static str,
     share: &'static str,
     heading: &'static str,
+    page: &'static str,
     states: &'static [State],
     width: usize,
 ) -> Told {
@@ -28,6 +31,7 @@ const fn told(
         duration,
         share,
         heading,
+        page,
         states,
         width,
     }
@@ -35,11 +39,19 @@ const fn told(
 
 /// The columns; they add up to the whole.
 const TOLD: [Told; 7] = [
-    told("guest_ns", "guest_share", "guest", &[State::Guest], 6),
+    told(
+        "guest_ns",
+        "guest_share",
+        "guest",
+        "in the guest",
+        &[State::Guest],
+        6,
+    ),
     told(
         "kernel_ns",
         "kernel_share",
         "kernel",
+        "in KVM",
         &[State::Kernel, State::KernelBlocked],
         7,
     ),
@@ -47,14 +59,30 @@ const TOLD: [Told; 7] = [
         "user_ns",
         "user_share",
         "user",
+        "in the VMM",
         &[State::User, State::UserBlocked],
         6,
     ),
-    told("poll_ns", "poll_share", "poll", &[State::Poll], 6),
-    told("halted_ns", "halted_share", "halted", &[State::Halted], 7),
+    told(
+        "poll_ns",
+        "poll_share",
+        "poll",
+        "polling",
+        &[State::Poll],
+        6,
+    ),
+    told(
+        "halted_ns",
+        "halted_share",
+        "halted",
+        "halted",
+        &[State::Halted],
+        7,
+    ),
     told(
         "runnable_ns",
         "runnable_share",
+        "runnable",
         "runnable",
         &[State::Runnable],
         9,
@@ -62,6 +90,7 @@ const TOLD: [Told; 7] = [
     told(
         "unknown_ns",
         "unknown_share",
+        "unknown",
         "unknown",
         &[State::Unknown],
         8,
@@ -94,22 +123,50 @@ pub(crate) fn known(split: Split<'_>) -> impl Iterator<Item = (&'static str, Opt
         .map(move |told| (told.heading, told.known(split)))
 }
 
-/// Returns the names of the columns that views show: durations, or shares in per cent.
-pub(crate) fn names(durations: bool) -> impl Iterator<Item = &'static str> {
-    TOLD.iter().map(move |told| match durations {
-        true => told.duration,
-        false => told.share,
-    })
+/// The views that columns of time by state stand in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimesViews {
+    pub(crate) durations: Views,
+    pub(crate) shares: Views,
+    /// Whether people see the time in the guest: no time of an exit is in it.
+    pub(crate) guest: bool,
+}
+
+impl TimesViews {
+    /// Documents and pages alone.
+    pub(crate) const NONE: TimesViews = TimesViews {
+        durations: Views::NONE,
+        shares: Views::NONE,
+        guest: false,
+    };
+
+    /// Returns those of a column.
+    fn of(self, states: &[State]) -> TimesViews {
+        match states {
+            [State::Guest] if !self.guest => TimesViews::NONE,
+            _ => TimesViews {
+                guest: true,
+                ..self
+            },
+        }
+    }
 }
 
 /// Adds columns of time by state. The first seven add up to the whole; the others are parts of them.
-pub(crate) fn columns<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> Split<'_>) -> Table<'t, R> {
+pub(crate) fn columns<'t, R: 't>(
+    mut table: Table<'t, R>,
+    views: TimesViews,
+    of: fn(&R) -> Split<'_>,
+) -> Table<'t, R> {
     for told in &TOLD {
+        let views = views.of(told.states);
         table = table
             .column(told.duration, Unit::Nanoseconds, move |row| {
                 told.ns(&of(row).0)
             })
             .heading(told.heading, WIDE)
+            .views(views.durations)
+            .page_if(views.guest, told.page)
             .show(move |row, layout| {
                 let known = told.known(of(row)).map(|ns| layout.time(ns));
                 known.unwrap_or_else(|| "-".to_owned())
@@ -120,13 +177,16 @@ pub(crate) fn columns<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> Split<'_
                 known.map(|ns| ns as f64 / times.total().max(1) as f64)
             })
             .text_only()
-            .heading(told.heading, told.width);
+            .heading(told.heading, told.width)
+            .views(views.shares);
     }
-    for (name, state) in [
-        ("kernel_blocked_ns", State::KernelBlocked),
-        ("user_blocked_ns", State::UserBlocked),
+    for (name, page, state) in [
+        ("kernel_blocked_ns", "asleep in KVM", State::KernelBlocked),
+        ("user_blocked_ns", "asleep in the VMM", State::UserBlocked),
     ] {
-        table = table.column(name, Unit::Nanoseconds, move |row| of(row).0.get(state));
+        table = table
+            .column(name, Unit::Nanoseconds, move |row| of(row).0.get(state))
+            .page(page);
     }
     table
 }

@@ -9,12 +9,17 @@ use counts::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::table::{Table, Unit};
-use crate::times;
+use crate::table::{Table, Unit, Views};
+use crate::times::{self, TimesViews};
 use crate::{Layout, clean};
 
 /// Longest name of a VM on a terminal.
 const NAME: usize = 12;
+
+/// Exits and accesses that are notifications.
+const NOTIFICATIONS: Views = Views::own(0);
+/// Every view.
+const ALL: Views = Views::TERMINAL.and(NOTIFICATIONS);
 
 /// A row with the interval that it is of, for what there was of it in a second and in a whole.
 #[derive(Debug)]
@@ -41,15 +46,17 @@ fn vm(whose: &RowOwner) -> String {
 }
 
 fn whose<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &RowOwner) -> Table<'t, R> {
-    use Unit::{Number, Text};
+    use Unit::{Name, Number};
     table
-        .column("vm", Text, move |row| vm(of(row)))
+        .column("vm", Name, move |row| vm(of(row)))
         .text_only()
         .left("VM", NAME)
+        .views(ALL)
         .column("vm_pid", Number, move |row| of(row).vm_pid)
-        .column("vm_name", Text, move |row| of(row).vm_name.clone())
+        .column("vm_name", Name, move |row| of(row).vm_name.clone())
         .column("vcpu", Number, move |row| of(row).vcpu)
         .heading("vCPU", 5)
+        .views(ALL)
         .column("tid", Number, move |row| of(row).tid)
 }
 
@@ -57,6 +64,7 @@ fn per_second<'t, R: 't>(table: Table<'t, R>, value: fn(&R) -> f64) -> Table<'t,
     table
         .column("per_second", Unit::Value, value)
         .heading("/s", 9)
+        .views(ALL)
         .show(move |row, _| match value(row) {
             few if few < 9.95 => format!("{few:.1}"),
             many => format!("{many:.0}"),
@@ -103,7 +111,12 @@ pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
         Nanoseconds,
         |v: &Row<'_>| v.row.vcpu.times.total(),
     );
-    let table = times::columns(table, |v| (v.row.vcpu.times, &[]))
+    let views = TimesViews {
+        shares: Views::TERMINAL,
+        guest: true,
+        ..TimesViews::NONE
+    };
+    let table = times::columns(table, views, |v| (v.row.vcpu.times, &[]))
         .column("exits", Count, |v| v.row.vcpu.exits)
         .column("exits_per_second", Unit::Value, |v| {
             rate(v.row.vcpu.exits, v.interval_ns)
@@ -131,31 +144,26 @@ pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
         .column("ended", Flag, |v| v.row.vcpu.ended)
 }
 
-/// What a terminal shows of a vCPU.
-fn shown_of_vcpus() -> impl Iterator<Item = &'static str> {
-    let first = ["vm", "vcpu"].into_iter();
-    let last = ["exits_per_second", "woken_max_ns", "preempted_max_ns"];
-    first.chain(times::names(false)).chain(last)
-}
-
 /// Columns of threads that are no vCPUs.
 pub(crate) fn threads<'r>() -> Table<'r, In<'r, NamedThread>> {
-    use Unit::{Flag, Nanoseconds, Number, Share, Text};
+    use Unit::{Flag, Name, Nanoseconds, Number, Share, Text};
     type Row<'r> = In<'r, NamedThread>;
     let table = Table::new()
-        .column("vm", Text, |t: &Row<'_>| vm(&t.row.whose))
+        .column("vm", Name, |t: &Row<'_>| vm(&t.row.whose))
         .text_only()
         .left("VM", NAME)
         .column("vm_pid", Number, |t| t.row.whose.vm_pid)
-        .column("vm_name", Text, |t| t.row.whose.vm_name.clone())
+        .column("vm_name", Name, |t| t.row.whose.vm_name.clone())
         .column("tid", Number, |t| t.row.thread.tid)
         .heading("thread", 8)
         .column("role", Text, |t| t.row.role.name())
         .left("role", 5)
         .gap("  ")
-        .column("comm", Text, |t| t.row.comm.clone())
+        .after("preempted_max_ns")
+        .column("comm", Name, |t| t.row.comm.clone())
         .left("name", 0)
         .gap("  ")
+        .after("role")
         .show(|t, _| clean(t.row.comm.as_deref().unwrap_or_default()))
         .column("ran_ns", Nanoseconds, |t| t.row.thread.ran_ns)
         .heading("ran", 10)
@@ -180,19 +188,6 @@ pub(crate) fn threads<'r>() -> Table<'r, In<'r, NamedThread>> {
         .column("ended", Flag, |t| t.row.thread.ended)
 }
 
-const THREADS: [&str; 10] = [
-    "vm",
-    "tid",
-    "ran_ns",
-    "ran_share",
-    "runnable_ns",
-    "runnable_share",
-    "woken_max_ns",
-    "preempted_max_ns",
-    "role",
-    "comm",
-];
-
 /// Columns of exits and accesses.
 pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
     use Unit::{Count, Flag, Nanoseconds, Share, Text};
@@ -202,9 +197,13 @@ pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
         .column("key", Text, |r| r.row.key.clone())
         .left("exit or access", 22)
         .gap("  ")
+        .views(ALL)
+        .after("max_ns")
         .column("name", Text, |r| r.row.name.clone())
         .left("name", 0)
         .gap("  ")
+        .views(ALL)
+        .after("key")
         .show(|r, _| match (&r.row.name, r.row.waiting) {
             (Some(name), _) => clean(name),
             (None, true) => "(waiting)".to_owned(),
@@ -222,6 +221,7 @@ pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
         .column("min_ns", Nanoseconds, |r| r.row.min_ns)
         .column("mean_ns", Nanoseconds, |r| r.row.durations.mean_ns())
         .heading("mean", 10)
+        .views(ALL)
         .column("p50_ns", Nanoseconds, |r| r.row.durations.at_most_ns(0.5))
         .column("p99_ns", Nanoseconds, |r| r.row.durations.at_most_ns(0.99))
         .heading("p99 <=", 10)
@@ -229,37 +229,22 @@ pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
         .heading("max", 10)
         .column("user_count", Count, |r| r.row.user_count)
         .column("whole_ns", Nanoseconds, |r| r.row.whole_ns);
-    times::columns(table, |r| (r.row.times, &[]))
+    times::columns(table, TimesViews::NONE, |r| (r.row.times, &[]))
 }
-
-const EXITS: [&str; 10] = [
-    "vm",
-    "vcpu",
-    "per_second",
-    "total_ns",
-    "share",
-    "mean_ns",
-    "p99_ns",
-    "max_ns",
-    "key",
-    "name",
-];
-
-/// Columns of notifications.
-const NOTIFICATIONS: [&str; 6] = ["vm", "vcpu", "per_second", "mean_ns", "key", "name"];
 
 /// Columns of tasks that ran while vCPUs and threads waited.
 pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
-    use Unit::{Count, Nanoseconds, Number, Share, Text};
+    use Unit::{Count, Name, Nanoseconds, Number, Share};
     type Row<'r> = In<'r, NamedBehind>;
     whose(Table::new(), |b: &Row<'_>| &b.row.whose)
-        .column("thread", Text, |b| b.row.thread.clone())
+        .column("thread", Name, |b| b.row.thread.clone())
         .left("or thread", 15)
         .gap("  ")
         .show(|b, _| clean(b.row.thread.as_deref().unwrap_or_default()))
-        .column("comm", Text, |b| b.row.comm.clone())
+        .column("comm", Name, |b| b.row.comm.clone())
         .left("behind", 0)
         .gap("  ")
+        .after("count")
         .show(|b, _| match (&b.row.comm, b.row.by_tid, &b.row.vm) {
             (_, Some(0), _) => "nothing: the CPU was idle".to_owned(),
             (Some(comm), _, Some(vm)) => clean(&format!("{comm} of {vm}")),
@@ -268,16 +253,16 @@ pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
             _ => "others".to_owned(),
         })
         .column("by_tid", Number, |b| b.row.by_tid)
-        .column("by_vm", Text, |b| b.row.vm.clone())
+        .column("by_vm", Name, |b| b.row.vm.clone())
         .column("count", Count, |b| b.row.count)
         .heading("times", 8)
         .column("ran_ns", Nanoseconds, |b| b.row.ns)
         .heading("ran", 10)
+        .after("thread")
         .column("share", Share, |b| part(b.row.ns, b.interval_ns))
         .heading("%", 7)
+        .after("ran_ns")
 }
-
-const BEHIND: [&str; 7] = ["vm", "vcpu", "thread", "ran_ns", "share", "count", "comm"];
 
 /// What found no room.
 #[derive(Debug, Serialize)]
@@ -364,11 +349,11 @@ pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
     let ns = named.interval_ns;
     let (of_vcpus, of_exits, of_behind) = (vcpus(), exits(), behind());
     let of_threads = threads();
-    let others = of_threads.view(THREADS);
-    let states = of_vcpus.view(shown_of_vcpus());
-    let rows = of_exits.view(EXITS);
+    let others = of_threads.view(Views::TERMINAL);
+    let states = of_vcpus.view(Views::TERMINAL);
+    let rows = of_exits.view(Views::TERMINAL);
     let told = of_exits.view(NOTIFICATIONS);
-    let waits = of_behind.view(BEHIND);
+    let waits = of_behind.view(Views::TERMINAL);
     let vcpus = all(&named.vcpus, ns).map(|row| states.line(&row, layout));
     let exits = all(&named.rows, ns).map(|row| rows.line(&row, layout));
     let notified = notifications(named).map(|row| told.line(&row, layout));
@@ -470,16 +455,4 @@ pub fn warnings(named: &NamedCounts) -> Vec<String> {
         )
     });
     told.chain(threads).chain(events).chain(withheld).collect()
-}
-
-/// The views, for the description of columns.
-#[cfg(test)]
-pub(crate) fn views() -> [Vec<&'static str>; 5] {
-    [
-        shown_of_vcpus().collect(),
-        EXITS.to_vec(),
-        NOTIFICATIONS.to_vec(),
-        THREADS.to_vec(),
-        BEHIND.to_vec(),
-    ]
 }

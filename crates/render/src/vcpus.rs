@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::html::Frame;
-use crate::table::{Shown, Table, Unit};
-use crate::times;
+use crate::table::{Table, Unit, Views};
+use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
 
 /// A row of the table.
@@ -21,66 +21,75 @@ pub(crate) struct Vcpu<'r> {
     several: bool,
 }
 
+/// Durations in place of shares.
+const DURATIONS: Views = Views::own(0);
+
 /// Columns of the table.
 pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
-    use Unit::{Count, Flag, Nanoseconds, Nested, Number, Text};
+    use Unit::{Count, Flag, Name, Nanoseconds, Nested, Number};
+    let terminal = Views::TERMINAL | DURATIONS;
+    let all = terminal | Views::TICKET;
     let table = Table::new()
-        .column("vm", Text, |v: &Vcpu<'_>| match v.row.others {
+        .column("vm", Name, |v: &Vcpu<'_>| match v.row.others {
             0 if v.several || v.row.vm_name.is_some() => vms::cell(&v.row.vm, v.row.vm_pid),
             0 => vms::cell("", v.row.vm_pid),
             _ => "others".to_owned(),
         })
         .text_only()
         .heading("VM", 8)
+        .views(all)
         .column("vm_pid", Number, |v| v.row.vm_pid)
-        .column("vm_name", Text, |v| v.row.vm_name.as_deref())
+        .page("VM's process")
+        .column("vm_name", Name, |v| v.row.vm_name.as_deref())
         .csv_form(|v| match v.row.others {
             0 => v.row.vm_name.clone().unwrap_or_default(),
             others => format!("{others} others"),
         })
+        .page("VM")
+        .after("vm")
         .column("vcpu", Number, |v| v.row.vcpu)
         .heading("vCPU", 4)
         .gap(" ")
+        .views(all)
+        .page("vCPU")
         .show(|v, _| match v.row.others {
             0 => v.row.vcpu.to_string(),
             others => others.to_string(),
         })
         .column("tid", Number, |v| v.row.tid)
+        .views(Views::TICKET)
+        .page("thread")
         .only_if(
             |v| v.row.others > 0,
-            |table| table.column("others", Count, |v| v.row.others).json_only(),
+            |table| {
+                let table = table.column("others", Count, |v| v.row.others);
+                table.json_only().page("sum of").after("to_ns")
+            },
         )
         .column("from_ns", Nanoseconds, |v| v.row.from)
         .json_only()
+        .page("from")
+        .after("wait_max_ns")
         .column("to_ns", Nanoseconds, |v| v.row.to)
         .json_only()
+        .page("to")
+        .after("from_ns")
         .column("observed_ns", Nanoseconds, |v| v.row.times.total())
         .heading("observed", 9)
-        .gap(" ");
-    times::columns(table, |v| (v.row.times, v.unknowable))
+        .gap(" ")
+        .views(all)
+        .page("observed");
+    let views = TimesViews {
+        durations: DURATIONS,
+        shares: Views::TERMINAL | Views::TICKET,
+        guest: true,
+    };
+    let table = times::columns(table, views, |v| (v.row.times, v.unknowable))
         .column("exits", Count, |v| v.row.exits)
         .heading("exits", 8)
-        .column("polls_succeeded", Count, |v| v.row.polls.succeeded)
-        .json_at("polls.succeeded")
-        .column("polls_succeeded_ns", Nanoseconds, |v| {
-            v.row.polls.succeeded_ns
-        })
-        .json_at("polls.succeeded_ns")
-        .column("polls_failed", Count, |v| v.row.polls.failed)
-        .json_at("polls.failed")
-        .column("polls_failed_ns", Nanoseconds, |v| v.row.polls.failed_ns)
-        .json_at("polls.failed_ns")
-        .column("waits", Count, |v| v.row.waits.count())
-        .json_at("waits.count")
-        .column("wait_p50_ns", Nanoseconds, |v| v.row.waits.percentile(0.5))
-        .json_at("waits.p50_ns")
-        .column("wait_p90_ns", Nanoseconds, |v| v.row.waits.percentile(0.9))
-        .json_at("waits.p90_ns")
-        .json_only()
-        .column("wait_p99_ns", Nanoseconds, |v| v.row.waits.percentile(0.99))
-        .json_at("waits.p99_ns")
-        .column("wait_max_ns", Nanoseconds, |v| v.row.waits.max())
-        .json_at("waits.max_ns")
+        .views(all)
+        .page("exits");
+    polls_and_waits(table)
         .column("behind", Nested, |v| json::list(&v.row.behind))
         .column("user", Nested, |v| causes(&v.row.user))
         .only_if(
@@ -93,8 +102,47 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         )
         .only_if(
             |v| v.row.guessed,
-            |table| table.column("guessed", Flag, |_| true).json_only(),
+            |table| {
+                let table = table.column("guessed", Flag, |_| true);
+                table.json_only().page("VM is a guess")
+            },
         )
+}
+
+/// Columns of halt polls and of waits for a CPU.
+fn polls_and_waits<'r>(table: Table<'r, Vcpu<'r>>) -> Table<'r, Vcpu<'r>> {
+    use Unit::{Count, Nanoseconds};
+    table
+        .column("polls_succeeded", Count, |v| v.row.polls.succeeded)
+        .json_at("polls.succeeded")
+        .page("polls succeeded")
+        .column("polls_succeeded_ns", Nanoseconds, |v| {
+            v.row.polls.succeeded_ns
+        })
+        .json_at("polls.succeeded_ns")
+        .page("in them")
+        .column("polls_failed", Count, |v| v.row.polls.failed)
+        .json_at("polls.failed")
+        .page("polls failed")
+        .column("polls_failed_ns", Nanoseconds, |v| v.row.polls.failed_ns)
+        .json_at("polls.failed_ns")
+        .page("burnt in them")
+        .column("waits", Count, |v| v.row.waits.count())
+        .json_at("waits.count")
+        .page("waits for a CPU")
+        .column("wait_p50_ns", Nanoseconds, |v| v.row.waits.percentile(0.5))
+        .json_at("waits.p50_ns")
+        .page("wait p50")
+        .column("wait_p90_ns", Nanoseconds, |v| v.row.waits.percentile(0.9))
+        .json_at("waits.p90_ns")
+        .json_only()
+        .page("wait p90")
+        .column("wait_p99_ns", Nanoseconds, |v| v.row.waits.percentile(0.99))
+        .json_at("waits.p99_ns")
+        .page("wait p99")
+        .column("wait_max_ns", Nanoseconds, |v| v.row.waits.max())
+        .json_at("waits.max_ns")
+        .page("wait max")
 }
 
 fn rows<'r>(
@@ -173,28 +221,21 @@ pub fn summary(
     durations: bool,
     layout: Layout,
 ) -> String {
-    let columns = columns();
-    let states = times::names(durations);
-    let view = columns.view(
-        ["vm", "vcpu", "observed_ns"]
-            .into_iter()
-            .chain(states)
-            .chain(["exits"]),
-    );
-    let title = match durations {
-        true => "vcpus: time of each vCPU by state\n",
-        false => "vcpus: per cent of each vCPU's time by state\n",
+    let (view, title) = match durations {
+        true => (DURATIONS, "vcpus: time of each vCPU by state\n"),
+        false => (
+            Views::TERMINAL,
+            "vcpus: per cent of each vCPU's time by state\n",
+        ),
     };
-    title.to_owned() + &view.text(rows(report, unknowable), layout)
+    title.to_owned() + &columns().view(view).text(rows(report, unknowable), layout)
 }
 
 /// Returns the table as Markdown: per cent of each vCPU's time by state.
 pub fn markdown(report: &VcpusReport, layout: Layout) -> String {
     let unknowable = report.unknowable();
     let rows: Vec<Vcpu<'_>> = rows(report, &unknowable).collect();
-    let names = ["vm", "vcpu", "tid", "observed_ns"].into_iter();
-    let names: Vec<&str> = names.chain(times::names(false)).chain(["exits"]).collect();
-    columns().markdown(&names, &rows, layout)
+    columns().markdown(Views::TICKET, &rows, layout)
 }
 
 fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
@@ -316,66 +357,15 @@ fn cause_name(cause: &UserCause) -> String {
     parts.join(" ")
 }
 
-/// Columns of a page.
-const PAGE: [Shown; 28] = [
-    ("vm_name", "VM"),
-    ("vm_pid", "VM's process"),
-    ("vcpu", "vCPU"),
-    ("tid", "thread"),
-    ("observed_ns", "observed"),
-    ("guest_ns", "in the guest"),
-    ("kernel_ns", "in KVM"),
-    ("user_ns", "in the VMM"),
-    ("poll_ns", "polling"),
-    ("halted_ns", "halted"),
-    ("runnable_ns", "runnable"),
-    ("unknown_ns", "unknown"),
-    ("kernel_blocked_ns", "asleep in KVM"),
-    ("user_blocked_ns", "asleep in the VMM"),
-    ("exits", "exits"),
-    ("polls_succeeded", "polls succeeded"),
-    ("polls_succeeded_ns", "in them"),
-    ("polls_failed", "polls failed"),
-    ("polls_failed_ns", "burnt in them"),
-    ("waits", "waits for a CPU"),
-    ("wait_p50_ns", "wait p50"),
-    ("wait_p90_ns", "wait p90"),
-    ("wait_p99_ns", "wait p99"),
-    ("wait_max_ns", "wait max"),
-    ("from_ns", "from"),
-    ("to_ns", "to"),
-    ("others", "sum of"),
-    ("guessed", "VM is a guess"),
-];
-
-/// Returns a text in which columns are called as they are on a page.
-pub fn as_on_page(text: &str) -> String {
-    let columns = PAGE.iter().filter(|(name, _)| name.ends_with("_ns"));
-    columns.fold(text.to_owned(), |text, (name, heading)| {
-        let quoted = format!("'{heading}'");
-        // A name may be the end of another one.
-        let mut out = String::new();
-        let mut rest = text.as_str();
-        while let Some(at) = rest.find(name) {
-            let (before, from) = rest.split_at(at);
-            let within = before.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
-            out.push_str(before);
-            out.push_str(if within { name } else { &quoted });
-            rest = &from[name.len()..];
-        }
-        out + rest
-    })
-}
-
 /// Returns the table for a page.
 pub fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     let unknowable = report.unknowable();
-    columns().html(&PAGE, rows(report, &unknowable), frame)
+    columns().html(rows(report, &unknowable), frame)
 }
 
 /// Returns for a page behind whom each vCPU waited for a CPU; nothing where none waited.
 pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
-    use Unit::{Count, Nanoseconds, Number, Text};
+    use Unit::{Count, Name, Nanoseconds, Number};
     let all = report.rows.iter();
     let all = all.flat_map(|row| row.behind.iter().map(move |task| (row, task)));
     let all: Vec<(&VcpuRow, &Behind)> = all.collect();
@@ -383,23 +373,21 @@ pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
         return String::new();
     }
     let table = Table::new()
-        .column("vcpu", Text, |(row, _): &(&VcpuRow, &Behind)| {
+        .column("vcpu", Name, |(row, _): &(&VcpuRow, &Behind)| {
             row.called.as_str()
         })
+        .page("vCPU")
         .column("vcpu_tid", Number, |(row, _)| row.tid)
-        .column("behind", Text, |(_, task)| behind_name(task))
+        .page("its thread")
+        .column("behind", Name, |(_, task)| behind_name(task))
+        .page("what ran meanwhile")
         .column("tid", Number, |(_, task)| task.tid)
+        .page("thread")
         .column("count", Count, |(_, task)| task.count)
-        .column("ran_ns", Nanoseconds, |(_, task)| task.ns);
-    let shown = [
-        ("vcpu", "vCPU"),
-        ("vcpu_tid", "its thread"),
-        ("behind", "what ran meanwhile"),
-        ("tid", "thread"),
-        ("count", "times"),
-        ("ran_ns", "ran for"),
-    ];
-    table.html(&shown, all, frame)
+        .page("times")
+        .column("ran_ns", Nanoseconds, |(_, task)| task.ns)
+        .page("ran for");
+    table.html(all, frame)
 }
 
 /// Returns what guests did on all their vCPUs together as a table of Markdown; `None` where no guest's recording was given.
@@ -414,7 +402,7 @@ pub fn guest_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
 
 /// Returns for a page what each vCPU was in the VMM for; nothing where none was.
 pub fn user_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
-    use Unit::{Count, Nanoseconds, Number, Text};
+    use Unit::{Count, Name, Nanoseconds, Number, Text};
     let all = report.rows.iter();
     let all = all.flat_map(|row| row.user.iter().map(move |cause| (row, cause)));
     let all: Vec<(&VcpuRow, &UserCause)> = all.collect();
@@ -422,19 +410,17 @@ pub fn user_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
         return String::new();
     }
     let table = Table::new()
-        .column("vcpu", Text, |(row, _): &(&VcpuRow, &UserCause)| {
+        .column("vcpu", Name, |(row, _): &(&VcpuRow, &UserCause)| {
             row.called.as_str()
         })
+        .page("vCPU")
         .column("vcpu_tid", Number, |(row, _)| row.tid)
+        .page("its thread")
         .column("cause", Text, |(_, cause)| cause_name(cause))
+        .page("exit")
         .column("count", Count, |(_, cause)| cause.count)
-        .column("user_ns", Nanoseconds, |(_, cause)| cause.ns);
-    let shown = [
-        ("vcpu", "vCPU"),
-        ("vcpu_tid", "its thread"),
-        ("cause", "exit"),
-        ("count", "times"),
-        ("user_ns", "in the VMM"),
-    ];
-    table.html(&shown, all, frame)
+        .page("times")
+        .column("user_ns", Nanoseconds, |(_, cause)| cause.ns)
+        .page("in the VMM");
+    table.html(all, frame)
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use doubts::DoubtSeverity;
 use render::html::escape;
-use render::{cost, info, vcpus};
+use render::{cost, info, quality};
 use words::{duration, share};
 
 use crate::Recording;
@@ -14,7 +14,7 @@ use crate::out::{Out, Told};
 pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let picture = recording.picture;
     facts(recording, out);
-    let quality = &picture.quality;
+    let trust = &picture.quality;
     let mut said = Vec::new();
     if recording.is_printed() {
         said.push(
@@ -28,15 +28,15 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
                 recording.invocation.filters()
             ));
         }
-        if quality.lost_events == 0 {
+        if trust.lost_events == 0 {
             said.push("The recorder says of no event that it was lost.".to_owned());
         }
-        if !quality.truncated {
+        if !trust.truncated {
             said.push("The recording is complete: it ends where its recorder ended it.".to_owned());
         }
         said.push(clock(recording));
         said.extend(recorder(recording));
-        said.extend(quality.accounted.map(|accounted| {
+        said.extend(trust.accounted.map(|accounted| {
             format!(
                 "{} of {} events that were read are in a row below or counted as left out.",
                 accounted.events, accounted.read
@@ -44,11 +44,11 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         }));
     }
     out.list(said);
-    let doubts = quality.all_doubts();
+    let doubts = trust.all_doubts();
     let of = |wanted: &dyn Fn(DoubtSeverity) -> bool| -> Vec<String> {
         let doubts = doubts.iter().filter(|doubt| wanted(doubt.severity()));
         doubts
-            .map(|doubt| vcpus::as_on_page(&doubt.text()))
+            .map(|doubt| quality::on_page(&doubt.text()))
             .collect()
     };
     for (heading, texts) in [

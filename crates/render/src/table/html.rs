@@ -6,14 +6,14 @@ use std::fmt::Write;
 use serde_json::Value;
 use words::{duration, share};
 
-use super::{Column, Shown, Table, Unit};
+use super::{Column, Table, Unit};
 use crate::html::{Frame, escape};
 
 impl Unit {
     /// Returns what pages call it.
     fn name(self, nanoseconds: bool) -> &'static str {
         match self {
-            Unit::Text => "text",
+            Unit::Text | Unit::Name => "text",
             Unit::Number => "number",
             Unit::Count => "count",
             Unit::Nanoseconds if nanoseconds => "ns",
@@ -73,11 +73,20 @@ impl<R> Column<'_, R> {
 }
 
 impl<R> Table<'_, R> {
-    /// Returns rows as a table of a page, in these columns; those that no row has are left out. Beyond the frame's limit a sentence
-    /// says how many rows there are, and what prints them.
+    /// Returns a text in which columns of times are called as they are on a page.
+    pub(crate) fn with_headings(&self, text: &str) -> String {
+        let columns = self.columns.iter();
+        let times = columns.filter(|column| column.unit == Unit::Nanoseconds);
+        times.fold(text.to_owned(), |text, column| match column.page {
+            Some(heading) => with_heading(&text, &column.name, heading),
+            None => text,
+        })
+    }
+
+    /// Returns rows as a table of a page; columns that no row has are left out. Beyond the frame's limit a sentence says how many
+    /// rows there are, and what prints them.
     pub(crate) fn html(
         &self,
-        shown: &[Shown],
         rows: impl IntoIterator<Item = impl Borrow<R>>,
         frame: &Frame<'_>,
     ) -> String {
@@ -91,14 +100,15 @@ impl<R> Table<'_, R> {
                 left += 1;
             }
         }
-        let columns = shown.iter().filter_map(|(name, heading)| {
-            let column = self.named(name)?;
+        let columns = self.ordered(|column| column.after).into_iter();
+        let columns = columns.filter_map(|column| {
+            let heading = column.page?;
             let values = kept.iter().map(|row| column.value(row.borrow()));
             let values: Vec<Option<Value>> = values.collect();
             let any = values
                 .iter()
                 .any(|value| value.as_ref().is_some_and(|value| !value.is_null()));
-            any.then_some((column, *heading, values))
+            any.then_some((column, heading, values))
         });
         let columns: Vec<_> = columns.collect();
         let mut out = format!(
@@ -126,7 +136,7 @@ impl<R> Table<'_, R> {
             for (column, _, values) in &columns {
                 let value = values.get(at).and_then(Option::as_ref);
                 let cell = escape(&column.cell(row.borrow(), value, frame));
-                let text = matches!(column.unit, Unit::Text | Unit::Nested);
+                let text = matches!(column.unit, Unit::Text | Unit::Name | Unit::Nested);
                 let _ = match column.exact(value) {
                     Some(exact) => write!(out, "<td data-v=\"{exact}\">{cell}</td>"),
                     None if text || cell != "-" => write!(out, "<td>{cell}</td>"),
@@ -148,6 +158,24 @@ impl<R> Table<'_, R> {
     }
 }
 
+/// Returns a text in which a column is called as its heading.
+fn with_heading(text: &str, name: &str, heading: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(name) {
+        let (before, from) = rest.split_at(at);
+        // A name may be the end of another one.
+        let within = before.ends_with(|c: char| c == '_' || c.is_ascii_alphanumeric());
+        out.push_str(before);
+        match within {
+            true => out.push_str(name),
+            false => drop(write!(out, "'{heading}'")),
+        }
+        rest = &from[name.len()..];
+    }
+    out + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,11 +189,18 @@ mod tests {
     #[test]
     fn a_page_s_table_has_exact_values_and_escaped_names() {
         let table = Table::new()
-            .column("name", Unit::Text, |row: &Row| row.name)
-            .column("wait_ns", Unit::Nanoseconds, |row| row.ns)
-            .column("worst_at_ns", Unit::Nanoseconds, |row| row.ns)
+            .column("worst_at_ns", Unit::Nanoseconds, |row: &Row| row.ns)
+            .page("worst at")
+            .column("name", Unit::Name, |row| row.name)
+            .page("name")
+            .after("")
             .column("share", Unit::Share, |_| 0.25)
-            .column("never", Unit::Count, |_| None::<u64>);
+            .page("of all")
+            .column("never", Unit::Count, |_| None::<u64>)
+            .page("never")
+            .column("wait_ns", Unit::Nanoseconds, |row| row.ns)
+            .page("waited")
+            .after("name");
         let rows = [
             Row {
                 name: "<script>&\"\x1b",
@@ -191,14 +226,7 @@ mod tests {
                 nanoseconds: true,
             },
         };
-        let shown = [
-            ("name", "name"),
-            ("wait_ns", "waited"),
-            ("worst_at_ns", "worst at"),
-            ("share", "of all"),
-            ("never", "never"),
-        ];
-        let html = table.html(&shown, &rows, &frame);
+        let html = table.html(&rows, &frame);
         assert!(html.contains("<tr id=\"row-waits-0\"><td>&lt;script&gt;&amp;&quot;\\x1b</td><td data-v=\"12345\">12.35us</td><td data-v=\"12345\">0.000012345</td><td data-v=\"0.25\">25.0 %</td></tr>"), "{html}");
         assert!(
             html.contains("<td>b</td><td class=\"none\">-</td>"),

@@ -62,9 +62,51 @@ fn one_list_of_columns_makes_all_forms() {
         nanoseconds: true,
     };
     let table = table();
-    let view = table.view(["wait_ns", "name", "port", "share"]);
+    let view = table.view(Views::TERMINAL);
     assert_eq!(
         view.text(&ROWS, layout),
-        "     wait         hits%\n  1.500usa,\\x1b   100.0\n        -b        100.0\n... and 1 more\n"
+        "       hits     wait   hits%\na,\\x1b    3  1.500us   100.0\nb         1        -   100.0\n... and 1 more\n"
+    );
+}
+
+#[test]
+fn columns_never_run_together() {
+    let table = Table::new()
+        .column("name", Unit::Text, |row: &Row| row.name)
+        .left("", 2)
+        .column("wide", Unit::Text, |_| "a wide cell")
+        .heading("wide", 5)
+        .column("next", Unit::Text, |_| "more")
+        .left("next", 4)
+        .column("last", Unit::Count, |_| 1234)
+        .heading("last", 4);
+    let layout = Layout {
+        width: 80,
+        limit: 1,
+        nanoseconds: true,
+    };
+    assert_eq!(
+        table.view(Views::TERMINAL).text(&ROWS[1..2], layout),
+        "   wide next last\nb a wide cell more 1234\n"
+    );
+}
+
+#[test]
+fn people_see_a_column_where_it_belongs_and_documents_have_it_where_it_was() {
+    let table = Table::new()
+        .column("max", Unit::Count, |_: &Row| 9)
+        .heading("max", 4)
+        .after("p50")
+        .column("p50", Unit::Count, |_| 5)
+        .heading("p50", 4)
+        .csv_after("sum")
+        .column("sum", Unit::Count, |_| 14)
+        .heading("sum", 4)
+        .after("");
+    assert_eq!(table.view(Views::TERMINAL).head(), " sum p50 max");
+    assert_eq!(table.csv(&ROWS[..1]), "max,sum,p50\n9,14,5\n");
+    assert_eq!(
+        table.json(&ROWS[..1]).to_string(),
+        "[{\"max\":9,\"p50\":5,\"sum\":14}]"
     );
 }

@@ -9,7 +9,8 @@ use event::{Event, EventType, Side, Sink};
 use model::Access;
 use paths::{CompletedInstance, Paths};
 use render::ClockUnit;
-use render::paths::{self as render_paths, Instances};
+use render::paths as render_paths;
+use render::paths_instance::Instances;
 use session::{DeviceNames, StudySink};
 
 use super::Together;
