@@ -6,7 +6,7 @@ use render::clock_unit::Clocked;
 use render::{ClockUnit, Layout, json};
 use serde::Serialize;
 
-use crate::args::Format;
+use crate::options::Format;
 use crate::output;
 
 /// The version that JSON documents carry.

@@ -63,7 +63,7 @@ const LABELS: [(&str, Tone); 2] = [("warning:", Tone::Warning), ("quality:", Ton
 /// How severe findings are, as their first line says it.
 const SEVERITIES: [(&str, Tone); 2] = [("high", Tone::Severe), ("medium", Tone::Warning)];
 
-/// Returns a text, in which nothing steers, with the labels of its lines in colour: what a recording lacks, and how severe
+/// Returns a text, in which nothing steers, with the labels of its lines in colour: the doubts about a recording, and how severe
 /// findings are. No name begins a line, nor stands before a severity.
 pub(crate) fn labels(text: &str) -> String {
     let lines = text.split_inclusive('\n');

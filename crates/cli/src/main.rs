@@ -11,6 +11,7 @@ mod commands;
 mod manuals;
 mod new_file;
 mod opening;
+mod options;
 mod output;
 mod progress;
 mod stream;

@@ -86,7 +86,7 @@ fn half() -> MutexGuard<'static, Option<PathBuf>> {
 fn clean_up_when_interrupted() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // What ignores a signal was told to (nohup, jobs in the background), and stays so.
+        // What ignores a signal does so for a reason (nohup, jobs in the background), and stays so.
         let ignored = ignored();
         let signals = [SIGHUP, SIGINT, SIGTERM].into_iter();
         let signals = signals.filter(|signal| ignored >> (signal - 1) & 1 == 0);
@@ -172,7 +172,7 @@ mod tests {
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("report.html");
             fs::write(&file, "what was there before").expect("a written file");
-            // What runs the tests may have been told to ignore signals, and what it starts would go on ignoring them.
+            // What runs the tests may ignore signals, and what it starts would go on ignoring them.
             let mut child = Command::new("env")
                 .arg("--default-signal=HUP,INT,TERM")
                 .arg(std::env::current_exe().expect("this test"))
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_to_ignore_a_signal_goes_on() {
+    fn who_ignores_a_signal_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("report.html");
         let program = std::env::current_exe().expect("this test");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use session::{Error, Filters, Options, Session};
 
-use crate::args::{Common, FilterArgs};
+use crate::options::{Common, FilterArgs};
 use crate::progress;
 
 /// The host's settings in the folder that `trapline record` makes.

@@ -71,7 +71,7 @@ pub(crate) fn layout(limit: usize, nanoseconds: bool) -> Layout {
     }
 }
 
-/// Returns the lines that stand below a table: what the recording of this name lacks.
+/// Returns the lines that stand below a table: the doubts about the recording of this name.
 pub(crate) fn quality(name: &str, quality: &Quality) -> String {
     render::quality::lines(name, quality, width())
 }

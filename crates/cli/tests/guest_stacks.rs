@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::ProfileOf;
-use session::{Flame, Options, PictureOptions, Session, Told};
+use session::{Flame, NamedGuest, Options, PictureOptions, Session};
 
 use crate::common::instances::list;
 use crate::common::{json, number, run, write_text};
@@ -141,8 +141,16 @@ fn files() -> Files {
     }
 }
 
+/// A guest's recording of which nobody says whose it is.
+fn guest(path: &Path) -> NamedGuest {
+    NamedGuest {
+        path: path.to_owned(),
+        vm: None,
+    }
+}
+
 /// The stacks that the page of `report` has.
-fn of_page(host: &Path, guests: &[Told]) -> Vec<Flame> {
+fn of_page(host: &Path, guests: &[NamedGuest]) -> Vec<Flame> {
     let session = Session::open(Options::default()).expect("a session");
     let hosts = session.hosts(&[host.to_owned()], guests).expect("a host");
     let taken = hosts[0].picture(&PictureOptions::to_report());
@@ -199,7 +207,14 @@ fn the_page_has_the_stacks_that_flame_has() {
             vec!["web_main", "db_main"],
         ),
     ] {
-        let flames = of_page(&files.host, &guests);
+        let named: Vec<NamedGuest> = guests
+            .iter()
+            .map(|(path, vm)| NamedGuest {
+                path: path.clone(),
+                vm: vm.clone(),
+            })
+            .collect();
+        let flames = of_page(&files.host, &named);
         assert_eq!(flames.len(), alone.len());
         let given = guests.iter().map(|(path, vm)| match vm {
             Some(vm) => format!("--guest={vm}={}", path.display()),
@@ -283,7 +298,7 @@ fn stacks_that_are_not_there_or_have_no_place_change_nothing() {
         kept
     };
     let silent = write_text(folder, "silent.txt", &without(&files.web, "cpu-clock"));
-    let flames = of_page(&files.host, &[(silent.clone(), None)]);
+    let flames = of_page(&files.host, &[guest(&silent)]);
     assert_eq!(folded(&flames[0]), folded(&plain[0]));
     assert_eq!(flames[0].doubts, plain[0].doubts);
     assert!(flames[0].guests.is_empty());
@@ -297,7 +312,7 @@ fn stacks_that_are_not_there_or_have_no_place_change_nothing() {
     // The host's samples know nothing of guests.
     let blind = write_text(folder, "blind.txt", &without(&files.host, "[guest."));
     let plain = of_page(&blind, &[]);
-    let flames = of_page(&blind, &[(files.web.clone(), None)]);
+    let flames = of_page(&blind, &[guest(&files.web)]);
     assert_eq!(folded(&flames[0]), folded(&plain[0]));
     assert!(flames[0].guests.is_empty());
     let said = flames[0].doubts.texts().join(" ");
@@ -309,7 +324,7 @@ fn stacks_that_are_not_there_or_have_no_place_change_nothing() {
         "{}",
         refused.stderr
     );
-    for flame in of_page(&files.host, &[(files.web.clone(), None)]) {
+    for flame in of_page(&files.host, &[guest(&files.web)]) {
         assert!(flame.report.of == ProfileOf::OnCpu || flame.guests.is_empty());
     }
 }

@@ -109,12 +109,12 @@ impl<'s> Input<'s> {
         host.is_some_and(|host| of(other).and_then(|together| together.own) == Some(host))
     }
 
-    /// Takes it for a recording that was made inside a guest, on the guest's own clock; `told` is the VM whose guest it is said to be.
+    /// Takes it for a recording that was made inside a guest, on the guest's own clock; `vm` is the VM whose guest it is said to be.
     ///
     /// # Errors
     ///
     /// As [`Input::recording`].
-    pub fn guest(&self, told: Option<&str>) -> Result<GuestInput<'_>, Error> {
+    pub fn guest(&self, vm: Option<&str>) -> Result<GuestInput<'_>, Error> {
         let options = ReaderOptions {
             own_clock: true,
             // It has a thread of its own beside its host's.
@@ -130,7 +130,7 @@ impl<'s> Input<'s> {
             Ok(reader) => Ok(GuestInput {
                 name: &self.name,
                 reader,
-                told: told.map(str::to_owned),
+                vm: vm.map(str::to_owned),
             }),
             Err(OpenError::NotARecording { .. }) if sniff(self.bytes()).is_taken() => {
                 Err(self.wrong(Wanted::Recording))

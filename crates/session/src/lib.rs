@@ -75,7 +75,9 @@ pub use flame::Flame;
 pub use flame_doubts::flame_doubts;
 pub use guest_kernels::GuestKernels;
 pub use guest_stacks::GuestStacks;
-pub use guests::{Guest, GuestAbout, GuestClock, GuestInput, HostInput, Paired, Told, Whose};
+pub use guests::{
+    Guest, GuestAbout, GuestClock, GuestInput, HostInput, NamedGuest, Paired, PairingEvidence,
+};
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
 pub use kind::{Kind, Wanted, sniff};

@@ -14,8 +14,8 @@ use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
 
 use crate::{
-    Error, Flame, GuestAbout, HostInput, Input, Opened, Paired, PictureOptions, Printed,
-    RecordingQuestion, Session, Told,
+    Error, Flame, GuestAbout, HostInput, Input, NamedGuest, Opened, Paired, PictureOptions,
+    Printed, RecordingQuestion, Session,
 };
 
 /// The picture of a recording, and what the recording says of itself.
@@ -30,7 +30,7 @@ pub struct Taken {
     /// How the recordings of its guests join it, and how many of their events lie where they can have happened.
     pub guests: Vec<(GuestAbout, InsideReport)>,
     /// Whether the part of it is missing that has the formats of its events, so that nobody knows what they are.
-    pub lacks_formats: bool,
+    pub formats_missing: bool,
 }
 
 impl Session {
@@ -95,18 +95,18 @@ impl Session {
     pub fn pictures_with(
         &self,
         recordings: &[PathBuf],
-        told: &[Told],
+        guests: &[NamedGuest],
         options: &PictureOptions,
     ) -> Result<(Vec<Picture>, Vec<String>), Error> {
         let mut hosts = self.hosts_among(recordings, recordings.len())?;
-        self.tell_guests(&mut hosts, told)?;
+        self.add_guests(&mut hosts, guests)?;
         let looked = self.at_once(&hosts, |host, _| host.look(options));
         let pictures = self.put_together(looked)?;
         let names = hosts.iter().flat_map(HostInput::names).collect();
         Ok((pictures, names))
     }
 
-    /// Does something for each item, for several at once if there may be threads; it is told how many it may have itself. The answers
+    /// Does something for each item, for several at once if there may be threads; it takes how many it may have itself. The answers
     /// stand in the items' order.
     pub(crate) fn at_once<T: Sync, R: Send>(
         &self,
@@ -234,7 +234,7 @@ impl Input<'_> {
             picture,
             flames,
             header: opened.header().clone(),
-            lacks_formats: opened.reader().misses_formats(),
+            formats_missing: opened.reader().misses_formats(),
         })
     }
 }

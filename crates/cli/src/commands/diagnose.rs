@@ -4,17 +4,74 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use clap::Args;
 use doubts::DoubtKind;
 use event::Quality;
-use render::ClockUnit;
-use render::diagnose;
+use render::{ClockUnit, diagnose};
 use rules::{Case, Diagnosis};
 use session::{Definition, PictureOptions};
 
 use crate::answer::Answer;
-use crate::args::DiagnoseArgs;
 use crate::opening::{self, Beside};
+use crate::options::values::Named;
+use crate::options::{Common, GuestOptions};
 use crate::output;
+
+/// `trapline diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = DIAGNOSE_HELP)]
+pub(crate) struct DiagnoseArgs {
+    /// Recordings of one situation, or the printed output of perf kvm stat report or perf sched latency; - is
+    /// standard input.
+    #[arg(value_name = "REC", required = true)]
+    pub recordings: Vec<PathBuf>,
+
+    /// Read the guest's definition, the output of 'virsh dumpxml', and check it too.
+    #[arg(long, value_name = "FILE")]
+    pub domain: Option<PathBuf>,
+
+    /// Print only the change of the definition that the findings ask for, as a unified diff.
+    #[arg(long, requires = "domain")]
+    pub patch: bool,
+
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no
+    /// symbols itself.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// Name functions of guests' kernels in samples with FILE, a copy of a guest's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    pub guest_kallsyms: Option<PathBuf>,
+
+    /// Only check this rule. May be repeated.
+    #[arg(long, value_name = "ID", hide_possible_values = true, value_parser = Named::rule())]
+    pub rule: Vec<String>,
+
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub guests: GuestOptions,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be checked, with the events \
+that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
+
+Record with 'trace-cmd record -e kvm -e sched -e irq' or with 'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that most \
+rules can be checked, and add the host's settings: 'trapline facts --format json > facts.json'.
+
+Examples:
+  trapline diagnose perf.data.guest
+  trapline diagnose --facts facts.json --domain dom.xml trace.dat
+  trapline diagnose host.dat guest-a.dat        and which of the guest's tasks it was
+  trapline diagnose vmexit.txt ioport.txt       two tables that perf printed
+  trapline diagnose --domain w.xml --patch vmexit.txt ioport.txt | patch w.xml
+  virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";
 
 /// Runs the command.
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
@@ -33,7 +90,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     let definition = args.domain.as_deref().map(Definition::open).transpose()?;
     let (pictures, names) = session.pictures_with(
         &args.recordings,
-        &args.guests.all(),
+        &args.guests.named,
         &PictureOptions::default(),
     )?;
     let cases: Vec<Case<'_>> = pictures
@@ -60,11 +117,11 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         .unwrap_or_default();
     if args.patch {
         if patch.is_empty() {
-            let told = writeln!(
+            let written = writeln!(
                 io::stderr(),
                 "trapline: no finding asks for a change of the definition"
             );
-            return Ok(told?);
+            return Ok(written?);
         }
         return output::print_exact(&patch);
     }
@@ -87,11 +144,11 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
             text
         },
         || {
-            let told = definition.as_ref().map(|_| diagnose::Definition {
+            let beside = definition.as_ref().map(|_| diagnose::Definition {
                 domain_remarks: &remarks,
                 patch: &patch,
             });
-            diagnose::document(&diagnosis, told)
+            diagnose::document(&diagnosis, beside)
         },
         |_| diagnose::csv(&diagnosis),
     )

@@ -7,13 +7,13 @@ use doubts::DoubtKind;
 use rules::{Case, Diagnosis};
 use session::Session;
 
-use crate::args::Sort;
+use crate::commands::exits::Sort;
 use crate::commands::exits::sort;
 
 /// Warns where a recording has no exits, or filters leave none of them. Of events without formats nobody knows what they are, and
 /// another warning says so.
-pub(super) fn warn_without_exits(picture: &mut Picture, lacks_formats: bool, session: &Session) {
-    if picture.info.has_exits || lacks_formats {
+pub(super) fn warn_without_exits(picture: &mut Picture, formats_missing: bool, session: &Session) {
+    if picture.info.has_exits || formats_missing {
         return;
     }
     picture

@@ -1,17 +1,42 @@
 //! `trapline info`: what is in a recording.
 
+use std::path::PathBuf;
+
 use analysis::{Info, InsideReport};
 use anyhow::Result;
-use render::ClockUnit;
-use render::info;
+use clap::Args;
 use render::info::{GuestRow, Head};
-use session::{GuestAbout, GuestClock, Whose};
+use render::{ClockUnit, info};
+use session::{GuestAbout, GuestClock, PairingEvidence};
 use source::{RecordingHeader, TimeStampUnit};
 
 use crate::answer::Answer;
-use crate::args::InfoArgs;
 use crate::opening::{self, Beside};
+use crate::options::{Common, GuestArgs};
 use crate::output;
+
+/// `trapline info`.
+#[derive(Debug, Args)]
+#[command(after_help = INFO_HELP)]
+pub(crate) struct InfoArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const INFO_HELP: &str = "\
+Examples:
+  trapline info perf.data
+  trapline info --vm web --time 12.5,13 trace.dat
+  trapline info --facts ps.txt trace.dat       names of VMs that it does not have
+  trapline info host.dat guest.dat             whose guest, and how its clock reads
+  zstdcat trace.dat.zst | trapline info --format json -";
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
@@ -22,7 +47,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;
@@ -82,10 +107,10 @@ pub(crate) fn row(guest: &GuestAbout, inside: &InsideReport) -> GuestRow {
         vm_name: guest.vm.name.clone(),
         vcpus: guest.vcpus.iter().map(vcpu).collect(),
         whose: match guest.whose {
-            Whose::Listed => "listed",
-            Whose::Named => "named",
-            Whose::Told => "told",
-            Whose::Shown => "shown",
+            PairingEvidence::Listed => "listed",
+            PairingEvidence::Named => "named",
+            PairingEvidence::Chosen => "told",
+            PairingEvidence::Shown => "shown",
         },
         clock: match guest.clock {
             GuestClock::Fitted => "fitted",
@@ -103,7 +128,7 @@ pub(crate) fn row(guest: &GuestAbout, inside: &InsideReport) -> GuestRow {
     }
 }
 
-/// Returns what the header tells, as it is printed.
+/// Returns what the header says, as it is printed.
 pub(crate) fn head(header: &RecordingHeader) -> Head {
     let mut more = Vec::new();
     let mut add = |name: &str, text: Option<&String>| {

@@ -9,8 +9,8 @@ use render::ClockUnit;
 use render::irqs;
 
 use crate::answer::Answer;
-use crate::args::{Common, GuestArgs};
 use crate::opening::{self, Beside};
+use crate::options::{Common, GuestArgs};
 use crate::output;
 
 /// `trapline irqs`.
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;

@@ -2,12 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod bench;
-mod bench_explain;
 pub(crate) mod compare;
-mod compare_each;
-mod compare_results;
-mod compare_sides;
-mod console;
 pub(crate) mod diagnose;
 mod diagnosed;
 pub(crate) mod events;
@@ -32,52 +27,47 @@ pub(crate) mod vcpus;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::args::{
-    AgentArgs, BenchArgs, CompareArgs, DiagnoseArgs, EventsArgs, ExitsArgs, ExportArgs, FactsArgs,
-    InfoArgs, PathsArgs, RecordArgs, ReportArgs, RulesArgs, SchedArgs, TopArgs, VcpusArgs,
-};
-
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show one screen about a recording: what is wrong, in a sentence, and what that rests on.
-    Report(ReportArgs),
+    Report(report::args::ReportArgs),
     /// Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price.
-    Diagnose(DiagnoseArgs),
+    Diagnose(diagnose::DiagnoseArgs),
     /// Show what changed between two recordings or two groups of them, largest effect on time first.
-    Compare(CompareArgs),
+    Compare(compare::args::CompareArgs),
     /// List the causes that diagnose looks for, or explain them.
-    Rules(RulesArgs),
+    Rules(rules::RulesArgs),
     /// Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events.
-    Info(InfoArgs),
+    Info(info::InfoArgs),
     /// Print the events in time order, as perf script or trace-cmd report -N prints them.
-    Events(EventsArgs),
+    Events(events::args::EventsArgs),
     /// Count exits and their time by reason, port, address or register.
-    Exits(ExitsArgs),
+    Exits(exits::ExitsArgs),
     /// Show where each vCPU's time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU.
-    Vcpus(VcpusArgs),
+    Vcpus(vcpus::VcpusArgs),
     /// Count the interrupts of each vCPU by vector: accepted, posted, injected.
     Irqs(irqs::IrqsArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
-    Paths(PathsArgs),
+    Paths(paths::args::PathsArgs),
     /// Show where CPUs were when perf sampled them, as a table, folded stacks, a picture (SVG, HTML) or JSON.
     Flame(Box<flame::FlameArgs>),
     /// Show scheduling latency by task or CPU: delays, preemption, wakers, functions of kworkers.
-    Sched(SchedArgs),
+    Sched(sched::SchedArgs),
     /// Record a host's events with little disturbance, with its settings beside them.
-    Record(RecordArgs),
+    Record(record::args::RecordArgs),
     /// Record a guest's side from within, on its own or for the host that records it.
-    Agent(AgentArgs),
+    Agent(agent::args::AgentArgs),
     /// Measure what recording an event costs on this machine, by CPU.
     Overhead(overhead::OverheadArgs),
     /// Measure what IPIs, wake-ups, clocks, timers, exits, a network and a disk cost here, in a guest or on a host.
-    Bench(BenchArgs),
+    Bench(bench::args::BenchArgs),
     /// Write a recording as a file for Perfetto, spreadsheets, tickets or scripts.
-    Export(ExportArgs),
+    Export(export::args::ExportArgs),
     /// Show what this host's vCPUs do now: exits, states, waits for a CPU and behind whom, counted in the kernel.
-    Top(TopArgs),
+    Top(top::args::TopArgs),
     /// Show this host's CPUs, clocks, settings and KVM parameters, and its VMs with their pinning.
-    Facts(FactsArgs),
+    Facts(facts::FactsArgs),
 }
 
 impl Command {

@@ -1,11 +1,11 @@
-//! A walk for what a recording lacks alone.
+//! A walk for the doubts about a recording alone.
 
 use std::ops::ControlFlow;
 
 use event::{Event, EventType, Quality, Sink};
 use session::{FilterScope, HostFacts, Opened};
 
-/// Wants no event: what is left is what the recording lacks.
+/// Wants no event: what is left are the doubts about the recording.
 struct NoEvents;
 
 impl Sink for NoEvents {
@@ -18,7 +18,7 @@ impl Sink for NoEvents {
     }
 }
 
-/// Returns what a recording lacks, for a document in which that stands first: a walk of its own, since otherwise it is
+/// Returns the doubts about a recording, for a document in which that stands first: a walk of its own, since otherwise it is
 /// known last.
 pub(super) fn quality(recording: &Opened<'_>, facts: &HostFacts) -> Quality {
     let mut quality = recording.walk_filtered(&mut NoEvents, FilterScope::Events);

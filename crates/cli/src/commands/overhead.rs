@@ -12,7 +12,7 @@ use render::overhead::{self, OverheadRow};
 use render::quality;
 
 use crate::answer::Answer;
-use crate::args::{Format, cpus};
+use crate::options::{Format, cpus};
 use crate::output;
 
 /// `trapline overhead`.

@@ -1,13 +1,38 @@
 //! `trapline rules`: the causes that are looked for.
 
 use anyhow::Result;
+use clap::Args;
 use event::Quality;
 use render::ClockUnit;
 use render::rules as render_rules;
 
 use crate::answer::Answer;
-use crate::args::RulesArgs;
+use crate::options::Format;
+use crate::options::values::Named;
 use crate::output;
+
+/// `trapline rules`.
+#[derive(Debug, Args)]
+#[command(after_help = RULES_HELP)]
+pub(crate) struct RulesArgs {
+    /// Explain these rules. Without any, list all.
+    #[arg(value_name = "ID", hide_possible_values = true, value_parser = Named::rule())]
+    pub rule: Vec<String>,
+
+    /// Explain all rules.
+    #[arg(long)]
+    pub explain: bool,
+
+    /// Print text for people, JSON, or comma-separated values.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+const RULES_HELP: &str = "\
+Examples:
+  trapline rules
+  trapline rules timer-port-exits halted-target-ipi
+  trapline rules --explain > rules.txt";
 
 /// Runs the command.
 pub(crate) fn run(args: &RulesArgs) -> Result<()> {

@@ -1,21 +1,92 @@
 //! `trapline sched`: scheduling latency of tasks and CPUs.
 
 use std::cmp::Reverse;
+use std::path::PathBuf;
 
 use analysis::{GuestTasks, Merge, Picture, Sched, SchedReport, TaskRow, Vcpus, VcpusReport};
 use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
 use doubts::{Concern, Concerns};
 use event::Quality;
-use render::ClockUnit;
-use render::sched;
+use render::{ClockUnit, sched};
 use serde::Serialize;
 use serde_json::Value;
 use session::{Input, Wanted};
 
 use crate::answer::Answer;
-use crate::args::{SchedArgs, SchedBy, SchedSort};
 use crate::opening::{self, Beside};
+use crate::options::{Common, GuestArgs};
 use crate::output;
+
+/// `trapline sched`.
+#[derive(Debug, Args)]
+#[command(after_help = SCHED_HELP)]
+pub(crate) struct SchedArgs {
+    /// Recording, or the printed output of perf sched latency; - is standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
+
+    /// Show a row for each thread, each thread name, or each CPU.
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = SchedBy::Task)]
+    pub by: SchedBy,
+
+    /// Sort rows by mean or longest delay, number of switches, run time, or time waited after preemption.
+    #[arg(long, value_enum, default_value_t = SchedSort::Mean)]
+    pub sort: SchedSort,
+
+    /// Show at most N rows.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+
+    /// Show a histogram of the delays, in powers of two.
+    #[arg(long)]
+    pub histogram: bool,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const SCHED_HELP: &str = "Delays, switches and run times equal those of perf sched latency: --by task is its \
+table with -p, --by comm its table without. The last two columns are the total time that tasks waited for a CPU after \
+they were woken and after they were preempted; perf leaves the latter out. Recordings of guests (GUEST, --guest) add below \
+it which of their tasks waited while their vCPU had no CPU: steal, by who suffered. --vm, --vcpu and --pid choose rows; --time and \
+--cpu choose events.
+
+Examples:
+  trapline sched perf.data
+  trapline sched --by cpu trace.dat
+  trapline sched --vcpu 0 --histogram trace.dat
+  trapline sched --sort preempted --limit 10 perf.data
+  trapline sched host.dat guest-a.dat           and what waited in the guest";
+
+/// What rows of scheduling latencies are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchedBy {
+    /// Threads.
+    Task,
+    /// All threads of one name.
+    Comm,
+    /// CPUs.
+    Cpu,
+}
+
+/// Orders of rows of scheduling latencies, largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchedSort {
+    /// Mean delay.
+    Mean,
+    /// Longest delay.
+    Max,
+    /// Switches.
+    Switches,
+    /// Run time.
+    Runtime,
+    /// Time waited after preemption.
+    Preempted,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &SchedArgs) -> Result<()> {
@@ -25,7 +96,7 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let input = host.input();
     if !host.has_guests()
         && let Some(pictures) = input.tables()?

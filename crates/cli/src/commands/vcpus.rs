@@ -1,14 +1,65 @@
 //! `trapline vcpus`: where each vCPU's time went.
 
+use std::path::PathBuf;
+
 use analysis::{GuestTasks, Vcpus};
 use anyhow::Result;
-use render::ClockUnit;
-use render::vcpus;
+use clap::Args;
+use render::{ClockUnit, vcpus};
 
 use crate::answer::Answer;
-use crate::args::VcpusArgs;
 use crate::opening::{self, Beside};
+use crate::options::{Common, GuestArgs};
 use crate::output;
+
+/// `trapline vcpus`.
+#[derive(Debug, Args)]
+#[command(after_help = VCPUS_HELP)]
+pub(crate) struct VcpusArgs {
+    /// Recording, or - for standard input.
+    #[arg(value_name = "REC")]
+    pub recording: PathBuf,
+
+    #[command(flatten)]
+    pub guests: GuestArgs,
+
+    /// Show durations instead of percentages, and lists in full, for terminals wider than 80 columns.
+    #[arg(long)]
+    pub wide: bool,
+
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const VCPUS_HELP: &str =
+    "A vCPU is in one state at every instant, so the states in a row add up to the time it was \
+observed: from its first exit or entry to the end of the recording.
+
+  guest     the guest runs
+  kernel    KVM handles an exit
+  user      the VMM handles an exit
+  poll      the guest halted; KVM polls before it gives up the CPU (halt_poll_ns)
+  halted    the guest halted
+  runnable  the vCPU is ready to run, but another task has the CPU
+  unknown   the events that would tell the state were lost or not recorded
+
+This needs the events of kvm and sched: 'trace-cmd record -e kvm -e sched' or
+'perf record -a -e \"kvm:*\" -e \"sched:*\"'. Missing data is listed below the table.
+
+With recordings of guests beside it, each vCPU's time is split once more: by the
+guest's task, interrupt or softirq. It is the time from when that began to run
+until another one did: in the guest, in its exits, and waiting for a CPU.
+
+Examples:
+  trapline vcpus trace.dat
+  trapline vcpus host.dat guest.dat
+  trapline vcpus --wide --vcpu 1 perf.data
+  trapline vcpus --time 12.5,13 --format json trace.dat";
 
 /// Items of each list below the table.
 const LISTED: usize = 5;
@@ -22,7 +73,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let mut question = recording.question(&paired);

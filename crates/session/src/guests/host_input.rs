@@ -10,8 +10,14 @@ use super::{Guest, pair};
 use crate::options::is_standard_input;
 use crate::{Error, Input, Opened, Session};
 
-/// A guest's recording that is named by itself, and the VM that it is said to be of.
-pub type Told = (PathBuf, Option<String>);
+/// A guest's recording that is named by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedGuest {
+    /// The recording.
+    pub path: PathBuf,
+    /// The name, UUID or process of the VM that it is said to be of.
+    pub vm: Option<String>,
+}
 
 /// An input, with the recordings of its guests.
 #[derive(Debug)]
@@ -21,7 +27,7 @@ pub struct HostInput<'s> {
     guests: Vec<OfGuest<'s>>,
     /// What its folder has and could not be taken, a full sentence each.
     left_out: Vec<String>,
-    /// The names of those of its folder that were found to be its guests: told by [`HostInput::paired`].
+    /// The names of those of its folder that were found to be its guests, set by [`HostInput::paired`].
     of_folder: OnceLock<Vec<String>>,
 }
 
@@ -29,7 +35,7 @@ pub struct HostInput<'s> {
 struct OfGuest<'s> {
     input: Input<'s>,
     path: PathBuf,
-    told: Option<String>,
+    vm: Option<String>,
     /// Nobody named it: it stands in the host's folder.
     in_folder: bool,
 }
@@ -45,19 +51,19 @@ pub struct Paired<'g> {
 
 impl Session {
     /// Opens inputs, and puts those of guests to the hosts with which they were recorded, as the files themselves say; what no other one
-    /// knows stands by itself. `told` are guests of the one host that there may be then. A folder that `trapline record` made has the
+    /// knows stands by itself. `guests` are those of the one host that there may be then. A folder that `trapline record` made has the
     /// recordings of its host's guests with it, where none is named.
     ///
     /// # Errors
     ///
-    /// Fails when an input cannot be read, and when guests are told and there are several hosts.
+    /// Fails when an input cannot be read, and when guests are named and there are several hosts.
     pub fn hosts(
         &self,
         recordings: &[PathBuf],
-        told: &[Told],
+        guests: &[NamedGuest],
     ) -> Result<Vec<HostInput<'_>>, Error> {
         let mut hosts = self.hosts_among(recordings, 1)?;
-        self.tell_guests(&mut hosts, told)?;
+        self.add_guests(&mut hosts, guests)?;
         Ok(hosts)
     }
 
@@ -68,7 +74,7 @@ impl Session {
     /// # Errors
     ///
     /// Fails when an input cannot be read.
-    pub fn host(&self, recording: &Path, guests: &[Told]) -> Result<HostInput<'_>, Error> {
+    pub fn host(&self, recording: &Path, guests: &[NamedGuest]) -> Result<HostInput<'_>, Error> {
         let mut host = HostInput {
             input: self.input(recording)?,
             path: recording.to_owned(),
@@ -76,14 +82,14 @@ impl Session {
             left_out: Vec::new(),
             of_folder: OnceLock::new(),
         };
-        for (path, told) in guests {
+        for NamedGuest { path, vm } in guests {
             let mut input = self.input(path)?;
             let mut path = path.clone();
-            if told.is_none() && host.input.is_guest_of(&input) {
+            if vm.is_none() && host.input.is_guest_of(&input) {
                 std::mem::swap(&mut host.input, &mut input);
                 std::mem::swap(&mut host.path, &mut path);
             }
-            host.add(input, &path, told.clone(), false);
+            host.add(input, &path, vm.clone(), false);
         }
         if host.guests.is_empty() {
             host.look_into(self);
@@ -91,7 +97,7 @@ impl Session {
         Ok(host)
     }
 
-    /// Does so with the inputs alone, where so many are looked at at once. Guests that are told, and those of folders, are added by
+    /// Does so with the inputs alone, where so many are looked at at once. Guests that are named, and those of folders, are added by
     /// [`Session::tell_guests`].
     ///
     /// # Errors
@@ -143,18 +149,18 @@ impl Session {
     /// # Errors
     ///
     /// Fails when a guest's recording cannot be read, and when there are guests and several hosts.
-    pub fn tell_guests<'s>(
+    pub fn add_guests<'s>(
         &'s self,
         hosts: &mut [HostInput<'s>],
-        told: &[Told],
+        guests: &[NamedGuest],
     ) -> Result<(), Error> {
-        if !told.is_empty() && hosts.len() > 1 {
+        if !guests.is_empty() && hosts.len() > 1 {
             let names = hosts.iter().map(|host| host.input.name().to_owned());
             return Err(Error::GuestsOfSeveral {
                 names: names.collect(),
             });
         }
-        for (path, vm) in told {
+        for NamedGuest { path, vm } in guests {
             if let Some(host) = hosts.first_mut() {
                 host.add(self.input(path)?, path, vm.clone(), false);
             }
@@ -207,11 +213,11 @@ fn hosts_of(inputs: &[Option<Input<'_>>]) -> Vec<Option<usize>> {
 }
 
 impl<'s> HostInput<'s> {
-    fn add(&mut self, input: Input<'s>, path: &Path, told: Option<String>, in_folder: bool) {
+    fn add(&mut self, input: Input<'s>, path: &Path, vm: Option<String>, in_folder: bool) {
         self.guests.push(OfGuest {
             input,
             path: path.to_owned(),
-            told,
+            vm,
             in_folder,
         });
     }
@@ -262,7 +268,7 @@ impl<'s> HostInput<'s> {
     /// Returns the paths of its guests that were given, and the VMs that they are said to be of: what stands in its folder comes with that.
     pub fn guests(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
         let given = self.guests.iter().filter(|guest| !guest.in_folder);
-        given.map(|guest| (guest.path.as_path(), guest.told.as_deref()))
+        given.map(|guest| (guest.path.as_path(), guest.vm.as_deref()))
     }
 
     /// Returns whether there are any guests.
@@ -279,7 +285,7 @@ impl<'s> HostInput<'s> {
         let mut out = self.left_out.clone();
         let mut inputs = Vec::new();
         for guest in &self.guests {
-            match guest.input.guest(guest.told.as_deref()) {
+            match guest.input.guest(guest.vm.as_deref()) {
                 Ok(input) => inputs.push(input),
                 Err(error) if guest.in_folder => out.push(left_out(&error)),
                 Err(error) => return Err(error),

@@ -142,7 +142,7 @@ impl Sink for Feeder {
 
     fn side(&mut self, side: &Side<'_>) {
         let host = |time: u64| match time {
-            // The recorder's start, or not told.
+            // The recorder's start, or not recorded.
             0 => 0,
             time => self.fit.host(time),
         };

@@ -17,8 +17,8 @@ use source::{RecordingReader, WalkOutcome};
 
 use crate::{Error, FilterScope, Opened};
 
-pub use host_input::{HostInput, Paired, Told};
-pub use pair::Whose;
+pub use host_input::{HostInput, NamedGuest, Paired};
+pub use pair::PairingEvidence;
 
 /// A recording that was made inside a guest, and what the user says of it.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct GuestInput<'s> {
     /// On the guest's own clock.
     pub(crate) reader: RecordingReader<'s>,
     /// The VM whose guest it is said to be.
-    pub(crate) told: Option<String>,
+    pub(crate) vm: Option<String>,
 }
 
 /// A guest whose recording belongs to a host's.
@@ -51,7 +51,7 @@ pub struct GuestAbout {
     /// Its CPUs, each with the thread of the host that is that vCPU.
     pub vcpus: Vec<(u32, i32)>,
     /// How it is known whose guest it is.
-    pub whose: Whose,
+    pub whose: PairingEvidence,
     /// How its clock reads on the host's.
     pub fit: Fit,
     /// How well that is known.
@@ -97,7 +97,7 @@ impl<'s> Guest<'s> {
     }
 
     /// Returns how it is known whose guest it is.
-    pub fn whose(&self) -> Whose {
+    pub fn whose(&self) -> PairingEvidence {
         self.about.whose
     }
 

@@ -28,13 +28,13 @@ const FEW: u64 = 50;
 
 /// How it is known whose guest a recording is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum PairingEvidence {
     /// The host's recording lists the guest's, with the threads of its vCPUs.
     Listed,
     /// The recordings name each other; which VM it is its events show.
     Named,
     /// The user says so.
-    Told,
+    Chosen,
     /// Nothing but its events shows it: they lie between entries and exits of this VM's vCPUs.
     Shown,
 }
@@ -54,7 +54,7 @@ struct Tried {
     exact: bool,
 }
 
-/// Finds whose guests recordings are. `refuses` is told which one is of no guest and why, and says whether the others are looked at.
+/// Finds whose guests recordings are. `refuses` takes which one is of no guest and why, and says whether the others are looked at.
 pub(super) fn pair<'g>(
     host: &Opened<'_>,
     inputs: Vec<GuestInput<'g>>,
@@ -163,8 +163,8 @@ fn one<'g>(
     let judged = judge(whose, &best, tried.next().as_ref());
     let (clock, fit) = judged.map_err(|reason| {
         // Another VM's guest it may be.
-        let of = match &input.told {
-            Some(told) => format!("VM {told} of {}", host.name()),
+        let of = match &input.vm {
+            Some(named) => format!("VM {named} of {}", host.name()),
             None => host.name().to_owned(),
         };
         refuse(format!(
@@ -242,7 +242,7 @@ fn candidates(
     host: &Opened<'_>,
     input: &GuestInput<'_>,
     others: &[Guest<'_>],
-) -> Result<(Whose, Vec<Candidate>), Error> {
+) -> Result<(PairingEvidence, Vec<Candidate>), Error> {
     let header = input.reader.header();
     let own = header.together.own;
     let vms = host.vms();
@@ -252,13 +252,13 @@ fn candidates(
         let tids: Vec<i32> = map.vcpus.iter().map(|(_, tid)| *tid).collect();
         let of = |vm: &&Vm| vm.vcpus.iter().any(|vcpu| tids.contains(&vcpu.tid));
         let vm = vms.iter().find(of);
-        if let (Some(told), Some(vm)) = (&input.told, vm)
-            && !vm.is_called(told)
+        if let (Some(named), Some(vm)) = (&input.vm, vm)
+            && !vm.is_called(named)
         {
             return Err(refused(
                 input.name,
                 format!(
-                    "{} lists it as the guest of {}, not of {told}",
+                    "{} lists it as the guest of {}, not of {named}",
                     host.name(),
                     words_of(vm)
                 ),
@@ -276,17 +276,17 @@ fn candidates(
             }),
             vcpus: map.vcpus.clone(),
         };
-        return Ok((Whose::Listed, vec![candidate]));
+        return Ok((PairingEvidence::Listed, vec![candidate]));
     }
     let known = own.is_some_and(|own| host.header().together.guests.contains(&own));
     let (found, reasons) = possible(host, input, others, known);
     if found.is_empty() {
-        let reason = match (&input.told, reasons.as_slice()) {
-            (Some(told), []) => {
+        let reason = match (&input.vm, reasons.as_slice()) {
+            (Some(named), []) => {
                 let vms: Vec<String> = host.vms().iter().map(words_of).collect();
                 match vms.is_empty() {
                     true => format!("{} shows no VM", host.name()),
-                    false => format!("{} has no VM {told}, but {}", host.name(), vms.join(", ")),
+                    false => format!("{} has no VM {named}, but {}", host.name(), vms.join(", ")),
                 }
             }
             (None, []) => format!("{} shows no VM", host.name()),
@@ -298,10 +298,10 @@ fn candidates(
         };
         return Err(refused(input.name, reason));
     }
-    let whose = match (known, &input.told) {
-        (true, _) => Whose::Named,
-        (false, Some(_)) => Whose::Told,
-        (false, None) => Whose::Shown,
+    let whose = match (known, &input.vm) {
+        (true, _) => PairingEvidence::Named,
+        (false, Some(_)) => PairingEvidence::Chosen,
+        (false, None) => PairingEvidence::Shown,
     };
     Ok((whose, found))
 }
@@ -324,7 +324,7 @@ fn possible(
     let mut reasons = Vec::new();
     for vm in host.vms() {
         let called = words_of(vm);
-        if input.told.as_ref().is_some_and(|told| !vm.is_called(told)) {
+        if input.vm.as_ref().is_some_and(|named| !vm.is_called(named)) {
             continue;
         }
         if others.iter().any(|other| other.vm().vcpus == vm.vcpus) {
@@ -444,8 +444,12 @@ fn above_chance(fit: &Fit) -> u64 {
 }
 
 /// Says whether a candidate is the guest's VM, and what its clock is; or what speaks against it.
-fn judge(whose: Whose, best: &Tried, next: Option<&Tried>) -> Result<(GuestClock, Fit), String> {
-    let known = matches!(whose, Whose::Listed | Whose::Named);
+fn judge(
+    whose: PairingEvidence,
+    best: &Tried,
+    next: Option<&Tried>,
+) -> Result<(GuestClock, Fit), String> {
+    let known = matches!(whose, PairingEvidence::Listed | PairingEvidence::Named);
     let undecided = |why: &str| match &best.recorded {
         Some(recorded) if known => Ok((GuestClock::Undecided, *recorded)),
         _ => Err(why.to_owned()),

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use record::{HostRecorder, RecordSummary, Tracefs};
 
 use super::open_events;
-use crate::args::AgentArgs;
+use crate::commands::agent::args::AgentArgs;
 use crate::commands::privileges::{self, Later};
 use crate::commands::recording::{
     asked_to_stop, command_is_there, measure, say_missing, say_rings, say_running, start,
@@ -79,7 +79,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<()> {
     let summary = summary.with_context(whole)?;
     let ended = ended.with_context(whole)?;
     finished.with_context(whole)?;
-    output::print(&told(&shown, &summary, &ended, args))?;
+    output::print(&sentences(&shown, &summary, &ended, args))?;
     say_running(child, &args.command)?;
     say_missing(&missing)?;
     match ended {
@@ -134,7 +134,7 @@ fn watch(
 }
 
 /// Says what was recorded.
-fn told(shown: &str, summary: &RecordSummary, ended: &Ended, args: &AgentArgs) -> String {
+fn sentences(shown: &str, summary: &RecordSummary, ended: &Ended, args: &AgentArgs) -> String {
     let mut text = format!(
         "wrote {shown}: {}, {} KiB\n",
         words::plural(summary.samples, "event"),

@@ -17,14 +17,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::args::AgentArgs;
+use crate::commands::agent::args::AgentArgs;
 
 /// How long a process that crashed is not started again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The exit status of one that could not begin, and has said why.
 const FAILED: i32 = 1;
 
-/// Listens until it is told to end.
+/// Listens until it is to end.
 pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     // Without a token nothing listens, not even for a moment.
     SharedToken::read(token)?;
@@ -40,8 +40,8 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
     loop {
         let mut child = start(&socket)?;
-        let (status, told) = wait(&mut child, &mut signals)?;
-        if told || (args.once && status.success()) {
+        let (status, ends) = wait(&mut child, &mut signals)?;
+        if ends || (args.once && status.success()) {
             return Ok(());
         }
         if status.code() == Some(FAILED) {
@@ -71,19 +71,19 @@ fn start(socket: &OwnedFd) -> Result<Child> {
         .context("this program cannot be started again")
 }
 
-/// Waits until it has ended, and tells it to where somebody tells this. Returns how it ended, and whether it was told to.
+/// Waits until it has ended, and ends it where this process is ended. Returns how it ended, and whether this process is to end.
 fn wait(child: &mut Child, signals: &mut Signals) -> Result<(ExitStatus, bool)> {
-    let mut told = false;
+    let mut ends = false;
     loop {
         for signal in signals.wait() {
             if signal != SIGCHLD {
-                told = true;
+                ends = true;
                 // It may have ended already, and is not waited for yet: its number is still its own.
                 let _ = kill_process(Pid::from_child(child), Signal::TERM);
             }
         }
         if let Some(status) = child.try_wait()? {
-            return Ok((status, told));
+            return Ok((status, ends));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `trapline agent`: the guest's side, recorded within the guest.
 
 mod alone;
+pub(crate) mod args;
 mod keeper;
 mod session;
 
@@ -9,7 +10,7 @@ use anyhow::{Result, bail};
 use record::{OpenedEvents, Tracefs};
 use recording::open_for_guest;
 
-use crate::args::{AgentArgs, ForGuest};
+use crate::commands::agent::args::{AgentArgs, ForGuest};
 
 /// Runs the command.
 pub(crate) fn run(args: &AgentArgs) -> Result<()> {

@@ -17,7 +17,7 @@ use render::neutral;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use super::{open_events, questions};
-use crate::args::AgentArgs;
+use crate::commands::agent::args::AgentArgs;
 use crate::commands::privileges;
 use crate::commands::recording::{asked_to_stop, measure, this_program};
 
@@ -42,7 +42,7 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let mut guest = ready(args)?;
     let owner = guest.folder.owner()?;
     privileges::give_away_all(owner).context("the agent cannot give away what it may do")?;
-    // Who changes its user is not told any more what becomes of its parent.
+    // Who changes its user hears no more of what becomes of its parent.
     set_parent_process_death_signal(Some(Signal::TERM))?;
     if getppid() != parent {
         bail!("the agent that started this recording is gone");

@@ -1,5 +1,6 @@
 //! `trapline export`: a recording as a file of another tool's.
 
+pub(crate) mod args;
 mod single;
 mod whole;
 
@@ -11,17 +12,18 @@ use event::Quality;
 use paths::lang;
 use session::{Guest, HostInput, Opened, Paired};
 
-use crate::args::{ExportArgs, Format, Kind, Rows};
 use crate::commands::events;
+use crate::commands::export::args::{ExportArgs, Kind, Rows};
 use crate::commands::paths::read_path;
 use crate::new_file;
 use crate::opening::{self, Beside};
+use crate::options::Format;
 use crate::output;
 use crate::usage::Usage;
 
-/// What is written, beside the bytes: what the recording lacks, and what the file leaves out.
+/// What is written, beside the bytes: the doubts about the recording, and what the file leaves out.
 #[derive(Debug, Default)]
-struct Told {
+struct WrittenExport {
     quality: Quality,
     left_out: Vec<String>,
 }
@@ -69,15 +71,15 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     };
     let given = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &given)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
-    let mut told = Told::default();
+    let host = session.host(&args.recording, &args.guests.named())?;
+    let mut written = WrittenExport::default();
     if matches!(kind, Kind::Md | Kind::Json) {
         let text = whole::text(kind, &session, &host, wanted)?;
         if to_standard_output(args) {
             return output::print(&text.text);
         }
         new_file::write(&args.output, |out| out.write_all(text.text.as_bytes()))?;
-        told.quality = text.quality;
+        written.quality = text.quality;
     } else {
         let recording = host.input().recording_with_symbols()?;
         let together = Together::of(&host, &recording)?;
@@ -88,8 +90,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
             _ => Some(single::first(kind, rows, &session, &together)?),
         };
         let mut write = |out: &mut dyn Write| -> Result<()> {
-            told = match &first {
-                None => Told {
+            written = match &first {
+                None => WrittenExport {
                     quality: events::csv(&recording, &together.paired, Box::new(out))?,
                     left_out: Vec::new(),
                 },
@@ -107,15 +109,15 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
             })?;
         }
     }
-    output::say_doubts(&host.names().join(", "), &told.quality)?;
+    output::say_doubts(&host.names().join(", "), &written.quality)?;
     if to_standard_output(args) {
-        for sentence in &told.left_out {
+        for sentence in &written.left_out {
             writeln!(io::stderr(), "{sentence}")?;
         }
         return Ok(());
     }
     let mut text = format!("wrote {}\n", args.output.display());
-    for sentence in &told.left_out {
+    for sentence in &written.left_out {
         text.push_str(&format!("{sentence}\n"));
     }
     output::print(&text)

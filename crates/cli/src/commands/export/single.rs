@@ -15,8 +15,8 @@ use paths::{Paths, lang};
 use render::ClockUnit;
 use session::{RecordingAnswers, Session};
 
-use super::{Together, Told};
-use crate::args::{Kind, Rows};
+use super::{Together, WrittenExport};
+use crate::commands::export::args::{Kind, Rows};
 
 /// What the first walk found.
 pub(super) struct First {
@@ -90,7 +90,7 @@ impl First {
         wanted: &[lang::PathDefinition],
         together: &Together<'_>,
         out: &mut dyn Write,
-    ) -> Result<Told> {
+    ) -> Result<WrittenExport> {
         let recording = together.recording;
         let walked = self.answered.walked();
         let mut known = FirstWalk::new(&walked, &self.names);
@@ -132,7 +132,7 @@ impl First {
         let left_out = walk.finish();
         match failed {
             Some(error) => Err(error.into()),
-            None => Ok(Told {
+            None => Ok(WrittenExport {
                 quality: self.answered.quality.clone(),
                 left_out,
             }),

@@ -1,4 +1,4 @@
-//! Files of what the recording tells as a whole: a summary, and one document.
+//! Files about the recording as a whole: a summary, and one document.
 
 use std::ffi::OsString;
 
@@ -16,13 +16,14 @@ use serde_json::Value;
 use session::{HostInput, PictureOptions, Session, Taken};
 
 use crate::answer::Answer;
-use crate::args::{Format, Kind};
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
+use crate::commands::export::args::Kind;
 use crate::commands::info::{head, row};
+use crate::options::Format;
 
 use super::Wanted;
 
-/// A file's text, and what the recording lacks.
+/// A file's text, and the doubts about the recording.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) quality: Quality,
@@ -67,13 +68,13 @@ pub(super) fn text(
     let Taken {
         mut picture,
         header,
-        lacks_formats,
+        formats_missing,
         guests,
         ..
     } = host.picture(&options)?;
     let guests = guests.iter().map(|(guest, inside)| row(guest, inside));
     let guests: Vec<GuestRow> = guests.collect();
-    warn_without_exits(&mut picture, lacks_formats, session);
+    warn_without_exits(&mut picture, formats_missing, session);
     let diagnosis = diagnosed(&mut picture, session);
     // Causes may be paths that nobody asked for.
     picture.paths.retain(|path| asked.contains(&path.name));

@@ -11,7 +11,7 @@ use render::flame_diff;
 use render::flame_picture::{Graph, Picture};
 use stacks::{Diff, FrameName, FrameOwner};
 
-use super::picture::lacks;
+use super::picture::doubt_notes;
 use super::write::{Content, Form, write};
 use super::{Collected, FlameArgs, collect, limit, wrote};
 use crate::answer::Answer;
@@ -118,7 +118,7 @@ fn write_file(
             .to_owned(),
     );
     for (side, label) in sides.iter().zip(["A: ", "B: "]) {
-        notes.extend(lacks(label, &side.quality));
+        notes.extend(doubt_notes(label, &side.quality));
     }
     let [a, b] = sides.map(|side| side.name.rsplit('/').next().unwrap_or_default());
     let title = format!("What changed from {a} to {b}");

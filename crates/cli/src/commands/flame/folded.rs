@@ -60,7 +60,7 @@ pub(super) fn run(
         idle: args.idle,
         most: MAX_NODES,
     };
-    let Some((folded, mut lacks)) = input.folded(options)? else {
+    let Some((folded, mut quality)) = input.folded(options)? else {
         if args.unit.is_some() {
             bail!("{name}: is not folded stacks, and --unit says what their counts are");
         }
@@ -108,11 +108,11 @@ pub(super) fn run(
         }
     }
     let read = summary(&folded);
-    lacks.doubts.extend(session.host_facts().doubts());
-    lacks.doubts.extend(doubts(&folded));
+    quality.doubts.extend(session.host_facts().doubts());
+    quality.doubts.extend(doubts(&folded));
     if let Some((file, form)) = output {
-        let left_out = picture(&folded, file, form, &name, &lacks)?;
-        output::say_doubts(&name, &lacks)?;
+        let left_out = picture(&folded, file, form, &name, &quality)?;
+        output::say_doubts(&name, &quality)?;
         output::print(&wrote(file, &left_out))?;
         return Ok(true);
     }
@@ -120,7 +120,7 @@ pub(super) fn run(
         format: args.common.format,
         command: "flame",
         inputs: std::slice::from_ref(&name),
-        quality: &lacks,
+        quality: &quality,
         clock: ClockUnit::Nanoseconds,
     };
     answer.print(
@@ -130,7 +130,7 @@ pub(super) fn run(
             // What was lost before the text was written, it does not say.
             let read = format!("{name}: {read}");
             quality::wrap(&mut text, "quality: ", &read, output::width());
-            text.push_str(&quality::doubts(&lacks, output::width()));
+            text.push_str(&quality::doubts(&quality, output::width()));
             text
         },
         || flame_folded::document(&folded),
@@ -145,14 +145,14 @@ fn picture(
     file: &Path,
     form: Form,
     name: &str,
-    lacks: &Quality,
+    quality: &Quality,
 ) -> Result<Vec<String>> {
     let content = Content {
         folded: &|most, line| stacks::folded(&folded.stacks, most, line),
         speedscope: &|| Ok(flame_folded::speedscope(folded, name)?),
         picture: Picture {
             title: name,
-            notes: &lacks.all_doubts().texts(),
+            notes: &quality.all_doubts().texts(),
             graph: Graph::Stacks(&folded.stacks),
             nanoseconds: folded.unit == stacks::WeightUnit::Nanoseconds,
         },

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use analysis::{Profile, ProfileReport, VcpuThread, VcpusReport, Walked};
 use anyhow::{Result, anyhow, bail};
 use model::Vm;
-use session::{GuestStacks, Opened, Options, Session};
-
-use crate::args::Told;
+use session::{GuestStacks, NamedGuest, Opened, Options, Session};
 
 /// A recording made inside a guest, and the VM whose it is if that is said.
 #[derive(Debug, Clone)]
@@ -16,11 +14,11 @@ pub(super) struct GuestRecording {
     path: PathBuf,
 }
 
-impl From<&Told> for GuestRecording {
-    fn from(told: &Told) -> GuestRecording {
+impl From<&NamedGuest> for GuestRecording {
+    fn from(guest: &NamedGuest) -> GuestRecording {
         GuestRecording {
-            vm: told.vm.clone(),
-            path: told.path.clone(),
+            vm: guest.vm.clone(),
+            path: guest.path.clone(),
         }
     }
 }
@@ -37,7 +35,7 @@ impl From<&PathBuf> for GuestRecording {
 /// Returns the threads of the host that are vCPUs of a guest's VM. Where several VMs are left, `paired` says which they are, by the events of both.
 fn chosen(
     name: &str,
-    told: Option<&str>,
+    guest: Option<&str>,
     vms: &[Vm],
     vcpus: Vec<VcpuThread>,
     paired: impl FnOnce() -> Result<Vec<(u32, i32)>>,
@@ -50,7 +48,7 @@ fn chosen(
             "{name}: no thread of the host's recording is known as a vCPU, so no guest has a place in it"
         );
     }
-    let Some(told) = told else {
+    let Some(guest) = guest else {
         if pids.len() == 1 {
             return Ok(vcpus);
         }
@@ -64,8 +62,8 @@ fn chosen(
         let of = |vcpu: &VcpuThread| paired.iter().any(|(_, tid)| *tid == vcpu.tid);
         return Ok(vcpus.into_iter().filter(of).collect());
     };
-    let vm = vms.iter().find(|vm| vm.is_called(told));
-    let pid = told.parse::<i32>().ok();
+    let vm = vms.iter().find(|vm| vm.is_called(guest));
+    let pid = guest.parse::<i32>().ok();
     let of = |vcpu: &VcpuThread| match vm {
         Some(vm) => vm.vcpus.iter().any(|one| one.tid == vcpu.tid),
         None => pid.is_some() && vcpu.vm_pid == pid,
@@ -73,7 +71,7 @@ fn chosen(
     let found: Vec<VcpuThread> = vcpus.into_iter().filter(of).collect();
     if found.is_empty() {
         bail!(
-            "--guest {told}={name}: the host's recording has no VM that is called so, or has that process, only {}",
+            "--guest {guest}={name}: the host's recording has no VM that is called so, or has that process, only {}",
             list(&pids)
         );
     }
@@ -186,17 +184,21 @@ mod tests {
         (vms.to_vec(), vcpus.to_vec())
     }
 
-    fn tids(told: Option<&str>, paired: Result<Vec<(u32, i32)>>) -> Result<Vec<i32>> {
+    fn tids(guest: Option<&str>, paired: Result<Vec<(u32, i32)>>) -> Result<Vec<i32>> {
         let (vms, vcpus) = two();
-        let found = chosen("guest.data", told, &vms, vcpus, || paired)?;
+        let found = chosen("guest.data", guest, &vms, vcpus, || paired)?;
         Ok(found.iter().map(|vcpu| vcpu.tid).collect())
     }
 
     #[test]
     fn a_guest_is_of_the_vm_that_is_said_or_that_events_show() {
         let unasked = || Err(anyhow!("nobody asked"));
-        for (told, tid) in [("web", 101), ("100", 101), ("db", 201), ("200", 201)] {
-            assert_eq!(tids(Some(told), unasked()).ok(), Some(vec![tid]), "{told}");
+        for (guest, tid) in [("web", 101), ("100", 101), ("db", 201), ("200", 201)] {
+            assert_eq!(
+                tids(Some(guest), unasked()).ok(),
+                Some(vec![tid]),
+                "{guest}"
+            );
         }
         assert_eq!(tids(None, Ok(vec![(0, 201)])).ok(), Some(vec![201]));
         let error = |found: Result<Vec<i32>>| found.expect_err("it is refused").to_string();

@@ -11,21 +11,20 @@ use std::path::{Path, PathBuf};
 
 use analysis::{GuestSide, Namer, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Vcpus};
 use anyhow::{Result, bail};
+use binaries::BinaryArgs;
 use clap::{Args, ValueEnum};
 use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::Quality;
-use render::ClockUnit;
-use render::flame;
-use session::{GuestStacks, Input, Opened, Paired, Session};
-
-use crate::answer::Answer;
-use crate::args::{Common, Told, told_guest};
-use crate::opening::{self, Beside};
-use crate::output;
-use binaries::BinaryArgs;
 use folded::CountUnit;
 use guest::GuestRecording;
+use render::{ClockUnit, flame};
+use session::{GuestStacks, Input, NamedGuest, Opened, Paired, Session};
 use write::Form;
+
+use crate::answer::Answer;
+use crate::opening::{self, Beside};
+use crate::options::{Common, named_guest};
+use crate::output;
 
 /// Rows of each table on a terminal.
 const LIMIT: usize = 20;
@@ -102,8 +101,8 @@ pub(crate) struct FlameArgs {
     /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
     /// Where the host has several VMs, NAME says whose it is: the VM's name, UUID or process. Without it the events of both show it,
     /// where the host's has kvm_entry and kvm_exit. May be repeated.
-    #[arg(long, value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
-    guest: Vec<Told>,
+    #[arg(long, value_name = "[NAME=]REC", value_parser = named_guest, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
+    guest: Vec<NamedGuest>,
 
     /// Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other.
     #[arg(long, value_name = "B")]
@@ -181,7 +180,7 @@ fn wrote(file: &Path, left_out: &[String]) -> String {
     text
 }
 
-/// What one recording told.
+/// What was found of one recording.
 struct Collected {
     report: ProfileReport,
     name: String,

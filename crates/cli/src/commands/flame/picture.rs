@@ -40,12 +40,12 @@ fn notes(report: &ProfileReport, quality: &Quality) -> Vec<String> {
         nanoseconds: flame::is_time(report),
     };
     let mut notes = flame::headline(report, layout);
-    notes.extend(lacks("", quality));
+    notes.extend(doubt_notes("", quality));
     notes
 }
 
-/// Says what a recording lacks. `side` says which of two it is.
-pub(super) fn lacks(side: &str, quality: &Quality) -> Vec<String> {
+/// Returns the doubts about a recording as notes. `side` says which of two it is.
+pub(super) fn doubt_notes(side: &str, quality: &Quality) -> Vec<String> {
     let mut notes = Vec::new();
     let doubts = quality.all_doubts();
     notes.extend(doubts.iter().map(|doubt| format!("{side}{}", doubt.text())));

@@ -15,7 +15,8 @@ use session::{DeviceNames, StudySink};
 
 use super::Together;
 use crate::answer::Answer;
-use crate::args::{Format, PathsArgs};
+use crate::commands::paths::args::PathsArgs;
+use crate::options::Format;
 use crate::output;
 use crate::stream::Stream;
 
@@ -115,15 +116,15 @@ impl Each<'_> {
         let paths = self.paths.get();
         let machine = self.study.walked().machine;
         let name_access = |access: &Access| analysis::name_access(access, names);
-        let told = paths.describe(one, machine, &name_access);
+        let instance = paths.describe(one, machine, &name_access);
         let nanoseconds = self.clock.is_nanoseconds();
         match self.format {
             Format::Table => self.stream.text(&match self.width {
-                Some(width) => render_paths::each_lines(&told, nanoseconds, width),
-                None => render_paths::each_line(&told, nanoseconds),
+                Some(width) => render_paths::each_lines(&instance, nanoseconds, width),
+                None => render_paths::each_line(&instance, nanoseconds),
             }),
-            Format::Csv => self.stream.text(&self.rows.csv(&told)),
-            Format::Json => self.stream.item(self.rows.json(&told), self.clock),
+            Format::Csv => self.stream.text(&self.rows.csv(&instance)),
+            Format::Json => self.stream.item(self.rows.json(&instance), self.clock),
         }
     }
 }

@@ -15,8 +15,9 @@ use tracefmt::{FormatCatalog, FormatText};
 
 use super::Together;
 use crate::answer::Answer;
-use crate::args::{Diagram, Format, PathsArgs};
 use crate::commands::events;
+use crate::commands::paths::args::{Diagram, PathsArgs};
+use crate::options::Format;
 use crate::output;
 
 /// Events of an instance that are printed; what is beyond is counted.
@@ -55,16 +56,16 @@ pub(super) fn run(
     let machine = answered.walked().machine;
     let names = devices.names(paths.isa());
     let name_access = |access: &Access| analysis::name_access(access, &names);
-    let told = paths.describe(&found, machine, &name_access);
+    let instance = paths.describe(&found, machine, &name_access);
     let diagram = match args.diagram {
-        Diagram::Text => paths_instance::text_diagram(&told, recording.nanoseconds()),
-        Diagram::Mermaid => paths_instance::mermaid(&told, recording.nanoseconds()),
+        Diagram::Text => paths_instance::text_diagram(&instance, recording.nanoseconds()),
+        Diagram::Mermaid => paths_instance::mermaid(&instance, recording.nanoseconds()),
     };
     let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut lines = Lines::new(
         events::printer(reader, Some(recording), formats, reader.is_perf(), false),
-        &told,
+        &instance,
     );
     for (tid, comm) in recording.saved_names() {
         let side = Side::Comm {
@@ -88,7 +89,7 @@ pub(super) fn run(
     let nanoseconds = recording.nanoseconds();
     answer.print(
         || {
-            let mut text = paths_instance::steps(&told, nanoseconds, output::width());
+            let mut text = paths_instance::steps(&instance, nanoseconds, output::width());
             text.push('\n');
             text.push_str(&diagram);
             text.push_str("\nits events (* reaches a step):\n");
@@ -97,7 +98,7 @@ pub(super) fn run(
             text.push_str(&output::quality(&together.names.join(", "), quality));
             text
         },
-        || paths_instance::document(&told, &diagram, lines.texts()),
+        || paths_instance::document(&instance, &diagram, lines.texts()),
         // Refused above.
         |_| String::new(),
     )
@@ -162,7 +163,7 @@ impl Sink for Find {
 /// Prints the events of the threads that take part, from the first step to the last.
 struct Lines<'f, 't> {
     printer: EventPrinter<'f>,
-    told: &'t InstanceReport,
+    instance: &'t InstanceReport,
     tids: Vec<i32>,
     from: u64,
     to: u64,
@@ -173,18 +174,18 @@ struct Lines<'f, 't> {
 }
 
 impl<'f, 't> Lines<'f, 't> {
-    fn new(printer: EventPrinter<'f>, told: &'t InstanceReport) -> Lines<'f, 't> {
-        let mut tids: Vec<i32> = told.steps.iter().map(|step| step.tid).collect();
-        tids.extend(told.vcpu_tid);
+    fn new(printer: EventPrinter<'f>, instance: &'t InstanceReport) -> Lines<'f, 't> {
+        let mut tids: Vec<i32> = instance.steps.iter().map(|step| step.tid).collect();
+        tids.extend(instance.vcpu_tid);
         tids.retain(|tid| *tid > 0);
         tids.sort_unstable();
         tids.dedup();
         Lines {
             printer,
-            told,
+            instance,
             tids,
-            from: told.steps.first().map_or(0, |step| step.time),
-            to: told.steps.last().map_or(0, |step| step.time),
+            from: instance.steps.first().map_or(0, |step| step.time),
+            to: instance.steps.last().map_or(0, |step| step.time),
             out: Vec::new(),
             more: 0,
             line: FormatText::new(),
@@ -232,7 +233,7 @@ impl Sink for Lines<'_, '_> {
         if event.time < self.from {
             return ControlFlow::Continue(());
         }
-        let step = self.told.steps.iter().any(|step| {
+        let step = self.instance.steps.iter().any(|step| {
             step.machine.is_none()
                 && step.time == event.time
                 && step.cpu == event.cpu

@@ -1,5 +1,6 @@
 //! `trapline paths`: latency paths, stage by stage.
 
+pub(crate) mod args;
 mod each;
 mod instance;
 
@@ -12,7 +13,7 @@ use render::paths as render_paths;
 use session::{Opened, Paired};
 
 use crate::answer::Answer;
-use crate::args::PathsArgs;
+use crate::commands::paths::args::PathsArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording_with_symbols()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;

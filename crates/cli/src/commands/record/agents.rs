@@ -18,8 +18,9 @@ use recording::clock_comparisons;
 use render::{neutral, quality};
 
 use super::folder::Made;
-use crate::args::{For, ForGuest, RecordArgs};
+use crate::commands::agent::args::ForGuest;
 use crate::commands::privileges::{self, Later};
+use crate::commands::record::args::{For, RecordArgs};
 use crate::output;
 
 /// Clocks are compared so often before a recording and behind it: the quickest answer counts.

@@ -1,4 +1,4 @@
-//! `trapline record --check`: what recording lacks here.
+//! `trapline record --check`: what is missing for recording here.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use render::{csv, quality};
 use serde::Serialize;
 
 use crate::answer::Answer;
-use crate::args::RecordArgs;
+use crate::commands::record::args::RecordArgs;
 use crate::output;
 
 /// What 'trapline top' alone takes.
@@ -106,10 +106,10 @@ fn table(lines: &[CheckLine]) -> String {
     );
     for line in lines {
         let [ok, needed] = [line.ok, line.needed].map(|yes| yes.to_string());
-        let told = [&line.remedy, &line.without].map(|text| text.as_deref().unwrap_or_default());
+        let texts = [&line.remedy, &line.without].map(|text| text.as_deref().unwrap_or_default());
         csv::row(
             &mut text,
-            [line.name, &ok, &needed, &line.found, told[0], told[1]],
+            [line.name, &ok, &needed, &line.found, texts[0], texts[1]],
         );
     }
     text

@@ -17,7 +17,7 @@ use signal_hook::consts::SIGUSR1;
 use source::{RecordingBytes, RecordingReader};
 
 use super::folder;
-use crate::args::RecordArgs;
+use crate::commands::record::args::RecordArgs;
 use crate::output;
 
 /// How long a turn lasts where no ring fills, as part of what is kept, and at least and at most: what a path took is known after two.

@@ -1,6 +1,7 @@
 //! `trapline record`: a recording of this host.
 
 mod agents;
+pub(crate) mod args;
 mod check;
 mod flight;
 mod folder;
@@ -28,7 +29,7 @@ use super::recording::{
     asked_to_stop, command_is_there, measure, say_missing, say_rings, say_running, start,
     this_program,
 };
-use crate::args::RecordArgs;
+use crate::commands::record::args::RecordArgs;
 use crate::output;
 use agents::Agents;
 
@@ -157,7 +158,7 @@ fn to_file(
     let summary = summary.with_context(whole)?;
     let status = ended.with_context(whole)?;
     finished.with_context(whole)?;
-    output::print(&told(&shown, &summary))?;
+    output::print(&summary_text(&shown, &summary))?;
     let missing = agents.fetched(&folder)?;
     say_running(child, &args.command)?;
     Ok((status, missing))
@@ -202,7 +203,7 @@ fn watch(
 }
 
 /// Says what was recorded.
-fn told(folder: &str, summary: &RecordSummary) -> String {
+fn summary_text(folder: &str, summary: &RecordSummary) -> String {
     let events = words::plural(summary.samples, "event");
     let kib = summary.bytes / 1024;
     let mut text = format!("wrote {folder}: {events}, {kib} KiB\n");

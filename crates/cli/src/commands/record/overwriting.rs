@@ -15,7 +15,7 @@ use record::{OpenedEvents, Overwriting, ShortRing};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use super::flight;
-use crate::args::RecordArgs;
+use crate::commands::record::args::RecordArgs;
 use crate::output;
 
 /// How long the recorder sleeps where nothing wakes it.
@@ -137,7 +137,7 @@ impl<'a> Recorder<'a> {
             Some(_) => "--ring",
             None => "--memory",
         };
-        text.push_str(&told(&short, until_ns, more));
+        text.push_str(&short_rings_text(&short, until_ns, more));
         output::print(&text)
     }
 
@@ -160,7 +160,7 @@ impl<'a> Recorder<'a> {
 }
 
 /// Says which CPUs' rings held less than was to be kept.
-fn told(short: &[ShortRing], until_ns: u64, more: &str) -> String {
+fn short_rings_text(short: &[ShortRing], until_ns: u64, more: &str) -> String {
     let mut text = String::new();
     for one in short {
         let held = until_ns.saturating_sub(one.since_ns);

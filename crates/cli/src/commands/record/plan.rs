@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use facts::{Facts, ReportedVm};
 use record::{Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
 
-use crate::args::{For, RecordArgs};
 use crate::commands::paths::read_path_of;
+use crate::commands::record::args::{For, RecordArgs};
 use crate::usage::Usage;
 
 /// Returns what is asked.

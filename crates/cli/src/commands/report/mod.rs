@@ -1,5 +1,6 @@
 //! `trapline report`: one screen about each recording, ten lines, all that there is, or one HTML file.
 
+pub(crate) mod args;
 mod document;
 mod page;
 mod part;
@@ -13,8 +14,9 @@ use render::exits;
 use session::{PictureOptions, Printed, Session};
 
 use crate::answer::Answer;
-use crate::args::{Format, ReportArgs};
+use crate::commands::report::args::ReportArgs;
 use crate::opening::{self, Beside};
+use crate::options::Format;
 use crate::output;
 use crate::usage::Usage;
 
@@ -45,7 +47,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let mut tables = Tables::default();
     // Guests are compared with nothing.
     let mut hosts = Vec::new();
-    for host in session.hosts(&args.recordings, &args.guests.all())? {
+    for host in session.hosts(&args.recordings, &args.guests.named)? {
         let input = host.input();
         hosts.push(host.path().to_owned());
         let mut own = Printed::default();

@@ -12,8 +12,8 @@ use report::{Against, Flame, Invocation, Page, Recording, timeline_data};
 use session::{HostInput, PictureOptions, Session};
 
 use super::part::Part;
-use crate::args::ReportArgs;
-use crate::commands::compare_sides::{Ready, compared};
+use crate::commands::compare::sides::{Ready, compared};
+use crate::commands::report::args::ReportArgs;
 use crate::usage::Usage;
 use crate::{new_file, output};
 
@@ -67,7 +67,7 @@ pub(super) fn write(
         // Guests' recordings that were named are of the page alone.
         let side = |paths: &[PathBuf]| -> Result<Vec<HostInput<'_>>> {
             let mut hosts = session.hosts_among(paths, read.hosts.len() + 1)?;
-            session.tell_guests(&mut hosts, &[])?;
+            session.add_guests(&mut hosts, &[])?;
             Ok(hosts)
         };
         let first = side(std::slice::from_ref(other))?;

@@ -1,4 +1,4 @@
-//! What one input told, ready to be shown.
+//! What was found of one input, ready to be shown.
 
 use analysis::Picture;
 use anyhow::Result;
@@ -11,10 +11,10 @@ use session::{Flame, HostInput, PictureOptions, Session, Taken};
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
 use crate::commands::info::{head, row};
 
-/// What one recording told.
+/// What was found of one recording.
 pub(super) struct Part {
     pub(super) name: String,
-    /// What tells it apart from others: its name, and where in the file it stands if there are others in it.
+    /// What distinguishes it from others: its name, and where in the file it stands if there are others in it.
     pub(super) title: String,
     pub(super) head: info::Head,
     pub(super) picture: Picture,
@@ -51,12 +51,12 @@ pub(super) fn read(
         header,
         flames,
         guests,
-        lacks_formats,
+        formats_missing,
     } = host.picture(options)?;
     let input = host.input();
     let guests = guests.iter().map(|(guest, inside)| row(guest, inside));
     let guests: Vec<GuestRow> = guests.collect();
-    warn_without_exits(&mut picture, lacks_formats, session);
+    warn_without_exits(&mut picture, formats_missing, session);
     let mut part = part(
         input.name().to_owned(),
         head(&header),
@@ -71,7 +71,7 @@ pub(super) fn read(
     Ok(part)
 }
 
-/// Returns what printed tables told. Where other tables of the same file are of another situation, its title says which these are.
+/// Returns what was found of printed tables. Where other tables of the same file are of another situation, its title says which these are.
 pub(super) fn of_tables(
     picture: Picture,
     shared: bool,

@@ -1,5 +1,6 @@
 //! `trapline top`: what vCPUs do now.
 
+pub(crate) mod args;
 mod backend;
 mod exporter;
 mod rings;
@@ -20,7 +21,8 @@ use render::ClockUnit;
 use render::{quality, top};
 
 use crate::answer::Answer;
-use crate::args::{Format, TopArgs, TopBy};
+use crate::commands::top::args::{TopArgs, TopBy};
+use crate::options::Format;
 use crate::output;
 use watch::Watch;
 
@@ -64,7 +66,7 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
     let interval = watch.interval()?;
     watch.look()?;
     let named = watch.named(&interval, choice);
-    let mut told = Quality {
+    let mut noted = Quality {
         lost_events: named.dropped.events + named.dropped.withheld,
         ..Quality::default()
     };
@@ -74,20 +76,20 @@ fn once(mut watch: Watch, args: &TopArgs, choice: &Choice) -> Result<()> {
         notes.push("no vCPU ran, and no VM was found whose vCPUs are known".to_owned());
     }
     for note in notes {
-        told.raise(DoubtKind::MeasurementNote { note });
+        noted.raise(DoubtKind::MeasurementNote { note });
     }
     let inputs = [Path::new("/").display().to_string()];
     let answer = Answer {
         format: args.format,
         command: "top",
         inputs: &inputs,
-        quality: &told,
+        quality: &noted,
         clock: ClockUnit::Nanoseconds,
     };
     answer.print(
         || {
             let mut text = top::table(&named, output::layout(args.limit, true));
-            text.push_str(&quality::doubts(&told, output::width()));
+            text.push_str(&quality::doubts(&noted, output::width()));
             text
         },
         || top::document(&named),
@@ -104,7 +106,7 @@ fn unknown(watch: &Watch, choice: &Choice) -> Option<String> {
     {
         let names: Vec<&str> = vms.iter().filter_map(|vm| vm.name.as_deref()).collect();
         return Some(match names.is_empty() {
-            true => format!("there is no VM named {name}: no VMM on this host tells a name"),
+            true => format!("there is no VM named {name}: no VMM on this host has a name"),
             false => format!(
                 "there is no VM named {name}; this host has {}",
                 names.join(", ")

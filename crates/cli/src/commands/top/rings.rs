@@ -23,7 +23,7 @@ enum Ask {
     Snapshot(Sender<Snapshot>),
     /// To follow these threads, unless they are followed already.
     Follow(Vec<Seed>, Vec<ThreadSeed>),
-    /// To tell nothing any more of threads that have ended.
+    /// Says that nothing is to be reported any more of threads that have ended.
     Forget(HashSet<i32>),
 }
 
@@ -33,25 +33,25 @@ pub(super) struct Rings {
     ask: Option<Sender<Ask>>,
     reader: Option<JoinHandle<Result<()>>>,
     /// Whether the kernel says how many events found no room.
-    tells_losses: bool,
+    counts_losses: bool,
 }
 
 impl Rings {
     /// Opens the events and begins to count.
     pub(super) fn start(vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> Result<Rings> {
         let (ask, asked) = channel();
-        let (tell, begun) = channel();
+        let (sender, begun) = channel();
         let reader = thread::Builder::new().name("trapline-rings".to_owned());
         // Rings and analyses are the reader's own.
         let reader =
-            reader.spawn(move || read(EventCounter::new(vcpus, threads), &asked, &tell))?;
+            reader.spawn(move || read(EventCounter::new(vcpus, threads), &asked, &sender))?;
         let mut rings = Rings {
             ask: Some(ask),
             reader: Some(reader),
-            tells_losses: true,
+            counts_losses: true,
         };
         match begun.recv() {
-            Ok(tells_losses) => rings.tells_losses = tells_losses,
+            Ok(counts_losses) => rings.counts_losses = counts_losses,
             Err(_) => return Err(rings.why()),
         }
         Ok(rings)
@@ -77,9 +77,9 @@ impl Rings {
 
     /// Returns what was counted, all that had happened when this was called.
     pub(super) fn snapshot(&mut self) -> Result<Snapshot> {
-        let (tell, told) = channel();
-        self.ask(Ask::Snapshot(tell))?;
-        told.recv().map_err(|_| self.why())
+        let (sender, begun) = channel();
+        self.ask(Ask::Snapshot(sender))?;
+        begun.recv().map_err(|_| self.why())
     }
 
     /// Follows these threads, unless they are followed already.
@@ -87,7 +87,7 @@ impl Rings {
         self.ask(Ask::Follow(vcpus, threads))
     }
 
-    /// Tells nothing any more of threads that have ended.
+    /// Counts nothing any more of threads that have ended.
     pub(super) fn forget(&mut self, tids: &HashSet<i32>) -> Result<()> {
         match tids.is_empty() {
             true => Ok(()),
@@ -96,8 +96,8 @@ impl Rings {
     }
 
     /// Returns whether the kernel says how many events found no room in its rings.
-    pub(super) fn tells_losses(&self) -> bool {
-        self.tells_losses
+    pub(super) fn counts_losses(&self) -> bool {
+        self.counts_losses
     }
 }
 
@@ -141,7 +141,7 @@ fn open() -> Result<(Flight, RecordingBytes)> {
     Ok((flight, head))
 }
 
-/// Reads the rings until it is told to stop.
+/// Reads the rings until it is asked to stop.
 fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
     let (mut flight, head) = open()?;
     let head = head.reader(ReaderOptions::default())?;
@@ -169,7 +169,7 @@ fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -
     loop {
         turn(&mut flight, &mut events)?;
         match asked.try_recv() {
-            Ok(Ask::Snapshot(tell)) => {
+            Ok(Ask::Snapshot(sender)) => {
                 let before = flight.so_far()?;
                 for _ in 0..TURNS_BEHIND {
                     turn(&mut flight, &mut events)?;
@@ -180,7 +180,7 @@ fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -
                 // What was counted then has been taken out of the rings by now, or never will be. What was written since hides some of it.
                 withheld = withheld.max(now.withheld_of(before.count()).unwrap_or(0));
                 snapshot.dropped.withheld = withheld;
-                let _ = tell.send(snapshot);
+                let _ = sender.send(snapshot);
             }
             Ok(Ask::Follow(vcpus, threads)) => events.follow(vcpus, threads),
             Ok(Ask::Forget(tids)) => events.forget(&tids),

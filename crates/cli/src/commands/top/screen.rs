@@ -242,7 +242,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     };
     let parts = top::parts(&named, layout);
     let lines = |part: &top::Part| part.lines.len() as u16;
-    let [vcpus, exits, told, threads, behind] = &parts;
+    let [vcpus, exits, notifications, threads, behind] = &parts;
     // vCPUs and what stands last have as much as they need up to a part of the screen, and exits the rest.
     let third = area.height / 3;
     let sized = |part: &top::Part, most: u16| match part.lines.is_empty() {
@@ -253,7 +253,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     let others = [
         (behind, eighth),
         (threads, eighth),
-        (told, eighth),
+        (notifications, eighth),
         (vcpus, third),
     ];
     let mut heights = others.map(|(part, most)| sized(part, most));
@@ -269,17 +269,25 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
         *height += more;
         spare -= more;
     }
-    let [of_behind, of_threads, of_told, of_vcpus] = heights.map(Constraint::Length);
+    let [of_behind, of_threads, of_notifications, of_vcpus] = heights.map(Constraint::Length);
     let one = Constraint::Length(1);
     let rest = Constraint::Min(3);
-    let areas = Areas::vertical([one, of_vcpus, rest, of_told, of_threads, of_behind, one]);
+    let areas = Areas::vertical([
+        one,
+        of_vcpus,
+        rest,
+        of_notifications,
+        of_threads,
+        of_behind,
+        one,
+    ]);
     let [status, a, b, c, d, e, foot] = areas.areas(area);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     frame.render_widget(Line::styled(view.status(&named), bold), status);
     for (part, area, from) in [
         (vcpus, a, 0),
         (exits, b, view.from),
-        (told, c, 0),
+        (notifications, c, 0),
         (threads, d, 0),
         (behind, e, 0),
     ] {

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 use session::DeviceNames;
 
 use super::rings::Rings;
-use crate::args::TopArgs;
+use crate::commands::top::args::TopArgs;
 
 /// Returns the kernel's monotonic clock in nanoseconds, which the programs read too.
 fn now_ns() -> u64 {
@@ -106,7 +106,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes over what was found, and the VMs that are gone since: what they did up to their end is still to be told, by their names.
+    /// Takes over what was found, and the VMs that are gone since: what they did up to their end is still to be reported, by their names.
     fn remember(&mut self, mut found: Facts) {
         let before = std::mem::take(&mut self.facts);
         let is_new = |vm: &ReportedVm| {
@@ -139,7 +139,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns what was counted since the beginning. What ended is told once.
+    /// Returns what was counted since the beginning. What ended is reported once.
     pub(super) fn total(&mut self) -> Result<Snapshot> {
         let now = match &mut self.counter {
             Counter::Programs(live) => live.snapshot(now_ns())?,
@@ -176,7 +176,7 @@ impl Watch {
                     )
                 }));
             }
-            Counter::Rings(rings) if !rings.tells_losses() => warnings.push(
+            Counter::Rings(rings) if !rings.counts_losses() => warnings.push(
                 "this kernel does not say how many events found no room in its rings (Linux 6.0 does)"
                     .to_owned(),
             ),

@@ -11,8 +11,9 @@ use render::console::{self, Lines, Writer, Written};
 use session::{FilterScope, HostFacts, Opened};
 
 use crate::answer::Answer;
-use crate::args::{EventsArgs, Format};
+use crate::commands::events::args::EventsArgs;
 use crate::commands::no_events;
+use crate::options::Format;
 use crate::output;
 use crate::stream::Stream;
 

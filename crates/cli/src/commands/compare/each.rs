@@ -10,8 +10,8 @@ use render::compare_each::{self, Score, letter};
 use session::HostInput;
 
 use crate::answer::Answer;
-use crate::args::CompareArgs;
-use crate::commands::compare_sides::{Ready, diagnose, names as names_of};
+use crate::commands::compare::args::CompareArgs;
+use crate::commands::compare::sides::{Ready, diagnose, names as names_of};
 use crate::output;
 
 /// Files of scores are not read beyond this many bytes.
@@ -62,9 +62,9 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
 }
 
 /// Reads what was given with `--score`, for sides of these files.
-fn scores(told: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<Score>> {
+fn scores(reports: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<Score>> {
     let mut out: Vec<Score> = Vec::new();
-    for one in told {
+    for one in reports {
         match one.split_once('=') {
             // A file may have = in its name.
             Some((name, values)) if !Path::new(one).is_file() => {
@@ -192,9 +192,9 @@ mod tests {
 
     const SIDES: [&str; 3] = ["x/kvm-clock.txt", "x/tsc.txt", "x/hpet.txt"];
 
-    fn of(told: &[&str]) -> Result<Vec<Score>> {
-        let told: Vec<String> = told.iter().map(|one| (*one).to_owned()).collect();
-        scores(&told, &SIDES)
+    fn of(reports: &[&str]) -> Result<Vec<Score>> {
+        let reports: Vec<String> = reports.iter().map(|one| (*one).to_owned()).collect();
+        scores(&reports, &SIDES)
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_an_error() {
-        for (told, words) in [
+        for (reports, words) in [
             (&["tps=1,2"][..], "2 values for 3 recordings"),
             (&["tps=1,2,x"], "'x' is no number"),
             (&["tps=1,2,inf"], "'inf' is no number"),
@@ -220,8 +220,8 @@ mod tests {
             (&["=1,2,3"], "no name"),
             (&["nowhere"], "no NAME=VALUE, and no file"),
         ] {
-            let error = format!("{:#}", of(told).unwrap_err());
-            assert!(error.contains(words), "{told:?}: {error}");
+            let error = format!("{:#}", of(reports).unwrap_err());
+            assert!(error.contains(words), "{reports:?}: {error}");
         }
     }
 }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use cpuset::CpuSet;
 
-use super::values::{cpus, size, with_unit};
-use super::{Common, Format, GuestArgs};
+use crate::options::values::{size, with_unit};
+use crate::options::{Common, Format, GuestArgs, cpus};
 
 /// `trapline bench`.
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Common, GuestArgs};
+use crate::options::{Common, GuestArgs};
 
 /// `trapline events`.
 #[derive(Debug, Args)]

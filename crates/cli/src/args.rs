@@ -1,46 +1,6 @@
-//! The command line: one file a command.
-
-mod agent;
-mod bench;
-mod common;
-mod compare;
-mod diagnose;
-mod events;
-mod exits;
-mod export;
-mod facts;
-mod guests;
-mod info;
-mod paths;
-mod record;
-mod report;
-mod rules;
-mod sched;
-mod top;
-mod values;
-mod vcpus;
+//! The command line: the options that stand before any command, and the commands.
 
 use clap::Parser;
-
-pub(crate) use agent::{AgentArgs, ForGuest};
-pub(crate) use bench::{BenchArgs, BenchCommon, BenchWhat, ExplainArgs};
-pub(crate) use common::{Common, FilterArgs, Format};
-pub(crate) use compare::CompareArgs;
-pub(crate) use diagnose::DiagnoseArgs;
-pub(crate) use events::{As, EventsArgs};
-pub(crate) use exits::{ExitsArgs, GroupBy, Sort, Table, TimesAs};
-pub(crate) use export::{ExportArgs, Kind, Rows};
-pub(crate) use facts::FactsArgs;
-pub(crate) use guests::{GuestArgs, Told, as_told, told as told_guest};
-pub(crate) use info::InfoArgs;
-pub(crate) use paths::{Diagram, PathsArgs};
-pub(crate) use record::{For, RecordArgs};
-pub(crate) use report::ReportArgs;
-pub(crate) use rules::RulesArgs;
-pub(crate) use sched::{SchedArgs, SchedBy, SchedSort};
-pub(crate) use top::{TopArgs, TopBy};
-pub(crate) use values::cpus;
-pub(crate) use vcpus::VcpusArgs;
 
 use crate::colour::Colour;
 use crate::commands::Command;

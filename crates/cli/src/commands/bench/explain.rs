@@ -1,7 +1,6 @@
 //! `trapline bench explain`: what the slowest iterations of a result were, by a recording that was made meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
-
 use std::path::Path;
 
 use analysis::{During, Meanwhile, Walked};
@@ -13,9 +12,8 @@ use render::bench_explain::{self as render_explain, Explained, Inside, Iteration
 use results::{BenchResults, BenchRow, Slow};
 use session::{Guest, Opened, Paired};
 
-use super::compare_results;
 use crate::answer::Answer;
-use crate::args::ExplainArgs;
+use crate::commands::bench::args::ExplainArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
@@ -30,14 +28,14 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
             "bench explain takes no filter: it looks at the times of the result's slowest iterations".to_owned(),
         ));
     }
-    let result = compare_results::read(&args.result)?;
+    let result = crate::commands::compare::results::read(&args.result)?;
     let beside = Beside {
         with_guests: true,
         ..Beside::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording_with_symbols()?;
     // A guest of the recording's folder need not be the one that measured.
     let named = inputs.len() > 1;
@@ -157,10 +155,10 @@ impl<'g> Clock<'g> {
             None => (recording.name(), recording.header()),
         };
         // Another machine's times mean nothing there. Who measured in a guest may well have the host's recording alone.
-        let differs = |told: Option<&str>, here: Option<&str>| matches!((told, here), (Some(told), Some(here)) if told != here);
+        let differs = |recorded: Option<&str>, here: Option<&str>| matches!((recorded, here), (Some(recorded), Some(here)) if recorded != here);
         let cpus = u32::try_from(head.machine.cpus).ok();
         let other = differs(header.kernel.as_deref(), head.machine.kernel.as_deref())
-            || matches!((header.cpus, cpus), (Some(told), Some(here)) if told < here);
+            || matches!((header.cpus, cpus), (Some(recorded), Some(here)) if recorded < here);
         if other {
             let (kernel, cpus) = (head.machine.kernel.as_deref(), head.machine.cpus);
             bail!(
@@ -245,28 +243,28 @@ impl Teller<'_> {
     }
 
     fn inside(&self, instance: &paths::CompletedInstance, one: &Meanwhile) -> Inside {
-        let told = self
+        let recorded = self
             .follower
             .describe(instance, self.walked.machine, self.names);
-        let stages = told.steps.windows(2).map(|pair| {
+        let stages = recorded.steps.windows(2).map(|pair| {
             let ns = one.shared(pair[0].time, pair[1].time);
             (ns, format!("{} → {}", pair[0].name, pair[1].name))
         });
         let (stage_ns, stage) = stages.max_by_key(|(ns, _)| *ns).unzip();
         let length = one.to.saturating_sub(one.from).max(1);
-        let begin_ns = told.steps.first().map_or(one.from, |step| step.time);
-        let end_ns = told.steps.last().map_or(one.from, |step| step.time);
+        let begin_ns = recorded.steps.first().map_or(one.from, |step| step.time);
+        let end_ns = recorded.steps.last().map_or(one.from, |step| step.time);
         let here_ns = one.shared(begin_ns, end_ns);
         Inside {
-            total_ns: told.total_ns(),
+            total_ns: recorded.total_ns(),
             here_ns,
             share: here_ns as f64 / length as f64,
             begin_ns,
-            path: told.path,
-            number: told.number,
+            path: recorded.path,
+            number: recorded.number,
             stage,
             stage_ns: stage_ns.unwrap_or(0),
-            vcpu: told.vcpu,
+            vcpu: recorded.vcpu,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::values::{seconds, some_size};
+use crate::options::values::{seconds, some_size};
 
 /// `trapline agent`.
 #[derive(Debug, Args)]

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Common;
-use super::guests::ToldGuests;
+use crate::options::{Common, GuestOptions};
 
 /// `trapline report`.
 #[derive(Debug, Args)]
@@ -47,13 +46,13 @@ pub(crate) struct ReportArgs {
     pub brief: bool,
 
     #[command(flatten)]
-    pub guests: ToldGuests,
+    pub guests: GuestOptions,
 
     #[command(flatten)]
     pub common: Common,
 }
 
-const EXAMPLES: &str = "The HTML file has all that trapline found: causes and remedies, what the recording lacks, where \
+const EXAMPLES: &str = "The HTML file has all that trapline found: causes and remedies, the doubts about the recording, where \
 the time of each vCPU went, exits, paths, a timeline, scheduling, flame graphs where there are stacks, and for each table the \
 command that prints it. It needs no network and no other file, so it can be attached to a ticket as it is.
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::values::Named;
-use super::{Common, GuestArgs};
+use crate::options::values::Named;
+use crate::options::{Common, GuestArgs};
 
 /// `trapline paths`.
 #[derive(Debug, Args)]
@@ -37,7 +37,7 @@ pub(crate) struct PathsArgs {
     pub join: String,
 
     /// Call instances slow that take this long or longer (250us, 5ms), instead of looking for a threshold.
-    #[arg(long, value_name = "TIME", value_parser = super::values::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::options::values::duration)]
     pub slow: Option<u64>,
 
     /// Print every instance: when it reached each step, and what else is known about it.

@@ -10,7 +10,7 @@ use session::{TimeError, TimeRange};
 
 /// Reads a name of which some are known: shells complete those, and what another one is worth is for `parse` to say.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Named {
+pub(crate) struct Named {
     /// Returns the names that are known.
     names: fn() -> Vec<&'static str>,
     /// Reads one.
@@ -19,7 +19,7 @@ pub(super) struct Named {
 
 impl Named {
     /// Reads the names of rules, and no others.
-    pub(super) fn rule() -> Named {
+    pub(crate) fn rule() -> Named {
         Named {
             names: || rules::all().iter().map(|rule| rule.id).collect(),
             parse: parse_rule,
@@ -27,7 +27,7 @@ impl Named {
     }
 
     /// Reads the names of built-in paths, and of files.
-    pub(super) fn path() -> Named {
+    pub(crate) fn path() -> Named {
         Named {
             names: || {
                 let all = paths::BUILTIN
@@ -76,7 +76,7 @@ pub(crate) fn cpus(text: &str) -> Result<CpuSet, String> {
 }
 
 /// Reads a share, from 0 to 1.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("expected a number from 0 to 1".to_owned()),
@@ -84,7 +84,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Reads a size: bytes, or with K, M, G or T behind them 1024 of them, and so on.
-pub(super) fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let bad = || {
         format!(
@@ -112,7 +112,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a duration with its unit: `250us`, `1.5ms`, `2s`; nanoseconds without one.
-pub(super) fn duration(text: &str) -> Result<u64, String> {
+pub(crate) fn duration(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let bad = || format!("'{text}' is no duration; expected a number and ns, us, ms or s");
     let end = text
@@ -144,7 +144,7 @@ pub(super) fn duration(text: &str) -> Result<u64, String> {
 }
 
 /// Parses a duration that has to have its unit: who leaves it out means seconds or milliseconds, hardly ever nanoseconds.
-pub(super) fn with_unit(text: &str) -> Result<u64, String> {
+pub(crate) fn with_unit(text: &str) -> Result<u64, String> {
     let number = text.trim();
     match number.ends_with(|c: char| c.is_ascii_digit() || c == '.') {
         true => Err(format!(
@@ -155,12 +155,12 @@ pub(super) fn with_unit(text: &str) -> Result<u64, String> {
 }
 
 /// Parses `FROM,TO`, either of which may be empty.
-pub(super) fn time(text: &str) -> Result<TimeRange, TimeError> {
+pub(crate) fn time(text: &str) -> Result<TimeRange, TimeError> {
     text.parse()
 }
 
 /// Parses seconds, with a fraction or with a unit.
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let unit = text.trim_end().ends_with(|c: char| c.is_ascii_alphabetic());
     let given = if unit {
         text.to_owned()
@@ -177,7 +177,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a size that is more than nothing.
-pub(super) fn some_size(text: &str) -> Result<u64, String> {
+pub(crate) fn some_size(text: &str) -> Result<u64, String> {
     match size(text)? {
         0 => Err("expected more than nothing".to_owned()),
         bytes => Ok(bytes),

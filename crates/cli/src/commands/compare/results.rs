@@ -6,11 +6,10 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use event::Quality;
-use render::ClockUnit;
-use render::bench_compare;
+use render::{ClockUnit, bench_compare};
 
 use crate::answer::Answer;
-use crate::args::CompareArgs;
+use crate::commands::compare::args::CompareArgs;
 use crate::output;
 use crate::usage::Usage;
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use session::NamedGuest;
 
 /// Recordings of guests beside their host's.
 #[derive(Debug, Clone, Default, Args)]
@@ -13,69 +14,53 @@ pub(crate) struct GuestArgs {
     pub found: Vec<PathBuf>,
 
     /// The same, with the name, UUID or process of the VM whose guest it is. May be repeated.
-    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = told)]
-    pub told: Vec<Told>,
+    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = named_guest)]
+    pub named: Vec<NamedGuest>,
 }
 
-/// Recordings of guests that are told from those of hosts by an option.
+/// Recordings of guests of which an option says that they are guests'.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ToldGuests {
+pub(crate) struct GuestOptions {
     /// A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is
     /// one host then. May be repeated. Guests whose recordings and the host's name each other need no option.
-    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = told)]
-    pub told: Vec<Told>,
+    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = named_guest)]
+    pub named: Vec<NamedGuest>,
 }
 
-/// Returns guests as the library takes them.
-pub(crate) fn as_told(all: &[Told]) -> Vec<session::Told> {
-    let all = all.iter();
-    all.map(|one| (one.path.clone(), one.vm.clone())).collect()
-}
-
-impl ToldGuests {
-    /// Returns them as the library takes them.
-    pub(crate) fn all(&self) -> Vec<session::Told> {
-        as_told(&self.told)
-    }
-
+impl GuestOptions {
     /// Returns their paths.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.told.iter().map(|one| one.path.as_path())
+        self.named.iter().map(|one| one.path.as_path())
     }
-}
-
-/// A guest's recording, and the VM that it is said to be of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
-    pub vm: Option<String>,
-    pub path: PathBuf,
 }
 
 /// Reads `NAME=REC`, or a path alone; a file whose own name has such a sign is a path.
-pub(crate) fn told(text: &str) -> Result<Told, String> {
-    let alone = Told {
+pub(crate) fn named_guest(text: &str) -> Result<NamedGuest, String> {
+    let alone = NamedGuest {
         vm: None,
         path: text.into(),
     };
-    let told = match text.split_once('=') {
-        Some((name, path)) if !alone.path.exists() => Told {
+    let guest = match text.split_once('=') {
+        Some((name, path)) if !alone.path.exists() => NamedGuest {
             vm: Some(name.to_owned()).filter(|name| !name.is_empty()),
             path: path.into(),
         },
         _ => alone,
     };
-    match told.path.as_os_str().is_empty() {
+    match guest.path.as_os_str().is_empty() {
         true => Err("names no recording".to_owned()),
-        false => Ok(told),
+        false => Ok(guest),
     }
 }
 
 impl GuestArgs {
     /// Returns them as the library takes them.
-    pub(crate) fn told(&self) -> Vec<session::Told> {
-        let all = self.all();
-        all.map(|(path, vm)| (path.to_owned(), vm.map(str::to_owned)))
-            .collect()
+    pub(crate) fn named(&self) -> Vec<NamedGuest> {
+        let found = self.found.iter().map(|path| NamedGuest {
+            path: path.clone(),
+            vm: None,
+        });
+        found.chain(self.named.iter().cloned()).collect()
     }
 
     /// Returns all inputs of a command that takes them: the host's recording, and theirs.
@@ -87,8 +72,8 @@ impl GuestArgs {
     /// Returns all of them: paths, and the VMs that they are said to be of.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
         let found = self.found.iter().map(|path| (path.as_path(), None));
-        let told = self.told.iter();
-        found.chain(told.map(|one| (one.path.as_path(), one.vm.as_deref())))
+        let named = self.named.iter();
+        found.chain(named.map(|one| (one.path.as_path(), one.vm.as_deref())))
     }
 }
 
@@ -98,14 +83,14 @@ mod tests {
 
     #[test]
     fn a_name_stands_before_the_path() {
-        let told = |text| told(text).map(|one| (one.vm, one.path));
+        let named = |text| named_guest(text).map(|one| (one.vm, one.path));
         let path = |text: &str| PathBuf::from(text);
         assert_eq!(
-            told("web=a.dat"),
+            named("web=a.dat"),
             Ok((Some("web".to_owned()), path("a.dat")))
         );
-        assert_eq!(told("a.dat"), Ok((None, path("a.dat"))));
-        assert_eq!(told("=a.dat"), Ok((None, path("a.dat"))));
-        assert!(told("web=").is_err());
+        assert_eq!(named("a.dat"), Ok((None, path("a.dat"))));
+        assert_eq!(named("=a.dat"), Ok((None, path("a.dat"))));
+        assert!(named("web=").is_err());
     }
 }

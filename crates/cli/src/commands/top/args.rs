@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Format;
-use super::values::with_unit;
+use crate::options::Format;
+use crate::options::values::with_unit;
 
 /// `trapline top`.
 #[derive(Debug, Args)]

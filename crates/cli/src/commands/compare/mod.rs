@@ -1,18 +1,21 @@
 //! `trapline compare`: what changed between two recordings, or two groups of them.
 
+pub(crate) mod args;
+mod each;
+pub(crate) mod results;
+pub(crate) mod sides;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use compare::CompareOptions;
 use render::ClockUnit;
 use render::compare as render_compare;
-
 use session::{HostInput, PictureOptions, Session};
+use sides::{Compared, Ready, compared};
 
 use crate::answer::Answer;
-use crate::args::{CompareArgs, as_told};
-use crate::commands::compare_sides::{Compared, Ready, compared};
-use crate::commands::{compare_each, compare_results};
+use crate::commands::compare::args::CompareArgs;
 use crate::opening::{self, Beside};
 use crate::output;
 use crate::usage::Usage;
@@ -22,7 +25,7 @@ type Hosts<'s> = Vec<HostInput<'s>>;
 
 /// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
-    if compare_results::run(args)? {
+    if results::run(args)? {
         return Ok(());
     }
     // Before anything is read: whether there is something to compare.
@@ -33,8 +36,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         }));
     }
     let recordings = args.recordings.iter().chain(&args.with);
-    let told = args.guest.iter().chain(&args.with_guest);
-    let inputs = recordings.chain(told.map(|one| &one.path));
+    let guests = args.guest.iter().chain(&args.with_guest);
+    let inputs = recordings.chain(guests.map(|one| &one.path));
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
     let beside = Beside {
         mtree: args.mtree.as_deref(),
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     };
     let (first, second) = sides(args, &session)?;
     if args.each {
-        return compare_each::run(args, &ready, &first);
+        return each::run(args, &ready, &first);
     }
     let work = args.work.as_deref();
     let Compared {
@@ -117,7 +120,7 @@ fn sides<'s>(args: &CompareArgs, session: &'s Session) -> Result<(Hosts<'s>, Hos
                 names.join(", ")
             )));
         }
-        session.tell_guests(hosts, &as_told(guests))?;
+        session.add_guests(hosts, guests)?;
     }
     Ok((first, second))
 }

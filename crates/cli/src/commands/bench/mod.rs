@@ -1,5 +1,8 @@
 //! `trapline bench`: what things cost here.
 
+pub(crate) mod args;
+mod explain;
+
 use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -10,13 +13,11 @@ use anyhow::{Context, Result, bail};
 use bench::{MeasuredThing, Server, Setup};
 use doubts::DoubtKind;
 use event::Quality;
-use render::ClockUnit;
-use render::{bench as render_bench, neutral, quality};
+use render::{ClockUnit, bench as render_bench, neutral, quality};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::bench_explain;
 use crate::answer::Answer;
-use crate::args::{BenchArgs, BenchCommon, BenchWhat};
+use crate::commands::bench::args::{BenchArgs, BenchCommon, BenchWhat};
 use crate::{new_file, output};
 
 /// Runs the command.
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         return serve(address);
     }
     if let BenchWhat::Explain(explain) = &args.what {
-        return bench_explain::run(explain);
+        return explain::run(explain);
     }
     let Some((what, common)) = asked(&args.what) else {
         return Ok(());
@@ -39,8 +40,8 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
         bail!("{}: there is no such folder to write to", folder.display());
     }
     let stop = asked_to_stop()?;
-    let told = host::collect(Path::new("/"));
-    let host = told.host.unwrap_or_default();
+    let facts = host::collect(Path::new("/"));
+    let host = facts.host.unwrap_or_default();
     let doing = Doing::new();
     let measured = bench::run(
         &what,

@@ -1,5 +1,8 @@
 //! `trapline events`: the events themselves, one a line.
 
+pub(crate) mod args;
+mod console;
+
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,9 +20,10 @@ use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
 
 use crate::answer::Answer;
-use crate::args::{As, EventsArgs, Format};
-use crate::commands::{console, no_events};
+use crate::commands::events::args::{As, EventsArgs};
+use crate::commands::no_events;
 use crate::opening::{self, Beside};
+use crate::options::Format;
 use crate::output;
 use crate::stream::Stream;
 
@@ -31,7 +35,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         ..Beside::default()
     };
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.told())?;
+    let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording_with_symbols()?;
     let facts = session.host_facts();
     if args.console {
@@ -70,7 +74,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     };
     let mut sink = Events::new(machines, format, &args.event, Stream::new(&start));
     sink.clock = clock;
-    sink.told(&recording);
+    sink.learn(&recording);
     let outcomes = recording.walk_events_with(guests, &mut sink);
     let quality = paired.quality(outcomes);
     sink.stream.check()?;
@@ -146,7 +150,7 @@ pub(super) fn csv<'o>(
     let stream = Stream::to(out, &csv_head(guests, clock));
     let mut sink = Events::new(machines, Format::Csv, &[], stream);
     sink.clock = clock;
-    sink.told(recording);
+    sink.learn(recording);
     let outcomes = recording.walk_events_with(guests, &mut sink);
     sink.stream.end()?;
     Ok(paired.quality(outcomes))
@@ -291,7 +295,7 @@ impl<'f> Events<'f> {
     }
 
     /// Takes what is known of the host's threads beside its events.
-    fn told(&mut self, host: &Opened<'_>) {
+    fn learn(&mut self, host: &Opened<'_>) {
         if let Some(machine) = self.machines.first_mut() {
             machine.threads.saved_names(host.saved_names());
             machine.threads.told(host.thread_facts());

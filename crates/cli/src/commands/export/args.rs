@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::values::Named;
-use super::{Common, GuestArgs};
+use crate::options::values::Named;
+use crate::options::{Common, GuestArgs};
 
 /// `trapline export`.
 #[derive(Debug, Args)]

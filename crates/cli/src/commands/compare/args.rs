@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use session::NamedGuest;
 
-use super::{Common, Told, told_guest};
+use crate::options::{Common, named_guest};
 
 /// `trapline compare`.
 #[derive(Debug, Args)]
@@ -23,12 +24,12 @@ pub(crate) struct CompareArgs {
     /// A recording that was made in a guest of the first side's host at the same time, with the name, UUID or process of the VM whose
     /// guest it is. That side has one host then. May be repeated. Guests whose recordings and their host's name each other need no
     /// option: they stand among the recordings.
-    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with = "each")]
-    pub guest: Vec<Told>,
+    #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = named_guest, conflicts_with = "each")]
+    pub guest: Vec<NamedGuest>,
 
     /// The same of the second side's host.
-    #[arg(long = "with-guest", value_name = "[NAME=]REC", value_parser = told_guest, conflicts_with = "each")]
-    pub with_guest: Vec<Told>,
+    #[arg(long = "with-guest", value_name = "[NAME=]REC", value_parser = named_guest, conflicts_with = "each")]
+    pub with_guest: Vec<NamedGuest>,
 
     /// Compare each recording with the first, in one table with a column for each.
     #[arg(long, conflicts_with = "with")]
@@ -41,7 +42,7 @@ pub(crate) struct CompareArgs {
     pub score: Vec<String>,
 
     /// Show changes that are more than noise with at least this confidence, 0 to 1.
-    #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = super::values::share)]
+    #[arg(long, value_name = "P", default_value_t = 0.99, value_parser = crate::options::values::share)]
     pub confidence: f64,
 
     /// Count units of work by the events that have NAME in their names. Without it, work is counted by packets or I/Os

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::agent::ForGuest;
-use super::common::Format;
-use super::values::{self, seconds, some_size};
+use crate::commands::agent::args::ForGuest;
+use crate::options::values::{seconds, some_size};
+use crate::options::{Format, values};
 
 /// `trapline record`.
 #[derive(Debug, Args)]
