@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use recording::HOST_FACTS;
 use session::{Error, Filters, Options, Session};
 
 use crate::options::{Common, FilterArgs};
 use crate::progress;
-
-/// The host's settings in the folder that `trapline record` makes.
-pub(crate) const FACTS: &str = "facts.json";
 
 /// Files that some commands take beside those that all take.
 #[derive(Debug, Default)]
@@ -71,7 +69,7 @@ pub(crate) fn session(
 fn facts(common: &Common, inputs: &[&Path]) -> Vec<PathBuf> {
     match (common.facts.as_slice(), inputs) {
         ([], [folder]) => {
-            let beside = folder.join(FACTS);
+            let beside = folder.join(HOST_FACTS);
             let there = folder.is_dir() && beside.is_file();
             there.then_some(beside).into_iter().collect()
         }

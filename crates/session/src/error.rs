@@ -35,7 +35,7 @@ pub enum Error {
         wanted: Wanted,
     },
     /// A file beside the recordings cannot be read.
-    #[error("{name}: {}; expected {}", why(error), wanted.expected())]
+    #[error("{name}: {}; expected {}", words::io_reason(error), wanted.expected())]
     Unreadable {
         /// The file.
         name: String,
@@ -133,14 +133,4 @@ pub enum Error {
         /// What is missing, and how to record it.
         reason: String,
     },
-}
-
-/// Returns why a file cannot be read, in the words that are used for recordings.
-pub fn why(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
 }

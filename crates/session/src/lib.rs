@@ -70,7 +70,7 @@ pub use analysis::FilterScope;
 pub use binaries::{MissingReason, SearchOptions};
 pub use definition::Definition;
 pub use device_names::DeviceNames;
-pub use error::{Error, why};
+pub use error::Error;
 pub use flame::Flame;
 pub use flame_doubts::flame_doubts;
 pub use guest_kernels::GuestKernels;

@@ -42,7 +42,7 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     let option = format!("{option} {name}");
     let bytes = source::read_beside(Path::new(name), MAX_FILE).map_err(|error| Error::Nothing {
         name: option.clone(),
-        reason: format!("{}; built in are {}", why(&error), built_in()),
+        reason: format!("{}; built in are {}", path_reason(&error), built_in()),
         wanted,
     })?;
     let parsed = match std::str::from_utf8(&bytes) {
@@ -67,10 +67,10 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     }
 }
 
-fn why(error: &io::Error) -> String {
+fn path_reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no built-in path and no file of that name".to_owned(),
-        _ => crate::error::why(error),
+        _ => words::io_reason(error),
     }
 }
 

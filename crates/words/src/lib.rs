@@ -16,12 +16,14 @@ assert_eq!(words::times(1), "once");
 
 mod count;
 pub mod duration;
+mod io_reason;
 mod list;
 mod number;
 pub mod share;
 mod who;
 
 pub use count::{counted, plural, times};
+pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
 pub use number::{change, number, rose, went};
 pub use who::{vcpu, with_thread};

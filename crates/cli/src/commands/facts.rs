@@ -66,7 +66,7 @@ pub(crate) fn run(args: &FactsArgs) -> Result<()> {
             Ok(_) => {
                 bail!("{root}: is no directory; expected one with a host's proc and sys in it")
             }
-            Err(error) => bail!("{root}: {}", session::why(&error)),
+            Err(error) => bail!("{root}: {}", words::io_reason(&error)),
         }
         (host::collect(&args.root), vec![root])
     } else {

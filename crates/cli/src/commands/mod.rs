@@ -15,7 +15,6 @@ pub(crate) mod irqs;
 mod no_events;
 pub(crate) mod overhead;
 pub(crate) mod paths;
-mod privileges;
 pub(crate) mod record;
 mod recording;
 pub(crate) mod report;

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use record::cost::EventCosts;
 use record::{Missing, OpenedEvents, Tracefs};
-use recording::{Program, missing_sentences};
-use render::quality;
+use recording::{KeptPrivileges, Program, RecordingNews, missing_sentences};
+use render::{neutral, quality};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::output;
@@ -46,14 +46,29 @@ pub(crate) fn asked_to_stop() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Starts a command, if there is one.
-pub(crate) fn start(command: &[OsString]) -> Result<Option<Child>> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Ok(None);
-    };
-    let child = Command::new(program).args(arguments).spawn();
-    let child = child.with_context(|| format!("{}: cannot be run", program.display()))?;
-    Ok(Some(child))
+/// Prints what is said while a recording is made.
+pub(crate) struct PrintedNews;
+
+impl RecordingNews for PrintedNews {
+    fn made(&mut self, text: &str) -> io::Result<()> {
+        output::print(text).map_err(|error| error.downcast().unwrap_or_else(io::Error::other))
+    }
+
+    fn remark(&mut self, text: &str) -> io::Result<()> {
+        writeln!(io::stderr(), "{}", neutral::text(text))
+    }
+
+    fn missing_in_guest(&mut self, guest: &str, why: &str) -> io::Result<()> {
+        let mut text = String::new();
+        let label = format!("not recorded in {guest}: ");
+        quality::wrap(&mut text, &label, why, output::width());
+        write!(io::stderr(), "{}", neutral::text(&text))
+    }
+}
+
+/// Gives privileges away, and says where that cannot be done.
+pub(crate) fn give_away(later: KeptPrivileges) -> io::Result<()> {
+    recording::give_away(later).map_or(Ok(()), |remark| PrintedNews.remark(&remark))
 }
 
 /// Says where rings are smaller than they should be.
@@ -73,7 +88,7 @@ pub(crate) fn say_rings(opened: &OpenedEvents) -> io::Result<()> {
 }
 
 /// Says what is not recorded.
-pub(crate) fn say_missing(all: &[Missing]) -> io::Result<()> {
+pub(crate) fn say_missing(all: &[Missing]) -> Result<()> {
     for sentence in missing_sentences(all) {
         let mut text = String::new();
         quality::wrap(&mut text, "not recorded: ", &sentence, output::width());
@@ -82,19 +97,12 @@ pub(crate) fn say_missing(all: &[Missing]) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that the command goes on, if it does: whoever made the recording may have to end it.
-pub(crate) fn say_running(child: Option<Child>, command: &[OsString]) -> io::Result<()> {
-    if let (Some(mut child), Some(program)) = (child, command.first())
-        && child.try_wait()?.is_none()
-    {
-        writeln!(
-            io::stderr(),
-            "{} (process {}) goes on: the recording ended before it did",
-            program.display(),
-            child.id()
-        )?;
+/// Says that the command goes on, if it does.
+pub(crate) fn say_running(child: Option<Child>, command: &[OsString]) -> Result<()> {
+    match recording::goes_on(child, command)? {
+        Some(remark) => Ok(PrintedNews.remark(&remark)?),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// A command that is not there is said before a folder is made for its recording.

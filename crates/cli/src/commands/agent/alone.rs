@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use record::{HostRecorder, RecordSummary, Tracefs};
+use recording::KeptPrivileges;
 
 use super::open_events;
 use crate::commands::agent::args::AgentArgs;
-use crate::commands::privileges::{self, Later};
 use crate::commands::recording::{
-    asked_to_stop, command_is_there, measure, say_missing, say_rings, say_running, start,
+    asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings, say_running,
     this_program,
 };
 use crate::output;
@@ -45,9 +45,9 @@ pub(super) fn run(args: &AgentArgs) -> Result<()> {
     let kept = file.try_clone()?;
     match args.command.is_empty() {
         // It writes to a file that is open, and nothing else.
-        true => privileges::give_away_all((0, 0))?,
+        true => recording::give_away_all((0, 0))?,
         // What is started is to have what the caller has.
-        false => privileges::give_away(Later::default())?,
+        false => give_away(KeptPrivileges::default())?,
     }
     let shown = args.output.display().to_string();
     let mut recorder =
@@ -58,7 +58,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<()> {
         let _ = std::fs::remove_file(&args.output);
         bail!("--size: {}", recording::too_small(args.size, needed));
     }
-    let mut child = start(&args.command)?;
+    let mut child = recording::start(&args.command)?;
     if child.is_none() {
         writeln!(
             io::stderr(),
@@ -103,7 +103,7 @@ fn make(path: &Path) -> Result<File> {
         _ => anyhow!(
             "{}: cannot be made: {}",
             path.display(),
-            session::why(&error)
+            words::io_reason(&error)
         ),
     })
 }

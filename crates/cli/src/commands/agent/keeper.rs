@@ -31,9 +31,9 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let listener = Listener::bind(at).map_err(|error| match (at, error.kind()) {
         (Listen::Vsock(_), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) => anyhow!(
             "{at}: {}: this guest has no vsock device; give it one (QEMU: -device vhost-vsock-pci,guest-cid=3), or listen on tcp:ADDRESS:PORT",
-            session::why(&error)
+            words::io_reason(&error)
         ),
-        _ => anyhow!("{at}: cannot be listened on: {}", session::why(&error)),
+        _ => anyhow!("{at}: cannot be listened on: {}", words::io_reason(&error)),
     })?;
     writeln!(io::stderr(), "listening on {}", listener.at()?)?;
     let socket = OwnedFd::from(listener);

@@ -18,7 +18,6 @@ use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use super::{open_events, questions};
 use crate::commands::agent::args::AgentArgs;
-use crate::commands::privileges;
 use crate::commands::recording::{asked_to_stop, measure, this_program};
 
 /// How long a host may take to show its token, and say nothing afterwards.
@@ -41,7 +40,7 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     let listener = Listener::from_open(socket, at)?;
     let mut guest = ready(args)?;
     let owner = guest.folder.owner()?;
-    privileges::give_away_all(owner).context("the agent cannot give away what it may do")?;
+    recording::give_away_all(owner).context("the agent cannot give away what it may do")?;
     // Who changes its user hears no more of what becomes of its parent.
     set_parent_process_death_signal(Some(Signal::TERM))?;
     if getppid() != parent {

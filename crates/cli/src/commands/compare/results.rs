@@ -90,7 +90,7 @@ pub(crate) fn read(path: &Path) -> Result<results::BenchResults> {
     let name = || path.display().to_string();
     let mut bytes = Vec::new();
     let most = results::MAX_BYTES as u64 + 1;
-    let failed = |error: &std::io::Error| format!("{}: {}", name(), session::why(error));
+    let failed = |error: &std::io::Error| format!("{}: {}", name(), words::io_reason(error));
     let file = File::open(path).map_err(|error| anyhow!(failed(&error)))?;
     let read = file.take(most).read_to_end(&mut bytes);
     read.map_err(|error| anyhow!(failed(&error)))?;

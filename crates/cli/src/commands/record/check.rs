@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use event::Quality;
 use record::RecordPlan;
 use record::check::{CheckLine, CheckRequest, lines, look};
+use recording::FlightRequest;
 use render::ClockUnit;
 use render::{csv, quality};
 use serde::Serialize;
@@ -84,7 +85,9 @@ fn found(args: &RecordArgs, plan: &RecordPlan) -> Vec<CheckLine> {
         events: plan.events.len(),
         ring_bytes: plan.ring_bytes,
         folder,
-        names: super::flight::names(args).take(MOST_NAMES).collect(),
+        names: FlightRequest::folders(args.output.as_deref(), args.times)
+            .take(MOST_NAMES)
+            .collect(),
     }))
 }
 

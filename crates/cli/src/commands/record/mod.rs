@@ -1,40 +1,30 @@
 //! `trapline record`: a recording of this host.
 
-mod agents;
 pub(crate) mod args;
 mod check;
-mod flight;
-mod folder;
-mod overwriting;
 mod plan;
+mod watch;
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
+use std::process::Child;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use facts::Facts;
-use record::cost::EventCosts;
-use record::file::{Feature, Features};
-use record::{HostRecorder, OpenedEvents, Probes, RecordSummary, Tracefs};
-use signal_hook::consts::SIGUSR1;
+use anyhow::{Result, bail};
+use record::file::Features;
+use record::{OpenedEvents, Probes, Tracefs};
+use recording::{
+    FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostRequest, KeptPrivileges,
+    LateWatch, OverwritingRecorder, record_host, start,
+};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use source::ReaderOptions;
 
-use super::privileges::{self, Later};
 use super::recording::{
-    asked_to_stop, command_is_there, measure, say_missing, say_rings, say_running, start,
-    this_program,
+    PrintedNews, asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings,
+    say_running, this_program,
 };
 use crate::commands::record::args::RecordArgs;
-use crate::output;
-use agents::Agents;
-
-/// How long a turn lasts where no ring fills: what is in the rings when the recorder is killed is lost.
-const TURN: Duration = Duration::from_millis(250);
 
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> Result<()> {
@@ -65,168 +55,98 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     let before = recording::before(&tracefs, &opened, cost, &this_program())?;
     let stop = asked_to_stop()?;
     say_rings(&opened)?;
-    let later = Later {
+    let later = KeptPrivileges {
         probes: !probes.is_empty(),
         folders: args.keep.is_some(),
         mappings: args.keep.is_some() && opened.has_chains(),
     };
-    if args.keep.is_some() {
-        check::folder(args, &plan)?;
-        privileges::give_away(later)?;
-    }
-    let mut missing_guests = Vec::new();
-    let status = match args.keep {
-        Some(keep) if args.until.is_none() => {
-            let begun = overwriting::Recorder::begin(args, &facts, keep, opened, before, stop);
-            let mut recorder = begun?;
-            let mut child = start(&args.command)?;
-            recorder.run(&mut child)?;
-            say_running(child, &args.command)?;
-            None
-        }
-        Some(keep) => {
-            let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
-            let head = flight::head(&opened, &before, formats)?;
-            let head = head.reader(ReaderOptions::default())?;
-            let watch = flight::watch(args, &facts, &head)?;
-            let begun = flight::Recorder::begin(args, &facts, keep, opened, before, watch, stop);
-            let mut recorder = begun?;
-            let mut child = start(&args.command)?;
-            recorder.run(&mut child)?;
-            say_running(child, &args.command)?;
-            None
-        }
-        None => {
-            let agents = Agents::start(args)?;
-            let (status, guests) =
-                to_file(args, &facts, opened, (before, cost), (&stop, later), agents)?;
-            missing_guests = guests;
-            status
-        }
-    };
-    say_missing(&missing)?;
-    match status {
-        Some(status) if !status.success() => {
-            bail!("the command that was recorded ended with {status}")
-        }
-        _ if !missing_guests.is_empty() => bail!("{}", missing_guests.join("; ")),
-        _ => Ok(()),
-    }
-}
-
-/// Records to a file. Returns how the command ended, if there was one, and which guests' recordings are missing.
-fn to_file(
-    args: &RecordArgs,
-    facts: &Facts,
-    opened: OpenedEvents,
-    ((mut features, side), cost): ((Features, Vec<u8>), Option<EventCosts>),
-    (stop, later): (&AtomicBool, Later),
-    mut agents: Agents,
-) -> Result<(Option<ExitStatus>, Vec<String>)> {
-    // A recording that is not ended in order says whose guests these are, too.
-    agents.said().into_iter().for_each(|one| features.set(one));
-    let folder = folder::make(args.output.as_deref())?;
-    let shown = folder.shown();
-    let begun = begin(facts, opened, (features, &side), &folder, later);
-    let (mut recorder, kept) = match begun {
-        Ok(begun) => begun,
-        Err(error) => {
-            folder.discard();
-            return Err(error);
-        }
-    };
-    let mut child = start(&args.command)?;
-    if child.is_none() && args.seconds.is_none() {
-        writeln!(io::stderr(), "recording to {shown}; Ctrl-C ends it")?;
-    }
-    let until = args.seconds.map(|time| Instant::now() + time);
-    let ended = watch(&mut recorder, stop, &mut child, until);
-    let summary = recorder.stop();
-    agents.stop(&folder);
-    // A recording that could not be written to its end is not ended in order, so that readers say that some is missing.
-    let finished = match &summary {
-        Ok(summary) => {
-            let cost = cost.map(|cost| Feature::Trapline(cost.at_end(summary).said()));
-            recorder.finish(cost.into_iter().chain(agents.said()).collect())
-        }
-        Err(_) => Ok(()),
-    };
-    if !record::has_name(&kept)? {
-        bail!("{shown}/perf.data was removed while it was written: the recording is lost");
-    }
-    let whole = || format!("{shown}/perf.data has what was recorded until then");
-    let summary = summary.with_context(whole)?;
-    let status = ended.with_context(whole)?;
-    finished.with_context(whole)?;
-    output::print(&summary_text(&shown, &summary))?;
-    let missing = agents.fetched(&folder)?;
-    say_running(child, &args.command)?;
-    Ok((status, missing))
-}
-
-/// Begins to record into a folder. Returns the recorder and its file.
-fn begin(
-    facts: &Facts,
-    opened: OpenedEvents,
-    (features, side): (Features, &[u8]),
-    folder: &folder::Made,
-    later: Later,
-) -> Result<(HostRecorder, File)> {
-    folder.facts(facts)?;
-    let file = folder.file(folder::DATA)?;
-    let kept = file.try_clone()?;
-    privileges::give_away(later)?;
-    let begun = HostRecorder::begin(opened, file, features, side);
-    Ok((begun.with_context(|| folder.failed())?, kept))
-}
-
-/// Records until the command ends, time is over or somebody says so. Returns how the command ended, if it did.
-fn watch(
-    recorder: &mut HostRecorder,
-    stop: &AtomicBool,
-    child: &mut Option<Child>,
-    until: Option<Instant>,
-) -> Result<Option<ExitStatus>> {
-    while !stop.load(Ordering::Relaxed) {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return Ok(None);
-        }
-        if let Some(child) = child
-            && let Some(status) = child.try_wait()?
-        {
-            return Ok(Some(status));
-        }
-        recorder.turn(left.map_or(TURN, |left| left.min(TURN)))?;
-    }
-    Ok(None)
-}
-
-/// Says what was recorded.
-fn summary_text(folder: &str, summary: &RecordSummary) -> String {
-    let events = words::plural(summary.samples, "event");
-    let kib = summary.bytes / 1024;
-    let mut text = format!("wrote {folder}: {events}, {kib} KiB\n");
-    match summary.lost() {
-        Some(0) => text.push_str("No event was lost.\n"),
-        Some(lost) => {
-            text.push_str(&format!(
-                "{} found no room in a ring and are lost: take larger rings with --ring, or ask for less with --for.\n",
-                words::plural(lost, "event")
-            ));
-            for (cpu, lost) in &summary.lost_by_cpu {
-                text.push_str(&format!("  CPU {cpu}: {lost}\n"));
+    let Some(keep) = args.keep else {
+        let guests = GuestAgents::start(&guests(args), &mut PrintedNews)?;
+        let request = HostRequest {
+            output: args.output.as_deref(),
+            seconds: args.seconds,
+            facts: &facts,
+            features: before.0,
+            side: before.1,
+            cost,
+            privileges: later,
+            stop: &stop,
+        };
+        let start = || start(&args.command);
+        let outcome = record_host(request, opened, guests, start, &mut PrintedNews)?;
+        say_running(outcome.child, &args.command)?;
+        say_missing(&missing)?;
+        return match outcome.status {
+            Some(status) if !status.success() => {
+                bail!("the command that was recorded ended with {status}")
             }
+            _ if !outcome.missing_guests.is_empty() => {
+                bail!("{}", outcome.missing_guests.join("; "))
+            }
+            _ => Ok(()),
+        };
+    };
+    check::folder(args, &plan)?;
+    give_away(later)?;
+    let request = FlightRequest {
+        keep,
+        memory: args.memory,
+        disk: args.disk,
+        times: args.times,
+        seconds: args.seconds,
+        output: args.output.as_deref(),
+        // Who has said how large rings are has to say more, whatever --memory is.
+        more: match args.ring {
+            Some(_) => "--ring",
+            None => "--memory",
+        },
+        facts: &facts,
+        stop,
+        asked: Arc::default(),
+    };
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&request.asked))?;
+    let child = match &args.until {
+        None => overwriting(args, request, opened, before)?,
+        Some(until) => {
+            let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
+            let head = watch::head(&opened, &before, formats)?;
+            let head = head.reader(ReaderOptions::default())?;
+            let watch: Box<dyn LateWatch> = Box::new(watch::PathLimit::new(until, &facts, &head)?);
+            let mut recorder = FlightRecorder::begin(request, opened, before, Some(watch))?;
+            let mut child = start(&args.command)?;
+            recorder.run(&mut child, &mut PrintedNews)?;
+            child
         }
-        None => text.push_str("This kernel does not say how many events were lost.\n"),
+    };
+    say_running(child, &args.command)?;
+    say_missing(&missing)
+}
+
+/// Keeps the last seconds until a signal comes or the command ends. Returns the command.
+fn overwriting(
+    args: &RecordArgs,
+    request: FlightRequest<'_>,
+    opened: OpenedEvents,
+    before: (Features, Vec<u8>),
+) -> Result<Option<Child>> {
+    let (woken, wakes) = UnixStream::pair()?;
+    // Registered behind the flags, so that these are set before anybody wakes.
+    for signal in [SIGUSR1, SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
     }
-    if let Some(withheld @ 1..) = summary.withheld() {
-        let all = summary.samples.saturating_add(summary.lost().unwrap_or(0));
-        let share = withheld as f64 * 100.0 / all.saturating_add(withheld) as f64;
-        text.push_str(&format!(
-            "The kernel counted {} that it neither wrote nor counted as lost: {share:.1} % of all are missing.\n",
-            words::plural(withheld, "more event")
-        ));
+    let mut recorder = OverwritingRecorder::begin(request, opened, before, woken)?;
+    let mut child = start(&args.command)?;
+    recorder.run(&mut child, &mut PrintedNews)?;
+    Ok(child)
+}
+
+/// Returns what agents in guests are asked for.
+fn guests(args: &RecordArgs) -> GuestsRequest<'_> {
+    GuestsRequest {
+        agents: &args.agent,
+        token: args.agent_token.as_deref(),
+        questions: plan::questions_to_guests(&args.questions, &args.agent_for),
+        seconds: args.seconds,
+        size: args.agent_size,
     }
-    text
 }

@@ -1,9 +1,11 @@
 //! What is to be recorded, by what the user asks.
 
+use agent::{CPU, IO};
 use anyhow::{Result, bail};
 use facts::{Facts, ReportedVm};
 use record::{Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
 
+use crate::commands::agent::args::ForGuest;
 use crate::commands::paths::read_path_of;
 use crate::commands::record::args::{For, RecordArgs};
 use crate::usage::Usage;
@@ -172,4 +174,32 @@ fn target(vm: &ReportedVm, facts: &Facts) -> TargetVm {
         }
     }
     target
+}
+
+/// Returns what is to be asked of guests: packets and requests are parts of paths alone, if nothing is asked of guests by name.
+pub(super) fn questions_to_guests(asked: &[For], of_guests: &[ForGuest]) -> u8 {
+    let of_paths = |one: &For| matches!(one, For::Paths | For::All);
+    let default = match asked.is_empty() || asked.iter().any(of_paths) {
+        true => CPU | IO,
+        false => CPU,
+    };
+    ForGuest::bits(of_guests, default)
+}
+
+#[cfg(test)]
+mod tests {
+    use agent::SOCKETS;
+
+    use super::*;
+
+    #[test]
+    fn packets_are_asked_for_where_paths_are() {
+        let questions = questions_to_guests;
+        assert_eq!(questions(&[], &[]), CPU | IO);
+        assert_eq!(questions(&[For::Exits, For::Sched], &[]), CPU);
+        assert_eq!(questions(&[For::Exits, For::Paths], &[]), CPU | IO);
+        assert_eq!(questions(&[For::All], &[]), CPU | IO);
+        assert_eq!(questions(&[For::All], &[ForGuest::Cpus]), CPU);
+        assert_eq!(questions(&[], &[ForGuest::Sockets]), SOCKETS);
+    }
 }

@@ -1,6 +1,6 @@
 //! What the recorder may do, given away as soon as it is not needed any more.
 
-use std::io::{self, Write};
+use std::io;
 
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{
@@ -8,9 +8,9 @@ use rustix::thread::{
     set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
-/// What is still to be done when everything is open.
+/// What is still to be done when everything is open, and takes a privilege.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Later {
+pub struct KeptPrivileges {
     /// Probes are to be removed: a file of tracefs is written.
     pub probes: bool,
     /// Folders are to be made, maybe where they belong to another user.
@@ -24,8 +24,9 @@ pub(crate) struct Later {
 ///
 /// A program that root starts has root's capabilities again, by capabilities(7); one that another user starts has none.
 ///
-/// This is before there is a second thread: capabilities are a thread's own.
-pub(crate) fn give_away(later: Later) -> io::Result<()> {
+/// This is before there is a second thread: capabilities are a thread's own. Returns a remark where they cannot be given away: recording
+/// works all the same.
+pub fn give_away(later: KeptPrivileges) -> Option<String> {
     let mut keep = CapabilitySet::empty();
     keep.set(CapabilitySet::DAC_OVERRIDE, later.probes || later.folders);
     keep.set(CapabilitySet::SYS_PTRACE, later.mappings);
@@ -37,11 +38,8 @@ pub(crate) fn give_away(later: Later) -> io::Result<()> {
         };
         set_capabilities(None, sets)
     });
-    // Recording works all the same.
-    if let Err(error) = given {
-        writeln!(io::stderr(), "capabilities cannot be given away: {error}")?;
-    }
-    Ok(())
+    let why = given.err();
+    why.map(|error| format!("capabilities cannot be given away: {error}"))
 }
 
 /// Becomes another user for good, where this is root and that is not, and gives all capabilities away. From then on no program that is started
@@ -52,7 +50,7 @@ pub(crate) fn give_away(later: Later) -> io::Result<()> {
 /// # Errors
 ///
 /// Where any of it fails: who goes on listens to others with more than it needs.
-pub(crate) fn give_away_all((user, group): (u32, u32)) -> io::Result<()> {
+pub fn give_away_all((user, group): (u32, u32)) -> io::Result<()> {
     if geteuid().is_root() && user != 0 {
         set_thread_groups(&[])?;
         let group = Gid::from_raw(group);

@@ -1,67 +1,54 @@
 //! The flight recorder where only a signal or the command's end triggers: nobody looks at events meanwhile, so the kernel keeps them, and
 //! the recorder sleeps.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;
 use std::process::Child;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use facts::Facts;
 use record::file::Features;
 use record::{OpenedEvents, Overwriting, ShortRing};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
-use super::flight;
-use crate::commands::record::args::RecordArgs;
-use crate::output;
+use crate::error::{AtPlace, RecordingError};
+use crate::flight::{FlightRequest, NOTHING_WRITTEN, check_room};
+use crate::folder::HOST_DATA;
+use crate::news::RecordingNews;
 
 /// How long the recorder sleeps where nothing wakes it.
 const SLEEP: Duration = Duration::from_secs(3600);
 
-/// The recorder.
-pub(super) struct Recorder<'a> {
-    args: &'a RecordArgs,
-    facts: &'a Facts,
+/// The flight recorder that sleeps.
+#[derive(Debug)]
+pub struct OverwritingRecorder<'a> {
+    request: FlightRequest<'a>,
     flight: Overwriting,
     begun: Instant,
-    stop: Arc<AtomicBool>,
-    asked: Arc<AtomicBool>,
     /// Has something to read when a signal came.
     woken: UnixStream,
     written: u32,
     bytes: u64,
 }
 
-impl<'a> Recorder<'a> {
-    /// Begins.
-    pub(super) fn begin(
-        args: &'a RecordArgs,
-        facts: &'a Facts,
-        keep: Duration,
+impl<'a> OverwritingRecorder<'a> {
+    /// Begins. `woken` has something to read when something may have changed: a signal came, or the command ended.
+    ///
+    /// # Errors
+    ///
+    /// Events cannot be switched on.
+    pub fn begin(
+        request: FlightRequest<'a>,
         opened: OpenedEvents,
         (features, side): (Features, Vec<u8>),
-        stop: Arc<AtomicBool>,
-    ) -> Result<Recorder<'a>> {
-        let asked = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))?;
-        let (woken, wakes) = UnixStream::pair()?;
-        // Registered behind the flags, so that these are set before anybody wakes.
-        for signal in [SIGUSR1, SIGCHLD, SIGINT, SIGTERM, SIGHUP] {
-            signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
-        }
+        woken: UnixStream,
+    ) -> Result<OverwritingRecorder<'a>, RecordingError> {
+        let keep = request.keep;
         let flight = Overwriting::begin(opened, features, side, keep, Duration::ZERO)?;
         // Only now all events are on.
         let begun = Instant::now();
-        Ok(Recorder {
-            args,
-            facts,
+        Ok(OverwritingRecorder {
+            request,
             flight,
             begun,
-            stop,
-            asked,
             woken,
             written: 0,
             bytes: 0,
@@ -69,21 +56,27 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records until enough was written, the command ends, time is over or somebody says so.
-    pub(super) fn run(&mut self, child: &mut Option<Child>) -> Result<()> {
-        let until = self.args.seconds.map(|time| self.begun + time);
-        if child.is_none() && until.is_none() {
-            flight::say_keeping(self.args)?;
-        }
-        while !self.stop.load(Ordering::Relaxed) && self.written < self.args.times {
+    ///
+    /// # Errors
+    ///
+    /// Rings cannot be read, or a recording cannot be written.
+    pub fn run(
+        &mut self,
+        child: &mut Option<Child>,
+        news: &mut dyn RecordingNews,
+    ) -> Result<(), RecordingError> {
+        let until = self.request.seconds.map(|time| self.begun + time);
+        self.request.say_keeping(child, news)?;
+        while self.request.goes_on(self.written) {
             let status = child.as_mut().map(Child::try_wait).transpose()?.flatten();
             if let Some(status) = status {
                 if !status.success() {
-                    self.write(&format!("the command ended with {status}"))?;
+                    self.write(&format!("the command ended with {status}"), news)?;
                 }
                 break;
             }
-            if self.asked.swap(false, Ordering::Relaxed) {
-                self.write("SIGUSR1 came")?;
+            if self.request.is_asked() {
+                self.write("SIGUSR1 came", news)?;
                 continue;
             }
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -92,11 +85,11 @@ impl<'a> Recorder<'a> {
             }
             self.sleep(left.unwrap_or(SLEEP))?;
         }
-        self.end()
+        self.end(news)
     }
 
     /// Sleeps until a signal comes, at most for a time.
-    fn sleep(&mut self, at_most: Duration) -> Result<()> {
+    fn sleep(&mut self, at_most: Duration) -> Result<(), RecordingError> {
         // No time at all would be no limit.
         let at_most = at_most.max(Duration::from_millis(1));
         self.woken.set_read_timeout(Some(at_most))?;
@@ -111,19 +104,16 @@ impl<'a> Recorder<'a> {
     }
 
     /// Writes what is kept.
-    fn write(&mut self, why: &str) -> Result<()> {
-        let room = self.args.disk.saturating_sub(self.bytes);
+    fn write(&mut self, why: &str, news: &mut dyn RecordingNews) -> Result<(), RecordingError> {
         let begun = self.begun;
         let held = self.flight.hold(|| begun.elapsed())?;
-        if held.bytes() > room {
-            bail!(flight::no_room(why, held.bytes(), room));
-        }
-        let folder = flight::folder(self.args, self.written + 1)?;
+        check_room(&self.request, self.bytes, why, held.bytes())?;
+        let folder = self.request.folder(self.written + 1)?;
         let (time, until_ns) = (held.time(), held.until_ns());
         let short = held.short().to_vec();
-        let written = held.write(folder.file("perf.data")?);
-        let bytes = written.with_context(|| folder.failed())?;
-        folder.facts(self.facts)?;
+        let written = held.write(folder.file(HOST_DATA)?);
+        let bytes = written.at(|| folder.recording())?;
+        folder.facts(self.request.facts)?;
         self.bytes += bytes;
         self.written += 1;
         let mut text = format!(
@@ -132,28 +122,23 @@ impl<'a> Recorder<'a> {
             words::duration::human(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
             bytes / 1024
         );
-        // Who has said how large rings are has to say more, whatever --memory is.
-        let more = match self.args.ring {
-            Some(_) => "--ring",
-            None => "--memory",
-        };
-        text.push_str(&short_rings_text(&short, until_ns, more));
-        output::print(&text)
+        text.push_str(&short_rings_text(&short, until_ns, self.request.more));
+        news.made(&text)?;
+        Ok(())
     }
 
     /// Ends, and says what there was.
-    fn end(&mut self) -> Result<()> {
+    fn end(&mut self, news: &mut dyn RecordingNews) -> Result<(), RecordingError> {
         let summary = self.flight.stop()?;
         if self.written == 0 {
-            output::print(flight::NOTHING)?;
+            news.made(NOTHING_WRITTEN)?;
         }
         // Nothing else is lost in rings that go over what is old.
         if let Some(lost @ 1..) = summary.lost().filter(|_| self.written > 1) {
-            writeln!(
-                io::stderr(),
+            news.remark(&format!(
                 "{} came while a recording was written, and are in none",
                 words::plural(lost, "event")
-            )?;
+            ))?;
         }
         Ok(())
     }

@@ -1,27 +1,24 @@
 //! Guests that are recorded by an agent within while their host is.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use agent::{
-    AgentAddress, AgentError, CPU, ClockSample, ClockSamples, Connection, EndReason, IO,
-    RecordingEnd, SharedToken, Start,
+    AgentAddress, AgentError, ClockSample, ClockSamples, Connection, EndReason, RecordingEnd,
+    SharedToken, Start,
 };
-use anyhow::{Result, anyhow};
 use record::EventClock;
 use record::file::Feature;
 use record::together::{HostGuest, JointRecording};
-use recording::clock_comparisons;
-use render::{neutral, quality};
 
-use super::folder::Made;
-use crate::commands::agent::args::ForGuest;
-use crate::commands::privileges::{self, Later};
-use crate::commands::record::args::{For, RecordArgs};
-use crate::output;
+use crate::clocks::clock_comparisons;
+use crate::error::{AtPlace, RecordingError};
+use crate::folder::RecordingFolder;
+use crate::news::RecordingNews;
+use crate::privileges::{self, KeptPrivileges};
 
 /// Clocks are compared so often before a recording and behind it: the quickest answer counts.
 const ROUNDS: u32 = 32;
@@ -32,8 +29,9 @@ const AROUND: Duration = Duration::from_secs(60);
 /// Characters of a guest's name in its file's, and in what the host's says of it.
 const NAME: usize = 64;
 
-/// What is said about an agent.
-enum Told {
+/// What an agent's thread reports.
+#[derive(Debug)]
+enum AgentReport {
     /// Clocks were compared, and it records.
     Ready,
     /// It records nothing any more.
@@ -45,7 +43,8 @@ enum Told {
 }
 
 /// An agent that records.
-struct Agent {
+#[derive(Debug)]
+struct GuestAgent {
     /// Where it is.
     peer: String,
     /// What its guest is called, and its file.
@@ -54,31 +53,36 @@ struct Agent {
     /// The number of its recording.
     id: u64,
     to: Sender<File>,
-    from: Receiver<Told>,
+    from: Receiver<AgentReport>,
     /// What it recorded.
     stopped: Option<(ClockSamples, RecordingEnd)>,
     failed: Option<String>,
 }
 
-/// The agents that record.
-#[derive(Default)]
-pub(super) struct Agents {
-    own: u64,
-    all: Vec<Agent>,
+/// What agents are asked for.
+#[derive(Debug)]
+pub struct GuestsRequest<'a> {
+    /// Where agents are; none makes a recording of the host alone.
+    pub agents: &'a [AgentAddress],
+    /// The file of the token that is shared with them.
+    pub token: Option<&'a Path>,
+    /// What their recordings are to answer, as bits.
+    pub questions: u8,
+    /// How long the host is recorded, where that is known.
+    pub seconds: Option<Duration>,
+    /// How large each recording may become, bytes.
+    pub size: u64,
 }
 
-/// Returns what is to be asked of guests: packets and requests are parts of paths alone, if nothing is asked of guests by name.
-fn questions(asked: &[For], of_guests: &[ForGuest]) -> u8 {
-    let of_paths = |one: &For| matches!(one, For::Paths | For::All);
-    let default = match asked.is_empty() || asked.iter().any(of_paths) {
-        true => CPU | IO,
-        false => CPU,
-    };
-    ForGuest::bits(of_guests, default)
+/// The agents that record.
+#[derive(Debug, Default)]
+pub struct GuestAgents {
+    own: u64,
+    all: Vec<GuestAgent>,
 }
 
 /// Returns the file's name for a guest of this name; `taken` are those of other guests.
-fn file_name(name: &str, taken: &[Agent]) -> String {
+fn file_name(name: &str, taken: &[GuestAgent]) -> String {
     let safe = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => c,
         _ => '_',
@@ -96,38 +100,46 @@ fn file_name(name: &str, taken: &[Agent]) -> String {
 }
 
 /// Says why an agent cannot be talked to, and what to do.
-fn unreached(peer: &AgentAddress, error: AgentError) -> anyhow::Error {
-    match error {
-        AgentError::Io(error) => anyhow!(
-            "{peer}: no agent answers there: {}; start 'trapline agent --listen' in the guest",
-            session::why(&error)
+fn unreached(peer: &AgentAddress, error: AgentError) -> RecordingError {
+    let why = match error {
+        AgentError::Io(error) => format!(
+            "no agent answers there: {}; start 'trapline agent --listen' in the guest",
+            words::io_reason(&error)
         ),
-        other => anyhow!("{peer}: {other}"),
-    }
+        other => other.to_string(),
+    };
+    RecordingError::Refused(format!("{peer}: {why}"))
 }
 
-impl Agents {
+impl GuestAgents {
     /// Has all agents that were named begin to record; none does if one cannot.
-    pub(super) fn start(args: &RecordArgs) -> Result<Agents> {
-        let Some(path) = &args.agent_token else {
-            return Ok(Agents::default());
+    ///
+    /// # Errors
+    ///
+    /// The token cannot be read, or an agent cannot be reached or cannot record.
+    pub fn start(
+        request: &GuestsRequest<'_>,
+        news: &mut dyn RecordingNews,
+    ) -> Result<GuestAgents, RecordingError> {
+        let Some(path) = request.token else {
+            return Ok(GuestAgents::default());
         };
         let token = SharedToken::read(path)?;
-        let mut agents = Agents {
+        let mut agents = GuestAgents {
             own: agent::number()?,
             all: Vec::new(),
         };
         let start = Start {
-            questions: questions(&args.questions, &args.agent_for),
-            // Until it is told to end, and what comes before and behind that; the agent has a bound of its own.
-            time: args
+            questions: request.questions,
+            // Until it is asked to end, and what comes before and behind that; the agent has a bound of its own.
+            time: request
                 .seconds
                 .map_or(Duration::MAX, |time| time.saturating_add(AROUND)),
-            size: args.agent_size,
+            size: request.size,
             host: agents.own,
         };
         let mut begun = Vec::new();
-        for peer in &args.agent {
+        for peer in request.agents {
             let connection = Connection::to(peer, &token);
             let mut connection = connection.map_err(|error| unreached(peer, error))?;
             let started = connection.start(&start);
@@ -136,21 +148,18 @@ impl Agents {
         }
         for (peer, connection, started) in begun {
             for sentence in started.missing.lines() {
-                let label = format!("not recorded in {}: ", started.name);
-                let mut text = String::new();
-                quality::wrap(&mut text, &label, sentence, output::width());
-                write!(io::stderr(), "{}", neutral::text(&text))?;
+                news.missing_in_guest(&started.name, sentence)?;
             }
-            let ((to, asked), (tell, from)) = (channel(), channel());
+            let ((to, asked), (reports, from)) = (channel(), channel());
             let thread = thread::Builder::new().name("agent".to_owned());
             thread.spawn(move || {
-                if let Err(error) = talk(connection, &asked, &tell) {
+                if let Err(error) = talk(connection, &asked, &reports) {
                     // Nobody listens any more where the recording has ended.
-                    let _ = tell.send(Told::Failed(error));
+                    let _ = reports.send(AgentReport::Failed(error));
                 }
             })?;
             let file = file_name(&started.name, &agents.all);
-            agents.all.push(Agent {
+            agents.all.push(GuestAgent {
                 peer: peer.to_string(),
                 name: started.name,
                 file,
@@ -162,17 +171,21 @@ impl Agents {
             });
         }
         for one in &agents.all {
+            let place = || one.peer.clone();
             match one.from.recv() {
-                Ok(Told::Ready) => {}
-                Ok(Told::Failed(error)) => return Err(anyhow!("{}: {error}", one.peer)),
-                _ => return Err(anyhow!("{}: the agent cannot be talked to", one.peer)),
+                Ok(AgentReport::Ready) => {}
+                Ok(AgentReport::Failed(error)) => return Err(error).at(place),
+                _ => {
+                    let why = "the agent cannot be talked to".to_owned();
+                    return Err(RecordingError::Refused(why)).at(place);
+                }
             }
         }
         Ok(agents)
     }
 
     /// Returns what the host's recording says of its guests'.
-    pub(super) fn said(&self) -> Option<Feature> {
+    pub(crate) fn said(&self) -> Option<Feature> {
         if self.all.is_empty() {
             return None;
         }
@@ -195,12 +208,12 @@ impl Agents {
     }
 
     /// Has all agents end, and begins to fetch their files.
-    pub(super) fn stop(&mut self, folder: &Made) {
+    pub(crate) fn stop(&mut self, folder: &RecordingFolder) {
         for one in &mut self.all {
             match folder.file(&one.file) {
                 // Where its thread has ended, that says why.
                 Ok(file) => drop(one.to.send(file)),
-                Err(error) => one.failed = Some(format!("{error:#}")),
+                Err(error) => one.failed = Some(error.to_string()),
             }
         }
         for one in &mut self.all {
@@ -208,24 +221,28 @@ impl Agents {
                 continue;
             }
             match one.from.recv() {
-                Ok(Told::Stopped(clocks, stopped)) => one.stopped = Some((clocks, stopped)),
-                Ok(Told::Failed(error)) => one.failed = Some(error.to_string()),
+                Ok(AgentReport::Stopped(clocks, stopped)) => one.stopped = Some((clocks, stopped)),
+                Ok(AgentReport::Failed(error)) => one.failed = Some(error.to_string()),
                 _ => one.failed = Some("it cannot be talked to".to_owned()),
             }
         }
     }
 
     /// Waits until all files are there and says what they are. Returns which are missing, and why.
-    pub(super) fn fetched(self, folder: &Made) -> Result<Vec<String>> {
+    pub(crate) fn fetched(
+        self,
+        folder: &RecordingFolder,
+        news: &mut dyn RecordingNews,
+    ) -> Result<Vec<String>, RecordingError> {
         let mut missing = Vec::new();
         for one in self.all {
             let why = match (&one.failed, one.from.recv()) {
-                (None, Ok(Told::Fetched)) => {
-                    output::print(&one.told(&folder.shown()))?;
+                (None, Ok(AgentReport::Fetched)) => {
+                    news.made(&one.sentences(&folder.shown()))?;
                     continue;
                 }
                 (Some(why), _) => why.clone(),
-                (None, Ok(Told::Failed(error))) => error.to_string(),
+                (None, Ok(AgentReport::Failed(error))) => error.to_string(),
                 (None, _) => "it cannot be talked to".to_owned(),
             };
             folder.remove(&one.file);
@@ -242,9 +259,9 @@ impl Agents {
     }
 }
 
-impl Agent {
+impl GuestAgent {
     /// Says what its recording is.
-    fn told(&self, folder: &str) -> String {
+    fn sentences(&self, folder: &str) -> String {
         let Some((clocks, stopped)) = &self.stopped else {
             return String::new();
         };
@@ -289,14 +306,15 @@ impl Agent {
 fn talk(
     mut connection: Connection,
     asked: &Receiver<File>,
-    tell: &Sender<Told>,
+    reports: &Sender<AgentReport>,
 ) -> Result<(), AgentError> {
     let mut clock = EventClock::open().ok();
     // This thread has had them from the one that started it, and has to give them away itself.
-    privileges::give_away(Later::default())?;
+    // Where it cannot, the other thread has said so.
+    let _ = privileges::give_away(KeptPrivileges::default());
     let mut now = || clock.as_mut().and_then(EventClock::now_ns);
     let begin = compare(&mut connection, &mut now)?;
-    if tell.send(Told::Ready).is_err() {
+    if reports.send(AgentReport::Ready).is_err() {
         return Ok(());
     }
     let mut file = loop {
@@ -310,9 +328,12 @@ fn talk(
     let end = compare(&mut connection, &mut now)?;
     let clocks = ClockSamples { begin, end };
     let stopped = connection.stop(&clocks)?;
-    if tell.send(Told::Stopped(clocks, stopped.clone())).is_ok() {
+    if reports
+        .send(AgentReport::Stopped(clocks, stopped.clone()))
+        .is_ok()
+    {
         connection.fetch(&stopped, &mut file)?;
-        let _ = tell.send(Told::Fetched);
+        let _ = reports.send(AgentReport::Fetched);
     }
     Ok(())
 }
@@ -331,12 +352,10 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
-    use agent::SOCKETS;
-
     use super::*;
 
-    fn named(file: &str) -> Agent {
-        Agent {
+    fn named(file: &str) -> GuestAgent {
+        GuestAgent {
             peer: String::new(),
             name: String::new(),
             file: file.to_owned(),
@@ -361,15 +380,5 @@ mod tests {
         assert_eq!(file_name(&"x".repeat(300), &[]).len(), 64 + 16);
         let taken = [named("guest-web.perf.data"), named("guest-web-2.perf.data")];
         assert_eq!(file_name("web", &taken), "guest-web-3.perf.data");
-    }
-
-    #[test]
-    fn packets_are_asked_for_where_paths_are() {
-        assert_eq!(questions(&[], &[]), CPU | IO);
-        assert_eq!(questions(&[For::Exits, For::Sched], &[]), CPU);
-        assert_eq!(questions(&[For::Exits, For::Paths], &[]), CPU | IO);
-        assert_eq!(questions(&[For::All], &[]), CPU | IO);
-        assert_eq!(questions(&[For::All], &[ForGuest::Cpus]), CPU);
-        assert_eq!(questions(&[], &[ForGuest::Sockets]), SOCKETS);
     }
 }

@@ -1,0 +1,96 @@
+//! Where a recording is written to.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use facts::Facts;
+use record::Folder;
+
+use crate::error::{AtPlace, RecordingError};
+
+/// Recordings of one folder that get a name of their own.
+const MOST_NAMES: u32 = 10_000;
+
+/// The recording in its folder.
+pub const HOST_DATA: &str = "perf.data";
+/// The host's settings in it.
+pub const HOST_FACTS: &str = "facts.json";
+
+/// A folder that was made for a recording.
+#[derive(Debug)]
+pub struct RecordingFolder(Folder);
+
+impl RecordingFolder {
+    /// Makes the folder that was named, or the first of `trapline-N` that is free.
+    ///
+    /// # Errors
+    ///
+    /// It is there already, or cannot be made.
+    pub fn make(named: Option<&Path>) -> Result<RecordingFolder, RecordingError> {
+        if let Some(path) = named {
+            let made = Folder::create(path).map_err(|error| {
+                let why = match error.kind() {
+                    ErrorKind::AlreadyExists => {
+                        "is there already; name another folder with -o, or remove it".to_owned()
+                    }
+                    ErrorKind::NotFound => {
+                        "cannot be made: there is no folder to make it in".to_owned()
+                    }
+                    _ => format!("cannot be made: {}", words::io_reason(&error)),
+                };
+                RecordingError::Refused(format!("{}: {why}", path.display()))
+            });
+            return made.map(RecordingFolder);
+        }
+        for number in 1..=MOST_NAMES {
+            let path = PathBuf::from(format!("trapline-{number}"));
+            match Folder::create(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                other => {
+                    let made = other.map(RecordingFolder);
+                    return made.at(|| format!("{}: cannot be made", path.display()));
+                }
+            }
+        }
+        Err(RecordingError::Refused(format!(
+            "all names from trapline-1 to trapline-{MOST_NAMES} are taken; name a folder with -o"
+        )))
+    }
+
+    /// Returns its name, as messages have it.
+    pub fn shown(&self) -> String {
+        self.0.path().display().to_string()
+    }
+
+    /// Returns the name of its recording, as messages have it.
+    pub(crate) fn recording(&self) -> String {
+        format!("{}/{HOST_DATA}", self.shown())
+    }
+
+    /// Makes a file in it.
+    pub(crate) fn file(&self, name: &str) -> Result<File, RecordingError> {
+        let file = self.0.file(name);
+        file.at(|| format!("{}/{name}: cannot be made", self.shown()))
+    }
+
+    /// Writes the host's settings into it.
+    pub(crate) fn facts(&self, facts: &Facts) -> Result<(), RecordingError> {
+        let place = || format!("{}/{HOST_FACTS}: cannot be written", self.shown());
+        let text = serde_json::to_vec_pretty(&facts::write(facts)).map_err(std::io::Error::from);
+        let mut text = text.at(place)?;
+        text.push(b'\n');
+        self.file(HOST_FACTS)?.write_all(&text).at(place)
+    }
+
+    /// Removes a file of it.
+    pub(crate) fn remove(&self, name: &str) {
+        // What cannot be removed stays: there is nothing else to be done.
+        let _ = self.0.remove(name);
+    }
+
+    /// Removes it where the recording could not begin.
+    pub(crate) fn discard(self) {
+        self.0.discard(&[HOST_FACTS, HOST_DATA]);
+    }
+}
