@@ -99,7 +99,7 @@ pub use profile::{
     VcpuBy, VcpuThread, is_function, plain,
 };
 pub use ratios::{RatioRow, ratios};
-pub use recorder::{Recorder, RecorderReport, RecorderThread, Role, is_recorder};
+pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use resume::Resume;
 pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
 pub use series::{Measured, Series};

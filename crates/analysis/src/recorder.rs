@@ -1,8 +1,7 @@
 //! Who records, what that takes, and what it makes others do: so that nobody takes the recorder's own doings for the
 //! guest's.
 //!
-//! perf and trace-cmd read the kernel's buffers with threads of theirs, one for each CPU, which are known by their
-//! names and processes. A guest that is recorded at the same time has an agent, `trace-cmd agent`, which sends what it
+//! Which process made the recording `model` knows (`roles`). A guest that is recorded at the same time has an agent, `trace-cmd agent`, which sends what it
 //! reads through vsock: in the host a vhost worker carries that (`drivers/vhost/vsock.c`), and is known by who wakes it.
 //! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
 //! which read and answer. kworkers do many things, and are nobody's helpers here.
@@ -14,19 +13,11 @@ use crate::Stats;
 use crate::analysis::{Analysis, Context, Needs, Note, Walked, Want};
 use crate::chosen::Window;
 
-/// Names of recorders' threads. Forked readers keep the name of who forked them.
-const RECORDERS: [&str; 5] = ["perf", "trace-cmd", "trapline", "bpftrace", "stapio"];
-
 /// Wake-ups by a recorder's threads that make a vhost worker the recorder's helper: one may be an interrupt that came
 /// while the recorder ran. Where the recording says that guests were recorded by an agent, fewer do, and so they do while
 /// it is not known yet how many there will be.
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
-
-/// Returns whether a thread of this name is a recorder's.
-pub fn is_recorder(comm: &str) -> bool {
-    RECORDERS.contains(&comm)
-}
 
 /// How a thread belongs to the recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +64,11 @@ impl RecorderReport {
     pub fn role(&self, tid: i32) -> Option<Role> {
         let known = self.threads.iter().find(|thread| thread.tid == tid);
         known.map(|thread| thread.role)
+    }
+
+    /// Returns whether a thread is the recorder's, its helper's, or the command that perf is about to run.
+    pub fn has(&self, tid: i32, comm: &str) -> bool {
+        self.role(tid).is_some() || comm == model::PERF_WORKLOAD
     }
 
     /// Returns what an event costs at most: the 1st percentile of the gaps between a thread's events, since what the
@@ -166,8 +162,7 @@ impl Recorder {
         if vhost(threads, task).is_some() && event.tid != 0 && event.tid != NONE {
             let by = threads.at(waker).map(|(_, thread)| thread);
             let is_vcpu = by.is_some_and(|thread| thread.is_vcpu);
-            let name = by.and_then(|thread| thread.comm.as_deref());
-            let records = name.or(event.comm).is_some_and(is_recorder);
+            let records = threads.may_record(event.tid, event.comm);
             let task = self.task(task);
             task.by_recorder += u64::from(records);
             task.by_vcpus += u64::from(is_vcpu);
@@ -188,15 +183,7 @@ impl Recorder {
         let machine = walked.machine;
         let threads = machine.threads();
         let least = if self.agents { WAKES_OF_AGENT } else { WAKES };
-        // Processes of a recorder: all their threads are.
-        let mut pids: Vec<i32> = threads
-            .iter()
-            .filter(|(_, thread)| thread.comm.as_deref().is_some_and(is_recorder))
-            .filter_map(|(_, thread)| thread.pid)
-            .filter(|pid| *pid > 0)
-            .collect();
-        pids.sort_unstable();
-        pids.dedup();
+        let recorder = threads.recorder();
         let mut out = RecorderReport {
             agents: self.agents,
             gaps: walked.activity.gaps().clone(),
@@ -205,14 +192,10 @@ impl Recorder {
         };
         for ((tid, thread), slot) in threads.iter().zip(0u32..) {
             let comm = thread.comm.as_deref().unwrap_or_default();
-            let of_process = || {
-                let pid = thread.pid.filter(|_| !thread.is_vcpu);
-                pid.is_some_and(|pid| pids.binary_search(&pid).is_ok())
-            };
             let task = self.tasks.get(slot as usize).copied().unwrap_or_default();
-            let role = if is_recorder(comm) || of_process() {
+            let role = if recorder.has(tid, thread) {
                 Role::Recorder
-            } else if self.carries(slot, least, threads).is_some() {
+            } else if !recorder.is_unknown() && self.carries(slot, least, threads).is_some() {
                 Role::Helper
             } else {
                 continue;

@@ -72,6 +72,7 @@ mod progress;
 mod record_command;
 mod record_flight;
 mod record_user;
+mod recorder;
 mod report_page;
 mod report_real;
 mod report_web;

@@ -526,6 +526,8 @@ fn what_it_cost_is_in_the_recording() {
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("{\"cost\":{"), "the cost was written first");
     assert!(!text.contains("recorder_ns"));
+    let process = format!("\"recorder\":{{\"pid\":{}}}", child.id());
+    assert!(text.contains(&process), "which process recorded is there");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 //! and in itself. The times of samples say how bursts make both less sure (`chance.rs`). Callers and callees that
 //! change alike are reported once (`families.rs`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use analysis::{Picture, ProfileSums, ProfileThread, SampleUnit, is_function, plain};
+use analysis::{Picture, ProfileSums, RecorderReport, SampleUnit, is_function, plain};
 use stacks::{FrameName, FrameOwner, Weight};
 use words::{change, number, plural, share};
 
@@ -13,9 +13,8 @@ use crate::basis::{Basis, SumDivisor};
 use crate::chance::{self, SampledSum};
 use crate::change::{ChangeUnit, Level, SideChange};
 use crate::families::{self, ChangedWeight};
-use crate::names::group;
-use crate::sched::RECORDERS;
 use crate::side::{Pair, SPENT, push, value};
+use crate::stack_keys::{FunctionKey, StackKeys, thread_key};
 
 /// Functions with fewer samples on both sides together are not compared.
 const ENOUGH: u64 = 10;
@@ -28,9 +27,6 @@ const UNCHANGED: usize = 20;
 const LIKELY: f64 = 0.2;
 /// Changes by less than this share are no change.
 const LEAST: f64 = 0.1;
-
-/// A thread, or a function, by what it is called on any host.
-type FunctionKey = (FrameOwner, String);
 
 /// How sums are made comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +59,7 @@ struct WeightSums {
 /// One picture's samples.
 struct PictureSamples<'a> {
     profile: &'a ProfileSums,
+    recorder: &'a RecorderReport,
     exposure: f64,
     /// By number of a frame's name, what it is compared as.
     frames: Vec<Option<usize>>,
@@ -207,6 +204,7 @@ impl<'a> ComparedSamples<'a> {
                 }
                 side.push(PictureSamples {
                     profile,
+                    recorder: &picture.recorder,
                     exposure: match by {
                         SumBasis::Time | SumBasis::Cycles => basis.exposure_of(picture),
                         SumBasis::Share => profile.busy().amount as f64,
@@ -231,7 +229,7 @@ impl<'a> ComparedSamples<'a> {
     fn weigh(&mut self, numbers: &HashMap<FunctionKey, usize>) {
         for sampled in self.sides.iter_mut().flatten() {
             sampled.sums = vec![WeightSums::default(); numbers.len()];
-            let mut seen = StackKeys::new(numbers);
+            let mut seen = StackKeys::new(numbers, sampled.recorder);
             let (profile, frames) = (sampled.profile, &sampled.frames);
             profile.each(|thread, path, weight| {
                 if let Some((own, all)) = seen.keys(thread, path, frames) {
@@ -345,7 +343,7 @@ impl<'a> ComparedSamples<'a> {
         for (side, all) in self.sides.iter().enumerate() {
             let exposure: f64 = all.iter().map(|sampled| sampled.exposure).sum();
             for sampled in all {
-                let mut seen = StackKeys::new(&keys);
+                let mut seen = StackKeys::new(&keys, sampled.recorder);
                 sampled.profile.each(|thread, path, weight| {
                     if let Some((own, all)) = seen.keys(thread, path, &sampled.frames) {
                         let amount = weight.amount as f64 / exposure.max(f64::MIN_POSITIVE);
@@ -506,10 +504,6 @@ fn rate(runs: &[SampledSum]) -> f64 {
     if exposure > 0.0 { sum / exposure } else { 0.0 }
 }
 
-fn thread_key(thread: &ProfileThread) -> FunctionKey {
-    (FrameOwner::Group, group(&thread.comm))
-}
-
 impl PictureSamples<'_> {
     /// Finds out what was sampled in each slice of time.
     fn slice(&mut self, keys: &HashMap<FunctionKey, usize>) {
@@ -525,7 +519,7 @@ impl PictureSamples<'_> {
             sums.own_slices = vec![0.0; slices];
             sums.total_slices = vec![0.0; slices];
         }
-        let mut seen = StackKeys::new(keys);
+        let mut seen = StackKeys::new(keys, self.recorder);
         profile.each_slice(|thread, path, slice, weight| {
             let (slice, amount) = (slice as usize, weight.amount as f64);
             if slice >= slices {
@@ -540,61 +534,5 @@ impl PictureSamples<'_> {
                 }
             }
         });
-    }
-}
-
-/// Finds the keys of stacks, each once.
-struct StackKeys<'k> {
-    keys: &'k HashMap<FunctionKey, usize>,
-    /// By thread's name, its key.
-    threads: BTreeMap<String, Option<usize>>,
-    /// By key, the last stack that it was in.
-    last: Vec<u32>,
-    now: u32,
-    all: Vec<usize>,
-}
-
-impl<'k> StackKeys<'k> {
-    fn new(keys: &'k HashMap<FunctionKey, usize>) -> StackKeys<'k> {
-        StackKeys {
-            keys,
-            threads: BTreeMap::new(),
-            last: vec![0; keys.len()],
-            now: 0,
-            all: Vec::new(),
-        }
-    }
-
-    /// Returns the key of the innermost function and all keys of a stack, innermost first and the thread last; `None`
-    /// of idle CPUs and recorders.
-    fn keys(
-        &mut self,
-        thread: &ProfileThread,
-        path: &[u32],
-        frames: &[Option<usize>],
-    ) -> Option<(Option<usize>, &[usize])> {
-        if thread.is_idle() || RECORDERS.contains(&thread.comm.as_str()) {
-            return None;
-        }
-        self.now += 1;
-        self.all.clear();
-        let key = |frame: &u32| frames.get(*frame as usize).copied().flatten();
-        let of_thread = match self.threads.get(&thread.comm) {
-            Some(key) => *key,
-            None => {
-                let key = self.keys.get(&thread_key(thread)).copied();
-                self.threads.insert(thread.comm.clone(), key);
-                key
-            }
-        };
-        for key in path.iter().filter_map(key).chain(of_thread) {
-            if let Some(last) = self.last.get_mut(key)
-                && *last != self.now
-            {
-                *last = self.now;
-                self.all.push(key);
-            }
-        }
-        Some((path.first().and_then(key), &self.all))
     }
 }

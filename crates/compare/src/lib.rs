@@ -27,6 +27,7 @@ mod results;
 mod rows;
 mod sched;
 mod side;
+mod stack_keys;
 mod states;
 mod student;
 mod tails;

@@ -16,8 +16,6 @@ use words::{change, duration, number, share};
 /// Tasks with fewer switches on either side are not compared.
 const ENOUGH: u64 = 20;
 
-/// Recorders: what they do is no change of what was recorded.
-pub(crate) const RECORDERS: [&str; 3] = ["perf", "perf-exec", "trace-cmd"];
 /// What the time of vCPUs' threads counts in the ranking: what they did is in their states.
 const VCPUS: f64 = 0.1;
 
@@ -44,11 +42,11 @@ fn tasks(pictures: &[&Picture]) -> BTreeMap<String, TaskSums> {
         let vcpus = picture.vcpus.iter().flat_map(|report| &report.rows);
         let vcpus: BTreeSet<i32> = vcpus.map(|row| row.tid).collect();
         for row in picture.sched.iter().flat_map(|report| &report.rows) {
-            let name = group(&row.comm);
-            if RECORDERS.contains(&name.as_str()) {
+            // What the recorder does is no change of what was recorded.
+            if picture.recorder.has(row.tid, &row.comm) {
                 continue;
             }
-            let task = out.entry(name).or_default();
+            let task = out.entry(group(&row.comm)).or_default();
             task.add(row);
             task.vcpus |= vcpus.contains(&row.tid);
         }

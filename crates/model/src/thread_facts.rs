@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use crate::RecorderClue;
+
 /// Facts given beside a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadFacts {
@@ -13,6 +15,8 @@ pub struct ThreadFacts {
     pub threads: Vec<ThreadFact>,
     /// VMs.
     pub vms: Vec<VmFact>,
+    /// What the recording's header says of who made it.
+    pub recorder: RecorderClue,
 }
 
 /// One thread, as told.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use event::sched::TaskComm;
 use event::{Data, Event, Side};
 
+use crate::RecorderClue;
 use crate::bonds::Bonds;
 use crate::by_number::ByNumber;
-use crate::roles::vcpu_from_comm;
+use crate::roles::{RecorderTraces, vcpu_from_comm};
 use crate::thread_facts::{Claim, ThreadFacts, VmFact};
 
 /// One thread of the host. A thread id that is used again is another thread.
@@ -30,6 +31,13 @@ pub struct Thread {
     vcpu_recorded: bool,
     /// Which vCPU it is, by facts beside the recording.
     pub(crate) told: Option<Claim>,
+}
+
+impl Thread {
+    /// Returns whether it was seen to do anything.
+    pub(crate) fn has_acted(&self) -> bool {
+        self.acted
+    }
 }
 
 /// Name of the idle tasks, without the CPU the kernel puts behind it.
@@ -67,6 +75,8 @@ pub struct Threads {
     pub(crate) told_vms: Vec<VmFact>,
     /// Who woke vCPUs.
     pub(crate) bonds: Bonds,
+    /// What shows who made the recording.
+    pub(crate) recorder_traces: RecorderTraces,
 }
 
 impl Threads {
@@ -213,6 +223,7 @@ impl Threads {
 
     /// Takes what a recording tells of threads beside events.
     pub fn side(&mut self, side: &Side<'_>) {
+        self.recorder_traces.side(side);
         match *side {
             Side::Comm { pid, tid, comm, .. } => {
                 let thread = self.entry(tid);
@@ -251,6 +262,9 @@ impl Threads {
             }
         }
         self.told_vms.extend(told.vms.iter().cloned());
+        if told.recorder != RecorderClue::default() {
+            self.recorder_traces.clue(&told.recorder);
+        }
     }
 
     /// Returns the VM that has a process, as told.

@@ -78,6 +78,7 @@ pub fn of_machine(
     if let Some(cost) = cost {
         features.set(Feature::Trapline(cost.said()));
     }
+    features.set(Feature::recorder(std::process::id()));
     Ok((features, side))
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use doubts::{DoubtKind, Doubts};
 use facts::Facts;
-use model::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
-use source::{FileContent, RecordingReader};
+use model::{RecorderClue, ThreadFact, ThreadFacts, VcpuFact, VmFact};
+use source::{FileContent, RecordingHeader, RecordingReader};
 
 use crate::{Error, Wanted, sniff};
 
@@ -59,6 +59,7 @@ impl HostFacts {
             }
         });
         known.vms.splice(0..0, guests);
+        known.recorder = recorder(reader.header());
         known
     }
 
@@ -77,6 +78,29 @@ impl HostFacts {
             doubts.raise(DoubtKind::FactsNotUnderstood { note: note.clone() });
         }
         doubts
+    }
+}
+
+/// Returns what a recording's header says of who made it. Threads carry the name of their program's file, cut to 15 bytes
+/// (`TASK_COMM_LEN`).
+fn recorder(header: &RecordingHeader) -> RecorderClue {
+    const COMM_BYTES: usize = 15;
+    let format = header.format.as_str();
+    let forks_readers = format.starts_with("trace.dat") || format.starts_with("text of trace-cmd");
+    let is_perf = format.starts_with("perf.data") || format.starts_with("text of perf");
+    let command = header.command.as_deref().filter(|_| is_perf);
+    let program = command.and_then(|command| command.split(' ').next());
+    let program = program.and_then(|path| path.rsplit('/').next());
+    let comm = match program {
+        Some(name) if !name.is_empty() => Some(name.get(..COMM_BYTES).unwrap_or(name)),
+        _ if is_perf => Some("perf"),
+        _ if forks_readers => Some("trace-cmd"),
+        _ => None,
+    };
+    RecorderClue {
+        pid: header.recorder_pid,
+        comm: comm.map(Into::into),
+        forks_readers,
     }
 }
 
@@ -103,6 +127,7 @@ pub(crate) fn told(facts: &Facts) -> ThreadFacts {
     ThreadFacts {
         threads: threads.collect(),
         vms: vms.collect(),
+        ..ThreadFacts::default()
     }
 }
 

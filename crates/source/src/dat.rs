@@ -215,6 +215,7 @@ fn make_header(data: &TraceDat<'_>) -> RecordingHeader {
         guests,
         together: together(info),
         unthreaded: false,
+        recorder_pid: None,
         cost: None,
         more,
     }

@@ -40,6 +40,8 @@ pub struct RecordingHeader {
     pub nine_digits: bool,
     /// Recorder and version.
     pub recorder: Option<String>,
+    /// The recorder's process, where the recording has it.
+    pub recorder_pid: Option<i32>,
     /// What recording cost, where the recorder measured it.
     pub cost: Option<RecordingCost>,
     /// The recording command.

@@ -35,6 +35,13 @@ fn cost(json: &str) -> Option<RecordingCost> {
     })
 }
 
+/// Returns the process of trapline's own recorder.
+fn recorder_pid(json: &str) -> Option<i32> {
+    let said: serde_json::Value = serde_json::from_str(json).ok()?;
+    let pid = said["recorder"]["pid"].as_i64()?;
+    i32::try_from(pid).ok().filter(|pid| *pid > 0)
+}
+
 /// A perf.data whose definitions are read.
 #[derive(Debug)]
 pub(crate) struct PerfReader<'r> {
@@ -114,6 +121,7 @@ impl<'r> PerfReader<'r> {
             seconds: true,
             resolution_ns: 1,
             recorder: info.perf_version.as_deref().map(recorder),
+            recorder_pid: info.trapline.as_deref().and_then(recorder_pid),
             cost: info.trapline.as_deref().and_then(cost),
             together: info
                 .trapline

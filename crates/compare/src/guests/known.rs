@@ -8,10 +8,12 @@ use model::{State, Times};
 use crate::basis::{Basis, even};
 use crate::chance::{ENOUGH, SampledSum};
 use crate::names::group;
-use crate::sched::RECORDERS;
 
 /// Sums of which slices of time hold less have no slices: those that are kept are not of all that guests did.
 const COVERED: f64 = 0.9;
+
+/// Tasks of these names in a guest are its recorder's: of guests the names of tasks are compared alone.
+const RECORDERS: [&str; 3] = ["perf", "perf-exec", "trace-cmd"];
 
 /// What guests did, by a name that two recordings have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

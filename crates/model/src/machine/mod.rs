@@ -334,6 +334,7 @@ impl Machine {
     /// them.
     #[inline]
     fn learn_sched(&mut self, event: &Event<'_>, data: &Data) {
+        self.threads.shows_recorder(event, data);
         if let Some(tasks) = self.threads.sched(data) {
             self.tasks = tasks;
         }

@@ -1,11 +1,17 @@
 //! What a thread is: the one owner of what names, processes and events say of it.
 //!
 //! Best known is what events and ids say: a thread that enters a guest is a vCPU. Names come second: the kernel, QEMU and
-//! DPDK give their threads names that say what they are ([`NamedRole`]), and any process may take them too.
+//! DPDK give their threads names that say what they are ([`NamedRole`]), and any process may take them too. Who made the
+//! recording no name says ([`RecorderThreads`]).
 
 mod named;
+mod recorded_by;
+mod recorder;
 
 pub use named::{NamedRole, vcpu_from_comm};
+pub use recorded_by::RecorderThreads;
+pub(crate) use recorder::RecorderTraces;
+pub use recorder::{PERF_WORKLOAD, RecorderClue};
 
 use crate::{Thread, Threads};
 

@@ -1,6 +1,8 @@
-//! What threads are by their names.
+//! What threads are by their names; who recorded.
 
 use super::*;
+
+mod recorder;
 
 #[test]
 fn vcpu_numbers_are_read_from_the_names_that_vmms_give() {

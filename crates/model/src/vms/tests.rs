@@ -104,6 +104,7 @@ fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> ThreadFacts {
     ThreadFacts {
         threads: threads.iter().map(thread).collect(),
         vms: vms.iter().map(vm).collect(),
+        ..ThreadFacts::default()
     }
 }
 

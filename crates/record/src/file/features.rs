@@ -54,6 +54,14 @@ pub enum Feature {
     Trapline(Vec<u8>),
 }
 
+impl Feature {
+    /// Returns what says which process records: no name does.
+    pub fn recorder(pid: u32) -> Feature {
+        let said = serde_json::json!({ "recorder": { "pid": pid } });
+        Feature::Trapline(serde_json::to_vec(&said).unwrap_or_default())
+    }
+}
+
 /// What a file says.
 #[derive(Debug, Clone, Default)]
 pub struct Features {
