@@ -1,11 +1,12 @@
-//! What `trapline compare` says: its documents, the documents' own printed tables, and inputs that do not go together.
+//! `trapline compare`: its forms, files that are the same, and what the command line refuses. What changed, and what is
+//! noise, is in `crates/compare/tests`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::instances::{list, text};
-use crate::common::process::Process;
-use crate::common::{Run, file, read, run};
+use crate::common::{Run, file, read, read_text, run, run_with};
+use fixtures::made_vm::MadeVm as Process;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -32,11 +33,6 @@ fn said(document: &Value) -> Vec<String> {
     changes.map(|change| text(&change["text"])).collect()
 }
 
-fn notes(document: &Value) -> String {
-    let notes = list(&document["notes"]).iter();
-    notes.map(text).collect::<Vec<_>>().join("\n")
-}
-
 /// Finds a change by what it is of.
 fn find<'a>(document: &'a Value, what: &str) -> &'a Value {
     let mut changes = list(&document["changes"]).iter();
@@ -47,23 +43,6 @@ fn find<'a>(document: &'a Value, what: &str) -> &'a Value {
 /// A document's printed table or fragment.
 fn seed(name: &str) -> PathBuf {
     file(&format!("seed-text/{name}.txt"))
-}
-
-fn seeds(names: &[&str]) -> Vec<PathBuf> {
-    names.iter().map(|name| seed(name)).collect()
-}
-
-fn paths(all: &[PathBuf]) -> Vec<&Path> {
-    all.iter().map(PathBuf::as_path).collect()
-}
-
-/// Compares two groups.
-fn groups(a: &[&str], b: &[&str]) -> Value {
-    let (a, b) = (seeds(a), seeds(b));
-    let with: Vec<String> = b.iter().map(|path| path.display().to_string()).collect();
-    let mut more = vec!["--with"];
-    more.extend(with.iter().map(String::as_str));
-    document(&paths(&a), &more)
 }
 
 /// Fails with one line of error that has these words, and nothing else.
@@ -189,200 +168,6 @@ fn all_forms_say_the_same() {
 }
 
 #[test]
-fn case_2_loses_its_port_exits() {
-    let document = groups(
-        &["case2-windows-before.perf-kvm-stat-vmexit"],
-        &["case2-windows-after.perf-kvm-stat-vmexit"],
-    );
-    let first = said(&document).remove(0);
-    assert!(
-        first.starts_with(
-            "IO_INSTRUCTION gone: it was 89 % of the time of all exits (256738 of them, 2.947s)"
-        ),
-        "{first}"
-    );
-    let exits = find(&document, "exits");
-    assert_eq!(
-        (exits["a"].as_f64(), exits["b"].as_f64()),
-        (Some(351_826.0), Some(151_854.0))
-    );
-    assert_eq!(exits["unit"], "count");
-    assert!(notes(&document).contains("do not say how much time they cover"));
-    // With the table of ports the finding goes as well, behind what it is of.
-    let document = groups(
-        &[
-            "case2-windows-before.perf-kvm-stat-vmexit",
-            "case2-windows-before.perf-kvm-stat-ioport",
-        ],
-        &["case2-windows-after.perf-kvm-stat-vmexit"],
-    );
-    assert!(
-        said(&document)[0].starts_with("IO_INSTRUCTION gone"),
-        "{:?}",
-        said(&document)
-    );
-    find(&document, "finding timer-port-exits");
-}
-
-#[test]
-fn case_4_moves_its_back_end() {
-    let document = groups(
-        &[
-            "case4-virtio.perf-kvm-stat-vmexit",
-            "case4-virtio.trace-cmd",
-        ],
-        &["case4-vhost.perf-kvm-stat-vmexit", "case4-vhost.trace-cmd"],
-    );
-    let moved = find(&document, "path kick back end");
-    let words = text(&moved["text"]);
-    assert!(
-        words.contains("moved from a VMM thread") && words.contains("to a vhost thread"),
-        "{words}"
-    );
-    assert!(words.contains("from 568.0us to 187.0us"), "{words}");
-    assert!(moved["delta"].is_null() && moved["ratio"].is_null() && moved["unit"] == "word");
-    let exits = find(&document, "exits");
-    // The tables' own, without the exit or two of the fragments.
-    assert_eq!(
-        (exits["a"].as_f64(), exits["b"].as_f64()),
-        (Some(11_410.0), Some(34_551.0))
-    );
-    assert!(text(&exits["text"]).starts_with("Exits rose"));
-    let dabt = find(&document, "vmexit DABT_LOW");
-    assert_eq!(
-        (dabt["a"].as_f64(), dabt["b"].as_f64()),
-        (Some(4578.0), Some(23_050.0))
-    );
-    assert!(text(&find(&document, "exits waiting")["text"]).starts_with("Waiting (halted) fell"));
-    find(&document, "finding userspace-virtio-backend");
-    assert!(
-        notes(&document).contains("perf kvm stat measures how long the guest ran before each exit")
-    );
-    // One loop says nothing of shares of time.
-    let shares = list(&document["changes"])
-        .iter()
-        .filter(|change| change["unit"] == "share");
-    assert_eq!(shares.count(), 0, "{:?}", said(&document));
-}
-
-#[test]
-fn recordings_of_case_4_move_their_back_end() {
-    let mut pairs = vec![
-        ["virtio-mmio", "vhost-mmio"]
-            .map(|name| file(&format!("arm64/{name}/boot1/trace.dat.zst"))),
-    ];
-    if let Some(folder) = std::env::var_os("TRAPLINE_CORPUS") {
-        let folder = Path::new(&folder).join("arm64");
-        pairs.push(
-            ["virtio-mmio", "vhost-mmio"].map(|name| folder.join(name).join("boot1/trace.dat")),
-        );
-    }
-    for [a, b] in pairs {
-        let document = document(&[&a, &b], &[]);
-        let words = text(&find(&document, "path kick back end")["text"]);
-        assert!(
-            words.contains("from a VMM thread") && words.contains("to a vhost thread"),
-            "{words}"
-        );
-        let vhost = find(&document, "sched vhost");
-        assert!(vhost["a"].is_null(), "{vhost}");
-        find(&document, "finding userspace-virtio-backend");
-        let work = &list(&vhost["per_work"])[0];
-        assert_eq!(work["of"], "tun_get_user");
-    }
-}
-
-#[test]
-fn case_5_loses_its_switches() {
-    let document = groups(
-        &["case5-slow-host.perf-sched-latency"],
-        &["case5-good-host.perf-sched-latency"],
-    );
-    let iperf = find(&document, "sched iperf");
-    assert_eq!(
-        (iperf["a"].as_f64(), iperf["b"].as_f64()),
-        (Some(27_683.0), Some(44.0))
-    );
-    assert!(text(&iperf["text"]).starts_with("iperf: 27683 to 44 switches (-99.8 %)"));
-    let kworker = find(&document, "sched kworker (of a CPU)");
-    assert!(
-        kworker["b"].is_null() && text(&kworker["text"]).contains("gone"),
-        "{kworker}"
-    );
-    find(&document, "finding cpufreq-governor-kworker");
-}
-
-#[test]
-fn one_of_several_tables_must_be_chosen() {
-    let three = seed("case5-perf-stat");
-    let output = compare(&[&three, &three], &[]);
-    refuses(
-        &output,
-        &[
-            "3 tables of perf stat",
-            "line 2 (slow host (ondemand governor))",
-            "line 10 (good host)",
-            "a file of its own",
-        ],
-    );
-    // Each alone can be compared: for each second where both say how long they counted.
-    let all = fs::read_to_string(&three).expect("a text");
-    let folder = Folder::new();
-    let blocks: Vec<PathBuf> = all
-        .split("\n# ")
-        .filter(|block| !block.trim().is_empty())
-        .enumerate()
-        .map(|(number, block)| {
-            folder.write(
-                &format!("stat{number}"),
-                format!("# {}\n", block.trim_start_matches("# ")),
-            )
-        })
-        .collect();
-    let document = document(&[&blocks[0], &blocks[1]], &[]);
-    let switches = find(&document, "counter context-switches");
-    assert_eq!(switches["unit"], "per_second");
-    let rate = switches["a"].as_f64().expect("a rate");
-    assert!((rate - 795_370.0 / 10.047_327_675).abs() < 0.01, "{rate}");
-    // The last does not say.
-    let counted = self::document(&[&blocks[0], &blocks[2]], &[]);
-    let switches = find(&counted, "counter context-switches");
-    assert_eq!(
-        (switches["unit"].as_str(), switches["b"].as_f64()),
-        (Some("count"), Some(43_713.0))
-    );
-}
-
-#[test]
-fn a_recording_against_a_table_is_compared_by_shares() {
-    let folder = Folder::new();
-    let a = folder.record("a", |_| {});
-    let table = seed("case2-windows-before.perf-kvm-stat-vmexit");
-    let document = document(&[&a, &table], &[]);
-    assert!(
-        notes(&document).contains("shares and mean times are compared, not counts"),
-        "{}",
-        notes(&document)
-    );
-    // Nobody knows which other tables could have been printed.
-    assert!(
-        !notes(&document).contains("not recorded"),
-        "{}",
-        notes(&document)
-    );
-    let io = find(&document, "vmexit IO_INSTRUCTION");
-    assert_eq!(io["unit"], "share");
-    assert!((io["b"].as_f64().unwrap() - 0.7297).abs() < 1e-3, "{io}");
-    for change in list(&document["changes"]) {
-        assert!(
-            change["unit"] != "count" && change["unit"] != "per_second",
-            "{change}"
-        );
-        assert!(!text(&change["text"]).contains("in a second"), "{change}");
-    }
-}
-
-#[test]
 fn the_same_twice_has_not_changed() {
     let folder = Folder::new();
     let recording = folder.record("a", |_| {});
@@ -452,135 +237,22 @@ fn one_recording_is_no_comparison() {
 }
 
 #[test]
-fn work_that_nobody_counts_is_an_error() {
-    let folder = Folder::new();
-    let a = folder.record("a", |_| {});
-    let b = folder.record("b", |_| {});
-    refuses(
-        &compare(&[&a, &b], &["--work=nothing_such"]),
-        &["'nothing_such'", "trapline info"],
-    );
-    let table = seed("case2-windows-before.perf-kvm-stat-vmexit");
-    refuses(
-        &compare(&[&table, &table], &["--work=kvm_exit"]),
-        &["printed tables"],
-    );
-    let document = document(&[&a, &b], &["--work=kvm_pio"]);
+fn standard_input_is_read_once() {
+    let output = run_with(["compare", "-", "-"], b"whatever");
+    assert_ne!(output.status, 0);
     assert!(
-        notes(&document).contains("kvm_pio ("),
+        output.stderr.contains("standard input (-) is named twice"),
         "{}",
-        notes(&document)
+        output.stderr
     );
-}
-
-#[test]
-fn what_one_side_lacks_is_said() {
-    let folder = Folder::new();
-    let both = folder.record("both", |_| {});
-    let no_sched = folder.record("no_sched", |process| process.sched = false);
-    let no_kvm = folder.record("no_kvm", |process| process.kvm = false);
-    for (a, b, words) in [
-        (
-            &both,
-            &no_sched,
-            "Tasks are not compared: B has no scheduling events.",
-        ),
-        (
-            &no_sched,
-            &both,
-            "Tasks are not compared: A has no scheduling events.",
-        ),
-        (&both, &no_kvm, "Exits are not compared: B has none."),
-        (&no_kvm, &both, "Exits are not compared: A has none."),
-    ] {
-        let document = document(&[a, b], &[]);
-        assert!(notes(&document).contains(words), "{}", notes(&document));
-        for gone in said(&document) {
-            assert!(
-                !gone.contains(" gone") && !gone.contains(" is new"),
-                "{gone}"
-            );
-        }
-    }
-    let nothing = document(&[&no_sched, &no_kvm], &[]);
-    assert!(said(&nothing).is_empty(), "{:?}", said(&nothing));
-    let table = compare(&[&no_sched, &no_kvm], &[]).text();
-    assert!(
-        table.contains("Nothing is in both that could be compared."),
-        "{table}"
+    let output = run_with(["compare", "-", "x", "--with", "-"], b"whatever");
+    assert!(output.stderr.contains("named twice"), "{}", output.stderr);
+    // Once is fine.
+    let table = file("seed-text/case2-hpet.perf-kvm-stat-vmexit.txt");
+    let table = table.display().to_string();
+    let output = run_with(
+        ["compare", "-", &table],
+        read_text(Path::new(&table)).as_bytes(),
     );
-}
-
-#[test]
-fn other_machines_have_other_reasons() {
-    let folder = Folder::new();
-    let x86 = folder.record("x86", |_| {});
-    let arm64 = file("arm64/two-guests-mmio/perf.data.guest.zst");
-    let document = document(&[&x86, &arm64], &[]);
-    assert!(
-        notes(&document).contains("A is of vmx, B of arm64"),
-        "{}",
-        notes(&document)
-    );
-    for change in list(&document["changes"]) {
-        assert!(!text(&change["what"]).starts_with("vmexit "), "{change}");
-    }
-}
-
-#[test]
-fn one_event_is_not_a_rate() {
-    let folder = Folder::new();
-    let all = folder.record("a", |_| {});
-    let recording = String::from_utf8(read(&all)).expect("a text");
-    let exit = recording.lines().find(|line| line.contains("kvm_exit"));
-    let one = folder.write("one", format!("cpus=4\n{}\n", exit.expect("an exit")));
-    let document = document(&[&all, &one], &[]);
-    assert!(
-        notes(&document).contains("is of no time"),
-        "{}",
-        notes(&document)
-    );
-    for change in list(&document["changes"]) {
-        assert!(change["unit"] != "per_second", "{change}");
-    }
-    self::document(&[&one, &one], &[]);
-}
-
-#[test]
-fn ticks_are_no_seconds() {
-    let folder = Folder::new();
-    let nanoseconds = folder.record("a", |_| {});
-    // As with the clock x86-tsc: whole numbers.
-    let ticks = |name: &str, port_rate: f64| {
-        let path = folder.record(name, |process| process.port_rate = port_rate);
-        let recording = fs::read_to_string(&path).expect("a text");
-        let lines = recording.lines().map(|line| {
-            let (head, rest) = line.split_once(": ").unwrap_or((line, ""));
-            let whole = head.replacen('.', "", usize::from(head.contains("] ")));
-            format!("{whole}: {rest}\n")
-        });
-        folder.write(name, lines.skip(1).collect::<String>())
-    };
-    let usual = ticks("b", 1.0);
-    let without = ticks("c", 0.0);
-    for (a, b) in [
-        (&nanoseconds, &usual),
-        (&usual, &nanoseconds),
-        (&usual, &without),
-    ] {
-        let document = document(&[a, b], &[]);
-        let told = notes(&document);
-        assert!(told.contains("counts ticks of unknown rate"), "{told}");
-        assert!(told.contains("shares are compared"), "{told}");
-        for change in list(&document["changes"])
-            .iter()
-            .chain(list(&document["noise"]))
-        {
-            let unit = text(&change["unit"]);
-            assert!(unit == "share" || unit == "word", "{change}");
-        }
-    }
-    let gone = document(&[&usual, &without], &[]);
-    let gone = text(&find(&gone, "vmexit IO_INSTRUCTION")["text"]);
-    assert!(gone.starts_with("IO_INSTRUCTION gone: it was "), "{gone}");
+    assert_eq!(output.status, 0, "{}", output.stderr);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::perf_kvm::{self, Table};
+use crate::common::perf_kvm::{self, PerfKvmTable as Table};
 use crate::common::{Case, Failures, cases, json, number, run};
 use serde_json::Value;
 

@@ -1,50 +1,14 @@
 //! Hosts' recordings with those of their guests: the pairs of the corpus, whose files name each other.
 
 use std::path::{Path, PathBuf};
+
 use std::process::Command;
 
+pub(crate) use fixtures::pairs::{GUEST, GuestPair as Pair, HOST, pairs};
 use serde_json::Value;
-use source::{ReaderOptions, RecordingBytes};
 
 use crate::common::instances::list;
-use crate::common::{
-    Failures, Run, all_cases, file, number, read, run, run_with, tell, write_text,
-};
-
-/// Recordings that were made together: the host's, and a guest's.
-pub(crate) struct Pair {
-    pub(crate) host: PathBuf,
-    pub(crate) guest: PathBuf,
-}
-
-/// Returns all pairs of the corpus.
-pub(crate) fn pairs() -> Vec<Pair> {
-    let cases = all_cases();
-    let cases = cases.iter().filter(|case| case.kind == "trace.dat");
-    let known = cases.filter_map(|case| {
-        let recording = RecordingBytes::open(&case.path).ok()?;
-        let reader = recording.reader(ReaderOptions::default()).ok()?;
-        Some((&case.path, reader.header().together.clone()))
-    });
-    let known: Vec<_> = known.collect();
-    let mut pairs = Vec::new();
-    for (host, of) in &known {
-        for id in &of.guests {
-            // One is shipped and in a full corpus too.
-            let mut guests = known
-                .iter()
-                .filter(|(path, one)| one.own == Some(*id) && path.extension() == host.extension());
-            if let Some((guest, _)) = guests.next() {
-                pairs.push(Pair {
-                    host: (*host).clone(),
-                    guest: (*guest).clone(),
-                });
-            }
-        }
-    }
-    assert!(pairs.len() >= 2, "only {} pairs", pairs.len());
-    pairs
-}
+use crate::common::{Failures, Run, file, number, read, run, run_with, tell, write_text};
 
 /// Runs a command over a host and more.
 pub(crate) fn over(command: &str, paths: &[&Path], more: &[&str]) -> Run {
@@ -58,10 +22,6 @@ pub(crate) fn document(command: &str, paths: &[&Path], more: &[&str]) -> Value {
     all.extend_from_slice(more);
     over(command, paths, &all).json().expect("it can be read")
 }
-
-/// A host and its guest whose recordings name each other.
-pub(crate) const HOST: &str = "x86/host-guest-pingpong/host.dat.zst";
-pub(crate) const GUEST: &str = "x86/host-guest-pingpong/host-a.dat.zst";
 
 /// Makes a folder of files as `trapline record` names them: of [`HOST`], of [`GUEST`], and of a guest whose recording is broken. What is in
 /// the files decides, not what they are called.

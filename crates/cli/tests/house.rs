@@ -44,8 +44,8 @@ const FLOORS: &[&[&str]] = &[
     &["render", "live"],
     &["report", "export"],
     &["cli"],
-    // It is for tests alone, so nobody may use it.
-    &["testguest"],
+    // They are for tests alone, so nobody may use them.
+    &["testguest", "fixtures"],
 ];
 
 /// Files that need each other since they are halves of one thing, and why they are two files.

@@ -162,12 +162,12 @@ fn evidence_of_recordings_made_by_hand_is_data() {
     let mut rules = BTreeSet::new();
     let (mut windows, mut instances) = (0, 0);
     for rule in rules::all() {
-        for file in crate::fixtures::fixtures(rule.id, "positive") {
+        for file in fixtures::handmade::fixtures(rule.id, "positive") {
             let text = fs::read_to_string(&file).unwrap();
             let name = file.to_string_lossy().into_owned();
             for (id, of_windows, of_instances) in findings(
                 &name,
-                crate::fixtures::recording(&text).bytes,
+                fixtures::handmade::recording(&text).bytes,
                 &mut failures,
             ) {
                 rules.insert(id);

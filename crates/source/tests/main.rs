@@ -1,8 +1,6 @@
 //! The tests of this crate, in one binary: a file is a module, and `cargo test -p source --test all -- crafted::` runs
 //! those of one file.
 
-#[path = "../../cli/tests/common/fixtures.rs"]
-mod fixtures;
 mod support;
 #[path = "../../perfdata/tests/writer/mod.rs"]
 mod writer;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+pub(crate) use fixtures::json::{list, text};
 use serde_json::Value;
 
 use super::{json, number};
@@ -49,14 +50,6 @@ impl Instance {
             .find(|pair| pair[0].0 == from && pair[1].0 == to)
             .map_or(0, |pair| pair[1].1 - pair[0].1)
     }
-}
-
-pub(crate) fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-pub(crate) fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
 }
 
 pub(crate) fn instances(path: &Path, which: &str) -> Vec<Instance> {

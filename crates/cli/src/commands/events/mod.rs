@@ -10,12 +10,11 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use doubts::DoubtKind;
 use event::{Event, EventType, Quality, Side, Sink};
-use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
+use eventtext::EventPrinter;
 use model::Threads;
 use render::ClockUnit;
 use serde::Serialize;
 use session::{Guest, Opened, Paired};
-use source::RecordingReader;
 use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
 
@@ -129,7 +128,7 @@ fn machines<'f>(
         let saved = formats.cmdlines.iter();
         threads.saved_names(saved.map(|(tid, name)| (*tid, name.as_str())));
         Machine {
-            printer: printer(reader, host, formats, perf, ns),
+            printer: session::event_printer(reader, host, formats, perf, ns),
             threads,
             called,
         }
@@ -154,54 +153,6 @@ pub(super) fn csv<'o>(
     let outcomes = recording.walk_events_with(guests, &mut sink);
     sink.stream.end()?;
     Ok(paired.quality(outcomes))
-}
-
-/// Chooses the columns.
-pub(super) fn printer<'f>(
-    reader: &'f RecordingReader<'_>,
-    host: Option<&'f Opened<'_>>,
-    formats: &'f FormatCatalog,
-    perf: bool,
-    ns: bool,
-) -> EventPrinter<'f> {
-    let header = reader.header();
-    let times = TimeColumns {
-        seconds: header.seconds,
-        ns: ns || header.nine_digits,
-    };
-    if reader.formats().is_none() {
-        let style = if perf {
-            TextStyle::Perf
-        } else {
-            TextStyle::TraceCmd
-        };
-        return EventPrinter::text(formats, style, times);
-    }
-    if !perf {
-        return EventPrinter::trace_cmd(formats, times, &header.buffers);
-    }
-    let mut style = PerfStyle {
-        nanoseconds: ns,
-        ..PerfStyle::default()
-    };
-    if let Some(perf) = reader.perf_data() {
-        let tracepoints = || perf.attrs().iter().filter(|a| a.tracepoint_id().is_some());
-        style.tracepoint_addresses = tracepoints().any(|a| a.has_callchain());
-        style.addresses = style.tracepoint_addresses || tracepoints().count() < perf.attrs().len();
-        style.pipe = perf.is_pipe();
-        style.kernel_files = host.map(Opened::kernel_files).unwrap_or_default();
-    }
-    let mut printer = PerfPrinter::new(&style);
-    for (tid, comm) in &formats.cmdlines {
-        printer.side(&Side::Comm {
-            time: 0,
-            pid: -1,
-            tid: *tid,
-            comm,
-            exec: false,
-        });
-    }
-    EventPrinter::perf(formats, printer)
 }
 
 /// An event as an item of a document. What is not known is null.

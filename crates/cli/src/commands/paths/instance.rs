@@ -15,7 +15,6 @@ use tracefmt::{FormatCatalog, FormatText};
 
 use super::Together;
 use crate::answer::Answer;
-use crate::commands::events;
 use crate::commands::paths::args::{Diagram, PathsArgs};
 use crate::options::Format;
 use crate::output;
@@ -64,7 +63,7 @@ pub(super) fn run(
     let none = FormatCatalog::default();
     let formats = reader.formats().unwrap_or(&none);
     let mut lines = Lines::new(
-        events::printer(reader, Some(recording), formats, reader.is_perf(), false),
+        session::event_printer(reader, Some(recording), formats, reader.is_perf(), false),
         &instance,
     );
     for (tid, comm) in recording.saved_names() {

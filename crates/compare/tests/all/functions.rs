@@ -1,17 +1,17 @@
-//! `compare` of what was sampled: a made-up host whose threads run in bursts, the same again and changed, and halves of real
-//! recordings.
+//! Comparisons of what was sampled: a made-up host whose threads run in bursts, the same again and changed, and halves
+//! of real recordings.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use compare::{CompareOptions, ComparedSide, Comparison};
 use serde_json::Value;
 use session::{Filters, PictureOptions, Session};
 
-use crate::common::fixtures::perf_data;
-use crate::common::instances::{list, text};
-use crate::common::{file, run};
+use crate::{Folder, document as compared, groups, said};
+use fixtures::file;
+use fixtures::json::{list, text};
+use fixtures::perf_data;
 
 /// Random numbers (splitmix64).
 struct Random(u64);
@@ -35,7 +35,7 @@ const OTHER: &[&str] = &["memcpy_all", "do_syscall_64"];
 const WRITER: &[&str] = &["tun_get_user", "tun_chr_write_iter", "do_syscall_64"];
 
 /// Records 8 s of two CPUs with a sample every 2 ms. What runs goes on for up to 60 ms.
-fn record(test: &str, name: &str, seed: u64, work: &[Work<'_>]) -> PathBuf {
+fn record(folder: &Folder, name: &str, seed: u64, work: &[Work<'_>]) -> PathBuf {
     let mut random = Random(seed);
     let mut functions: Vec<&str> = work.iter().flat_map(|one| one.3).copied().collect();
     functions.sort_unstable();
@@ -73,23 +73,7 @@ fn record(test: &str, name: &str, seed: u64, work: &[Work<'_>]) -> PathBuf {
             }
         }
     }
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join("functions")
-        .join(test);
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(format!("{name}.data"));
-    fs::write(&path, perf_data::write(&lines, true).bytes).unwrap();
-    path
-}
-
-fn compared(a: &Path, b: &Path) -> Value {
-    let [a, b] = [a, b].map(|path| path.display().to_string());
-    run(["compare", "--format=json", &a, &b]).json().unwrap()
-}
-
-fn said(document: &Value) -> Vec<String> {
-    let changes = list(&document["changes"]).iter();
-    changes.map(|change| text(&change["text"])).collect()
+    folder.write(name, perf_data::write(&lines, true).bytes)
 }
 
 fn usual() -> Vec<Work<'static>> {
@@ -102,22 +86,28 @@ fn usual() -> Vec<Work<'static>> {
 
 #[test]
 fn the_same_again_is_no_news() {
+    let folder = Folder::new();
     let mut wrong = Vec::new();
     for pair in 0..20u64 {
-        let a = record("same", "a", 2 * pair + 1, &usual());
-        let b = record("same", "b", 2 * pair + 2, &usual());
-        wrong.extend(said(&compared(&a, &b)));
+        let a = record(&folder, "a", 2 * pair + 1, &usual());
+        let b = record(&folder, "b", 2 * pair + 2, &usual());
+        wrong.extend(said(&compared(&a, &b), "changes"));
     }
-    // One comparison in a hundred may have something at 0.99, which a family is told of once.
+    // One comparison in a hundred may have something at 0.99, of which a family is one.
     assert!(wrong.len() <= 1, "{wrong:#?}");
-    let a = record("same", "a", 1, &usual());
+    let a = record(&folder, "a", 1, &usual());
     let document = compared(&a, &a);
-    assert!(said(&document).is_empty(), "{:#?}", said(&document));
+    assert!(
+        said(&document, "changes").is_empty(),
+        "{:#?}",
+        said(&document, "changes")
+    );
 }
 
 /// A back end moves from a thread of the VMM's to a worker of the kernel's, as from virtio-net in QEMU to vhost-net.
 #[test]
-fn work_that_moved_is_told_by_its_innermost_function() {
+fn work_that_moved_is_reported_by_its_innermost_function() {
+    let folder = Folder::new();
     let before = vec![
         ("qemu-system-x86", 1781, 80, WRITER),
         ("iperf", 4001, 40, SENDER),
@@ -128,17 +118,18 @@ fn work_that_moved_is_told_by_its_innermost_function() {
         ("iperf", 4001, 40, SENDER),
         ("other", 4002, 30, OTHER),
     ];
-    let a = record("moved", "a", 71, &before);
-    let b = record("moved", "b", 72, &after);
+    let a = record(&folder, "a", 71, &before);
+    let b = record(&folder, "b", 72, &after);
     let document = compared(&a, &b);
     let changes = list(&document["changes"]);
     let whats: Vec<String> = changes.iter().map(|change| text(&change["what"])).collect();
-    // Callers, the threads, and what a function took itself are not told again; what went on is not told at all.
+    // Callers, the threads, and what a function took itself are not reported again; what went on is not reported at
+    // all.
     assert_eq!(
         whats,
         ["cpu function tun_get_user", "cpu function handle_tx"],
         "{:#?}",
-        said(&document)
+        said(&document, "changes")
     );
     let first = &changes[0];
     assert_eq!(first["unit"], "ns");
@@ -157,36 +148,34 @@ fn work_that_moved_is_told_by_its_innermost_function() {
         .unwrap();
     let seconds = 3999.0 * 0.002 + 0.000_001;
     let expected = samples as f64 * 2e6 / seconds;
-    let told = first["a"].as_f64().unwrap();
-    assert!((told / expected - 1.0).abs() < 1e-6, "{told} {expected}");
+    let rate = first["a"].as_f64().unwrap();
+    assert!((rate / expected - 1.0).abs() < 1e-6, "{rate} {expected}");
 }
 
 /// What differs from run to run is no news, though each of the runs would be beside another.
 #[test]
 fn runs_that_differ_are_noise() {
+    let folder = Folder::new();
     let of = |name: &str, often: u64| {
         let mut work = usual();
         work[0].2 = often;
-        record("runs", name, often, &work)
+        record(&folder, name, often, &work)
     };
     let a = [("a1", 30), ("a2", 120), ("a3", 60)].map(|(name, often)| of(name, often));
     let b = [("b1", 140), ("b2", 25), ("b3", 75)].map(|(name, often)| of(name, often));
-    let news = said(&compared(&a[0], &b[0]));
+    let news = said(&compared(&a[0], &b[0]), "changes");
     assert!(
         news.iter().any(|one| one.starts_with("copy_data in iperf")),
         "{news:#?}"
     );
-    let mut args = vec!["compare".to_owned(), "--format=json".to_owned()];
-    args.extend(a.iter().map(|path| path.display().to_string()));
-    args.push("--with".to_owned());
-    args.extend(b.iter().map(|path| path.display().to_string()));
-    let news = said(&run(args).json().unwrap());
+    let news = said(&groups(&a, &b), "changes");
     assert!(news.is_empty(), "{news:#?}");
 }
 
 #[test]
 fn what_has_no_samples_or_no_names_is_not_compared() {
-    let a = record("none", "a", 1, &usual());
+    let folder = Folder::new();
+    let a = record(&folder, "a", 1, &usual());
     let b = file("x86/format-variants/v7.dat.zst");
     let document = compared(&a, &b);
     let notes: Vec<String> = list(&document["notes"]).iter().map(text).collect();
@@ -255,14 +244,14 @@ fn the_corpus_has_case_4_and_no_news_of_itself() {
     }
     // Both halves of a load that goes on evenly.
     let whole = corpus.join("x86/flame-iperf3/l1.perf.data");
-    let document = run(["info", "--format=json", &whole.display().to_string()])
-        .json()
-        .unwrap();
-    let [start, length] = ["start_ns", "duration_ns"].map(|what| document[what].as_u64().unwrap());
+    let session = Session::open(session::Options::default()).unwrap();
+    let pictures = session.pictures(&[whole.clone()], &PictureOptions::default());
+    let info = &pictures.unwrap()[0].info;
+    let (start, end) = (info.start.unwrap(), info.end.unwrap());
     let stamp = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
-    let half = start + length / 2;
-    let [first, second] = [(start, half), (half + 1, start + length)]
-        .map(|(from, to)| format!("{},{}", stamp(from), stamp(to)));
+    let half = start + (end - start) / 2;
+    let [first, second] =
+        [(start, half), (half + 1, end)].map(|(from, to)| format!("{},{}", stamp(from), stamp(to)));
     let halves = parts([(&whole, Some(&first)), (&whole, Some(&second))], None);
     let texts: Vec<&str> = halves.changes.iter().map(|one| one.text.as_str()).collect();
     assert!(texts.is_empty(), "{texts:#?}");

@@ -1,4 +1,4 @@
-//! The five investigations: what `trapline diagnose` says of recordings of the same situations, of their healthy
+//! The five investigations: what rules find in recordings of the same situations, of their healthy
 //! counterparts, and of what the documents printed.
 //!
 //! With `TRAPLINE_CORPUS` it runs over that corpus as well.
@@ -7,8 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{Failures, all_cases, file, run, tell};
-use serde_json::Value;
+use fixtures::{Failures, all_cases, file, note};
+use rules::{Finding, UncheckedRule};
+
+use crate::{Beside, DiagnosedFiles, diagnosed};
 
 /// What recordings whose names begin so, and hold one of these words, have to lead to.
 struct Truth {
@@ -115,62 +117,58 @@ const TRUTHS: &[Truth] = &[
     },
 ];
 
-fn ids(document: &Value) -> Vec<String> {
-    let findings = document["findings"].as_array().into_iter().flatten();
-    let ids = findings.filter_map(|finding| finding["id"].as_str());
-    ids.map(str::to_owned).collect()
-}
-
-fn strings(value: &Value) -> Vec<String> {
-    let list = value.as_array().into_iter().flatten();
-    list.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// Runs the command on files, with more arguments.
-fn diagnose(files: &[&Path], more: &[&str]) -> Result<Value, String> {
-    let mut args = vec!["diagnose".to_owned(), "--format".into(), "json".into()];
-    args.extend(more.iter().map(|arg| (*arg).to_owned()));
-    args.extend(files.iter().map(|file| file.to_string_lossy().into_owned()));
-    run(args).json()
-}
-
 fn seed(name: &str) -> PathBuf {
     file(&format!("seed-text/{name}"))
 }
 
-/// Runs the command on what documents printed.
-fn seeds(names: &[&str], more: &[&str]) -> Value {
+/// Diagnoses one recording.
+fn diagnose(file: &Path) -> DiagnosedFiles {
+    diagnosed(&[file.to_owned()], Beside::default()).unwrap()
+}
+
+/// Diagnoses what documents printed.
+fn seeds(names: &[&str]) -> DiagnosedFiles {
+    seeds_of(names, None)
+}
+
+/// Does the same, with a guest's definition.
+fn seeds_of(names: &[&str], domain: Option<PathBuf>) -> DiagnosedFiles {
     let files: Vec<PathBuf> = names.iter().map(|name| seed(name)).collect();
-    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    diagnose(&files, more).unwrap_or_else(|error| panic!("{names:?}: {error}"))
+    let beside = Beside {
+        domain,
+        ..Beside::default()
+    };
+    diagnosed(&files, beside).unwrap_or_else(|error| panic!("{names:?}: {error}"))
 }
 
 /// Returns a finding with all that it says, in one text.
-fn finding<'v>(document: &'v Value, id: &str) -> (&'v Value, String) {
-    let findings = document["findings"].as_array().into_iter().flatten();
-    let found = findings.into_iter().find(|finding| finding["id"] == id);
-    let found = found.unwrap_or_else(|| panic!("no {id}, but {:?}", ids(document)));
-    let mut said = strings(&found["evidence"]).join("\n");
-    said.push('\n');
-    said.push_str(found["title"].as_str().unwrap_or_default());
-    (found, said)
+fn finding<'d>(found: &'d DiagnosedFiles, id: &str) -> (&'d Finding, String) {
+    let mut findings = found.diagnosis.findings.iter();
+    let finding = findings.find(|finding| finding.rule.id == id);
+    let finding = finding.unwrap_or_else(|| panic!("no {id}, but {:?}", found.ids()));
+    let evidence = finding.evidence.iter().map(|one| one.text.as_str());
+    let said: Vec<&str> = evidence.chain([finding.title.as_str()]).collect();
+    (finding, said.join("\n"))
+}
+
+/// Returns what a rule needs that could not check.
+fn unchecked<'d>(found: &'d DiagnosedFiles, id: &str) -> &'d UncheckedRule {
+    let mut all = found.diagnosis.unchecked.iter();
+    let one = all.find(|one| one.rule.id == id);
+    one.unwrap_or_else(|| panic!("{id} could check"))
 }
 
 /// Checks that a finding comes first and has numbers in its evidence.
-fn first_with(document: &Value, id: &str, numbers: &[&str]) {
-    let found = ids(document);
-    assert_eq!(found.first().map(String::as_str), Some(id), "{found:?}");
-    let (_, said) = finding(document, id);
+fn first_with(found: &DiagnosedFiles, id: &str, numbers: &[&str]) {
+    assert_eq!(found.ids().first(), Some(&id), "{:?}", found.ids());
+    let (_, said) = finding(found, id);
     for number in numbers {
         assert!(said.contains(number), "{id} does not say {number}:\n{said}");
     }
 }
 
-fn remedies(finding: &Value) -> Vec<String> {
-    let list = finding["remedy"].as_array().into_iter().flatten();
-    list.filter_map(|remedy| remedy["do"].as_str())
-        .map(str::to_owned)
-        .collect()
+fn remedies(finding: &Finding) -> Vec<&'static str> {
+    finding.remedies.iter().map(|one| one.remedy.what).collect()
 }
 
 #[test]
@@ -187,25 +185,19 @@ fn recordings_lead_to_their_causes_and_healthy_ones_to_none() {
         if truths.is_empty() {
             continue;
         }
-        let document = match diagnose(&[&case.path], &[]) {
-            Ok(document) => document,
-            Err(error) => {
-                failures.check(false, || format!("{}: {error}", case.name));
-                continue;
-            }
-        };
-        let found = ids(&document);
+        let document = diagnose(&case.path);
+        let found = document.ids();
         for (truth, seen) in truths {
             *seen += 1;
             if let Some(id) = truth.first {
                 let met = match id.strip_suffix('!') {
-                    Some(id) => found.iter().any(|one| one == id),
-                    None => found.first().is_some_and(|one| one == id),
+                    Some(id) => found.contains(&id),
+                    None => found.first() == Some(&id),
                 };
                 failures.check(met, || format!("{}: {id} is not in {found:?}", case.name));
             }
             for id in truth.never {
-                failures.check(!found.iter().any(|one| one == id), || {
+                failures.check(!found.contains(id), || {
                     let (_, said) = finding(&document, id);
                     format!("{}: {id} is found:\n{said}", case.name)
                 });
@@ -222,7 +214,7 @@ fn recordings_lead_to_their_causes_and_healthy_ones_to_none() {
 
 #[test]
 fn case_1_has_the_remedy_that_works_and_the_one_that_does_not() {
-    let sick = diagnose(&[&file("x86/console-sick/perf.data.zst")], &[]).unwrap();
+    let sick = diagnose(&file("x86/console-sick/perf.data.zst"));
     let (found, said) = finding(&sick, "console-on-irq-vcpu");
     assert!(said.contains("0x3f8:POUT"), "{said}");
     // pings-perf.tsv: vCPU 1 of VM B, thread 1705, takes the interrupts and prints.
@@ -242,12 +234,12 @@ fn case_1_has_the_remedy_that_works_and_the_one_that_does_not() {
 }
 
 #[test]
-fn case_1_of_the_document_is_told_from_the_scheduler_alone() {
-    let document = seeds(&["case1-slow-ping.sched.txt"], &[]);
+fn case_1_of_the_document_shows_in_the_scheduler_alone() {
+    let document = seeds(&["case1-slow-ping.sched.txt"]);
     first_with(&document, "console-on-irq-vcpu", &["1.372ms"]);
     let (found, _) = finding(&document, "console-on-irq-vcpu");
     // Nothing shows a console: it only fits.
-    assert!(found["confidence"].as_f64().unwrap() <= 0.5);
+    assert!(found.confidence <= 0.5);
 }
 
 #[test]
@@ -256,9 +248,8 @@ fn case_2_the_tables_of_windows_and_the_lines_that_the_document_added() {
         "case2-windows-before.perf-kvm-stat-vmexit.txt",
         "case2-windows-before.perf-kvm-stat-ioport.txt",
     ];
-    let domain = seed("case2-win10.domain.xml");
-    let domain = domain.to_str().unwrap();
-    let document = seeds(&tables, &["--domain", domain]);
+    let domain = Some(seed("case2-win10.domain.xml"));
+    let document = seeds_of(&tables, domain.clone());
     let numbers = [
         "256738",
         "158788",
@@ -268,40 +259,32 @@ fn case_2_the_tables_of_windows_and_the_lines_that_the_document_added() {
     ];
     first_with(&document, "timer-port-exits", &numbers);
     let (found, _) = finding(&document, "timer-port-exits");
-    let remedies = found["remedy"].as_array().unwrap();
-    assert_eq!(remedies.len(), 1, "{remedies:?}");
-    assert!(remedies[0]["do"].as_str().unwrap().contains("hypervclock"));
+    let [advice] = found.remedies.as_slice() else {
+        panic!("{:?}", found.remedies);
+    };
+    assert!(advice.remedy.what.contains("hypervclock"));
     // Stated with its price.
-    assert!(remedies[0]["price"].as_str().unwrap().contains("AutoEOI"));
+    assert!(advice.remedy.price.contains("AutoEOI"));
     let added = "<hyperv mode='custom'>\n<vpindex state='on'/>\n<synic state='on'/>\n<stimer state='on'/>\n</hyperv>\n\
                  <timer name='hypervclock' present='yes'/>";
-    let patch = document["patch"].as_str().unwrap();
-    assert_eq!(changed(patch), (added.to_owned(), String::new()));
-    // Without the definition there is no patch; the RTC still tells that it is Windows.
-    let document = seeds(&tables, &[]);
+    assert_eq!(changed(&document.patch), (added.to_owned(), String::new()));
+    // Without the definition there is no patch; the RTC still shows that it is Windows.
+    let document = seeds(&tables);
     first_with(&document, "timer-port-exits", &numbers);
     let (found, _) = finding(&document, "timer-port-exits");
-    assert!(self::remedies(found)[0].contains("hypervclock"));
+    assert!(remedies(found)[0].contains("hypervclock"));
     // One table alone: its ports are named, or what is missing is.
-    first_with(&seeds(&tables[1..], &[]), "timer-port-exits", &["158788"]);
-    let unknown = seeds(&tables[..1], &[])["unknown"].clone();
-    let unknown = unknown.as_array().unwrap();
-    let one = unknown.iter().find(|one| one["id"] == "timer-port-exits");
-    let needs = one.and_then(|one| one["needs"].as_str()).unwrap();
+    first_with(&seeds(&tables[1..]), "timer-port-exits", &["158788"]);
+    let alone = seeds(&tables[..1]);
+    let needs = &unchecked(&alone, "timer-port-exits").what;
     assert!(
         needs.contains("256738 exits") && needs.contains("ioport"),
         "{needs}"
     );
     // And with the lines, all of it is gone.
-    let after = seeds(
-        &["case2-windows-after.perf-kvm-stat-vmexit.txt"],
-        &["--domain", domain],
-    );
-    let after = ids(&after);
-    assert!(
-        !after.iter().any(|id| CLOCKS.contains(&id.as_str())),
-        "{after:?}"
-    );
+    let after = seeds_of(&["case2-windows-after.perf-kvm-stat-vmexit.txt"], domain);
+    let after = after.ids();
+    assert!(!after.iter().any(|id| CLOCKS.contains(id)), "{after:?}");
 }
 
 /// Lines that a diff adds, and those that it takes away, without their indentation.
@@ -320,8 +303,7 @@ fn case_2_linux_guests_by_clock_source() {
         let tables = ["vmexit", "ioport"].map(|t| format!("case2-{clock}.perf-kvm-stat-{t}.txt"));
         let domain = seed("case2-ubuntu.domain.xml");
         let names = [tables[0].as_str(), tables[1].as_str()];
-        let with = seeds(&names, &["--domain", domain.to_str().unwrap()]);
-        (seeds(&names, &[]), with)
+        (seeds(&names), seeds_of(&names, Some(domain)))
     };
     let (hpet, with) = both("hpet");
     first_with(&hpet, "hpet-mmio-exits", &["22691", "38804", "58.48 %"]);
@@ -336,79 +318,67 @@ fn case_2_linux_guests_by_clock_source() {
         remedies.len() == 1 && remedies[0].starts_with("Linux"),
         "{remedies:?}"
     );
-    assert_eq!(with["patch"], "");
+    assert_eq!(with.patch, "");
     for clock in ["tsc", "kvm-clock"] {
         let (alone, with) = both(clock);
-        assert_eq!(ids(&alone), [""; 0], "{clock}");
-        assert_eq!(ids(&with), [""; 0], "{clock}");
+        assert_eq!(alone.ids(), [""; 0], "{clock}");
+        assert_eq!(with.ids(), [""; 0], "{clock}");
     }
 }
 
 #[test]
 fn case_3_has_all_three_remedies_with_their_prices() {
     let path = file("x86/ipi-default/perf.kvm.pingpong.data.zst");
-    let document = diagnose(&[&path], &[]).unwrap();
+    let document = diagnose(&path);
     let (found, _) = finding(&document, "halted-target-ipi");
-    let remedies = found["remedy"].as_array().unwrap();
+    let remedies = found.remedies.iter().map(|one| &one.remedy);
+    // Polling does nothing for a guest that is never idle.
+    let unless = found.remedies[0].remedy.unless;
+    assert!(unless.contains("never idle"), "{unless}");
     for (way, price) in [
         ("halt_poll_ns", "burnt"),
         ("idle=poll", "burns its whole CPU"),
         ("cpuidle-haltpoll", "burnt"),
     ] {
-        let has = |one: &&Value| one["do"].as_str().unwrap_or_default().contains(way);
-        let remedy = remedies.iter().find(has);
-        let remedy = remedy.unwrap_or_else(|| panic!("no {way}: {remedies:#?}"));
-        assert!(
-            remedy["price"].as_str().unwrap().contains(price),
-            "{remedy:#}"
-        );
+        let remedy = remedies.clone().find(|one| one.what.contains(way));
+        let remedy = remedy.unwrap_or_else(|| panic!("no {way}: {:#?}", found.remedies));
+        assert!(remedy.price.contains(price), "{remedy:#?}");
     }
-    // Polling does nothing for a guest that is never idle.
-    let unless = remedies[0]["unless"].as_str().unwrap();
-    assert!(unless.contains("never idle"), "{unless}");
 }
 
 #[test]
 fn case_4_the_fragments_of_both_back_ends() {
-    let virtio = seeds(&["case4-virtio.trace-cmd.txt"], &[]);
+    let virtio = seeds(&["case4-virtio.trace-cmd.txt"]);
     // From kvm_mmio to kvm_mmio, 7593.923910 to .924478.
     first_with(&virtio, "userspace-virtio-backend", &["568.0us"]);
     let (found, _) = finding(&virtio, "userspace-virtio-backend");
     assert!(remedies(found)[0].contains("vhost-net"));
-    let vhost = seeds(&["case4-vhost.trace-cmd.txt"], &[]);
-    assert_eq!(ids(&vhost), [""; 0]);
-    // Tables of exits do not tell who the back end is.
+    let vhost = seeds(&["case4-vhost.trace-cmd.txt"]);
+    assert_eq!(vhost.ids(), [""; 0]);
+    // Tables of exits do not say who the back end is.
     for name in ["case4-virtio", "case4-vhost"] {
-        let table = seeds(&[&format!("{name}.perf-kvm-stat-vmexit.txt")], &[]);
-        assert_eq!(ids(&table), [""; 0], "{name}");
-        let unknown = table["unknown"].as_array().unwrap();
-        let says = |one: &Value| one["id"] == "userspace-virtio-backend";
-        assert!(unknown.iter().any(says), "{name}: {unknown:#?}");
+        let table = seeds(&[&format!("{name}.perf-kvm-stat-vmexit.txt")]);
+        assert_eq!(table.ids(), [""; 0], "{name}");
+        unchecked(&table, "userspace-virtio-backend");
     }
 }
 
 #[test]
 fn case_5_both_causes() {
-    let slow = seeds(&["case5-slow-host.perf-sched-latency.txt"], &[]);
+    let slow = seeds(&["case5-slow-host.perf-sched-latency.txt"]);
     first_with(&slow, "cpufreq-governor-kworker", &["53689", "90490"]);
     let (found, _) = finding(&slow, "cpufreq-governor-kworker");
     assert!(remedies(found)[0].contains("governor of these CPUs to performance"));
     let performance = "case5-slow-host-performance-governor.perf-sched-latency.txt";
-    let second = seeds(&[performance], &[]);
+    let second = seeds(&[performance]);
     first_with(&second, "sender-waits-for-memory", &["16204"]);
-    assert_eq!(ids(&second).len(), 1);
-    let good = seeds(&["case5-good-host.perf-sched-latency.txt"], &[]);
-    assert_eq!(ids(&good), [""; 0]);
+    assert_eq!(second.ids().len(), 1);
+    let good = seeds(&["case5-good-host.perf-sched-latency.txt"]);
+    assert_eq!(good.ids(), [""; 0]);
     // Both hosts' tables together: both causes.
-    let both = seeds(
-        &["case5-slow-host.perf-sched-latency.txt", performance],
-        &[],
-    );
-    let found = ids(&both);
-    for id in ["cpufreq-governor-kworker", "sender-waits-for-memory"] {
-        assert!(found.iter().any(|one| one == id), "{found:?}");
-    }
-    assert_eq!(found[0], "cpufreq-governor-kworker");
+    let both = seeds(&["case5-slow-host.perf-sched-latency.txt", performance]);
+    assert_eq!(both.ids()[0], "cpufreq-governor-kworker");
+    assert!(both.ids().contains(&"sender-waits-for-memory"));
 }
 
 /// Returns whether a tool is there; says so if not.
@@ -419,7 +389,7 @@ fn has(tool: &str) -> bool {
     let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
     assert!(found.is_ok() || !required, "{tool} is missing");
     if found.is_err() {
-        tell(&format!("skipped: no {tool} here"));
+        note(&format!("skipped: no {tool} here"));
     }
     found.is_ok()
 }
@@ -431,30 +401,27 @@ fn the_patch_of_case_2_applies_and_validates() {
     let text = fs::read_to_string(seed("case2-win10.domain.xml")).unwrap();
     let whole = text.replace("<devices>...</devices>", "<devices/>");
     assert_ne!(text, whole);
+    let tables = ["vmexit", "ioport"]
+        .map(|table| seed(&format!("case2-windows-before.perf-kvm-stat-{table}.txt")));
     for (name, text) in [("win10.xml", &text), ("whole.xml", &whole)] {
         let domain = place.path().join(name);
         fs::write(&domain, text).unwrap();
-        let output = run([
-            "diagnose",
-            "--patch",
-            "--domain",
-            domain.to_str().unwrap(),
-            seed("case2-windows-before.perf-kvm-stat-vmexit.txt")
-                .to_str()
-                .unwrap(),
-            seed("case2-windows-before.perf-kvm-stat-ioport.txt")
-                .to_str()
-                .unwrap(),
-        ]);
-        assert_eq!(output.status, 0, "{}", output.stderr);
-        assert!(output.text().starts_with("--- a/"), "{}", output.text());
-        fs::write(place.path().join("change.diff"), &output.stdout).unwrap();
+        let patch = || {
+            let beside = Beside {
+                domain: Some(domain.clone()),
+                ..Beside::default()
+            };
+            diagnosed(&tables, beside).unwrap().patch
+        };
+        let asked = patch();
+        assert!(asked.starts_with("--- a/"), "{asked}");
+        fs::write(place.path().join("change.diff"), asked).unwrap();
         if !has("patch") {
             return;
         }
-        let mut patch = Command::new("patch");
-        patch.args(["--fuzz=0", "-p1", "-i", "change.diff"]);
-        let applied = patch.current_dir(place.path()).output().unwrap();
+        let mut apply = Command::new("patch");
+        apply.args(["--fuzz=0", "-p1", "-i", "change.diff"]);
+        let applied = apply.current_dir(place.path()).output().unwrap();
         assert!(applied.status.success(), "{applied:?}");
         let after = fs::read_to_string(&domain).unwrap();
         // Nothing else is changed.
@@ -462,19 +429,7 @@ fn the_patch_of_case_2_applies_and_validates() {
         assert_eq!(kept, text.lines().collect::<Vec<_>>());
         assert_eq!(after.lines().count(), text.lines().count() + 6);
         // It asks for nothing any more.
-        let again = run([
-            "diagnose",
-            "--patch",
-            "--domain",
-            domain.to_str().unwrap(),
-            seed("case2-windows-before.perf-kvm-stat-vmexit.txt")
-                .to_str()
-                .unwrap(),
-            seed("case2-windows-before.perf-kvm-stat-ioport.txt")
-                .to_str()
-                .unwrap(),
-        ]);
-        assert_eq!((again.status, again.text().as_str()), (0, ""));
+        assert_eq!(patch(), "");
     }
     if !has("virt-xml-validate") {
         return;
@@ -489,15 +444,20 @@ fn the_patch_of_case_2_applies_and_validates() {
 #[test]
 fn case_5_with_kernel_symbols() {
     let kallsyms = file("host/kallsyms.txt");
-    let with = ["--kallsyms", kallsyms.to_str().unwrap()];
-    let waits = diagnose(&[&file("host/sender-waits/perf.data.zst")], &with).unwrap();
+    let with = |name: &str| {
+        let beside = Beside {
+            kallsyms: Some(kallsyms.clone()),
+            ..Beside::default()
+        };
+        diagnosed(&[file(&format!("host/{name}/perf.data.zst"))], beside).unwrap()
+    };
+    let waits = with("sender-waits");
     first_with(
         &waits,
         "sender-waits-for-memory",
         &["sk_stream_wait_memory", "thread 21597", "268 times"],
     );
     let (found, _) = finding(&waits, "sender-waits-for-memory");
-    assert_eq!(found["confidence"], 0.9);
-    let flows = diagnose(&[&file("host/sender-flows/perf.data.zst")], &with).unwrap();
-    assert_eq!(ids(&flows), [""; 0]);
+    assert_eq!(found.confidence, 0.9);
+    assert_eq!(with("sender-flows").ids(), [""; 0]);
 }

@@ -5,16 +5,19 @@
 //! Each recording is thinned as a text of its events. A perf.data is thinned in its own form as well, where every n-th
 //! sample becomes a record of another type.
 //!
-//! An ordinary run thins the small recordings of the shipped corpus in the ways that harm most. With `TRAPLINE_SWEEP=all`
-//! every recording is thinned in every way, and with `TRAPLINE_CORPUS` that corpus too.
+//! An ordinary run thins the small recordings of the shipped corpus in the ways that harm most. With
+//! `TRAPLINE_SWEEP=all` every recording is thinned in every way, and with `TRAPLINE_CORPUS` that corpus too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::expected::{Expected, diagnose, findings, tables};
-use crate::common::{Failures, read, run, run_with, small, sweeping, tell};
+use fixtures::expected::{ExpectedFindings, tables};
+use fixtures::{Failures, events_text, note, read, small, sweeping};
+use rules::Severity;
+
+use crate::{Beside, diagnosed};
 
 /// The most that may be said of what the whole recording does not show.
 const UNSURE: f64 = 0.5;
@@ -172,7 +175,8 @@ fn thin_perf_data(bytes: &[u8], n: usize, first: usize) -> Option<Vec<u8>> {
     let word = |at: usize| -> Option<u64> {
         Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
     };
-    // perf_file_header: magic, size, attr_size, attrs (offset, size), data (offset, size); a pipe's header has 16 bytes.
+    // perf_file_header: magic, size, attr_size, attrs (offset, size), data (offset, size); a pipe's header has 16
+    // bytes.
     if bytes.get(..8)? != b"PERFILE2" {
         return None;
     }
@@ -209,49 +213,52 @@ fn thin_perf_data(bytes: &[u8], n: usize, first: usize) -> Option<Vec<u8>> {
     (gone > 100).then_some(out)
 }
 
-/// A recording, and what is found in it as a whole.
+/// A recording, and the rules that find something in it as a whole.
 struct Input<'e> {
-    expected: &'e Expected,
-    whole: Vec<String>,
+    expected: &'e ExpectedFindings,
+    whole: Vec<&'static str>,
 }
 
-/// Checks what a thinned recording leads to.
+/// Checks what a thinned recording leads to. Of nothing, nothing is said, and what remains may be no recording any
+/// more.
 fn check(failures: &Mutex<Failures>, input: &Input<'_>, form: &str, way: &str, bytes: &[u8]) {
     let Input { expected, whole } = input;
     let name = &expected.name;
-    let output = run_with(["diagnose", "-", "--format", "json"], bytes);
-    let found = findings(&output);
+    let thinned = tempfile::NamedTempFile::new().expect("a file");
+    fs::write(thinned.path(), bytes).expect("a written file");
+    let found = diagnosed(&[thinned.path().to_owned()], Beside::default());
+    let findings = found.map(|found| found.diagnosis.findings);
     let mut failures = failures.lock().expect("nobody panics");
-    match found {
-        // Of nothing, nothing is said; what remains may be no recording any more.
-        Err(error) => failures.check(output.status == 1 || bytes.is_empty(), || {
-            format!("{name}, {form}, {way}: {error}")
-        }),
-        Ok(found) => {
-            for one in found {
-                // What was thinned out was lost, and may be said so.
-                let lossy = one.id == "lossy-recording";
-                let right = expected.lists(&one.id) || lossy || whole.contains(&one.id);
-                failures.check(right || one.confidence <= UNSURE, || {
-                    format!(
-                        "{name}, {form}, {way}: {} ({}, {:.2}): {}",
-                        one.id, one.severity, one.confidence, one.title
-                    )
-                });
-            }
-        }
+    failures.check(true, String::new);
+    for one in findings.unwrap_or_default() {
+        // What was thinned out was lost, and may be said so.
+        let id = one.rule.id;
+        let right = expected.lists(id) || id == "lossy-recording" || whole.contains(&id);
+        failures.check(right || one.confidence <= UNSURE, || {
+            let severity = one.severity().name();
+            format!(
+                "{name}, {form}, {way}: {id} ({severity}, {:.2}): {}",
+                one.confidence, one.title
+            )
+        });
     }
 }
 
-fn thin_all_ways(failures: &Mutex<Failures>, expected: &Expected, all: bool) {
+fn thin_all_ways(failures: &Mutex<Failures>, expected: &ExpectedFindings, all: bool) {
     let [file] = expected.files.as_slice() else {
         return;
     };
-    let whole = diagnose(&expected.files).unwrap_or_default();
-    let whole = whole.into_iter().filter(|found| expected.allows(found));
+    let whole = diagnosed(&expected.files, Beside::default());
+    let whole = whole
+        .map(|found| found.diagnosis.findings)
+        .unwrap_or_default();
+    let whole = whole.into_iter().filter(|found| {
+        let is_low = found.severity() == Severity::Low;
+        expected.allows(found.rule.id, is_low)
+    });
     let input = Input {
         expected,
-        whole: whole.map(|found| found.id).collect(),
+        whole: whole.map(|found| found.rule.id).collect(),
     };
     let bytes = read(file);
     for (n, first) in [(2, 0), (3, 1)].into_iter().take(if all { 2 } else { 1 }) {
@@ -261,12 +268,12 @@ fn thin_all_ways(failures: &Mutex<Failures>, expected: &Expected, all: bool) {
         }
     }
     drop(bytes);
-    let output = run(["events".as_ref(), file.as_os_str()]);
-    if output.status != 0 || output.stdout.len() > LONG {
-        // A printed table, or a recording without events.
+    // A printed table, or a recording without events, has no text.
+    let text = events_text(file).unwrap_or_default();
+    if text.len() > LONG {
         return;
     }
-    let pieces = pieces(&output.stdout);
+    let pieces = pieces(&text);
     for way in ways(&pieces, all) {
         let text = thin(&pieces, &way);
         check(failures, &input, "text", &format!("{way:?}"), &text);
@@ -274,7 +281,9 @@ fn thin_all_ways(failures: &Mutex<Failures>, expected: &Expected, all: bool) {
 }
 
 /// Returns what an input is and what is expected of it, to compare.
-fn what_is_asked(input: &Expected) -> (String, Vec<Vec<u8>>, Vec<BTreeMap<String, String>>) {
+fn what_is_asked(
+    input: &ExpectedFindings,
+) -> (String, Vec<Vec<u8>>, Vec<BTreeMap<String, String>>) {
     let files = input.files.iter().map(fs::read);
     let files = files.map(Result::unwrap_or_default);
     let expected = [&input.must, &input.may, &input.not];
@@ -294,8 +303,8 @@ fn what_is_missing_is_no_cause() {
     let mut seen = BTreeSet::new();
     // What both corpora have is thinned once.
     let inputs = inputs.filter(|input| seen.insert(what_is_asked(input)));
-    let inputs: Vec<Expected> = inputs.collect();
-    let inputs: Vec<Expected> = inputs
+    let inputs: Vec<ExpectedFindings> = inputs.collect();
+    let inputs: Vec<ExpectedFindings> = inputs
         .into_iter()
         .filter(|input| !input.name.starts_with("large/") && input.name.contains(&only))
         .filter(|input| all || input.files.iter().all(|file| small(file)))
@@ -310,14 +319,15 @@ fn what_is_missing_is_no_cause() {
             });
         }
     });
-    tell(&format!("{} inputs", inputs.len()));
+    note(&format!("{} inputs", inputs.len()));
     let failures = failures.into_inner().expect("nobody panics");
     failures.finish(if only.is_empty() { 20 } else { 0 });
 }
 
 #[test]
 fn texts_are_cut_into_events() {
-    let text = b"cpus=2\n  CPU 0/KVM-10 [001]  1.000001: kvm_exit:  reason HLT\n a 1 [000] 2.5: kvm:kvm_entry: vcpu 0\n\tffff f\n\n";
+    let text = b"cpus=2\n  CPU 0/KVM-10 [001]  1.000001: kvm_exit:  reason HLT\n \
+                 a 1 [000] 2.5: kvm:kvm_entry: vcpu 0\n\tffff f\n\n";
     let sample = b"CPU 0/KVM 10 [001] 3.5:     2500 cycles:P:  ffff f (x)\n";
     assert_eq!(head(sample), Some(("cycles:P", 1)));
     let pieces = pieces(text);

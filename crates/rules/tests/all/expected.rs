@@ -1,10 +1,13 @@
 //! Every recording and printed table of a corpus leads to the findings that it has to lead to, and to no others:
-//! precision and recall of `trapline diagnose` are 1 on the corpus' own table (`expected.json`).
+//! precision and recall of diagnoses are 1 on the corpus' own table (`expected.json`).
 //!
 //! With `TRAPLINE_CORPUS` it runs over that corpus as well.
 
-use crate::common::expected::{diagnose, tables};
-use crate::common::{Failures, tell};
+use fixtures::expected::tables;
+use fixtures::{Failures, note};
+use rules::Severity;
+
+use crate::{Beside, diagnosed};
 
 #[test]
 fn findings_are_the_expected_ones() {
@@ -28,36 +31,36 @@ fn findings_are_the_expected_ones() {
             failures.check(twice.is_empty(), || {
                 format!("{name}: listed twice: {twice:?}")
             });
-            let findings = match diagnose(&expected.files) {
+            let findings = match diagnosed(&expected.files, Beside::default()) {
                 Ok(findings) => findings,
                 Err(error) => {
                     failures.check(false, || format!("{name}: {error}"));
                     continue;
                 }
             };
-            for one in &findings {
+            for one in &findings.diagnosis.findings {
                 found += 1;
-                let allowed = expected.allows(one);
+                let (id, severity) = (one.rule.id, one.severity());
+                let allowed = expected.allows(id, severity == Severity::Low);
                 right += usize::from(allowed);
                 failures.check(allowed, || {
                     format!(
-                        "{name}: wrong: {} ({}, {:.2}): {}\n    {}",
-                        one.id,
-                        one.severity,
+                        "{name}: wrong: {id} ({}, {:.2}): {}\n    {}",
+                        severity.name(),
                         one.confidence,
                         one.title,
-                        expected.reason(&one.id)
+                        expected.reason(id)
                     )
                 });
             }
             for (id, why) in &expected.must {
                 musts += 1;
-                let is_found = findings.iter().any(|one| one.id == *id);
+                let is_found = findings.ids().contains(&id.as_str());
                 met += usize::from(is_found);
                 failures.check(is_found, || format!("{name}: missed: {id}\n    {why}"));
             }
         }
-        tell(&format!(
+        note(&format!(
             "{}: {} inputs, {right} of {found} findings right, {met} of {musts} causes found",
             root.display(),
             table.len()

@@ -1,31 +1,14 @@
-//! What `trapline compare` says first, and what it does not say: tails, what is likely, which side is worse, what one side
+//! What a comparison says first, and what it does not say: tails, what is likely, which side is worse, what one side
 //! did not record, and recordings that are not of the same.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::instances::{list, text};
-use crate::common::process::Process;
-use crate::common::{Run, file, fold, read_text, run, run_with};
+use compare::CompareOptions;
+use fixtures::json::{list, text};
+use fixtures::{events_text, file, fold, read_text};
 use serde_json::Value;
 
-fn compare(a: &Path, b: &Path, more: &[&str]) -> Run {
-    let mut args = vec!["compare".to_owned()];
-    args.extend([a, b].map(|path| path.display().to_string()));
-    args.extend(more.iter().map(|arg| (*arg).to_owned()));
-    run(args)
-}
-
-fn document(a: &Path, b: &Path) -> Value {
-    compare(a, b, &["--format=json"])
-        .json()
-        .expect("a document")
-}
-
-fn said(document: &Value, list_of: &str) -> Vec<String> {
-    let changes = list(&document[list_of]).iter();
-    changes.map(|change| text(&change["text"])).collect()
-}
+use crate::{ComparedFiles, Folder, compared, document, said};
 
 fn joined(document: &Value, member: &str) -> String {
     let all = list(&document[member]).iter();
@@ -37,32 +20,14 @@ fn joined(document: &Value, member: &str) -> String {
     .join("\n")
 }
 
-/// Writes a text into a file of this test.
-fn write(test: &str, name: &str, content: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
-        .join("compare-news")
-        .join(test);
-    fs::create_dir_all(&folder).expect("a folder");
-    let path = folder.join(name);
-    fs::write(&path, content).expect("a file");
-    path
-}
-
-fn record(test: &str, name: &str, seed: u64, change: impl FnOnce(&mut Process)) -> PathBuf {
-    let mut process = Process::new(seed);
-    process.seconds = 4.0;
-    change(&mut process);
-    write(test, name, &process.record())
-}
-
 /// A recording without the events that have this in their line.
-fn without(test: &str, path: &Path, event: &str) -> PathBuf {
+fn without(folder: &Folder, path: &Path, event: &str) -> PathBuf {
     let all = read_text(path);
     let lines = all.lines().filter(|line| !line.contains(event));
-    write(
-        test,
-        &format!("without {}", event.trim_matches([' ', ':'])),
-        &lines.map(|line| format!("{line}\n")).collect::<String>(),
+    let name = format!("without {}", event.trim_matches([' ', ':']));
+    folder.write(
+        &name,
+        lines.map(|line| format!("{line}\n")).collect::<String>(),
     )
 }
 
@@ -177,9 +142,9 @@ fn the_first_sentence_is_the_main_change() {
         }
         seen += 1;
         let document = document(&a, &b);
-        let told = list(&document["changes"]).first();
+        let first_change = list(&document["changes"]).first();
         assert!(
-            told.is_some_and(|change| change["what"] == first),
+            first_change.is_some_and(|change| change["what"] == first),
             "{}: {:?}",
             a.display(),
             said(&document, "changes")
@@ -228,7 +193,7 @@ fn what_is_likely_stands_by_itself() {
             "{change}"
         );
     }
-    let table = compare(&sick, &healthy, &["--all"]).text();
+    let table = compared(&sick, &healthy).text(true);
     let place = |words: &str| {
         table
             .find(words)
@@ -240,16 +205,25 @@ fn what_is_likely_stands_by_itself() {
         assert!(folded.contains(&fold(&sentence)), "{sentence}");
     }
     // Who asks for less gets it as news.
-    let less = compare(&sick, &healthy, &["--confidence=0.8", "--format=json"]);
-    let less = less.json().expect("a document");
+    let files = ComparedFiles {
+        a: vec![&sick],
+        b: vec![&healthy],
+        options: CompareOptions {
+            confidence: 0.8,
+            ..CompareOptions::default()
+        },
+        ..ComparedFiles::default()
+    };
+    let less = files.compare().expect("a comparison").document();
     assert!(list(&less["likely"]).is_empty());
     assert!(list(&less["changes"]).len() >= list(&document["changes"]).len() + likely.len());
 }
 
 #[test]
 fn every_change_says_which_side_is_worse() {
-    let a = record("worse", "a", 1, |_| {});
-    let b = record("worse", "b", 2, |process| {
+    let folder = Folder::new();
+    let a = folder.record_of("a", 1, |_| {});
+    let b = folder.record_of("b", 2, |process| {
         process.stolen = 5.0;
         process.msr_rate = 3.0;
         process.task_rate = 3.0;
@@ -279,7 +253,8 @@ fn every_change_says_which_side_is_worse() {
 
 #[test]
 fn what_one_side_did_not_record_is_no_change() {
-    let all = record("lacks", "all", 3, |_| {});
+    let folder = Folder::new();
+    let all = folder.record_of("all", 3, |_| {});
     for (event, member, words, never) in [
         (
             " kvm_pio:",
@@ -300,7 +275,7 @@ fn what_one_side_did_not_record_is_no_change() {
             "path halt-wake",
         ),
     ] {
-        let less = without("lacks", &all, event);
+        let less = without(&folder, &all, event);
         for (a, b, turn) in [(&all, &less, false), (&less, &all, true)] {
             let document = document(a, b);
             let words = if turn {
@@ -310,8 +285,8 @@ fn what_one_side_did_not_record_is_no_change() {
             } else {
                 words.to_owned()
             };
-            let told = joined(&document, member);
-            assert!(told.contains(&words), "{words}: {told}");
+            let said = joined(&document, member);
+            assert!(said.contains(&words), "{words}: {said}");
             let all = ["changes", "likely"].map(|name| list(&document[name]));
             for change in all.into_iter().flatten() {
                 let what = text(&change["what"]);
@@ -324,9 +299,16 @@ fn what_one_side_did_not_record_is_no_change() {
 #[test]
 fn a_path_whose_beginning_was_not_recorded_is_not_compared() {
     let [sick, _] = console();
-    let output = run(["events", &sick.display().to_string(), "--time", "444,450"]);
-    let all = write("begins", "all", &output.text());
-    let less = without("begins", &all, "probe:eventfd_signal:");
+    let folder = Folder::new();
+    let events = String::from_utf8(events_text(&sick).expect("a recording")).expect("text");
+    let within = |line: &&str| {
+        [444, 445, 446, 447, 448, 449]
+            .iter()
+            .any(|second| line.contains(&format!(" {second}.")))
+    };
+    let some: Vec<&str> = events.lines().filter(within).collect();
+    let all = folder.write("all", some.join("\n"));
+    let less = without(&folder, &all, "probe:eventfd_signal:");
     let document = document(&all, &less);
     let notes = joined(&document, "notes");
     assert!(
@@ -352,7 +334,7 @@ fn other_machines_recorders_and_events_are_called_so_first() {
     for kind in ["machine", "recorder", "events"] {
         assert!(kinds.iter().any(|one| one == kind), "{kind}: {kinds:?}");
     }
-    let told = joined(&document, "differs");
+    let differs = joined(&document, "differs");
     for words in [
         "Different machines: aarch64 and x86_64",
         "instruction sets arm64 and svm",
@@ -361,10 +343,10 @@ fn other_machines_recorders_and_events_are_called_so_first() {
         "kvm_apic_accept_irq",
         "in B alone",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(differs.contains(words), "{words}: {differs}");
     }
     // Before anything else.
-    let table = compare(&arm64, &sick, &[]).text();
+    let table = compared(&arm64, &sick).text(false);
     let line = table
         .lines()
         .find(|line| !line.starts_with(['A', 'B', ' ']));
@@ -378,8 +360,8 @@ fn other_machines_recorders_and_events_are_called_so_first() {
     // Nor does a recording from its own text.
     let variant = |name: &str| file(&format!("x86/format-variants/{name}"));
     let dat = variant("v7.dat.zst");
-    let text_of = run(["events", &dat.display().to_string()]);
-    let text_of = write("forms", "v7.txt", &text_of.text());
+    let folder = Folder::new();
+    let text_of = folder.write("v7.txt", events_text(&dat).expect("a recording"));
     let forms = self::document(&dat, &text_of);
     assert!(joined(&forms, "differs").is_empty(), "{}", forms["differs"]);
     assert!(
@@ -409,17 +391,18 @@ fn guests_that_do_other_work_are_called_so() {
     let busy = file("x86/ipi-default/perf.kvm.membar-spin.data.zst");
     let waiting = file("x86/ipi-default/perf.kvm.pingpong.data.zst");
     let document = document(&busy, &waiting);
-    let told = joined(&document, "differs");
+    let differs = joined(&document, "differs");
     assert!(
-        told.contains("may not have done the same work: vCPUs in the guest for 81 % and 41 %"),
-        "{told}"
+        differs.contains("may not have done the same work: vCPUs in the guest for 81 % and 41 %"),
+        "{differs}"
     );
 }
 
 #[test]
 fn work_that_says_nothing_is_left_out() {
-    let a = record("work", "a", 5, |_| {});
-    let b = record("work", "b", 6, |process| process.stolen = 8.0);
+    let folder = Folder::new();
+    let a = folder.record_of("a", 5, |_| {});
+    let b = folder.record_of("b", 6, |process| process.stolen = 8.0);
     let document = document(&a, &b);
     let all = ["changes", "likely", "noise"].map(|name| list(&document[name]));
     for change in all.into_iter().flatten() {
@@ -427,14 +410,14 @@ fn work_that_says_nothing_is_left_out() {
             assert_eq!(list(&change["per_work"]).len(), 0, "{change}");
         }
     }
-    let table = compare(&a, &b, &["--all"]).text();
+    let table = compared(&a, &b).text(true);
     assert!(!table.contains("1.000s to 1.000s"), "{table}");
     assert!(!table.contains("0.00 to 0.00"), "{table}");
     assert!(!table.contains("0ns to 0ns"), "{table}");
 }
 
 #[test]
-fn time_that_nothing_tells_is_no_change() {
+fn time_of_an_unknown_state_is_no_change() {
     let names = ["clocksource-kvm-clock", "clocksource-hpet"];
     let [a, b] = names.map(|name| file(&format!("x86/{name}/perf.data.guest.zst")));
     let document = document(&a, &b);
@@ -451,30 +434,10 @@ fn time_that_nothing_tells_is_no_change() {
     assert!(first.starts_with("npf is new: "), "{first}");
 }
 
-#[test]
-fn standard_input_is_read_once() {
-    let output = run_with(["compare", "-", "-"], b"whatever");
-    assert_ne!(output.status, 0);
-    assert!(
-        output.stderr.contains("standard input (-) is named twice"),
-        "{}",
-        output.stderr
-    );
-    let output = run_with(["compare", "-", "x", "--with", "-"], b"whatever");
-    assert!(output.stderr.contains("named twice"), "{}", output.stderr);
-    // Once is fine.
-    let table = file("seed-text/case2-hpet.perf-kvm-stat-vmexit.txt");
-    let table = table.display().to_string();
-    let output = run_with(
-        ["compare", "-", &table],
-        read_text(Path::new(&table)).as_bytes(),
-    );
-    assert_eq!(output.status, 0, "{}", output.stderr);
-}
-
-/// Twenty thousand rows on each side, of which some change: as many as there are, told in order.
+/// Twenty thousand rows on each side, of which some change: as many as there are, in order.
 #[test]
 fn many_rows_are_compared_one_by_one() {
+    let folder = Folder::new();
     let table = |name: &str, from: u64| {
         let mut out =
             String::from("cpus=1\nCPU 0/KVM-101 [000] 0.999900: kvm_entry: vcpu 0, rip 0x1\n");
@@ -484,7 +447,8 @@ fn many_rows_are_compared_one_by_one() {
             let head = "CPU 0/KVM-101 [000]";
             let address = from + at;
             out.push_str(&format!(
-                "{head} {}: kvm_exit: vcpu 0 reason EPT_MISCONFIG rip 0x1 info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0\n\
+                "{head} {}: kvm_exit: vcpu 0 reason EPT_MISCONFIG rip 0x1 info1 0x0 \
+                 info2 0x0 intr_info 0x0 error_code 0x0\n\
                  {head} {}: kvm_mmio: mmio write len 4 gpa {address:#x} val 0x1\n\
                  {head} {}: kvm_entry: vcpu 0, rip 0x1\n",
                 stamp(us),
@@ -492,7 +456,7 @@ fn many_rows_are_compared_one_by_one() {
                 stamp(us + 5)
             ));
         }
-        write("rows", name, &out)
+        folder.write(name, out)
     };
     let document = document(&table("a", 0xfe00_0000), &table("b", 0xfe00_0000 + 5000));
     let all = ["changes", "likely", "noise"].map(|name| list(&document[name]));
