@@ -245,7 +245,7 @@ fn the_corpus_has_case_4_and_no_news_of_itself() {
     // Both halves of a load that goes on evenly.
     let whole = corpus.join("x86/flame-iperf3/l1.perf.data");
     let session = Session::open(session::Options::default()).unwrap();
-    let pictures = session.pictures(&[whole.clone()], &PictureOptions::default());
+    let pictures = session.pictures(std::slice::from_ref(&whole), &PictureOptions::default());
     let info = &pictures.unwrap()[0].info;
     let (start, end) = (info.start.unwrap(), info.end.unwrap());
     let stamp = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
