@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use analysis::{
     ExitTable, GuestDid, GuestDidKind, GuestDoing, LaneGroup, Measured, Picture, TimelineNames,
@@ -11,19 +11,24 @@ use analysis::{
 use model::State;
 use paths::PathReport;
 use rules::{Case, Diagnosis};
-use session::{Error, Options, PictureOptions, Session, Told};
+use session::{Error, NamedGuest, Options, PictureOptions, Session};
 
 use crate::guests::{A, B, Files, ROUNDS, guest, host, seconds, windows};
+
+/// A guest's recording of which nobody says whose it is.
+fn unnamed(path: PathBuf) -> NamedGuest {
+    NamedGuest { path, vm: None }
+}
 
 /// Returns the pictures of some recordings, each with its causes.
 fn pictures(
     recordings: &[&Path],
-    told: &[Told],
+    guests: &[NamedGuest],
     options: &PictureOptions,
 ) -> Result<Vec<(Picture, Diagnosis)>, Error> {
     let session = Session::open(Options::default())?;
     let recordings: Vec<_> = recordings.iter().map(|path| path.to_path_buf()).collect();
-    let (pictures, _) = session.pictures_with(&recordings, told, options)?;
+    let (pictures, _) = session.pictures_with(&recordings, guests, options)?;
     let pictures = pictures.into_iter().map(|picture| {
         let diagnosis = rules::diagnose(&[Case {
             picture: &picture,
@@ -53,7 +58,7 @@ fn is_of_guest(measured: &Measured) -> bool {
 /// The paths through guests.
 const GUEST_PATHS: [&str; 3] = ["packet", "disk", "guest-ipi"];
 
-/// Returns what is told of the host, in words.
+/// Returns what was found of the host, in words.
 fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
     picture.guests.clear();
     picture.guest_exits.clear();
@@ -90,7 +95,7 @@ fn of_host((mut picture, mut diagnosis): (Picture, Diagnosis)) -> String {
 fn what_is_found_of_a_host_is_the_same_with_guests() {
     let files = Files::new();
     let host = files.add("host", host(&[A, B]));
-    let told = [A, B].map(|of| (files.add(&format!("guest-{}", of.tid), guest(of)), None));
+    let guests = [A, B].map(|of| unnamed(files.add(&format!("guest-{}", of.tid), guest(of))));
     for options in [
         PictureOptions::default(),
         PictureOptions::default().through_guests(),
@@ -99,7 +104,7 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
     ] {
         let through_guests = !options.guest_paths.is_empty();
         let alone = pictures(&[&host], &[], &options).expect("it is a recording");
-        let with = pictures(&[&host], &told, &options).expect("they fit");
+        let with = pictures(&[&host], &guests, &options).expect("they fit");
         let [(picture, _)] = with.as_slice() else {
             panic!("{} pictures", with.len());
         };
@@ -158,8 +163,8 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
                 }
             }
         }
-        let told = |all: Vec<_>| all.into_iter().map(of_host).collect::<Vec<_>>();
-        assert_eq!(told(with), told(alone));
+        let sentences = |all: Vec<_>| all.into_iter().map(of_host).collect::<Vec<_>>();
+        assert_eq!(sentences(with), sentences(alone));
     }
 }
 
@@ -167,8 +172,8 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
 fn slices_of_what_guests_did_add_up() {
     let files = Files::new();
     let host = files.add("host", host(&[A, B]));
-    let told = [A, B].map(|of| (files.add(&format!("guest-{}", of.tid), guest(of)), None));
-    let all = pictures(&[&host], &told, &PictureOptions::to_compare()).expect("they fit");
+    let guests = [A, B].map(|of| unnamed(files.add(&format!("guest-{}", of.tid), guest(of))));
+    let all = pictures(&[&host], &guests, &PictureOptions::to_compare()).expect("they fit");
     let [(picture, _)] = all.as_slice() else {
         panic!("{} pictures", all.len());
     };
@@ -225,9 +230,9 @@ fn recordings_that_do_not_name_each_other_stand_by_themselves() {
         all.iter()
             .all(|(picture, _)| picture.guest_exits.is_empty())
     );
-    // A guest that is told, of several hosts.
-    let told = [(files.add("other", guest(B)), None)];
-    let error = pictures(&paths, &told, &PictureOptions::default()).expect_err("of which?");
+    // A guest that is named, of several hosts.
+    let guests = [unnamed(files.add("other", guest(B)))];
+    let error = pictures(&paths, &guests, &PictureOptions::default()).expect_err("of which?");
     assert!(
         error
             .to_string()
@@ -260,8 +265,9 @@ fn guests_in_the_folder_of_a_recording_are_taken_and_bad_ones_left_out_with_the_
     }
     assert!(!warnings.contains("guest-a"), "{warnings}");
     // What is named is not left out.
-    let told = [(folder.join("guest-broken.perf.data"), None)];
-    let error = pictures(&[&folder], &told, &PictureOptions::default()).expect_err("it is broken");
+    let guests = [unnamed(folder.join("guest-broken.perf.data"))];
+    let error =
+        pictures(&[&folder], &guests, &PictureOptions::default()).expect_err("it is broken");
     assert!(error.to_string().contains("guest-broken"), "{error}");
 }
 
@@ -351,10 +357,10 @@ fn busy_guest(last: usize) -> String {
 }
 
 /// Returns what is said of guests in the evidence of a finding.
-fn told(host: &str, guest: &str, rule: &str) -> Vec<String> {
+fn guest_sentences(host: &str, guest: &str, rule: &str) -> Vec<String> {
     let files = Files::new();
     let host = files.add("host", host);
-    let guests = [(files.add("guest", guest), None)];
+    let guests = [unnamed(files.add("guest", guest))];
     let all = pictures(&[&host], &guests, &PictureOptions::default()).expect("they fit");
     let (_, diagnosis) = &all[0];
     let mut findings = diagnosis.findings.iter();
@@ -368,7 +374,7 @@ fn told(host: &str, guest: &str, rule: &str) -> Vec<String> {
 
 #[test]
 fn findings_about_exits_name_the_guests_tasks_that_made_them() {
-    let ports = told(&busy_host(false), &busy_guest(400), "timer-port-exits");
+    let ports = guest_sentences(&busy_host(false), &busy_guest(400), "timer-port-exits");
     assert_eq!(
         ports,
         [
@@ -376,19 +382,19 @@ fn findings_about_exits_name_the_guests_tasks_that_made_them() {
              task."
         ]
     );
-    // A part that is not known is said, and what is mostly unknown is not told.
-    let most = told(&busy_host(false), &busy_guest(300), "timer-port-exits");
+    // A part that is not known is said, and what is mostly unknown is not said.
+    let most = guest_sentences(&busy_host(false), &busy_guest(300), "timer-port-exits");
     assert!(
         most[0].contains("; of 100 (25.06 %) its recording does not say it"),
         "{most:?}"
     );
-    let few = told(&busy_host(false), &busy_guest(150), "timer-port-exits");
+    let few = guest_sentences(&busy_host(false), &busy_guest(150), "timer-port-exits");
     assert_eq!(few, Vec::<String>::new());
 }
 
 #[test]
 fn findings_about_waits_name_what_waited_in_the_guest() {
-    let waits = told(&busy_host(true), &busy_guest(400), "vcpu-preempted");
+    let waits = guest_sentences(&busy_host(true), &busy_guest(400), "vcpu-preempted");
     let [all, longest] = waits.as_slice() else {
         panic!("{waits:#?}");
     };

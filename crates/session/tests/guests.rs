@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use analysis::{GuestDoing, GuestTasks, Info, Inside, Shared, Study, Vcpus, Window};
 use event::{Event, EventOrder, EventType, Sink};
 use proptest::prelude::*;
-use session::{Error, Guest, GuestClock, Opened, Options, Session, Whose};
+use session::{Error, Guest, GuestClock, Opened, Options, PairingEvidence, Session};
 
 /// A VM of a host: the thread of its vCPU, and how far its guest's clock is behind, in microseconds.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ impl Files {
 /// Whose guest a recording was found to be, and how far its clock is behind.
 #[derive(Debug, PartialEq)]
 struct Found {
-    whose: Whose,
+    whose: PairingEvidence,
     clock: GuestClock,
     tid: i32,
     offset_ns: i64,
@@ -163,7 +163,7 @@ fn found(host: &str, guests: &[(&str, Option<&str>)]) -> Result<Vec<Found>, Erro
     Ok(found.collect())
 }
 
-fn assert_is(found: &Found, of: Made, whose: Whose) {
+fn assert_is(found: &Found, of: Made, whose: PairingEvidence) {
     let right = i64::try_from(of.behind_us * 1000).expect("some days");
     assert_eq!((found.whose, found.tid), (whose, of.tid), "{found:?}");
     assert_eq!(
@@ -182,10 +182,10 @@ fn assert_is(found: &Found, of: Made, whose: Whose) {
 fn guests_are_known_by_their_events_however_far_their_clocks_are_apart() {
     let host = host(&[A, B]);
     let both = found(&host, &[(&guest(B), None), (&guest(A), None)]).expect("they fit");
-    assert_is(&both[0], B, Whose::Shown);
-    assert_is(&both[1], A, Whose::Shown);
+    assert_is(&both[0], B, PairingEvidence::Shown);
+    assert_is(&both[1], A, PairingEvidence::Shown);
     let told = found(&host, &[(&guest(A), Some("101"))]).expect("it fits");
-    assert_is(&told[0], A, Whose::Told);
+    assert_is(&told[0], A, PairingEvidence::Chosen);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use render::clock_unit::Clocked;
 use render::{ClockUnit, Layout};
 use rules::{Case, Diagnosis};
 use serde_json::Value;
-use session::{Error, HostInput, Options, PictureOptions, Session};
+use session::{Error, HostInput, NamedGuest, Options, PictureOptions, Session};
 use tempfile::TempDir;
 
 /// What is compared with what.
@@ -94,11 +94,11 @@ impl ComparedFiles<'_> {
         let inputs = self.a.len() + self.b.len();
         let hosts = |side: &[&Path], guest: Option<&Path>| -> Result<Vec<HostInput<'_>>, Error> {
             let mut hosts = session.hosts_among(&owned(side), inputs)?;
-            let guests: Vec<(PathBuf, Option<String>)> = guest
-                .iter()
-                .map(|path| (path.to_path_buf(), None))
-                .collect();
-            session.tell_guests(&mut hosts, &guests)?;
+            let guests = guest.map(|path| NamedGuest {
+                path: path.to_owned(),
+                vm: None,
+            });
+            session.add_guests(&mut hosts, guests.as_slice())?;
             Ok(hosts)
         };
         let first = hosts(&self.a, self.guests[0]).map_err(|error| error.to_string())?;
