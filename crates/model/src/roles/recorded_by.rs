@@ -37,10 +37,10 @@ impl Threads {
     pub(crate) fn shows_recorder(&mut self, event: &Event<'_>, data: &Data) {
         let traces = &mut self.recorder_traces;
         match data {
-            Data::SchedSwitch(switch) if traces.clue.forks_readers => {
-                if switch.prev_state.leaves() == Leaves::Blocked {
-                    traces.sleeps(switch.prev_tid, &switch.prev_comm);
-                }
+            Data::SchedSwitch(switch)
+                if traces.clue.forks_readers && switch.prev_state.leaves() == Leaves::Blocked =>
+            {
+                traces.sleeps(switch.prev_tid, &switch.prev_comm);
             }
             Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) => {
                 if traces.clue.forks_readers {
