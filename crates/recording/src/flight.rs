@@ -14,7 +14,8 @@ use crate::error::{AtPlace, RecordingError};
 use crate::folder::{HOST_DATA, RecordingFolder};
 use crate::news::RecordingNews;
 
-/// How long a turn lasts where no ring fills, as part of what is kept, and at least and at most: what a path took is known after two.
+/// How long a turn lasts where no ring fills, as part of what is kept, and at least and at most: what a path took is
+/// known after two.
 const TURN_PART: u32 = 10;
 const SHORTEST_TURN: Duration = Duration::from_millis(50);
 const LONGEST_TURN: Duration = Duration::from_millis(500);
@@ -99,8 +100,8 @@ pub trait LateWatch {
     /// Returns the path's name.
     fn path(&self) -> &str;
 
-    /// Looks at the next piece of the recording's data, which is of whole records, and returns the longest instance that took too long.
-    /// Behind the `last` piece nothing can come any more, so all of it is looked at.
+    /// Looks at the next piece of the recording's data, which is of whole records, and returns the longest instance
+    /// that took too long. Behind the `last` piece nothing can come any more, so all of it is looked at.
     fn look(&mut self, piece: &Arc<Vec<u8>>, last: bool) -> Option<LateInstance>;
 
     /// Returns how many instances have completed so far.
@@ -194,8 +195,8 @@ impl<'a> FlightRecorder<'a> {
         self.end(news)
     }
 
-    /// Takes over what the rings have and looks at it. Returns what took too long, if something did; at the `last` look nothing waits for
-    /// what may come.
+    /// Takes over what the rings have and looks at it. Returns what took too long, if something did; at the `last` look
+    /// nothing waits for what may come.
     fn turn(&mut self, last: bool) -> Result<Option<String>, RecordingError> {
         let begun = self.begun;
         let turn = (self.request.keep / TURN_PART).clamp(SHORTEST_TURN, LONGEST_TURN);

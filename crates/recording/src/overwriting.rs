@@ -1,5 +1,5 @@
-//! The flight recorder where only a signal or the command's end triggers: nobody looks at events meanwhile, so the kernel keeps them, and
-//! the recorder sleeps.
+//! The flight recorder where only a signal or the command's end triggers: nobody looks at events meanwhile, so the
+//! kernel keeps them, and the recorder sleeps.
 
 use std::io::{ErrorKind, Read};
 use std::os::unix::net::UnixStream;

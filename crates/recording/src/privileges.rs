@@ -19,13 +19,13 @@ pub struct KeptPrivileges {
     pub mappings: bool,
 }
 
-/// Gives all capabilities away that are not needed any more, those that a started program would inherit too. Enabling, reading and pausing
-/// events takes none: that the files are open is enough.
+/// Gives all capabilities away that are not needed any more, those that a started program would inherit too. Enabling,
+/// reading and pausing events takes none: that the files are open is enough.
 ///
 /// A program that root starts has root's capabilities again, by capabilities(7); one that another user starts has none.
 ///
-/// This is before there is a second thread: capabilities are a thread's own. Returns a remark where they cannot be given away: recording
-/// works all the same.
+/// This is before there is a second thread: capabilities are a thread's own. Returns a remark where they cannot be
+/// given away: recording works all the same.
 pub fn give_away(later: KeptPrivileges) -> Option<String> {
     let mut keep = CapabilitySet::empty();
     keep.set(CapabilitySet::DAC_OVERRIDE, later.probes || later.folders);
@@ -42,8 +42,8 @@ pub fn give_away(later: KeptPrivileges) -> Option<String> {
     why.map(|error| format!("capabilities cannot be given away: {error}"))
 }
 
-/// Becomes another user for good, where this is root and that is not, and gives all capabilities away. From then on no program that is started
-/// can have more.
+/// Becomes another user for good, where this is root and that is not, and gives all capabilities away. From then on no
+/// program that is started can have more.
 ///
 /// This is before there is a second thread: whose it is, is a thread's own too.
 ///

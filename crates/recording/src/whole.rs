@@ -52,7 +52,8 @@ pub struct HostOutcome {
     pub missing_guests: Vec<String>,
 }
 
-/// Records until the command ends, time is over or somebody says so. `start` starts the command when events are recorded.
+/// Records until the command ends, time is over or somebody says so. `start` starts the command when events are
+/// recorded.
 ///
 /// # Errors
 ///
