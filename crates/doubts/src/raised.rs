@@ -2,6 +2,7 @@
 
 use crate::concern::Concerns;
 use crate::doubt::Doubt;
+use crate::scope::DoubtScope;
 
 /// What an answer shows: a doubt about something else does not stand in it.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +28,11 @@ impl AnswerScope {
 
     /// Returns whether a doubt touches the answer.
     pub fn is_touched(&self, doubt: &Doubt) -> bool {
-        let scope = &doubt.scope;
+        doubt.concerns().touches(self.concerns) && self.is_touched_in(&doubt.scope)
+    }
+
+    /// Returns whether a doubt about a part of the inputs touches the answer, whatever it concerns.
+    pub fn is_touched_in(&self, scope: &DoubtScope) -> bool {
         let threads = match &self.threads {
             Some(chosen) if !scope.threads.is_empty() => {
                 scope.threads.iter().any(|tid| chosen.contains(tid))
@@ -49,7 +54,7 @@ impl AnswerScope {
             (Some((from, to)), Some((start, end))) => start <= to && end >= from,
             _ => true,
         };
-        doubt.concerns().touches(self.concerns) && threads && cpus && time
+        threads && cpus && time
     }
 }
 

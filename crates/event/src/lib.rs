@@ -23,6 +23,7 @@ mod cost;
 mod define;
 mod fields;
 mod kvm;
+mod losses;
 mod named;
 mod owned;
 mod quality;
@@ -45,6 +46,7 @@ pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
     KvmUserspaceExit, KvmVcpuWakeup, MmioAccess,
 };
+pub use losses::{CpuLoss, CpuLosses};
 pub use owned::OwnedType;
 pub use quality::{EventAccounting, Quality};
 pub use reasons::{ExitReason, Isa};

@@ -1,6 +1,8 @@
 //! What a recording misses: printed with every result.
 
-use doubts::{Doubt, DoubtKind, Doubts};
+use doubts::{AnswerScope, Doubt, DoubtKind, DoubtScope, Doubts};
+
+use crate::losses::CpuLosses;
 
 /// How complete a recording is, and what has to be known before its numbers are believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -8,6 +10,8 @@ pub struct Quality {
     /// Events the recorder says it lost. Where it only says that some were lost, at least that many are
     /// counted, and a doubt says so.
     pub lost_events: u64,
+    /// Those of them of which the recording says the CPU.
+    pub losses: CpuLosses,
     /// Whether the recording ends before its own end: cut off, or its recorder was killed.
     pub truncated: bool,
     /// From when on events of some CPUs are missing and those of others are there, because the recording holds them CPU by
@@ -45,9 +49,18 @@ impl Quality {
         self.doubts.raise(doubt);
     }
 
+    /// Leaves out losses and doubts that do not touch an answer: those of CPUs, threads and times that it does not show.
+    pub fn limit(&mut self, shown: &AnswerScope) {
+        let untouched = self.losses.leave_out_untouched(shown);
+        self.lost_events = self.lost_events.saturating_sub(untouched);
+        self.doubts = self.doubts.touching(shown);
+    }
+
     /// Takes over what another part of the recording misses.
     pub fn merge(&mut self, other: Quality) {
         self.lost_events = self.lost_events.saturating_add(other.lost_events);
+        // Another recording's CPUs have the same numbers.
+        self.losses = CpuLosses::default();
         self.truncated |= other.truncated;
         self.uneven_from = [self.uneven_from, other.uneven_from]
             .into_iter()
@@ -67,9 +80,14 @@ impl Quality {
     pub fn all_doubts(&self) -> Doubts {
         let mut all = Doubts::default();
         if self.lost_events > 0 {
-            all.raise(DoubtKind::EventsLost {
-                events: self.lost_events,
-            });
+            let events = self.lost_events;
+            // Where it is not known of all of them which CPU lost them, any may have.
+            let scope = match self.losses.events() >= events {
+                true => self.losses.scope(),
+                false => DoubtScope::default(),
+            };
+            let kind = DoubtKind::EventsLost { events };
+            all.raise(Doubt { kind, scope });
         }
         if self.truncated {
             all.raise(DoubtKind::CutOff);

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use analysis::{FilterScope, Info, Study};
 use binaries::Binaries;
+use doubts::{AnswerScope, Concerns};
 use event::Sink;
 use model::{ThreadFacts, Vm};
 use paths::Paths;
@@ -184,14 +185,31 @@ impl<'s> Opened<'s> {
         BuildIds::new(user.map(|id| (id.path.as_bytes(), &id.id[..])))
     }
 
-    /// Walks a sink over all events.
+    /// Walks a sink over all events. What the recording lacks is limited to what the filters choose.
     pub fn walk(&self, sink: &mut dyn Sink) -> WalkOutcome {
-        self.reader.walk(sink)
+        self.limited(self.reader.walk(sink))
+    }
+
+    /// Returns what a walk leaves behind without losses and doubts about other CPUs, threads and times than the filters choose.
+    pub(crate) fn limited(&self, mut outcome: WalkOutcome) -> WalkOutcome {
+        outcome.quality.limit(&self.chosen(Concerns::everything()));
+        outcome
+    }
+
+    /// Returns an answer of some kinds of numbers about what the filters choose.
+    pub(crate) fn chosen(&self, concerns: Concerns) -> AnswerScope {
+        let cpus = self.session.options().filters.cpus.as_ref();
+        AnswerScope {
+            concerns,
+            threads: self.threads.clone(),
+            cpus: cpus.map(|cpus| cpus.ranges().to_vec()),
+            time: self.time,
+        }
     }
 
     /// Walks a sink over the events that the filters let through.
     pub fn walk_filtered(&self, sink: &mut dyn Sink, scope: FilterScope) -> WalkOutcome {
-        self.filtered(sink, scope, |sink| self.reader.walk(sink)).0
+        self.filtered(sink, scope, |sink| self.walk(sink)).0
     }
 
     /// Puts the filters before a sink that is walked. Returns how many events passed them too, where there are any.

@@ -310,12 +310,7 @@ impl<'q> RecordingQuestion<'q> {
         if self.paired.guests.len() > 1 {
             concerns = concerns.with(Concern::Vms);
         }
-        AnswerScope {
-            concerns,
-            threads: self.opened.threads.clone(),
-            cpus: filters.cpus.as_ref().map(|cpus| cpus.ranges().to_vec()),
-            time: self.opened.time,
-        }
+        self.opened.chosen(concerns)
     }
 }
 

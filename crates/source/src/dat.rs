@@ -1,9 +1,10 @@
 //! trace.dat as events.
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 
 use doubts::DoubtKind;
-use event::{Body, Event, EventType, LostKind, NONE, Quality, Side, Sink};
+use event::{Body, CpuLosses, Event, EventType, LostKind, NONE, Quality, Side, Sink};
 use tracedat::{LostGap, RingRecord, TraceDat, TraceVisitor, WalkEnd};
 use tracefmt::FormatCatalog;
 
@@ -94,25 +95,39 @@ impl<'r> DatReader<'r> {
             by_id: &by_id,
             counts: vec![0; types.len()],
             unknown: 0,
+            losses: CpuLosses::default(),
         };
         let end = self.data.walk_on(threads, &wanted, &mut push);
         let DatPush {
-            unknown, counts, ..
+            unknown,
+            counts,
+            losses,
+            ..
         } = push;
         WalkOutcome {
-            quality: self.quality(&end, unknown),
+            quality: self.quality(&end, unknown, losses),
             read: types.iter().map(|ty| ty.kind).zip(counts).collect(),
             resolution_ns: 1,
         }
     }
 
-    fn quality(&self, end: &WalkEnd, unknown: u64) -> Quality {
+    fn quality(&self, end: &WalkEnd, unknown: u64, mut losses: CpuLosses) -> Quality {
         let info = self.data.info();
         let stats = info.stats_lost();
+        let mut by_cpu: BTreeMap<u32, u64> = BTreeMap::new();
+        for one in &info.cpu_stats {
+            let sum = by_cpu.entry(one.cpu).or_default();
+            *sum = sum.saturating_add(one.lost());
+        }
+        for (cpu, lost) in by_cpu {
+            losses.note_sum(cpu, lost);
+        }
         let mut quality = Quality {
             // The marks in the pages and the kernel's own counts tell the same losses twice. Gaps whose size
             // nobody counted are at least one event each.
-            lost_events: stats.max(end.lost.saturating_add(end.lost_unknown)),
+            lost_events: (stats.max(end.lost.saturating_add(end.lost_unknown)))
+                .max(losses.events()),
+            losses,
             truncated: self.data.truncated() || end.truncated,
             uneven_from: end.uneven_from,
             ..Quality::default()
@@ -259,6 +274,8 @@ struct DatPush<'p> {
     /// By kind of events, how many were read.
     counts: Vec<u64>,
     unknown: u64,
+    /// What CPUs' buffers lost.
+    losses: CpuLosses,
 }
 
 impl TraceVisitor for DatPush<'_> {
@@ -291,13 +308,15 @@ impl TraceVisitor for DatPush<'_> {
     }
 
     fn lost(&mut self, lost: &LostGap) {
-        self.sink.side(&Side::Lost {
+        let side = Side::Lost {
             time: lost.time,
             cpu: cpu_number(lost.cpu),
             buffer: lost.buffer,
             count: lost.count,
             kind: LostKind::Ring,
-        });
+        };
+        self.losses.note(&side);
+        self.sink.side(&side);
     }
 
     fn consumed(&mut self, range: Range<usize>) {

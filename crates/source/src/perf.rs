@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use doubts::DoubtKind;
 use event::{
-    Body, CallBranches, CallChain, Event, EventOrder, EventSample, EventType, LostKind, NONE,
-    Quality, RecordingCost, ResumePlace, Side, Sink, UserStackBytes,
+    Body, CallBranches, CallChain, CpuLosses, Event, EventOrder, EventSample, EventType, LostKind,
+    NONE, Quality, RecordingCost, ResumePlace, Side, Sink, UserStackBytes,
 };
 use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
 use tracefmt::{Endian, FormatCatalog};
@@ -96,6 +96,7 @@ impl AttrKinds<'_> {
             tracepoint: &self.tracepoint,
             periods: &self.periods,
             big_endian: self.big_endian,
+            losses: CpuLosses::default(),
         }
     }
 }
@@ -234,8 +235,12 @@ impl<'r> PerfReader<'r> {
         let wanted = kinds.wanted(sink);
         let mut push = kinds.push(sink, watch);
         let totals = walk(&mut push, &wanted);
+        let losses = push.losses;
         WalkOutcome {
-            quality: self.quality(&totals, &kinds.types),
+            quality: Quality {
+                losses,
+                ..self.quality(&totals, &kinds.types)
+            },
             read: kinds
                 .types
                 .iter()
@@ -377,6 +382,8 @@ struct PerfPush<'p> {
     tracepoint: &'p [bool],
     periods: &'p [u64],
     big_endian: bool,
+    /// What CPUs' buffers lost.
+    losses: CpuLosses,
 }
 
 impl PerfVisitor for PerfPush<'_> {
@@ -523,6 +530,7 @@ impl PerfVisitor for PerfPush<'_> {
             },
             _ => return,
         };
+        self.losses.note(&side);
         self.sink.side(&side);
     }
 

@@ -127,6 +127,13 @@ pub struct CpuStats {
     pub text: String,
 }
 
+impl CpuStats {
+    /// Returns how many events the CPU's buffer lost.
+    pub fn lost(&self) -> u64 {
+        (self.overrun.saturating_add(self.commit_overrun)).saturating_add(self.dropped)
+    }
+}
+
 /// A kernel module that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceModule {
@@ -201,11 +208,8 @@ impl TraceMetadata {
     /// It counts the same losses as the marks inside the pages do, and others behind the last page. A recording
     /// of a ring buffer in overwrite mode (`trace-cmd start` and `extract`) has only these counts.
     pub fn stats_lost(&self) -> u64 {
-        self.cpu_stats.iter().fold(0, |sum, s| {
-            sum.saturating_add(s.overrun)
-                .saturating_add(s.commit_overrun)
-                .saturating_add(s.dropped)
-        })
+        let lost = self.cpu_stats.iter().map(CpuStats::lost);
+        lost.fold(0, u64::saturating_add)
     }
 
     /// Returns the number `trace-cmd report` prints in its first line, `cpus=`: one more than the largest number

@@ -1,7 +1,7 @@
 //! What was odd in a text: counted line by line, and said once at the end.
 
 use doubts::DoubtKind;
-use event::Quality;
+use event::{CpuLosses, Quality};
 
 use crate::summary::UnreadableLine;
 
@@ -29,6 +29,8 @@ const MAX_PLACES: usize = 16;
 pub(crate) struct TextNotes {
     /// Events lost where it happened.
     pub lost_ring: u64,
+    /// Those of them of which the text says the CPU.
+    pub losses: CpuLosses,
     /// Events lost by the recorder's sum, which counts the same again.
     pub lost_sum: u64,
     /// Times the text says that events were lost, but not how many.
@@ -78,6 +80,7 @@ impl TextNotes {
         let lost = self.lost_ring.max(self.lost_sum);
         let mut quality = Quality {
             lost_events: lost.saturating_add(self.overwritten),
+            losses: self.losses.clone(),
             ..Quality::default()
         };
         let mut raise = |times: &Occurrences, kind: fn(u64, u64) -> DoubtKind| {

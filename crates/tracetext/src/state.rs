@@ -319,13 +319,15 @@ impl TextState {
     #[inline]
     fn send_lost(&mut self, time: u64, buffer: u16, sink: &mut dyn Sink) {
         for (cpu, count) in self.pending_lost.drain(..) {
-            sink.side(&Side::Lost {
+            let side = Side::Lost {
                 time,
                 cpu,
                 buffer,
                 count,
                 kind: LostKind::Ring,
-            });
+            };
+            self.notes.losses.note(&side);
+            sink.side(&side);
         }
     }
 
@@ -371,6 +373,7 @@ impl TextState {
             _ => Cow::Borrowed(""),
         };
         if let Some(side) = record::side(&record, head, &text) {
+            self.notes.losses.note(&side);
             sink.side(&side);
         }
     }

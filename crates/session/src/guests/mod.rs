@@ -140,7 +140,13 @@ impl Opened<'_> {
                 last: guest.last,
             });
         let walked: Vec<lockstep::Walked<'_>> = walked.collect();
-        lockstep::walk(self.reader(), &walked, sink)
+        let outcomes = lockstep::walk(self.reader(), &walked, sink).into_iter();
+        // CPUs and threads that are chosen are the host's.
+        let outcomes = outcomes.enumerate().map(|(at, outcome)| match at {
+            0 => self.limited(outcome),
+            _ => outcome,
+        });
+        outcomes.collect()
     }
 
     /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for, as
