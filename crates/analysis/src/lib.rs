@@ -101,7 +101,9 @@ pub use profile::{
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use resume::Resume;
-pub use sched::{CpuRow, MAX_TASKS, Merge, Other, Sched, SchedReport, TaskRow, WorkRow};
+pub use sched::{
+    CpuRow, MAX_TASKS, Merge, Other, Sched, SchedKinds, SchedReport, TaskRow, WorkRow,
+};
 pub use series::{Measured, Series};
 pub use signs::{CpuSigns, Signs};
 pub use sleeps::{SleepRow, Sleeps};
@@ -117,6 +119,6 @@ pub use timeline::{
     TimelineWindow,
 };
 pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
-pub use unknowable::{Unknowable, unknowable};
+pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use vcpus::{Behind, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
 pub use waits::{Crowd, VcpuWaits, WaitsReport, Who};

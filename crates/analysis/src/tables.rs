@@ -4,7 +4,10 @@ use doubts::DoubtKind;
 use event::{ExitReason, Isa};
 use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
-use crate::{ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedReport, Stats, Taken, TaskRow};
+use crate::{
+    ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats, Taken,
+    TaskRow,
+};
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
 /// begins another picture; tables of different kinds go together, as those that perf printed of one recording. Where a table fits
@@ -219,6 +222,11 @@ fn sched(latency: &SchedLatency) -> SchedReport {
         delays.merge(&row.delays);
     }
     SchedReport {
+        kinds: SchedKinds {
+            runtimes: true,
+            wakeups: true,
+            work: false,
+        },
         rows,
         cpus: Vec::new(),
         work: Vec::new(),

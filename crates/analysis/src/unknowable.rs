@@ -11,6 +11,9 @@ use serde::Serialize;
 pub struct Unknowable {
     /// Fields that cannot be known, or only in part.
     pub fields: &'static [&'static str],
+    /// Columns of tables that are parts of these fields, or count the same: they cannot be known either.
+    #[serde(skip)]
+    pub parts: &'static [&'static str],
     /// Why, and where the time is instead.
     pub why: &'static str,
 }
@@ -36,24 +39,77 @@ impl fmt::Display for Unknowable {
     }
 }
 
+/// How long a vCPU waited for a CPU, each time.
+const WAITS: &[&str] = &[
+    "waits",
+    "wait_p50_ns",
+    "wait_p90_ns",
+    "wait_p99_ns",
+    "wait_max_ns",
+];
+/// The same, and what a vCPU slept while its exit was handled.
+const WITHOUT_CPU: &[&str] = &[
+    "waits",
+    "wait_p50_ns",
+    "wait_p90_ns",
+    "wait_p99_ns",
+    "wait_max_ns",
+    "kernel_blocked_ns",
+    "user_blocked_ns",
+];
+/// Polls of halts.
+const POLLS: &[&str] = &[
+    "polls_succeeded",
+    "polls_succeeded_ns",
+    "polls_failed",
+    "polls_failed_ns",
+];
+const POLLS_FAILED: &[&str] = &["polls_failed", "polls_failed_ns"];
+
+/// Returns an amount of a column; `None` where it is 0 because the recording cannot show it, which is not the 0 of what did not
+/// occur.
+pub fn known_amount(unknowable: &[Unknowable], column: &str, amount: u64) -> Option<u64> {
+    let hides = |one: &Unknowable| one.fields.contains(&column) || one.parts.contains(&column);
+    (amount > 0 || !unknowable.iter().any(hides)).then_some(amount)
+}
+
 /// Returns what cannot be known of vCPUs' time without the events that a recording does not have.
 pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     let mut out = Vec::new();
+    if !seen.entries {
+        out.push(Unknowable {
+            fields: &["guest_ns"],
+            parts: &[],
+            why: "there are no kvm_entry events: when a vCPU came back into its guest is not known, and its time there is \
+                  within that of the exit before",
+        });
+    }
+    if !seen.exits {
+        out.push(Unknowable {
+            fields: &["kernel_ns"],
+            parts: &["exits"],
+            why: "there are no kvm_exit events: when a vCPU left its guest is not known, and what KVM did for it is within \
+                  guest_ns and unknown_ns",
+        });
+    }
     if !seen.switches {
         out.push(Unknowable {
             fields: &["runnable_ns"],
+            parts: WITHOUT_CPU,
             why: "there are no sched_switch events: time without a CPU is within kernel_ns, user_ns and \
                   halted_ns, and all of an exit in which the guest asked to wait is in halted_ns",
         });
     } else if !seen.returns {
         out.push(Unknowable {
             fields: &["runnable_ns"],
+            parts: WAITS,
             why: "threads are seen to leave their CPUs and not to get them again, as where one process was \
                   recorded (perf record -p): halted_ns and runnable_ns last until a vCPU's next event",
         });
     } else if !seen.wakeups {
         out.push(Unknowable {
             fields: &["runnable_ns"],
+            parts: WAITS,
             why: "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
                   vCPU waited for its CPU is within halted_ns",
         });
@@ -61,6 +117,7 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     if !seen.userspace_exits {
         out.push(Unknowable {
             fields: &["kernel_ns", "user_ns"],
+            parts: &["kernel_blocked_ns", "user_blocked_ns", "user_count"],
             why: "there are no kvm_userspace_exit events: handling by KVM and by the VMM cannot be \
                   separated, and is in unknown_ns but for exits in which the guest asked to wait (all of it is KVM's \
                   if they were recorded and none came)",
@@ -69,6 +126,7 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     if !seen.halts {
         out.push(Unknowable {
             fields: &["poll_ns"],
+            parts: POLLS,
             why: if seen.switches {
                 "there are no kvm_vcpu_wakeup events, or their nanoseconds cannot be compared with the \
                  recording's ticks: halt polling is within kernel_ns"
@@ -79,15 +137,111 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     } else if !seen.switches {
         out.push(Unknowable {
             fields: &["poll_ns"],
+            parts: POLLS_FAILED,
             why: "there are no sched_switch events: it holds polls that succeeded, and those that failed are \
                   within halted_ns",
         });
     } else if !seen.poll_lengths {
         out.push(Unknowable {
             fields: &["poll_ns"],
+            parts: POLLS_FAILED,
             why: "there are no kvm_halt_poll_ns events: whether a halt was polled in vain is guessed, by 10 us or more \
                   on the CPU before it slept, which a slow host takes to go to sleep",
         });
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: Seen = Seen {
+        entries: true,
+        exits: true,
+        switches: true,
+        returns: true,
+        wakeups: true,
+        userspace_exits: true,
+        halts: true,
+        poll_lengths: true,
+    };
+
+    #[test]
+    fn what_was_measured_as_0_stays_0() {
+        let none = unknowable(&ALL);
+        assert!(none.is_empty(), "{none:?}");
+        for column in [
+            "guest_ns",
+            "poll_ns",
+            "runnable_ns",
+            "polls_failed",
+            "waits",
+            "exits",
+        ] {
+            assert_eq!(known_amount(&none, column, 0), Some(0));
+        }
+    }
+
+    #[test]
+    fn without_an_event_its_0_is_no_amount() {
+        for (seen, column) in [
+            (
+                Seen {
+                    entries: false,
+                    ..ALL
+                },
+                "guest_ns",
+            ),
+            (
+                Seen {
+                    exits: false,
+                    ..ALL
+                },
+                "exits",
+            ),
+            (
+                Seen {
+                    switches: false,
+                    ..ALL
+                },
+                "kernel_blocked_ns",
+            ),
+            (
+                Seen {
+                    wakeups: false,
+                    ..ALL
+                },
+                "wait_max_ns",
+            ),
+            (
+                Seen {
+                    userspace_exits: false,
+                    ..ALL
+                },
+                "user_count",
+            ),
+            (
+                Seen {
+                    halts: false,
+                    ..ALL
+                },
+                "polls_succeeded",
+            ),
+            (
+                Seen {
+                    poll_lengths: false,
+                    ..ALL
+                },
+                "polls_failed_ns",
+            ),
+        ] {
+            let unknown = unknowable(&seen);
+            assert!(!unknown.is_empty(), "{seen:?}");
+            assert_eq!(known_amount(&unknown, column, 0), None, "{column}");
+            // A part of it that was seen all the same is shown.
+            assert_eq!(known_amount(&unknown, column, 7), Some(7), "{column}");
+            assert_eq!(known_amount(&unknown, "halted_ns", 0), Some(0));
+        }
+    }
 }

@@ -265,9 +265,8 @@ doubt_list! {
             waited is not known.";
     /// Run time is counted from switches.
     NoRuntimes = "no-runtimes", Note, [Sched]
-        => "There are no sched_stat_runtime events: runtime_ns is 0, as in perf; on_cpu_ns, counted from \
-             sched_switch, stands \
-            in its place in the table.";
+        => "There are no sched_stat_runtime events, which say how long tasks ran: runtime_ns is empty (perf prints 0), \
+            and on_cpu_ns, counted from sched_switch, stands in its place in the table.";
     /// Migrations are seen by the CPUs of runs alone.
     NoMigrations = "no-migrations", Note, [Sched]
         => "There are no sched_migrate_task events: migrations are changes of CPU between runs.";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::{GuestTasks, LeftOut, Walked};
+use analysis::{GuestTasks, LeftOut, Unknowable, Walked};
 use devices::AddressNames;
 use event::ExitReason;
 use model::{Access, Cause, Machine, Seen, Span, State, Vm};
@@ -33,6 +33,7 @@ pub struct VcpuName {
 pub struct FirstWalk<'k> {
     machine: &'k Machine,
     seen: Seen,
+    unknowable: Arc<[Unknowable]>,
     vms: Vec<Vm>,
     vm_names: Vec<Arc<str>>,
     /// vCPUs by thread id: several where an id was used again, in the order in which they came.
@@ -76,6 +77,7 @@ impl<'k> FirstWalk<'k> {
         FirstWalk {
             machine,
             seen: machine.seen(),
+            unknowable: analysis::unknowable(&machine.seen()).into(),
             vms,
             vm_names,
             by_tid,
@@ -108,6 +110,11 @@ impl<'k> FirstWalk<'k> {
     /// Returns what kinds of events the recording has.
     pub(crate) fn seen(&self) -> &Seen {
         &self.seen
+    }
+
+    /// Returns what of the vCPUs' time cannot be known without the events that the recording does not have.
+    pub(crate) fn unknowable(&self) -> &Arc<[Unknowable]> {
+        &self.unknowable
     }
 
     /// Returns a VM and what it is called.

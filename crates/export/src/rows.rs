@@ -149,6 +149,7 @@ impl ExportFile for ExitRows {
             device: self.devices.name(&cause, scene.known),
             user: seen.userspace_exits.then_some(exit.user),
             times: seen.settle(&exit.times, of_waiting),
+            unknowable: scene.known.unknowable().clone(),
         };
         self.made
             .extend_from_slice(self.exits.csv(&line).as_bytes());

@@ -5,6 +5,10 @@ use crate::span::{State, Times};
 /// Which kinds of events a recording has: without some, parts of a vCPU's time cannot be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
+    /// `kvm_entry`: when a vCPU enters its guest.
+    pub entries: bool,
+    /// `kvm_exit`: when it leaves it.
+    pub exits: bool,
     /// `sched_switch`: whether a thread had its CPU.
     pub switches: bool,
     /// Those by which threads get a CPU: a recording of one process has only those by which its threads leave.

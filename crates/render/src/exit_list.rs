@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::access_key;
+use analysis::{Unknowable, access_key};
 use event::ExitReason;
 use model::{Cause, Times};
 
@@ -31,6 +31,8 @@ pub struct ExitLine {
     pub user: Option<bool>,
     /// What the vCPU did in that time. It adds up to the exit's.
     pub times: Times,
+    /// What of it cannot be known.
+    pub unknowable: Arc<[Unknowable]>,
 }
 
 /// Columns of exits.
@@ -53,7 +55,9 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
         })
         .column("device", Text, |exit| text(exit.device.as_deref()))
         .column("user", Flag, |exit| exit.user);
-    times::columns(table, TimesViews::NONE, |exit| (exit.times, &[]))
+    times::columns(table, TimesViews::NONE, |exit| {
+        (exit.times, &exit.unknowable)
+    })
 }
 
 /// Exits as rows of CSV.

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use analysis::{
     ExitRow, ExitTable, ExitsReport, GuestCode, GuestDoing, GuestFunction, HandledBy, Stats,
-    Unknowable,
+    Unknowable, known_amount,
 };
 use event::Isa;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
 use crate::table::{Table, Unit, Views, more};
 use crate::times::{self, TimesViews};
@@ -122,15 +123,17 @@ fn durations<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
     use Unit::Nanoseconds;
     let all = Views::TERMINAL | Views::WIDE | Views::TICKET | REASONS_TICKET;
     table
-        .column("min_ns", Nanoseconds, |e| e.row.stats.min())
+        .column("min_ns", Nanoseconds, |e| of_any(&e.row.stats, Stats::min))
         .heading("min", 9)
         .views(Views::WIDE)
         .page("min")
-        .column("mean_ns", Nanoseconds, |e| e.row.stats.mean())
+        .column("mean_ns", Nanoseconds, |e| {
+            of_any(&e.row.stats, Stats::mean)
+        })
         .heading("mean", 9)
         .views(all | IN_GUEST)
         .page("mean")
-        .column("max_ns", Nanoseconds, |e| e.row.stats.max())
+        .column("max_ns", Nanoseconds, |e| of_any(&e.row.stats, Stats::max))
         .heading("max", 9)
         .views(all)
         .page("max")
@@ -159,7 +162,9 @@ fn split_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
     times::columns(table, views, |e| {
         (e.row.times.unwrap_or_default(), e.unknowable)
     })
-    .column("user_count", Count, |e| e.row.user_count)
+    .column("user_count", Count, |e| {
+        known_amount(e.unknowable, "user_count", e.row.user_count)
+    })
     .page("to the VMM")
     .column("handled_by", Text, |e| {
         e.handled_by().map(|by| match by {
@@ -267,19 +272,6 @@ fn narrow_key(exit: &Exit<'_>) -> String {
     }
 }
 
-/// Returns a percentile; `None` for sums that a tool printed, which have none.
-fn percentile(stats: &Stats, share: f64) -> Option<u64> {
-    stats.has_percentiles().then(|| stats.percentile(share))
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
-}
-
 fn rows<'r>(
     isa: Option<Isa>,
     report: &'r ExitsReport,
@@ -291,6 +283,12 @@ fn rows<'r>(
         row,
         unknowable,
     })
+}
+
+/// Returns what cannot be known of where rows' time went; nothing where that was not asked for.
+fn unknowable(report: &ExitsReport) -> Vec<Unknowable> {
+    let seen = report.seen.as_ref();
+    seen.map(analysis::unknowable).unwrap_or_default()
 }
 
 /// The fields of a document: those of the first table, and the list of all where there are several.
@@ -331,21 +329,24 @@ pub fn tables(isa: Option<Isa>, reports: &[ExitsReport]) -> Vec<OneTable> {
 }
 
 fn one_table(isa: Option<Isa>, report: &ExitsReport) -> OneTable {
-    let seen = report.seen.as_ref();
+    let unknowable = unknowable(report);
+    let rows = columns().json(rows(isa, report, &unknowable));
     OneTable {
         event: report.table.name(),
         isa: isa.map(Isa::name),
-        rows: columns().json(rows(isa, report, &[])),
+        rows,
         total_count: report.total_count,
         total_ns: report.total_ns,
         handling_ns: report.handling_ns,
-        unknowable: seen.map(analysis::unknowable),
+        unknowable: report.seen.is_some().then_some(unknowable),
     }
 }
 
 /// Returns tables as CSV, one line of names for all.
 pub fn csv(isa: Option<Isa>, reports: &[ExitsReport], clock: ClockUnit) -> String {
-    let all = reports.iter().flat_map(|report| rows(isa, report, &[]));
+    let unknown: Vec<Vec<Unknowable>> = reports.iter().map(unknowable).collect();
+    let all = reports.iter().zip(&unknown);
+    let all = all.flat_map(|(report, unknown)| rows(isa, report, unknown));
     columns().counted_in(clock).csv(all)
 }
 
@@ -477,8 +478,7 @@ pub fn note(report: &ExitsReport) -> Option<&'static str> {
 
 /// Returns one table for a page, with where its time went.
 pub fn html(isa: Option<Isa>, report: &ExitsReport, frame: &Frame<'_>) -> String {
-    let seen = report.seen.as_ref();
-    let unknowable = seen.map(analysis::unknowable).unwrap_or_default();
+    let unknowable = unknowable(report);
     columns().html(rows(isa, report, &unknowable), frame)
 }
 

@@ -7,7 +7,7 @@ use stacks::{FrameOwner, FunctionWeight, Weight};
 use words::{counted, plural, share};
 
 use crate::table::{Table, Unit, Views};
-use crate::{ClockUnit, Layout, clean, speedscope};
+use crate::{ClockUnit, Layout, amounts, clean, speedscope};
 
 /// A row, and what all that is shown weighs.
 pub(crate) struct Row<'r> {
@@ -34,8 +34,9 @@ const WAITS: Views = Views::own(0);
 /// Threads where time on and off CPUs is shown.
 const BOTH: Views = Views::own(1);
 
-pub(crate) fn of(part: Weight, whole: Weight) -> f64 {
-    part.amount as f64 / whole.amount.max(1) as f64
+/// Returns a part of all that is shown; `None` where nothing is.
+pub(crate) fn of(part: Weight, whole: Weight) -> Option<f64> {
+    amounts::share(part.amount, whole.amount)
 }
 
 /// Columns of the table of threads.
@@ -63,7 +64,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
                 .column("guest", Share, |r| of(r.row.guest, r.whole))
                 .heading("guest%", 7)
                 .column("kvm", Share, |r| {
-                    r.kvm_known.then(|| of(r.row.kvm, r.whole))
+                    of(r.row.kvm, r.whole).filter(|_| r.kvm_known)
                 })
                 .heading("kvm%", 7)
                 .column("kernel", Share, |r| of(r.row.kernel, r.whole))
@@ -143,9 +144,13 @@ pub(crate) fn vms<'r>() -> Table<'r, OfVm> {
         .heading("share%", 8)
         .column("guest", Share, |r| of(r.vm.guest, r.whole))
         .heading("guest%", 8)
-        .column("kvm", Share, |r| r.kvm_known.then(|| of(r.vm.kvm, r.whole)))
+        .column("kvm", Share, |r| {
+            of(r.vm.kvm, r.whole).filter(|_| r.kvm_known)
+        })
         .heading("kvm%", 8)
-        .column("vmm", Share, |r| r.kvm_known.then(|| of(r.vm.vmm, r.whole)))
+        .column("vmm", Share, |r| {
+            of(r.vm.vmm, r.whole).filter(|_| r.kvm_known)
+        })
         .heading("vmm%", 8)
         .column("back_end", Share, |r| of(r.vm.back_end, r.whole))
         .heading("back end%", 10)

@@ -24,7 +24,7 @@ impl Row<'_> {
         let known = [self.bottom.guest, self.bottom.kernel, self.bottom.user];
         let known = known.iter().map(|part| part.amount);
         let known = known.fold(0, u64::saturating_add);
-        (known >= self.bottom.all.amount).then(|| of(part, self.whole))
+        of(part, self.whole).filter(|_| known >= self.bottom.all.amount)
     }
 }
 
@@ -152,7 +152,7 @@ pub fn table(folded: &FoldedText, layout: Layout) -> String {
     };
     let idle = amount(folded.idle);
     if folded.left_out() {
-        let share = share::tenths(of(folded.idle, folded.all));
+        let share = share::tenths(of(folded.idle, folded.all).unwrap_or_default());
         let _ = write!(text, "\nleft out: {idle} of idle CPUs, {share} of all");
     } else if folded.idle.amount > 0 {
         let _ = write!(text, "\nwith {idle} of idle CPUs");

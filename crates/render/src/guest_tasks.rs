@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use analysis::{GuestDoing, GuestTask, GuestTasksReport, GuestWho, VcpusReport};
+use analysis::{
+    GuestDoing, GuestTask, GuestTasksReport, GuestWho, Unknowable, VcpusReport, known_amount,
+};
 use model::{State, Times};
 use serde_json::Value;
 
@@ -41,16 +43,23 @@ pub(crate) fn called(who: &GuestWho) -> String {
 const STEAL: Views = Views::own(0);
 
 /// Columns of a row's tasks.
-pub(crate) fn columns() -> Table<'static, GuestTask> {
-    columns_of(|task| task, |task| called(&task.who))
+pub(crate) fn columns(unknowable: &[Unknowable]) -> Table<'_, GuestTask> {
+    columns_of(unknowable, |task| task, |task| called(&task.who))
 }
 
-/// Columns of what a guest did, for rows that have it and call it somehow.
-fn columns_of<R: 'static>(of: fn(&R) -> &GuestTask, named: fn(&R) -> String) -> Table<'static, R> {
+/// Columns of what a guest did, for rows that have it and call it somehow. `unknowable` is what the host's recording does not show.
+fn columns_of<R: 'static>(
+    unknowable: &[Unknowable],
+    of: fn(&R) -> &GuestTask,
+    named: fn(&R) -> String,
+) -> Table<'_, R> {
     use Unit::{Count, Name, Nanoseconds, Number, Text};
     let all = Views::TERMINAL | Views::TICKET;
-    let sum = |states: &'static [State]| {
-        move |row: &R| -> u64 { states.iter().map(|state| of(row).times.get(*state)).sum() }
+    let sum = |column: &'static str, states: &'static [State]| {
+        move |row: &R| {
+            let ns = states.iter().map(|state| of(row).times.get(*state));
+            known_amount(unknowable, column, ns.sum())
+        }
     };
     Table::new()
         .column("what", Text, move |row: &R| what(of(row).who.doing))
@@ -67,14 +76,14 @@ fn columns_of<R: 'static>(of: fn(&R) -> &GuestTask, named: fn(&R) -> String) -> 
             GuestDoing::Task(tid) => Some(tid),
             _ => None,
         })
-        .column("guest_ns", Nanoseconds, sum(&[State::Guest]))
+        .column("guest_ns", Nanoseconds, sum("guest_ns", &[State::Guest]))
         .heading("guest", 9)
         .views(all | STEAL)
         .page("in the guest")
         .column(
             "kernel_ns",
             Nanoseconds,
-            sum(&[State::Kernel, State::KernelBlocked]),
+            sum("kernel_ns", &[State::Kernel, State::KernelBlocked]),
         )
         .heading("kernel", 9)
         .views(all)
@@ -82,22 +91,32 @@ fn columns_of<R: 'static>(of: fn(&R) -> &GuestTask, named: fn(&R) -> String) -> 
         .column(
             "user_ns",
             Nanoseconds,
-            sum(&[State::User, State::UserBlocked]),
+            sum("user_ns", &[State::User, State::UserBlocked]),
         )
         .heading("user", 9)
         .views(all)
         .page("in the VMM")
-        .column("poll_ns", Nanoseconds, sum(&[State::Poll]))
+        .column("poll_ns", Nanoseconds, sum("poll_ns", &[State::Poll]))
         .page("polling")
-        .column("halted_ns", Nanoseconds, sum(&[State::Halted]))
+        .column("halted_ns", Nanoseconds, sum("halted_ns", &[State::Halted]))
         .page("halted")
-        .column("runnable_ns", Nanoseconds, sum(&[State::Runnable]))
+        .column(
+            "runnable_ns",
+            Nanoseconds,
+            sum("runnable_ns", &[State::Runnable]),
+        )
         .heading("runnable", 9)
         .views(all | STEAL)
         .page("runnable")
-        .column("unknown_ns", Nanoseconds, sum(&[State::Unknown]))
+        .column(
+            "unknown_ns",
+            Nanoseconds,
+            sum("unknown_ns", &[State::Unknown]),
+        )
         .page("unknown")
-        .column("exits", Count, move |row| of(row).exits)
+        .column("exits", Count, move |row| {
+            known_amount(unknowable, "exits", of(row).exits)
+        })
         .heading("exits", 7)
         .views(all)
         .page("exits")
@@ -168,15 +187,16 @@ impl Summed {
 }
 
 /// Returns them as text.
-pub(crate) fn summed_text(tasks: &[Summed], layout: Layout) -> String {
-    let columns = columns_of(|one: &Summed| &one.task, Summed::called);
+pub(crate) fn summed_text(tasks: &[Summed], unknowable: &[Unknowable], layout: Layout) -> String {
+    let columns = columns_of(unknowable, |one: &Summed| &one.task, Summed::called);
     columns.view(Views::TERMINAL).text(tasks, layout)
 }
 
 /// Returns them as a table of Markdown; `None` where there are none.
 pub(crate) fn markdown(report: &VcpusReport, layout: Layout) -> Option<String> {
     let tasks = summed(report);
-    let columns = columns_of(|one: &Summed| &one.task, Summed::called)
+    let unknowable = report.unknowable();
+    let columns = columns_of(&unknowable, |one: &Summed| &one.task, Summed::called)
         .column("guest's task", Unit::Name, Summed::called)
         .views(Views::TICKET)
         .after("");
@@ -202,18 +222,22 @@ fn of_vcpus(report: &VcpusReport) -> Vec<OfVcpu> {
     all.collect()
 }
 
-fn vcpu_columns() -> Table<'static, OfVcpu> {
+fn vcpu_columns(unknowable: &[Unknowable]) -> Table<'_, OfVcpu> {
     use Unit::{Name, Number};
-    columns_of(|row: &OfVcpu| &row.task, |row| called(&row.task.who))
-        .column("vcpu", Name, |row: &OfVcpu| row.vcpu.clone())
-        .left("  vCPU", 20)
-        .views(STEAL)
-        .page("vCPU")
-        .after("")
-        .show(|row, _| format!("  {}", row.vcpu))
-        .column("vcpu_tid", Number, |row| row.tid)
-        .page("its thread")
-        .after("vcpu")
+    columns_of(
+        unknowable,
+        |row: &OfVcpu| &row.task,
+        |row| called(&row.task.who),
+    )
+    .column("vcpu", Name, |row: &OfVcpu| row.vcpu.clone())
+    .left("  vCPU", 20)
+    .views(STEAL)
+    .page("vCPU")
+    .after("")
+    .show(|row, _| format!("  {}", row.vcpu))
+    .column("vcpu_tid", Number, |row| row.tid)
+    .page("its thread")
+    .after("vcpu")
 }
 
 /// How long what guests did waited while their vCPUs had no CPU, most time first. Idle tasks wait as well: for what wakes them.
@@ -227,7 +251,7 @@ fn stolen(report: &VcpusReport) -> Vec<OfVcpu> {
 
 /// Returns how long what guests did waited while their vCPUs had no CPU (steal), as JSON.
 pub fn steal_json(report: &VcpusReport) -> Value {
-    vcpu_columns().json(stolen(report))
+    vcpu_columns(&report.unknowable()).json(stolen(report))
 }
 
 /// Returns the same as text; nothing where no guest's recording was given.
@@ -235,7 +259,8 @@ pub fn steal_text(report: &VcpusReport, layout: Layout) -> String {
     if report.rows.iter().all(|row| row.guest.is_none()) {
         return String::new();
     }
-    let columns = vcpu_columns();
+    let unknowable = report.unknowable();
+    let columns = vcpu_columns(&unknowable);
     let view = columns.view(STEAL);
     let title = "steal: how long what guests did waited (runnable) while its vCPU had no CPU\n";
     title.to_owned() + &view.text(stolen(report), layout)
@@ -247,17 +272,19 @@ pub(crate) fn html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     if all.is_empty() {
         return String::new();
     }
-    vcpu_columns().html(all, frame)
+    vcpu_columns(&report.unknowable()).html(all, frame)
 }
 
 /// Returns them as JSON: all of them.
-pub(crate) fn json(report: Option<&GuestTasksReport>) -> Value {
-    report.map_or(Value::Null, |report| columns().json(&report.tasks))
+pub(crate) fn json(report: Option<&GuestTasksReport>, unknowable: &[Unknowable]) -> Value {
+    report.map_or(Value::Null, |report| {
+        columns(unknowable).json(&report.tasks)
+    })
 }
 
 /// Returns them as text, with as many rows as the layout's limit.
-pub(crate) fn text(report: &GuestTasksReport, layout: Layout) -> String {
-    let columns = columns();
+pub(crate) fn text(report: &GuestTasksReport, unknowable: &[Unknowable], layout: Layout) -> String {
+    let columns = columns(unknowable);
     let view = columns.view(Views::TERMINAL);
     let known = |task: &&GuestTask| task.who.doing != GuestDoing::Unknown;
     let mut out = view.text(report.tasks.iter().filter(known), layout);

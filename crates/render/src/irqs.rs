@@ -7,6 +7,7 @@ use model::Vm;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::amounts::of_any;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, neutral, vms};
 
@@ -39,7 +40,7 @@ impl<'r> Row<'r> {
         for handler in self.handlers() {
             all.merge(&handler.times);
         }
-        known(&all, of)
+        of_any(&all, of)
     }
 }
 
@@ -47,11 +48,6 @@ impl<'r> Row<'r> {
 pub(crate) struct Handler<'r> {
     row: Row<'r>,
     handler: &'r IrqHandler,
-}
-
-/// Returns something of durations; `None` where there are none.
-fn known(times: &Stats, of: fn(&Stats) -> u64) -> Option<u64> {
-    (times.count() > 0).then(|| of(times))
 }
 
 fn p50(times: &Stats) -> u64 {
@@ -101,7 +97,7 @@ pub(crate) fn columns_with_guests<'r>() -> Table<'r, Row<'r>> {
 fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
     use Unit::{Count, Nanoseconds, Nested};
     let delay = |of: fn(&Stats) -> u64| {
-        move |r: &Row<'_>| r.guest().and_then(|guest| known(&guest.delay, of))
+        move |r: &Row<'_>| r.guest().and_then(|guest| of_any(&guest.delay, of))
     };
     table
         .column("handled", Count, |r| r.guest().and_then(|one| one.handled))
@@ -156,7 +152,7 @@ fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
 /// Columns of handlers.
 pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
     use Unit::{Count, Name, Nanoseconds, Number};
-    let ran = |of: fn(&Stats) -> u64| move |h: &Handler<'_>| known(&h.handler.times, of);
+    let ran = |of: fn(&Stats) -> u64| move |h: &Handler<'_>| of_any(&h.handler.times, of);
     Table::new()
         .column("vm", Name, |h: &Handler<'_>| h.row.label)
         .text_only()
@@ -182,7 +178,7 @@ pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
         .json_only()
         .heading("total", 8)
         .column("out_ns", Nanoseconds, |h| {
-            known(&h.handler.times, |_| 0).map(|_| h.handler.out_ns)
+            of_any(&h.handler.times, |_| h.handler.out_ns)
         })
         .json_only()
         .heading("out", 8)

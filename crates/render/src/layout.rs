@@ -18,4 +18,9 @@ impl Layout {
     pub(crate) fn time(self, ns: u64) -> String {
         duration::of(ns, self.nanoseconds)
     }
+
+    /// Returns a duration as it is printed; `-` where there is none.
+    pub(crate) fn known_time(self, ns: Option<u64>) -> String {
+        ns.map_or_else(|| "-".to_owned(), |ns| self.time(ns))
+    }
 }

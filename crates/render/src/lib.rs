@@ -6,6 +6,7 @@ other people's scripts.
 */
 #![forbid(unsafe_code)]
 
+mod amounts;
 pub mod bench;
 pub mod bench_compare;
 pub mod bench_explain;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use words::{duration, share};
 
+use crate::amounts::durations;
 use crate::html::Frame;
 use crate::table::Unit::{Count, Name, Nanoseconds, Text};
 use crate::table::{Table, View, Views};
@@ -45,38 +46,10 @@ impl<'r> Line<'r> {
     }
 }
 
-/// Adds the columns of durations.
-fn durations<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, R> {
-    table
-        .column("p50_ns", Nanoseconds, move |row| of(row).percentile(0.5))
-        .heading("p50", 9)
-        .views(ALL)
-        .page("p50")
-        .column("p90_ns", Nanoseconds, move |row| of(row).percentile(0.9))
-        .heading("p90", 9)
-        .views(ALL)
-        .page("p90")
-        .column("p99_ns", Nanoseconds, move |row| of(row).percentile(0.99))
-        .heading("p99", 9)
-        .views(ALL)
-        .page("p99")
-        .column("max_ns", Nanoseconds, move |row| of(row).max())
-        .heading("max", 9)
-        .views(ALL)
-        .page("max")
-        .column("min_ns", Nanoseconds, move |row| of(row).min())
-        .json_only()
-        .page("min")
-        .column("mean_ns", Nanoseconds, move |row| of(row).mean())
-        .page("mean")
-        .column("total_ns", Nanoseconds, move |row| of(row).total())
-        .page("time")
-}
-
 /// A ticket's table of the stages of one path.
 const STAGES_TICKET: Views = Views::own(0);
 /// Every view of a path.
-const ALL: Views = Views::TERMINAL.and(Views::TICKET).and(STAGES_TICKET);
+pub(crate) const ALL: Views = Views::TERMINAL.and(Views::TICKET).and(STAGES_TICKET);
 
 /// Columns of the stages of a path.
 pub(crate) fn stages<'r>() -> Table<'r, Line<'r>> {

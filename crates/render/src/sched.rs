@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use analysis::{CpuRow, Other, SchedReport, Stats, TaskRow, WorkRow};
+use analysis::{CpuRow, Other, SchedKinds, SchedReport, Stats, TaskRow, WorkRow};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, clean, json};
@@ -17,13 +18,17 @@ pub(crate) struct Task<'r> {
     row: &'r TaskRow,
     /// Whether perf printed the table, which then tells less.
     printed: bool,
-    /// Whether `sched_stat_runtime` told run times.
-    runtimes: bool,
+    kinds: SchedKinds,
 }
 
 /// What perf's printed table lacks.
 fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
     move |task| (!task.printed).then(|| value(task.row))
+}
+
+/// What no recording without wake-ups has.
+fn woken<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
+    move |task| (!task.printed && task.kinds.wakeups).then(|| value(task.row))
 }
 
 /// Columns of the table of tasks.
@@ -37,9 +42,11 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .page("task")
         .column("pid", Number, |t| t.row.tid)
         .page("thread")
-        .column("runtime_ns", Nanoseconds, |t| t.row.runtime_ns)
+        .column("runtime_ns", Nanoseconds, |t| {
+            t.kinds.runtimes.then_some(t.row.runtime_ns)
+        })
         .page("runtime")
-        .column("ran", Nanoseconds, |t| match t.runtimes {
+        .column("ran", Nanoseconds, |t| match t.kinds.runtimes {
             true => t.row.runtime_ns,
             false => t.row.on_cpu_ns,
         })
@@ -51,7 +58,9 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .column("delay_mean_ns", Nanoseconds, |t| mean(&t.row.delays))
         .heading("mean", 9)
         .page("delay mean")
-        .column("delay_max_ns", Nanoseconds, |t| t.row.delays.max())
+        .column("delay_max_ns", Nanoseconds, |t| {
+            of_any(&t.row.delays, Stats::max)
+        })
         .heading("max", 9)
         .page("delay max")
         .column("delay_max_at_ns", Nanoseconds, |t| {
@@ -73,26 +82,20 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .json_only()
         .page("delays")
         .after("migrations")
-        .column(
-            "delay_p50_ns",
-            Nanoseconds,
-            told(|r| r.delays.percentile(0.5)),
-        )
+        .column("delay_p50_ns", Nanoseconds, |t| {
+            percentile(&t.row.delays, 0.5)
+        })
         .page("delay p50")
         .after("delay_mean_ns")
-        .column(
-            "delay_p90_ns",
-            Nanoseconds,
-            told(|r| r.delays.percentile(0.9)),
-        )
+        .column("delay_p90_ns", Nanoseconds, |t| {
+            percentile(&t.row.delays, 0.9)
+        })
         .json_only()
         .page("delay p90")
         .after("delay_p50_ns")
-        .column(
-            "delay_p99_ns",
-            Nanoseconds,
-            told(|r| r.delays.percentile(0.99)),
-        )
+        .column("delay_p99_ns", Nanoseconds, |t| {
+            percentile(&t.row.delays, 0.99)
+        })
         .page("delay p99")
         .after("delay_p90_ns");
     waits(table)
@@ -114,27 +117,23 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
 fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
     use Unit::{Count, Nanoseconds};
     table
-        .column("woken_waits", Count, told(|r| r.woken_waits.count()))
+        .column("woken_waits", Count, woken(|r| r.woken_waits.count()))
         .page("waits when woken")
         .column(
             "woken_wait_ns",
             Nanoseconds,
-            told(|r| r.woken_waits.total()),
+            woken(|r| r.woken_waits.total()),
         )
         .heading("woken", 9)
         .page("waited when woken")
-        .column(
-            "woken_wait_p99_ns",
-            Nanoseconds,
-            told(|r| r.woken_waits.percentile(0.99)),
-        )
+        .column("woken_wait_p99_ns", Nanoseconds, |t| {
+            percentile(&t.row.woken_waits, 0.99)
+        })
         .json_only()
         .page("that p99")
-        .column(
-            "woken_wait_max_ns",
-            Nanoseconds,
-            told(|r| r.woken_waits.max()),
-        )
+        .column("woken_wait_max_ns", Nanoseconds, |t| {
+            of_any(&t.row.woken_waits, Stats::max)
+        })
         .json_only()
         .page("that max")
         .column("preempted", Count, told(|r| r.preempted.count()))
@@ -146,19 +145,25 @@ fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
         )
         .heading("preempted", 10)
         .page("waited when preempted")
-        .column("preempted_max_ns", Nanoseconds, told(|r| r.preempted.max()))
+        .column("preempted_max_ns", Nanoseconds, |t| {
+            of_any(&t.row.preempted, Stats::max)
+        })
         .json_only()
         .page("that max")
 }
 
 fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
     let printed = is_printed(report);
-    let runtimes = report.rows.iter().any(|row| row.runtime_ns > 0);
     report.rows.iter().map(move |row| Task {
         row,
         printed,
-        runtimes,
+        kinds: report.kinds,
     })
+}
+
+/// Returns a time of a CPU; `None` where no switch shows what it did.
+fn switched(row: &CpuRow, ns: u64) -> Option<u64> {
+    (row.switches > 0).then_some(ns)
 }
 
 /// Columns of the table of CPUs.
@@ -172,18 +177,18 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
         .heading("switches", 9)
         .page("switches")
         .after("busy")
-        .column("busy_ns", Nanoseconds, |r| r.busy_ns)
+        .column("busy_ns", Nanoseconds, |r| switched(r, r.busy_ns))
         .heading("busy", 9)
         .page("busy")
-        .column("idle_ns", Nanoseconds, |r| r.idle_ns)
+        .column("idle_ns", Nanoseconds, |r| switched(r, r.idle_ns))
         .heading("idle", 9)
         .page("idle")
         .column("busy", Share, |r| {
-            r.busy_ns as f64 / r.busy_ns.saturating_add(r.idle_ns).max(1) as f64
+            share(r.busy_ns, r.busy_ns.saturating_add(r.idle_ns))
         })
         .text_only()
         .heading("busy%", 7)
-        .column("unknown_ns", Nanoseconds, |r| r.unknown_ns)
+        .column("unknown_ns", Nanoseconds, |r| switched(r, r.unknown_ns))
         .json_only()
         .page("unknown")
         .column("unseen_switches", Count, |r| r.unseen)
@@ -197,10 +202,14 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
         .column("delay_mean_ns", Nanoseconds, |r| mean(&r.delays))
         .heading("mean", 9)
         .page("delay mean")
-        .column("delay_max_ns", Nanoseconds, |r| r.delays.max())
+        .column("delay_max_ns", Nanoseconds, |r| {
+            of_any(&r.delays, Stats::max)
+        })
         .heading("max", 9)
         .page("delay max")
-        .column("delay_max_at_ns", Nanoseconds, |r| r.delay_max_at)
+        .column("delay_max_at_ns", Nanoseconds, |r| {
+            of_any(&r.delays, |_| r.delay_max_at)
+        })
         .page("delay max at")
         .column("delay_max_comm", Name, |r| r.worst.as_ref()?.comm.clone())
         .json_only()
@@ -217,8 +226,8 @@ pub(crate) fn cpu_columns() -> Table<'static, CpuRow> {
 }
 
 /// Returns the mean as perf has it: what is left over is cut off.
-fn mean(stats: &Stats) -> u64 {
-    stats.total() / stats.count().max(1)
+fn mean(stats: &Stats) -> Option<u64> {
+    stats.total().checked_div(stats.count())
 }
 
 /// The fields of a document.
@@ -234,10 +243,11 @@ pub struct Document<'a> {
 #[derive(Debug, Serialize)]
 struct Work<'a> {
     function: &'a str,
-    count: u64,
-    total_ns: u64,
-    mean_ns: u64,
-    max_ns: u64,
+    /// Null where runs are not recorded.
+    count: Option<u64>,
+    total_ns: Option<u64>,
+    mean_ns: Option<u64>,
+    max_ns: Option<u64>,
     /// Stacks that show it, where the recording has stacks.
     stacks: u64,
 }
@@ -254,10 +264,10 @@ struct Octave {
 pub fn document(report: &SchedReport) -> Document<'_> {
     let work = report.work.iter().map(|row| Work {
         function: &row.function,
-        count: row.stats.count(),
-        total_ns: row.stats.total(),
-        mean_ns: row.stats.mean(),
-        max_ns: row.stats.max(),
+        count: report.kinds.work.then_some(row.stats.count()),
+        total_ns: of_any(&row.stats, Stats::total),
+        mean_ns: of_any(&row.stats, Stats::mean),
+        max_ns: of_any(&row.stats, Stats::max),
         stacks: row.stacks,
     });
     Document {
@@ -329,18 +339,16 @@ fn is_printed(report: &SchedReport) -> bool {
 
 /// Returns the table of tasks alone.
 pub fn summary(report: &SchedReport, layout: Layout) -> String {
-    let p99 = match is_printed(report) {
-        true => "-".to_owned(),
-        false => layout.time(report.delays.percentile(0.99)),
-    };
+    let delays = &report.delays;
     let others = report.rows.iter().find(|row| row.is_others());
     let count = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
-        "sched: {}, {}, mean {}, p99 {p99}, max {}\n",
+        "sched: {}, {}, mean {}, p99 {}, max {}\n",
         words::plural(count, "task"),
-        words::plural(report.delays.count(), "delay"),
-        layout.time(report.delays.mean()),
-        layout.time(report.delays.max())
+        words::plural(delays.count(), "delay"),
+        layout.known_time(of_any(delays, Stats::mean)),
+        layout.known_time(percentile(delays, 0.99)),
+        layout.known_time(of_any(delays, Stats::max))
     );
     out.push_str(
         &tasks()
@@ -440,7 +448,6 @@ fn work(out: &mut String, report: &SchedReport, layout: Layout) {
     }
 }
 
-/// Returns what a row is of.
 /// Returns what the row of a task, or of several of one name, is called.
 pub(crate) fn called(row: &TaskRow) -> String {
     match row.threads {
@@ -537,16 +544,23 @@ pub fn work_html(report: &SchedReport, frame: &Frame<'_>) -> String {
     if report.work.is_empty() {
         return String::new();
     }
+    let recorded = report.kinds.work;
     let table = Table::new()
         .column("function", Text, |row: &WorkRow| row.function.clone())
         .page("function")
-        .column("count", Count, |row| row.stats.count())
+        .column("count", Count, move |row| {
+            recorded.then_some(row.stats.count())
+        })
         .page("runs")
-        .column("total_ns", Nanoseconds, |row| row.stats.total())
+        .column("total_ns", Nanoseconds, |row| {
+            of_any(&row.stats, Stats::total)
+        })
         .page("time")
-        .column("mean_ns", Nanoseconds, |row| row.stats.mean())
+        .column("mean_ns", Nanoseconds, |row| {
+            of_any(&row.stats, Stats::mean)
+        })
         .page("mean")
-        .column("max_ns", Nanoseconds, |row| row.stats.max())
+        .column("max_ns", Nanoseconds, |row| of_any(&row.stats, Stats::max))
         .page("max")
         .column("stacks", Count, |row| row.stacks)
         .page("stacks with it");

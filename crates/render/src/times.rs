@@ -1,8 +1,9 @@
 //! Time by state, as columns.
 
-use analysis::Unknowable;
+use analysis::{Unknowable, known_amount};
 use model::{State, Times};
 
+use crate::amounts;
 use crate::table::{Table, Unit, Views};
 
 /// A column: states that are added up.
@@ -111,9 +112,7 @@ impl Told {
 
     /// Returns the time; `None` where nothing can be known of it.
     fn known(&self, (times, unknowable): Split<'_>) -> Option<u64> {
-        let hidden = |item: &Unknowable| item.fields.contains(&self.duration);
-        let ns = self.ns(&times);
-        (ns > 0 || !unknowable.iter().any(hidden)).then_some(ns)
+        known_amount(unknowable, self.duration, self.ns(&times))
     }
 }
 
@@ -162,19 +161,15 @@ pub(crate) fn columns<'t, R: 't>(
         let views = views.of(told.states);
         table = table
             .column(told.duration, Unit::Nanoseconds, move |row| {
-                told.ns(&of(row).0)
+                told.known(of(row))
             })
             .heading(told.heading, WIDE)
             .views(views.durations)
             .page_if(views.guest, told.page)
-            .show(move |row, layout| {
-                let known = told.known(of(row)).map(|ns| layout.time(ns));
-                known.unwrap_or_else(|| "-".to_owned())
-            })
             .column(told.share, Unit::Share, move |row| {
                 let (times, _) = of(row);
-                let known = told.known(of(row));
-                known.map(|ns| ns as f64 / times.total().max(1) as f64)
+                told.known(of(row))
+                    .and_then(|ns| amounts::share(ns, times.total()))
             })
             .text_only()
             .heading(told.heading, told.width)
@@ -185,7 +180,10 @@ pub(crate) fn columns<'t, R: 't>(
         ("user_blocked_ns", "asleep in the VMM", State::UserBlocked),
     ] {
         table = table
-            .column(name, Unit::Nanoseconds, move |row| of(row).0.get(state))
+            .column(name, Unit::Nanoseconds, move |row| {
+                let (times, unknowable) = of(row);
+                known_amount(unknowable, name, times.get(state))
+            })
             .page(page);
     }
     table

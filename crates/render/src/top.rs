@@ -9,6 +9,7 @@ use counts::{
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::amounts::share;
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
 use crate::{Layout, clean};
@@ -28,12 +29,14 @@ pub(crate) struct In<'r, R> {
     interval_ns: u64,
 }
 
-fn rate(count: u64, interval_ns: u64) -> f64 {
-    count as f64 * 1e9 / interval_ns.max(1) as f64
+/// Returns how many there are in a second; `None` of an interval of no length.
+fn rate(count: u64, interval_ns: u64) -> Option<f64> {
+    (interval_ns > 0).then(|| count as f64 * 1e9 / interval_ns as f64)
 }
 
-fn part(ns: u64, whole_ns: u64) -> f64 {
-    ns as f64 / whole_ns.max(1) as f64
+/// Returns something of durations; `None` where there are none.
+fn of_any(durations: &DurationBuckets, of: impl Fn(&DurationBuckets) -> u64) -> Option<u64> {
+    (durations.count > 0).then(|| of(durations))
 }
 
 /// What a VM is called, as far as a column has room.
@@ -60,14 +63,15 @@ fn whose<'t, R: 't>(table: Table<'t, R>, of: fn(&R) -> &RowOwner) -> Table<'t, R
         .column("tid", Number, move |row| of(row).tid)
 }
 
-fn per_second<'t, R: 't>(table: Table<'t, R>, value: fn(&R) -> f64) -> Table<'t, R> {
+fn per_second<'t, R: 't>(table: Table<'t, R>, value: fn(&R) -> Option<f64>) -> Table<'t, R> {
     table
         .column("per_second", Unit::Value, value)
         .heading("/s", 9)
         .views(ALL)
         .show(move |row, _| match value(row) {
-            few if few < 9.95 => format!("{few:.1}"),
-            many => format!("{many:.0}"),
+            None => "-".to_owned(),
+            Some(few) if few < 9.95 => format!("{few:.1}"),
+            Some(many) => format!("{many:.0}"),
         })
 }
 
@@ -97,9 +101,15 @@ fn waits<'t, R: 't>(
     table
         .column(count, Count, move |row| of(row).count)
         .column(total, Nanoseconds, move |row| of(row).total_ns)
-        .column(mean, Nanoseconds, move |row| of(row).mean_ns())
-        .column(p99, Nanoseconds, move |row| of(row).at_most_ns(0.99))
-        .column(max, Nanoseconds, move |row| of(row).max_ns)
+        .column(mean, Nanoseconds, move |row| {
+            of_any(of(row), DurationBuckets::mean_ns)
+        })
+        .column(p99, Nanoseconds, move |row| {
+            of_any(of(row), |all| all.at_most_ns(0.99))
+        })
+        .column(max, Nanoseconds, move |row| {
+            of_any(of(row), |all| all.max_ns)
+        })
 }
 
 /// Columns of vCPUs.
@@ -122,7 +132,10 @@ pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
             rate(v.row.vcpu.exits, v.interval_ns)
         })
         .heading("exits/s", 9)
-        .show(|v, _| format!("{:.0}", rate(v.row.vcpu.exits, v.interval_ns)))
+        .show(|v, _| {
+            let rate = rate(v.row.vcpu.exits, v.interval_ns);
+            rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"))
+        })
         .column("polls_succeeded", Count, |v| v.row.vcpu.polls.succeeded)
         .column("polls_succeeded_ns", Nanoseconds, |v| {
             v.row.vcpu.polls.succeeded_ns
@@ -131,12 +144,9 @@ pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
         .column("polls_failed_ns", Nanoseconds, |v| {
             v.row.vcpu.polls.failed_ns
         });
-    let table = waits(table, WOKEN, |v| &v.row.vcpu.woken)
-        .heading("wake max", 10)
-        .show(|v, layout| layout.time(v.row.vcpu.woken.max_ns));
+    let table = waits(table, WOKEN, |v| &v.row.vcpu.woken).heading("wake max", 10);
     waits(table, PREEMPTED, |v| &v.row.vcpu.preempted)
         .heading("steal max", 10)
-        .show(|v, layout| layout.time(v.row.vcpu.preempted.max_ns))
         .column("before_first_entry", Count, |v| {
             v.row.vcpu.before_first_entry
         })
@@ -168,23 +178,20 @@ pub(crate) fn threads<'r>() -> Table<'r, In<'r, NamedThread>> {
         .column("ran_ns", Nanoseconds, |t| t.row.thread.ran_ns)
         .heading("ran", 10)
         .column("ran_share", Share, |t| {
-            part(t.row.thread.ran_ns, t.interval_ns)
+            share(t.row.thread.ran_ns, t.interval_ns)
         })
         .heading("%", 7)
         .column("runnable_ns", Nanoseconds, |t| t.row.thread.runnable_ns)
         .heading("waited", 10)
         .column("runnable_share", Share, |t| {
-            part(t.row.thread.runnable_ns, t.interval_ns)
+            share(t.row.thread.runnable_ns, t.interval_ns)
         })
         .heading("%", 7)
         .column("slept_ns", Nanoseconds, |t| t.row.thread.slept_ns)
         .column("unknown_ns", Nanoseconds, |t| t.row.thread.unknown_ns);
-    let table = waits(table, WOKEN, |t| &t.row.thread.woken)
-        .heading("wake max", 10)
-        .show(|t, layout| layout.time(t.row.thread.woken.max_ns));
+    let table = waits(table, WOKEN, |t| &t.row.thread.woken).heading("wake max", 10);
     waits(table, PREEMPTED, |t| &t.row.thread.preempted)
         .heading("steal max", 10)
-        .show(|t, layout| layout.time(t.row.thread.preempted.max_ns))
         .column("ended", Flag, |t| t.row.thread.ended)
 }
 
@@ -215,17 +222,25 @@ pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
         .column("total_ns", Nanoseconds, |r| r.row.durations.total_ns)
         .heading("total", 10)
         .column("share", Share, |r| {
-            part(r.row.durations.total_ns, r.interval_ns)
+            share(r.row.durations.total_ns, r.interval_ns)
         })
         .heading("%", 7)
         .column("min_ns", Nanoseconds, |r| r.row.min_ns)
-        .column("mean_ns", Nanoseconds, |r| r.row.durations.mean_ns())
+        .column("mean_ns", Nanoseconds, |r| {
+            of_any(&r.row.durations, DurationBuckets::mean_ns)
+        })
         .heading("mean", 10)
         .views(ALL)
-        .column("p50_ns", Nanoseconds, |r| r.row.durations.at_most_ns(0.5))
-        .column("p99_ns", Nanoseconds, |r| r.row.durations.at_most_ns(0.99))
+        .column("p50_ns", Nanoseconds, |r| {
+            of_any(&r.row.durations, |all| all.at_most_ns(0.5))
+        })
+        .column("p99_ns", Nanoseconds, |r| {
+            of_any(&r.row.durations, |all| all.at_most_ns(0.99))
+        })
         .heading("p99 <=", 10)
-        .column("max_ns", Nanoseconds, |r| r.row.durations.max_ns)
+        .column("max_ns", Nanoseconds, |r| {
+            of_any(&r.row.durations, |all| all.max_ns)
+        })
         .heading("max", 10)
         .column("user_count", Count, |r| r.row.user_count)
         .column("whole_ns", Nanoseconds, |r| r.row.whole_ns);
@@ -259,7 +274,7 @@ pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
         .column("ran_ns", Nanoseconds, |b| b.row.ns)
         .heading("ran", 10)
         .after("thread")
-        .column("share", Share, |b| part(b.row.ns, b.interval_ns))
+        .column("share", Share, |b| share(b.row.ns, b.interval_ns))
         .heading("%", 7)
         .after("ran_ns")
 }

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use analysis::{Behind, Unknowable, UserCause, VcpuRow, VcpusReport, access_key};
+use analysis::{
+    Behind, Stats, Unknowable, UserCause, VcpuRow, VcpusReport, access_key, known_amount,
+};
 use model::State;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
@@ -19,6 +22,12 @@ pub(crate) struct Vcpu<'r> {
     unknowable: &'r [Unknowable],
     /// Whether there are several VMs.
     several: bool,
+}
+
+impl Vcpu<'_> {
+    fn known(&self, column: &str, amount: u64) -> Option<u64> {
+        known_amount(self.unknowable, column, amount)
+    }
 }
 
 /// Durations in place of shares.
@@ -85,7 +94,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         guest: true,
     };
     let table = times::columns(table, views, |v| (v.row.times, v.unknowable))
-        .column("exits", Count, |v| v.row.exits)
+        .column("exits", Count, |v| v.known("exits", v.row.exits))
         .heading("exits", 8)
         .views(all)
         .page("exits");
@@ -96,7 +105,9 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
             |v| v.row.guest.is_some(),
             |table| {
                 table
-                    .column("guest", Nested, |v| guest_tasks::json(v.row.guest.as_ref()))
+                    .column("guest", Nested, |v| {
+                        guest_tasks::json(v.row.guest.as_ref(), v.unknowable)
+                    })
                     .json_only()
             },
         )
@@ -113,34 +124,48 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
 fn polls_and_waits<'r>(table: Table<'r, Vcpu<'r>>) -> Table<'r, Vcpu<'r>> {
     use Unit::{Count, Nanoseconds};
     table
-        .column("polls_succeeded", Count, |v| v.row.polls.succeeded)
+        .column("polls_succeeded", Count, |v| {
+            v.known("polls_succeeded", v.row.polls.succeeded)
+        })
         .json_at("polls.succeeded")
         .page("polls succeeded")
         .column("polls_succeeded_ns", Nanoseconds, |v| {
-            v.row.polls.succeeded_ns
+            v.known("polls_succeeded_ns", v.row.polls.succeeded_ns)
         })
         .json_at("polls.succeeded_ns")
         .page("in them")
-        .column("polls_failed", Count, |v| v.row.polls.failed)
+        .column("polls_failed", Count, |v| {
+            v.known("polls_failed", v.row.polls.failed)
+        })
         .json_at("polls.failed")
         .page("polls failed")
-        .column("polls_failed_ns", Nanoseconds, |v| v.row.polls.failed_ns)
+        .column("polls_failed_ns", Nanoseconds, |v| {
+            v.known("polls_failed_ns", v.row.polls.failed_ns)
+        })
         .json_at("polls.failed_ns")
         .page("burnt in them")
-        .column("waits", Count, |v| v.row.waits.count())
+        .column("waits", Count, |v| v.known("waits", v.row.waits.count()))
         .json_at("waits.count")
         .page("waits for a CPU")
-        .column("wait_p50_ns", Nanoseconds, |v| v.row.waits.percentile(0.5))
+        .column("wait_p50_ns", Nanoseconds, |v| {
+            percentile(&v.row.waits, 0.5)
+        })
         .json_at("waits.p50_ns")
         .page("wait p50")
-        .column("wait_p90_ns", Nanoseconds, |v| v.row.waits.percentile(0.9))
+        .column("wait_p90_ns", Nanoseconds, |v| {
+            percentile(&v.row.waits, 0.9)
+        })
         .json_at("waits.p90_ns")
         .json_only()
         .page("wait p90")
-        .column("wait_p99_ns", Nanoseconds, |v| v.row.waits.percentile(0.99))
+        .column("wait_p99_ns", Nanoseconds, |v| {
+            percentile(&v.row.waits, 0.99)
+        })
         .json_at("waits.p99_ns")
         .page("wait p99")
-        .column("wait_max_ns", Nanoseconds, |v| v.row.waits.max())
+        .column("wait_max_ns", Nanoseconds, |v| {
+            of_any(&v.row.waits, Stats::max)
+        })
         .json_at("waits.max_ns")
         .page("wait max")
 }
@@ -189,15 +214,15 @@ pub struct Document {
 
 /// Returns the fields of a document.
 pub fn document(report: &VcpusReport) -> Document {
-    Document {
-        rows: columns().json(rows(report, &[])),
-        unknowable: report.unknowable(),
-    }
+    let unknowable = report.unknowable();
+    let rows = columns().json(rows(report, &unknowable));
+    Document { rows, unknowable }
 }
 
 /// Returns the rows as CSV.
 pub fn csv(report: &VcpusReport, clock: ClockUnit) -> String {
-    columns().counted_in(clock).csv(rows(report, &[]))
+    let unknowable = report.unknowable();
+    columns().counted_in(clock).csv(rows(report, &unknowable))
 }
 
 /// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for, with as many items
@@ -207,9 +232,10 @@ pub fn table(report: &VcpusReport, durations: bool, layout: Layout) -> String {
         limit: usize::MAX,
         ..layout
     };
-    let mut out = summary(report, &report.unknowable(), durations, all);
+    let unknowable = report.unknowable();
+    let mut out = summary(report, &unknowable, durations, all);
     for row in &report.rows {
-        details(&mut out, row, layout);
+        details(&mut out, row, &unknowable, layout);
     }
     out
 }
@@ -238,7 +264,7 @@ pub fn markdown(report: &VcpusReport, layout: Layout) -> String {
     columns().markdown(Views::TICKET, &rows, layout)
 }
 
-fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
+fn details(out: &mut String, row: &VcpuRow, unknowable: &[Unknowable], layout: Layout) {
     let vm = row
         .vm_name
         .clone()
@@ -305,7 +331,7 @@ fn details(out: &mut String, row: &VcpuRow, layout: Layout) {
         });
     }
     if let Some(report) = of_guest {
-        out.push_str(&guest_tasks::text(report, layout));
+        out.push_str(&guest_tasks::text(report, unknowable, layout));
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 use analysis::{
     EventCount, ExitRow, ExitTable, ExitsReport, InfoReport, Other, PathExamples, Picture,
-    SchedReport, Stats, TaskRow,
+    SchedKinds, SchedReport, Stats, TaskRow,
 };
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -115,6 +115,7 @@ fn picture() -> Picture {
             seen: None,
         }],
         sched: Some(SchedReport {
+            kinds: SchedKinds::default(),
             rows: vec![task()],
             cpus: Vec::new(),
             work: Vec::new(),

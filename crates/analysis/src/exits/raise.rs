@@ -70,9 +70,7 @@ impl Exits {
             }
         }
         let seen = walked.machine.seen();
-        // Where nothing is known of it a table shows none of the times.
-        let known = seen.userspace_exits || seen.switches;
-        if self.options.split && known && self.saw_exits() {
+        if self.options.split && self.saw_exits() {
             for one in unknowable(&seen) {
                 doubts.raise(one.doubt());
             }

@@ -44,7 +44,11 @@ impl Analysis for Sched {
             Kind::SchedWakeup => self.has.wakeups |= ty.recorded && self.end == 0,
             Kind::SchedMigrateTask => self.has.migrations |= ty.recorded,
             Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
-            Kind::WorkqueueExecuteStart | Kind::WorkqueueExecuteEnd => return Want::Thread,
+            Kind::WorkqueueExecuteStart => {
+                self.has.work |= ty.recorded;
+                return Want::Thread;
+            }
+            Kind::WorkqueueExecuteEnd => return Want::Thread,
             Kind::Other if ty.name == KERNEL_STACK => {}
             kind if kind.is_sched() => {}
             _ => return Want::Nothing,

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 use task::{Sums, Task};
 use work::{Function, StackOf, Work, function_in};
 
-pub use report::{CpuRow, Merge, Other, SchedReport, TaskRow, WorkRow};
+pub use report::{CpuRow, Merge, Other, SchedKinds, SchedReport, TaskRow, WorkRow};
 
 use crate::chosen::Window;
 use crate::slices::Amount;
@@ -66,6 +66,8 @@ struct Has {
     wakings: bool,
     runtimes: bool,
     migrations: bool,
+    /// `workqueue_execute_start`.
+    work: bool,
 }
 
 /// Collects scheduling latencies.

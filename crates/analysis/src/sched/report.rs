@@ -96,8 +96,8 @@ pub struct CpuRow {
     pub unknown_ns: u64,
     /// Switches away from another task than the one before had switched to.
     pub unseen: u64,
-    /// Tasks that were woken for it.
-    pub wakeups: u64,
+    /// Tasks that were woken for it; `None` where no wake-ups are recorded.
+    pub wakeups: Option<u64>,
     /// Delays of the tasks that got it.
     pub delays: Stats,
     /// When the longest began.
@@ -117,9 +117,22 @@ pub struct WorkRow {
     pub stacks: u64,
 }
 
+/// Which kinds of events scheduling was found from: of what the others would show, nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SchedKinds {
+    /// `sched_stat_runtime`.
+    pub runtimes: bool,
+    /// `sched_wakeup`, or `sched_waking` in its place.
+    pub wakeups: bool,
+    /// `workqueue_execute_start`.
+    pub work: bool,
+}
+
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchedReport {
+    /// From which kinds of events.
+    pub kinds: SchedKinds,
     /// Tasks, longest mean delay first, as perf sorts them.
     pub rows: Vec<TaskRow>,
     /// CPUs by number.
@@ -261,10 +274,20 @@ impl Sched {
                 .then(a.tid.cmp(&b.tid))
         });
         SchedReport {
+            kinds: self.kinds(),
             rows,
             cpus: self.cpu_rows(threads),
             work: self.work_rows(functions),
             delays,
+        }
+    }
+
+    /// Returns which kinds of events there are.
+    fn kinds(&self) -> SchedKinds {
+        SchedKinds {
+            runtimes: self.has.runtimes,
+            wakeups: self.has.wakeups || self.has.wakings,
+            work: self.has.work,
         }
     }
 
@@ -298,6 +321,7 @@ impl Sched {
     }
 
     fn cpu_rows(&self, threads: &Threads) -> Vec<CpuRow> {
+        let wakeups = self.kinds().wakeups;
         let seen = self.cpus.iter().zip(0u32..);
         let seen = seen.filter(|(cpu, _)| cpu.switches > 0 || cpu.wakeups > 0);
         let rows = seen.map(|(cpu, number)| {
@@ -318,7 +342,7 @@ impl Sched {
                 idle_ns: cpu.idle_ns,
                 unknown_ns: cpu.unknown_ns,
                 unseen: cpu.unseen,
-                wakeups: cpu.wakeups,
+                wakeups: wakeups.then_some(cpu.wakeups),
                 delays: cpu.delays.clone(),
                 delay_max_at: worst.as_ref().map_or(0, |(_, at)| *at),
                 worst: worst.map(|(other, _)| other),
@@ -369,12 +393,13 @@ impl Sched {
         if self.beyond(threads) > 0 {
             doubts.raise(DoubtKind::TasksMerged { most: MAX_TASKS });
         }
-        if !self.has.wakeups && self.has.wakings {
-            doubts.raise(DoubtKind::WakeupsFromWaking);
-        } else if !self.has.wakeups {
+        let kinds = self.kinds();
+        if !kinds.wakeups {
             doubts.raise(DoubtKind::NoWakeups);
+        } else if !self.has.wakeups {
+            doubts.raise(DoubtKind::WakeupsFromWaking);
         }
-        if !self.has.runtimes {
+        if !kinds.runtimes {
             doubts.raise(DoubtKind::NoRuntimes);
         }
         if !self.has.migrations {

@@ -277,11 +277,12 @@ impl Machine {
             // Where nothing else says that the VMM is done, an access that is answered does.
             Kind::KvmMmio | Kind::KvmPio | Kind::KvmMsr => return !(self.no_accesses && self.fpu),
             Kind::KvmExit => {
+                self.seen.exits |= ty.recorded;
                 let field = ty.format.and_then(|format| format.field("exit_reason"));
                 self.x86 |= field.is_some();
             }
-            Kind::KvmEntry
-            | Kind::SchedWakeupNew
+            Kind::KvmEntry => self.seen.entries |= ty.recorded,
+            Kind::SchedWakeupNew
             | Kind::SchedMigrateTask
             | Kind::SchedProcessFork
             | Kind::SchedProcessExit

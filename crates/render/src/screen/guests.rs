@@ -26,7 +26,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
             "what the guest did, without idle time: most of it ('trapline vcpus' has {more} more)"
         ),
     };
-    let table = summed_text(shown, input.layout(width, usize::MAX));
+    let table = summed_text(shown, &report.unknowable(), input.layout(width, usize::MAX));
     let rows = table.lines().map(|row| Line::new(Tone::Plain, row));
     let title = Line::new(Tone::Strong, &title);
     // What is left of the vCPUs' time is not theirs alone.

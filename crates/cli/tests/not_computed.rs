@@ -1,0 +1,211 @@
+//! What was not computed is null in JSON and empty in CSV, and never 0: what a recording cannot show, and the percentiles, means
+//! and extremes of nothing. What was measured as 0 stays 0.
+
+use serde_json::Value;
+
+use crate::common::{Failures, cases, json, number, run};
+
+fn rows<'d>(document: &'d Value, list: &str) -> &'d [Value] {
+    document[list].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn has_doubt(document: &Value, id: &str) -> bool {
+    rows(&document["quality"], "doubts")
+        .iter()
+        .any(|doubt| doubt["id"] == id)
+}
+
+/// Checks rows with time by state: of what the document says cannot be known no row has 0.
+fn states(failures: &mut Failures, what: &str, document: &Value, part: &Value) {
+    for one in rows(part, "unknowable") {
+        let why = one["why"].as_str().unwrap_or_default();
+        for field in rows(one, "fields").iter().filter_map(Value::as_str) {
+            for row in rows(part, "rows") {
+                failures.check(row.get(field).is_some_and(|ns| *ns != 0), || {
+                    format!("{what}: {field} is {} in {row}", row[field])
+                });
+            }
+        }
+        let texts = rows(&document["quality"], "warnings")
+            .iter()
+            .filter_map(Value::as_str);
+        let said = texts.filter(|text| text.contains(why)).count();
+        failures.check(rows(part, "rows").is_empty() || said == 1, || {
+            format!("{what}: no doubt says '{why}'")
+        });
+    }
+    // And what can be known is a number.
+    let unknown: Vec<&str> = rows(part, "unknowable")
+        .iter()
+        .flat_map(|one| rows(one, "fields"))
+        .filter_map(Value::as_str)
+        .collect();
+    let states = [
+        "guest_ns",
+        "kernel_ns",
+        "user_ns",
+        "poll_ns",
+        "halted_ns",
+        "runnable_ns",
+        "unknown_ns",
+    ];
+    for state in states.iter().filter(|state| !unknown.contains(state)) {
+        for row in rows(part, "rows") {
+            failures.check(row[*state].is_u64(), || format!("{what}: {state} of {row}"));
+        }
+    }
+}
+
+/// Checks that something of durations is there where there are any, and null where there are none.
+fn of_any(failures: &mut Failures, what: &str, row: &Value, count: &str, fields: &[&str]) {
+    for field in fields {
+        let known = number(row, count) > 0;
+        failures.check(
+            row[*field].is_u64() == known && row.get(*field).is_some(),
+            || {
+                format!(
+                    "{what}: {field} is {} of {} in {row}",
+                    row[*field], row[count]
+                )
+            },
+        );
+    }
+}
+
+#[test]
+fn nothing_that_was_not_computed_is_0() {
+    let mut failures = Failures::default();
+    let (mut unknown, mut measured) = (0, 0);
+    for case in cases() {
+        let name = &case.name;
+        if let Ok(vcpus) = json(&["vcpus"], &case.path) {
+            states(&mut failures, &format!("{name}: vcpus"), &vcpus, &vcpus);
+            for row in rows(&vcpus, "rows") {
+                let fields = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
+                of_any(
+                    &mut failures,
+                    &format!("{name}: waits"),
+                    &row["waits"],
+                    "count",
+                    &fields,
+                );
+                unknown += u64::from(row["runnable_ns"].is_null());
+                measured += u64::from(row["runnable_ns"] == 0);
+            }
+        }
+        if let Ok(exits) = json(&["exits"], &case.path) {
+            states(&mut failures, &format!("{name}: exits"), &exits, &exits);
+        }
+        if let Ok(sched) = json(&["sched"], &case.path) {
+            let what = format!("{name}: sched");
+            let (runtimes, wakeups) = (
+                !has_doubt(&sched, "no-runtimes"),
+                !has_doubt(&sched, "no-wakeups"),
+            );
+            for row in rows(&sched, "rows") {
+                failures.equal(&what, &row["runtime_ns"].is_u64(), &runtimes);
+                failures.equal(&what, &row["woken_waits"].is_u64(), &wakeups);
+                let fields = [
+                    "delay_mean_ns",
+                    "delay_max_ns",
+                    "delay_p50_ns",
+                    "delay_p90_ns",
+                    "delay_p99_ns",
+                ];
+                of_any(&mut failures, &what, row, "switches", &fields);
+                of_any(
+                    &mut failures,
+                    &what,
+                    row,
+                    "woken_waits",
+                    &["woken_wait_p99_ns", "woken_wait_max_ns"],
+                );
+                of_any(
+                    &mut failures,
+                    &what,
+                    row,
+                    "preempted",
+                    &["preempted_max_ns"],
+                );
+            }
+            for row in rows(&sched, "cpus") {
+                failures.equal(&what, &row["wakeups"].is_u64(), &wakeups);
+                of_any(
+                    &mut failures,
+                    &what,
+                    row,
+                    "switches",
+                    &["busy_ns", "idle_ns"],
+                );
+                of_any(
+                    &mut failures,
+                    &what,
+                    row,
+                    "delays",
+                    &["delay_mean_ns", "delay_max_ns"],
+                );
+            }
+        }
+        let paths = json(&["paths"], &case.path);
+        for path in paths.iter().flat_map(|document| rows(document, "paths")) {
+            let mut total = path["total"].clone();
+            total["count"] = path["count"].clone();
+            let fields = ["p50_ns", "p90_ns", "p99_ns", "max_ns", "min_ns", "mean_ns"];
+            of_any(
+                &mut failures,
+                &format!("{name}: {}", path["path"]),
+                &total,
+                "count",
+                &fields,
+            );
+        }
+    }
+    // Both occur, so that neither check is of nothing.
+    failures.check(unknown > 2 && measured > 2, || {
+        format!("{unknown} unknown and {measured} measured as 0")
+    });
+    failures.finish(1000);
+}
+
+#[test]
+fn csv_is_empty_where_json_is_null() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        for (command, fields) in [
+            ("vcpus", ["poll_ns", "runnable_ns", "user_ns"]),
+            ("sched", ["runtime_ns", "delay_mean_ns", "woken_waits"]),
+        ] {
+            let Ok(document) = json(&[command], &case.path) else {
+                continue;
+            };
+            let path = case.path.to_string_lossy();
+            let text = run([command, path.as_ref(), "--format", "csv"]).text();
+            // Names of tasks may hold line breaks, and the first columns of these tables commas alone.
+            let lines: Vec<&str> = text.lines().collect();
+            if lines.len() != rows(&document, "rows").len() + 1 || text.contains('"') {
+                continue;
+            }
+            let head: Vec<&str> = lines[0].split(',').collect();
+            let ticks = head.iter().any(|name| name.ends_with("_ticks"));
+            for field in fields.iter().filter(|_| !ticks) {
+                let at = head
+                    .iter()
+                    .position(|name| name == field)
+                    .expect("a column");
+                for (line, row) in lines[1..].iter().zip(rows(&document, "rows")) {
+                    let cell = line.split(',').nth(at).unwrap_or_default();
+                    let value = match &row[*field] {
+                        Value::Null => String::new(),
+                        value => value.to_string(),
+                    };
+                    failures.equal(
+                        &format!("{}: {command}: {field}", case.name),
+                        &cell,
+                        &value.as_str(),
+                    );
+                }
+            }
+        }
+    }
+    failures.finish(100);
+}
