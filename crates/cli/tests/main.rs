@@ -12,6 +12,7 @@ mod console;
 mod cut_files;
 mod diagnose_command;
 mod doubt_scopes;
+mod doubts_agree;
 mod errors;
 mod events_equal_tools;
 mod exits_equal_perf;

@@ -107,6 +107,21 @@ impl Doubts {
         self.0.iter().map(Doubt::text).collect()
     }
 
+    /// Returns the ids of those that are about the part of the inputs that a row is of, each once: those whose threads, CPUs and
+    /// span are all known of the row, and are the row's. Who is about all alike is none of a row's.
+    pub fn ids_about(&self, row: &AnswerScope) -> Vec<&'static str> {
+        let is_about = |doubt: &&Doubt| {
+            let scope = &doubt.scope;
+            let threads = scope.threads.is_empty() || row.threads.is_some();
+            let cpus = scope.cpus.is_empty() || row.cpus.is_some();
+            // A loss of the row's CPU has a span, which the row need not have.
+            let names_one = !scope.threads.is_empty() || !scope.cpus.is_empty();
+            let span = names_one || (scope.span.is_some() && row.time.is_some());
+            threads && cpus && span && row.is_touched(doubt)
+        };
+        Doubts(self.0.iter().filter(is_about).cloned().collect()).ids()
+    }
+
     /// Returns those that touch what an answer shows.
     pub fn touching(&self, shown: &AnswerScope) -> Doubts {
         let touching = self.0.iter().filter(|doubt| shown.is_touched(doubt));
@@ -171,6 +186,35 @@ mod tests {
         assert!(!all.is_touched(&Doubt::from(guessed).of_threads([8])));
         assert!(all.is_touched(&cut().on_cpu(3)) && !all.is_touched(&cut().on_cpu(4)));
         assert!(all.is_touched(&cut().within(20, 30)) && !all.is_touched(&cut().within(21, 30)));
+    }
+
+    #[test]
+    fn a_row_has_the_doubts_that_are_about_it_and_not_about_all() {
+        let mut doubts = Doubts::default();
+        doubts.raise(DoubtKind::ClockTicks);
+        doubts.raise(
+            Doubt::from(DoubtKind::VmsGuessed {
+                vms: "{7}".to_owned(),
+            })
+            .of_threads([7]),
+        );
+        doubts.raise(Doubt::from(DoubtKind::CpuNotRecorded { cpu: 3 }).on_cpu(3));
+        doubts.raise(Doubt::from(DoubtKind::CutUneven).within(50, 90));
+        let of = |thread: Option<i32>, cpu: Option<u32>, time: Option<(u64, u64)>| {
+            doubts.ids_about(&AnswerScope {
+                threads: thread.map(|tid| vec![tid]),
+                cpus: cpu.map(|cpu| vec![(cpu, cpu)]),
+                time,
+                ..AnswerScope::of(Concerns::everything())
+            })
+        };
+        assert_eq!(
+            of(Some(7), None, Some((10, 60))),
+            ["vms-guessed", "cut-uneven"]
+        );
+        assert_eq!(of(Some(8), None, Some((10, 40))), [""; 0]);
+        assert_eq!(of(None, Some(3), None), ["cpu-not-recorded"]);
+        assert_eq!(of(None, Some(4), None), [""; 0]);
     }
 
     #[test]

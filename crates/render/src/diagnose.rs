@@ -217,6 +217,7 @@ pub(crate) fn columns() -> Table<'static, Finding> {
             finding.cost.map(|cost| cost.base.name())
         })
         .column("inputs", Nested, |finding| finding.inputs.clone())
+        .column("doubts", Nested, |finding| finding.doubts.clone())
 }
 
 /// Returns findings as the contract has them.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use analysis::{IrqGuest, IrqHandler, IrqRow, IrqsReport, Stats};
+use doubts::{AnswerScope, Concerns, Doubts};
 use model::Vm;
 use serde::Serialize;
 use serde_json::Value;
@@ -301,11 +302,21 @@ fn columns_of<'r>(report: &IrqsReport) -> Table<'r, Row<'r>> {
     }
 }
 
-/// Returns the fields of a document.
-pub fn document(report: &IrqsReport, vms: &[Vm]) -> Document {
+/// Adds for documents the doubts that are about a row and not about all.
+fn with_doubts<'r>(table: Table<'r, Row<'r>>, doubts: &'r Doubts) -> Table<'r, Row<'r>> {
+    table.column("doubts", Unit::Nested, |r| {
+        doubts.ids_about(&AnswerScope {
+            threads: Some(vec![r.row.tid]),
+            ..AnswerScope::of(Concerns::everything())
+        })
+    })
+}
+
+/// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
+pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> Document {
     let labels = model::vm_names(vms);
     Document {
-        rows: columns_of(report).json(rows(report, vms, &labels)),
+        rows: with_doubts(columns_of(report), doubts).json(rows(report, vms, &labels)),
         unresolved: report.unresolved,
         guest_unplaced: report.unplaced,
         guest_outside: report.outside,
@@ -384,7 +395,7 @@ mod tests {
             "{text}"
         );
         assert_eq!((lines("injections:"), lines("3 runs")), (0, 1), "{text}");
-        let document = document(&report, &[]).rows;
+        let document = document(&report, &[], &Doubts::default()).rows;
         assert_eq!(document[0]["guest"]["handled"], Value::Null);
         assert_eq!(document[1]["guest"]["handlers"][0]["irq"], 25);
         // Without guests there is no member.
@@ -393,7 +404,7 @@ mod tests {
             of_host: 1,
             ..IrqsReport::default()
         };
-        let document = super::document(&report, &[]);
+        let document = super::document(&report, &[], &Doubts::default());
         assert!(document.rows[0].get("guest").is_none());
         assert_eq!(document.guest_outside, None);
     }

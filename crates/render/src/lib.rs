@@ -63,14 +63,21 @@ fn clean(text: &str) -> String {
 /// Returns every table with the place where documents have it, described for `docs/columns.md`.
 #[cfg(test)]
 fn tables() -> Vec<(&'static str, String)> {
+    let none = doubts::Doubts::default();
     vec![
         ("`info`: `events`", info::columns().described()),
         ("`exits`: `rows`", exits::columns().described()),
-        ("`vcpus`: `rows`", vcpus::columns().described()),
-        ("`sched`: `rows`", sched::tasks().described()),
+        (
+            "`vcpus`: `rows`",
+            vcpus::columns_in_documents(&none).described(),
+        ),
+        (
+            "`sched`: `rows`",
+            sched::tasks_in_documents(&none).described(),
+        ),
         (
             "`sched`: `cpus` (CSV: `--by cpu`)",
-            sched::cpu_columns().described(),
+            sched::cpus_in_documents(&none).described(),
         ),
         ("`flame`: `rows`", flame::columns().described()),
         ("`flame`: `vms`", flame::vms().described()),

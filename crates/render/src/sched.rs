@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use analysis::{CpuRow, Other, SchedKinds, SchedReport, Stats, TaskRow, WorkRow};
+use doubts::{AnswerScope, Concerns, Doubts};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -260,8 +261,28 @@ struct Octave {
     count: u64,
 }
 
-/// Returns the fields of a document.
-pub fn document(report: &SchedReport) -> Document<'_> {
+/// Columns of tasks in documents: behind the others the doubts that are about a row and not about all.
+pub(crate) fn tasks_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Task<'r>> {
+    tasks().column("doubts", Unit::Nested, |t| {
+        doubts.ids_about(&AnswerScope {
+            threads: Some(vec![t.row.tid]),
+            ..AnswerScope::of(Concerns::everything())
+        })
+    })
+}
+
+/// Columns of CPUs in documents, with the same.
+pub(crate) fn cpus_in_documents(doubts: &Doubts) -> Table<'_, CpuRow> {
+    cpu_columns().column("doubts", Unit::Nested, |r| {
+        doubts.ids_about(&AnswerScope {
+            cpus: Some(vec![(r.cpu, r.cpu)]),
+            ..AnswerScope::of(Concerns::everything())
+        })
+    })
+}
+
+/// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
+pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> Document<'a> {
     let work = report.work.iter().map(|row| Work {
         function: &row.function,
         count: report.kinds.work.then_some(row.stats.count()),
@@ -271,8 +292,8 @@ pub fn document(report: &SchedReport) -> Document<'_> {
         stacks: row.stacks,
     });
     Document {
-        rows: tasks().json(task_rows(report)),
-        cpus: cpu_columns().json(&report.cpus),
+        rows: tasks_in_documents(doubts).json(task_rows(report)),
+        cpus: cpus_in_documents(doubts).json(&report.cpus),
         work: work.collect(),
         delays: octaves(&report.delays).collect(),
     }

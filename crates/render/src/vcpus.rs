@@ -6,6 +6,7 @@ use std::fmt::Write;
 use analysis::{
     Behind, Stats, Unknowable, UserCause, VcpuRow, VcpusReport, access_key, known_amount,
 };
+use doubts::{AnswerScope, Concerns, Doubts};
 use model::State;
 use serde::Serialize;
 use serde_json::Value;
@@ -212,10 +213,21 @@ pub struct Document {
     unknowable: Vec<Unknowable>,
 }
 
-/// Returns the fields of a document.
-pub fn document(report: &VcpusReport) -> Document {
+/// Columns in documents: behind the others the doubts that are about a row and not about all.
+pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Vcpu<'r>> {
+    columns().column("doubts", Unit::Nested, |v| {
+        doubts.ids_about(&AnswerScope {
+            threads: Some(vec![v.row.tid]),
+            time: Some((v.row.from, v.row.to)),
+            ..AnswerScope::of(Concerns::everything())
+        })
+    })
+}
+
+/// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
+pub fn document(report: &VcpusReport, doubts: &Doubts) -> Document {
     let unknowable = report.unknowable();
-    let rows = columns().json(rows(report, &unknowable));
+    let rows = columns_in_documents(doubts).json(rows(report, &unknowable));
     Document { rows, unknowable }
 }
 

@@ -124,7 +124,7 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
             text.push_str(&output::quality(&names.join(", "), quality));
             text
         },
-        || irqs::document(&report, &vms),
+        || irqs::document(&report, &vms, &quality.all_doubts()),
         |clock| irqs::csv(&report, &vms, clock),
     )
 }

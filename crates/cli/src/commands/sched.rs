@@ -224,7 +224,7 @@ fn print(args: &SchedArgs, inputs: &[String], found: &Found<'_>, quality: &Quali
             text
         },
         || Document {
-            sched: sched::document(report),
+            sched: sched::document(report, &quality.all_doubts()),
             steal: found.steal.as_ref().map(sched::steal_json),
         },
         |clock| match args.by {

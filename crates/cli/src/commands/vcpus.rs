@@ -103,7 +103,7 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
             text.push_str(&output::quality(&names.join(", "), quality));
             text
         },
-        || vcpus::document(&report),
+        || vcpus::document(&report, &quality.all_doubts()),
         |clock| vcpus::csv(&report, clock),
     )
 }

@@ -133,12 +133,19 @@ fn document(
         quality: &picture.quality,
         clock: ClockUnit::of(head.nanoseconds),
     };
+    let doubts = picture.quality.all_doubts();
     answer.document(Document {
         info: info::document(head, &picture.info, guests),
         exits: exits::tables(picture.isa, &picture.exits),
         guest_exits: exits::tables(picture.isa, &picture.guest_exits),
-        vcpus: picture.vcpus.as_ref().map(vcpus::document),
-        sched: picture.sched.as_ref().map(sched::document),
+        vcpus: picture
+            .vcpus
+            .as_ref()
+            .map(|one| vcpus::document(one, &doubts)),
+        sched: picture
+            .sched
+            .as_ref()
+            .map(|one| sched::document(one, &doubts)),
         paths: render_paths::document(picture.all_paths()),
         findings: diagnose::findings(&diagnosis.findings),
     })

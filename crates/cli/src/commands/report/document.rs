@@ -50,14 +50,21 @@ pub(super) fn recording(part: &Part) -> Clocked<Recording<'_>> {
 fn unclocked(part: &Part) -> Recording<'_> {
     let picture = &part.picture;
     let any_paths = picture.all_paths().next().is_some();
+    let doubts = picture.quality.all_doubts();
     let counted = !picture.counts.is_empty();
     Recording {
         input: &part.name,
         info: info::document(&part.head, &picture.info, &part.guests),
         exits: exits::tables(picture.isa, &picture.exits),
         guest_exits: exits::tables(picture.isa, &picture.guest_exits),
-        sched: picture.sched.as_ref().map(sched::document),
-        vcpus: picture.vcpus.as_ref().map(vcpus::document),
+        sched: picture
+            .sched
+            .as_ref()
+            .map(|one| sched::document(one, &doubts)),
+        vcpus: picture
+            .vcpus
+            .as_ref()
+            .map(|one| vcpus::document(one, &doubts)),
         paths: any_paths.then(|| paths::document(picture.all_paths())),
         counts: counted
             .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),

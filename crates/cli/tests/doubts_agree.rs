@@ -1,0 +1,139 @@
+//! Every command says the doubts that touch what it shows, and says the same in each of its formats.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::page::Page;
+use crate::common::{Failures, cases, run};
+
+/// Commands, and how each prints all of its text.
+const COMMANDS: [(&str, &[&str]); 8] = [
+    ("info", &[]),
+    ("exits", &[]),
+    ("vcpus", &[]),
+    ("sched", &[]),
+    ("paths", &[]),
+    ("irqs", &[]),
+    ("report", &["--full"]),
+    ("diagnose", &[]),
+];
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the warnings of lines that are broken at the width of a terminal: each has a label, and goes on behind spaces.
+fn warnings(text: &str) -> BTreeSet<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in text.lines() {
+        if let Some(first) = line.strip_prefix("warning: ") {
+            found.push(first.to_owned());
+            open = true;
+        } else if open && line.starts_with("         ") {
+            let last = found.last_mut().expect("one is open");
+            last.push(' ');
+            last.push_str(line.trim());
+        } else {
+            open = false;
+        }
+    }
+    found.iter().map(|text| one_line(text)).collect()
+}
+
+/// Returns the texts of a document's doubts, by id and text.
+fn said(document: &Value) -> BTreeSet<(String, String)> {
+    let doubts = document["quality"]["doubts"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let of = |doubt: &Value, name: &str| one_line(doubt[name].as_str().unwrap_or_default());
+    doubts
+        .map(|doubt| (of(doubt, "id"), of(doubt, "text")))
+        .collect()
+}
+
+fn printed(command: &str, more: &[&str], path: &Path) -> Option<crate::common::Run> {
+    let path = path.to_str().expect("a plain path");
+    let arguments = std::iter::once(command)
+        .chain(more.iter().copied())
+        .chain([path]);
+    Some(run(arguments)).filter(|run| run.status == 0)
+}
+
+#[test]
+fn every_format_says_the_same() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        for (command, more) in COMMANDS {
+            let what = format!("{}: {command}", case.name);
+            let Some(json) = printed(command, &["--format", "json"], &case.path) else {
+                continue;
+            };
+            let json = said(&json.json().expect("a document"));
+            let texts: BTreeSet<String> = json.iter().map(|(_, text)| text.clone()).collect();
+            if let Some(text) = printed(command, more, &case.path) {
+                failures.equal(&format!("{what} as text"), &warnings(&text.text()), &texts);
+            }
+            if let Some(csv) = printed(command, &["--format", "csv"], &case.path) {
+                failures.equal(&format!("{what} as CSV"), &warnings(&csv.stderr), &texts);
+            }
+            if command == "report" {
+                let (_, page) = Page::of(&[&case.path], &[]);
+                let page = one_line(&page.expect("a page").xml);
+                // A page calls columns as its tables do, in quotes.
+                let plain = |text: &&String| !text.contains("_ns");
+                for text in texts.iter().filter(plain) {
+                    let escaped = text
+                        .replace('&', "&amp;")
+                        .replace('<', "&lt;")
+                        .replace('>', "&gt;");
+                    let escaped = escaped.replace('"', "&quot;").replace('\'', "&#39;");
+                    failures.check(page.contains(&escaped), || {
+                        format!("{what}: the page has no '{text}'")
+                    });
+                }
+            }
+        }
+    }
+    failures.finish(300);
+}
+
+/// What is counted among the events that a command reads: one that reads no event of KVM has none of theirs that came late.
+const OF_EVENTS_READ: [&str; 1] = ["out-of-order"];
+
+/// A doubt about everything is said by every command, and one about a kind of numbers by all that show it.
+#[test]
+fn commands_that_show_the_same_say_the_same() {
+    let mut failures = Failures::default();
+    for case in cases() {
+        let mut of_all: BTreeMap<&str, BTreeSet<(String, String)>> = BTreeMap::new();
+        for (command, _) in COMMANDS {
+            let Some(document) = printed(command, &["--format", "json"], &case.path) else {
+                continue;
+            };
+            let document = document.json().expect("a document");
+            let doubts = document["quality"]["doubts"]
+                .as_array()
+                .into_iter()
+                .flatten();
+            let of_read = |doubt: &&Value| OF_EVENTS_READ.iter().any(|id| doubt["id"] == *id);
+            let all = doubts.filter(|doubt| doubt["concerns"][0] == "all" && !of_read(doubt));
+            let texts = all.map(|doubt| (doubt["id"].to_string(), doubt["text"].to_string()));
+            of_all.insert(command, texts.collect());
+        }
+        let together: BTreeSet<&(String, String)> = of_all.values().flatten().collect();
+        for (command, says) in &of_all {
+            let missing: Vec<_> = together
+                .iter()
+                .filter(|one| !says.contains(**one))
+                .collect();
+            failures.check(missing.is_empty(), || {
+                format!("{}: {command} does not say {missing:?}", case.name)
+            });
+        }
+    }
+    failures.finish(100);
+}
