@@ -66,8 +66,8 @@ const POLLS: &[&str] = &[
 ];
 const POLLS_FAILED: &[&str] = &["polls_failed", "polls_failed_ns"];
 
-/// Returns an amount of a column; `None` where it is 0 because the recording cannot show it, which is not the 0 of what did not
-/// occur.
+/// Returns an amount of a column; `None` where it is 0 because the recording cannot show it, which is not the 0 of
+/// what did not occur.
 pub fn known_amount(unknowable: &[Unknowable], column: &str, amount: u64) -> Option<u64> {
     let hides = |one: &Unknowable| one.fields.contains(&column) || one.parts.contains(&column);
     (amount > 0 || !unknowable.iter().any(hides)).then_some(amount)
@@ -80,16 +80,16 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
         out.push(Unknowable {
             fields: &["guest_ns"],
             parts: &[],
-            why: "there are no kvm_entry events: when a vCPU came back into its guest is not known, and its time there is \
-                  within that of the exit before",
+            why: "there are no kvm_entry events: when a vCPU came back into its guest is not known, and its time \
+                  there is within that of the exit before",
         });
     }
     if !seen.exits {
         out.push(Unknowable {
             fields: &["kernel_ns"],
             parts: &["exits"],
-            why: "there are no kvm_exit events: when a vCPU left its guest is not known, and what KVM did for it is within \
-                  guest_ns and unknown_ns",
+            why: "there are no kvm_exit events: when a vCPU left its guest is not known, and what KVM did for it is \
+                  within guest_ns and unknown_ns",
         });
     }
     if !seen.switches {

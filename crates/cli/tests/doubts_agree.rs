@@ -24,7 +24,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the warnings of lines that are broken at the width of a terminal: each has a label, and goes on behind spaces.
+/// Returns the warnings of lines that are broken at the width of a terminal: each has a label, and goes on behind
+/// spaces.
 fn warnings(text: &str) -> BTreeSet<String> {
     let mut found: Vec<String> = Vec::new();
     let mut open = false;
@@ -101,7 +102,8 @@ fn every_format_says_the_same() {
     failures.finish(300);
 }
 
-/// What is counted among the events that a command reads: one that reads no event of KVM has none of theirs that came late.
+/// What is counted among the events that a command reads: one that reads no event of KVM has none of theirs that came
+/// late.
 const OF_EVENTS_READ: [&str; 1] = ["out-of-order"];
 
 /// A doubt about everything is said by every command, and one about a kind of numbers by all that show it.

@@ -1,5 +1,5 @@
-//! What was not computed is null in JSON and empty in CSV, and never 0: what a recording cannot show, and the percentiles, means
-//! and extremes of nothing. What was measured as 0 stays 0.
+//! What was not computed is null in JSON and empty in CSV, and never 0: what a recording cannot show, and the
+//! percentiles, means and extremes of nothing. What was measured as 0 stays 0.
 
 use serde_json::Value;
 

@@ -107,8 +107,8 @@ impl Doubts {
         self.0.iter().map(Doubt::text).collect()
     }
 
-    /// Returns the ids of those that are about the part of the inputs that a row is of, each once: those whose threads, CPUs and
-    /// span are all known of the row, and are the row's. Who is about all alike is none of a row's.
+    /// Returns the ids of those that are about the part of the inputs that a row is of, each once: those whose threads,
+    /// CPUs and span are all known of the row, and are the row's. One about all alike is none of a row's.
     pub fn ids_about(&self, row: &AnswerScope) -> Vec<&'static str> {
         let is_about = |doubt: &&Doubt| {
             let scope = &doubt.scope;

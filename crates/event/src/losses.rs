@@ -74,8 +74,8 @@ impl CpuLosses {
         }
     }
 
-    /// Takes how many events a CPU lost in all, as the recorder says at the end. Those of them that were not noted where they
-    /// happened may have been lost at any time.
+    /// Takes how many events a CPU lost in all, as the recorder says at the end. Those of them that were not noted
+    /// where they happened may have been lost at any time.
     pub fn note_sum(&mut self, cpu: u32, all: u64) {
         let of_cpu = self.0.iter().filter(|one| one.cpu == cpu);
         let noted = of_cpu.fold(0u64, |sum, one| sum.saturating_add(one.events));

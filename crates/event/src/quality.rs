@@ -49,7 +49,8 @@ impl Quality {
         self.doubts.raise(doubt);
     }
 
-    /// Leaves out losses and doubts that do not touch an answer: those of CPUs, threads and times that it does not show.
+    /// Leaves out losses and doubts that do not touch an answer: those of CPUs, threads and times that it does not
+    /// show.
     pub fn limit(&mut self, shown: &AnswerScope) {
         let untouched = self.losses.leave_out_untouched(shown);
         self.lost_events = self.lost_events.saturating_sub(untouched);

@@ -47,7 +47,8 @@ pub(crate) fn columns(unknowable: &[Unknowable]) -> Table<'_, GuestTask> {
     columns_of(unknowable, |task| task, |task| called(&task.who))
 }
 
-/// Columns of what a guest did, for rows that have it and call it somehow. `unknowable` is what the host's recording does not show.
+/// Columns of what a guest did, for rows that have it and call it somehow. `unknowable` is what the host's recording
+/// does not show.
 fn columns_of<R: 'static>(
     unknowable: &[Unknowable],
     of: fn(&R) -> &GuestTask,

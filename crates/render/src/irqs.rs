@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use analysis::{IrqGuest, IrqHandler, IrqRow, IrqsReport, Stats};
-use doubts::{AnswerScope, Concerns, Doubts};
+use doubts::Doubts;
 use model::Vm;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::of_any;
+use crate::row_doubts::{RowScope, with_doubts};
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, neutral, vms};
 
@@ -302,21 +303,14 @@ fn columns_of<'r>(report: &IrqsReport) -> Table<'r, Row<'r>> {
     }
 }
 
-/// Adds for documents the doubts that are about a row and not about all.
-fn with_doubts<'r>(table: Table<'r, Row<'r>>, doubts: &'r Doubts) -> Table<'r, Row<'r>> {
-    table.column("doubts", Unit::Nested, |r| {
-        doubts.ids_about(&AnswerScope {
-            threads: Some(vec![r.row.tid]),
-            ..AnswerScope::of(Concerns::everything())
-        })
-    })
-}
-
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
 pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> Document {
     let labels = model::vm_names(vms);
     Document {
-        rows: with_doubts(columns_of(report), doubts).json(rows(report, vms, &labels)),
+        rows: with_doubts(columns_of(report), doubts, |r| {
+            RowScope::of_thread(r.row.tid)
+        })
+        .json(rows(report, vms, &labels)),
         unresolved: report.unresolved,
         guest_unplaced: report.unplaced,
         guest_outside: report.outside,

@@ -41,6 +41,7 @@ pub mod paths_instance;
 pub mod perf_kvm;
 pub mod perf_stat;
 pub mod quality;
+mod row_doubts;
 pub mod rules;
 pub mod sched;
 pub mod screen;

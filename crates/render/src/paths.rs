@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use words::{duration, share};
 
-use crate::amounts::durations;
+use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
 use crate::table::Unit::{Count, Name, Nanoseconds, Text};
 use crate::table::{Table, View, Views};
@@ -49,7 +49,40 @@ impl<'r> Line<'r> {
 /// A ticket's table of the stages of one path.
 const STAGES_TICKET: Views = Views::own(0);
 /// Every view of a path.
-pub(crate) const ALL: Views = Views::TERMINAL.and(Views::TICKET).and(STAGES_TICKET);
+const ALL: Views = Views::TERMINAL.and(Views::TICKET).and(STAGES_TICKET);
+
+/// Adds columns of durations: percentiles, extremes, mean and sum.
+fn durations<'t, R: 't>(mut table: Table<'t, R>, of: fn(&R) -> &Stats) -> Table<'t, R> {
+    for (name, heading, share) in [
+        ("p50_ns", "p50", 0.5),
+        ("p90_ns", "p90", 0.9),
+        ("p99_ns", "p99", 0.99),
+    ] {
+        table = table
+            .column(name, Nanoseconds, move |row| percentile(of(row), share))
+            .heading(heading, 9)
+            .views(ALL)
+            .page(heading);
+    }
+    table
+        .column("max_ns", Nanoseconds, move |row| {
+            of_any(of(row), Stats::max)
+        })
+        .heading("max", 9)
+        .views(ALL)
+        .page("max")
+        .column("min_ns", Nanoseconds, move |row| {
+            of_any(of(row), Stats::min)
+        })
+        .json_only()
+        .page("min")
+        .column("mean_ns", Nanoseconds, move |row| {
+            of_any(of(row), Stats::mean)
+        })
+        .page("mean")
+        .column("total_ns", Nanoseconds, move |row| of(row).total())
+        .page("time")
+}
 
 /// Columns of the stages of a path.
 pub(crate) fn stages<'r>() -> Table<'r, Line<'r>> {

@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use analysis::{CpuRow, Other, SchedKinds, SchedReport, Stats, TaskRow, WorkRow};
-use doubts::{AnswerScope, Concerns, Doubts};
+use doubts::Doubts;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
+use crate::row_doubts::{RowScope, with_doubts};
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, clean, json};
 
@@ -263,21 +264,14 @@ struct Octave {
 
 /// Columns of tasks in documents: behind the others the doubts that are about a row and not about all.
 pub(crate) fn tasks_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Task<'r>> {
-    tasks().column("doubts", Unit::Nested, |t| {
-        doubts.ids_about(&AnswerScope {
-            threads: Some(vec![t.row.tid]),
-            ..AnswerScope::of(Concerns::everything())
-        })
-    })
+    with_doubts(tasks(), doubts, |t| RowScope::of_thread(t.row.tid))
 }
 
 /// Columns of CPUs in documents, with the same.
 pub(crate) fn cpus_in_documents(doubts: &Doubts) -> Table<'_, CpuRow> {
-    cpu_columns().column("doubts", Unit::Nested, |r| {
-        doubts.ids_about(&AnswerScope {
-            cpus: Some(vec![(r.cpu, r.cpu)]),
-            ..AnswerScope::of(Concerns::everything())
-        })
+    with_doubts(cpu_columns(), doubts, |r| RowScope {
+        cpu: Some(r.cpu),
+        ..RowScope::default()
     })
 }
 

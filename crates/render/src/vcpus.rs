@@ -6,13 +6,14 @@ use std::fmt::Write;
 use analysis::{
     Behind, Stats, Unknowable, UserCause, VcpuRow, VcpusReport, access_key, known_amount,
 };
-use doubts::{AnswerScope, Concerns, Doubts};
+use doubts::Doubts;
 use model::State;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
+use crate::row_doubts::{RowScope, with_doubts};
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
@@ -215,12 +216,9 @@ pub struct Document {
 
 /// Columns in documents: behind the others the doubts that are about a row and not about all.
 pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Vcpu<'r>> {
-    columns().column("doubts", Unit::Nested, |v| {
-        doubts.ids_about(&AnswerScope {
-            threads: Some(vec![v.row.tid]),
-            time: Some((v.row.from, v.row.to)),
-            ..AnswerScope::of(Concerns::everything())
-        })
+    with_doubts(columns(), doubts, |v| RowScope {
+        time: Some((v.row.from, v.row.to)),
+        ..RowScope::of_thread(v.row.tid)
     })
 }
 

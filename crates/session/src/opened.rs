@@ -185,12 +185,13 @@ impl<'s> Opened<'s> {
         BuildIds::new(user.map(|id| (id.path.as_bytes(), &id.id[..])))
     }
 
-    /// Walks a sink over all events. What the recording lacks is limited to what the filters choose.
+    /// Walks a sink over all events. What has to be known of the recording is limited to what the filters choose.
     pub fn walk(&self, sink: &mut dyn Sink) -> WalkOutcome {
         self.limited(self.reader.walk(sink))
     }
 
-    /// Returns what a walk leaves behind without losses and doubts about other CPUs, threads and times than the filters choose.
+    /// Returns what a walk leaves behind without losses and doubts about other CPUs, threads and times than the
+    /// filters choose.
     pub(crate) fn limited(&self, mut outcome: WalkOutcome) -> WalkOutcome {
         outcome.quality.limit(&self.chosen(Concerns::everything()));
         outcome
