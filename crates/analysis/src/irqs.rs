@@ -5,6 +5,7 @@
 //! same thread follows, and the processor takes it from there; else `kvm_inj_virq` on the vCPU's own thread puts it into the
 //! guest, once more where that was interrupted (`__apic_accept_irq`, `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
@@ -16,6 +17,8 @@ use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, FilterScope, Needs, Walked, Want};
 use crate::guests::{GuestIrqs, IrqGuest};
+use crate::series::{Measured, PartCounts};
+use crate::slices::Amount;
 
 /// One vector of a vCPU.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,6 +64,26 @@ pub struct IrqsReport {
 }
 
 impl IrqsReport {
+    /// Returns what two recordings are compared by: the interrupts of each vector, on all vCPUs.
+    pub fn counts(&self) -> Option<PartCounts> {
+        let accepted = self.rows.iter().any(|row| row.accepted.is_some());
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for row in &self.rows {
+            let count = if accepted { row.accepted } else { row.injected };
+            if let Some((vector, count)) = row.vector.zip(count) {
+                *counts.entry(vector_name(vector)).or_default() += count;
+            }
+        }
+        self.recorded.then_some(PartCounts {
+            part: PART,
+            of: match accepted {
+                true => "accepted interrupts",
+                false => "injected interrupts",
+            },
+            counts,
+        })
+    }
+
     /// Adds what guests did with the interrupts. Behind the rows that there are stand those of which only a guest's recording tells.
     pub fn with_guests(&mut self, guests: &GuestIrqs, walked: &Walked<'_>) {
         let vms = walked.machine.vms();
@@ -170,6 +193,25 @@ pub struct Irqs {
     accepts: bool,
     posts: bool,
     injections: bool,
+    /// Accepted and injected interrupts by vector, for slices of time.
+    by_vector: BTreeMap<(IrqCount, u8), u64>,
+    /// What was found, once the walk has ended.
+    found: OnceCell<IrqsReport>,
+}
+
+/// What of an interrupt is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum IrqCount {
+    Accepted,
+    Injected,
+}
+
+/// The part of a picture that interrupts are.
+const PART: &str = "irqs";
+
+/// Returns what a vector's interrupts are called where two recordings are compared.
+fn vector_name(vector: u8) -> String {
+    format!("{vector:#04x}")
 }
 
 impl Irqs {
@@ -201,6 +243,10 @@ impl Irqs {
                     vector,
                 };
                 self.accepts = true;
+                *self
+                    .by_vector
+                    .entry((IrqCount::Accepted, vector))
+                    .or_default() += 1;
                 match sums(&mut self.accepted, brought) {
                     Some(sums) => {
                         sums.count += 1;
@@ -228,6 +274,12 @@ impl Irqs {
                 };
                 self.injections = true;
                 let again = number(repeated).unwrap_or(0) != 0;
+                if !again {
+                    *self
+                        .by_vector
+                        .entry((IrqCount::Injected, vector))
+                        .or_default() += 1;
+                }
                 match sums(&mut self.injected, (event.tid, vector)) {
                     Some(sums) if again => sums.special += 1,
                     Some(sums) => sums.count += 1,
@@ -238,8 +290,24 @@ impl Irqs {
         }
     }
 
-    /// Returns the sums, of the vCPUs that are not left out.
+    /// Returns the sums of a walk that has ended, of the vCPUs that are not left out.
     pub fn report(&self, walked: &Walked<'_>) -> IrqsReport {
+        self.found(walked).clone()
+    }
+
+    fn found(&self, walked: &Walked<'_>) -> &IrqsReport {
+        self.found.get_or_init(|| self.sums(walked))
+    }
+
+    /// Returns what two recordings are compared by: what is injected are accepted interrupts, and with APICv there are none.
+    fn compared(&self) -> IrqCount {
+        match self.accepts {
+            true => IrqCount::Accepted,
+            false => IrqCount::Injected,
+        }
+    }
+
+    fn sums(&self, walked: &Walked<'_>) -> IrqsReport {
         let vms = walked.machine.vms();
         let owners = owners(&vms);
         // Accepted and injected, by thread and vector.
@@ -314,7 +382,7 @@ impl Analysis for Irqs {
     }
 
     fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
-        let report = self.report(walked);
+        let report = self.found(walked);
         if report.unresolved > 0 {
             doubts.raise(DoubtKind::InterruptsUnresolved {
                 interrupts: report.unresolved,
@@ -325,6 +393,22 @@ impl Analysis for Irqs {
                 interrupts: report.beyond,
             });
         }
+    }
+
+    fn counters(&self, _walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+        for ((what, vector), count) in &self.by_vector {
+            let amount = Amount {
+                count: *count,
+                ns: 0,
+            };
+            tell(*what as u8, u32::from(*vector), amount);
+        }
+    }
+
+    fn measured(&self, part: u8, number: u32, _walked: &Walked<'_>) -> Option<Measured> {
+        let counted = part == self.compared() as u8;
+        let vector = u8::try_from(number).ok().filter(|_| counted)?;
+        Some(Measured::Part(PART, vector_name(vector)))
     }
 
     fn needs(&self) -> Needs {

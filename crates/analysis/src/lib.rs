@@ -104,7 +104,7 @@ pub use resume::Resume;
 pub use sched::{
     CpuRow, MAX_TASKS, Merge, Other, Sched, SchedKinds, SchedReport, TaskRow, WorkRow,
 };
-pub use series::{Measured, Series};
+pub use series::{Measured, PartCounts, Series};
 pub use signs::{CpuSigns, Signs};
 pub use sleeps::{SleepRow, Sleeps};
 pub use slices::{Amount, Counter, MAX_SLICES, Slice, Slices};

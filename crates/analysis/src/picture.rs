@@ -11,10 +11,11 @@ use symbols::KernelFunctions;
 use crate::waits::waits;
 use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, GuestTasks, Handle, Info, InfoReport, Ipis, IpisReport, LeftOut, Merge, Moves,
-    MovesRow, PathExamples, ProfileSums, Recorder, RecorderReport, Sched, SchedReport, Series,
-    Shared, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers,
-    TimersReport, Vcpus, VcpusReport, WaitsReport, Walked, name_access, name_causes, name_rows,
+    FaultsReport, GuestTasks, Handle, Info, InfoReport, Ipis, IpisReport, Irqs, IrqsReport,
+    LeftOut, Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Recorder,
+    RecorderReport, Sched, SchedReport, Series, Shared, Signs, SleepRow, Sleeps, Stalls,
+    StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Vcpus, VcpusReport,
+    WaitsReport, Walked, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -101,6 +102,8 @@ pub struct Picture {
     pub stalls: Option<StallsReport>,
     /// Inter-processor interrupts, by what their targets were doing.
     pub ipis: IpisReport,
+    /// Interrupts of guests, by vCPU and vector.
+    pub irqs: IrqsReport,
     /// Single events that tell of causes.
     pub signs: Signs,
     /// Whether events are missing, though nobody said that they were lost.
@@ -152,6 +155,8 @@ pub struct PictureHandles {
     pub recorder: Handle<Recorder>,
     /// Inter-processor interrupts.
     pub ipis: Handle<Ipis>,
+    /// Interrupts of guests, where parts are asked for that no rule looks at.
+    pub irqs: Option<Handle<Irqs>>,
     /// Latency paths, where any are followed.
     pub paths: Option<Handle<Paths>>,
     /// Whether events are missing, where that can be known.
@@ -230,6 +235,7 @@ impl Picture {
         if let Some(tasks) = &guest_tasks {
             vcpu_report.with_guests(&tasks.get(), walked);
         }
+        let irqs = handles.irqs.map(|one| answers.take(one));
         let continuity = handles.continuity.map(|one| answers.take(one).report());
         Picture {
             timeline,
@@ -246,6 +252,7 @@ impl Picture {
             recorder,
             stalls: Some(answers.take(handles.stalls).report(walked.machine)),
             ipis: answers.take(handles.ipis).report(),
+            irqs: irqs.map(|one| one.report(walked)).unwrap_or_default(),
             faults: Some(answers.take(handles.faults).report()),
             timers: Some(answers.take(handles.timers).report()),
             moves: answers.take(handles.moves).report(),
@@ -276,6 +283,11 @@ impl Picture {
         for row in &report.rows {
             report.delays.merge(&row.delays);
         }
+    }
+
+    /// Returns what its parts count, by which two recordings are compared: a part is a line.
+    pub fn part_counts(&self) -> Vec<PartCounts> {
+        [self.irqs.counts()].into_iter().flatten().collect()
     }
 
     /// Returns a table of exits.

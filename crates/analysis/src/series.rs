@@ -21,6 +21,8 @@ pub enum Measured {
     Path(String),
     /// Events of a kind.
     Events(String),
+    /// What a part of a picture counts, by the part and a name ([`PartCounts`]).
+    Part(&'static str, String),
     /// Time in which guests did something, in the guest.
     GuestTime(GuestDid),
     /// Time in which what guests did waited, since the vCPU had no CPU.
@@ -29,6 +31,18 @@ pub enum Measured {
     GuestKnown,
     /// A row of a table of exits by its key, of what guests did.
     GuestExits(ExitTable, String, GuestDid),
+}
+
+/// What a part of a picture counts, for a comparison of two recordings. By slices of time it is
+/// [`Measured::Part`], of the same names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartCounts {
+    /// The part, which changes are called by: `irqs`.
+    pub part: &'static str,
+    /// What is counted, in words. Two recordings are compared where both count the same.
+    pub of: &'static str,
+    /// How many of each name.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// Counts in slices of time.

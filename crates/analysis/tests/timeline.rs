@@ -137,6 +137,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, window.clone())),
         ipis: study.add(Ipis::new(&mut Paths::new(Vec::new()))),
+        irqs: None,
         timeline: Some(study.add(Timeline::new(window.clone(), limits))),
         paths: None,
         continuity: None,

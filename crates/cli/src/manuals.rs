@@ -6,6 +6,7 @@
 
 mod examples;
 mod page;
+mod schemas;
 
 use std::collections::BTreeMap;
 use std::fs;

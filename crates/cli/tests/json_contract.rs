@@ -269,7 +269,7 @@ fn documents_have_the_contracts_fields() {
         let export = json(&["export"], &case.path).unwrap_or_else(|e| panic!("{what}: {e}"));
         let own = own_part(&mut failures, &what, &export, "export");
         // What nothing was recorded for is left out.
-        let parts = ["exits", "vcpus", "sched", "paths", "findings"].into_iter();
+        let parts = ["exits", "vcpus", "sched", "irqs", "paths", "findings"].into_iter();
         let parts = parts.filter(|part| own.contains(part));
         let fields: Vec<&str> = INFO.into_iter().chain(parts).collect();
         failures.equal(&what, &own, &fields);

@@ -75,6 +75,7 @@ mod report_page;
 mod report_real;
 mod report_web;
 mod sched_equals_perf;
+mod schemas;
 mod screen;
 mod ticks;
 mod timeline;

@@ -11,9 +11,9 @@ use crate::common::browser::Browser;
 use crate::common::page::{Page, Table, shell, text_of};
 use crate::common::{Failures, all_cases, cases, file, read, run, tell};
 
-const SECTIONS: [&str; 10] = [
-    "findings", "quality", "vcpus", "exits", "paths", "timeline", "sched", "flame", "compare",
-    "commands",
+const SECTIONS: [&str; 11] = [
+    "findings", "quality", "vcpus", "exits", "paths", "timeline", "sched", "irqs", "flame",
+    "compare", "commands",
 ];
 
 /// What a file may take.
@@ -281,7 +281,7 @@ fn several_recordings_stand_in_one_page() {
     for path in [&a, &b] {
         let name = path.display().to_string();
         let times = headings.iter().filter(|one| **one == name).count();
-        failures.equal(&name, &times, &8);
+        failures.equal(&name, &times, &9);
     }
     failures.finish(20);
 }

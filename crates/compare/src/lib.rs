@@ -23,6 +23,7 @@ mod functions;
 mod guests;
 mod latency;
 mod names;
+mod parts;
 mod results;
 mod rows;
 mod sched;

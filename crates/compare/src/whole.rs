@@ -14,13 +14,14 @@
 //! | tasks, kworkers' functions | a quarter of run time (vCPUs' threads a twentieth), half of tasks' waits |
 //! | what guests did | half of 0.1 of its time; exits 0.9 of what exits by reason have; waits 0.9 |
 //! | findings | nearly half of their cost: behind the row that says the same |
-//! | exits by number, counters of `perf stat` | none: they come last |
+//! | exits by number, counters of `perf stat`, interrupts | none: they come last |
 
 use crate::change::{
     CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
 };
 use crate::{
-    chance, counters, differs, exits, findings, functions, guests, latency, sched, side, states,
+    chance, counters, differs, exits, findings, functions, guests, latency, parts, sched, side,
+    states,
 };
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
@@ -73,6 +74,13 @@ pub(crate) fn against(
         .partition(|finding| findings::is_news(finding, &out));
     out.changes.append(&mut news);
     out.unreported.append(&mut threshold);
+    // What parts count is no question of how sure all else is.
+    let mut of_parts = Vec::new();
+    parts::changes(&pair, &mut of_parts, &mut out.notes);
+    adjust(&mut of_parts);
+    for change in of_parts {
+        place(change, options, &mut out);
+    }
     // Guests come behind all that is of hosts, and how much was compared of them is taken into account by itself: what
     // is found of hosts, and how sure it is, is no question of whether guests' recordings are given too.
     let mut of_guests = Vec::new();

@@ -7,6 +7,8 @@ use words::duration::{human, round, seconds};
 use words::share;
 
 use crate::quality::wrap;
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{Layout, json};
 
@@ -80,6 +82,7 @@ pub(crate) fn columns<'r>(names: usize) -> Table<'r, BenchRow> {
         .column("note", Text, |r| r.note.clone())
         .column("missing", Text, |r| r.missing.clone())
         .column("slow", Nested, |r| json::list(&r.slow))
+        .within(Vec::<results::Slow>::shape())
 }
 
 /// Returns a row's name with its CPUs and what the target did: `same node 0>1, idle`.
@@ -326,6 +329,8 @@ pub struct Document<'a> {
     head: &'a ResultsHead,
     rows: Value,
 }
+
+shape!(Document<'static> { ..head, rows: columns(0).shape().list() });
 
 /// Returns the fields of a document, which [`results::read`] reads.
 pub fn document(outcome: &BenchResults) -> Document<'_> {

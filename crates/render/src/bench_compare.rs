@@ -9,6 +9,8 @@ use words::duration::human;
 use crate::bench::named;
 use crate::compare_each::{blocks, letter};
 use crate::quality::wrap;
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::Table;
 use crate::{bench, json};
 
@@ -43,7 +45,8 @@ pub(crate) fn columns<'r>(sides: usize) -> Table<'r, ResultRow> {
                 value_ns: r.values.get(side).copied().flatten(),
                 ratio: r.ratio(side),
             }))
-        });
+        })
+        .within(Vec::<OnSide>::shape());
     for side in 0..sides {
         table = table
             .column(format!("{}_ns", letter(side)), Nanoseconds, move |r| {
@@ -69,6 +72,8 @@ struct OnSide {
     /// How many times the first side's value it is.
     ratio: Option<f64>,
 }
+
+shape!(OnSide { value_ns, ratio });
 
 /// Returns the table. `files` has the input of each side.
 pub fn text(found: &Results, sides: &[BenchResults], files: &[String], width: usize) -> String {
@@ -159,6 +164,8 @@ pub struct Document<'a> {
     changes: Vec<Change>,
 }
 
+shape!(Document<'static> { bench, sides, differs, rows: columns(0).shape().list(), changes });
+
 #[derive(Debug, Serialize)]
 struct Side<'a> {
     side: String,
@@ -168,11 +175,15 @@ struct Side<'a> {
     warnings: Vec<String>,
 }
 
+shape!(Side<'static> { side, inputs, label, machine, warnings });
+
 #[derive(Debug, Serialize)]
 struct Differs<'a> {
     what: &'a str,
     values: &'a [Option<String>],
 }
+
+shape!(Differs<'static> { what, values });
 
 /// A change as documents of `compare` have it.
 #[derive(Debug, Serialize)]
@@ -188,6 +199,18 @@ struct Change {
     text: String,
     side: String,
 }
+
+shape!(Change {
+    what,
+    unit,
+    a,
+    b,
+    delta,
+    ratio,
+    confidence,
+    text,
+    side
+});
 
 /// Returns the fields of a document.
 pub fn document<'a>(

@@ -8,6 +8,7 @@ use serde::Serialize;
 use words::duration::{human, seconds};
 
 use crate::quality::wrap;
+use crate::shape;
 use crate::table::{Table, Unit};
 
 /// Iterations that the text has.
@@ -36,6 +37,15 @@ pub struct Iteration {
     pub tasks: Vec<Task>,
 }
 
+shape!(Iteration {
+    what,
+    begin_ns,
+    total_ns,
+    vcpus,
+    paths,
+    tasks
+});
+
 /// What a vCPU did during an iteration.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct OnVcpu {
@@ -58,6 +68,18 @@ pub struct OnVcpu {
     /// Not known.
     pub unknown_ns: u64,
 }
+
+shape!(OnVcpu {
+    vcpu,
+    role,
+    guest_ns,
+    kernel_ns,
+    user_ns,
+    poll_ns,
+    halted_ns,
+    runnable_ns,
+    unknown_ns
+});
 
 impl OnVcpu {
     /// Returns what a vCPU did in an iteration that took `total_ns`. The part before and behind the recording is not known.
@@ -112,6 +134,18 @@ pub struct Inside {
     pub vcpu: Option<String>,
 }
 
+shape!(Inside {
+    path,
+    number,
+    begin_ns,
+    total_ns,
+    here_ns,
+    share,
+    stage,
+    stage_ns,
+    vcpu
+});
+
 /// A task that had a CPU during an iteration.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Task {
@@ -125,6 +159,8 @@ pub struct Task {
     pub ns: u64,
 }
 
+shape!(Task { cpu, tid, comm, ns });
+
 /// What is known of a benchmark's slow iterations.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Explained {
@@ -137,6 +173,13 @@ pub struct Explained {
     /// The iterations, slowest first.
     pub iterations: Vec<Iteration>,
 }
+
+shape!(Explained {
+    bench,
+    slow,
+    bound_ns,
+    iterations
+});
 
 impl Explained {
     /// Returns what most of the iterations were spent with: path, its longest stage, iterations and their time, most time first.

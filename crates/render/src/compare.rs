@@ -7,6 +7,8 @@ use words::{duration, share};
 
 use crate::html::Frame;
 use crate::quality::wrap;
+use crate::schema::{Shape, Shaped};
+use crate::shape;
 use crate::table::{self, Table};
 use crate::{ClockUnit, Layout, json};
 
@@ -142,16 +144,19 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
     Table::new()
         .column("what", Name, |change: &SideChange| change.what.clone())
         .column("a", Value, |change| side(&change.a, change.unit))
+        .within(amount())
         .show(|change, _| worded(&change.a, change.unit))
         .page("A")
         .csv_form(|change| plain(&change.a))
         .column("b", Value, |change| side(&change.b, change.unit))
+        .within(amount())
         .show(|change, _| worded(&change.b, change.unit))
         .page("B")
         .csv_form(|change| plain(&change.b))
         .column("delta", Value, |change| {
             change.delta().map(|delta| number_of(delta, change.unit))
         })
+        .within(Shape::Number.or_null())
         .show(|change, _| match change.delta() {
             Some(delta) if delta < 0.0 => format!("-{}", with_unit(-delta, change.unit)),
             Some(delta) => with_unit(delta, change.unit),
@@ -179,6 +184,7 @@ pub(crate) fn columns() -> Table<'static, SideChange> {
             change.effect_ns.round() as i64
         })
         .column("per_work", Nested, |change| json::list(&change.per_work))
+        .within(Vec::<PerWork>::shape())
         .json_only()
         .column("worse", Text, |change| {
             change.worse.map(|side| match side {
@@ -219,6 +225,11 @@ fn number_of(number: f64, unit: ChangeUnit) -> Value {
     }
 }
 
+/// Returns what a side's value may be in documents: a number, a word, or null where it is not there.
+pub(crate) fn amount() -> Shape {
+    Shape::OneOf(vec![Shape::Number, Shape::Text]).or_null()
+}
+
 /// Returns a side's value as documents have it.
 pub(crate) fn side(value: &SideAmount, unit: ChangeUnit) -> Value {
     match value {
@@ -248,6 +259,11 @@ pub struct Document<'a> {
     likely: Value,
     noise: Value,
 }
+
+shape!(Document<'static> {
+    a, b, differs, notes, changes: columns().shape().list(), likely: columns().shape().list(),
+    noise: columns().shape().list(),
+});
 
 /// Returns the fields of a document.
 pub fn document<'a>(comparison: &'a Comparison, a: &'a [String], b: &'a [String]) -> Document<'a> {

@@ -7,6 +7,8 @@ use words::{duration, share};
 
 use crate::compare::{self as two, plain, side};
 use crate::quality::wrap;
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::Table;
 use crate::{ClockUnit, Layout, json};
 
@@ -115,7 +117,8 @@ pub(crate) fn columns<'r>(sides: usize) -> Table<'r, Line<'r>> {
             let row = line.row()?;
             let cells = row.cells.iter();
             Some(json::list(cells.map(|cell| on_side(cell, row.unit))))
-        });
+        })
+        .within(Vec::<OnSide<'static>>::shape().or_null());
     for at in 0..sides {
         table = table
             .column(letter(at), Number, move |line: &Line<'_>| line.exact(at))
@@ -145,6 +148,10 @@ struct OnSide<'a> {
     tier: Option<&'static str>,
     text: Option<&'a str>,
 }
+
+shape!(OnSide<'static> {
+    value: crate::compare::amount(), compared, confidence, tier, text,
+});
 
 fn on_side(cell: &EachCell, unit: ChangeUnit) -> OnSide<'_> {
     OnSide {
@@ -333,12 +340,16 @@ pub struct Document<'a> {
     changes: Vec<Changed>,
 }
 
+shape!(Document<'static> { sides, scores, rows: columns(0).shape().list(), against, changes });
+
 /// What a side is of.
 #[derive(Debug, Serialize)]
 struct Inputs<'a> {
     side: String,
     inputs: &'a [String],
 }
+
+shape!(Inputs<'static> { side, inputs });
 
 /// A score in a document.
 #[derive(Debug, Serialize)]
@@ -347,6 +358,8 @@ struct Scored<'a> {
     /// By side; null where nothing was told.
     values: Vec<Option<f64>>,
 }
+
+shape!(Scored<'static> { name, values });
 
 /// A side against the first.
 #[derive(Debug, Serialize)]
@@ -358,6 +371,11 @@ struct Against<'a> {
     noise: Value,
 }
 
+shape!(Against<'static> {
+    side, differs, notes, likely: crate::compare::columns().shape().list(),
+    noise: crate::compare::columns().shape().list(),
+});
+
 /// A change, and the side that it is of.
 #[derive(Debug, Serialize)]
 struct Changed {
@@ -365,6 +383,8 @@ struct Changed {
     change: Map<String, Value>,
     side: String,
 }
+
+shape!(Changed { ..change: crate::compare::columns().shape(), side });
 
 /// Returns the fields of a document.
 pub fn document<'a>(

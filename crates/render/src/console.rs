@@ -6,6 +6,7 @@ use analysis::{ConsoleLine, ConsoleSums};
 use serde_json::Value;
 
 use crate::ClockUnit;
+use crate::schema::{Member, Shape};
 use crate::table::{Table, Unit};
 
 /// Who wrote a line.
@@ -138,6 +139,16 @@ pub(crate) fn columns() -> Table<'static, Written> {
 }
 
 impl Lines {
+    /// Returns what documents have of them.
+    pub fn shape() -> Shape {
+        Shape::Object(vec![
+            Member::new("console", columns().shape().list()),
+            Member::new("lines", Shape::Integer),
+            Member::new("bytes", Shape::Integer),
+            Member::new("unknown_bytes", Shape::Integer),
+        ])
+    }
+
     /// Returns rows of lines whose times count this.
     pub fn new(clock: ClockUnit) -> Lines {
         Lines(columns().counted_in(clock))

@@ -1,5 +1,6 @@
 //! What recording cost, in words.
 
+use crate::shape;
 use analysis::CostReport;
 use serde::Serialize;
 use words::{duration::human, share};
@@ -42,6 +43,15 @@ pub struct Document {
     span_ns: u64,
     recorder_ns: Option<u64>,
 }
+
+shape!(Document {
+    event_ns,
+    cpu,
+    events,
+    share,
+    span_ns,
+    recorder_ns
+});
 
 /// Returns what a document says of it.
 pub fn document(report: &CostReport) -> Document {

@@ -6,6 +6,8 @@ use serde_json::Value;
 use words::share;
 
 use crate::quality::wrap;
+use crate::schema::{Shape, Shaped};
+use crate::shape;
 use crate::table::{Table, Unit};
 use crate::{ClockUnit, json};
 
@@ -134,6 +136,8 @@ pub struct Document<'a> {
     definition: Option<Definition<'a>>,
 }
 
+shape!(Document<'static> { findings: columns().shape().list(), unknown, not_found, ..definition });
+
 /// A rule that cannot tell.
 #[derive(Debug, Serialize)]
 struct Unknown<'a> {
@@ -144,6 +148,8 @@ struct Unknown<'a> {
     record: Option<String>,
 }
 
+shape!(Unknown<'static> { id, needs, record });
+
 /// What is said of a guest's definition, where one was given.
 #[derive(Debug, Serialize)]
 pub struct Definition<'a> {
@@ -152,6 +158,8 @@ pub struct Definition<'a> {
     /// The diff that findings ask for; empty where none does.
     pub patch: &'a str,
 }
+
+shape!(Definition<'static> { domain_remarks, patch });
 
 /// Returns the fields of a document.
 pub fn document<'a>(diagnosis: &'a Diagnosis, definition: Option<Definition<'a>>) -> Document<'a> {
@@ -179,6 +187,8 @@ struct Advice<'a> {
     patches_domain: bool,
 }
 
+shape!(Advice<'static> { ..remedy, note, patches_domain });
+
 /// Columns of findings.
 pub(crate) fn columns() -> Table<'static, Finding> {
     use Unit::{Name, Nanoseconds, Nested, Share, Text};
@@ -194,6 +204,7 @@ pub(crate) fn columns() -> Table<'static, Finding> {
             let evidence = finding.evidence.iter();
             evidence.map(|one| one.text.clone()).collect::<Value>()
         })
+        .within(Shape::Text.list())
         .column("cause", Name, |finding| finding.cause.clone())
         .json_only()
         .column("remedy", Nested, |finding| {
@@ -203,6 +214,7 @@ pub(crate) fn columns() -> Table<'static, Finding> {
                 patches_domain: !one.changes.is_empty(),
             }))
         })
+        .within(Vec::<Advice<'static>>::shape())
         .column("cost_ns", Nanoseconds, |finding| {
             finding.cost.map(|cost| cost.ns)
         })
@@ -218,6 +230,11 @@ pub(crate) fn columns() -> Table<'static, Finding> {
         })
         .column("inputs", Nested, |finding| finding.inputs.clone())
         .column("doubts", Nested, |finding| finding.doubts.clone())
+}
+
+/// Returns what findings are in a document.
+pub fn findings_shape() -> Shape {
+    columns().shape().list()
 }
 
 /// Returns findings as the contract has them.

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
+use crate::shape;
 use crate::table::{Table, Unit, Views, more};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, guest_tasks, quality, vms};
@@ -300,6 +301,8 @@ pub struct Document {
     tables: Option<Vec<OneTable>>,
 }
 
+shape!(Document { ..first, tables? });
+
 /// A table in a document.
 #[derive(Debug, Serialize)]
 pub struct OneTable {
@@ -313,6 +316,8 @@ pub struct OneTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     unknowable: Option<Vec<Unknowable>>,
 }
+
+shape!(OneTable { event, isa, rows: columns().shape().list(), total_count, total_ns, handling_ns, unknowable? });
 
 /// Returns the fields of a document.
 pub fn document(isa: Option<Isa>, reports: &[ExitsReport]) -> Document {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use stacks::{FrameOwner, FunctionWeight, Weight};
 use words::{counted, plural, share};
 
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, amounts, clean, speedscope};
 
@@ -247,6 +248,11 @@ pub struct Document<'r> {
     spliced: Value,
     functions: Value,
 }
+
+shape!(Document<'static> {
+    event, samples, idle_samples, unresolved_samples, of, unit, total, idle, rows: columns().shape().list(),
+    vms: vms().shape().list(), spliced: spliced().shape().list(), functions: functions().shape().list(),
+});
 
 fn unit(report: &ProfileReport) -> &'static str {
     match report.unit {

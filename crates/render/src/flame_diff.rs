@@ -7,6 +7,7 @@ use stacks::{Diff, FunctionChange, Weight};
 use words::{plural, share};
 
 use crate::flame::part;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{Layout, clean};
 
@@ -82,6 +83,8 @@ struct SideFields<'r> {
     alone: f64,
 }
 
+shape!(SideFields<'static> { event, samples, idle_samples, alone });
+
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub struct Document<'r> {
@@ -89,6 +92,8 @@ pub struct Document<'r> {
     b: SideFields<'r>,
     functions: Value,
 }
+
+shape!(Document<'static> { a, b, functions: columns().shape().list() });
 
 /// Returns the share of each side's stacks that the other one does not have.
 fn alone(diff: &Diff) -> [f64; 2] {

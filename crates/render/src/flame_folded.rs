@@ -8,6 +8,7 @@ use stacks::{Bottom, FoldedText, FunctionWeight, Weight, WeightUnit};
 use words::{plural, share};
 
 use crate::flame::{Heavy, functions, of};
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{Layout, speedscope};
 
@@ -110,6 +111,18 @@ pub struct Document {
     rows: Value,
     functions: Value,
 }
+
+shape!(Document {
+    event,
+    samples,
+    idle_samples,
+    unresolved_samples,
+    unit,
+    total,
+    idle,
+    rows: columns().shape().list(),
+    functions: functions().shape().list(),
+});
 
 /// Returns the fields of a document.
 pub fn document(folded: &FoldedText) -> Document {

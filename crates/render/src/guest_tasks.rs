@@ -11,6 +11,7 @@ use model::{State, Times};
 use serde_json::Value;
 
 use crate::html::Frame;
+use crate::schema::Shape;
 use crate::table::{Table, Unit, Views};
 use crate::{Layout, neutral, vms};
 
@@ -253,6 +254,11 @@ fn stolen(report: &VcpusReport) -> Vec<OfVcpu> {
 /// Returns how long what guests did waited while their vCPUs had no CPU (steal), as JSON.
 pub fn steal_json(report: &VcpusReport) -> Value {
     vcpu_columns(&report.unknowable()).json(stolen(report))
+}
+
+/// Returns what that is in a document.
+pub fn steal_shape() -> Shape {
+    vcpu_columns(&[]).shape().list()
 }
 
 /// Returns the same as text; nothing where no guest's recording was given.

@@ -9,6 +9,7 @@ use words::duration;
 
 use crate::html::Frame;
 use crate::quality::wrap;
+use crate::shape;
 use crate::table::{Table, Unit};
 
 /// Threads of a VMM that are listed.
@@ -50,6 +51,10 @@ pub struct Document<'a> {
     guests: &'a [GuestRow],
 }
 
+shape!(Document<'static> {
+    format, arch, kernel, cpus, start_ns, duration_ns, events: columns().shape().list(), vms, guests?,
+});
+
 /// A VM in a document.
 #[derive(Debug, Serialize)]
 struct Vm<'a> {
@@ -61,6 +66,8 @@ struct Vm<'a> {
     guessed: bool,
 }
 
+shape!(Vm<'static> { pid, name, vcpus, guessed? });
+
 /// A vCPU in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Vcpu {
@@ -69,6 +76,8 @@ pub struct Vcpu {
     /// Its thread.
     pub tid: i32,
 }
+
+shape!(Vcpu { id, tid });
 
 /// How a guest's recording joins its host's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -102,6 +111,23 @@ pub struct GuestRow {
     /// Which part of the events that were tried would be inside by chance, at any offset.
     pub chance_share: Option<f64>,
 }
+
+shape!(GuestRow {
+    input,
+    vm_pid,
+    vm_name,
+    vcpus,
+    whose,
+    clock,
+    offset_ns,
+    drift_ppb,
+    bound_ns,
+    inside,
+    outside,
+    uncovered,
+    residual_ns,
+    chance_share,
+});
 
 impl GuestRow {
     /// Returns what has to be known before the guest's times are believed; `None` where events contradict nothing.

@@ -2,14 +2,18 @@
 
 use std::fmt::Write;
 
-use analysis::{IrqGuest, IrqHandler, IrqRow, IrqsReport, Stats};
+use analysis::{IrqGuest, IrqHandler, IrqRow, IrqsReport, Picture, Stats};
 use doubts::Doubts;
 use model::Vm;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::of_any;
+use crate::html::Frame;
+use crate::part::PicturePart;
 use crate::row_doubts::{RowScope, with_doubts};
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, neutral, vms};
 
@@ -65,30 +69,38 @@ const DELAYS: Views = Views::own(0);
 
 /// Columns of the table where there are no guests' recordings.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
-    use Unit::{Count, Name, Number};
+    use Unit::{Count, Name, Number, Vector};
     let both = Views::TERMINAL | DELAYS;
     Table::new()
         .column("vm", Name, |r: &Row<'_>| r.label)
         .heading("VM", vms::WIDTH)
         .views(both)
+        .page("VM")
         .show(|r, _| vms::cell(r.label, r.pid))
         .column("vm_pid", Number, |r| r.pid)
+        .page("VM's process")
         .column("vcpu", Number, |r| r.row.vcpu)
         .heading("vCPU", 5)
         .views(both)
+        .page("vCPU")
         .column("tid", Number, |r| r.row.tid)
-        .column("vector", Number, |r| r.row.vector)
+        .page("thread")
+        .column("vector", Vector, |r| r.row.vector)
         .heading("vector", 8)
         .views(both)
-        .show(|r, _| vector(r.row))
+        .page("vector")
         .column("accepted", Count, |r| r.row.accepted)
         .heading("accepted", 10)
+        .page("accepted")
         .column("posted", Count, |r| r.row.posted)
         .heading("posted", 10)
+        .page("posted")
         .column("injected", Count, |r| r.row.injected)
         .heading("injected", 10)
+        .page("injected")
         .column("repeated", Count, |r| r.row.repeated)
         .heading("repeated", 10)
+        .page("repeated")
 }
 
 /// Columns of the table where there are guests' recordings: those of the host, and behind them those of the guest.
@@ -132,6 +144,7 @@ fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
             let handlers = r.handlers().iter();
             handler_columns().json(handlers.map(|handler| Handler { row: *r, handler }))
         })
+        .within(handler_columns().shape().list())
         .json_at("guest.handlers")
         .csv_form(|r| {
             let names: Vec<String> = r.handlers().iter().map(called).collect();
@@ -153,7 +166,7 @@ fn of_guest<'r>(table: Table<'r, Row<'r>>) -> Table<'r, Row<'r>> {
 
 /// Columns of handlers.
 pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
-    use Unit::{Count, Name, Nanoseconds, Number};
+    use Unit::{Count, Name, Nanoseconds, Number, Vector};
     let ran = |of: fn(&Stats) -> u64| move |h: &Handler<'_>| of_any(&h.handler.times, of);
     Table::new()
         .column("vm", Name, |h: &Handler<'_>| h.row.label)
@@ -163,10 +176,9 @@ pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
         .column("vcpu", Number, |h| h.row.row.vcpu)
         .text_only()
         .heading("vCPU", 5)
-        .column("vector", Number, |h| h.row.row.vector)
+        .column("vector", Vector, |h| h.row.row.vector)
         .text_only()
         .heading("vector", 7)
-        .show(|h, _| vector(h.row.row))
         .column("irq", Number, |h| h.handler.irq)
         .json_only()
         .column("name", Name, |h| h.handler.name.as_str())
@@ -196,13 +208,6 @@ pub(crate) fn handler_columns<'r>() -> Table<'r, Handler<'r>> {
         .text_only()
         .left("handler", 0)
         .gap(" ")
-}
-
-fn vector(row: &IrqRow) -> String {
-    match row.vector {
-        Some(vector) => format!("{vector:#x}"),
-        None => "-".to_owned(),
-    }
 }
 
 /// Returns what a handler is called: its number among the guest's interrupts, if it has one, and its name.
@@ -295,6 +300,8 @@ pub struct Document {
     guest_outside: Option<u64>,
 }
 
+shape!(Document { rows: with_doubts(columns_with_guests(), &Doubts::default(), |_| RowScope::default()).shape().list(), unresolved, guest_unplaced?, guest_outside? });
+
 /// Returns the columns that a report has.
 fn columns_of<'r>(report: &IrqsReport) -> Table<'r, Row<'r>> {
     match report.unplaced {
@@ -315,6 +322,32 @@ pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> Document {
         guest_unplaced: report.unplaced,
         guest_outside: report.outside,
     }
+}
+
+/// Interrupts as a part of a report, where the host's recording has them.
+pub(crate) const PART: PicturePart = PicturePart {
+    name: "irqs",
+    heading: "Interrupts",
+    caption: "interrupts of each vCPU by vector",
+    nothing: "There are no kvm_apic_accept_irq and no kvm_inj_virq events, so nothing can be said about interrupts. \
+              Record on an x86 host with 'trace-cmd record -e kvm -e sched'; KVM on arm64 does not have these events.",
+    document: |picture| {
+        let doubts = picture.quality.all_doubts();
+        let document = document(&picture.irqs, &picture.info.vms, &doubts);
+        picture
+            .irqs
+            .recorded
+            .then(|| serde_json::to_value(document).unwrap_or_default())
+    },
+    shape: Document::shape,
+    html,
+    text: |picture, layout| table(&picture.irqs, &picture.info.vms, layout),
+};
+
+fn html(picture: &Picture, frame: &Frame<'_>) -> String {
+    let vms = &picture.info.vms;
+    let labels = model::vm_names(vms);
+    columns().html(rows(&picture.irqs, vms, &labels), frame)
 }
 
 /// Returns the rows as CSV.

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::clock_unit::Clocked;
+use crate::schema::{Member, Shape, Shaped};
+use crate::shape;
 
 /// A document: what all begin with, and behind it the command's own fields.
 #[derive(Debug, Serialize)]
@@ -33,6 +35,14 @@ struct QualityDocument {
     accounted: Option<f64>,
 }
 
+shape!(QualityDocument {
+    lost_events,
+    truncated,
+    warnings,
+    doubts,
+    accounted
+});
+
 /// One doubt.
 #[derive(Debug, Serialize)]
 struct DoubtDocument {
@@ -41,6 +51,13 @@ struct DoubtDocument {
     concerns: Vec<&'static str>,
     text: String,
 }
+
+shape!(DoubtDocument {
+    id,
+    severity,
+    concerns,
+    text
+});
 
 impl QualityDocument {
     fn of(quality: &event::Quality) -> QualityDocument {
@@ -61,6 +78,18 @@ impl QualityDocument {
             accounted: quality.accounted.map(|accounted| accounted.share()),
         }
     }
+}
+
+/// Returns what all documents have.
+fn envelope() -> Shape {
+    let texts = || Shape::Text.list();
+    Shape::Object(vec![
+        Member::new("trapline", Shape::Text),
+        Member::new("schema", Shape::Integer),
+        Member::new("command", Shape::Text),
+        Member::new("inputs", texts()),
+        Member::new("quality", QualityDocument::shape()),
+    ])
 }
 
 /// The number of the form that documents have: it goes up where a field changes its meaning or goes.
@@ -88,6 +117,33 @@ pub fn document(
 /// Returns an item of a list as text, in one line.
 pub fn line(item: Clocked<impl Serialize>) -> String {
     shown(serde_json::to_string(&item))
+}
+
+/// Returns the schema of a command's document: what all have, and what is its own. `clocked` says whether its times are
+/// of a recording's clock.
+pub fn schema(command: &str, own: &Shape, clocked: bool) -> Value {
+    let forms = match own {
+        Shape::OneOf(forms) => forms.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let whole = forms.iter().map(|form| {
+        let whole = envelope().with(form.clone().members());
+        let mut schema = whole.schema(clocked);
+        schema["properties"]["command"] = json!({"const": command});
+        schema
+    });
+    let mut whole: Vec<Value> = whole.collect();
+    let mut out = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": format!("trapline {command} --format json"),
+    });
+    match (whole.pop(), whole.is_empty()) {
+        (Some(Value::Object(only)), true) => {
+            out.as_object_mut().unwrap_or(&mut Map::new()).extend(only)
+        }
+        (last, _) => out["anyOf"] = whole.into_iter().chain(last).collect(),
+    }
+    out
 }
 
 fn shown(text: serde_json::Result<String>) -> String {

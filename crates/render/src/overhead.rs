@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::Layout;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 
 /// What an event costs the thread that makes it on a CPU, ns. What could not be measured is `None`.
@@ -63,6 +64,10 @@ pub fn table(rows: &[OverheadRow], layout: Layout) -> String {
 pub struct Document {
     rows: Value,
 }
+
+shape!(Document {
+    rows: columns().shape().list()
+});
 
 /// Returns the fields of a document.
 pub fn document(rows: &[OverheadRow]) -> Document {

@@ -13,6 +13,8 @@ use words::{duration, share};
 
 use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
+use crate::schema::Shape;
+use crate::shape;
 use crate::table::Unit::{Count, Name, Nanoseconds, Text};
 use crate::table::{Table, View, Views};
 use crate::{ClockUnit, Layout, clean, quality};
@@ -135,6 +137,8 @@ pub struct Document<'a> {
     paths: Vec<Path<'a>>,
 }
 
+shape!(Document<'static> { paths });
+
 /// A path in a document.
 #[derive(Debug, Serialize)]
 struct Path<'a> {
@@ -149,6 +153,11 @@ struct Path<'a> {
     dropped: Map<String, Value>,
 }
 
+shape!(Path<'static> {
+    path, count, total: totals().shape(), stages: stages().shape().list(),
+    slow, by, groups: groups().shape().list(), dropped: Shape::Map(Box::new(Shape::Integer)),
+});
+
 /// Returns the fields of a document.
 pub fn document<'r>(reports: impl IntoIterator<Item = &'r PathReport>) -> Document<'r> {
     Document {
@@ -156,25 +165,34 @@ pub fn document<'r>(reports: impl IntoIterator<Item = &'r PathReport>) -> Docume
     }
 }
 
+/// Columns of a path's total.
+fn totals() -> Table<'static, Stats> {
+    durations(Table::new(), |stats| stats)
+}
+
+/// Columns of a path's groups.
+fn groups() -> Table<'static, GroupReport> {
+    let groups = Table::new()
+        .column("label", Name, |group: &GroupReport| group.label.clone())
+        .column("count", Count, |group| group.stats.count());
+    durations(groups, |group| &group.stats)
+}
+
 fn path_object(report: &PathReport) -> Path<'_> {
     let lines = report
         .stages
         .iter()
         .map(|stage| Line::of_stage(report, stage));
-    let total: Table<'_, Stats> = durations(Table::new(), |stats| stats);
-    let groups = Table::new()
-        .column("label", Name, |group: &GroupReport| group.label.clone())
-        .column("count", Count, |group| group.stats.count());
     let dropped = report.dropped.iter();
     let dropped = dropped.map(|(why, count)| (why.name().to_owned(), Value::from(*count)));
     Path {
         path: &report.name,
         count: report.count,
-        total: total.object(&report.total),
+        total: totals().object(&report.total),
         stages: stages().json(lines),
         slow: report.slow.as_ref(),
         by: report.by,
-        groups: durations(groups, |group| &group.stats).json(&report.groups),
+        groups: groups().json(&report.groups),
         dropped: dropped.collect(),
     }
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
+use crate::schema::{Member, Shape, Shaped};
+use crate::shape;
 use crate::table::Table;
 use crate::table::Unit::{Name, Nanoseconds, Nested, Number, Text};
 use crate::{ClockUnit, clean, json, quality};
@@ -29,6 +31,7 @@ pub(crate) fn instances() -> Table<'static, InstanceReport> {
         .column("vcpu_tid", Number, |one| one.vcpu_tid)
         .column("vcpu", Name, |one| one.vcpu.clone())
         .column("steps", Nested, |one| step_list(&one.steps))
+        .within(Vec::<Step<'static>>::shape())
         .csv_form(|one| {
             let steps = one.steps.iter();
             let steps: Vec<String> = steps
@@ -41,6 +44,11 @@ pub(crate) fn instances() -> Table<'static, InstanceReport> {
 }
 
 impl Instances {
+    /// Returns what documents have of them.
+    pub fn shape() -> Shape {
+        Shape::Object(vec![Member::new("instances", instances().shape().list())])
+    }
+
     /// Returns rows of instances whose times count this.
     pub fn new(clock: ClockUnit) -> Instances {
         Instances(instances().counted_in(clock))
@@ -75,6 +83,8 @@ struct Step<'a> {
     tid: i32,
     thread: &'a str,
 }
+
+shape!(Step<'static> { name, machine?, time_ns, cpu, tid, thread });
 
 fn step_list(steps: &[StepReport]) -> Value {
     json::list(steps.iter().map(|step| Step {
@@ -230,6 +240,8 @@ pub struct Document<'a> {
     instance: Instance<'a>,
 }
 
+shape!(Document<'static> { instance });
+
 /// An instance with what is around it.
 #[derive(Debug, Serialize)]
 struct Instance<'a> {
@@ -239,6 +251,8 @@ struct Instance<'a> {
     /// The events of the threads that take part, one a line.
     events: Vec<String>,
 }
+
+shape!(Instance<'static> { ..one: instances().shape(), diagram, events });
 
 /// Returns the fields of a document.
 pub fn document<'a>(one: &InstanceReport, diagram: &'a str, events: Vec<String>) -> Document<'a> {

@@ -9,6 +9,7 @@ use words::duration;
 
 use crate::Layout;
 use crate::html::Frame;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 
 /// Returns a number with four digits that count, as people read them.
@@ -73,6 +74,11 @@ pub struct Document {
     /// For how long was counted; null where the text does not say.
     counted_ns: Option<u64>,
 }
+
+shape!(Document {
+    counts: columns().shape().list(),
+    counted_ns
+});
 
 /// Returns the fields of a document.
 pub fn document(rows: &[RatioRow], counted_ns: Option<u64>) -> Document {

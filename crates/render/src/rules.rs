@@ -1,11 +1,13 @@
 //! Rules, listed and explained.
 
-use rules::Rule;
+use rules::{Remedy, Rule};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::json;
 use crate::quality::wrap;
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::{Table, Unit};
 
 /// Returns a line for each rule.
@@ -61,6 +63,7 @@ pub(crate) fn columns() -> Table<'static, &'static Rule> {
         .column("cause", Text, |rule| rule.cause)
         .json_only()
         .column("remedy", Nested, |rule| json::list(rule.remedies))
+        .within(Vec::<Remedy>::shape())
         .column("sources", Nested, |rule| rule.sources)
 }
 
@@ -69,6 +72,10 @@ pub(crate) fn columns() -> Table<'static, &'static Rule> {
 pub struct Document {
     rules: Value,
 }
+
+shape!(Document {
+    rules: columns().shape().list()
+});
 
 /// Returns the fields of a document.
 pub fn document(rules: &[&'static Rule]) -> Document {

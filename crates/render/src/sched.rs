@@ -2,18 +2,19 @@
 
 use std::fmt::Write;
 
-use analysis::{CpuRow, Other, SchedKinds, SchedReport, Stats, TaskRow, WorkRow};
+use analysis::{CpuRow, Other, SchedKinds, SchedReport, Stats, TaskRow};
 use doubts::Doubts;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::{of_any, percentile, share};
-use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, clean, json};
 
-pub use crate::guest_tasks::{steal_json, steal_text};
+pub use crate::guest_tasks::{steal_json, steal_shape, steal_text};
 
 /// A row of the table of tasks.
 pub(crate) struct Task<'r> {
@@ -104,7 +105,9 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .column("preempted_by", Nested, |t| {
             others(&t.row.preempted_by, true)
         })
+        .within(Vec::<Peer<'static>>::shape())
         .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
+        .within(Vec::<Peer<'static>>::shape())
         .column("migrations", Count, told(|r| r.migrations))
         .page("migrations")
         .after("switches")
@@ -113,6 +116,7 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .page("off CPU")
         .after("on_cpu_ns")
         .column("histogram", Nested, |t| json::list(octaves(&t.row.delays)))
+        .within(Vec::<Octave>::shape())
 }
 
 /// Columns of waits for a CPU, after a wake-up and after preemption.
@@ -154,7 +158,7 @@ fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
         .page("that max")
 }
 
-fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
+pub(crate) fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
     let printed = is_printed(report);
     report.rows.iter().map(move |row| Task {
         row,
@@ -241,6 +245,8 @@ pub struct Document<'a> {
     delays: Vec<Octave>,
 }
 
+shape!(Document<'static> { rows: tasks_in_documents(&Doubts::default()).shape().list(), cpus: cpus_in_documents(&Doubts::default()).shape().list(), work, delays });
+
 /// A function of kworkers.
 #[derive(Debug, Serialize)]
 struct Work<'a> {
@@ -254,13 +260,21 @@ struct Work<'a> {
     stacks: u64,
 }
 
+shape!(Work<'static> { function, count, total_ns, mean_ns, max_ns, stacks });
+
 /// Delays from one power of two to the next.
 #[derive(Debug, Serialize)]
-struct Octave {
-    from_ns: u64,
-    below_ns: u64,
-    count: u64,
+pub(crate) struct Octave {
+    pub(crate) from_ns: u64,
+    pub(crate) below_ns: u64,
+    pub(crate) count: u64,
 }
+
+shape!(Octave {
+    from_ns,
+    below_ns,
+    count
+});
 
 /// Columns of tasks in documents: behind the others the doubts that are about a row and not about all.
 pub(crate) fn tasks_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Task<'r>> {
@@ -293,7 +307,7 @@ pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> Document<'a> {
     }
 }
 
-fn octaves(stats: &Stats) -> impl Iterator<Item = Octave> {
+pub(crate) fn octaves(stats: &Stats) -> impl Iterator<Item = Octave> {
     let octaves = stats.octaves().into_iter();
     octaves.map(|(from_ns, below_ns, count)| Octave {
         from_ns,
@@ -313,6 +327,8 @@ struct Peer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_ns: Option<u64>,
 }
+
+shape!(Peer<'static> { comm, pid, count, wait_ns? });
 
 fn others(list: &[Other], waited: bool) -> Value {
     json::list(list.iter().map(|other| Peer {
@@ -348,7 +364,7 @@ pub fn table(report: &SchedReport, layout: Layout) -> String {
 }
 
 /// Returns whether a report is of a table that perf printed: it has nothing about CPUs.
-fn is_printed(report: &SchedReport) -> bool {
+pub(crate) fn is_printed(report: &SchedReport) -> bool {
     report.cpus.is_empty() && !report.delays.has_percentiles()
 }
 
@@ -471,14 +487,14 @@ pub(crate) fn called(row: &TaskRow) -> String {
     }
 }
 
-fn title(row: &TaskRow) -> String {
+pub(crate) fn title(row: &TaskRow) -> String {
     match row.is_others() {
         true => format!("others ({})", row.threads),
         false => format!("{}:{}", row.comm, row.tid),
     }
 }
 
-fn name(other: &Other) -> String {
+pub(crate) fn name(other: &Other) -> String {
     match (&other.comm, other.tid) {
         (_, Some(-1)) => "a task that had ended".to_owned(),
         (_, Some(0)) => "swapper: an interrupt of an idle CPU".to_owned(),
@@ -514,87 +530,4 @@ pub fn histogram(report: &SchedReport, layout: Layout) -> String {
         let _ = writeln!(out, "{}", line.trim_end());
     }
     out
-}
-
-/// Returns the table of tasks for a page.
-pub fn html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    tasks().html(task_rows(report), frame)
-}
-
-/// Returns the table of CPUs for a page.
-pub fn cpus_html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    cpu_columns().html(&report.cpus, frame)
-}
-
-/// Returns for a page who preempted tasks, those first that waited longest; nothing where nobody did.
-pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    use Unit::{Count, Name, Nanoseconds, Number};
-    let mut rows: Vec<&TaskRow> = report.rows.iter().collect();
-    rows.sort_by_key(|row| std::cmp::Reverse(row.preempted.total()));
-    let all = rows.into_iter();
-    let all = all.flat_map(|row| row.preempted_by.iter().map(move |other| (row, other)));
-    let all: Vec<(&TaskRow, &Other)> = all.collect();
-    if all.is_empty() {
-        return String::new();
-    }
-    let table = Table::new()
-        .column("task", Name, |(row, _): &(&TaskRow, &Other)| title(row))
-        .page("task")
-        .column("task_pid", Number, |(row, _)| row.tid)
-        .page("thread")
-        .column("by", Name, |(_, other)| name(other))
-        .page("preempted by")
-        .column("pid", Number, |(_, other)| other.tid)
-        .page("its thread")
-        .column("count", Count, |(_, other)| other.count)
-        .page("times")
-        .column("wait_ns", Nanoseconds, |(_, other)| other.ns)
-        .page("waited");
-    table.html(all, frame)
-}
-
-/// Returns for a page what kworkers ran; nothing where they ran nothing.
-pub fn work_html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    use Unit::{Count, Nanoseconds, Text};
-    if report.work.is_empty() {
-        return String::new();
-    }
-    let recorded = report.kinds.work;
-    let table = Table::new()
-        .column("function", Text, |row: &WorkRow| row.function.clone())
-        .page("function")
-        .column("count", Count, move |row| {
-            recorded.then_some(row.stats.count())
-        })
-        .page("runs")
-        .column("total_ns", Nanoseconds, |row| {
-            of_any(&row.stats, Stats::total)
-        })
-        .page("time")
-        .column("mean_ns", Nanoseconds, |row| {
-            of_any(&row.stats, Stats::mean)
-        })
-        .page("mean")
-        .column("max_ns", Nanoseconds, |row| of_any(&row.stats, Stats::max))
-        .page("max")
-        .column("stacks", Count, |row| row.stacks)
-        .page("stacks with it");
-    table.html(&report.work, frame)
-}
-
-/// Returns for a page how long delays were, by powers of two.
-pub fn delays_html(report: &SchedReport, frame: &Frame<'_>) -> String {
-    use Unit::{Count, Nanoseconds};
-    let rows: Vec<Octave> = octaves(&report.delays).collect();
-    if rows.is_empty() || is_printed(report) {
-        return String::new();
-    }
-    let table = Table::new()
-        .column("delay_from_ns", Nanoseconds, |row: &Octave| row.from_ns)
-        .page("from")
-        .column("delay_below_ns", Nanoseconds, |row| row.below_ns)
-        .page("to below")
-        .column("count", Count, |row| row.count)
-        .page("delays");
-    table.html(rows, frame)
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use analysis::{GuestDoing, GuestWho, access_key};
 use event::ExitReason;
 use model::{Cause, State};
-use serde_json::Value;
 
 use crate::table::Table;
 use crate::table::Unit::{Name, Nanoseconds, Number, Text};
@@ -83,8 +82,8 @@ pub fn guest_what(doing: GuestDoing) -> &'static str {
 }
 
 /// Returns a name as the value of a column.
-pub(crate) fn text(text: Option<&str>) -> Value {
-    text.map_or(Value::Null, Value::from)
+pub(crate) fn text(text: Option<&str>) -> Option<String> {
+    text.map(str::to_owned)
 }
 
 /// Columns of a row's vCPU.

@@ -10,6 +10,7 @@ names ([`Table::after`]). No list of names says it once more.
 #[cfg(test)]
 mod described;
 mod html;
+mod shapes;
 mod views;
 
 use std::borrow::{Borrow, Cow};
@@ -18,6 +19,7 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value};
 use words::share;
 
+use crate::schema::{Shape, Shaped};
 use crate::{ClockUnit, Layout, clean, csv, markdown};
 
 pub(crate) use views::Views;
@@ -41,6 +43,8 @@ pub(crate) enum Unit {
     Value,
     /// A port, a register or an address in memory.
     Address,
+    /// A vector of interrupts: people read it in hexadecimal.
+    Vector,
     /// True or false.
     Flag,
     /// A list or an object.
@@ -62,6 +66,8 @@ type Form<'t, R> = Box<dyn Fn(&R) -> String + 't>;
 struct Column<'t, R> {
     name: Cow<'static, str>,
     unit: Unit,
+    /// What the value may be.
+    shape: Shape,
     value: Box<dyn Fn(&R) -> Value + 't>,
     /// Whether the row has the column; all rows have where this is `None`.
     known: Option<fn(&R) -> bool>,
@@ -116,6 +122,7 @@ impl<R> Column<'_, R> {
             Some(value) => match (self.unit, value.as_u64(), value.as_f64()) {
                 (Unit::Nanoseconds, Some(ns), _) => layout.time(ns),
                 (Unit::Share, _, Some(part)) => share::cell(part),
+                (Unit::Vector, Some(vector), _) => format!("{vector:#x}"),
                 _ => value.to_string(),
             },
         }
@@ -148,7 +155,7 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
-    pub(crate) fn column<V: Into<Value>>(
+    pub(crate) fn column<V: Into<Value> + Shaped>(
         mut self,
         name: impl Into<Cow<'static, str>>,
         unit: Unit,
@@ -158,6 +165,7 @@ impl<'t, R> Table<'t, R> {
         self.columns.push(Column {
             name: name.clone(),
             unit,
+            shape: V::shape(),
             value: Box::new(move |row| value(row).into()),
             known: None,
             json: Some(name),
@@ -193,6 +201,11 @@ impl<'t, R> Table<'t, R> {
             change(column);
         }
         self
+    }
+
+    /// Its values, whose type does not say it, have this shape.
+    pub(crate) fn within(self, shape: Shape) -> Table<'t, R> {
+        self.last(|column| column.shape = shape)
     }
 
     /// It does not stand in CSV.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::share;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
 use crate::{Layout, clean};
@@ -290,6 +291,15 @@ struct Dropped {
     withheld: u64,
 }
 
+shape!(Dropped {
+    vcpus,
+    rows,
+    behind,
+    threads,
+    events,
+    withheld
+});
+
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub struct Document {
@@ -304,6 +314,19 @@ pub struct Document {
     behind: Value,
     dropped: Dropped,
 }
+
+shape!(Document {
+    interval_ns,
+    counted_by,
+    counted_why,
+    isa,
+    vcpus: vcpus().shape().list(),
+    threads: threads().shape().list(),
+    rows: exits().shape().list(),
+    notifications: exits().shape().list(),
+    behind: behind().shape().list(),
+    dropped,
+});
 
 fn all<R>(rows: &[R], interval_ns: u64) -> impl Iterator<Item = In<'_, R>> {
     rows.iter().map(move |row| In { row, interval_ns })

@@ -14,6 +14,8 @@ use serde_json::Value;
 use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
+use crate::schema::Shaped;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
 use crate::{ClockUnit, Layout, clean, guest_tasks, json, vms};
@@ -102,7 +104,9 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         .page("exits");
     polls_and_waits(table)
         .column("behind", Nested, |v| json::list(&v.row.behind))
+        .within(Vec::<Behind>::shape())
         .column("user", Nested, |v| causes(&v.row.user))
+        .within(Vec::<Cause<'static>>::shape())
         .only_if(
             |v| v.row.guest.is_some(),
             |table| {
@@ -110,6 +114,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
                     .column("guest", Nested, |v| {
                         guest_tasks::json(v.row.guest.as_ref(), v.unknowable)
                     })
+                    .within(guest_tasks::columns(&[]).shape().list().or_null())
                     .json_only()
             },
         )
@@ -197,6 +202,8 @@ struct Cause<'a> {
     user_ns: u64,
 }
 
+shape!(Cause<'static> { reason, key, name, count, user_ns });
+
 fn causes(list: &[UserCause]) -> Value {
     json::list(list.iter().map(|cause| Cause {
         reason: cause.reason.map(|reason| reason.key()),
@@ -213,6 +220,11 @@ pub struct Document {
     rows: Value,
     unknowable: Vec<Unknowable>,
 }
+
+shape!(Document {
+    rows: columns_in_documents(&Doubts::default()).shape().list(),
+    unknowable
+});
 
 /// Columns in documents: behind the others the doubts that are about a row and not about all.
 pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Vcpu<'r>> {

@@ -19,7 +19,7 @@ const LEVELS: u32 = 200;
 const PARTS: u64 = 12_000;
 
 /// Writes the section. `graphs` is how many the page has in all.
-pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     if recording.flames.is_empty() {
         out.nothing(match recording.is_printed() {
             true => "Printed tables have no stacks.",
@@ -31,7 +31,7 @@ pub(crate) fn section(recording: &Recording<'_>, graphs: usize, out: &mut Out) {
         });
         return;
     }
-    let graphs = graphs.max(1);
+    let graphs = out.flames.max(1);
     for one in &recording.flames {
         let report = one.report;
         let (title, own) = match report.of {

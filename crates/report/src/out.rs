@@ -17,6 +17,8 @@ pub(crate) struct Out {
     pub(crate) recording: usize,
     /// Whether there are several.
     pub(crate) several: bool,
+    /// How many flame graphs the page has.
+    pub(crate) flames: usize,
 }
 
 /// A table under way: its name, what it is of, and the command that prints it.

@@ -4,8 +4,10 @@ use std::fmt::Write;
 
 use render::flame_picture;
 use render::html::{escape, source};
+use render::part::PicturePart;
+use render::parts::PARTS;
 
-use crate::out::Out;
+use crate::out::{Out, Told};
 use crate::{
     Against, Recording, against, bars, exits, findings, flame, paths, quality, sched, timeline,
     vcpus,
@@ -17,19 +19,57 @@ const STYLE: &str = include_str!("../../../web/dist/report.css");
 /// The style of the figures that this crate draws.
 const FIGURES: &str = include_str!("figures.css");
 
-/// The sections, in their order: id and heading.
-const SECTIONS: [(&str, &str); 10] = [
-    ("findings", "What is wrong, and what to do"),
-    ("quality", "Can the recording be trusted"),
-    ("vcpus", "Where the time went"),
-    ("exits", "Exits"),
-    ("paths", "Paths"),
-    ("timeline", "Timeline"),
-    ("sched", "Scheduling"),
-    ("flame", "Flame graphs"),
-    ("compare", "Comparison"),
-    ("commands", "How this was made"),
-];
+/// What a section has.
+#[derive(Clone, Copy)]
+enum Contents {
+    /// Something of each recording.
+    Each(fn(&Recording<'_>, &mut Out)),
+    /// A part of each recording's picture.
+    Part(&'static PicturePart),
+    /// Something of all together.
+    Whole(fn(&Page<'_>, &mut Out)),
+}
+
+/// A section: its id, its heading and what it has.
+type Section = (&'static str, &'static str, Contents);
+
+/// Returns the sections, in their order.
+fn sections() -> impl Iterator<Item = Section> {
+    use Contents::{Each, Part, Whole};
+    let first: [Section; 7] = [
+        (
+            "findings",
+            "What is wrong, and what to do",
+            Each(findings::section),
+        ),
+        (
+            "quality",
+            "Can the recording be trusted",
+            Each(quality::section),
+        ),
+        ("vcpus", "Where the time went", Each(vcpus::section)),
+        ("exits", "Exits", Each(exits::section)),
+        ("paths", "Paths", Each(paths::section)),
+        ("timeline", "Timeline", Each(timeline::section)),
+        ("sched", "Scheduling", Each(sched::section)),
+    ];
+    let parts = PARTS.iter();
+    let parts = parts.map(|part| (part.name, part.heading, Part(part)));
+    let last: [Section; 3] = [
+        ("flame", "Flame graphs", Each(flame::section)),
+        (
+            "compare",
+            "Comparison",
+            Whole(|page, out| page.comparison(out)),
+        ),
+        (
+            "commands",
+            "How this was made",
+            Whole(|page, out| page.commands(out)),
+        ),
+    ];
+    first.into_iter().chain(parts).chain(last)
+}
 
 /// A report as a page.
 #[derive(Debug, Clone)]
@@ -82,6 +122,7 @@ impl Page<'_> {
     fn body(&self) -> String {
         let mut out = Out {
             several: self.recordings.len() > 1,
+            flames: self.flames(),
             ..Out::default()
         };
         let _ = write!(
@@ -89,20 +130,19 @@ impl Page<'_> {
             "<header><h1>{}</h1>\n<nav aria-label=\"sections\">",
             escape(self.title)
         );
-        for (id, heading) in SECTIONS {
+        for (id, heading, _) in sections() {
             let _ = writeln!(out.html, "<a href=\"#{id}\">{heading}</a>");
         }
         out.markup("</nav>\n<div id=\"search\"></div>\n</header>\n<main>\n");
         out.markup(bars::PATTERNS);
-        for (id, heading) in SECTIONS {
+        for (id, heading, contents) in sections() {
             let _ = writeln!(out.html, "<section id=\"{id}\">\n<h2>{heading}</h2>");
-            match id {
-                "compare" => {
-                    out.recording = 0;
-                    against::section(self.recordings, self.against.as_ref(), &mut out);
+            match contents {
+                Contents::Each(section) => self.each(&mut out, section),
+                Contents::Part(one) => {
+                    self.each(&mut out, |recording, out| part(one, recording, out))
                 }
-                "commands" => self.commands(&mut out),
-                id => self.each(id, &mut out),
+                Contents::Whole(section) => section(self, &mut out),
             }
             out.markup("</section>\n");
         }
@@ -114,24 +154,21 @@ impl Page<'_> {
         out.html
     }
 
-    /// Writes a section that has a part for each recording.
-    fn each(&self, id: &str, out: &mut Out) {
+    /// Writes a section that has something for each recording.
+    fn each(&self, out: &mut Out, section: impl Fn(&Recording<'_>, &mut Out)) {
         for (at, recording) in self.recordings.iter().enumerate() {
             out.recording = at;
             if out.several {
                 let _ = writeln!(out.html, "<h3>{}</h3>", escape(recording.name));
             }
-            match id {
-                "findings" => findings::section(recording, out),
-                "quality" => quality::section(recording, out),
-                "vcpus" => vcpus::section(recording, out),
-                "exits" => exits::section(recording, out),
-                "paths" => paths::section(recording, out),
-                "timeline" => timeline::section(recording, out),
-                "sched" => sched::section(recording, out),
-                _ => flame::section(recording, self.flames(), out),
-            }
+            section(recording, out);
         }
+    }
+
+    /// Writes what the recordings were compared with.
+    fn comparison(&self, out: &mut Out) {
+        out.recording = 0;
+        against::section(self.recordings, self.against.as_ref(), out);
     }
 
     /// Writes all commands that the page has named.
@@ -159,4 +196,23 @@ impl Page<'_> {
         }
         out.markup("</dl>\n");
     }
+}
+
+/// Writes a part of a picture.
+fn part(part: &PicturePart, recording: &Recording<'_>, out: &mut Out) {
+    let picture = recording.picture;
+    if (part.document)(picture).is_none() {
+        out.nothing(match recording.is_printed() {
+            true => "Printed tables do not have this.",
+            false => part.nothing,
+        });
+        return;
+    }
+    let command = recording.invocation.command(part.name, "");
+    let told = Told {
+        name: part.name,
+        caption: part.caption,
+        command: &command,
+    };
+    out.table(recording, told, |frame| (part.html)(picture, frame));
 }

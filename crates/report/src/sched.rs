@@ -1,6 +1,6 @@
 //! Scheduling.
 
-use render::{perf_stat, sched};
+use render::{perf_stat, sched, sched_page};
 
 use crate::Recording;
 use crate::out::{Out, Told};
@@ -36,23 +36,29 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         out.paragraph(note);
     }
     let table = told("sched-tasks", "delays and run times of tasks", &tasks);
-    out.table(recording, table, |frame| sched::html(report, frame));
+    out.table(recording, table, |frame| sched_page::html(report, frame));
     let table = told("sched-preempted", "who preempted whom", &tasks);
     out.table(recording, table, |frame| {
-        sched::preempted_html(report, frame)
+        sched_page::preempted_html(report, frame)
     });
     if !report.cpus.is_empty() {
         let table = told("sched-cpus", "CPUs", &cpus);
-        out.table(recording, table, |frame| sched::cpus_html(report, frame));
+        out.table(recording, table, |frame| {
+            sched_page::cpus_html(report, frame)
+        });
     }
     let table = told(
         "sched-delays",
         "how long tasks waited for a CPU",
         &histogram,
     );
-    out.table(recording, table, |frame| sched::delays_html(report, frame));
+    out.table(recording, table, |frame| {
+        sched_page::delays_html(report, frame)
+    });
     let table = told("sched-work", "what kworkers ran", &tasks);
-    out.table(recording, table, |frame| sched::work_html(report, frame));
+    out.table(recording, table, |frame| {
+        sched_page::work_html(report, frame)
+    });
 }
 
 /// Writes what perf stat counted.

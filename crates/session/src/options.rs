@@ -109,6 +109,8 @@ pub struct PictureOptions {
     /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
     /// several tables of one kind is refused.
     pub comparing: bool,
+    /// Whether the parts are asked for that reports and comparisons have and no rule looks at, as interrupts.
+    pub parts: bool,
     /// Whether stacks are collected, as flame graphs show them.
     pub flames: bool,
     /// Whether there is to be a timeline, and examples of paths. [`crate::Input::details`] fills it with what is of interest.
@@ -126,6 +128,7 @@ impl Default for PictureOptions {
                 .collect(),
             guest_paths: Vec::new(),
             comparing: false,
+            parts: true,
             flames: false,
             timeline: false,
             timeline_limits: TimelineLimits::default(),

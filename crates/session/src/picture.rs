@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    About, By, Exits, Faults, GuestTasks, Handle, Info, InsideReport, Ipis, Moves, Namer, Picture,
-    PictureContext, PictureHandles, Profile, ProfileSums, Recorder, SampledTime, Sched, Shared,
-    Signs, Sleeps, Stalls, Timeline, Timers, Vcpus, Walked,
+    About, By, Exits, Faults, GuestTasks, Handle, Info, InsideReport, Ipis, Irqs, Moves, Namer,
+    Picture, PictureContext, PictureHandles, Profile, ProfileSums, Recorder, SampledTime, Sched,
+    Shared, Signs, Sleeps, Stalls, Timeline, Timers, Vcpus, Walked,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -318,6 +318,7 @@ impl Opened<'_> {
                 stalls: question.add(Stalls::new()),
                 recorder: question.add(Recorder::new(agents, window())),
                 ipis: question.add(ipis),
+                irqs: options.parts.then(|| question.add(Irqs::new())),
                 timeline: options.timeline.then(|| question.add(timeline)),
                 paths: any_paths.then(|| question.add(follower)),
                 continuity: question.add_continuity(),

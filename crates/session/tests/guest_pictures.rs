@@ -51,7 +51,8 @@ fn is_of_guest(measured: &Measured) -> bool {
         | Measured::Delays(_)
         | Measured::Ran(_)
         | Measured::Path(_)
-        | Measured::Events(_) => false,
+        | Measured::Events(_)
+        | Measured::Part(..) => false,
     }
 }
 

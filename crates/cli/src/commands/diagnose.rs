@@ -91,7 +91,10 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     let (pictures, names) = session.pictures_with(
         &args.recordings,
         &args.guests.named,
-        &PictureOptions::default(),
+        &PictureOptions {
+            parts: false,
+            ..PictureOptions::default()
+        },
     )?;
     let cases: Vec<Case<'_>> = pictures
         .iter()

@@ -163,6 +163,15 @@ struct Document<'a> {
     steal: Option<Value>,
 }
 
+#[cfg(test)]
+render::shape!(Document<'static> { ..sched, steal?: sched::steal_shape() });
+
+/// Returns what a document has.
+#[cfg(test)]
+pub(crate) fn shape() -> render::schema::Shape {
+    <Document<'static> as render::schema::Shaped>::shape()
+}
+
 /// Prints what perf sched latency printed, in the layout of all tables.
 fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Result<()> {
     let name = input.name().to_owned();

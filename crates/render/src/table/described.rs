@@ -1,24 +1,6 @@
 //! A table as `docs/columns.md` describes it.
 
-use super::{Column, Table, Unit, Views};
-
-impl Unit {
-    /// Returns what the document calls it.
-    fn described(self) -> &'static str {
-        match self {
-            Unit::Text => "text",
-            Unit::Name => "name",
-            Unit::Number => "number",
-            Unit::Count => "count",
-            Unit::Nanoseconds => "ns",
-            Unit::Share => "0 to 1",
-            Unit::Value => "value",
-            Unit::Address => "address",
-            Unit::Flag => "true or false",
-            Unit::Nested => "list",
-        }
-    }
-}
+use super::{Column, Table, Views};
 
 impl<R> Column<'_, R> {
     fn described(&self) -> String {

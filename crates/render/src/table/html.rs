@@ -20,7 +20,7 @@ impl Unit {
             Unit::Nanoseconds => "ticks",
             Unit::Share => "share",
             Unit::Value => "value",
-            Unit::Address => "address",
+            Unit::Address | Unit::Vector => "address",
             Unit::Flag => "flag",
             Unit::Nested => "list",
         }

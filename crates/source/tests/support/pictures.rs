@@ -1,7 +1,7 @@
 //! Pictures of recordings, as `trapline diagnose` takes them.
 
 use analysis::{
-    Answers, Continuity, Exits, Faults, Handle, Info, Ipis, Moves, Options, Picture,
+    Answers, Continuity, Exits, Faults, Handle, Info, Ipis, Irqs, Moves, Options, Picture,
     PictureContext, PictureHandles, Recorder, SampledTime, Sched, Signs, Sleeps, Stalls, Study,
     Timers, Vcpus, Window,
 };
@@ -29,6 +29,7 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),
+        irqs: Some(study.add(Irqs::new())),
         paths: Some(study.add(follower)),
         continuity: Some(study.add(Continuity::new())),
         timeline: None,

@@ -13,6 +13,8 @@ use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::EventPrinter;
 use model::Threads;
 use render::ClockUnit;
+#[cfg(test)]
+use render::schema::{Member, Shape, Shaped};
 use serde::Serialize;
 use session::{Guest, Opened, Paired};
 use tracefmt::{FormatCatalog, FormatText};
@@ -168,6 +170,15 @@ struct Item<'a> {
     comm: Option<&'a str>,
     event: &'a str,
     text: &'a str,
+}
+
+#[cfg(test)]
+render::shape!(Item<'static> { recording?, time_ns, cpu, pid, tid, comm, event, text });
+
+/// Returns what documents have of events.
+#[cfg(test)]
+pub(crate) fn shape() -> Shape {
+    Shape::Object(vec![Member::new("events", Vec::<Item<'static>>::shape())])
 }
 
 /// What a recording is called where there are several.

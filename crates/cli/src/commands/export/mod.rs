@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 mod single;
-mod whole;
+pub(crate) mod whole;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;

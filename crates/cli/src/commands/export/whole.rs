@@ -8,11 +8,11 @@ use event::Quality;
 use export::markdown::MarkdownSummary;
 use render::ClockUnit;
 use render::info::GuestRow;
-use render::{diagnose, exits, info, paths as render_paths, sched, vcpus};
+use render::{diagnose, exits, info, parts, paths as render_paths, sched, vcpus};
 use report::quoted;
 use rules::Diagnosis;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use session::{HostInput, PictureOptions, Session, Taken};
 
 use crate::answer::Answer;
@@ -42,9 +42,23 @@ struct Document<'a> {
     vcpus: Option<vcpus::Document>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sched: Option<sched::Document<'a>>,
+    /// What else was recorded.
+    #[serde(flatten)]
+    parts: Map<String, Value>,
     #[serde(flatten)]
     paths: render_paths::Document<'a>,
     findings: Value,
+}
+
+#[cfg(test)]
+render::shape!(Document<'static> {
+    ..info, exits, guest_exits?, vcpus?, sched?, ..parts: parts::shape(), ..paths, findings: diagnose::findings_shape()
+});
+
+/// Returns what the document has.
+#[cfg(test)]
+pub(crate) fn shape() -> render::schema::Shape {
+    <Document<'static> as render::schema::Shaped>::shape()
 }
 
 /// Returns the text of a kind of file.
@@ -146,6 +160,7 @@ fn document(
             .sched
             .as_ref()
             .map(|one| sched::document(one, &doubts)),
+        parts: parts::members(picture),
         paths: render_paths::document(picture.all_paths()),
         findings: diagnose::findings(&diagnosis.findings),
     })

@@ -1,15 +1,15 @@
 //! The JSON document.
 
 use render::clock_unit::Clocked;
-use render::{cost, diagnose, exits, info, paths, perf_stat, sched, vcpus};
+use render::{cost, diagnose, exits, info, parts, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::part::Part;
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
+pub(crate) struct Document<'a> {
     pub(super) recordings: Vec<Clocked<Recording<'a>>>,
 }
 
@@ -27,6 +27,9 @@ pub(super) struct Recording<'a> {
     sched: Option<sched::Document<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vcpus: Option<vcpus::Document>,
+    /// What else was recorded, each under the name of its command.
+    #[serde(flatten)]
+    parts: Map<String, Value>,
     /// Those that rules look at, and behind them those through guests whose recordings were given.
     #[serde(flatten)]
     paths: Option<paths::Document<'a>>,
@@ -38,6 +41,14 @@ pub(super) struct Recording<'a> {
     recording_cost: Option<cost::Document>,
     findings: Value,
 }
+
+#[cfg(test)]
+render::shape!(Document<'static> { recordings });
+#[cfg(test)]
+render::shape!(Recording<'static> {
+    input, ..info, exits, guest_exits?, sched?, vcpus?, ..parts: parts::shape(), ..paths, ..counts, recording_cost?,
+    findings: diagnose::findings_shape()
+});
 
 /// Returns a recording's part of the document.
 pub(super) fn recording(part: &Part) -> Clocked<Recording<'_>> {
@@ -65,6 +76,7 @@ fn unclocked(part: &Part) -> Recording<'_> {
             .vcpus
             .as_ref()
             .map(|one| vcpus::document(one, &doubts)),
+        parts: parts::members(picture),
         paths: any_paths.then(|| paths::document(picture.all_paths())),
         counts: counted
             .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),

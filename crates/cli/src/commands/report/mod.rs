@@ -1,7 +1,7 @@
 //! `trapline report`: one screen about each recording, ten lines, all that there is, or one HTML file.
 
 pub(crate) mod args;
-mod document;
+pub(crate) mod document;
 mod page;
 mod part;
 mod screen;

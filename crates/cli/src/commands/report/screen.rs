@@ -1,6 +1,7 @@
 //! The text about one input: one screen, ten lines, or all that there is.
 
 use analysis::{ExitTable, Origin};
+use render::parts::PARTS;
 use render::screen::{self, Input, Line};
 use render::{Layout, cost, diagnose, exits, info, paths, perf_stat, quality, sched, vcpus};
 
@@ -59,6 +60,13 @@ impl Part {
         }
         if let Some(report) = &picture.sched {
             out.push_str(&sched::table(report, self.layout()));
+            out.push('\n');
+        }
+        for part in PARTS
+            .iter()
+            .filter(|part| (part.document)(picture).is_some())
+        {
+            out.push_str(&(part.text)(picture, self.layout()));
             out.push('\n');
         }
         out.push_str(&self.guest_paths());
