@@ -1,5 +1,5 @@
-//! `trapline bench` on the machine that runs the tests, with few iterations: what is asked for is measured and counted, results can be
-//! read back and compared, and what cannot be measured is said. How long anything takes is not tested.
+//! `trapline bench` on the machine that runs the tests, with few iterations: what is asked for is measured and counted,
+//! results can be read back and compared, and what cannot be measured is said. How long anything takes is not tested.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::{Run, file, run, trapline};
 
 /// Few iterations, none of which warms up, and no row that takes long.
@@ -235,7 +235,8 @@ fn a_peer_answers_until_it_is_told_to_end() {
     fails(nobody, "nothing could be measured");
 }
 
-/// Interrupts a run of timers after some seconds, and returns what it printed; `None` where it had measured nothing yet.
+/// Interrupts a run of timers after some seconds, and returns what it printed; `None` where it had measured nothing
+/// yet.
 fn interrupted(out: &Path, seconds: u64) -> Option<String> {
     let mut child = trapline();
     child.args(["bench", "timer", "-n", "1000000", "--row-time=1000s", "-o"]);

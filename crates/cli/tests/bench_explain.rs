@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::{file, number, run, write_text};
 
 /// What the clock of recordings is ahead of `CLOCK_MONOTONIC` in the results here.

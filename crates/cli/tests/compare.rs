@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::instances::{list, text};
 use crate::common::{Run, file, read, read_text, run, run_with};
+use crate::common::{list, text};
 use fixtures::made_vm::MadeVm as Process;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::instances::{list, text};
 use crate::common::{Run, file, run};
+use crate::common::{list, text};
 use serde_json::Value;
 
 const CLOCKS: [&str; 4] = ["kvm-clock", "tsc", "acpi_pm", "hpet"];

@@ -317,3 +317,27 @@ fn times_are_those_that_are_printed_on_every_clock() {
     }
     failures.finish(25);
 }
+
+#[test]
+fn events_are_chosen_by_name() {
+    let mut failures = Failures::default();
+    let path = case("vmx/tiny-irqchip/perf.data.zst").path;
+    let all = counts(&path, &[]).expect("info");
+    for (glob, lets) in [
+        ("kvm_exit", (|n| n == "kvm:kvm_exit") as fn(&str) -> bool),
+        ("kvm:kvm_e*", |n| n.starts_with("kvm:kvm_e")),
+        ("sched_*", |n| n.starts_with("sched:sched_")),
+        ("*", |_| true),
+        ("kvm_pi?", |n| n == "kvm:kvm_pio"),
+    ] {
+        let found = printed(&path, &["--event", glob]).len() as u64;
+        let expected = all
+            .iter()
+            .filter(|(name, _)| lets(name))
+            .map(|(_, count)| count)
+            .sum();
+        failures.equal(glob, &found, &expected);
+        failures.check(found > 0, || format!("{glob}: none"));
+    }
+    failures.finish(10);
+}

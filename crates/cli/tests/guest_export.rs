@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::perfetto::{Slice, Trace};
 use crate::common::{Failures, Run, file, number, read, run, write_text};
 use crate::export::rows;

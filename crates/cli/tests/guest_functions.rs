@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::{Failures, file, number, run, write_text};
 
 /// Symbols of a guest's kernel, and a module that begins behind them.

@@ -1,4 +1,5 @@
-//! `trapline irqs` with recordings of guests: the host's columns stay, and what guests did adds up to what the events say.
+//! `trapline irqs` with recordings of guests: the host's columns stay, and what guests did adds up to what the events
+//! say.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::{Failures, file, number, read, write_text};
 use crate::guests::{GUEST, HOST, Pair, document, over, pairs};
 

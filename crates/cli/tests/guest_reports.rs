@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::page::Page;
 use crate::common::{Failures, file, number, read, run, write_text};
 use crate::guests::{GUEST, HOST, Pair, document, over, pairs, recorded};

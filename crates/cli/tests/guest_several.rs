@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::{file, number, read, run, write_text};
 use crate::guests::{document, over, recorded};
 

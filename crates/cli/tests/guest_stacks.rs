@@ -1,4 +1,5 @@
-//! Guests' own stacks in the flame graphs of `report` and `flame`: two VMs whose recordings, texts of perf, have samples with stacks.
+//! Guests' own stacks in the flame graphs of `report` and `flame`: two VMs whose recordings, texts of perf, have
+//! samples with stacks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 use analysis::ProfileOf;
 use session::{Flame, NamedGuest, Options, PictureOptions, Session};
 
-use crate::common::instances::list;
+use crate::common::list;
 use crate::common::{json, number, run, write_text};
 use crate::guests::over;
 

@@ -1,5 +1,6 @@
-//! Recordings in which events are missing though nobody lost any: every n-th line gone, one kind of event gone. They are
-//! told apart from whole ones, and nothing that is found in them is sure.
+//! Stacks of recordings in which events are missing though nobody lost any say so. What other questions answer then is
+//! in
+//! `crates/analysis/tests/corpus/holes.rs`.
 
 use std::fs;
 use std::path::Path;
@@ -26,32 +27,9 @@ fn warned(document: &Value) -> bool {
 
 /// Checks what is said of a text with holes.
 fn check(failures: &mut Failures, what: &str, path: &Path) {
-    for command in [
-        &["exits"][..],
-        &["vcpus"],
-        &["paths"],
-        &["flame", "--off-cpu"],
-    ] {
-        // Without an exit, an entry or a switch there is nothing for these.
-        if let Ok(document) = json(command, path) {
-            failures.check(warned(&document), || {
-                format!("{what}: {command:?} is silent")
-            });
-        }
-    }
-    let document = json(&["diagnose"], path).unwrap_or_else(|error| panic!("{what}: {error}"));
-    failures.check(warned(&document), || format!("{what}: diagnose is silent"));
-    for finding in document["findings"].as_array().into_iter().flatten() {
-        let confidence = finding["confidence"].as_f64().unwrap_or(1.0);
-        let low = finding["severity"] == "low";
-        let evidence = finding["evidence"].to_string();
-        let told = evidence.contains("events are missing in the recording");
-        failures.check(confidence <= 0.5 && low && told, || {
-            format!(
-                "{what}: {} {confidence}: {}",
-                finding["id"], finding["title"]
-            )
-        });
+    // Without a switch there is nothing for it.
+    if let Ok(document) = json(&["flame", "--off-cpu"], path) {
+        failures.check(warned(&document), || format!("{what}: it is silent"));
     }
 }
 
@@ -79,46 +57,21 @@ fn thinned_recordings_are_noticed() {
             check(&mut failures, &format!("{name}: no {class}"), &path);
         }
     }
-    failures.finish(40);
+    failures.finish(10);
 }
 
 #[test]
 fn recordings_that_lost_nothing_have_no_holes() {
     let mut failures = Failures::default();
     for case in cases() {
-        for command in [
-            &["exits"][..],
-            &["vcpus"],
-            &["sched"],
-            &["flame", "--off-cpu"],
-        ] {
-            // Some have no exits, some no switches.
-            let Ok(document) = json(command, &case.path) else {
-                continue;
-            };
-            let lost = document["quality"]["lost_events"].as_u64();
-            failures.check(!warned(&document) || lost > Some(0), || {
-                format!("{}: {command:?}: {}", case.name, document["quality"])
-            });
-        }
+        // Some have no switches.
+        let Ok(document) = json(&["flame", "--off-cpu"], &case.path) else {
+            continue;
+        };
+        let lost = document["quality"]["lost_events"].as_u64();
+        failures.check(!warned(&document) || lost > Some(0), || {
+            format!("{}: {}", case.name, document["quality"])
+        });
     }
-    failures.finish(60);
-}
-
-/// A file that was cut off was not recorded too fast.
-#[test]
-fn a_cut_off_file_is_not_said_to_have_lost_events() {
-    let path = case("x86/format-variants/truncated.dat.zst").path;
-    let document = json(&["diagnose"], &path).expect("a diagnosis");
-    let findings = document["findings"].as_array().expect("findings");
-    let found = findings
-        .iter()
-        .find(|finding| finding["id"] == "lossy-recording")
-        .expect("it is cut off");
-    let text = found.to_string();
-    assert!(!text.contains("faster"), "{text}");
-    assert!(text.contains("copy"), "{text}");
-    let lost = case("x86/format-variants/lost.perf.data.zst").path;
-    let document = json(&["diagnose"], &lost).expect("a diagnosis");
-    assert!(document.to_string().contains("faster than the recorder"));
+    failures.finish(15);
 }

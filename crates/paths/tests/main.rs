@@ -5,6 +5,7 @@ mod common;
 
 mod anything;
 mod bounds;
+mod by_hand;
 mod guests;
 mod guests_answers;
 mod guests_ipis;

@@ -4,7 +4,7 @@
 //! (`analysis/src/resume.rs`): the place, a copy of the machine, and what the timeline has under way. At most 256 are
 //! kept; every second is given up when there are more. Behind a time that is asked for, the second walk ends and goes
 //! on from the last place before the next one, as soon as each lane has all up to there. Where the timeline gave
-//! threads up no place is kept, and where there is none everything is walked. `cli/tests/timeline_hops.rs` compares
+//! threads up no place is kept, and where there is none everything is walked. `session/tests/corpus/timeline_hops.rs` compares
 //! both.
 
 use analysis::{Plan, Resume, TimelineWindow};

@@ -1,4 +1,4 @@
-//! The tests of this crate, in one binary: a file is a module.
+//! The tests of this crate, in one binary: a file is a module. Those with recordings of the corpus are in `corpus`.
 
 mod accounted;
 mod guest_pictures;

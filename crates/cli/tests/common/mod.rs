@@ -12,23 +12,18 @@ use serde_json::Value;
 
 pub(crate) mod agents;
 pub(crate) mod browser;
-pub(crate) mod instances;
-pub(crate) mod lines;
 pub(crate) mod page;
 pub(crate) mod perfetto;
-pub(crate) mod pings;
 
 pub(crate) use fixtures::expected;
-pub(crate) use fixtures::json::number;
-pub(crate) use fixtures::perf_kvm;
-pub(crate) use fixtures::related;
-pub(crate) use fixtures::walk;
+pub(crate) use fixtures::json::{list, number, text};
 pub(crate) use fixtures::{
-    CorpusCase as Case, Failures, all_cases, case, cases, corpus, file, fold, note as tell, open,
-    read, read_text, shipped, small, sweeping, write_text,
+    CorpusCase as Case, Failures, all_cases, case, cases, corpus, file, fold, note as tell, read,
+    read_text, shipped, small, sweeping, write_text,
 };
 
-/// Returns the text of axe-core, which finds what cannot be read by everybody. `None`, which is said, where `npm ci` was not run in
+/// Returns the text of axe-core, which finds what cannot be read by everybody. `None`, which is said, where `npm ci`
+/// was not run in
 /// `web`, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 pub(crate) fn axe() -> Option<String> {
     let file = "../../web/node_modules/axe-core/axe.min.js";
@@ -122,8 +117,8 @@ pub(crate) fn run_with<I: AsRef<std::ffi::OsStr>>(
     }
 }
 
-/// Runs the program on a file and returns its JSON, times under the name that they have in nanoseconds, whatever they count. Of a
-/// recording as a whole (`start_ns` of `info`) they stay null where they are ticks.
+/// Runs the program on a file and returns its JSON, times under the name that they have in nanoseconds, whatever they
+/// count. Of a recording as a whole (`start_ns` of `info`) they stay null where they are ticks.
 pub(crate) fn json(args: &[&str], path: &Path) -> Result<Value, String> {
     raw_json(args, path).map(|mut document| {
         under_one_name(&mut document);

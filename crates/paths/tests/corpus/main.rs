@@ -1,0 +1,7 @@
+//! Paths of recordings of the corpus, beside what is known of them otherwise.
+
+mod bounds;
+mod counts;
+mod kicks;
+mod packets;
+mod truth;
