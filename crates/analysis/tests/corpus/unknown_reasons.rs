@@ -63,6 +63,9 @@ fn names_without_end_share_a_row() {
     let found = rows(&reasons);
     let all: u64 = found.iter().map(|(_, count)| count).sum();
     assert_eq!(all, 400);
-    assert_eq!(found.len(), 257);
-    assert_eq!(found[0], ("other unknown reasons".to_owned(), 144));
+    // Names are kept for the process: tests beside this one may have taken some of the 256.
+    let apart = found.len() - 1;
+    assert!((200..=256).contains(&apart), "{apart}");
+    let others = 400 - apart as u64;
+    assert_eq!(found[0], ("other unknown reasons".to_owned(), others));
 }
