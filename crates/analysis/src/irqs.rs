@@ -477,6 +477,7 @@ mod tests {
             vcpus: vcpus.collect(),
             helpers: vec![pid + 50],
             guessed: false,
+            presumed: false,
         }
     }
 

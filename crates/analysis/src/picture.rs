@@ -368,8 +368,24 @@ impl Picture {
             .fold(0, u64::saturating_add)
     }
 
-    /// Returns the time in which vCPUs had something to do: observed and neither halted nor polling.
+    /// Returns whether vCPUs are known by names and facts alone: the recording has no event of KVM.
+    pub fn presumes_vcpus(&self) -> bool {
+        self.vcpus
+            .as_ref()
+            .is_some_and(|report| report.seen.presumed)
+    }
+
+    /// Returns the time in which vCPUs had something to do: observed and neither halted nor polling. Where no event of KVM
+    /// shows that, it is the time in which they had a CPU or waited for one.
     pub fn busy_ns(&self) -> u64 {
+        if self.presumes_vcpus() {
+            let vcpus = self.vcpus.iter().flat_map(|report| &report.rows);
+            let vcpus: HashSet<i32> = vcpus.map(|row| row.tid).collect();
+            let tasks = self.sched.iter().flat_map(|report| &report.rows);
+            let ran = tasks.filter(|task| vcpus.contains(&task.tid));
+            let ran = ran.map(|task| task.on_cpu_ns).fold(0, u64::saturating_add);
+            return ran.saturating_add(self.state_ns(State::Runnable));
+        }
         let idle = self
             .state_ns(State::Halted)
             .saturating_add(self.state_ns(State::Poll));

@@ -205,6 +205,11 @@ impl Study {
         self.followed(0).machine.saved_names(names);
     }
 
+    /// Says that the recording has no event of KVM: threads are presumed to be vCPUs by names and facts.
+    pub fn presume_vcpus(&mut self) {
+        self.followed(0).machine.presume_vcpus();
+    }
+
     /// Takes facts given beside the recording, before its events.
     pub fn told(&mut self, facts: &ThreadFacts) {
         self.followed(0).machine.told(facts);

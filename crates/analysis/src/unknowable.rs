@@ -66,6 +66,18 @@ const POLLS: &[&str] = &[
 ];
 const POLLS_FAILED: &[&str] = &["polls_failed", "polls_failed_ns"];
 
+/// What events of KVM alone show.
+const OF_KVM: &[&str] = &[
+    "exits",
+    "polls_succeeded",
+    "polls_succeeded_ns",
+    "polls_failed",
+    "polls_failed_ns",
+    "kernel_blocked_ns",
+    "user_blocked_ns",
+    "user_count",
+];
+
 /// Returns an amount of a column; `None` where it is 0 because the recording cannot show it, which is not the 0 of
 /// what did not occur.
 pub fn known_amount(unknowable: &[Unknowable], column: &str, amount: u64) -> Option<u64> {
@@ -73,10 +85,62 @@ pub fn known_amount(unknowable: &[Unknowable], column: &str, amount: u64) -> Opt
     (amount > 0 || !unknowable.iter().any(hides)).then_some(amount)
 }
 
+/// Returns what cannot be known of the time in which vCPUs waited for CPUs.
+fn waits(seen: &Seen) -> Option<Unknowable> {
+    if !seen.switches {
+        Some(Unknowable {
+            fields: &["runnable_ns"],
+            parts: WITHOUT_CPU,
+            why: "there are no sched_switch events: time without a CPU is within kernel_ns, user_ns and \
+                  halted_ns, and all of an exit in which the guest asked to wait is in halted_ns",
+        })
+    } else if !seen.returns {
+        Some(Unknowable {
+            fields: &["runnable_ns"],
+            parts: WAITS,
+            why: match seen.presumed {
+                true => {
+                    "threads are seen to leave their CPUs and not to get them again, as where one process was \
+                         recorded (perf record -p): runnable_ns lasts until a vCPU's next event"
+                }
+                false => {
+                    "threads are seen to leave their CPUs and not to get them again, as where one process was \
+                          recorded (perf record -p): halted_ns and runnable_ns last until a vCPU's next event"
+                }
+            },
+        })
+    } else if !seen.wakeups {
+        Some(Unknowable {
+            fields: &["runnable_ns"],
+            parts: WAITS,
+            why: match seen.presumed {
+                true => {
+                    "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
+                         vCPU waited for its CPU is within unknown_ns"
+                }
+                false => {
+                    "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
+                          vCPU waited for its CPU is within halted_ns"
+                }
+            },
+        })
+    } else {
+        None
+    }
+}
+
 /// Returns what cannot be known of vCPUs' time without the events that a recording does not have.
 pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
     let mut out = Vec::new();
-    if !seen.entries {
+    if seen.presumed {
+        out.push(Unknowable {
+            fields: &["guest_ns", "kernel_ns", "user_ns", "poll_ns", "halted_ns"],
+            parts: OF_KVM,
+            why: "there are no events of KVM: time on a CPU and asleep is in unknown_ns, and a vCPU that slept is not \
+                  known to have been halted",
+        });
+    }
+    if !seen.entries && !seen.presumed {
         out.push(Unknowable {
             fields: &["guest_ns"],
             parts: &[],
@@ -84,7 +148,7 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
                   there is within that of the exit before",
         });
     }
-    if !seen.exits {
+    if !seen.exits && !seen.presumed {
         out.push(Unknowable {
             fields: &["kernel_ns"],
             parts: &["exits"],
@@ -92,27 +156,9 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
                   within guest_ns and unknown_ns",
         });
     }
-    if !seen.switches {
-        out.push(Unknowable {
-            fields: &["runnable_ns"],
-            parts: WITHOUT_CPU,
-            why: "there are no sched_switch events: time without a CPU is within kernel_ns, user_ns and \
-                  halted_ns, and all of an exit in which the guest asked to wait is in halted_ns",
-        });
-    } else if !seen.returns {
-        out.push(Unknowable {
-            fields: &["runnable_ns"],
-            parts: WAITS,
-            why: "threads are seen to leave their CPUs and not to get them again, as where one process was \
-                  recorded (perf record -p): halted_ns and runnable_ns last until a vCPU's next event",
-        });
-    } else if !seen.wakeups {
-        out.push(Unknowable {
-            fields: &["runnable_ns"],
-            parts: WAITS,
-            why: "there are no sched_wakeup events: it holds what followed preemption, and how long a woken \
-                  vCPU waited for its CPU is within halted_ns",
-        });
+    out.extend(waits(seen));
+    if seen.presumed {
+        return out;
     }
     if !seen.userspace_exits {
         out.push(Unknowable {
@@ -157,6 +203,7 @@ mod tests {
     use super::*;
 
     const ALL: Seen = Seen {
+        presumed: false,
         entries: true,
         exits: true,
         switches: true,
@@ -180,6 +227,27 @@ mod tests {
             "exits",
         ] {
             assert_eq!(known_amount(&none, column, 0), Some(0));
+        }
+    }
+
+    #[test]
+    fn of_presumed_vcpus_waits_alone_are_known() {
+        let seen = Seen {
+            presumed: true,
+            entries: false,
+            exits: false,
+            userspace_exits: false,
+            halts: false,
+            poll_lengths: false,
+            ..ALL
+        };
+        let unknown = unknowable(&seen);
+        assert_eq!(unknown.len(), 1, "one reason: {unknown:?}");
+        for column in ["guest_ns", "halted_ns", "poll_ns", "exits", "user_count"] {
+            assert_eq!(known_amount(&unknown, column, 0), None, "{column}");
+        }
+        for column in ["runnable_ns", "unknown_ns", "waits"] {
+            assert_eq!(known_amount(&unknown, column, 0), Some(0), "{column}");
         }
     }
 

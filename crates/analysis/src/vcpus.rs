@@ -69,6 +69,8 @@ pub struct VcpuRow {
     pub vm: String,
     /// Whether which VM it is of is a guess.
     pub guessed: bool,
+    /// Whether names or facts alone say that it is a vCPU: there is no event of KVM.
+    pub presumed: bool,
     /// What it is called: `vCPU 1`, and where there are several VMs `web, vCPU 1` ([`model::vcpu_name`]).
     pub called: String,
     /// Its number in the VM.
@@ -95,6 +97,32 @@ pub struct VcpuRow {
     pub user: Vec<UserCause>,
     /// What its guest did, where the guest's recording was walked too.
     pub guest: Option<GuestTasksReport>,
+}
+
+impl VcpuRow {
+    /// Returns a row of nothing, at an instant.
+    fn at(time: u64) -> VcpuRow {
+        VcpuRow {
+            vm_pid: None,
+            vm_name: None,
+            vm: String::new(),
+            guessed: false,
+            presumed: false,
+            called: String::new(),
+            vcpu: 0,
+            tid: -1,
+            others: 0,
+            from: time,
+            to: time,
+            times: Times::default(),
+            exits: 0,
+            polls: Polls::default(),
+            waits: Stats::default(),
+            behind: Vec::new(),
+            user: Vec::new(),
+            guest: None,
+        }
+    }
 }
 
 /// What was found.
@@ -258,12 +286,17 @@ impl Vcpus {
             let vm = at.map(|at| &vms[at]);
             let number = place.map_or(0, |(_, id)| *id);
             let waits = self.now.get(index as usize).map_or(0, |now| now.wait_ns);
-            if let Some(row) = self.report_row(index, &[waits], seen) {
+            let row = self.report_row(index, &[waits], seen);
+            // One that was woken with the last event has had no time yet.
+            let named = seen.presumed && self.window.has(known.from, event::NONE);
+            let row = row.or_else(|| named.then(|| VcpuRow::at(known.from)));
+            if let Some(row) = row {
                 let row = VcpuRow {
                     vm_pid: vm.and_then(|vm| vm.pid),
                     vm_name: vm.and_then(|vm| vm.name.clone()),
                     vm: at.map(|at| names[at].clone()).unwrap_or_default(),
                     guessed: vm.is_some_and(|vm| vm.guessed),
+                    presumed: seen.presumed,
                     called: match at {
                         Some(at) if vms.len() > 1 => words::vcpu(Some(&names[at]), number),
                         _ => words::vcpu(None, number),
@@ -309,23 +342,12 @@ impl Vcpus {
             waits.add(ns);
         }
         Some(VcpuRow {
-            vm_pid: None,
-            vm_name: None,
-            vm: String::new(),
-            guessed: false,
-            called: String::new(),
-            vcpu: 0,
-            tid: -1,
-            others: 0,
-            from,
             to,
             times: seen.settle(&vcpu.times, vcpu.kernel_waiting_ns),
             exits: vcpu.exits,
             polls: vcpu.polls,
             waits,
-            behind: Vec::new(),
-            user: Vec::new(),
-            guest: None,
+            ..VcpuRow::at(from)
         })
     }
 }

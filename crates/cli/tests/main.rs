@@ -61,6 +61,7 @@ mod recorder;
 mod report_page;
 mod report_real;
 mod report_web;
+mod sched_alone;
 mod schemas;
 mod screen;
 mod ticks;

@@ -200,6 +200,14 @@ doubt_list! {
             Threads taken \
              for one VM: {vms}. --facts with the text of 'ps -eLo pid,tid,comm,args' says which are."
         );
+    /// Which threads are vCPUs is known by names or facts alone.
+    VcpusPresumed { vcpus: u64 } = "vcpus-presumed", Warning, [Vms, States]
+        => format!(
+            "No event of KVM was recorded: {}, by names or by facts beside the recording. When they had a CPU \
+            and when they waited for one is known; what they did with it is not, nor whether their guests were \
+            halted while they slept.",
+            counted(*vcpus, "thread is taken for a vCPU", "threads are taken for vCPUs")
+        );
     /// Events that come in turns do not.
     TurnsMissed { holes: Vec<String> } = "turns-missed", Serious, [Exits, States, Sched, Paths]
         => format!(

@@ -53,6 +53,16 @@ pub fn guesses(vms: &[Vm]) -> Option<Doubt> {
     })
 }
 
+/// Returns the doubt that vCPUs are presumed, about these, if any are.
+pub fn presumptions(vms: &[Vm]) -> Option<Doubt> {
+    let presumed = || vms.iter().filter(|vm| vm.presumed).flat_map(|vm| &vm.vcpus);
+    let vcpus = presumed().count() as u64;
+    (vcpus > 0).then(|| {
+        let threads = presumed().map(|vcpu| vcpu.tid);
+        Doubt::from(DoubtKind::VcpusPresumed { vcpus }).of_threads(threads)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +82,7 @@ mod tests {
             vcpus: vcpus.collect(),
             helpers: Vec::new(),
             guessed: pid.is_none(),
+            presumed: false,
         }
     }
 

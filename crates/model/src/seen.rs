@@ -9,6 +9,8 @@ pub struct Seen {
     pub entries: bool,
     /// `kvm_exit`: when it leaves it.
     pub exits: bool,
+    /// No event of KVM was recorded: which threads are vCPUs is presumed, and what they did with their CPUs is not known.
+    pub presumed: bool,
     /// `sched_switch`: whether a thread had its CPU.
     pub switches: bool,
     /// Those by which threads get a CPU: a recording of one process has only those by which its threads leave.

@@ -18,8 +18,10 @@ pub struct Thread {
     pub pid: Option<i32>,
     /// Its name, the last one it had, if the recording tells. Threads share it with the thread that made them.
     pub comm: Option<Arc<str>>,
-    /// Whether it entered a guest.
+    /// Whether it entered a guest, or is presumed to.
     pub is_vcpu: bool,
+    /// Whether its name or facts alone say that it is a vCPU's: the recording has no event of KVM.
+    pub presumed: bool,
     /// The vCPU's number: recorded with its events, or else told by its name, or else told beside the
     /// recording.
     pub vcpu: Option<u32>,
@@ -77,6 +79,8 @@ pub struct Threads {
     pub(crate) bonds: Bonds,
     /// What shows who made the recording.
     pub(crate) recorder_traces: RecorderTraces,
+    /// Whether vCPUs are known by names and facts alone.
+    pub(crate) presumes: bool,
 }
 
 impl Threads {
@@ -112,6 +116,11 @@ impl Threads {
         let slot = self.slot(tid);
         self.all[slot as usize].1.acted = true;
         slot
+    }
+
+    /// Returns the thread of a slot, to be changed.
+    pub(crate) fn at_mut(&mut self, slot: u32) -> Option<&mut Thread> {
+        self.all.get_mut(slot as usize).map(|(_, thread)| thread)
     }
 
     pub(crate) fn entry(&mut self, tid: i32) -> &mut Thread {
@@ -277,6 +286,7 @@ impl Threads {
     pub fn vcpu_event(&mut self, event: &Event<'_>, vcpu: Option<u32>) -> &Thread {
         let thread = self.entry(event.tid);
         thread.is_vcpu = true;
+        thread.presumed = false;
         thread.acted = true;
         if event.pid >= 0 {
             thread.pid = Some(event.pid);

@@ -33,6 +33,8 @@ pub struct Vm {
     pub helpers: Vec<i32>,
     /// Whether nothing but the order of thread ids says that these vCPUs are one VM's.
     pub guessed: bool,
+    /// Whether names or facts alone say that these threads are vCPUs.
+    pub presumed: bool,
 }
 
 impl Vm {
@@ -278,6 +280,7 @@ fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
         vcpus,
         helpers: Vec::new(),
         guessed: false,
+        presumed: members.iter().any(|member| member.thread.presumed),
     }
 }
 

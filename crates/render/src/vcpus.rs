@@ -125,6 +125,13 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
                 table.json_only().page("VM is a guess")
             },
         )
+        .only_if(
+            |v| v.row.presumed,
+            |table| {
+                let table = table.column("presumed", Flag, |_| true);
+                table.json_only().page("vCPU is presumed")
+            },
+        )
 }
 
 /// Columns of halt polls and of waits for a CPU.

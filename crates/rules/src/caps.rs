@@ -4,12 +4,15 @@ use analysis::Turns;
 use doubts::{AnswerScope, Concern, Concerns, DoubtKind, DoubtSeverity};
 
 use crate::evidence::{Evidence, Id, Share, says};
-use crate::{Case, Finding, RestsOn, Severity};
+use crate::{Case, Finding, RecordNeeds, RestsOn, Severity};
 
 /// A finding that rests on times is no surer than this where events are missing all through the recording.
 const OF_TIMES: f64 = 0.5;
 /// And one that rests on absence: other events that are missing as well may explain it.
 const OF_ABSENCE: f64 = 0.45;
+/// A finding about vCPUs that are known by their threads' names alone: QEMU, libvirt's included, gives no other thread such a
+/// name (`CPU 0/KVM`), but any thread may have it.
+pub(crate) const OF_PRESUMED: f64 = 0.8;
 /// A cut that takes no more than this of the time from some CPUs changes little.
 const UNEVEN: f64 = 0.05;
 /// A finding that is less sure than this is no reason to doubt those below it.
@@ -47,6 +50,12 @@ pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
         if !finding.doubts.contains(&doubt.id()) {
             finding.doubts.push(doubt.id());
         }
+    }
+    let of_vcpus = finding.rule.record.contains(&RecordNeeds::Exits);
+    if of_vcpus && case.picture.presumes_vcpus() && finding.confidence > OF_PRESUMED {
+        let why =
+            "no event of KVM was recorded: threads are taken for vCPUs by their names or by facts.";
+        lower(finding, OF_PRESUMED, Some(Evidence::from(why)));
     }
     if finding.rests_on == RestsOn::Absence {
         lower(finding, OF_ABSENCE, case.missing());

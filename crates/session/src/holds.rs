@@ -1,6 +1,9 @@
-//! What a recording holds, for messages about what it does not.
+//! What a recording holds, and does not.
+
+use std::ops::ControlFlow;
 
 use analysis::{Info, Study};
+use event::{Event, EventOrder, EventType, Sink};
 use source::RecordingReader;
 
 /// Kinds of events that a message names.
@@ -27,5 +30,27 @@ pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
         "it holds no events at all".to_owned()
     } else {
         format!("it holds {}", names.join(", "))
+    }
+}
+
+/// Looks for an event of KVM, and ends the walk with the first.
+#[derive(Debug, Default)]
+pub(crate) struct KvmEvents {
+    /// Whether there is one.
+    pub found: bool,
+}
+
+impl Sink for KvmEvents {
+    fn wants(&mut self, ty: &EventType<'_>) -> bool {
+        ty.system.starts_with("kvm") || ty.name.starts_with("kvm_")
+    }
+
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        EventOrder::Any
+    }
+
+    fn event(&mut self, _: &Event<'_>) -> ControlFlow<()> {
+        self.found = true;
+        ControlFlow::Break(())
     }
 }

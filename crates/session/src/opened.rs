@@ -12,7 +12,7 @@ use paths::Paths;
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
-use crate::holds::holds;
+use crate::holds::{KvmEvents, holds};
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
 use crate::window::{FilterPasses, Filtered};
@@ -33,6 +33,8 @@ pub struct Opened<'s> {
     known: ThreadFacts,
     /// The recording's VMs; looked for when they are needed.
     vms: OnceCell<Vec<Vm>>,
+    /// Whether it has no event of KVM; found out when it is needed.
+    presumes: OnceCell<bool>,
 }
 
 impl<'s> Opened<'s> {
@@ -59,6 +61,7 @@ impl<'s> Opened<'s> {
             of_process: of_process.unwrap_or_default(),
             known: facts.of(&reader),
             vms: OnceCell::new(),
+            presumes: OnceCell::new(),
             reader,
         };
         opened.threads = opened.chosen_threads()?;
@@ -103,6 +106,9 @@ impl<'s> Opened<'s> {
             study.add(Info::vcpus_only());
             study.saved_names(self.saved_names());
             study.told(&self.known);
+            if self.presumes_vcpus() {
+                study.presume_vcpus();
+            }
             self.reader.walk(&mut study);
             study.walked().machine.vms()
         })
@@ -117,9 +123,22 @@ impl<'s> Opened<'s> {
     pub fn prepare(&self, study: &mut Study) {
         study.saved_names(self.saved_names());
         study.told(&self.known);
+        if self.presumes_vcpus() {
+            study.presume_vcpus();
+        }
         if !self.nanoseconds() {
             study.counts_ticks();
         }
+    }
+
+    /// Returns whether vCPUs can be known by names and facts alone: there is not one event of KVM. That takes a walk up to
+    /// the first of them.
+    fn presumes_vcpus(&self) -> bool {
+        *self.presumes.get_or_init(|| {
+            let mut events = KvmEvents::default();
+            self.reader.walk(&mut events);
+            !events.found
+        })
     }
 
     /// Tells where the functions are that paths ask for, for the function tracer's events.

@@ -267,6 +267,7 @@ impl<'q> RecordingQuestion<'q> {
             vms.retain(|vm| vm.vcpus.iter().any(|vcpu| chosen.contains(&vcpu.tid)));
         }
         doubts.extend(model::guesses(&vms));
+        doubts.extend(model::presumptions(&vms));
         for (machine, raised) in &answers.doubts {
             for doubt in raised {
                 let machine = match doubt.scope.machine {

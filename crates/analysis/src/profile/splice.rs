@@ -92,6 +92,8 @@ impl Profile {
                 vcpu: vcpu.id,
                 by: if vm.guessed {
                     VcpuBy::Order
+                } else if vm.presumed {
+                    VcpuBy::Name
                 } else {
                     VcpuBy::Events
                 },

@@ -70,6 +70,10 @@ fn states_add_up_to_the_observed_time() {
         observed.sort_unstable();
         failures.equal(&format!("{name}: vCPUs"), &observed, &tids);
 
+        // Without events of KVM there are no exits.
+        if rows(&vcpus).iter().any(|row| row["presumed"] == true) {
+            continue;
+        }
         // Time out of the guest is what the exits took, but for what came before the first exit that counts
         // and behind the last, and unless events are missing.
         let by = By {

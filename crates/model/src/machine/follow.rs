@@ -1,9 +1,10 @@
 //! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of KVM tells that
 //! they are vCPUs, or though none ever will.
 
-use event::NONE;
+use event::{Data, Event, NONE};
 
 use super::{Machine, VcpuTimes};
+use crate::Tasks;
 use crate::span::{Span, State, Times};
 use crate::track::{Place, Sched, Track};
 
@@ -45,6 +46,40 @@ impl Machine {
                 }
             }
         }
+        self.begin(track);
+    }
+
+    /// Says that the recording has no event of KVM: threads are presumed to be vCPUs by their names and by facts.
+    pub fn presume_vcpus(&mut self) {
+        self.threads.presume_vcpus();
+    }
+
+    /// Begins to follow the presumed vCPUs that an event of the scheduler is about. What they did before is not known: one
+    /// that leaves its CPU had it, one that is woken slept.
+    pub(super) fn follow_presumed(&mut self, event: &Event<'_>, data: &Data) {
+        let Tasks { prev, task } = self.tasks;
+        match data {
+            Data::SchedSwitch(_) => {
+                self.follow_slot(prev, event, Sched::Running);
+                self.follow_slot(task, event, Sched::Running);
+            }
+            Data::SchedWaking(_) | Data::SchedWakeup(_) => {
+                self.follow_slot(task, event, Sched::Blocked);
+            }
+            _ => {}
+        }
+    }
+
+    fn follow_slot(&mut self, slot: u32, event: &Event<'_>, sched: Sched) {
+        let Some((tid, thread)) = self.threads.at(slot) else {
+            return;
+        };
+        if !thread.presumed || self.vcpu_in(slot).is_some() || self.vcpu_of(tid).is_some() {
+            return;
+        }
+        self.seen.presumed = true;
+        let mut track = Track::new(tid, slot, event.time, event.cpu);
+        track.sched = sched;
         self.begin(track);
     }
 

@@ -338,6 +338,9 @@ impl Machine {
         self.threads.shows_recorder(event, data);
         if let Some(tasks) = self.threads.sched(data) {
             self.tasks = tasks;
+            if self.threads.presumes() {
+                self.threads.presume(data, tasks);
+            }
         }
         if let Data::SchedProcessFork(_) = data {
             // The new thread may have the id of one that was a vCPU.

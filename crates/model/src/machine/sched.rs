@@ -43,6 +43,9 @@ impl Machine {
             return;
         }
         self.learn_sched(event, data);
+        if self.threads.presumes() {
+            self.follow_presumed(event, data);
+        }
         let rule = self.task_states.wake_rule(event.ty.kind);
         self.sched_vcpus(event, data, rule, spans);
         // Whoever waits for a CPU waited behind the task that it had until now.

@@ -5,6 +5,7 @@
 //! recording no name says ([`RecorderThreads`]).
 
 mod named;
+mod presumed;
 mod recorded_by;
 mod recorder;
 

@@ -6,6 +6,7 @@ use domain::DomainChange;
 use model::State;
 use words::duration::human;
 
+use crate::caps::OF_PRESUMED;
 use crate::evidence::{Evidence, Ns, Of, ThreadMention, Times, says};
 use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
 
@@ -14,7 +15,8 @@ pub(crate) static RULE: Rule = Rule {
     title: "vCPUs wait for CPUs that other tasks have",
     looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the \
         threads of a process summed, and the recorder's left out",
-    needs: "kvm_exit, kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a)",
+    needs: "sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a); kvm_exit and kvm_entry show \
+        which threads are vCPUs, else their names do (CPU 0/KVM)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &["vcpus runnable"],
     cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass \
@@ -24,13 +26,20 @@ pub(crate) static RULE: Rule = Rule {
          one vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single \
          wait of {long}, which users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Time in \
          which the CPU was idle is the way out of idling and does not count.",
+        "Without one event of KVM, threads are taken for vCPUs that are called so (`CPU 0/KVM`) or that facts name. Their \
+         waits are the scheduler's and as sure; confidence is {presumed} at most, since any thread may be called so. What \
+         they had to do is then the time in which they had a CPU or waited for one.",
         "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of \
          a name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
          does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
          [tracing-disturbs](#tracing-disturbs).",
     ],
-    limits: &[("long", EvidenceNumber::Nanoseconds(LONG_NS))],
-    unknown: "*all*, of the whole host (`-a`): exits, `sched_switch`, `sched_wakeup`.",
+    limits: &[
+        ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
+        ("presumed", EvidenceNumber::Ratio(OF_PRESUMED)),
+    ],
+    unknown: "*all*, of the whole host (`-a`): `sched_switch`, `sched_wakeup`, and exits or threads that are called as \
+        vCPUs are.",
     advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if \
         the definition pins already or a node (else the host) has too few. Look that no other guest has them.",
     looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` \
@@ -153,13 +162,17 @@ fn look(case: &Case<'_>) -> Verdict {
         };
     }
     finding = recorder(case, finding);
-    let rows = report.rows.iter();
-    let guest = rows.map(|row| row.times.get(State::Guest));
-    let guest = guest.fold(0, u64::saturating_add);
-    finding = finding.evidence(says!(
-        "They were in their guests for {time}.",
-        time = Ns(guest)
-    ));
+    finding = match case.picture.presumes_vcpus() {
+        true => finding.evidence(says!(
+            "They had CPUs for {time}; what they did with them was not recorded.",
+            time =
+                Ns((case.picture.busy_ns()).saturating_sub(case.picture.state_ns(State::Runnable))),
+        )),
+        false => finding.evidence(says!(
+            "They were in their guests for {time}.",
+            time = Ns(case.picture.state_ns(State::Guest)),
+        )),
+    };
     pins(case, finding).found()
 }
 

@@ -273,6 +273,7 @@ fn candidates(
                 vcpus: Vec::new(),
                 helpers: Vec::new(),
                 guessed: false,
+                presumed: false,
             }),
             vcpus: map.vcpus.clone(),
         };

@@ -174,6 +174,7 @@ mod tests {
             }],
             helpers: Vec::new(),
             guessed: false,
+            presumed: false,
         });
         let vcpus = [100, 200].map(|pid| VcpuThread {
             vm_pid: Some(pid),
