@@ -28,7 +28,7 @@ impl MissingReason {
             MissingReason::NoBuildId => "has no build id in the recording",
             MissingReason::NoSymbol => "has no symbol there",
             MissingReason::NoLayout => {
-                "is here as a debug file alone, which does not tell where its code is"
+                "is here as a debug file alone, which does not say where its code is"
             }
             MissingReason::Damaged => "is damaged",
             MissingReason::TooBig => "is too big",

@@ -47,4 +47,4 @@ const EXAMPLES: &str = "Examples:
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
 Exit status: 0 success; 1 the recording cannot be read, or does not have the events that \
-the command needs; 2 wrong usage.";
+the command needs; 2 wrong usage; 3 with --strict, a doubt touches what was printed.";

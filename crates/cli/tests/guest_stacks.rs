@@ -317,11 +317,11 @@ fn stacks_that_are_not_there_or_have_no_place_change_nothing() {
     assert_eq!(folded(&flames[0]), folded(&plain[0]));
     assert!(flames[0].guests.is_empty());
     let said = flames[0].doubts.texts().join(" ");
-    assert!(said.contains("nothing of it has a place"), "{said}");
+    assert!(said.contains("none of it is shown"), "{said}");
     let told = format!("--guest={}", files.web.display());
     let refused = over("flame", &[&blind], &[&told]);
     assert!(
-        refused.stderr.contains("nothing of it has a place"),
+        refused.stderr.contains("none of it is shown"),
         "{}",
         refused.stderr
     );

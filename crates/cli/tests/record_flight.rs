@@ -93,7 +93,7 @@ fn a_ring_that_holds_less_is_named_in_what_is_printed_and_in_the_file() {
     let quality = quality(folder.path(), "out");
     let warnings = quality["warnings"].to_string();
     assert!(
-        warnings.contains("The recorder was to keep 300.0s and kept "),
+        warnings.contains("The recorder was asked to keep 300.0s and kept "),
         "{warnings}"
     );
     assert!(

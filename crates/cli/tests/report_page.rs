@@ -371,7 +371,7 @@ fn a_page_begins_with_the_sentence_of_its_screen() {
             sentence.join(" ").starts_with(&headline) && !headline.is_empty(),
             || format!("{name}: {headline:?} is not {sentence:?}"),
         );
-        let folded = between("<details class=\"lacks\"><summary>", "</summary>");
+        let folded = between("<details class=\"unchecked\"><summary>", "</summary>");
         failures.check(
             folded.contains(" of ") && folded.contains("could not be checked"),
             || format!("{name}: {folded:?}"),
@@ -430,12 +430,14 @@ fn a_short_window_is_not_judged() {
     let text = text.join(" ");
     assert!(
         text.starts_with(&format!(
-            "Too short to judge: what passes {time} spans 91.78ms,"
+            "Too short to judge: the events that pass {time} span 91.78ms,"
         )),
         "{screen}"
     );
     assert!(
-        text.contains("An instance of irqfd that begins in it took 263.4ms, and ends behind it."),
+        text.contains(
+            "An instance of irqfd that begins in this time took 263.4ms, and ends after it."
+        ),
         "{screen}"
     );
     assert!(

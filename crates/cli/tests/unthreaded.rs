@@ -142,8 +142,7 @@ fn vcpus_of_two_vms_are_not_paired() {
     let refused = run(["exits", &path.display().to_string()]);
     failures.equal("status", &refused.status, &1);
     failures.check(
-        refused.stderr.contains("does not say which thread")
-            && refused.stderr.contains("-F comm,tid"),
+        refused.stderr.contains("has no thread ids") && refused.stderr.contains("-F comm,tid"),
         || refused.stderr.clone(),
     );
     let info = json(&["info"], &path).expect("info");

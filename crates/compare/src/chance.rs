@@ -31,7 +31,7 @@ pub(crate) struct SampledSum {
     pub squares: f64,
     /// What it is divided by.
     pub exposure: f64,
-    /// What of it happened in each slice of time, if there are slices.
+    /// How much happened in each slice of time, if there are slices.
     pub slices: SliceCounts,
 }
 

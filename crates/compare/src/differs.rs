@@ -1,5 +1,5 @@
-//! In what recordings differ before anything is measured: machines, recorders, events, work. And what of it one side
-//! cannot tell because nobody recorded it, which is no change.
+//! In what recordings differ before anything is measured: machines, recorders, events, work. And which of these one
+//! side does not show because nobody recorded it, which is no change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub(crate) fn all(sides: [&[Picture]; 2]) -> Vec<Difference> {
         add(
             "lost",
             (lost > 0).then(|| {
-                format!("{name} lost {lost} events: what there is less of may be among them.")
+                format!("{name} lost {lost} events: what seems to be less may have been lost.")
             }),
         );
     }

@@ -94,12 +94,11 @@ fn note(basis: &Basis<'_>) -> Option<String> {
                 .to_owned(),
         ),
         SumDivisor::All if basis.timed && !reversed(basis) => Some(
-            "It is not known of both sides how long they are: of exits, shares and mean times are compared, not \
-             counts."
+            "The duration of a side is unknown, so exits are compared by shares and mean times, not by counts."
                 .to_owned(),
         ),
         SumDivisor::All => {
-            Some("Of exits, only shares are compared, not counts or times.".to_owned())
+            Some("Exits are compared by shares only, not by counts or times.".to_owned())
         }
     }
 }

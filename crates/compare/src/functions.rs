@@ -114,8 +114,8 @@ fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (SumBasis, NamedSid
     };
     if by == SumBasis::Share {
         notes.push(
-            "Samples of the two sides are not of one unit for each second: of threads and functions, shares of what \
-             was sampled are compared."
+            "The samples of the two sides have different units, so threads and functions are compared by their share \
+             of what was sampled."
                 .to_owned(),
         );
     }
@@ -126,7 +126,7 @@ fn comparable(basis: &Basis<'_>, notes: &mut Vec<String>) -> (SumBasis, NamedSid
     };
     if !named.kernel {
         notes.push(
-            "Functions of the kernel are not compared: their names are not known on both sides (--kallsyms)."
+            "Kernel functions are not compared: a side has no symbols for them (--kallsyms)."
                 .to_owned(),
         );
     }

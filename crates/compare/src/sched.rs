@@ -98,12 +98,12 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     match basis.per {
         SumDivisor::Second => {}
         SumDivisor::Table => notes.push(
-            "Tables of perf sched latency do not say how long they are of: switches and times are compared as they \
-             stand."
+            "Tables of perf sched latency do not say how much time they cover: switches and times are compared as they \
+             are."
                 .to_owned(),
         ),
         SumDivisor::All => notes.push(
-            "The two sides do not both say how long they are of: of tasks, shares of all switches are compared."
+            "The duration of a side is unknown, so tasks are compared by their share of all switches."
                 .to_owned(),
         ),
     }

@@ -101,7 +101,7 @@ impl<'a> Pair<'a> {
                 let names = picture.names.join(", ");
                 out.push(match picture.span_ns {
                     Some(_) => format!(
-                        "{names} ({name}) is of no time, since its events are of one instant: shares alone can be \
+                        "{names} ({name}) has no duration, because all its events have one time: only shares can be \
                          compared."
                     ),
                     None => format!(

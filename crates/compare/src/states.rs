@@ -84,7 +84,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     }
     if !unreported.is_empty() {
         notes.push(format!(
-            "Not all of what vCPUs did is compared: {}.",
+            "Some vCPU states are not compared: {}.",
             unreported.join(", ")
         ));
     }

@@ -1,4 +1,4 @@
-//! A whole comparison: all that is compared, what of it is noise, what comes first.
+//! A whole comparison: all that is compared, which of that is noise, what comes first.
 //!
 //! Changes are ranked by their effect: how much time changed per second (in all, for printed tables). Time that
 //! somebody waits counts whole, time that is spent counts half. The weights keep the same time from counting twice:

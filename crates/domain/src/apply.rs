@@ -16,7 +16,7 @@ use crate::tree::{self, XmlNode, attr, child, is};
 enum ChangeOutcome {
     /// These edits make it.
     Edits(Vec<Edit>),
-    /// There is nothing to do: what sort of note that is, the byte that it is about, and why.
+    /// There is nothing to do: the kind of the note, the byte that it is about, and why.
     Nothing(NoteKind, usize, String),
 }
 

@@ -54,7 +54,7 @@ impl DomainError {
 /// What is said about a document that could be read, or about a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainNote {
-    /// What sort of note it is.
+    /// Why it is noted.
     pub kind: NoteKind,
     /// Line that it is about, from 1.
     pub line: usize,

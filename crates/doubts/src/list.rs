@@ -68,18 +68,16 @@ doubt_list! {
     /// The recorder says that it lost events.
     EventsLost { events: u64 } = "events-lost", Serious, [All]
         => format!(
-            "{} lost while recording: counts are lower bounds, and a time between two events may have a lost one \
-            in it.",
+            "{} lost while recording: counts are lower bounds, and times between events may span lost ones.",
             counted(*events, "event was", "events were")
         );
     /// The recording ends before its own end.
     CutOff = "cut-off", Warning, [All]
-        => "It is cut off before its end: what came behind is in no number.";
+        => "It is cut off before its end: later events are missing.";
     /// Where a recording was cut, the events of some CPUs end earlier than those of others.
     CutUneven = "cut-uneven", Serious, [All]
-        => "The file holds what each CPU recorded by itself, so that behind the cut events of some CPUs are \
-             missing earlier \
-            than those of others: what a vCPU did behind the last event that shows it is unknown.";
+        => "Near the cut the events of some CPUs end earlier than those of others: what a vCPU did after its last \
+             event is unknown.";
     /// The file became shorter while it was read.
     CutWhileRead { byte: usize } = "cut-while-read", Serious, [All]
         => format!("The file was cut off at byte {byte} while it was read; what was read until then is used.");
@@ -87,14 +85,13 @@ doubt_list! {
     InputBroken { reason: String } = "input-broken", Serious, [All] => reason.clone();
     /// A guest's recording was not read to its end, because the system gave no thread for it.
     NotReadWhole = "not-read-whole", Serious, [All]
-        => "It was not read to its end: the system gave no thread for it; stop other programs, or allow more \
+        => "It was not read to its end, because the system gave no thread for it; stop other programs, or allow more \
              (ulimit -u).";
     /// A flight recorder kept less time than it was to keep.
     KeptLess { held_ns: u64, asked_ns: u64, rings: Vec<String> } = "kept-less", Note, [All]
         => format!(
-            "The recorder was to keep {} and kept {}: the events before were overwritten in the rings of {}. More \
-            --memory \
-             keeps more.",
+            "The recorder was asked to keep {} and kept {}: older events were overwritten in the rings of {}. More \
+            --memory keeps more.",
             words::duration::human(*asked_ns),
             words::duration::human(*held_ns),
             list(rings)
@@ -104,7 +101,7 @@ doubt_list! {
     /// The number of lost events is a lower bound.
     LossUncounted { places: u64 } = "loss-uncounted", Warning, [All]
         => format!(
-            "At {} events were lost and the kernel did not count how many: one is counted for each.",
+            "At {} events were lost and the kernel did not count them; one is counted for each place.",
             plural(*places, "place")
         );
     /// The number of lost events that a text has is a lower bound.
@@ -120,17 +117,15 @@ doubt_list! {
     /// Parts of a file hold no records.
     Holes { bytes: u64, holes: u64 } = "holes", Serious, [All]
         => format!(
-            "{} hold no records and were skipped. The events that were there are missing; they count as {}, one \
-            for each place.",
+            "{} hold no records and were skipped. Their events are missing, and count as {}, one for each place.",
             plural(*bytes, "byte"),
             plural(*holes, "lost event")
         );
     /// Records of which nobody knows what they are, because the formats are missing.
     FormatMissing { events: u64 } = "format-missing", Serious, [All]
         => format!(
-            "{events} events have no format, which is in a missing part of the file: --formats OTHER takes it \
-            from another \
-             recording of the same kernel."
+            "{events} events have no format, because it is missing in the file: --formats OTHER takes it from another \
+            recording of the same kernel."
         );
     /// Records of a trace.dat whose event has no format.
     RecordsUnknown { records: u64 } = "records-unknown", Warning, [All]
@@ -156,7 +151,7 @@ doubt_list! {
     /// Somebody left lines out of a text.
     LinesLeftOut { places: u64, line: u64 } = "lines-left-out", Serious, [All]
         => format!(
-            "Lines were left out of the text in {} (first: line {line}); what is measured across a gap is wrong.",
+            "Lines were left out of the text in {} (first: line {line}); times across a gap are wrong.",
             counted(*places, "place", "places")
         );
     /// Lines of a text were broken, and put together.
@@ -190,9 +185,8 @@ doubt_list! {
     ThreadsUnknown { text: String } = "threads-unknown", Warning, [All] => text.clone();
     /// The clock counts ticks of unknown length.
     ClockTicks = "clock-ticks", Warning, [All]
-        => "The recording's clock counts ticks of unknown length: numbers of time are ticks, in fields that end \
-             in _ticks, and \
-            those that end in _ns are empty.";
+        => "The recording's clock counts ticks of unknown length: times are in ticks, in fields that end in _ticks, \
+             and fields that end in _ns are empty.";
     /// Which vCPU is of which VM is a guess.
     VmsGuessed { vms: String } = "vms-guessed", Warning, [Vms]
         => format!(
@@ -219,7 +213,7 @@ doubt_list! {
         => format!("Tasks went to CPU {cpu}, of which no switch was recorded: what happened there is unknown.");
     /// Exits before the first entry of their vCPU.
     NoEntryBefore { exits: String } = "no-entry-before", Note, [Exits]
-        => format!("Not timed, because their vCPU had not been seen entering its guest before: {exits}.");
+        => format!("Not timed, because no entry of their vCPU was recorded before: {exits}.");
     /// Exits that no entry followed.
     NoEntryBehind { exits: String } = "no-entry-behind", Note, [Exits]
         => format!("Not timed, because no entry followed: {exits}.");
@@ -238,8 +232,7 @@ doubt_list! {
     /// A table of exits has as many rows as are kept apart.
     ExitRowsMerged { table: String, rows: usize, more: u64, key: String } = "exit-rows-merged", Warning, [Exits]
         => format!(
-            "The table {table} has {rows} rows, as many as are kept apart: {more} more were counted in its row \
-            \"{key}\"."
+            "The table {table} has its maximum of {rows} rows: {more} more were counted in its row \"{key}\"."
         );
     /// A part of vCPUs' time cannot be separated from another without events that were not recorded.
     StateUnknown { fields: Vec<&'static str>, why: &'static str } = "state-unknown", Note, [States]
@@ -257,24 +250,21 @@ doubt_list! {
     /// Tasks beyond those that are kept apart are one row.
     TasksMerged { most: usize } = "tasks-merged", Warning, [Sched]
         => format!(
-            "There are more than {most} tasks: those that ended first, and where none had, those that came last, \
-            are one row \
-             called \"others\", with their number."
+            "There are more than {most} tasks. The row \"others\" has the rest, with their number: tasks that ended \
+            first, else those that came last."
         );
     /// Delays are counted from sched_waking, since sched_wakeup was not recorded.
     WakeupsFromWaking = "wakeups-from-waking", Note, [Sched]
-        => "There are no sched_wakeup events, from which alone perf counts delays: those here are of tasks that \
-             left their CPU \
-            runnable, as perf's are; woken_wait_ns has the waits since sched_waking.";
+        => "There are no sched_wakeup events, so delays are those of tasks that left their CPU runnable, as in perf; \
+             woken_wait_ns has the waits since sched_waking.";
     /// How long woken tasks waited is not known.
     NoWakeups = "no-wakeups", Warning, [Sched]
-        => "There are no sched_wakeup events: delays are those of tasks that left their CPU runnable, and how \
-             long woken tasks \
-            waited is not known.";
+        => "There are no sched_wakeup events: delays are those of tasks that left their CPU runnable, and the waits of \
+             woken tasks are unknown.";
     /// Run time is counted from switches.
     NoRuntimes = "no-runtimes", Note, [Sched]
-        => "There are no sched_stat_runtime events, which say how long tasks ran: runtime_ns is empty (perf prints 0), \
-            and on_cpu_ns, counted from sched_switch, stands in its place in the table.";
+        => "There are no sched_stat_runtime events: runtime_ns is empty (perf prints 0); the table has on_cpu_ns \
+             instead, from sched_switch.";
     /// Migrations are seen by the CPUs of runs alone.
     NoMigrations = "no-migrations", Note, [Sched]
         => "There are no sched_migrate_task events: migrations are changes of CPU between runs.";
@@ -285,15 +275,13 @@ doubt_list! {
     /// Switches on a CPU do not follow each other.
     SwitchesMissed { missed: u64, all: u64 } = "switches-missed", Serious, [Sched]
         => format!(
-            "{missed} of {all} switches leave another task than the one that their CPU had switched to: switches \
-            are missing, and \
-             times between them may be wrong."
+            "In {missed} of {all} switches the task that leaves is not the one that its CPU had switched to: switches \
+            are missing, and times between them may be wrong."
         );
     /// Switches were recorded of some threads alone.
     SwitchesOfSomeThreads = "switches-of-some-threads", Warning, [Sched]
-        => "Threads are seen to leave their CPUs and not to get them again, as where one process was recorded \
-             (perf record -p): \
-            how long others ran and waited is not recorded.";
+        => "Only switches away from some threads were recorded, as by perf record -p: how long other threads ran and \
+             waited is not recorded.";
     /// --cpu hides where a thread runs meanwhile.
     OtherCpusHidden = "other-cpus-hidden", Warning, [Stacks]
         => "--cpu leaves out switches on other CPUs: a thread that went to one of them counts as waiting meanwhile.";
@@ -361,11 +349,11 @@ doubt_list! {
         => format!("{waits} no stack: record switches with 'perf record -g' to see what was waited for.");
     /// A halted guest's wait looks like any other.
     HaltsNotSeparated = "halts-not-separated", Warning, [Stacks]
-        => "Without a stack the wait of a guest that had halted looks like any other: those are not left out.";
+        => "Waits of halted guests are included, because without a stack they look like any other wait.";
     /// Waits that had not ended when the recording did.
     WaitsOpen { threads: u64 } = "waits-open", Note, [Stacks]
         => format!(
-            "{} still without a CPU when the recording ended, which counts up to there.",
+            "{} still without a CPU when the recording ended; the wait counts up to there.",
             counted(*threads, "thread was", "threads were")
         );
     /// Interrupts of idle CPUs are left out.
@@ -438,9 +426,8 @@ doubt_list! {
         => format!("The table in line {line} does not say what its rows are, and is left out.");
     /// perf times arm64's exits from the entry to the exit.
     ArmTimesAreGuests = "arm-times-are-guests", Serious, [Exits]
-        => "perf times arm64's exits from the entry to the exit: the times in its table are how long the guest \
-             ran before each, \
-            not how long they took. Counts are right.";
+        => "perf times arm64's exits from the entry to the exit: its table has how long the guest ran before each \
+             exit, not how long the exit took. Counts are right.";
     /// A block of perf stat has no counts.
     NoCounts { line: u64 } = "no-counts", Warning, [All]
         => format!("The block of perf stat in line {line} has no counts.");

@@ -100,8 +100,8 @@ impl FactsReader {
                 self.part = TextPart::Virsh;
                 self.notes.add(
                     self.number,
-                    "virsh vcpuinfo and vcpupin tell no thread ids; 'virsh qemu-monitor-command --hmp \
-                     VM info cpus' does",
+                    "virsh vcpuinfo and vcpupin print no thread ids; 'virsh qemu-monitor-command --hmp VM info cpus' \
+                     does",
                 );
             }
             return;

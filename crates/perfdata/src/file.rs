@@ -135,7 +135,7 @@ impl<'a> PerfRecording<'a> {
         self.data_cut
     }
 
-    /// Returns what of it could not be taken, records aside.
+    /// Returns what could not be read, records aside.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }

@@ -75,7 +75,7 @@ fn header_in(text: &str) -> Option<KvmHeading> {
         "MMIO ACCESS" => KvmStatEvent::Mmio,
         "MSR ACCESS" => KvmStatEvent::Msr,
         "HCALL EVENT" => KvmStatEvent::Hcall,
-        _ => KvmStatEvent::Untold,
+        _ => KvmStatEvent::Unrecognized,
     };
     let columns = squeezed(text);
     let layout = if columns.contains("(ns)") {

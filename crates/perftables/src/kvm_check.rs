@@ -98,7 +98,7 @@ pub(crate) fn event_of(rows: &[KvmRow]) -> KvmStatEvent {
         KvmStatEvent::Hcall
     } else if all(&|key| is_access(key, [":R", ":W"])) || rows.is_empty() {
         // Addresses of MMIO and numbers of MSRs look alike.
-        KvmStatEvent::Untold
+        KvmStatEvent::Unrecognized
     } else {
         KvmStatEvent::Vmexit
     }
@@ -236,9 +236,9 @@ mod tests {
             ))
         };
         assert_eq!(of(&["0x608:PIN", "0x70:POUT"]), KvmStatEvent::Ioport);
-        assert_eq!(of(&["0xfee00300:W", "0x1b:R"]), KvmStatEvent::Untold);
+        assert_eq!(of(&["0xfee00300:W", "0x1b:R"]), KvmStatEvent::Unrecognized);
         assert_eq!(of(&["HLT", "MSR_WRITE"]), KvmStatEvent::Vmexit);
         assert_eq!(of(&["H_CEDE"]), KvmStatEvent::Hcall);
-        assert_eq!(of(&[]), KvmStatEvent::Untold);
+        assert_eq!(of(&[]), KvmStatEvent::Unrecognized);
     }
 }

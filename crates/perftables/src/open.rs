@@ -140,7 +140,7 @@ impl OpenKvm {
         let reported = self
             .header
             .map(|header| header.event)
-            .filter(|event| *event != KvmStatEvent::Untold);
+            .filter(|event| *event != KvmStatEvent::Unrecognized);
         let event = reported
             .or(self.asked)
             .unwrap_or_else(|| kvm_check::event_of(&rows));

@@ -64,7 +64,7 @@ pub enum KvmStatEvent {
     /// `HCALL-EVENT`, on PowerPC: hypercalls by name.
     Hcall,
     /// The text does not say: the heading is missing, or it is the full-screen view's, and the keys do not tell.
-    Untold,
+    Unrecognized,
 }
 
 /// A table of `perf kvm stat`.

@@ -161,7 +161,7 @@ fn write_all(place: &Dying, writes: &[(usize, usize)]) -> (u64, u64) {
         let appended = file.append(&[&bytes[..cut], &bytes[cut..], &ROUND]);
         let with = written + *count as u64;
         if appended.is_err() {
-            // It knows what of it is there.
+            // It knows which part is there.
             assert!((written..=with).contains(&file.samples()));
             return (file.samples(), with);
         }

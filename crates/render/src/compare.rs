@@ -35,9 +35,9 @@ pub fn text(
     out.push('\n');
     if comparison.changes.is_empty() {
         let words = if comparison.unreported.is_empty() && comparison.likely.is_empty() {
-            "Nothing is in both that could be compared."
+            "The two have nothing in common that could be compared."
         } else {
-            "Nothing changed that is more than noise."
+            "No change is larger than noise."
         };
         wrap(&mut out, "", words, layout.width);
     }
@@ -76,7 +76,7 @@ pub fn text(
             &mut out,
             "",
             &format!(
-                "{} within the noise, or small, and not told (--all)",
+                "{} within the noise, or small, and not listed (--all)",
                 words::counted(untold, "difference is", "differences are")
             ),
             layout.width,

@@ -17,7 +17,7 @@ use crate::{ClockUnit, Layout, json};
 pub struct Score {
     /// What was measured.
     pub name: String,
-    /// Its value on each side, as it was written; `None` where nothing was told.
+    /// Its value on each side, as it was written; `None` where nothing was printed.
     pub values: Vec<Option<String>>,
 }
 
@@ -225,7 +225,7 @@ pub fn text(
     let heads: Vec<String> = (0..names.len()).map(|side| letter(side) + " ").collect();
     blocks(&mut out, &heads, &rows, NAMES, width);
     if each.rows.is_empty() {
-        out.push_str("Nothing changed that is more than noise.\n");
+        out.push_str("No change is larger than noise.\n");
     } else {
         wrap(
             &mut out,
@@ -355,7 +355,7 @@ shape!(Inputs<'static> { side, inputs });
 #[derive(Debug, Serialize)]
 struct Scored<'a> {
     name: &'a str,
-    /// By side; null where nothing was told.
+    /// By side; null where nothing was printed.
     values: Vec<Option<f64>>,
 }
 

@@ -93,7 +93,7 @@ pub fn sums(sums: &ConsoleSums) -> String {
     if sums.unknown > 0 {
         let _ = write!(
             out,
-            "; {} more not recorded: of a string instruction KVM records the first value only, and old kernels none",
+            "; {} more not recorded: KVM records only the first value of a string instruction, old kernels none",
             sums.unknown
         );
     }

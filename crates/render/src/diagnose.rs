@@ -112,13 +112,13 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
         let label = format!("   remedy {}: ", at + 1);
         wrap(&mut out, &label, advice.remedy.what, width);
         wrap(&mut out, "     price: ", advice.remedy.price, width);
-        wrap(&mut out, "     unless: ", advice.remedy.unless, width);
+        wrap(&mut out, "     caution: ", advice.remedy.unless, width);
         wrap(&mut out, "     check: ", advice.remedy.check, width);
         if let Some(note) = &advice.note {
             wrap(&mut out, "     here: ", note, width);
         }
         if !advice.changes.is_empty() {
-            let text = "the definition can be changed for it; --patch prints how.";
+            let text = "--patch prints the change of the guest's definition.";
             wrap(&mut out, "     patch: ", text, width);
         }
     }

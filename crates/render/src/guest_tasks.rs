@@ -269,7 +269,7 @@ pub fn steal_text(report: &VcpusReport, layout: Layout) -> String {
     let unknowable = report.unknowable();
     let columns = vcpu_columns(&unknowable);
     let view = columns.view(STEAL);
-    let title = "steal: how long what guests did waited (runnable) while its vCPU had no CPU\n";
+    let title = "steal: how long guests' tasks waited while their vCPU had no CPU (runnable)\n";
     title.to_owned() + &view.text(stolen(report), layout)
 }
 
@@ -298,7 +298,7 @@ pub(crate) fn text(report: &GuestTasksReport, unknowable: &[Unknowable], layout:
     if let Some(unknown) = report.tasks.iter().find(|task| !known(task)) {
         let _ = writeln!(
             out,
-            "  Of {} the guest's recording does not say what it did.",
+            "  For {} the guest's recording does not say what it did.",
             layout.time(unknown.times.total())
         );
     }

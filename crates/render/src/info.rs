@@ -15,7 +15,7 @@ use crate::table::{Table, Unit};
 /// Threads of a VMM that are listed.
 const HELPERS: usize = 4;
 
-/// What a recording's header tells that is printed beside the counts.
+/// What a recording's header says that is printed beside the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Head {
     /// Container and version.

@@ -250,7 +250,7 @@ pub fn table(report: &IrqsReport, vms: &[Vm], layout: Layout) -> String {
     if let Some(runs) = report.outside.filter(|runs| *runs > 0) {
         let _ = writeln!(
             out,
-            "before and behind what the host recorded: {} of handlers",
+            "before or after the host's recording: {} of handlers",
             words::plural(runs, "run")
         );
     }
@@ -282,7 +282,7 @@ fn guest_tables(out: &mut String, rows: &[Row<'_>], layout: Layout) {
         .text(handlers, layout);
     let _ = write!(
         out,
-        "handlers: how long guests' handlers ran, and of that their vCPU was out\n{table}"
+        "handlers: how long guests' handlers ran, and how long of that their vCPU was out of the guest\n{table}"
     );
 }
 
@@ -295,7 +295,7 @@ pub struct Document {
     /// Runs of guests' handlers that are in no row.
     #[serde(skip_serializing_if = "Option::is_none")]
     guest_unplaced: Option<u64>,
-    /// Those before and behind what the host's recording tells of their vCPUs, which are in no row either.
+    /// Those before and behind what the host's recording shows of their vCPUs, which are in no row either.
     #[serde(skip_serializing_if = "Option::is_none")]
     guest_outside: Option<u64>,
 }

@@ -10,7 +10,7 @@ use model::State;
 /// The type of the text.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Buckets of waits that are told: those that end at 2^10 ns (1 us), 2^12 ns and so on, up to 2^34 ns (17 s).
+/// Buckets of waits that are printed: those that end at 2^10 ns (1 us), 2^12 ns and so on, up to 2^34 ns (17 s).
 const BUCKETS: std::ops::RangeInclusive<usize> = 10..=34;
 
 const STATES: [(&str, State); State::COUNT] = [
@@ -25,8 +25,8 @@ const STATES: [(&str, State); State::COUNT] = [
     ("unknown", State::Unknown),
 ];
 
-/// Makes the text. It remembers what it told, since counters never fall: the time of a halt that is not over is first KVM's own,
-/// and polling or halted once it is over.
+/// Makes the text. It remembers what it printed, since counters never fall: the time of a halt that is not over is
+/// first KVM's own, and polling or halted once it is over.
 #[derive(Debug, Default)]
 pub struct Metrics {
     told: HashMap<(RowOwner, State), u64>,

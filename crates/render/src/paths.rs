@@ -270,7 +270,7 @@ pub fn table<'r>(reports: impl IntoIterator<Item = &'r PathReport>, layout: Layo
 
 /// What is said of a path through guests that none of its instances goes through.
 const ONLY_HOST: &str =
-    "No guest's recording shows a step of these: they begin and end with what the host shows.";
+    "No guest's recording has a step of these: they begin and end with events of the host.";
 
 fn path(out: &mut String, report: &PathReport, layout: Layout) {
     let title = format!("{}: {}", clean(&report.name), clean(&report.about));
@@ -374,7 +374,7 @@ fn threshold(slow: &SlowReport, layout: Layout) -> String {
         ThresholdOrigin::P95 => "the 95th percentile; there is no gap",
     };
     format!(
-        "slow: {} from {} on ({how}), mean {} against {}.",
+        "slow: {} of {} or more ({how}), mean {} against {}.",
         slow.count,
         layout.time(slow.threshold_ns),
         layout.time(slow.mean_ns),
@@ -413,7 +413,8 @@ fn saving(report: &PathReport, slow: &SlowReport, layout: Layout) -> Option<Stri
     let stage = best.filter(|stage| stage.saving_ns > whole / 20)?;
     let share = stage.saving_ns as f64 / whole.max(1) as f64;
     Some(format!(
-        "Estimate: if '{}' took the slow ones what it takes the others, their total would fall by {} ({} %), from {} to {}.",
+        "Estimate: if '{}' took as long in slow instances as in the others, their total would fall by {} ({} %), from \
+         {} to {}.",
         stage.name,
         layout.time(stage.saving_ns),
         share::cell(share),

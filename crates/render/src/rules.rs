@@ -41,7 +41,7 @@ pub fn explained(rules: &[&Rule], width: usize) -> String {
                 width,
             );
             wrap(&mut out, "    price: ", remedy.price, width);
-            wrap(&mut out, "    unless: ", remedy.unless, width);
+            wrap(&mut out, "    caution: ", remedy.unless, width);
             wrap(&mut out, "    check: ", remedy.check, width);
         }
         for source in rule.sources {

@@ -19,12 +19,12 @@ pub use crate::guest_tasks::{steal_json, steal_shape, steal_text};
 /// A row of the table of tasks.
 pub(crate) struct Task<'r> {
     row: &'r TaskRow,
-    /// Whether perf printed the table, which then tells less.
+    /// Whether perf printed the table, which then has fewer figures.
     printed: bool,
     kinds: SchedKinds,
 }
 
-/// What perf's printed table lacks.
+/// What perf's printed table does not have.
 fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
     move |task| (!task.printed).then(|| value(task.row))
 }

@@ -101,7 +101,7 @@ const TOLD: [Told; 7] = [
 /// Width of columns that hold durations.
 const WIDE: usize = 10;
 
-/// A row's time by state, and what of it cannot be known.
+/// A row's time by state, and how much of it cannot be known.
 pub(crate) type Split<'r> = (Times, &'r [Unknowable]);
 
 impl Told {

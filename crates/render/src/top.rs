@@ -473,7 +473,7 @@ pub fn warnings(named: &NamedCounts) -> Vec<String> {
         ),
         (
             dropped.behind,
-            "waits were with too many others for one CPU, so that nobody knows behind whom",
+            "waits were for a CPU with too many waiters, so that the task ahead is unknown",
         ),
     ];
     let told = told.into_iter().filter(|(count, _)| *count > 0);
@@ -489,7 +489,8 @@ pub fn warnings(named: &NamedCounts) -> Vec<String> {
     let withheld = (dropped.withheld > 0).then(|| {
         let withheld = words::plural(dropped.withheld, "event");
         format!(
-            "the kernel counted {withheld} that it neither wrote to its rings nor counted as lost: what is counted here lacks them"
+            "the kernel counted {withheld} that it neither wrote to its rings nor counted as lost; they are missing \
+             here"
         )
     });
     told.chain(threads).chain(events).chain(withheld).collect()

@@ -299,7 +299,7 @@ fn details(out: &mut String, row: &VcpuRow, unknowable: &[Unknowable], layout: L
         .clone()
         .or_else(|| row.vm_pid.map(|pid| pid.to_string()));
     let called = match vm {
-        // The name of one of several VMs tells it from the others.
+        // The name of one of several VMs distinguishes it from the others.
         Some(vm) if row.called == words::vcpu(None, row.vcpu) => format!("{} of {vm}", row.called),
         _ => row.called.clone(),
     };

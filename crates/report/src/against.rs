@@ -41,18 +41,18 @@ pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>
         );
     }
     out.markup("</dl>\n");
-    out.paragraph("B is what this page is of; A is what it is compared with.");
+    out.paragraph("B is this page's recording; A is what it is compared with.");
     let differs = comparison.differs.iter();
     let differs = differs.map(|one| one.text.as_str());
     out.list(differs.chain(comparison.notes.iter().map(String::as_str)));
     if comparison.changes.is_empty() {
-        out.paragraph("Nothing changed that is more than noise.");
+        out.paragraph("No change is larger than noise.");
     }
     let mut given = Vec::new();
     for recording in recordings {
-        let told = recording.invocation.command("", "");
-        if !given.iter().any(|(known, _)| *known == told) {
-            given.push((told, &recording.invocation));
+        let command = recording.invocation.command("", "");
+        if !given.iter().any(|(known, _)| *known == command) {
+            given.push((command, &recording.invocation));
         }
     }
     let given: Vec<&Invocation> = given.into_iter().map(|(_, one)| one).collect();

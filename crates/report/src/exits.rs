@@ -4,7 +4,7 @@ use analysis::ExitTable;
 use render::exits;
 
 use crate::Recording;
-use crate::out::{Out, Told};
+use crate::out::{Out, TableLabel};
 
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
@@ -29,7 +29,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         let which = report.table.name();
         let own = format!("--event {which} --sort time --wide");
         let command = recording.invocation.command("exits", &own);
-        let told = Told {
+        let label = TableLabel {
             name: &format!("exits-{which}"),
             caption: match report.table {
                 ExitTable::Vmexit => "exits by reason, and where their time went",
@@ -39,7 +39,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
             },
             command: &command,
         };
-        out.table(recording, told, |frame| {
+        out.table(recording, label, |frame| {
             exits::html(picture.isa, report, frame)
         });
         if let Some(note) = exits::note(report) {
@@ -75,7 +75,7 @@ fn guests(recording: &Recording<'_>, out: &mut Out) {
         };
         let own = format!("--event {which} --by {by} --sort time --wide");
         let command = recording.invocation.command_with_guests("exits", &own);
-        let told = Told {
+        let label = TableLabel {
             name: &format!("exits-{which}-guest"),
             caption: match report.table {
                 ExitTable::Vmexit => "what guests did that made the exits",
@@ -85,7 +85,7 @@ fn guests(recording: &Recording<'_>, out: &mut Out) {
             },
             command: &command,
         };
-        out.table(recording, told, |frame| {
+        out.table(recording, label, |frame| {
             exits::html(picture.isa, report, frame)
         });
     }

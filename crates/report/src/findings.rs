@@ -34,12 +34,12 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         let all = diagnosis.unchecked.len() + diagnosis.clear.len() + diagnosis.findings.len();
         let _ = writeln!(
             out.html,
-            "<details class=\"lacks\"><summary>{} of {} could not be checked: what to record for them</summary>",
+            "<details class=\"unchecked\"><summary>{} of {} could not be checked: what to record for them</summary>",
             diagnosis.unchecked.len(),
             words::counted(all, "cause", "causes")
         );
-        let lacks = diagnosis.unchecked.iter();
-        out.list(lacks.map(|lack| format!("{}: {}", lack.rule.id, lack.what)));
+        let unchecked = diagnosis.unchecked.iter();
+        out.list(unchecked.map(|one| format!("{}: {}", one.rule.id, one.what)));
         if let Some(command) = diagnosis.to_record() {
             // It is for the host, and none of those that print this page's numbers.
             let _ = writeln!(
@@ -101,11 +101,11 @@ fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut Out) {
             at + 1,
             escape(remedy.what)
         );
-        let patch = "The guest's definition can be changed for it: 'trapline diagnose --domain FILE --patch' prints how.";
+        let patch = "'trapline diagnose --domain FILE --patch' prints the change of the guest's definition.";
         let patch = (!advice.changes.is_empty()).then_some(patch);
         for (name, text) in [
             ("Price", Some(remedy.price)),
-            ("Unless", Some(remedy.unless)),
+            ("Caution", Some(remedy.unless)),
             ("Check", Some(remedy.check)),
             ("Here", advice.note.as_deref()),
             ("Patch", patch),

@@ -227,24 +227,24 @@ mod tests {
 
     #[test]
     fn commands_have_what_stood_beside_the_recording() {
-        let told = Invocation::new(OsStr::new("-x.dat"))
+        let invocation = Invocation::new(OsStr::new("-x.dat"))
             .option("--vm", OsStr::new("a b"))
             .mtree(OsStr::new("m.txt"))
             .symbols("--kallsyms", OsStr::new("k.txt"));
         assert_eq!(
-            told.command("flame", ""),
+            invocation.command("flame", ""),
             "trapline flame --vm='a b' --kallsyms=k.txt ./-x.dat"
         );
         assert_eq!(
-            told.command("exits", "--wide"),
+            invocation.command("exits", "--wide"),
             "trapline exits --wide --vm='a b' --mtree=m.txt ./-x.dat"
         );
         assert_eq!(
-            told.command("sched", ""),
+            invocation.command("sched", ""),
             "trapline sched --vm='a b' ./-x.dat"
         );
         assert_eq!(
-            told.only_report().command("sched", ""),
+            invocation.only_report().command("sched", ""),
             "trapline report --format json --vm='a b' --mtree=m.txt --kallsyms=k.txt ./-x.dat"
         );
     }

@@ -23,7 +23,7 @@ pub(crate) struct Out {
 
 /// A table under way: its name, what it is of, and the command that prints it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'t> {
+pub(crate) struct TableLabel<'t> {
     pub(crate) name: &'t str,
     pub(crate) caption: &'t str,
     pub(crate) command: &'t str,
@@ -97,20 +97,20 @@ impl Out {
     pub(crate) fn table(
         &mut self,
         recording: &Recording<'_>,
-        told: Told<'_>,
+        label: TableLabel<'_>,
         html: impl FnOnce(&Frame<'_>) -> String,
     ) {
-        let id = self.id(told.name);
+        let id = self.id(label.name);
         let table = html(&Frame {
             name: &id,
-            command: told.command,
-            caption: told.caption,
-            rows: told.name.starts_with("exits-"),
+            command: label.command,
+            caption: label.caption,
+            rows: label.name.starts_with("exits-"),
             layout: recording.layout(),
         });
         if !table.is_empty() {
             self.html.push_str(&table);
-            self.note(told.caption, told.command);
+            self.note(label.caption, label.command);
         }
     }
 }

@@ -7,7 +7,7 @@ use render::html::{escape, source};
 use render::part::PicturePart;
 use render::parts::PARTS;
 
-use crate::out::{Out, Told};
+use crate::out::{Out, TableLabel};
 use crate::{
     Against, Recording, against, bars, exits, findings, flame, paths, quality, sched, timeline,
     vcpus,
@@ -178,15 +178,15 @@ impl Page<'_> {
              for programs. They are run in the folder in which this page was made.",
         );
         let commands = std::mem::take(&mut out.commands);
-        let mut told: Vec<(String, Vec<String>)> = Vec::new();
+        let mut printed: Vec<(String, Vec<String>)> = Vec::new();
         for (what, command) in commands {
-            match told.iter_mut().find(|(known, _)| *known == command) {
+            match printed.iter_mut().find(|(known, _)| *known == command) {
                 Some((_, all)) => all.push(what),
-                None => told.push((command, vec![what])),
+                None => printed.push((command, vec![what])),
             }
         }
         out.markup("<dl class=\"commands\">\n");
-        for (command, what) in told {
+        for (command, what) in printed {
             let _ = writeln!(
                 out.html,
                 "<dt>{}</dt><dd><p class=\"command\"><code>{}</code></p></dd>",
@@ -209,10 +209,10 @@ fn part(part: &PicturePart, recording: &Recording<'_>, out: &mut Out) {
         return;
     }
     let command = recording.invocation.command(part.name, "");
-    let told = Told {
+    let label = TableLabel {
         name: part.name,
         caption: part.caption,
         command: &command,
     };
-    out.table(recording, told, |frame| (part.html)(picture, frame));
+    out.table(recording, label, |frame| (part.html)(picture, frame));
 }

@@ -6,7 +6,7 @@ use render::html::escape;
 use render::paths as table;
 use serde::Serialize;
 
-use crate::out::{Out, Told, data};
+use crate::out::{Out, TableLabel, data};
 use crate::{Recording, invocation, sequence, waterfall};
 
 /// Groups whose distribution is drawn beside that of all.
@@ -59,30 +59,30 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
             out.markup(&waterfall::figure(report, nanoseconds));
         }
         let caption = format!("{name}: stages");
-        let told = Told {
+        let label = TableLabel {
             name: &id(""),
             caption: &caption,
             command: &command,
         };
-        out.table(recording, told, |frame| table::html(report, frame));
+        out.table(recording, label, |frame| table::html(report, frame));
         distribution(report, &id("totals"), &command, recording, out);
         if let Some(slow) = &report.slow {
             let caption = format!("{name}: what separates slow instances from the others");
-            let told = Told {
+            let label = TableLabel {
                 name: &id("because"),
                 caption: &caption,
                 command: &command,
             };
-            out.table(recording, told, |frame| table::because_html(slow, frame));
+            out.table(recording, label, |frame| table::because_html(slow, frame));
         }
     }
     let caption = format!("{name}: instances that did not complete");
-    let told = Told {
+    let label = TableLabel {
         name: &id("dropped"),
         caption: &caption,
         command: &command,
     };
-    out.table(recording, told, |frame| table::dropped_html(report, frame));
+    out.table(recording, label, |frame| table::dropped_html(report, frame));
     let example = recording.examples.iter().find(|one| one.path == name);
     examples(example, recording, out);
 }
@@ -174,7 +174,7 @@ fn distribution(
     };
     let caption = format!("{}: how long instances took", report.name);
     let drawn = format!(
-        "{}: the time that a share of the instances did not exceed",
+        "{}: percentiles of the time that instances took",
         report.name
     );
     out.markup(&format!(
@@ -183,12 +183,12 @@ fn distribution(
         escape(&drawn),
         data(&json)
     ));
-    let told = Told {
+    let label = TableLabel {
         name: id,
         caption: &caption,
         command,
     };
-    out.table(recording, told, |frame| table::groups_html(report, frame));
+    out.table(recording, label, |frame| table::groups_html(report, frame));
     out.markup("</figure>\n");
 }
 

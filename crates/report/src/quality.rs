@@ -8,7 +8,7 @@ use render::{cost, info, quality};
 use words::{duration, share};
 
 use crate::Recording;
-use crate::out::{Out, Told};
+use crate::out::{Out, TableLabel};
 
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
@@ -18,21 +18,22 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let mut said = Vec::new();
     if recording.is_printed() {
         said.push(
-            "These are sums that a tool printed: what it lost, and what its clock was, is not in them.".to_owned(),
+            "These are sums that a tool printed. They do not show lost events or the clock."
+                .to_owned(),
         );
     } else {
         if recording.is_filtered() {
             said.push(format!(
-                "What does not pass {} is left out of all numbers below; what vCPUs did is shown for all of the time that was \
-                 asked for.",
+                "Events that do not pass {} are left out of all numbers below; vCPU states are shown for all of the \
+                 chosen time.",
                 recording.invocation.filters()
             ));
         }
         if trust.lost_events == 0 {
-            said.push("The recorder says of no event that it was lost.".to_owned());
+            said.push("The recorder reports no lost events.".to_owned());
         }
         if !trust.truncated {
-            said.push("The recording is complete: it ends where its recorder ended it.".to_owned());
+            said.push("The recording is not cut off.".to_owned());
         }
         said.push(clock(recording));
         said.extend(recorder(recording));
@@ -75,12 +76,12 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         return;
     }
     let command = recording.invocation.command("info", "");
-    let told = Told {
+    let label = TableLabel {
         name: "events",
         caption: "events by kind",
         command: &command,
     };
-    out.table(recording, told, |frame| info::html(&picture.info, frame));
+    out.table(recording, label, |frame| info::html(&picture.info, frame));
     let never = picture.info.events.iter().filter(|event| event.count == 0);
     let never: Vec<&str> = never.map(|event| event.name.as_str()).collect();
     if !never.is_empty() {
@@ -140,12 +141,12 @@ fn recorder(recording: &Recording<'_>) -> Vec<String> {
     let mut said = Vec::new();
     if recorder.threads.is_empty() {
         said.push(
-            "No thread of the recorder is seen, so what it took of the CPUs is not known."
+            "The recorder's threads are not in the recording, so its CPU time is unknown."
                 .to_owned(),
         );
     } else if picture.sched.is_none() {
         said.push(format!(
-            "Of the recorder and its helpers {} seen; how long they ran cannot be known without sched_switch events.",
+            "Of the recorder and its helpers {} seen; their run time is unknown without sched_switch events.",
             words::counted(recorder.threads.len() as u64, "thread is", "threads are")
         ));
     } else {

@@ -15,7 +15,7 @@ pub(crate) const ROWS: usize = 300;
 pub struct Flame<'r> {
     /// What was collected.
     pub report: &'r ProfileReport,
-    /// What of it is left out or not certain, in sentences.
+    /// What is left out or not certain, in sentences.
     pub notes: Vec<String>,
     /// The recordings of guests whose own stacks stand in the place of what the host knows of them.
     pub guests: &'r [String],

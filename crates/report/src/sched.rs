@@ -3,7 +3,7 @@
 use render::{perf_stat, sched, sched_page};
 
 use crate::Recording;
-use crate::out::{Out, Told};
+use crate::out::{Out, TableLabel};
 
 /// Writes the section.
 pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
@@ -27,7 +27,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let tasks = recording.invocation.command("sched", "--sort max");
     let cpus = recording.invocation.command("sched", "--by cpu");
     let histogram = recording.invocation.command("sched", "--histogram");
-    let told = |name, caption, command| Told {
+    let label = |name, caption, command| TableLabel {
         name,
         caption,
         command,
@@ -35,19 +35,19 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     if let Some(note) = sched::note(report) {
         out.paragraph(note);
     }
-    let table = told("sched-tasks", "delays and run times of tasks", &tasks);
+    let table = label("sched-tasks", "delays and run times of tasks", &tasks);
     out.table(recording, table, |frame| sched_page::html(report, frame));
-    let table = told("sched-preempted", "who preempted whom", &tasks);
+    let table = label("sched-preempted", "who preempted whom", &tasks);
     out.table(recording, table, |frame| {
         sched_page::preempted_html(report, frame)
     });
     if !report.cpus.is_empty() {
-        let table = told("sched-cpus", "CPUs", &cpus);
+        let table = label("sched-cpus", "CPUs", &cpus);
         out.table(recording, table, |frame| {
             sched_page::cpus_html(report, frame)
         });
     }
-    let table = told(
+    let table = label(
         "sched-delays",
         "how long tasks waited for a CPU",
         &histogram,
@@ -55,7 +55,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     out.table(recording, table, |frame| {
         sched_page::delays_html(report, frame)
     });
-    let table = told("sched-work", "what kworkers ran", &tasks);
+    let table = label("sched-work", "what kworkers ran", &tasks);
     out.table(recording, table, |frame| {
         sched_page::work_html(report, frame)
     });
@@ -69,10 +69,10 @@ fn counts(recording: &Recording<'_>, out: &mut Out) {
     }
     let rows = analysis::ratios(picture);
     let command = recording.invocation.command("report", "");
-    let told = Told {
+    let label = TableLabel {
         name: "counts",
         caption: "what perf stat counted",
         command: &command,
     };
-    out.table(recording, told, |frame| perf_stat::html(&rows, frame));
+    out.table(recording, label, |frame| perf_stat::html(&rows, frame));
 }

@@ -6,7 +6,7 @@ use render::vcpus;
 
 use crate::Recording;
 use crate::bars::{self, Bar};
-use crate::out::{Out, Told};
+use crate::out::{Out, TableLabel};
 
 /// Bars that are drawn at most; the table has more.
 const BARS: usize = 80;
@@ -19,7 +19,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
             true => "Printed tables do not say what vCPUs did.",
             false if recording.is_filtered() => "No vCPU is seen in what passes the filters.",
             false => {
-                "No vCPU was seen: there are no events of KVM that tell which threads are vCPUs and what they did."
+                "No vCPU was seen: no event of KVM shows which threads are vCPUs and what they did."
             }
         });
         return;
@@ -28,8 +28,8 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     let more = bars.len().saturating_sub(BARS);
     let shown = bars.get(..BARS.min(bars.len())).unwrap_or_default();
     out.markup(&bars::figure(
-        "Time of each VM and of each vCPU, by what it did: a vCPU is in one state at every instant, so the parts of a bar are all of \
-         the time in which it was observed.",
+        "Time of each VM and vCPU by state. A vCPU is in one state at every instant, so the parts of a bar add up to \
+         its observed time.",
         shown,
     ));
     if more > 0 {
@@ -39,21 +39,21 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         ));
     }
     let command = recording.invocation.command("vcpus", "--wide");
-    let told = |name, caption| Told {
+    let label = |name, caption| TableLabel {
         name,
         caption,
         command: &command,
     };
-    let table = told("vcpus", "time of each vCPU by state");
+    let table = label("vcpus", "time of each vCPU by state");
     out.table(recording, table, |frame| vcpus::html(report, frame));
-    let table = told(
+    let table = label(
         "vcpus-guest",
         "what the guest of each vCPU did, as its own recording says",
     );
     out.table(recording, table, |frame| vcpus::guest_html(report, frame));
-    let table = told("vcpus-behind", "behind whom vCPUs waited for a CPU");
+    let table = label("vcpus-behind", "behind whom vCPUs waited for a CPU");
     out.table(recording, table, |frame| vcpus::behind_html(report, frame));
-    let table = told("vcpus-user", "what vCPUs were in the VMM for");
+    let table = label("vcpus-user", "what vCPUs were in the VMM for");
     out.table(recording, table, |frame| vcpus::user_html(report, frame));
 }
 

@@ -93,7 +93,8 @@ impl<'a> Case<'a> {
     pub(crate) fn says_exits(&self, reason: &str, sum: RowSum) -> Evidence {
         let all = self.all_exits();
         says!(
-            "{reason}: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} each.",
+            "{reason}: {exits} of {all} exits ({share}), {share_of_handling} of the handling time without waits, \
+             {each} each.",
             exits = sum.count,
             all = all.count,
             share = Of(sum.count, all.count),

@@ -42,8 +42,8 @@ impl Case<'_> {
     pub(crate) fn in_ticks(&self) -> Option<Verdict> {
         self.counts_ticks().then(|| {
             Verdict::Unknown(
-                "The recording's clock counts ticks of unknown length; record with another one \
-                 (trace-cmd record -C mono, perf record -k CLOCK_MONOTONIC) to measure how long and how often."
+                "The recording's clock counts ticks of unknown length; record with another clock (trace-cmd record -C \
+                 mono, perf record -k CLOCK_MONOTONIC) to measure times and rates."
                     .to_owned(),
             )
         })
@@ -61,7 +61,7 @@ impl Case<'_> {
             .span_ns
             .filter(|ns| *ns < LEAST_SPAN_NS && !self.printed())?;
         Some(Verdict::Unknown(format!(
-            "The recording is only {} long, which is too short for a rate or a share; record a second or more.",
+            "The recording is only {} long, too short for a rate or a share; record a second or more.",
             words::duration::human(span)
         )))
     }
@@ -104,8 +104,8 @@ impl Case<'_> {
         let lost = self.picture.quality.lost_events;
         (lost > 0).then(|| {
             says!(
-                "The recording lost {lost} events: counts are lower bounds, and the cost is the counted exits times the mean of those \
-                 that were timed.",
+                "The recording lost {lost} events: counts are lower bounds, and the cost is the number of exits times \
+                 the mean of the timed ones.",
                 lost = lost,
             )
         })

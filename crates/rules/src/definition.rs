@@ -136,7 +136,7 @@ fn clocks(domain: &Domain, out: &mut Vec<String>) {
             .collect();
         if !missing.is_empty() {
             out.push(format!(
-                "The guest is Windows and lacks Hyper-V's {}, which its timers need.",
+                "The guest is Windows and has no Hyper-V {}, which its timers need.",
                 missing.join(", ")
             ));
         }

@@ -2,26 +2,26 @@
 
 use words::{duration, share};
 
-use crate::{EvidenceNumber, Remedy, Rule};
+use crate::{EvidenceNumber, Rule};
 
 /// Columns of a line.
 const WIDTH: usize = 118;
 
 impl Rule {
-    /// Returns the rule as a section of Markdown: what it finds, from which limits on, what else looks like it,
-    /// remedies.
+    /// Returns the rule as a section of Markdown: what it finds, from which limits on, remedies, what else
+    /// looks like it. What `trapline rules` prints beyond that is left to it.
     pub fn describe(&self) -> String {
         let mut out = format!("## {}\n\n", self.id);
         wrapped(&mut out, "", &format!("{}.", plain(self.title)));
         out.push('\n');
         self.bullet(&mut out, "Looks at", &plain(self.looks_at));
         self.found(&mut out);
-        self.bullet(&mut out, "Needs", &plain(self.needs));
         self.bullet(&mut out, "Record", self.unknown);
         self.bullet(&mut out, "Cause", &plain(self.cause));
-        out.push_str("\n| remedy | price | not | check |\n| --- | --- | --- | --- |\n");
-        for remedy in self.remedies {
-            out.push_str(&row(remedy));
+        out.push('\n');
+        for (remedy, number) in self.remedies.iter().zip(1usize..) {
+            let text = format!("{} *Price*: {}", plain(remedy.what), plain(remedy.price));
+            wrapped(&mut out, &format!("{number}. "), &text);
         }
         out.push('\n');
         if !self.advice.is_empty() {
@@ -29,7 +29,6 @@ impl Rule {
             out.push('\n');
         }
         self.bullet(&mut out, "Looks alike", self.looks_alike);
-        self.bullet(&mut out, "Sources", &plain(&self.sources.join("; ")));
         out
     }
 
@@ -88,13 +87,6 @@ fn plain(text: &str) -> String {
         out.push(sign);
     }
     out
-}
-
-/// Returns a remedy as a row of a table.
-fn row(remedy: &Remedy) -> String {
-    let cells = [remedy.what, remedy.price, remedy.unless, remedy.check];
-    let cells = cells.map(plain);
-    format!("| {} |\n", cells.join(" | "))
 }
 
 /// Appends a paragraph, broken at the width; what follows the first line stands below its text.

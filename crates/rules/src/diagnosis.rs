@@ -133,7 +133,7 @@ fn disturbed(findings: &mut [Finding]) {
         let same = other.inputs.iter().any(|name| first.inputs.contains(name));
         if other.cost.is_some() && (same || first.inputs.is_empty()) {
             other.evidence.push(says!(
-                "Recording itself cost time here ({rule}, above): it may have caused part of this.",
+                "Recording itself cost time ({rule}, above) and may have caused part of this.",
                 rule = first.rule.id
             ));
         }

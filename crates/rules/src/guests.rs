@@ -171,7 +171,7 @@ fn of_keys(case: &Case<'_>, table: ExitTable, keys: &[&str]) -> Option<Evidence>
         },
         |count| {
             says!(
-                "; of {count} ({share}) its recording does not say it.",
+                "; for {count} ({share}) the guest's recording does not say where.",
                 count = count,
                 share = Of(count, whole),
             )
@@ -205,7 +205,7 @@ fn waits(case: &Case<'_>) -> Option<Evidence> {
     }
     let known_parts = parts.known_parts(whole)?;
     let begin = says!(
-        "In the guest, of {whole} in which vCPUs waited for a CPU, behind others or until an idle one was there,",
+        "In the guest, of {whole} in which vCPUs waited for a CPU (behind others, or for an idle CPU),",
         whole = Ns(whole)
     );
     Some(listed(
@@ -222,7 +222,7 @@ fn waits(case: &Case<'_>) -> Option<Evidence> {
         },
         |ns| {
             says!(
-                "; of {time} ({share}) its recording does not say on what.",
+                "; for {time} ({share}) the guest's recording does not say on what.",
                 time = Ns(ns),
                 share = Of(ns, whole),
             )
@@ -252,7 +252,7 @@ fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
     }
     let (ns, tid, who) = found?;
     Some(says!(
-        "In the guest, {vcpu} was in {name} when it stood still for {time}.",
+        "In the guest, {vcpu} was in {name} when it stalled for {time}.",
         vcpu = case.vcpu_called(tid),
         name = called((None, who)),
         time = Ns(ns),

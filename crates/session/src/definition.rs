@@ -18,7 +18,7 @@ pub struct Definition {
     pub text: String,
     /// What it says.
     pub domain: Domain,
-    /// What of it was not understood, with the file's name before it.
+    /// What was not understood, with the file's name before it.
     pub notes: Vec<String>,
 }
 

@@ -190,7 +190,7 @@ fn of_interest(
     }
     let stalls = picture.stalls.iter().flat_map(|stalls| &stalls.longest);
     for stall in stalls.take(STALLS) {
-        let why = format!("a vCPU stood still for {}", length(stall.ns()));
+        let why = format!("a vCPU stalled for {}", length(stall.ns()));
         all.push(around(stall.from, stall.ns(), why));
     }
     let mut out: Vec<TimelineWindow> = Vec::new();

@@ -12,8 +12,8 @@ use crate::{Kind, TimeError, Wanted};
 pub enum Error {
     /// A recording was cut off before its first event.
     #[error(
-        "{name}: cut off at byte {at:#x}, before its first event: formats and options come first in a trace.dat, and nothing \
-         that was recorded is left of it; copy the whole file, or record again"
+        "{name}: cut off at byte {at:#x}, before its first event, so it has no events; copy the whole file, or record \
+         again"
     )]
     CutBeforeEvents {
         /// File name.
@@ -49,7 +49,7 @@ pub enum Error {
     Nothing {
         /// The file.
         name: String,
-        /// What it lacks.
+        /// What it does not have.
         reason: String,
         /// What was wanted.
         wanted: Wanted,
@@ -98,7 +98,7 @@ pub enum Error {
         known: String,
     },
     /// Filters were given with tables.
-    #[error("{name}: printed tables cannot be filtered: they hold sums")]
+    #[error("{name}: a printed table cannot be filtered, because it holds sums")]
     TablesFiltered {
         /// The input.
         name: String,
@@ -112,7 +112,7 @@ pub enum Error {
         reason: String,
     },
     /// An input begins as a table does, and no row of it can be read.
-    #[error("{name}: looks like a printed table, and none could be read from it")]
+    #[error("{name}: looks like a printed table, but no row of it could be read")]
     TablesUnread {
         /// The input.
         name: String,
@@ -125,7 +125,7 @@ pub enum Error {
         /// Which, and what to do.
         reason: String,
     },
-    /// The events that were asked for are not in the recording, or cannot be told from others.
+    /// The events that were asked for are not in the recording, or cannot be recognized.
     #[error("{name}: {reason}")]
     Lacks {
         /// The recording.

@@ -13,7 +13,7 @@ use crate::{Error, Guest, GuestStacks, Opened, RecordingQuestion};
 pub struct Flame {
     /// What was collected.
     pub report: ProfileReport,
-    /// What of it is left out or not certain.
+    /// What is left out or not certain.
     pub doubts: Doubts,
     /// The names of the recordings of guests whose own stacks stand in the place of what the host knows of them.
     pub guests: Vec<String>,

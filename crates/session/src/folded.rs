@@ -12,7 +12,7 @@ impl Input<'_> {
         is_folded(self.bytes())
     }
 
-    /// Returns the stacks that a folded text holds, and what it lacks; `None` where it is something else.
+    /// Returns the stacks that a folded text holds, and what it does not have; `None` where it is something else.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Input<'_> {
             reason: reason.to_owned(),
         };
         if self.session.options().filters.any() {
-            return Err(refused("cannot be filtered: they are sums"));
+            return Err(refused("cannot be filtered, because they are sums"));
         }
         let mut reader = FoldedReader::new(options);
         let quality = self

@@ -123,8 +123,8 @@ impl GuestStacks {
     /// Says that none has a place, and what to record.
     pub fn without_place(&self) -> String {
         format!(
-            "{}: nothing of it has a place: the host's recording does not say how long vCPUs were in this guest; record the host \
-             with 'perf kvm --host --guest record -a -g', or with kvm events and switches for --both",
+            "{}: none of it is shown, because the host's recording does not say how long vCPUs were in this guest; \
+             record the host with 'perf kvm --host --guest record -a -g', or with kvm events and switches for --both",
             self.name
         )
     }

@@ -92,7 +92,7 @@ impl Wanted {
         }
     }
 
-    /// Returns what an input of another kind lacks.
+    /// Returns what an input of another kind does not have.
     fn lack(self) -> &'static str {
         match self {
             Wanted::Recording => "which holds no events",
@@ -158,7 +158,7 @@ impl Kind {
         })
     }
 
-    /// Says what it is, what it lacks, which command takes it, and what was wanted in its place.
+    /// Says what it is, what it does not have, which command takes it, and what was wanted in its place.
     pub(crate) fn in_place_of(&self, wanted: Wanted) -> String {
         let (what, expected) = (self.what(), wanted.expected());
         match self.taker() {

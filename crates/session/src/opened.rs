@@ -280,7 +280,7 @@ impl<'s> Opened<'s> {
         }
         let name = self.name;
         Err(self.lacks(format!(
-            "no event passes the filters; 'trapline info {name}' tells what is in it"
+            "no event passes the filters; 'trapline info {name}' shows what is in it"
         )))
     }
 
@@ -313,7 +313,7 @@ impl<'s> Opened<'s> {
         }
         Err(self.lacks(match self.reader.misses_formats() {
             true => format!(
-                "the part of the file that has the event formats is missing, so {what} cannot be told from other events; name \
+                "the part of the file that has the event formats is missing, so {what} cannot be recognized; name \
                  another recording of the same kernel with --formats"
             ),
             false if self.session.options().filters.any() => {
@@ -334,18 +334,18 @@ impl<'s> Opened<'s> {
         let name = self.name;
         let without_formats = self.reader.misses_formats();
         if self.header().unthreaded {
-            return "the text does not say which thread made its events, and nothing in them tells one vCPU's exits from \
-                    another's; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
+            return "the text has no thread ids, and its events have no vCPU numbers, so exits cannot be assigned to \
+                    vCPUs; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
                 .to_owned();
         }
         if self.session.options().filters.any() && !without_formats {
             return format!(
-                "no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' tells what is in it"
+                "no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' shows what is in it"
             );
         }
         if without_formats {
-            return "the part of the file that has the event formats is missing, so exits cannot be told from other \
-                    events; name another recording of the same kernel with --formats"
+            return "the part of the file that has the event formats is missing, so exits cannot be recognized; name \
+                    another recording of the same kernel with --formats"
                 .to_owned();
         }
         format!(
@@ -357,15 +357,15 @@ impl<'s> Opened<'s> {
 
     fn why_no_switches(&self) -> String {
         if self.reader.misses_formats() {
-            return "the part of the file that has the event formats is missing, so the scheduler's events cannot be told \
-                    from others; name another recording of the same kernel with --formats"
+            return "the part of the file that has the event formats is missing, so the scheduler's events cannot be \
+                    recognized; name another recording of the same kernel with --formats"
                 .to_owned();
         }
         if self.session.options().filters.any() {
             return "no sched_switch event passes the filters".to_owned();
         }
         format!(
-            "holds no sched_switch events, which scheduling latencies are made of ({}); record with 'perf sched record' or \
+            "holds no sched_switch events, which this command needs ({}); record with 'perf sched record' or \
              'trace-cmd record -e sched'",
             holds(&self.reader)
         )

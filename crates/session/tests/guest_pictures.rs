@@ -386,7 +386,7 @@ fn findings_about_exits_name_the_guests_tasks_that_made_them() {
     // A part that is not known is said, and what is mostly unknown is not said.
     let most = guest_sentences(&busy_host(false), &busy_guest(300), "timer-port-exits");
     assert!(
-        most[0].contains("; of 100 (25.06 %) its recording does not say it"),
+        most[0].contains("; for 100 (25.06 %) the guest's recording does not say where"),
         "{most:?}"
     );
     let few = guest_sentences(&busy_host(false), &busy_guest(150), "timer-port-exits");
@@ -405,7 +405,7 @@ fn findings_about_waits_name_what_waited_in_the_guest() {
     );
     // The stall comes behind the window with number 199, which ends in the idle task.
     assert!(
-        longest.contains("(thread 101) was in its idle task when it stood still for 20"),
+        longest.contains("(thread 101) was in its idle task when it stalled for 20"),
         "{longest}"
     );
 }

@@ -70,8 +70,8 @@ mod tests {
         let less = less(json).expect("a doubt");
         assert_eq!(
             less.text(),
-            "The recorder was to keep 5.000s and kept 2.500s: the events before were overwritten in the rings of CPU 3 \
-             (256 KiB, since 12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
+            "The recorder was asked to keep 5.000s and kept 2.500s: older events were overwritten in the rings of CPU \
+             3 (256 KiB, since 12.500000000) and CPU 5 (256 KiB, since 11.000000000). More --memory keeps more."
         );
     }
 

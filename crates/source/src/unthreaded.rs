@@ -313,7 +313,7 @@ impl<'s> ThreadAssigner<'s> {
                  up; accesses are taken for those of the vCPU that left its guest last on their CPU"
             }
             (false, _, 1..) => {
-                "exits and entries cannot be told apart by vCPU, since no event has its number or several VMs have the \
+                "exits and entries cannot be assigned to vCPUs: no event has a vCPU number, or several VMs have the \
                  same ones"
             }
             (false, ..) => return Some(format!("{what}; {MORE}.")),

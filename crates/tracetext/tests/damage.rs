@@ -252,8 +252,7 @@ fn lines_left_out_are_reported() {
         "... 120 lines omitted ...",
         "> ...",
     ] {
-        let warning = "Lines were left out of the text in 1 place (first: line 3); what is measured across a gap is \
-            wrong.";
+        let warning = "Lines were left out of the text in 1 place (first: line 3); times across a gap are wrong.";
         undone(&[warning], |text| {
             let at = text.match_indices('\n').nth(1).expect("three lines").0;
             format!("{}\n{mark}{}", &text[..at], &text[at..])

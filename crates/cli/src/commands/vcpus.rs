@@ -46,7 +46,7 @@ observed: from its first exit or entry to the end of the recording.
   poll      the guest halted; KVM polls before it gives up the CPU (halt_poll_ns)
   halted    the guest halted
   runnable  the vCPU is ready to run, but another task has the CPU
-  unknown   the events that would tell the state were lost or not recorded
+  unknown   the events that show the state were lost or not recorded
 
 This needs the events of kvm and sched: 'trace-cmd record -e kvm -e sched' or
 'perf record -a -e \"kvm:*\" -e \"sched:*\"'. Missing data is listed below the table.

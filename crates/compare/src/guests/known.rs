@@ -65,7 +65,7 @@ pub(super) struct GuestSum {
     pub(super) ns: f64,
     /// Stretches of time of which it is the sum.
     pub(super) pieces: f64,
-    /// What of it is in slices.
+    /// The part that is in slices.
     sliced_ns: f64,
     slices: Vec<f64>,
 }

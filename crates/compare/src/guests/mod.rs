@@ -35,8 +35,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         exits::changes(pair, &known, out);
     } else {
         notes.push(
-            "It is not known of both sides how long they are: of what guests did, shares of their time are compared \
-             alone."
+            "The duration of a side is unknown, so what guests did is compared by its share of their time only."
                 .to_owned(),
         );
     }
@@ -47,9 +46,9 @@ fn missing(pair: &Pair<'_>, side: usize) -> String {
     let name = ["A", "B"][side];
     let given = |picture: &Picture| !picture.guests.is_empty();
     match pair.sides[side].iter().any(given) {
-        true => format!(
-            "What guests did is not compared: their recordings in {name} say nothing of it."
-        ),
+        true => {
+            format!("What guests did is not compared: their recordings in {name} do not show it.")
+        }
         false => {
             format!("{name} has no guest's recording: what guests did is not compared.")
         }
@@ -61,16 +60,16 @@ fn said(known: &KnownGuests<'_>, notes: &mut Vec<String>) {
     let [a, b] = [0, 1].map(|side| known.unknown(side));
     if a.max(b) >= UNKNOWN {
         notes.push(format!(
-            "Guests' recordings do not say what guests did for {} of their vCPUs' time in A and {} in B: what is \
-             compared of guests is of the other time.",
+            "Guests' recordings do not say what guests did for {} of their vCPUs' time in A and {} in B: only the rest \
+             of the time is compared.",
             share::rough(a),
             share::rough(b)
         ));
     }
     if !known.are_sliced() {
         notes.push(
-            "Guests' recordings tell of too few slices of time to see how much varies: what guests did is taken to \
-             come in bursts of ten, as printed counts are."
+            "Guests' recordings have too few slices of time to show how much varies: what guests did is taken to come \
+             in bursts of ten, as for printed counts."
                 .to_owned(),
         );
     }

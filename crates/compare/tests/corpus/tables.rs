@@ -218,7 +218,7 @@ fn a_recording_against_a_table_is_compared_by_shares() {
     let table = seed("case2-windows-before.perf-kvm-stat-vmexit");
     let document = document(&a, &table);
     assert!(
-        notes(&document).contains("shares and mean times are compared, not counts"),
+        notes(&document).contains("by shares and mean times, not by counts"),
         "{}",
         notes(&document)
     );
@@ -296,7 +296,7 @@ fn what_one_side_did_not_record_is_said() {
     assert!(said(&nothing).is_empty(), "{:?}", said(&nothing));
     let table = compared(&no_sched, &no_kvm).text(false);
     assert!(
-        table.contains("Nothing is in both that could be compared."),
+        table.contains("The two have nothing in common that could be compared."),
         "{table}"
     );
 }
@@ -326,7 +326,7 @@ fn one_event_is_not_a_rate() {
     let one = folder.write("one", format!("cpus=4\n{}\n", exit.expect("an exit")));
     let document = document(&all, &one);
     assert!(
-        notes(&document).contains("is of no time"),
+        notes(&document).contains("has no duration"),
         "{}",
         notes(&document)
     );
@@ -361,7 +361,7 @@ fn ticks_are_no_seconds() {
         let document = document(a, b);
         let notes = notes(&document);
         assert!(notes.contains("counts ticks of unknown rate"), "{notes}");
-        assert!(notes.contains("shares are compared"), "{notes}");
+        assert!(notes.contains("by shares only"), "{notes}");
         for change in list(&document["changes"])
             .iter()
             .chain(list(&document["noise"]))

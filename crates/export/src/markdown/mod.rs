@@ -271,7 +271,7 @@ fn one_finding(out: &mut String, number: usize, finding: &Finding) {
         let _ = writeln!(out, "- remedy: {}", text(advice.remedy.what));
         for (what, sentence) in [
             ("price", advice.remedy.price),
-            ("unless", advice.remedy.unless),
+            ("caution", advice.remedy.unless),
             ("check", advice.remedy.check),
         ] {
             let _ = writeln!(out, "  - {what}: {}", text(sentence));

@@ -1,7 +1,7 @@
 //! Colours of boxes, and the marks that say the same without colour.
 //!
 //! Those of parts are Okabe and Ito's ("Color Universal Design", 2008) or lighter, each of a lightness of its own, so that they can
-//! be told apart in grey too. Those of changes go from blue by grey to orange.
+//! be distinguished in grey too. Those of changes go from blue by grey to orange.
 
 use stacks::FrameOwner;
 

@@ -33,7 +33,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
     let (unknown, all) = unknown(report);
     let untold = (unknown > 0).then(|| {
         let text = format!(
-            "  Of {} ({}) the guest's recording does not say what it did.",
+            "  For {} ({}) the guest's recording does not say what it did.",
             input.time(unknown),
             share::tenths(unknown as f64 / all.max(1) as f64)
         );

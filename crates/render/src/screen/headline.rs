@@ -48,7 +48,7 @@ fn verdict(input: &Input<'_>) -> String {
     let (unknown, clear) = (diagnosis.unchecked.len(), diagnosis.clear.len());
     let all = unknown + clear + diagnosis.findings.len();
     if all == unknown {
-        return "What is wrong cannot be told: no cause could be checked.".to_owned();
+        return "Nothing was found, because no cause could be checked.".to_owned();
     }
     if unknown > clear {
         let others = match diagnosis.findings.is_empty() {
@@ -56,12 +56,12 @@ fn verdict(input: &Input<'_>) -> String {
             false => "is known to cost much",
         };
         return format!(
-            "Little can be told: {unknown} of {all} causes could not be checked, none of the others {others}."
+            "{unknown} of {all} causes could not be checked; none of the others {others}."
         );
     }
     if let Some(span) = short(input) {
         return format!(
-            "Too short to judge: what passes {} spans {}, and rates and shares need a second or more.",
+            "Too short to judge: the events that pass {} span {}, and rates and shares need a second or more.",
             input.filters,
             input.time(span)
         );
@@ -94,7 +94,7 @@ fn beyond(input: &Input<'_>) -> Option<String> {
     let most = longest.total.max();
     (most > span).then(|| {
         format!(
-            "An instance of {} that begins in it took {}, and ends behind it.",
+            "An instance of {} that begins in this time took {}, and ends after it.",
             longest.name,
             input.time(most)
         )

@@ -12,7 +12,7 @@ pub enum Tone {
     Strong,
     /// A severe finding.
     Severe,
-    /// A finding of medium severity, or what a recording lacks.
+    /// A finding of medium severity, or what is missing in a recording.
     Warning,
 }
 

@@ -31,7 +31,7 @@ const NARROWEST: usize = 80;
 
 /// Findings that are listed below the first one.
 const FINDINGS: usize = 3;
-/// Lines of the first sentence, and of what a recording lacks, at most.
+/// Lines of the first sentence, and of what is missing in a recording, at most.
 const SENTENCE_LINES: usize = 4;
 const WARNING_LINES: usize = 3;
 

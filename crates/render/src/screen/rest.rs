@@ -1,5 +1,5 @@
-//! What a screen says around its numbers: what the recording is and lacks, where more is, and what there is where no vCPU was
-//! recorded.
+//! What a screen says around its numbers: what the recording is and does not have, where more is, and what there is
+//! where no vCPU was recorded.
 
 use analysis::SchedReport;
 use doubts::{Doubt, DoubtKind};
@@ -102,7 +102,8 @@ pub(crate) fn short(input: &Input<'_>) -> Option<String> {
     Some(text)
 }
 
-/// Returns what the recording lacks, in so many lines at most: losses, its end, and the warning that counts most.
+/// Returns what is missing in the recording, in so many lines at most: losses, its end, and the warning that counts
+/// most.
 pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
     let quality = &input.picture.quality;
     let lost = match quality.lost_events {

@@ -13,14 +13,13 @@ pub(crate) static RULE: Rule = Rule {
     id: "apic-exits-without-apicv",
     title: "Every access of the local APIC is an exit: APICv or AVIC is not in use",
     looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, \
-        xAPIC 0xfee000b0), accesses of its page (APIC_ACCESS), windows for interrupts; --facts tells the modules' \
-        parameters",
+        xAPIC 0xfee000b0), accesses of its page (APIC_ACCESS), interrupt windows; --facts has the modules' parameters",
     needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
     record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: \
-        each end of an interrupt is an exit, and an interrupt for a guest that cannot take it yet costs one more to \
-        wait for the window. With it both happen without leaving the guest, and posted interrupts reach it directly.",
+        each end of interrupt (EOI) is an exit, and an interrupt for a guest that cannot take it yet costs another \
+        exit (interrupt window). With APICv or AVIC neither leaves the guest, and posted interrupts reach it directly.",
     found: &[
         "End-of-interrupt writes (x2APIC 0x80b, xAPIC 0xfee000b0) and `APIC_ACCESS`, 1000 together; with windows for \
          interrupts (`INTERRUPT_WINDOW`, `vintr`) a tenth of the time of exits without waiting and a hundredth of the \
@@ -32,30 +31,29 @@ pub(crate) static RULE: Rule = Rule {
         writes that matter and no table names, or 1000 such faults (`EPT_VIOLATION`, `EPT_MISCONFIG`, `npf`) without \
         addresses in a guest that was not seen to use the x2APIC's registers: not known.",
     advice: "The host's facts decide which of the first two is offered.",
-    looks_alike: "A guest with SynIC, whose AutoEOI is what sets APICv aside: \
-        [hyperv-synic-autoeoi](#hyperv-synic-autoeoi).",
+    looks_alike: "A guest with SynIC, whose AutoEOI inhibits APICv: [hyperv-synic-autoeoi](#hyperv-synic-autoeoi).",
     remedies: &[
         Remedy {
-            what: "Turn it on: modprobe kvm_intel enable_apicv=1, or kvm_amd avic=1, and see in the kernel's log that \
-                it is not refused.",
-            price: "The module is loaded anew, so the host's guests have to stop. AVIC has no nested virtualization on \
-                most kernels, and KVM sets it aside for guests that use what it cannot do.",
-            unless: "Not possible where the CPU, or the outer hypervisor of a nested host, does not offer it.",
+            what: "Turn it on: modprobe kvm_intel enable_apicv=1, or kvm_amd avic=1. The kernel's log says if the \
+                module refuses it.",
+            price: "The module has to be reloaded, so the host's guests have to stop. AVIC has no nested \
+                virtualization on most kernels, and KVM inhibits it for guests that use what it cannot do.",
+            unless: "It needs a CPU that has it, and on a nested host an outer hypervisor that offers it.",
             check: "trapline exits --event msr: no writes of 0x80b; trapline facts: enable_apicv or avic is Y.",
         },
         Remedy {
-            what: "If it is on: find out what sets it aside for this guest: kvm:kvm_apicv_inhibit_changed says why \
+            what: "If it is on: find out what inhibits it for this guest. kvm:kvm_apicv_inhibit_changed has the reason \
                 (the PIT's reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, \
-                ExtINT). On AMD processors before x2AVIC a guest in x2APIC mode exits for its registers all the same.",
-            price: "None to look.",
-            unless: "Not on kernels that do not have the event: some before 5.18 call it kvm_apicv_update_request.",
+                ExtINT). On AMD processors without x2AVIC a guest in x2APIC mode exits for its registers all the same.",
+            price: "None.",
+            unless: "Some kernels before 5.18 call the event kvm_apicv_update_request, or do not have it.",
             check: "trapline events --event kvm_apicv_inhibit_changed.",
         },
         Remedy {
-            what: "Fewer interrupts: adaptive coalescing of the guest's devices, multiqueue with one queue for each \
-                vCPU, paravirtual end of interrupt (kvm-pv-eoi is the default with xAPIC).",
-            price: "Coalescing is latency.",
-            unless: "Not for guests that have to answer at once.",
+            what: "Make interrupts fewer: adaptive coalescing of the guest's devices, multiqueue with one queue for \
+                each vCPU, paravirtual end of interrupt (kvm-pv-eoi is the default with xAPIC).",
+            price: "Coalescing adds latency.",
+            unless: "Coalescing harms guests that have to answer at once.",
             check: "trapline compare BEFORE AFTER.",
         },
     ],
@@ -157,7 +155,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let changes = case.picture.events("kvm_apicv_inhibit_changed");
     if let Some(changes) = changes.filter(|count| *count > 0) {
         finding = finding.evidence(says!(
-            "KVM set it aside or took it up again {changes} in the recording.",
+            "KVM inhibited APICv or AVIC, or allowed it again, {changes} in the recording.",
             changes = Times(changes),
         ));
     }
@@ -169,7 +167,7 @@ fn say(case: &Case<'_>, emulated: &ApicExits<'_>) -> Finding {
     let mut finding = Finding::new(&RULE, 0.85)
         .cost(case.vcpu_cost(sum.ns))
         .title(format!(
-            "The local APIC is emulated: {} exits for it, {}",
+            "KVM emulates the local APIC (no APICv or AVIC): {} exits, {}",
             sum.count,
             human(sum.ns)
         ));
@@ -179,7 +177,7 @@ fn say(case: &Case<'_>, emulated: &ApicExits<'_>) -> Finding {
     }
     for (name, sum) in [
         ("APIC_ACCESS", emulated.page),
-        ("Windows for interrupts", emulated.windows),
+        ("Interrupt windows", emulated.windows),
     ] {
         if sum.count > 0 {
             finding = finding.evidence(says!(

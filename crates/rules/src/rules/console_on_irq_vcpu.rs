@@ -13,14 +13,14 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
     title: "A vCPU that takes device interrupts prints on an emulated serial console",
-    looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that came while \
-        their vCPU was at it, and how long they took against its others",
+    looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that arrived while \
+        their vCPU handled such an exit, and how long they took compared with its other interrupts",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking",
     record: &[RecordNeeds::Paths],
     measures: &[],
-    cause: "Every byte that the guest prints on an emulated serial port leaves the guest and goes to the VMM, which \
-        writes it to a terminal and raises the port's own interrupt. An interrupt for a device waits until its vCPU is \
-        done: the vCPU is running already, so nothing wakes it and nothing is lost but time.",
+    cause: "Every byte that the guest prints on an emulated serial port is an exit to the VMM, which writes the byte \
+        to a terminal and raises the port's own interrupt. A device interrupt that arrives meanwhile waits until the \
+        vCPU has handled the exit and enters its guest again.",
     found: &[
         "A vCPU that was in the VMM for a serial port: {exits} exits and 2 % of its observed time; and {met} device \
          interrupts (path `device-irq`: messages, whoever sends them) that came to it meanwhile. Their median is twice \
@@ -33,8 +33,8 @@ pub(crate) static RULE: Rule = Rule {
          unknown VM, or messages are not recorded: not known. Tables of ports or memory with {exits} accesses of a \
          serial port do not say which vCPU that was: not known.",
         "From the scheduler alone: after an interrupt for a vCPU that was running already, the answer took 0.5 ms or \
-         more and five times what waking a vCPU takes: 0.4, at least `medium`. What the vCPU was busy with is then not \
-         known.",
+         more and five times what waking a vCPU takes: 0.4, at least `medium`. What kept the vCPU busy is then \
+         unknown.",
     ],
     limits: &[
         ("exits", EvidenceNumber::Count(ENOUGH)),
@@ -43,30 +43,31 @@ pub(crate) static RULE: Rule = Rule {
     unknown: "*all*; no probes.",
     advice: "",
     looks_alike: "Interrupts that wait for a vCPU *without a CPU* are [vcpu-preempted](#vcpu-preempted); for one that \
-        is *halted*, the host's idle states and [halted-target-ipi](#halted-target-ipi). Here the vCPU has its CPU.",
+        is *halted*, the host's idle states and [halted-target-ipi](#halted-target-ipi). In this case the vCPU has its \
+        CPU.",
     remedies: &[
         Remedy {
             what: "Keep output off the serial console: work over ssh, lower the console's log level, or take \
                    console=ttyS0 (arm64: ttyAMA0) off the guest's kernel command line.",
-            price: "What the guest's kernel says at boot or while it crashes is then in its log only.",
-            unless: "Not where the console is how crashes are kept (kdump, netconsole or pstore do that as well).",
+            price: "Messages of the guest's kernel at boot and in a crash are then in its log only.",
+            unless: "If crash messages are captured from the console, set up kdump, netconsole or pstore first.",
             check: "trapline paths --path device-irq: no slow instances with exits to user space for the port; \
-                trapline vcpus: the port is gone from what the VMM was needed for.",
+                trapline vcpus: the port is no longer among the reasons for exits to the VMM.",
         },
         Remedy {
             what: "Use a paravirtual console: a virtio console (<console type='pty'><target type='virtio'/></console>, \
-                   console=hvc0 in the guest), which takes a line for one exit.",
-            price: "It works once the guest's driver is there: early boot messages still go to the serial port.",
-            unless: "Not as the only console of a guest whose boot loader has to be seen.",
+                   console=hvc0 in the guest), which needs one exit for a line.",
+            price: "It works only after the guest has loaded the driver: early boot messages still go to the serial \
+                port.",
+            unless: "The boot loader does not print on it: keep the serial port where its output is needed.",
             check: "trapline compare BEFORE AFTER: exits for the serial port against those of the virtio console.",
         },
         Remedy {
-            what: "What does not help for long: move the device's interrupt to another vCPU (smp_affinity in the \
-                guest). It helps only while the printing stays behind: the task that prints runs where its interrupts \
-                wake it, and follows.",
-            price: "None, and the slow instances come back.",
-            unless: "Not unless what prints is bound to other vCPUs too (taskset).",
-            check: "trapline paths --path device-irq, some minutes later as well.",
+            what: "Moving the device's interrupt to another vCPU (smp_affinity in the guest) does not help for long: \
+                the task that prints runs where its interrupts wake it, and follows the interrupt.",
+            price: "None, but the slow instances come back.",
+            unless: "It helps only if the task that prints is bound to other vCPUs (taskset).",
+            check: "trapline paths --path device-irq, at once and again some minutes later.",
         },
     ],
     sources: &[
@@ -264,13 +265,13 @@ fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(ns))
         .title(format!(
-            "{vcpu} prints on an emulated serial console ({count} exits to the VMM, {}), and {} came meanwhile",
+            "{vcpu} prints on an emulated serial console ({count} exits to the VMM, {}), and {} arrived meanwhile",
             human(ns),
             plural(late.count(), "device interrupt"),
         ))
         .evidence(says!(
-            "{vcpu} was in the VMM {exits} times for its serial port, {time} in all: {share} of the time it was \
-             observed, {each} each.",
+            "{vcpu} exited to the VMM {exits} times for its serial port, {time} in all: {share} of its observed time, \
+             {each} each.",
             vcpu = ThreadMention::named(vcpu, row.tid),
             exits = count,
             time = Ns(ns),
@@ -296,7 +297,7 @@ fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
     }
     let own = late.count().saturating_add(met.others.count());
     let of = says!(
-        "{met} of its {own} (of {all} in all) came while it left its guest for the serial port",
+        "{met} of its {own} (of {all} in the recording) arrived while it handled an exit for the serial port",
         met = late.count(),
         own = Many(own, "device interrupt"),
         all = all,
@@ -314,15 +315,15 @@ fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
     }
     finding = match (timed, met.is_compared()) {
         (false, _) => finding.evidence(of.then(
-            ". How long they waited is not recorded: no event shows when the guest takes an interrupt here.".into(),
+            ". Their latency is not recorded: no event here shows when the guest takes an interrupt.".into(),
         )),
         (true, false) => finding.evidence(of.then(says!(
-            ", and half of them took {p50} or more up to the guest. There are too few others to compare them with.",
+            ". Their latency up to the guest: p50 {p50}. The vCPU's other interrupts are too few for a comparison.",
             p50 = Ns(late.percentile(0.5)),
         ))),
         (true, true) => finding.evidence(of.then(says!(
-            ", and half of them took {p50} or more up to the guest. Of its {others} others half took {others_p50} or \
-             less, and nine of ten {others_p90} or less.",
+            ". Their latency up to the guest: p50 {p50}. Its {others} other interrupts: p50 {others_p50}, p90 \
+             {others_p90}.",
             p50 = Ns(late.percentile(0.5)),
             others = met.others.count(),
             others_p50 = Ns(met.others.percentile(0.5)),
@@ -355,9 +356,8 @@ fn by_accesses(case: &Case<'_>) -> Verdict {
     }
     if uart.count >= ENOUGH {
         return Verdict::Unknown(format!(
-            "The guest accessed a serial port {} times, {} in all. Which vCPU that was, and whether a device's \
-             interrupts came meanwhile, is not recorded: record kvm:*, sched:sched_switch and sched:sched_waking to \
-             know.",
+            "The guest accessed a serial port {} times, {} in all. The table does not show which vCPU did, or whether \
+             device interrupts arrived meanwhile: record kvm:*, sched:sched_switch and sched:sched_waking.",
             uart.count,
             human(uart.ns)
         ));
@@ -394,13 +394,13 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, 0.4)
         .cost(case.span_cost(answered.stats.total()))
         .title(format!(
-            "A vCPU that was running already took {} to answer an interrupt",
+            "A running vCPU took {} to answer an interrupt",
             human(slowest)
         ))
         .evidence(
             says!(
-                "{interrupts}: the kworker woke no vCPU, so it was running already, and the answer came up to \
-                 {slowest} later.",
+                "{interrupts}: the kworker woke no vCPU, so the vCPU was running. Its answer came up to {slowest} \
+                 later.",
                 interrupts = Many(count, "interrupt"),
                 slowest = Ns(slowest),
             )
@@ -408,13 +408,13 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
         );
     if woken > 0 {
         finding = finding.evidence(says!(
-            "Where the vCPU had to be woken it had its CPU after {mean} on average.",
+            "Where the vCPU had to be woken, it had its CPU after {mean} on average.",
             mean = Ns(woken),
         ));
     }
     finding = finding.evidence(
-        "What the vCPU was busy with is not recorded; a serial console is the usual reason. Record kvm:* as well to \
-         see its exits and their ports.",
+        "The recording does not show what kept the vCPU busy; a serial console is the usual reason. Record kvm:* too: \
+         its exits have the ports.",
     );
     finding.at_least = Severity::Medium;
     finding.found()
@@ -422,8 +422,8 @@ fn from_the_scheduler_alone(case: &Case<'_>) -> Verdict {
 
 fn unknown() -> Verdict {
     Verdict::Unknown(
-        "Record kvm:*, sched:sched_switch and sched:sched_waking to know whom devices interrupt, and when the guest \
-         takes it."
+        "Record kvm:*, sched:sched_switch and sched:sched_waking: they show which vCPU a device interrupts, and when \
+         the guest takes the interrupt."
             .to_owned(),
     )
 }

@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) static RULE: Rule = Rule {
     id: "cpufreq-governor-kworker",
-    title: "A cpufreq governor's kworkers run all the time on the CPUs that do the work",
+    title: "A sampling cpufreq governor's kworkers interrupt the busy CPUs all the time",
     looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, samples of them, and \
         the host's cpufreq governor",
     needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or \
@@ -22,8 +22,8 @@ pub(crate) static RULE: Rule = Rule {
     record: &[RecordNeeds::Sched, RecordNeeds::Stacks],
     measures: &[],
     cause: "The ondemand and conservative governors sample the load of each CPU from a work item (od_dbs_update, \
-        cs_dbs_update). On a busy CPU that takes the CPU from what runs there, thousands of times a second with a \
-        short sampling period, and changes of frequency are slow on top of it.",
+        cs_dbs_update). Each sample preempts what runs on that CPU: with a short sampling period thousands of times a \
+        second. Changing the frequency takes time as well.",
     found: &[
         "Kworkers that are bound to a CPU made 1000 switches, a fifth of all switches, and 500 a second (where a table \
          does not say how long it is of, that last is not asked). A kernel's housekeeping is some ten a second on each \
@@ -35,29 +35,28 @@ pub(crate) static RULE: Rule = Rule {
         "By samples (`perf record -a -g`): stacks of these kworkers in one of these functions, or in `cpufreq_*`, are \
          {sampled} of the samples of their CPUs (where samples are cycles, of all that were not idle), and that is \
          more than chance: 20 of them at least; confidence 0.95 times the confidence that the share is over the limit, \
-         which has to be 0.9. Where switches are many and nothing tells the function, samples of kworkers that are all \
-         in other functions are an all-clear.",
+         which has to be 0.9. Where switches are many and no event or stack shows the function, samples of kworkers \
+         that are all in other functions are an all-clear.",
     ],
     limits: &[("sampled", EvidenceNumber::Share(SAMPLED))],
     unknown: "*kworkers*, or a printed `perf sched latency`, or *samples*; *facts* for the governor.",
     advice: "",
-    looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back, and flush: that is why 0.5 without a \
+    looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back and flush; hence 0.5 without a \
         function.",
     remedies: &[
         Remedy {
             what: "Set the governor of these CPUs to performance: cpupower -c CPUS frequency-set -g performance (or \
                 echo performance > /sys/devices/system/cpu/cpuN/cpufreq/scaling_governor).",
-            price: "Power and heat: these CPUs run at their highest frequency also when idle in C0, and others may get \
-                less turbo.",
-            unless: "Not where the power budget or the cooling is the limit; schedutil is then the better choice (it \
-                works from the scheduler, without kworkers on most drivers).",
+            price: "More power and heat: these CPUs keep their highest frequency, and others may get less turbo.",
+            unless: "Where power or cooling is the limit, schedutil is the better choice: it runs from the scheduler, \
+                with most drivers without kworkers.",
             check: "trapline compare BEFORE AFTER: the kworkers' switches are gone; perf stat -e context-switches.",
         },
         Remedy {
             what: "Keep the governor and let it sample less often: raise sampling_rate (in microseconds) in \
                    /sys/devices/system/cpu/cpufreq/ondemand.",
-            price: "Frequencies follow the load more slowly.",
-            unless: "Not for loads that come in bursts shorter than the period.",
+            price: "The frequency follows the load more slowly.",
+            unless: "Bursts shorter than the period get no higher frequency.",
             check: "trapline sched: the kworkers' switches per second.",
         },
     ],
@@ -165,7 +164,7 @@ impl<'a> Governors<'a> {
                 governor = governor,
             ),
             (None, Some(governor)) => says!(
-                "The facts say that the governor is {governor}: they are not of the time of the recording.",
+                "The facts say that the governor is {governor}, so they were taken at another time than the recording.",
                 governor = *governor,
             ),
             (None, None) => {
@@ -270,8 +269,8 @@ fn look(case: &Case<'_>) -> Verdict {
         }
         Verdict::Unknown(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
         Verdict::Unknown(_) if samples.part.share() >= SAMPLED => Verdict::Unknown(format!(
-            "{} of kworkers in the governor's functions are too few to tell a share; record more: for longer, or with \
-             a higher frequency (perf record -F).",
+            "{} of kworkers in the governor's functions are too few for a share; record for longer, or with a higher \
+             frequency (perf record -F).",
             words::plural(samples.part.of, "sample")
         )),
         other => other,
@@ -283,7 +282,7 @@ fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {
     let mut finding = Finding::new(&RULE, confidence)
         .rests_on(RestsOn::Absence)
         .title(format!(
-            "kworkers of a sampling cpufreq governor took {} of their CPUs",
+            "kworkers of a sampling cpufreq governor took {} of the time of their CPUs",
             words::share::tenths(samples.part.share())
         ))
         .evidence(
@@ -311,13 +310,14 @@ fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {
 fn by_switches(case: &Case<'_>) -> Verdict {
     let Some(sched) = &case.picture.sched else {
         return Verdict::Unknown(
-            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start to know.".to_owned(),
+            "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start."
+                .to_owned(),
         );
     };
     if case.one_process() {
         return Verdict::Unknown(
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start of the whole host \
-             (-a) to know."
+             (-a)."
                 .to_owned(),
         );
     }
@@ -365,7 +365,7 @@ fn say(
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.cpu_cost(kworkers.ran_ns))
         .title(format!(
-            "kworkers switched {} times and ran for {}, as those of a sampling cpufreq governor do",
+            "kworkers switched {} times and ran for {}, as a sampling cpufreq governor makes them",
             kworkers.switches,
             human(kworkers.ran_ns)
         ));
@@ -382,7 +382,7 @@ fn say(
     }
     let mut finding = finding
         .evidence(says!(
-            "{kworkers} bound to a CPU made {switches} of {all} switches.",
+            "{kworkers} bound to a CPU: {switches} of {all} switches.",
             kworkers = Many(kworkers.rows.len() as u64, "kworker"),
             switches = kworkers.switches,
             all = kworkers.all,
@@ -400,7 +400,7 @@ fn say(
                 function = work.function.as_str(),
             ),
             None => {
-                "Which function they run is not recorded; workqueue:workqueue_execute_start, or a stack, shows it."
+                "The recording does not show which function they run; workqueue:workqueue_execute_start or stacks do."
                     .into()
             }
         })

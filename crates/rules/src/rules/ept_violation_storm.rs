@@ -10,16 +10,16 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
-    title: "The guest touches memory that the host has yet to map, page by page",
+    title: "The guest's memory is mapped page by page, one exit for each",
     looks_at: "exits for the second stage of address translation (EPT_VIOLATION, npf, DABT_LOW and IABT_LOW) that are \
         no access of a device or of the local APIC's page",
     needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, \
         on Intel those of the local APIC without APICv, have the same reason",
     record: &[RecordNeeds::Paths],
     measures: &["vmexit EPT_VIOLATION", "vmexit npf"],
-    cause: "Each page is mapped on the guest's first touch, one exit each: after a start, when a balloon or free page \
-        reporting gave memory back, while dirty pages are logged for a migration, when KSM or NUMA balancing unmaps \
-        them, or because pages are 4 KiB where they could be 2 MiB.",
+    cause: "KVM maps a page when the guest first touches it, one exit for each page. That happens after a start, after \
+        a balloon or free page reporting gave memory back, while a migration logs dirty pages, and when KSM or NUMA \
+        balancing unmaps pages. With pages of 4 KiB instead of 2 MiB it is 512 times as many.",
     found: &[
         "`EPT_VIOLATION`; AMD's `npf`, arm64's `DABT_LOW` and `IABT_LOW`, each without the accesses of devices and of \
          the local APIC's page (0xfee00000): what an exit was about is known from the `kvm_page_fault`, \
@@ -37,7 +37,8 @@ pub(crate) static RULE: Rule = Rule {
     unknown: "*exits* with `kvm_mmio` or `kvm_page_fault` (*all*). Without addresses it is not known: on AMD and \
         arm64, because devices' accesses have the same reason; on Intel, unless APICv is in use (`EOI_INDUCED`, \
         `APIC_WRITE`, `APIC_ACCESS` show it), because without it accesses of the local APIC's page have it. A printed \
-        table with `TPR_BELOW_THRESHOLD` and none of those is of a host that emulates the local APIC, and cannot tell.",
+        table with `TPR_BELOW_THRESHOLD` and none of those is of a host that emulates the local APIC, and does not \
+        separate them.",
     advice: "",
     looks_alike: "A guest that has just started maps its memory once, and it ends; look again later. Where APICv is \
         off or set aside, KVM emulates accesses of the local APIC's page (0xfee00000) out of `EPT_VIOLATION`: then it \
@@ -45,27 +46,27 @@ pub(crate) static RULE: Rule = Rule {
         `kvm_page_fault` has the address. The *same* addresses again and again are unmapped by something.",
     remedies: &[
         Remedy {
-            what: "Back the guest with huge pages (<memoryBacking><hugepages/></memoryBacking>): one fault in place of \
-                512, and fewer TLB misses after.",
-            price: "The memory has to be set aside on the host (vm.nr_hugepages), and cannot be overcommitted, \
-                swapped, ballooned or merged.",
-            unless: "Not for guests whose memory is overcommitted on purpose.",
+            what: "Back the guest with huge pages (<memoryBacking><hugepages/></memoryBacking>): one fault instead of \
+                512, and fewer TLB misses.",
+            price: "The host has to reserve the memory (vm.nr_hugepages), which then cannot be overcommitted, swapped, \
+                ballooned or merged.",
+            unless: "It does not work for guests whose memory is overcommitted on purpose.",
             check: "trapline compare BEFORE AFTER: exits of this kind for each second.",
         },
         Remedy {
             what: "Populate it before it is needed: <allocation mode='immediate'/> or <locked/> in <memoryBacking>, \
                 and measure after the guest has warmed up.",
             price: "A slower start, and all memory is taken from the host at once.",
-            unless: "Not with memory overcommitted. Locked memory needs a limit (<hard_limit>) that is large enough.",
+            unless: "It does not work with overcommitted memory. Locked memory needs a large enough <hard_limit>.",
             check: "trapline exits, after the start.",
         },
         Remedy {
-            what: "Find out what unmaps: pages that fault again and again are unmapped by something. Turn off NUMA \
-                balancing for pinned guests (kernel.numa_balancing=0), KSM (<nosharepages/>), free page reporting, or \
-                wait for the migration to end.",
-            price: "What these save is not saved.",
-            unless: "Not NUMA balancing where guests are not pinned.",
-            check: "Record kvm:kvm_page_fault twice: the same addresses, or new ones.",
+            what: "If the same pages fault again and again, find out what unmaps them. Turn off NUMA balancing for \
+                pinned guests (kernel.numa_balancing=0), KSM (<nosharepages/>) or free page reporting, or wait for the \
+                migration to end.",
+            price: "The memory that these features save is used again.",
+            unless: "Keep NUMA balancing on where guests are not pinned.",
+            check: "Record kvm:kvm_page_fault twice, and compare the addresses.",
         },
     ],
     sources: &[
@@ -97,7 +98,7 @@ struct ViolationCounts {
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know."
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record)."
                 .to_owned(),
         );
     }
@@ -150,8 +151,8 @@ fn say(case: &Case<'_>, names: &[&str], faults: &ViolationCounts) -> Finding {
         .title(format!("The guest's memory is mapped page by page: {} faults, {}", sum.count, human(sum.ns)))
         .evidence(
             says!(
-                "{reasons}, without devices' accesses: {exits} of {all} exits ({share}), {share_of_handling} of the \
-                 time without waiting, {each} each.",
+                "{reasons}, accesses of devices left out: {exits} of {all} exits ({share}), {share_of_handling} of the \
+                 handling time without waits, {each} each.",
                 reasons = words::list(names),
                 exits = sum.count,
                 all = all.count,
@@ -163,7 +164,7 @@ fn say(case: &Case<'_>, names: &[&str], faults: &ViolationCounts) -> Finding {
         );
     if faults.apic > 0 {
         finding = finding.evidence(says!(
-            "{accesses} more were accesses of the local APIC's page (0xfee00000), which is no memory.",
+            "{accesses} more were accesses of the local APIC's page (0xfee00000), which is not memory.",
             accesses = faults.apic,
         ));
     }
@@ -180,15 +181,15 @@ fn of_host(case: &Case<'_>, mut finding: Finding) -> Finding {
     };
     if let Some(thp) = &host.thp {
         finding = finding.evidence(says!(
-            "The host's transparent huge pages are '{thp}'.",
+            "Transparent huge pages on the host: '{thp}'.",
             thp = thp.as_str(),
         ));
     }
     if host.numa_balancing == Some(true) {
-        finding = finding.evidence("The host balances memory between NUMA nodes.");
+        finding = finding.evidence("NUMA balancing is on.");
     }
     if host.ksm == Some(true) {
-        finding = finding.evidence("The host merges equal pages (KSM).");
+        finding = finding.evidence("KSM is on.");
     }
     finding
 }
@@ -221,8 +222,8 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
         (sum(&[recorded.memory]), 0.85)
     } else if devices && (case.picture.continuity.exits.torn() || lost) {
         return Err(
-            "Exits and entries are missing from the recording, and accesses of devices with them; record again, with \
-             larger buffers or fewer events, and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) too.",
+            "The recording lost exits and entries, and accesses of devices with them; record again with larger buffers \
+             or fewer events, and with kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault).",
         );
     } else if devices {
         // Every access that KVM emulates makes a kvm_mmio, those of the local APIC included: what made none is memory.
@@ -232,7 +233,7 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
     } else if intel {
         return Err(
             "Record kvm:kvm_page_fault and kvm:kvm_mmio to separate memory from the local APIC's page (0xfee00000), \
-             whose accesses have the same reason where APICv is not in use.",
+             whose accesses have the same exit reason where APICv is not in use.",
         );
     } else {
         return Err(
@@ -254,8 +255,8 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static
     let table = !case.picture.rows(ExitTable::Mmio).is_empty();
     if !intel && !table {
         return Err(
-            "Devices' accesses have the same reason; add what perf kvm stat report --event=mmio prints, or record \
-             kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault).",
+            "Accesses of devices have the same exit reason; add what perf kvm stat report --event=mmio prints, or \
+             record kvm:kvm_mmio and kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault).",
         );
     }
     // On Intel devices have a reason of their own, and the local APIC's page has not.
@@ -274,16 +275,16 @@ fn of_table(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static
     let (confidence, note) = match (intel, table, case.exits(&WITH_APICV).count) {
         (true, false, 0) if case.exits(&["TPR_BELOW_THRESHOLD"]).count > 0 => {
             return Err(
-                "TPR_BELOW_THRESHOLD shows that KVM emulates the local APIC, whose page then is among these exits; \
-                 record kvm:kvm_page_fault and kvm:kvm_mmio, or add what perf kvm stat report --event=mmio prints, \
-                 which have its address (0xfee00000).",
+                "TPR_BELOW_THRESHOLD shows that KVM emulates the local APIC, so accesses of its page are among these \
+                 exits; record kvm:kvm_page_fault and kvm:kvm_mmio, or add what perf kvm stat report --event=mmio \
+                 prints, which have its address (0xfee00000).",
             );
         }
         (true, false, 0) => (
             0.5,
             Some(
-                "This table does not show whether APICv is in use (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS): without \
-                 it accesses of the local APIC's page (0xfee00000) are among these exits; perf kvm stat report \
+                "The table does not show whether APICv is in use (no EOI_INDUCED, APIC_WRITE or APIC_ACCESS). Without \
+                 APICv, accesses of the local APIC's page (0xfee00000) are among these exits; perf kvm stat report \
                  --event=mmio has them."
                     .to_owned(),
             ),

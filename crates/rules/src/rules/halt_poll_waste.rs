@@ -14,8 +14,8 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
     title: "Halt polling burns CPU time in polls that fail",
-    looks_at: "time that vCPUs polled in halts before they slept, and how often something came meanwhile; samples of \
-        their threads in the loop that polls",
+    looks_at: "time that vCPUs polled in halts before they slept, and how often an interrupt came meanwhile; samples \
+        of their threads in the polling loop",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate \
         polling from sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
@@ -27,8 +27,8 @@ pub(crate) static RULE: Rule = Rule {
         "cpu function poll_idle",
         "cpu function cpu_idle_poll",
     ],
-    cause: "KVM polls for a while when a vCPU halts, so that it need not be woken. Where interrupts come later than \
-        that, the time is burnt, and then the vCPU sleeps all the same.",
+    cause: "When a vCPU halts, KVM first polls for up to halt_poll_ns, so that an interrupt need not wake it. If none \
+        comes in that time, the CPU time is lost and the vCPU sleeps all the same.",
     found: &[
         "{polls} polls failed and burnt {costs} of the vCPUs' time. That is the cost, whatever share of the polls \
          succeeds. Those that succeed save a wake-up each: below {whatever} of the vCPUs' time polling pays, and is no \
@@ -42,8 +42,8 @@ pub(crate) static RULE: Rule = Rule {
          guest's own (`poll_idle`, `cpu_idle_poll`). The loop is the function itself and what it asks \
          (`kvm_vcpu_check_block`, `ktime_get`); sleeping and interrupts do not count. They are {whatever} of the \
          samples of vCPUs' threads, and that is more than chance: 20 of them at least; 0.6 times the confidence that \
-         the share is over the limit, which has to be 0.9; samples do not tell which polls failed, and that is why no \
-         less is a finding. Surely below {costs} is an all-clear.",
+         the share is over the limit, which has to be 0.9; samples do not show which polls failed, so the limit is \
+         high. Surely below {costs} is an all-clear.",
     ],
     limits: &[
         ("polls", EvidenceNumber::Count(LEAST)),
@@ -55,34 +55,32 @@ pub(crate) static RULE: Rule = Rule {
         looks like a slow way to sleep: where none succeeds either, and the host's `halt_poll_ns` is unknown, it is \
         not known.",
     advice: "",
-    looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns in its guest time, which events do not tell \
-        from work, and samples of the guest do. A host that is slow to put a thread to sleep is on its CPU meanwhile, \
-        and polls nothing ([vcpus.md](vcpus.md)).",
+    looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns guest time; samples of the guest show it, \
+        events do not. A host that is slow to put a thread to sleep keeps it on its CPU without polling \
+        ([vcpus.md](vcpus.md)).",
     remedies: &[
         Remedy {
             what: "Poll for less: lower /sys/module/kvm/parameters/halt_poll_ns (0 turns it off; 200000 is the default \
                 on x86). With Linux 5.8 to 6.0 on the host a VM keeps the value that it was created with: stop it and \
-                start it again, a reboot in the guest is not enough.",
-            price: "Interrupts that did come while polling now cost a wake-up, tens of microseconds each.",
-            unless: "Not where the polls that succeed are the ones that matter: look at the ipi and halt-wake paths \
-                first.",
-            check: "trapline vcpus: polled time, and polls that succeeded. If they stay as they are: the VM is older \
+                start it again; a reboot of the guest is not enough.",
+            price: "Interrupts that came while KVM polled now cost a wake-up, tens of microseconds each.",
+            unless: "Successful polls may matter more than the CPU time: look at the ipi and halt-wake paths first.",
+            check: "trapline vcpus: polling time, and polls that succeeded. If they do not change, the VM is older \
                 than the setting (Linux 5.8 to 6.0), or its VMM set a limit of its own (KVM_CAP_HALT_POLL), which \
                 comes before the parameter.",
         },
         Remedy {
-            what: "Let it shrink at once where it does not pay: halt_poll_ns_shrink=0 resets the interval of a vCPU \
-                after a failure, halt_poll_ns_grow_start says where it begins again.",
-            price: "It takes several halts to grow again when the load changes.",
-            unless: "Not on kernels before 5.1 for halt_poll_ns_grow_start.",
+            what: "Let the interval shrink at once: halt_poll_ns_shrink=0 resets a vCPU's interval after a failed \
+                poll, and halt_poll_ns_grow_start is the value that it starts again with.",
+            price: "The interval needs several halts to grow again when the load changes.",
+            unless: "halt_poll_ns_grow_start needs Linux 5.1 or later.",
             check: "trapline vcpus, and the host's halt_poll_fail_ns against halt_poll_success_ns.",
         },
         Remedy {
             what: "In the guest: take idle=poll from its command line, or lower guest_halt_poll_ns in \
                    /sys/module/haltpoll/parameters (drivers/cpuidle/governors/haltpoll.c).",
-            price: "An interrupt that comes while the guest is idle costs an exit and a wake-up, which the guest's \
-                polling avoided.",
-            unless: "Not for a guest that has its CPUs to itself and is there for latency.",
+            price: "An interrupt for an idle guest costs an exit and a wake-up, which polling in the guest avoids.",
+            unless: "Keep it for a guest that has CPUs of its own and needs low latency.",
             check: "trapline flame --guest-kallsyms FILE: samples in poll_idle and cpu_idle_poll.",
         },
     ],
@@ -157,8 +155,8 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !report.seen.poll_lengths && doubtful(case) {
         return Verdict::Unknown(format!(
-            "vCPUs were on their CPU for {} before they slept, and whether KVM polled then or was only slow to sleep \
-             was not recorded; record kvm:kvm_halt_poll_ns too, which every poll that fails makes.",
+            "vCPUs stayed on their CPU for {} before they slept. The recording does not show whether KVM polled or was \
+             slow to sleep; record kvm:kvm_halt_poll_ns too, which every failed poll emits.",
             human(polled.burnt_ns)
         ));
     }
@@ -176,14 +174,14 @@ fn look(case: &Case<'_>) -> Verdict {
 fn say(case: &Case<'_>, polled: &PollTimes) -> Finding {
     Finding::new(&RULE, 0.9)
         .title(format!(
-            "Halt polling failed in {} of {} halts that it polled in, and burnt {}",
+            "Halt polling failed in {} of {} polls, and burnt {}",
             polled.misses,
             polled.hits + polled.misses,
             human(polled.burnt_ns),
         ))
         .evidence(says!(
-            "{failed} polls failed and burnt {burnt} ({share} of the time that vCPUs were observed); {succeeded} \
-             succeeded after {polled} in all.",
+            "{failed} polls failed and burnt {burnt} ({share} of the vCPUs' observed time); {succeeded} succeeded \
+             after polling for {polled} in all.",
             failed = polled.misses,
             burnt = Ns(polled.burnt_ns),
             share = Of(polled.burnt_ns, case.picture.observed_ns()),
@@ -191,7 +189,7 @@ fn say(case: &Case<'_>, polled: &PollTimes) -> Finding {
             polled = Ns(polled.hits_ns),
         ))
         .evidence(says!(
-            "They were halted without polling for {halted}.",
+            "vCPUs slept in halts for {halted}.",
             halted = Ns(case.picture.state_ns(State::Halted)),
         ))
 }
@@ -206,8 +204,8 @@ fn saved(report: &VcpusReport, polled: &PollTimes) -> String {
         .fold(0u64, u64::saturating_add);
     let each = waits / woken.max(1);
     format!(
-        "The {} polls that succeeded saved a wake-up each; a woken vCPU waited {} for its CPU here on average, so that \
-         is {} of latency, against {} of CPU time burnt.",
+        "Each of the {} successful polls saved a wake-up. A woken vCPU waited {} for its CPU on average, so they saved \
+         {} of latency; failed polls burnt {} of CPU time.",
         polled.hits,
         human(each),
         human(each.saturating_mul(polled.hits)),
@@ -332,7 +330,7 @@ fn without_events(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     Verdict::Unknown(format!(
-        "vCPUs' threads polled in {}, and samples do not tell which polls failed. {what}",
+        "vCPU threads polled in {}; samples do not show which polls failed. {what}",
         samples.part().says("of their samples").text
     ))
 }
@@ -346,7 +344,7 @@ fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {
     let mut finding = Finding::new(&RULE, 0.6 * part.above(WHATEVER))
         .rests_on(RestsOn::Absence)
         .title(format!(
-            "vCPUs' threads spent {} of their CPU time on polling in halts",
+            "vCPU threads spent {} of their CPU time polling in halts",
             words::share::tenths(part.share())
         ))
         .evidence(
@@ -356,7 +354,7 @@ fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {
         )
         .evidence(says!(
             "{host} of them poll in the host (kvm_vcpu_halt, kvm_vcpu_block), {guest} in their guests (poll_idle, \
-             cpu_idle_poll). Which polls failed samples do not tell.",
+             cpu_idle_poll). Samples do not show which polls failed.",
             host = samples.host.samples,
             guest = samples.guest.samples,
         ));
@@ -391,8 +389,8 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
     let (Some(fail_ns), Some(success_ns)) = (get("halt_poll_fail_ns"), get("halt_poll_success_ns"))
     else {
         return Verdict::Unknown(
-            "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know, or give --facts \
-             of a host whose KVM debug statistics are readable."
+            "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch, or give --facts of a host \
+             whose KVM debug statistics are readable."
                 .to_owned(),
         );
     };
@@ -405,10 +403,10 @@ fn from_statistics(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     Finding::new(&RULE, 0.6)
-        .title(format!("Halt polling failed {} of {tries} times, by the host's statistics", tries - hits.min(tries)))
+        .title(format!("Halt polling failed in {} of {tries} polls, by the host's statistics", tries - hits.min(tries)))
         .evidence(says!(
-            "Since the VMs' start polls that failed took {failed}, those that succeeded {succeeded}; these sums do not \
-             say in how much time.",
+            "Since the VMs' start failed polls took {failed} and successful ones {succeeded}; the statistics do not \
+             say when the VMs started.",
             failed = Ns(fail_ns),
             succeeded = Ns(success_ns),
         ))

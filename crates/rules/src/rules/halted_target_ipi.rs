@@ -10,16 +10,15 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, S
 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
-    title: "Inter-processor interrupts have to wake vCPUs that are halted",
-    looks_at: "each inter-processor interrupt, from the write to the interrupt controller to the target's entry, and \
-        what the target was doing then: what those to halted vCPUs take longer than others, without waits for a CPU \
-        that a task has",
-    needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show who was in a halt; sums do not",
+    title: "IPIs have to wake halted vCPUs",
+    looks_at: "each IPI, from the write to the interrupt controller to the target's entry, and what the target was \
+        doing: how much longer IPIs to halted vCPUs take than others, without waits behind other tasks",
+    needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show which target was halted; sums do not",
     record: &[RecordNeeds::Paths],
     measures: &[],
-    cause: "The target had nothing to do and halted, so its thread gave its CPU away. The interrupt then wakes that \
-            thread (kvm_vcpu_kick, schedule), it waits until its CPU is out of idle, and enters its guest: many times \
-            what it takes to interrupt a vCPU that is running.",
+    cause: "The target vCPU had halted, so its thread slept. The IPI has to wake the thread (kvm_vcpu_kick, schedule), \
+            the CPU has to leave its idle state, and the vCPU has to enter its guest. That takes many times as long as \
+            interrupting a running vCPU.",
     found: &[
         "From the path `ipi`: of each interrupt what its target was doing when it was sent. The cost is the median of \
          those to halted vCPUs, less the median of those to vCPUs that did not have to be woken, times their count. \
@@ -54,29 +53,29 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Host: let halted vCPUs poll before they sleep, for longer than the gap between interrupts: echo \
                 2000000 > /sys/module/kvm/parameters/halt_poll_ns (2 ms). With Linux 5.8 to 6.0 on the host a VM keeps \
-                the value that it was created with: stop it and start it again, a reboot in the guest is not enough.",
-            price: "Host CPU time is burnt while vCPUs poll, up to that long for each halt: it is taken from other \
-                    guests and tasks, and from turbo frequency and power. It helps less than idle=poll.",
-            unless: "Not on hosts whose CPUs are shared by more vCPUs than there are CPUs, nor where halts last longer \
-                     than what is polled: that only burns. It does nothing for a guest that is never idle.",
+                the value that it was created with: stop it and start it again; a reboot of the guest is not enough.",
+            price: "Polling burns host CPU time, up to that long for each halt: other guests and tasks lose it, and it \
+                    costs power and turbo frequency. It helps less than idle=poll.",
+            unless: "With more vCPUs than CPUs, or halts longer than the polling, it only burns CPU time. It does \
+                     nothing for a guest that is never idle.",
             check: "trapline paths --path ipi: the wake-up stages are gone where polls succeed; trapline vcpus shows \
-                what polling burns. If nothing polls: the VM is older than the setting (Linux 5.8 to 6.0), or its VMM \
+                what polling burns. If nothing polls, the VM is older than the setting (Linux 5.8 to 6.0), or its VMM \
                 set a limit of its own (KVM_CAP_HALT_POLL), which comes before the parameter.",
         },
         Remedy {
-            what: "Guest: do not halt at all: idle=poll (arm64: nohlt) on the guest's kernel command line.",
-            price: "Every vCPU burns its whole CPU all the time, and nobody else gets it; a sibling hyperthread loses \
-                too. The host sees a guest that is always busy.",
-            unless: "Not where CPU time is sold or shared, and not for vCPUs that share a CPU. It does nothing for a \
-                     guest that is never idle.",
+            what: "Guest: never halt: idle=poll (arm64: nohlt) on the guest's kernel command line.",
+            price: "Every vCPU uses its whole CPU all the time, and its sibling hyperthread gets slower. On the host \
+                the guest always looks busy.",
+            unless: "Do not use it where vCPUs share CPUs, or where CPU time is billed. It does nothing for a guest \
+                     that is never idle.",
             check: "trapline exits: no HLT (WFx); trapline compare BEFORE AFTER: the ipi path.",
         },
         Remedy {
             what: "Guest: poll in the guest before it halts: the cpuidle-haltpoll driver and governor \
                    (cpuidle_haltpoll.force=1, or the KVM hint 'hint-dedicated' together with 'poll-control').",
-            price: "Up to guest_halt_poll_ns (200 us as shipped) of the CPU is burnt for each halt, by the guest where \
-                no host tool sees it; it adapts, and stops when polling does not pay.",
-            unless: "Not for vCPUs that share a CPU: polling in the guest keeps the CPU from the one it waits for.",
+            price: "The guest burns up to guest_halt_poll_ns (200 us by default) of CPU time for each halt, which the \
+                host sees as guest time. It adapts, and stops when polling does not pay.",
+            unless: "Do not use it for vCPUs that share a CPU: a polling vCPU keeps the CPU from the one it waits for.",
             check: "trapline exits: fewer HLT; trapline compare BEFORE AFTER: the ipi path.",
         },
     ],
@@ -104,7 +103,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let has_path = case.picture.path("ipi").is_some();
     if !has_path && !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:* and sched:sched_switch, sched:sched_waking to know.".to_owned(),
+            "Record kvm:*, sched:sched_switch and sched:sched_waking.".to_owned(),
         );
     }
     if let Some(unknown) = case.in_ticks() {
@@ -132,7 +131,7 @@ struct Halts {
 fn halts(sums: &IpiSums, followed: bool) -> Halts {
     let median = sums.halted.percentile(0.5);
     let halted = says!(
-        "Those to halted vCPUs took {halted_p50} (median)",
+        "IPIs to halted vCPUs: p50 {halted_p50}",
         halted_p50 = Ns(median)
     );
     if sums.awake.count() >= COMPARED {
@@ -140,7 +139,7 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
         return Halts {
             each_ns: median.saturating_sub(awake),
             why: halted.then(says!(
-                ", {others} to ones that did not have to be woken {others_p50}.",
+                "; {others} IPIs to vCPUs that were not halted: p50 {others_p50}.",
                 others = sums.awake.count(),
                 others_p50 = Ns(awake),
             )),
@@ -152,8 +151,8 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
         return Halts {
             each_ns: waking,
             why: halted.then(says!(
-                ", {waking_p50} of it from the wake-up to the CPU. Too few went to vCPUs that did not have to be woken \
-                 to compare with: only that counts.",
+                ", {waking_p50} of it from the wake-up to the CPU. IPIs to vCPUs that were not halted are too few for \
+                 a comparison, so only the part from the wake-up counts.",
                 waking_p50 = Ns(waking),
             )),
         };
@@ -161,7 +160,7 @@ fn halts(sums: &IpiSums, followed: bool) -> Halts {
     Halts {
         each_ns: median,
         why: halted.then(
-            "; too few went to vCPUs that did not have to be woken to compare with, so all of it counts.".into(),
+            "; IPIs to vCPUs that were not halted are too few for a comparison, so all of it counts.".into(),
         ),
     }
 }
@@ -182,11 +181,11 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     let confidence = if followed { 0.9 } else { 0.6 };
     let title = match followed {
         true => format!(
-            "{found} of {count} inter-processor interrupts had to wake a halted vCPU, {} each",
+            "{found} of {count} IPIs had to wake a halted vCPU, {} each",
             human(sums.halted.percentile(0.5))
         ),
         false => format!(
-            "{found} of {count} inter-processor interrupts were sent to a vCPU that was in a halt, {} each",
+            "{found} of {count} IPIs were sent to a halted vCPU, {} each",
             human(sums.halted.percentile(0.5))
         ),
     };
@@ -195,14 +194,15 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
         .cost(cost)
         .title(title)
         .evidence(says!(
-            "{halted} of {all} interrupts ({share}) were for a halted vCPU.",
+            "{halted} of {all} IPIs ({share}) were for a halted vCPU.",
             halted = found,
             all = count,
             share = Of(found, count),
         ))
         .evidence(halts.why)
         .evidence(says!(
-            "The halts cost them {cost}: {each} each by the medians, {share} of the {active} in which they occur.",
+            "The halts cost {cost}: {each} for each IPI (difference of the medians), {share} of the {active} in which \
+             such IPIs occur.",
             cost = Ns(ns),
             each = Ns(halts.each_ns),
             share = Of(ns, active),
@@ -210,14 +210,14 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
         ));
     if sums.alone > 0 {
         finding = finding.evidence(says!(
-            "Not counted: {alone} to a halted vCPU that came alone, fewer than four in 17 ms.",
+            "Not counted: {alone} to a halted vCPU with fewer than four in 17 ms.",
             alone = Many(sums.alone, "interrupt"),
         ));
     }
     if sums.waited.0 > 0 {
         finding = finding.evidence(says!(
-            "Not counted: {waited} that {count} of them waited for a CPU which another task had (vcpu-preempted; \
-             polling makes that worse).",
+            "Not counted: {waited} in which {count} of the targets waited for a CPU behind another task \
+             (vcpu-preempted; polling makes that worse).",
             waited = Ns(sums.waited.1),
             count = sums.waited.0,
         ));
@@ -230,8 +230,7 @@ fn by_target(case: &Case<'_>, sums: &IpiSums, followed: bool) -> Verdict {
     }
     if !followed {
         finding = finding.evidence(
-            "Whether a vCPU in a halt slept or polled is not in exits and entries; kvm:kvm_vcpu_wakeup and sched:* \
-             show it.",
+            "Exits and entries do not show whether a halted vCPU slept or polled; kvm:kvm_vcpu_wakeup and sched:* do.",
         );
     }
     finding = stages(case, finding, halted);
@@ -322,9 +321,9 @@ fn by_sums(case: &Case<'_>) -> Verdict {
         false => "writes of registers",
     };
     Verdict::Unknown(format!(
-        "{} {what} and {} halts may be interrupts that wake halted vCPUs, and sums do not say whom they found: record \
-         kvm:kvm_msr, kvm:kvm_apic_ipi and kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), sched:sched_switch and \
-         sched:sched_waking to know.",
+        "{} {what} and {} halts may be IPIs that wake halted vCPUs; sums do not show what the targets were doing. \
+         Record kvm:kvm_msr, kvm:kvm_apic_ipi and kvm:kvm_apic_accept_irq (arm64: kvm:kvm_sys_access), \
+         sched:sched_switch and sched:sched_waking.",
         sent.count, waits.count
     ))
 }

@@ -11,14 +11,13 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
     title: "The host's tick interrupts vCPUs on isolated CPUs",
-    looks_at: "interrupts for the host that threw vCPUs out of their guest, on CPUs that the host's command line \
-        isolates",
+    looks_at: "exits for interrupts of the host, on CPUs that the host's command line isolates",
     needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows \
         which are the timer's own",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "isolcpus= keeps other tasks off a CPU and not the tick: without nohz_full= the host's scheduler tick goes \
-        on on every CPU that runs a task, CONFIG_HZ times a second, and each one is an exit.",
+    cause: "isolcpus= keeps other tasks off a CPU, but not the tick. Without nohz_full= the host's scheduler tick runs \
+        on every CPU that has a task, CONFIG_HZ times a second, and each tick is an exit.",
     found: &[
         "A CPU of the host's isolated ones with {ticks} exits for interrupts (or timer interrupts) a second, which is \
          a tick of the slowest kernel (100 Hz) with some missing; {exits} exits in all. On a CPU of `nohz_full` only \
@@ -32,7 +31,7 @@ pub(crate) static RULE: Rule = Rule {
         ("exits", EvidenceNumber::Count(LEAST)),
     ],
     unknown: "*facts*, with *exits* of the host's CPUs; `perf record -a -e kvm:kvm_exit -e kvm:kvm_entry -e \
-     irq_vectors:local_timer_entry` tells the timer's own.",
+     irq_vectors:local_timer_entry` shows which are the timer's.",
     advice: "",
     looks_alike: "A device's interrupt on such a CPU: without `local_timer_entry` the two are one, at 0.7; `trapline \
         facts` has the IRQs' affinity.",
@@ -40,16 +39,16 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Stop the tick where one task runs: nohz_full= and rcu_nocbs= with these CPUs on the host's kernel \
                 command line (CONFIG_NO_HZ_FULL).",
-            price: "Entering and leaving the kernel gets slower on these CPUs (context tracking), which guests with \
-                many exits feel; at least one CPU has to keep the time.",
-            unless: "Not where more than one task runs on such a CPU: the tick then stays.",
+            price: "Entering and leaving the kernel gets slower on these CPUs (context tracking), so each exit costs \
+                more. At least one CPU has to keep the time.",
+            unless: "The tick stays where more than one task runs on such a CPU.",
             check: "trapline exits --cpu LIST: exits for interrupts in a second.",
         },
         Remedy {
-            what: "Move what else interrupts: IRQ affinity (irqbalance off, /proc/irq/*/smp_affinity_list), and kernel \
+            what: "Move the other interrupts: IRQ affinity (irqbalance off, /proc/irq/*/smp_affinity_list), and kernel \
                 threads.",
             price: "The other CPUs take these interrupts.",
-            unless: "Not for interrupts that are managed by their driver, one for each CPU.",
+            unless: "Managed interrupts (one for each CPU, set by the driver) cannot be moved.",
             check: "trapline facts: the IRQs' affinity; trapline exits.",
         },
     ],
@@ -107,7 +106,8 @@ fn nohz_full<'a>(case: &Case<'a>) -> Option<&'a CpuSet> {
 fn look(case: &Case<'_>) -> Verdict {
     let Some(isolated) = case.host().and_then(|host| host.isolated.as_ref()) else {
         return Verdict::Unknown(
-            "Give --facts of the host (trapline facts --format json) to know which CPUs are isolated.".to_owned(),
+            "Give --facts of the host (trapline facts --format json): it lists the isolated CPUs."
+                .to_owned(),
         );
     };
     if isolated.is_empty() {
@@ -115,7 +115,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !case.has_exits() || case.printed() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
     if let Some(unknown) = case.in_ticks() {
@@ -129,7 +129,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if !recorded && ticking.iter().any(|one| one.adaptive) {
         return Verdict::Unknown(
             "Isolated CPUs are interrupted often though nohz_full stops their tick; record kvm:kvm_msr (arm64: \
-             kvm:kvm_timer_update_irq) to tell the guest's own timer from what the host does."
+             kvm:kvm_timer_update_irq) to separate the guest's own timer from the host's interrupts."
                 .to_owned(),
         );
     }
@@ -158,7 +158,7 @@ fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> F
     let mut finding = Finding::new(&RULE, confidence)
         .cost(case.vcpu_cost(cost_ns))
         .title(format!(
-            "Isolated CPUs were interrupted {:.0} times a second each",
+            "Isolated CPUs were interrupted {:.0} times a second each, on average",
             count as f64 / seconds / ticking.len() as f64
         ))
         .evidence(says!(
@@ -169,7 +169,7 @@ fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> F
     for one in ticking.iter().take(6) {
         let own = match one.timer {
             0 => Evidence::default(),
-            timer => says!(", {timer} interrupts of its timer", timer = timer),
+            timer => says!(", {timer} interrupts of the local timer", timer = timer),
         };
         finding = finding.evidence(says!(
             "CPU {cpu}: {exits} exits for interrupts of the host, {rate} a second{own}.",
@@ -180,7 +180,7 @@ fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> F
         ));
     }
     finding = finding.evidence(says!(
-        "{exits} exits took {time}, by the mean of all for interrupts.",
+        "{exits} exits took {time}, at the mean of all exits for interrupts.",
         exits = count,
         time = Ns(cost_ns),
     ));
@@ -189,14 +189,14 @@ fn say(case: &Case<'_>, isolated: &CpuSet, ticking: &[Ticking], count: u64) -> F
     }
     if ticking.iter().all(|one| one.adaptive) {
         finding = finding
-            .also("Here nohz_full is set for these CPUs and does not help: more than one task runs there, or it is \
-                another interrupt.")
+            .also("nohz_full is set for these CPUs and does not help here: more than one task runs on them, or another \
+                interrupt than the tick.")
             .only(&[1]);
     }
     if timer == 0 {
         finding = finding.evidence(
-            "Which interrupts these are is not recorded; irq_vectors:local_timer_entry and \
-            irq:irq_handler_entry show it.",
+            "The recording does not show which interrupts these are; irq_vectors:local_timer_entry and \
+            irq:irq_handler_entry do.",
         );
     }
     finding

@@ -17,8 +17,8 @@ pub(crate) static RULE: Rule = Rule {
             report for vmexit and mmio",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit EPT_MISCONFIG", "vmexit npf", "mmio "],
-    cause: "The guest uses the HPET as its clock. It is emulated by the VMM, so every look at the main counter leaves \
-            the guest, goes on to user space and back. kvm-clock and the TSC are read without an exit.",
+    cause: "The guest uses the HPET as its clock. The VMM emulates it, so every read of the main counter is an exit to \
+            user space. kvm-clock and the TSC are read without an exit.",
     found: &[
         "Rows of the `mmio` table. From {reads} reads on that matter; with a table of memory alone, half of all \
          accesses. Writes set the HPET's timers: the evidence lists them, and they are not in the cost. Accesses that \
@@ -43,17 +43,16 @@ pub(crate) static RULE: Rule = Rule {
     remedies: &[
         Remedy {
             what: "Take the HPET from the guest: <timer name='hpet' present='no'/> in <clock>.",
-            price: "The guest has to be started anew. A Windows guest without Hyper-V's clock then goes on to the ACPI \
-                    PM timer, which costs an exit for each look as well: give it hypervclock in the same change.",
-            unless: "Not where the guest has no other clock that it trusts: it would fall back to acpi_pm.",
+            price: "The guest has to be restarted. A Windows guest without Hyper-V's clock then uses the ACPI PM \
+                    timer, which costs an exit for each read as well: add hypervclock in the same change.",
+            unless: "A guest that trusts no other clock would fall back to acpi_pm.",
             check: "trapline compare BEFORE AFTER: the exits at 0xfed000f0 are gone.",
         },
         Remedy {
             what: "Linux: use kvm-clock or tsc as the clock source (/sys/devices/system/clocksource/clocksource0/\
                    current_clocksource), and take clocksource=hpet off the guest's command line.",
-            price: "None while the host's TSC is stable; without an invariant TSC kvm-clock is the one to use.",
-            unless: "Not tsc where the guest is migrated between hosts whose TSCs run at different rates without TSC \
-                     scaling.",
+            price: "None while the host's TSC is stable. Without an invariant TSC use kvm-clock.",
+            unless: "Do not use tsc if the guest migrates between hosts with different TSC rates and no TSC scaling.",
             check: "Read current_clocksource in the guest, then trapline compare BEFORE AFTER.",
         },
     ],
@@ -138,19 +137,19 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if writes.count > 0 {
         finding = finding.evidence(says!(
-            "In addition, {writes} set its timers and took {time}; they are not in the cost.",
+            "{writes} set its timers and took {time}; they are not in the cost.",
             writes = Many(writes.count, "write"),
             time = Ns(writes.ns),
         ));
     }
     finding = finding.evidence(says!(
-        "That is {share} of the time of exits without waiting.",
+        "The reads are {share} of the handling time of exits, without waits.",
         share = Of(hpet.ns, case.handling_ns()),
     ));
     if more >= 1.01 {
         finding = finding.evidence(says!(
-            "Emulated memory was accessed {accesses} without a recorded exit or entry: in the cost these count with \
-             the mean of the others.",
+            "Emulated memory was accessed {accesses} without a recorded exit or entry; the cost has these at the mean \
+             of the others.",
             accesses = Times(recorded.saturating_sub(expected) / 2),
         ));
     }
@@ -164,7 +163,7 @@ fn look(case: &Case<'_>) -> Verdict {
 fn without_addresses(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record) to know."
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record)."
                 .to_owned(),
         );
     }
@@ -172,8 +171,8 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
     let recorded = case.picture.events("kvm_mmio").is_some();
     if faults.count >= FITS && case.matters(faults.ns) && !recorded {
         return Verdict::Unknown(format!(
-            "{} npf exits took {}, and the recording does not separate devices from memory; record kvm:kvm_mmio too \
-             (perf kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
+            "{} npf exits took {}. The recording does not separate devices from memory; record kvm:kvm_mmio too (perf \
+             kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
             faults.count,
             human(faults.ns)
         ));
@@ -194,8 +193,8 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         && each >= case.others_mean_ns(emulated).saturating_mul(2);
     if !case.printed() || !fits {
         return Verdict::Unknown(format!(
-            "{} exits for emulated memory took {}, and their addresses were not recorded; record kvm:kvm_mmio too \
-             (perf kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
+            "{} exits for emulated memory took {}. Their addresses were not recorded; record kvm:kvm_mmio too (perf \
+             kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
             emulated.count,
             human(emulated.ns)
         ));
@@ -204,7 +203,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, if has { 0.7 } else { 0.5 })
         .cost(case.vcpu_cost(emulated.ns))
         .title(format!(
-            "Emulated memory, most likely the HPET: {} exits, {}",
+            "Exits for emulated memory, most likely the HPET: {} exits, {}",
             emulated.count,
             human(emulated.ns)
         ))
@@ -213,8 +212,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         finding = finding.evidence("The guest's definition gives it an HPET.");
     }
     finding = finding.evidence(
-        "The addresses are not in this table; perf kvm stat report --event=mmio has them, and 0xfed000f0 is the \
-         HPET's counter.",
+        "The table has no addresses; perf kvm stat report --event=mmio has them. 0xfed000f0 is the HPET's counter.",
     );
     advise(case, finding).found()
 }

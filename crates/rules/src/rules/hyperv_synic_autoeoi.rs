@@ -8,14 +8,14 @@ use crate::{Case, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict
 
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
-    title: "Hyper-V's synthetic interrupts with AutoEOI keep APICv or AVIC from being used",
+    title: "Hyper-V's synthetic interrupts with AutoEOI inhibit APICv or AVIC",
     looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's \
         definition; changes of KVM's APICv inhibition",
     needs: "kvm:kvm_msr from the guest's start on (that is when it sets them up), or --domain with --facts",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "A synthetic interrupt with AutoEOI ends itself, which APICv and AVIC cannot do, so KVM sets them aside for \
-        this guest: all its interrupts are then emulated.",
+    cause: "APICv and AVIC cannot end a synthetic interrupt automatically (AutoEOI). KVM therefore inhibits them for \
+        this guest and emulates all its interrupts.",
     found: &[
         "Writes of `HV_X64_MSR_SINT0` to `SINT15` that are not masked and have the AutoEOI bit: confidence 0.95 and at \
          least `medium` if the host offers APICv or AVIC, 0.75 if that is unknown; nothing if the host has it off. \
@@ -31,18 +31,17 @@ pub(crate) static RULE: Rule = Rule {
         else sets it aside.",
     remedies: &[
         Remedy {
-            what: "Tell the guest that AutoEOI is deprecated, so that it does not use it: <avic state='on'/> in \
-                <hyperv> (libvirt 8.10; QEMU 6.2: hv-avic; Linux 5.15 on the host).",
-            price: "The guest has to be started anew.",
-            unless: "Not on hosts without APICv or AVIC, where interrupts get slower by it; not with Windows before \
-                Server 2012 R2, which needs AutoEOI.",
+            what: "Mark AutoEOI as deprecated, so that the guest does not use it: <avic state='on'/> in <hyperv> \
+                (libvirt 8.10; QEMU 6.2: hv-avic; Linux 5.15 on the host).",
+            price: "The guest has to be restarted.",
+            unless: "Without APICv or AVIC it makes interrupts slower. Windows before Server 2012 R2 needs AutoEOI.",
             check: "trapline events --event kvm_apicv_inhibit_changed: Hyper-V's reason is gone; trapline exits \
                 --event msr: no writes of 0x80b.",
         },
         Remedy {
             what: "Take <synic/> and <stimer/> away, and keep hypervclock.",
-            price: "Timers go through the local APIC or the HPET again, which are exits.",
-            unless: "Not where the guest's timers are what made it slow.",
+            price: "Timers use the local APIC or the HPET again, and each access is an exit.",
+            unless: "It makes guests slower that are limited by their timers.",
             check: "trapline compare BEFORE AFTER.",
         },
     ],
@@ -111,7 +110,7 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
             signs.auto_eoi
         ))
         .evidence(says!(
-            "{with} writes of HV_X64_MSR_SINTx had the AutoEOI bit set, {without} had not.",
+            "{with} writes of HV_X64_MSR_SINTx had the AutoEOI bit set; {without} did not.",
             with = signs.auto_eoi,
             without = signs.no_auto_eoi,
         ))
@@ -121,7 +120,7 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
                 name = name,
                 value = value,
             ),
-            None => "Whether the host has APICv or AVIC is unknown; trapline facts on the host shows it.".into(),
+            None => "It is unknown whether the host has APICv or AVIC; trapline facts on the host shows it.".into(),
         });
     let mut finding = inhibited(case, finding);
     finding.at_least = if on { Severity::Medium } else { Severity::Low };
@@ -133,7 +132,7 @@ fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     if offered.is_none() {
         return Verdict::Unknown(
             "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give \
-             --facts of the host to know whether there is APICv to lose."
+             --facts of the host, which say whether it has APICv or AVIC."
                 .to_owned(),
         );
     }
@@ -152,10 +151,10 @@ fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     }
     let count: u64 = emulated.iter().map(|row| row.stats.count()).sum();
     let finding = Finding::new(&RULE, 0.6).rests_on(RestsOn::Counts)
-        .title("The guest has SynIC, and APICv is not in use though the host offers it")
+        .title("The guest has SynIC, and APICv is not in use although the host has it")
         .evidence(
             says!(
-                "The guest wrote its end-of-interrupt register by {exits} exits, which APICv would have saved.",
+                "{exits} writes of the end-of-interrupt register were exits, which APICv would have avoided.",
                 exits = count,
             )
             .rows_of(ExitTable::Msr, &emulated),
@@ -186,8 +185,8 @@ fn unseen(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     Verdict::Unknown(
-        "Record kvm:kvm_msr from the guest's start on, which is when it sets its synthetic interrupts up, or give its \
-         definition (--domain) and the facts of the host (--facts), to know."
+        "Record kvm:kvm_msr from the guest's start on, which is when it sets up its synthetic interrupts; or give its \
+         definition (--domain) and the facts of the host (--facts)."
             .to_owned(),
     )
 }
@@ -195,7 +194,7 @@ fn unseen(case: &Case<'_>) -> Verdict {
 fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {
     match case.picture.events("kvm_apicv_inhibit_changed") {
         Some(count) if count > 0 => finding.evidence(says!(
-            "kvm_apicv_inhibit_changed came {count} times.",
+            "kvm_apicv_inhibit_changed was recorded {count} times.",
             count = count,
         )),
         _ => finding,

@@ -12,9 +12,9 @@ use crate::{
 
 pub(crate) static RULE: Rule = Rule {
     id: "lock-holder-preempted",
-    title: "Guests spin on locks while vCPUs wait for a CPU",
-    looks_at: "samples of guests' kernels in the slow path of spin locks, and beside them whether vCPUs waited for a \
-        CPU or were thrown out of spinning",
+    title: "Guests spin on locks while vCPUs are preempted",
+    looks_at: "samples of guests' kernels in the slow path of spin locks, and whether vCPUs waited for a CPU or made \
+        PAUSE exits meanwhile",
     needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and \
         sched:sched_switch and sched:sched_wakeup of the whole host in the same recording",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched, RecordNeeds::Stacks],
@@ -24,8 +24,8 @@ pub(crate) static RULE: Rule = Rule {
         "cpu function native_queued_spin_lock_slowpath",
         "cpu function __pv_queued_spin_lock_slowpath",
     ],
-    cause: "A vCPU that holds a spin lock has lost its CPU, and the guest's other vCPUs spin until it has one again: \
-        they burn CPUs and get nothing done, and may keep the holder from running.",
+    cause: "A vCPU that holds a spin lock was preempted. The guest's other vCPUs spin until it runs again: they burn \
+        CPU time, and may keep the holder from running.",
     found: &[
         "Samples of guests are in the slow path of spin locks (`queued_spin_lock_slowpath` and its native and \
          paravirtual forms, `pv_wait` and `kvm_wait` of the latter) in {spins} of all samples of guests, 20 at least, \
@@ -34,9 +34,8 @@ pub(crate) static RULE: Rule = Rule {
          a twentieth of all, or their host's samples are in `kvm_vcpu_on_spin` in {throws} of cases: 0.5, since a \
          guest's own long critical sections do that too. Both times the confidence that the share is over the limit, \
          which has to be 0.9.",
-        "Spinning alone is no finding: it is contention of the guest's own for all that is known. Where switches of \
-         the whole host were recorded and vCPUs hardly waited, that is certain, and this an all-clear: what would \
-         refute the finding is that no vCPU of the guest is runnable without a CPU while others spin.",
+        "Spinning alone is no finding: the guest may contend for its own lock. Where switches of the whole host were \
+         recorded and vCPUs hardly waited, that is certain, and this rule is clear.",
     ],
     limits: &[
         ("spins", EvidenceNumber::Share(SPINS)),
@@ -44,33 +43,31 @@ pub(crate) static RULE: Rule = Rule {
         ("exits", EvidenceNumber::Count(EXITS)),
         ("throws", EvidenceNumber::Share(THROWS)),
     ],
-    unknown: "*guest samples*. A recording that was made inside a guest shows the spinning and not why: whether vCPUs \
-        had CPUs only the host knows.",
+    unknown: "*guest samples*. A recording made inside a guest shows the spinning, but not whether its vCPUs had CPUs.",
     advice: "",
-    looks_alike: "[pause-loop-exits](#pause-loop-exits) sees spinning that is so long that KVM ends it, without \
-        samples. [vcpu-preempted](#vcpu-preempted) says who had the CPUs. A guest that contends for a lock spins as \
-        much on CPUs of its own.",
+    looks_alike: "[pause-loop-exits](#pause-loop-exits) finds spinning that is long enough for a PAUSE exit, without \
+        samples. [vcpu-preempted](#vcpu-preempted) says who had the CPUs. A guest that contends for its own lock spins \
+        as much on dedicated CPUs.",
     remedies: &[
         Remedy {
-            what: "Give the guest's vCPUs CPUs: fewer vCPUs than CPUs, pinned, and nobody else on them.",
+            what: "Give the guest's vCPUs dedicated CPUs: fewer vCPUs than CPUs, pinned, and no other tasks there.",
             price: "Less overcommitment on this host.",
-            unless: "Not if vCPUs hardly wait for a CPU (trapline vcpus): the lock is then contended in the guest \
-                itself.",
+            unless: "It does not help if vCPUs hardly wait for a CPU (trapline vcpus): the guest then contends for its \
+                own lock.",
             check: "trapline compare BEFORE AFTER: samples in spin locks, and runnable time.",
         },
         Remedy {
-            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, \
-                KVM_FEATURE_PV_UNHALT), which halt instead of spinning; on Hyper-V's interface <spinlocks state='on' \
-                retries='8191'/>.",
-            price: "Wake-ups instead of spinning: longer for locks that are held briefly.",
-            unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor where samples are in \
-                     __pv_queued_spin_lock_slowpath: the guest has them then.",
+            what: "Use paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, KVM_FEATURE_PV_UNHALT), which halt instead of \
+                spinning. For Windows: <spinlocks state='on' retries='8191'/>.",
+            price: "A wake-up takes longer than spinning for locks that are held briefly.",
+            unless: "'hint-dedicated' turns them off. If samples are in __pv_queued_spin_lock_slowpath, the guest has \
+                     them already.",
             check: "trapline flame --guest-kallsyms FILE: samples in spin locks.",
         },
         Remedy {
-            what: "Give the guest fewer vCPUs, so that they find CPUs at once.",
+            what: "Give the guest fewer vCPUs, so that each finds a CPU at once.",
             price: "The guest can use fewer CPUs at a time.",
-            unless: "Not where the guest needs them all to get its work done.",
+            unless: "It makes a guest slower that needs all of them.",
             check: "trapline compare BEFORE AFTER: the guest's work for each second.",
         },
     ],
@@ -162,7 +159,7 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
         let observed = case.picture.observed_ns();
         if waited as f64 >= WAITS * observed as f64 && case.waits_often() {
             return HolderWaits::Waited(says!(
-                "Meanwhile vCPUs waited {time} behind other tasks ({share} of the time that they were observed).",
+                "Meanwhile vCPUs waited {time} behind other tasks ({share} of their observed time).",
                 time = Ns(waited),
                 share = Of(waited, observed),
             ));
@@ -176,7 +173,7 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
     }
     if spinning.yields.is_above(THROWS) {
         return HolderWaits::ThrownOut(
-            says!("KVM looked for another vCPU to run (kvm_vcpu_on_spin) in ")
+            says!("KVM yielded to another vCPU (kvm_vcpu_on_spin) in ")
                 .then(spinning.yields.says("samples of vCPUs' threads"))
                 .then(says!(".")),
         );
@@ -196,7 +193,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !profile.names_guests() {
         return Verdict::Unknown(format!(
-            "{} of guests have no function: give --guest-kallsyms, a copy of the guest's /proc/kallsyms.",
+            "{} of guests have no symbol: give --guest-kallsyms, a copy of the guest's /proc/kallsyms.",
             words::plural(profile.guest.0, "sample")
         ));
     }
@@ -206,8 +203,8 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !spinning.part.is_above(SPINS) {
         return Verdict::Unknown(format!(
-            "Guests spin on locks in {}, which is too few to tell a share; record more: for longer, or with a higher \
-             frequency (perf record -F).",
+            "Guests spin on locks in {}, too few for a share; record for longer, or with a higher frequency (perf \
+             record -F).",
             spinning.part.says("of their samples").text
         ));
     }
@@ -217,9 +214,8 @@ fn look(case: &Case<'_>) -> Verdict {
         HolderWaits::No => return Verdict::Clear,
         HolderWaits::Unknown => {
             return Verdict::Unknown(format!(
-                "Guests spin on locks in {}, which is contention of their own for all that is known; record \
-                 sched:sched_switch and sched:sched_wakeup of the whole host (-a) with the samples, to know whether \
-                 vCPUs that hold locks had no CPU.",
+                "Guests spin on locks in {}, which may be contention of their own; record sched:sched_switch and \
+                 sched:sched_wakeup of the whole host (-a) with the samples: they show whether vCPUs were preempted.",
                 spinning.part.says("of their samples").text
             ));
         }
@@ -235,7 +231,7 @@ fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence)
     let mut finding = Finding::new(&RULE, sure * spinning.part.above(SPINS))
         .rests_on(RestsOn::Absence)
         .title(format!(
-            "Guests spent {} of their sampled time spinning on locks, while vCPUs wait for CPUs",
+            "Guests spent {} of their sampled time spinning on locks while vCPUs waited for CPUs",
             tenths(share)
         ))
         .evidence(
@@ -248,7 +244,7 @@ fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence)
         )
         .evidence(preempted)
         .evidence(says!(
-            "{vcpus} spun; that each did while the holder had no CPU samples do not tell.",
+            "{vcpus} spun. Samples do not show whether the holder was preempted each time.",
             vcpus = Many(spinning.vcpus.len() as u64, "thread"),
         ));
     if let Some((thread, weight)) = spinning.vcpus.first() {
@@ -284,8 +280,8 @@ fn inside(profile: &ProfileSums) -> Verdict {
         return unknown();
     }
     Verdict::Unknown(format!(
-        "The kernel spins on locks in {}. If this was recorded in a guest, record on its host whether vCPUs had CPUs \
-         (sched:sched_switch and sched:sched_wakeup, -a); without that it is contention of its own.",
+        "The kernel spins on locks in {}. If this was recorded in a guest, record on its host whether its vCPUs were \
+         preempted (sched:sched_switch and sched:sched_wakeup, -a). If not, the kernel contends for its own lock.",
         part.says("samples that are not of idle CPUs").text
     ))
 }

@@ -5,42 +5,42 @@ use crate::evidence::{Ns, Of, Share, says};
 use crate::{Case, Finding, Remedy, RestsOn, Rule, Severity, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
-    title: "The recording lost events, so every number in it is a lower bound or a guess",
+    title: "The recording lost events, so its numbers are lower bounds or estimates",
     looks_at: "what the recorder says of lost events, and whether the file ends before its end",
     needs: "nothing beside the recording",
     record: &[],
     measures: &[],
-    cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. Pairs are torn: an exit \
-        without its entry is not timed, and one whose entry was lost may be taken for a long one.",
+    cause: "Events came faster than the recorder wrote them, or its buffer was overwritten. An exit whose entry was \
+        lost is not timed, or looks too long.",
     found: &[
         "What the recorder says. Confidence 0.99, no cost. `low`; from 0.5 % of events lost `medium`, from 5 % `high`; \
          cut off at least `medium`.",
     ],
     limits: &[],
-    unknown: "Nothing beside the recording. Of a printed table perf says how many were lost and not of how many: \
-        `medium`.",
+    unknown: "Nothing beside the recording. For a printed table perf prints how many events were lost, but not of how \
+        many: `medium`.",
     advice: "",
     looks_alike: "",
     remedies: &[
         Remedy {
             what: "Give it more room: perf record -m 16M (or 64M), trace-cmd record -b 65536 (KiB for each CPU).",
             price: "Memory of the host, for each CPU.",
-            unless: "Not on hosts that are short of memory.",
+            unless: "Check that the host has the memory to spare.",
             check: "trapline info: lost events.",
         },
         Remedy {
             what: "Record less: only the events and CPUs that the question needs (-e kvm:kvm_exit -e kvm:kvm_entry, \
                 -C, -p), no stacks, filters in the kernel (--filter), a shorter time; write to a RAM disk.",
-            price: "What is not recorded cannot be asked later.",
-            unless: "Not sched:sched_switch if time without a CPU is the question.",
+            price: "What is not recorded cannot be analysed later.",
+            unless: "Keep sched:sched_switch if the question is about waits for a CPU.",
             check: "trapline info: lost events.",
         },
         Remedy {
-            what: "Let the recorder end by itself (Ctrl-C once, or a command such as sleep 10 behind it), with room on \
-                its disk, and copy the whole file: compare the sizes.",
+            what: "Let the recorder end by itself (Ctrl-C once, or record a command such as sleep 10) with enough disk \
+                space, and copy the whole file: compare the sizes.",
             price: "None.",
-            unless: "Not if the host crashed: then what there is will have to do. --formats OTHER names another \
-                recording of the same kernel where the event formats are missing.",
+            unless: "After a crash of the host the file is all there is. If its event formats are missing, --formats \
+                OTHER takes them from another recording of the same kernel.",
             check: "trapline info: complete.",
         },
     ],
@@ -58,15 +58,14 @@ const CUT_OFF: usize = 2;
 fn cut_off(unevenly: bool) -> String {
     let left = match unevenly {
         true => {
-            "A trace.dat holds the events of one CPU behind those of another, a perf.data those of each round of \
-             reading, so what is left ends at another time for each CPU. What a vCPU did behind its CPU's last event \
-             is unknown"
+            "The file stores events by CPU (trace.dat) or by round of reading (perf.data), so the events that are left \
+             end at a different time for each CPU. What a vCPU did after its CPU's last event is unknown"
         }
-        false => "What was recorded before is whole",
+        false => "The part before the cut is complete",
     };
     format!(
-        "The recorder was killed, its disk was full, or the file was copied in part. {left}; what stands at the end of \
-         a file, such as the event formats of a perf.data, is missing."
+        "The recorder was killed, its disk was full, or the file was copied in part. {left}. The end of the file is \
+         missing, and with it the event formats of a perf.data."
     )
 }
 
@@ -91,7 +90,7 @@ fn look(case: &Case<'_>) -> Verdict {
         finding = finding
             .title(format!("{} events were lost", quality.lost_events))
             .evidence(says!(
-                "perf reported {lost} lost events with the table, but not of how many.",
+                "perf reported {lost} lost events for the table, but not of how many.",
                 lost = quality.lost_events,
             ));
         finding.at_least = Severity::Medium;
@@ -116,17 +115,16 @@ fn look(case: &Case<'_>) -> Verdict {
     if quality.truncated {
         if quality.lost_events == 0 {
             let title = match kept {
-                0 => "The recording ends before its first event: nothing can be read of it",
-                _ => "The recording ends before its end",
+                0 => "The recording is cut off before its first event: nothing can be read",
+                _ => "The recording is cut off",
             };
             finding = finding.title(title).only(&[CUT_OFF]);
             finding.cause = cut_off(quality.uneven_from.is_some());
         }
-        finding = finding.evidence("The file is cut off: what came after is not known.");
+        finding = finding.evidence("The file is cut off: what happened later is unknown.");
         if let Some((ns, share)) = caps::uneven(case) {
             finding = finding.evidence(says!(
-                "It holds what each CPU recorded by itself, so for the last {time} ({share} of the recorded time) \
-                 events of some CPUs are missing and those of others are there.",
+                "In the last {time} ({share} of the recorded time) events of some CPUs are missing.",
                 time = Ns(ns),
                 share = Share(share),
             ));

@@ -17,8 +17,9 @@ pub(crate) static RULE: Rule = Rule {
     needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit has the inner guest's reasons",
     record: &[RecordNeeds::Exits],
     measures: &[],
-    cause: "Each exit of an inner guest goes to the outer hypervisor first, which hands it to the guest's hypervisor \
-        and emulates what that does with virtualization instructions: one exit inside becomes several outside.",
+    cause: "Each exit of an inner guest goes to the outer hypervisor first. It passes the exit to the guest's \
+        hypervisor, and emulates the virtualization instructions that this one executes: one inner exit becomes \
+        several outer ones.",
     found: &[
         "Exits for virtualization instructions (`VMRESUME`, `VMREAD`..., `vmrun`, `vmload`..., arm64 `ERET`), or \
          `kvm_nested_vmexit`, `kvm_nested_vmenter`, `kvm_nested_vmrun`: 100, and they matter, or 1000 nested ones. \
@@ -27,28 +28,27 @@ pub(crate) static RULE: Rule = Rule {
     limits: &[],
     unknown: "*exits*; `kvm:kvm_nested_vmexit` has the inner guest's reasons.",
     advice: "",
-    looks_alike: "A Windows guest with VBS shows the same and nobody has asked for nesting.",
+    looks_alike: "A Windows guest with VBS shows the same exits, though nobody asked for nesting.",
     remedies: &[
         Remedy {
-            what: "Save the outer exits: VMCS shadowing (kvm_intel.enable_shadow_vmcs), virtual VMLOAD/VMSAVE and \
-                virtual GIF (kvm_amd.vls, vgif), APICv for the inner guest, enlightened VMCS where the guest's \
-                hypervisor is Hyper-V.",
-            price: "The module is loaded anew, so the host's guests have to stop.",
-            unless: "Not possible where the CPU does not have them.",
+            what: "Avoid outer exits: VMCS shadowing (kvm_intel.enable_shadow_vmcs), virtual VMLOAD/VMSAVE and virtual \
+                GIF (kvm_amd.vls, vgif), APICv for the inner guest, enlightened VMCS where the guest's hypervisor is \
+                Hyper-V.",
+            price: "The module has to be reloaded, so the host's guests have to stop.",
+            unless: "Each needs a CPU that has it.",
             check: "trapline exits: VMREAD and VMWRITE, or vmload, vmsave, stgi and clgi, are gone.",
         },
         Remedy {
-            what: "Make the inner guest exit less: the same rules hold for it as for any guest; record in the guest \
-                and diagnose that. On Windows, memory integrity (VBS) makes it a hypervisor: turn it off where it is \
-                not wanted.",
-            price: "Without VBS a protection is gone.",
-            unless: "Not VBS where it is demanded.",
+            what: "Make the inner guest exit less: record in the outer guest, and diagnose that recording like any \
+                other. On Windows, memory integrity (VBS) runs a hypervisor: turn it off where it is not wanted.",
+            price: "Without VBS the guest has one protection less.",
+            unless: "Some organisations require VBS.",
             check: "trapline compare BEFORE AFTER: nested exits in a second.",
         },
         Remedy {
-            what: "Do not nest: give the inner guest a place on the host.",
-            price: "Another way to operate it.",
-            unless: "Not where isolation by the outer VM is the point.",
+            what: "Do not nest: run the inner guest on the host.",
+            price: "It has to be operated in another way.",
+            unless: "The isolation by the outer VM is gone.",
             check: "trapline exits: none of these reasons.",
         },
     ],
@@ -80,7 +80,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .unwrap_or(0);
     if !case.has_exits() && nested == 0 {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
     let sum = match case.picture.isa {
@@ -107,8 +107,8 @@ fn look(case: &Case<'_>) -> Verdict {
             human(sum.ns)
         ))
         .evidence(says!(
-            "Virtualization instructions: {exits} of {all} exits ({share}), {share_of_handling} of the time without \
-             waiting.",
+            "Virtualization instructions: {exits} of {all} exits ({share}), {share_of_handling} of the handling time \
+             without waits.",
             exits = sum.count,
             all = all.count,
             share = Of(sum.count, all.count),

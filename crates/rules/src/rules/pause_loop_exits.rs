@@ -8,44 +8,42 @@ use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pause-loop-exits",
-    title: "vCPUs spin, and pause-loop exiting throws them out",
-    looks_at: "exits for PAUSE (pause-loop exiting), and beside them vCPUs that wait for a CPU",
+    title: "vCPUs spin until pause-loop exiting (PLE) ends it",
+    looks_at: "exits for PAUSE (pause-loop exiting), and vCPUs that wait for a CPU meanwhile",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit PAUSE_INSTRUCTION", "vmexit pause"],
-    cause: "The guest spins on a lock for longer than the window of pause-loop exiting: mostly because the vCPU that \
-        holds it has no CPU. KVM then yields to another vCPU of the guest, which may be the wrong one.",
+    cause: "The guest spins on a lock for longer than the PLE window, mostly because the vCPU that holds the lock was \
+        preempted. KVM then yields to another vCPU of the guest, which may be the wrong one.",
     found: &[
         "1000 exits for PAUSE, a twentieth of all exits; and they matter, or are a fifth of all exits. Confidence 0.9. \
-         The cost is the exits' time: the spinning before each is guest time and comes on top.",
+         The cost is the exits' time; the spinning before each exit is guest time and not in it.",
     ],
     limits: &[],
     unknown: "*exits*, or a printed table; *all* shows whether vCPUs waited for CPUs meanwhile.",
     advice: "",
-    looks_alike: "With [vcpu-preempted](#vcpu-preempted) the holder has no CPU; without it the guest's own lock is \
-        what is slow.",
+    looks_alike: "If [vcpu-preempted](#vcpu-preempted) is found too, the holder was preempted; if not, the guest's own \
+        lock is slow.",
     remedies: &[
         Remedy {
-            what: "Give the guest's vCPUs CPUs: fewer vCPUs than CPUs, pinned, and nobody else on them.",
+            what: "Give the guest's vCPUs dedicated CPUs: fewer vCPUs than CPUs, pinned, and no other tasks there.",
             price: "Less overcommitment on this host.",
-            unless: "Not if vCPUs never wait for a CPU (trapline vcpus): the lock is then contended in the guest \
-                itself.",
+            unless: "It does not help if vCPUs never wait for a CPU (trapline vcpus): the guest then contends for its \
+                own lock.",
             check: "trapline compare BEFORE AFTER: PAUSE exits, and runnable time.",
         },
         Remedy {
-            what: "Let the guest's locks know: paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, \
-                KVM_FEATURE_PV_UNHALT), which halt instead of spinning; on Hyper-V's interface <spinlocks state='on' \
-                retries='8191'/>.",
-            price: "Wake-ups instead of spinning: longer for locks that are held briefly.",
-            unless: "Not together with the hint 'hint-dedicated' (which turns them off), nor for guests with CPUs of \
-                their own.",
+            what: "Use paravirtual spinlocks (CONFIG_PARAVIRT_SPINLOCKS, KVM_FEATURE_PV_UNHALT), which halt instead of \
+                spinning. For Windows: <spinlocks state='on' retries='8191'/>.",
+            price: "A wake-up takes longer than spinning for locks that are held briefly.",
+            unless: "'hint-dedicated' turns them off. Guests with CPUs of their own do not need them.",
             check: "trapline exits: fewer PAUSE, more HLT.",
         },
         Remedy {
             what: "For guests with CPUs of their own: widen the window (kvm_intel.ple_window, \
                 kvm_amd.pause_filter_count), or 0 to let them spin.",
             price: "A spinning vCPU keeps its CPU for longer.",
-            unless: "Not with shared CPUs.",
+            unless: "Do not do it where vCPUs share CPUs.",
             check: "trapline exits: PAUSE.",
         },
     ],
@@ -65,7 +63,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
     let pauses = case.exits(&PAUSES);
@@ -79,11 +77,11 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     let mut finding = Finding::new(&RULE, 0.9)
         .cost(case.vcpu_cost(pauses.ns))
-        .title(format!("vCPUs were thrown out of spinning {} times, {}", pauses.count, human(pauses.ns)))
+        .title(format!("vCPUs made {} exits for spinning (PAUSE), {}", pauses.count, human(pauses.ns)))
         .evidence(
             says!(
-                "PAUSE: {exits} of {all} exits ({share}), {share_of_handling} of the time without waiting, {each} \
-                 each. The spinning before each is guest time and comes on top.",
+                "PAUSE: {exits} of {all} exits ({share}), {share_of_handling} of the handling time without waits, \
+                 {each} each. The spinning before each exit is guest time, and is not in the cost.",
                 exits = pauses.count,
                 all = all.count,
                 share = Of(pauses.count, all.count),
@@ -95,7 +93,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let runnable = case.picture.state_ns(model::State::Runnable);
     if runnable > 0 {
         finding = finding.evidence(says!(
-            "Meanwhile vCPUs waited {runnable} for a CPU ({share} of the time they were observed).",
+            "Meanwhile vCPUs waited {runnable} for a CPU ({share} of their observed time).",
             runnable = Ns(runnable),
             share = Of(runnable, case.picture.observed_ns()),
         ));

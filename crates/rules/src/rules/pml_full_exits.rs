@@ -7,49 +7,48 @@ use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pml-full-exits",
-    title: "The host logs which pages the guest writes, and the log runs full",
+    title: "The host logs the pages that the guest writes, and the log (PML) fills up",
     looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty \
         pages",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit PML_FULL"],
-    cause: "Something on the host asks KVM which pages the guest writes: a live migration, a snapshot or backup with \
-        memory, or QEMU, which redraws the guest's screen. The processor then notes each page at the first write since \
-        KVM last looked. Every exit empties the notes; a guest that writes 512 pages without an exit between leaves \
-        with PML_FULL. Large pages are also split while pages are logged, so memory is slower for longer than these \
-        exits show.",
+    cause: "Something on the host logs dirty pages: a live migration, a snapshot or backup with memory, or QEMU for \
+        the guest's screen. The processor logs the first write to each page since KVM last read the log. Every exit \
+        empties the log; a guest that writes 512 pages without an exit leaves with PML_FULL. KVM also splits large \
+        pages while it logs, so memory is slower for longer than these exits show.",
     found: &[
         "{many} exits `PML_FULL` that matter. Confidence 0.9: no exit of this kind happens unless pages are logged. \
          Who asked for it is not in the recording.",
-        "Processors of AMD and arm64 have no such log. KVM write-protects pages there, and each first write is a fault \
-         like others: the same cause shows no exit of its own.",
+        "Processors of AMD and arm64 have no such log. KVM write-protects pages there, and each first write is an \
+         ordinary fault: the same cause has no exit reason of its own.",
     ],
     limits: &[("many", EvidenceNumber::Count(MANY))],
     unknown: "*exits*, or a printed table.",
     advice: "",
-    looks_alike: "[ept-violation-storm](#ept-violation-storm) has faults for pages, which logging adds to: at its \
-        beginning large pages are split, each at a write. Logging shows in that these exits come too.",
+    looks_alike: "[ept-violation-storm](#ept-violation-storm) counts page faults. Logging adds faults, because large \
+        pages are split at a write; only logging has `PML_FULL` exits as well.",
     remedies: &[
         Remedy {
             what: "Find out who logs: virsh domjobinfo (migration, save, backup), and the VM's VNC or SPICE viewers. \
                 Compare a recording from before or after the job.",
-            price: "None to look.",
-            unless: "Not needed if the job is known and will end by itself.",
+            price: "None.",
+            unless: "If the job is known and ends by itself, nothing has to be done.",
             check: "trapline exits: no PML_FULL once the job has ended.",
         },
         Remedy {
             what: "If it is a migration that takes too long: more bandwidth (virsh migrate-setspeed), multifd \
                 (--parallel), or post-copy (--postcopy), which logs one pass only.",
-            price: "Bandwidth is taken from others. With post-copy the guest waits for pages over the network, and is \
-                lost if either host fails meanwhile.",
-            unless: "Not for guests that cannot stand such waits.",
+            price: "Other traffic gets less bandwidth. With post-copy the guest waits for pages over the network, and \
+                is lost if either host fails meanwhile.",
+            unless: "Post-copy is not for guests that need low latency.",
             check: "virsh domjobinfo: the rate of dirty pages, and the time that remains.",
         },
         Remedy {
             what: "If it is the screen: no viewer where none is needed, a lower resolution, or a text console; servers \
                 work without a graphics card (<video><model type='none'/></video>).",
             price: "No graphical console.",
-            unless: "Not while somebody works at that screen.",
+            unless: "Somebody may need that screen.",
             check: "trapline compare BEFORE AFTER: PML_FULL.",
         },
     ],
@@ -71,7 +70,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record) to know.".to_owned(),
+            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
     let full = case.exits(&["PML_FULL"]);
@@ -84,22 +83,22 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, 0.9)
         .cost(case.vcpu_cost(full.ns))
         .title(format!(
-            "Pages that the guest writes are logged: {} exits because the log was full, {}",
+            "The host logs dirty pages: {} exits because the log was full, {}",
             full.count,
             human(full.ns)
         ))
         .evidence(case.says_exits("PML_FULL", full))
         .evidence(says!(
-            "Each is for {entries} pages that the guest wrote for the first time since KVM last looked, with no exit \
-             between: at least {pages} in all.",
+            "Each exit is for {entries} pages that the guest wrote for the first time since KVM last read the log: at \
+             least {pages} pages in all.",
             entries = ENTRIES,
             pages = full.count.saturating_mul(ENTRIES),
         ));
     let faults = case.exits(&["EPT_VIOLATION"]);
     if faults.count > 0 {
         finding = finding.evidence(says!(
-            "Meanwhile {faults} faults for pages (EPT_VIOLATION), {time}; the splitting of large pages for the log may \
-             be among them.",
+            "Meanwhile there were {faults} page faults (EPT_VIOLATION), {time}. Some may be for large pages that were \
+             split for the log.",
             faults = faults.count,
             time = Ns(faults.ns),
         ));

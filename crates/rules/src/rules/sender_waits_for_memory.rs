@@ -8,15 +8,15 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
-    title: "A sender sleeps until its socket has room for more",
+    title: "A sender sleeps because its socket's send buffer is full",
     looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from \
         tcp_sendmsg_locked)",
-    needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); from \
-        the switches alone it can only be guessed",
+    needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); \
+        switches alone allow only a guess",
     record: &[RecordNeeds::Stacks],
     measures: &[],
-    cause: "The socket's send buffer is full: what was sent has not been acknowledged, so its memory is not free, and \
-        the sender sleeps. That is one switch for every few packets, and a connection that is never kept full.",
+    cause: "The socket's send buffer is full with data that is not acknowledged yet, so the sender sleeps. That costs \
+        a switch for every few packets, and the connection is not kept busy.",
     found: &[
         "Stacks with which tasks left their CPU, under `sk_stream_wait_memory`, `sock_alloc_send_pskb` or \
          `sock_wait_for_wmem`: 50 sleeps, and one of the senders slept for {asleep} of the recorded time. That is the \
@@ -40,16 +40,17 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Give the socket more room: raise net.ipv4.tcp_wmem (its third number is the limit of autotuning), \
                 and do not set a small SO_SNDBUF (iperf -w).",
-            price: "Memory per connection, and more data under way: latency for what is behind it in the queue.",
-            unless: "Not where net.ipv4.tcp_mem is at its limit already, nor where the receiver is what is slow: then \
-                only the queue gets longer.",
+            price: "More memory per connection. More data is in flight, so packets behind it in the queue have more \
+                latency.",
+            unless: "It does not help if the receiver is slow (only the queue gets longer), or if net.ipv4.tcp_mem is \
+                at its limit.",
             check: "trapline compare BEFORE AFTER: the sender's switches, and its time in sk_stream_wait_memory.",
         },
         Remedy {
-            what: "Find out why acknowledgements are late: the receiver's CPU, its interrupts' placement, offloads \
-                (GSO, GRO) on the way, a tunnel that has none.",
-            price: "None to look; record both ends at the same time.",
-            unless: "Not before the buffer is known to be larger than bandwidth times round-trip time.",
+            what: "Find out why acknowledgements are late: the receiver's CPU, the placement of its interrupts, \
+                offloads (GSO, GRO) on the way, a tunnel without offloads.",
+            price: "None. Record both ends at the same time.",
+            unless: "First check that the buffer is larger than bandwidth times round-trip time.",
             check: "ss -ti on both ends: cwnd, unacked, notsent; trapline sched on the receiver.",
         },
     ],
@@ -150,7 +151,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut finding = Finding::new(&RULE, if starved > 0 { 0.9 } else { 0.7 })
         .cost(cost)
         .title(format!(
-            "{} (thread {}) slept {} times, {}, until its socket had room",
+            "{} (thread {}) slept {} times, {}, for room in its send buffer",
             worst.comm,
             worst.tid,
             worst.count,
@@ -162,7 +163,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if senders.len() > 1 {
         let all = senders.iter().map(|sender| sender.ns);
         finding = finding.evidence(says!(
-            "{senders} senders slept {count} times, {time} in all, partly at the same time: the cost is that of the \
+            "{senders} senders slept {count} times, {time} in all, partly at the same time. The cost is that of the \
              one that slept longest.",
             senders = senders.len() as u64,
             count = count,
@@ -170,10 +171,12 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     }
     finding = finding.evidence(match starved {
-        0 => "No receiver is in the recording: record it as well to see whether it is slow or the buffer is too small.".into(),
+        0 => "The recording has no receiver; record it as well to see whether it is slow or the buffer is too \
+              small."
+            .into(),
         _ => says!(
-            "Receivers ran out of data {starved} times (sk_wait_data), {ratio} times for each time that a sender had \
-             to wait: what may be under way at once is too little.",
+            "Receivers ran out of data {starved} times (sk_wait_data), {ratio} times for each wait of a sender: the \
+             send buffer is too small.",
             starved = starved,
             ratio = Ratio(starved as f64 / count as f64),
         ),
@@ -181,7 +184,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if worst.function != WAITS[0] {
         finding = finding.note(
             0,
-            "This socket is none of TCP: its limits are SO_SNDBUF, net.core.wmem_default and net.core.wmem_max (a tap \
+            "This is not a TCP socket: its limits are SO_SNDBUF, net.core.wmem_default and net.core.wmem_max (a tap \
              device's: sndbuf).",
         );
     }
@@ -228,8 +231,8 @@ const SENDERS: [&str; 7] = [
 fn without_stacks(case: &Case<'_>) -> Verdict {
     let unknown = || {
         Verdict::Unknown(
-            "Record sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking) \
-             to know where tasks sleep."
+            "Record sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e \
+             sched:sched_waking): they show where tasks sleep."
                 .to_owned(),
         )
     };
@@ -247,11 +250,11 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
     }
     // How long it slept is not in the table: delays begin with the wake-up.
     let mut finding = Finding::new(&RULE, 0.4)
-        .title(format!("{} went to sleep {switches} times in {} of run time", row.comm, human(ran)))
+        .title(format!("{} slept {switches} times in {} of run time", row.comm, human(ran)))
         .evidence(
             says!(
-                "{task}: {switches} switches, one for every {each} that it ran; it waited {wait} for a CPU on average, \
-                 so it sleeps and does not queue.",
+                "{task}: {switches} switches, one for every {each} of run time. It waited {wait} for a CPU on average, \
+                 so it sleeps and is not preempted.",
                 task = row.comm.as_str(),
                 switches = switches,
                 each = Ns(ran / switches.max(1)),
@@ -260,7 +263,7 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
             .thread(row.tid),
         )
         .evidence(
-            "Where it sleeps is not in this table: a sender mostly does in tcp_sendmsg_locked, for memory, and a \
+            "The table does not show where it sleeps: a sender mostly sleeps in tcp_sendmsg_locked for memory, a \
              receiver until there is data. Stacks of sched:sched_switch (perf record -g) show it.",
         );
     finding.at_least = Severity::Medium;
@@ -304,8 +307,8 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
     }
     groups.sort_by_key(|group| std::cmp::Reverse(group.1));
     let unknown = Verdict::Unknown(
-        "The recording has stacks and no symbols; give --kallsyms of its host (a copy of /proc/kallsyms) to know where \
-         tasks sleep."
+        "The recording has stacks and no symbols; give --kallsyms of its host (a copy of /proc/kallsyms): they show \
+         where tasks sleep."
             .to_owned(),
     );
     let [first, second, ..] = groups.as_slice() else {
@@ -325,7 +328,7 @@ fn without_names(case: &Case<'_>, sleeps: &[SleepRow]) -> Verdict {
         .title(format!("Threads of {comm} wait for each other: {waits} sleeps of senders, {starved} of receivers"))
         .evidence(says!(
             "Threads of {task} slept {waits} times with one stack, one of them {time} in all, and others {starved} \
-             times with another: the latter ran out of data {ratio} times for each time that the former got room.",
+             times with another. So receivers ran out of data {ratio} times for each wait of a sender.",
             task = comm,
             waits = waits,
             time = Ns(ns),

@@ -10,16 +10,16 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, S
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
-    title: "A vCPU stood still for long, and its guest had not asked to wait",
+    title: "A vCPU stalled although its guest had not asked to wait",
     looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was \
         stopped, slept and who woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits \
         are handled",
     needs: "kvm_exit and kvm_entry; sched:sched_switch separates waiting for a CPU from being handled",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[],
-    cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. What holds \
-        it is the VMM (its global lock, a slow disk behind a synchronous request, a debugger or monitor command), the \
-        host (memory that is swapped in, a CPU that is taken away), or a signal that stopped it.",
+    cause: "The guest sees time jump: its watchdogs (soft lockup, RCU stall), timeouts and peers may react. The VMM \
+        holds it (its global lock, a synchronous request to a slow disk, a debugger or monitor command), or the host \
+        does (memory that is swapped in, a CPU that is taken away), or a signal stopped it.",
     found: &[
         "Stalls of {long} or more, which users notice: an exit that is no wait, up to the next entry. All of them are \
          summed; the cost is the sum, at least `medium`, from one of 1 s on `high`. The longest stand there with their \
@@ -49,40 +49,39 @@ pub(crate) static RULE: Rule = Rule {
      ([lossy-recording](#lossy-recording)): an exit whose entry was lost looks long.",
     remedies: &[
         Remedy {
-            what: "Look at what happened in that time with the command that stands behind each stall, and at trapline \
-                paths --path user-exit --each, whose slowest instances name the exit and the threads that ran \
-                meanwhile.",
+            what: "Look at what happened meanwhile: run the command that is printed with each stall, and trapline \
+                paths --path user-exit --each, whose slowest instances name the exit and the threads that ran.",
             price: "None.",
-            unless: "Not if the VM was paused on purpose: a snapshot, the end of a migration, a suspended host.",
-            check: "The same recording, after the change: no stall of a tenth of a second.",
+            unless: "The VM may have been paused on purpose: for a snapshot, the end of a migration, a suspended host.",
+            check: "Record again after the change: no stall of a tenth of a second.",
         },
         Remedy {
             what: "Find out who sends the VMM SIGSTOP, or attaches to it (gdb, strace, criu, a job control shell, a \
                 container's freezer): record signal:signal_generate.",
             price: "None.",
-            unless: "Not if the VM was paused on purpose.",
+            unless: "The VM may have been paused on purpose.",
             check: "trapline diagnose of a new recording.",
         },
         Remedy {
             what: "Take the work off the VMM's main loop and its lock: iothreads for disks, vhost for network cards, \
                 another disk cache mode; no slow monitor commands (info block, screendump, snapshots) while the guest \
                 has to answer.",
-            price: "More threads, which want CPUs.",
-            unless: "Not before it is known what the thread that woke the vCPU did (perf record -g -t THREAD).",
+            price: "More threads, which need CPUs.",
+            unless: "First find out what the thread that woke the vCPU did (perf record -g -t THREAD).",
             check: "trapline diagnose of a new recording.",
         },
         Remedy {
-            what: "Keep the guest's memory in the host's: lock it (<locked/> in <memoryBacking>), or give the host \
-                less to do with its memory.",
-            price: "Memory that cannot be swapped, nor used by others.",
-            unless: "Not while a migration is under way that fetches memory later (post-copy).",
+            what: "Keep the guest's memory in RAM: lock it (<locked/> in <memoryBacking>), or relieve the host's \
+                memory.",
+            price: "The memory cannot be swapped or used by others.",
+            unless: "Do not lock memory during a post-copy migration.",
             check: "vmstat's si on the host; trapline diagnose of a new recording.",
         },
         Remedy {
             what: "Look at what runs below the host: firmware (SMIs: turbostat's SMI column), a hypervisor that runs \
                 the host itself as a guest (steal time in the host's /proc/stat), or an emulator.",
             price: "None.",
-            unless: "Nothing in this VM or its definition mends it.",
+            unless: "No change of this VM or its definition helps.",
             check: "hwlatdetect, or the hwlat tracer, on the host.",
         },
     ],
@@ -108,7 +107,7 @@ fn asked(row: &ExitRow) -> bool {
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch to know.".to_owned(),
+            "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch.".to_owned(),
         );
     }
     if let Some(unknown) = case.in_ticks() {
@@ -130,8 +129,7 @@ fn printed(case: &Case<'_>) -> Verdict {
     if case.picture.isa == Some(Isa::Arm64) {
         // perf pairs an entry with the exit that follows it there: these are the guest's own times.
         return Verdict::Unknown(
-            "perf kvm stat's times on arm64 may be those that the guest ran before each exit; give the recording \
-             itself."
+            "On arm64 perf kvm stat may print how long the guest ran before each exit; give the recording itself."
                 .to_owned(),
         );
     }
@@ -146,7 +144,7 @@ fn printed(case: &Case<'_>) -> Verdict {
     let longest = first.stats.max();
     let mut finding = Finding::new(&RULE, 0.5)
         .cost(case.vcpu_cost(longest))
-        .title(format!("A vCPU stood still for {}", human(longest)));
+        .title(format!("A vCPU stalled for {}", human(longest)));
     for row in exits.iter().take(4) {
         finding = finding.evidence(
             says!(
@@ -160,7 +158,7 @@ fn printed(case: &Case<'_>) -> Verdict {
         );
     }
     finding = finding
-        .evidence("When that was, and what held the vCPU, is not in a table.")
+        .evidence("A table does not show when that was and what held the vCPU.")
         .only(&[LOOK]);
     finding.at_least = noticed(longest);
     finding.found()
@@ -257,16 +255,16 @@ impl<'a> StallSum<'a> {
                     || "a vCPU".to_owned(),
                     |stall| case.vcpu_called(stall.tid).called,
                 );
-                format!("{} stood still for {}", capital(&whom), human(self.ns))
+                format!("{} stalled for {}", capital(&whom), human(self.ns))
             }
-            count => format!("vCPUs stood still {count} times, {} in all", human(self.ns)),
+            count => format!("vCPUs stalled {count} times, {} in all", human(self.ns)),
         };
         match self.main {
             Held::Stopped => format!("{often}: a signal had stopped the VMM"),
             Held::Vmm => format!("{often}: asleep in the VMM"),
             Held::Kernel => format!("{often}: asleep in KVM"),
             Held::Busy => format!("{often}: busy in KVM or the VMM"),
-            Held::Host => format!("{often}: the host itself did"),
+            Held::Host => format!("{often}: the host itself stood still"),
             Held::Untold | Held::Behind => often,
         }
     }
@@ -292,32 +290,31 @@ impl<'a> StallSum<'a> {
     fn advice(&self) -> (&'static str, &'static [usize]) {
         match self.main {
             Held::Stopped => (
-                "Here the VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
+                "The VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
                 &[STOPPED],
             ),
             Held::Vmm if self.idle => (
-                "Here the vCPU's thread slept in the VMM, and who woke it hardly ran meanwhile: that one waited itself \
-                 (a disk, a migration's peer), or the VM was paused.",
+                "The vCPU's thread slept in the VMM, and its waker hardly ran meanwhile: the waker itself waited (for \
+                 a disk, for a migration's peer), or the VM was paused.",
                 &[LOOK, VMM],
             ),
             Held::Vmm => (
-                "Here the vCPU's thread slept in the VMM, for its global lock or for work that another of its threads \
-                 did.",
+                "The vCPU's thread slept in the VMM, for its global lock or for the work of another of its threads.",
                 &[VMM, LOOK],
             ),
             Held::Kernel => (
-                "Here the vCPU's thread slept in the host's kernel, uninterruptibly: as a rule for memory that is read \
-                 from a disk.",
+                "The vCPU's thread slept uninterruptibly in the host's kernel, as a rule for memory that is read from \
+                 a disk.",
                 &[MEMORY, LOOK],
             ),
-            Held::Busy => ("Here the vCPU's thread had its CPU all the time.", &[LOOK]),
+            Held::Busy => ("The vCPU's thread had its CPU all the time.", &[LOOK]),
             Held::Host => (
-                "Here nothing at all happened on the vCPU's CPU, which it had or which was idle: the host itself stood \
-                 still. Nothing in the VM mends that.",
+                "Nothing at all happened on the vCPU's CPU, which the vCPU had or which was idle: the host itself \
+                 stood still. No change of the VM helps.",
                 &[HOST],
             ),
             Held::Untold | Held::Behind => (
-                "The recording does not show what it was here.",
+                "The recording does not show which of these it was.",
                 &[LOOK, VMM, MEMORY],
             ),
         }
@@ -347,8 +344,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     let (behind, behind_ns) = stalls.sum(Held::Behind);
     if behind > 0 {
         finding = finding.evidence(says!(
-            "In addition, vCPUs waited as long for a CPU that another task had {waits}, {time} in all: see \
-             vcpu-preempted.",
+            "In addition, vCPUs waited as long behind another task {waits}, {time} in all: see vcpu-preempted.",
             waits = Times(behind),
             time = Ns(behind_ns),
         ));
@@ -369,7 +365,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
 /// One stall in words.
 fn sentence(case: &Case<'_>, stall: &Stall) -> Evidence {
     let mut sentence = says!(
-        "{vcpu} stood still for {time}",
+        "{vcpu} stalled for {time}",
         vcpu = case.vcpu_called(stall.tid).capital(),
         time = Ns(stall.ns()),
     );
@@ -403,8 +399,8 @@ fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
         Held::Busy => says!(", {held} of it on its CPU", held = held),
         Held::Host => says!(", {held} of it without any event on its CPU", held = held),
         Held::Untold if switches(case) => says!(
-            ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime would show whether it \
-             worked there or the host stood still)",
+            ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime shows whether it ran or \
+             the host stood still)",
             held = held,
         ),
         Held::Untold | Held::Behind => Evidence::default(),
@@ -421,11 +417,11 @@ fn woken(waker: &Ran, held: Held) -> Evidence {
         },
     };
     match (held, waker.tid, waker.ns) {
-        (Held::Stopped, _, _) => says!("; {waker} let it go on", waker = name),
+        (Held::Stopped, _, _) => says!("; {waker} woke it", waker = name),
         (_, 0, _) => "; an interrupt on an idle CPU woke it".into(),
         (_, _, 0) => says!("; {waker} woke it", waker = name),
         (_, _, ns) => says!(
-            "; {waker}, which woke it, ran {ran} meanwhile",
+            "; its waker {waker} ran {ran} meanwhile",
             waker = name,
             ran = Ns(ns),
         ),
@@ -459,14 +455,14 @@ fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         .rests_on(RestsOn::Absence)
         .cost(case.vcpu_cost(all.fold(0, u64::saturating_add)))
         .title(format!(
-            "{} slept {} in all while its exits were handled",
+            "{} slept {} in all while KVM handled its exits",
             case.vcpu_called(worst).capital(),
             human(longest)
         ))
         .only(&[MEMORY, LOOK]);
     for (tid, ns) in asleep.iter().take(4) {
         finding = finding.evidence(says!(
-            "{vcpu} slept {time} in KVM, uninterruptibly, while its exits were handled.",
+            "{vcpu} slept uninterruptibly in KVM for {time} while it handled exits.",
             vcpu = case.vcpu_called(*tid).capital(),
             time = Ns(*ns),
         ));

@@ -10,16 +10,16 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remed
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
-    title: "A timer interrupts a vCPU thousands of times a second, and most of its exits are for it",
+    title: "A timer interrupts a vCPU thousands of times a second and causes most of its exits",
     looks_at: "by vCPU: interrupts of the guest's timer by vector (arm64: by line), how often the guest sets it, and \
         which exits are for either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
     needs: "kvm_exit and kvm_entry with kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq, and kvm:kvm_msr (arm64: \
             kvm:kvm_timer_update_irq); all of KVM's events (-e kvm, -e 'kvm:*') have them",
     record: &[RecordNeeds::Paths],
     measures: &[],
-    cause: "Each time that a guest's timer expires costs exits: one to set it, one when it expires while the guest \
-        runs, on AMD often one more to wait for the window in which its interrupt can be injected. A timer with a \
-        period of microseconds makes more exits than work, and comes late all the same.",
+    cause: "Each expiry of a guest's timer costs exits: one to set it, one when it expires while the guest runs, on \
+        AMD often one more for the interrupt window. With a period of microseconds the exits take more time than the \
+        guest's work, and the timer is late all the same.",
     found: &[
         "By vCPU: {many} interrupts of its timer a second (no kernel's tick is faster than `CONFIG_HZ=1000`; half as \
          much again is left for what else it times), {least} in all, seen for {least_time} or more, and half of all \
@@ -61,34 +61,34 @@ pub(crate) static RULE: Rule = Rule {
                 timer:hrtimer_start -e timer:hrtimer_expire_entry in the guest names the function and the task \
                 (timerfd, nanosleep, a poll timeout, a media or real-time loop; Windows: powercfg /energy lists who \
                 asked for a fine timer resolution).",
-            price: "What it drives runs less often, or later.",
-            unless: "Not where the period is what the guest is for; then give its vCPU a CPU of its own.",
+            price: "The work that it starts runs less often, or later.",
+            unless: "If the guest needs that period, give its vCPU a CPU of its own instead.",
             check: "trapline exits --event msr --by vcpu: writes of 0x6e0 for each second; the line LOC (arm64: \
                 arch_timer) of /proc/interrupts in the guest.",
         },
         Remedy {
             what: "Make each expiry cheaper. Intel: the VMX preemption timer (kvm_intel.preemption_timer=1, the \
-                default) takes the host's own timer and its interrupt out of it; APICv injects without a window. With \
-                CPUs of its own on a nohz_full= host, kvm.pi_inject_timer=1 posts the interrupt from another CPU, \
-                without an exit. AMD: avic=1 saves the window.",
-            price: "The modules are loaded anew, so the host's guests have to stop. Posted timer interrupts take a CPU \
-                for housekeeping.",
-            unless: "Not possible where the CPU has no preemption timer (AMD, arm64) or no APICv or AVIC.",
+                default) avoids the host's own timer and its interrupt; APICv injects without an interrupt window. On \
+                a nohz_full= host with dedicated CPUs, kvm.pi_inject_timer=1 posts the interrupt from another CPU, \
+                without an exit. AMD: avic=1 avoids the window.",
+            price: "The modules have to be reloaded, so the host's guests have to stop. Posted timer interrupts need a \
+                housekeeping CPU.",
+            unless: "AMD and arm64 have no VMX preemption timer; APICv or AVIC need a CPU that has them.",
             check: "trapline exits: PREEMPTION_TIMER in place of EXTERNAL_INTERRUPT, no INTERRUPT_WINDOW or vintr.",
         },
         Remedy {
             what: "If it is the tick: a kernel with CONFIG_HZ=250 or less, CONFIG_NO_HZ_IDLE for vCPUs that idle, \
                 nohz_full= in the guest for vCPUs that run one task.",
-            price: "Coarser time slices; with nohz_full= entering the guest's kernel gets slower, and one vCPU keeps \
-                the time.",
-            unless: "Not for a rate above 1000 a second: no tick is as fast as that.",
+            price: "Coarser time slices; with nohz_full= entering the guest's kernel gets slower, and one vCPU has to \
+                keep the time.",
+            unless: "It does not help above 1000 a second: no tick is as fast.",
             check: "trapline exits: exits for each second while the guest does nothing else.",
         },
         Remedy {
             what: "Pin the vCPU to a CPU that nobody else uses (<vcpupin>, isolcpus= on the host), so that expiries \
-                are not late on top.",
-            price: "That CPU is the guest's also when it is idle.",
-            unless: "Not as the only remedy: the exits stay.",
+                are not late as well.",
+            price: "No other task can use that CPU when the guest is idle.",
+            unless: "It alone does not help: the exits stay.",
             check: "trapline vcpus: runnable time of that vCPU.",
         },
     ],
@@ -209,7 +209,7 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
         true => (
             0.95,
             format!(
-                "Its timer interrupts {} {:.0} times a second, {}",
+                "A timer of the guest interrupts {} {:.0} times a second, {}",
                 name(worst),
                 rate(worst, worst.interrupts),
                 human(ns)
@@ -242,12 +242,13 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
     }
     if !counted {
         finding = finding.evidence(
-            "Which interrupts came is not recorded; kvm:kvm_inj_virq and kvm:kvm_apic_accept_irq have their vectors.",
+            "The recording does not show which interrupts came; kvm:kvm_inj_virq and kvm:kvm_apic_accept_irq have \
+             their vectors.",
         );
     }
     if !timers.writes && !arm64 {
         finding = finding.evidence(
-            "Writes of registers are not recorded (kvm:kvm_msr), so the exits that set the timer are not in the cost.",
+            "Register writes (kvm:kvm_msr) are not recorded, so exits that set the timer are not in the cost.",
         );
     }
     if let Some(losses) = case.losses() {
@@ -281,11 +282,11 @@ fn interrupted(row: &TimerRow) -> Evidence {
     };
     let set = match row.set {
         0 => Evidence::default(),
-        set => says!(", and its timer set {set}", set = Many(set, "time")),
+        set => says!(", and the timer was set {set}", set = Many(set, "time")),
     };
     says!(
-        "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}), {share_of_time} of its time \
-         in {timed}.",
+        "{vcpu}: {what} in {observed}{set}; {exits} of {all} exits are for it ({share}); they took {share_of_time} of \
+         the vCPU's time, in {timed}.",
         vcpu = name(row),
         what = what,
         observed = Ns(row.observed_ns),
@@ -303,12 +304,12 @@ fn by_host(row: &TimerRow) -> Evidence {
     let own = match row.host_timer.count {
         0 => Evidence::default(),
         recorded => says!(
-            "; {by_timer} of these are by the host's own timer (vector 236) and bring the guest nothing",
+            "; {by_timer} of these are the host's own timer (vector 236), and are not for the guest",
             by_timer = recorded,
         ),
     };
     says!(
-        "Interrupts of the host took {exits} of its exits{own}.",
+        "{exits} of its exits are for interrupts of the host{own}.",
         exits = row.interrupted.count,
         own = own,
     )
@@ -333,8 +334,8 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
         ));
     for row in rows.iter().take(4) {
         finding = finding.evidence(says!(
-            "{vcpu}: {exits} exits by vector 236, the host's own timer, in {observed} ({share} of its exits), and no \
-             timer of the guest came with them; the host's tick is 1000 a second at most.",
+            "{vcpu}: {exits} exits by vector 236, the host's own timer, in {observed} ({share} of its exits), without \
+             a timer interrupt for the guest. The host's tick is 1000 a second at most.",
             vcpu = name(row),
             exits = row.host_timer.count,
             observed = Ns(row.observed_ns),
@@ -344,8 +345,8 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
     finding
         .note(
             0,
-            "Here it is the host's: the same command there, or /proc/timer_list, names what set the timer (a profiler, \
-             a VMM's thread with a short timeout, another guest's timer on that CPU).",
+            "This timer is the host's: the same command on the host, or /proc/timer_list, names what set it (a \
+             profiler, a VMM thread with a short timeout, another guest's timer on that CPU).",
         )
         .only(&[0, 3])
         .found()
@@ -385,18 +386,18 @@ fn printed(case: &Case<'_>) -> Verdict {
 fn unknown(case: &Case<'_>) -> Verdict {
     Verdict::Unknown(match (case.printed(), case.picture.isa) {
         (true, _) => {
-            "A table says neither which interrupts came nor in how long; record kvm:kvm_exit, kvm:kvm_entry, \
+            "A table shows neither which interrupts came nor in what time; record kvm:kvm_exit, kvm:kvm_entry, \
              kvm:kvm_msr and kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq), as trace-cmd record -e kvm or perf \
-             record -e 'kvm:*' do, to know."
+             record -e 'kvm:*' do."
                 .to_owned()
         }
         (_, Some(Isa::Arm64)) => {
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_timer_update_irq to know which interrupts are the guest's \
-             timer's."
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_timer_update_irq: they show which interrupts are those of \
+             the guest's timer."
                 .to_owned()
         }
         _ => "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq (arm64: \
-              kvm:kvm_timer_update_irq) to know."
+              kvm:kvm_timer_update_irq)."
             .to_owned(),
     })
 }

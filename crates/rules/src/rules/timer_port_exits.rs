@@ -18,8 +18,8 @@ pub(crate) static RULE: Rule = Rule {
             report for vmexit and ioport",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit IO_INSTRUCTION", "vmexit io", "ioport "],
-    cause: "The guest uses a timer that is behind I/O ports as its clock. Every look at it leaves the guest, and goes \
-            on to the VMM and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
+    cause: "The guest uses a timer behind I/O ports as its clock. Every read of it is an exit, and goes on to the VMM \
+            and back. A paravirtual clock is read from memory or from the TSC, without an exit.",
     found: &[
         "Rows of the `ioport` table. Reads count, and writes that choose what is read next (the RTC's index 0x70, the \
          PIT's latch 0x43), each at most as often as what they choose is read; other writes set a timer or do nothing; \
@@ -43,20 +43,18 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Windows: give the guest Hyper-V's clock and timers: <timer name='hypervclock' present='yes'/> in \
                    <clock>, and <vpindex state='on'/>, <synic state='on'/> and <stimer state='on'/> in <hyperv>.",
-            price: "The guest has to be started anew, and it sees a Hyper-V host from then on. The synthetic interrupt \
-                    controller can stop KVM from using APICv or AVIC (its AutoEOI does), which interrupt-heavy guests \
-                    then feel.",
-            unless: "Not for guests that do not know Hyper-V's interface. Where APICv or AVIC is in use, check that it \
-                still is afterwards: a guest that sees AutoEOI marked as deprecated (<avic state='on'/>, libvirt 8.10, \
-                QEMU 6.2) does not use it.",
+            price: "The guest has to be restarted, and it sees a Hyper-V host from then on. AutoEOI of the synthetic \
+                    interrupt controller inhibits APICv and AVIC, which makes guests with many interrupts slower.",
+            unless: "The guest has to support Hyper-V's interface. Check afterwards that APICv or AVIC is still in \
+                use: <avic state='on'/> (libvirt 8.10, QEMU 6.2) marks AutoEOI as deprecated, so that the guest does \
+                not use it.",
             check: "trapline compare BEFORE AFTER: the exits for these ports are gone.",
         },
         Remedy {
             what: "Linux: use kvm-clock or tsc as the clock source (/sys/devices/system/clocksource/clocksource0/\
                    current_clocksource), and take clocksource= and notsc off the guest's command line.",
-            price: "None while the host's TSC is stable; without an invariant TSC kvm-clock is the one to use.",
-            unless: "Not tsc where the guest is migrated between hosts whose TSCs run at different rates without TSC \
-                     scaling.",
+            price: "None while the host's TSC is stable. Without an invariant TSC use kvm-clock.",
+            unless: "Do not use tsc if the guest migrates between hosts with different TSC rates and no TSC scaling.",
             check: "Read current_clocksource in the guest, then trapline compare BEFORE AFTER.",
         },
     ],
@@ -192,17 +190,16 @@ fn look(case: &Case<'_>) -> Verdict {
 fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record) to know."
-                .to_owned(),
+            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record).".to_owned(),
         );
     }
     if exits.count < LEAST || !case.matters(exits.ns) {
         return Verdict::Clear;
     }
     Verdict::Unknown(format!(
-        "{} exits for I/O ports took {} ({} of the time of exits without waiting), and the ports were \
-         not recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report \
-         --event=ioport prints.",
+        "{} exits for I/O ports took {} ({} of the handling time of exits, without waits). The ports were not \
+         recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report --event=ioport \
+         prints.",
         exits.count,
         human(exits.ns),
         share::of(exits.ns, case.handling_ns()),
@@ -221,7 +218,7 @@ fn say(case: &Case<'_>, reads: &PortReads<'_>, confidence: f64) -> Finding {
     if exits.count > 0 {
         finding = finding.evidence(says!(
             "Exits for I/O ports: {exits} of {all} ({share}), {share_of_time} of the time of all exits, \
-             {share_of_handling} of it without waiting.",
+             {share_of_handling} of the handling time without waits.",
             exits = exits.count,
             all = all.count,
             share = Of(exits.count, all.count),
@@ -240,15 +237,15 @@ fn say(case: &Case<'_>, reads: &PortReads<'_>, confidence: f64) -> Finding {
     }
     if reads.timers.count > reads.count {
         finding = finding.evidence(says!(
-            "{writes} of these accesses are writes that choose nothing to be read; they are not counted as reads of \
-             the time.",
+            "{writes} of these accesses are writes that select nothing to read; they do not count as reads of the \
+             time.",
             writes = reads.timers.count - reads.count,
         ));
     }
     if reads.recorded > reads.ports.count {
         finding = finding.evidence(says!(
-            "Ports were accessed {accesses} without a recorded exit or entry: in the cost these count with the mean of \
-             the others.",
+            "Ports were accessed {accesses} without a recorded exit or entry; the cost has these at the mean of the \
+             others.",
             accesses = Times(reads.recorded - reads.ports.count),
         ));
     }
@@ -282,7 +279,7 @@ fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
         GuestOs::Linux => finding.changes(1, kvmclock(case)).only(&[1]),
         _ if reads_rtc => finding
             .also(
-                "Reads of the RTC beside it are how Windows keeps time; Linux has the RTC's time from its start.",
+                "Windows keeps time by reading the RTC as well; Linux reads the RTC only when it starts.",
             )
             .changes(0, changes),
         // Nothing says that it is Windows: that remedy comes second, and is no patch.

@@ -14,9 +14,9 @@ pub(crate) static RULE: Rule = Rule {
     needs: "nothing beside the recording; sched:sched_switch shows the recorder's threads",
     record: &[],
     measures: &[],
-    cause: "Every event is taken on the CPU where it happens, in the middle of what is measured. Probes that fire for \
-        each packet or poll, function tracing without a filter, and stacks cost more than what they look at; the slow \
-        case may even go away while it is watched. What is found below may be its doing.",
+    cause: "Each event is recorded on the CPU where it happens, within what is measured. Probes that fire for each \
+        packet or poll, function tracing without a filter, and stacks cost more than the code they observe. Recording \
+        may cause the findings below, and may even hide the slow case.",
     found: &[
         "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
          vCPUs waited {waits} of theirs behind them. Confidence 0.9, also where the recorder says that it lost events: \
@@ -47,22 +47,22 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Record fewer events: leave out probes in loops that poll, filter in the kernel, and count (perf \
                 stat -e 'kvm:*') before tracing.",
-            price: "What is not recorded cannot be asked later.",
-            unless: "Not the events of the path that is looked for.",
-            check: "The guest's own measure (ping, IOPS) with and without recording.",
+            price: "What is not recorded cannot be analysed later.",
+            unless: "Keep the events of the path that is of interest.",
+            check: "Measure in the guest (ping, IOPS) with and without recording.",
         },
         Remedy {
-            what: "Take the recorder off the CPUs that matter: taskset it to others, write to a RAM disk or over the \
-                network later, larger buffers with fewer wake-ups (perf record -m 64M, --overwrite or snapshot mode).",
+            what: "Move the recorder off the CPUs that matter: taskset it to others, write to a RAM disk, and use \
+                larger buffers with fewer wake-ups (perf record -m 64M, --overwrite or snapshot mode).",
             price: "Memory.",
-            unless: "Not where CPUs are all busy.",
+            unless: "It does not help if all CPUs are busy.",
             check: "trapline sched: run time of perf or trace-cmd.",
         },
         Remedy {
-            what: "Where a guest is recorded as well: let its agent keep what it records until the host is done \
-                (trace-cmd record -b for larger buffers, or record the guest by itself).",
+            what: "If a guest is recorded as well, let its agent keep its events until the host is done (trace-cmd \
+                record -b for larger buffers), or record the guest by itself.",
             price: "Memory of the guest.",
-            unless: "Not if the guest's events are not needed: leave its agent out.",
+            unless: "If the guest's events are not needed, leave its agent out instead.",
             check: "trapline sched: run time of the vhost worker that serves vsock.",
         },
     ],
@@ -95,7 +95,7 @@ const WAITS: f64 = 0.02;
 fn look(case: &Case<'_>) -> Verdict {
     if case.printed() {
         return Verdict::Unknown(
-            "A printed table does not show what recording cost: give the recording itself."
+            "A printed table does not show what recording costs: give the recording itself."
                 .to_owned(),
         );
     }
@@ -155,7 +155,7 @@ fn look(case: &Case<'_>) -> Verdict {
     };
     if lost > 0 {
         finding = finding.evidence(says!(
-            "It lost {lost} events: what its threads ran around them is not in these numbers.",
+            "The recorder lost {lost} events; its own run time around them is not in these numbers.",
             lost = lost,
         ));
     }
@@ -197,7 +197,7 @@ impl RecorderShare {
         let by_waits = self.waits.share > self.ran.share || self.ran.share < SHARE;
         let mut finding = if by_waits {
             finding.cost(self.waits).title(format!(
-                "vCPUs waited {} for CPUs that the recorder had",
+                "vCPUs waited {} for a CPU behind the recorder",
                 human(self.waits.ns)
             ))
         } else {
@@ -219,7 +219,7 @@ impl RecorderShare {
             }
             let helps = match thread.role {
                 Role::Recorder => "",
-                Role::Helper => ", which carries what the agent in the guest sends through vsock,",
+                Role::Helper => ", which carries the data of the guest's agent over vsock,",
             };
             finding = finding.evidence(says!(
                 "{thread}{helps} ran for {ran}.",
@@ -230,7 +230,7 @@ impl RecorderShare {
         }
         if self.waits.ns > 0 {
             finding = finding.evidence(says!(
-                "vCPUs could run and waited {time} for CPUs that it had ({share} of their time).",
+                "vCPUs waited {time} for a CPU behind the recorder ({share} of their time).",
                 time = Ns(self.waits.ns),
                 share = Of(self.waits.ns, case.picture.observed_ns()),
             ));
@@ -238,7 +238,7 @@ impl RecorderShare {
         let agents = case.picture.ipis.followed.of_agent;
         if agents > 0 {
             finding = finding.evidence(says!(
-                "{interrupts} inter-processor interrupts in the guest came within 5 ms of its agent's traffic.",
+                "{interrupts} IPIs in the guest came within 5 ms of its agent's traffic.",
                 interrupts = agents,
             ));
         }
@@ -260,8 +260,8 @@ fn tell_cost(cost: &CostReport, finding: Finding, title: bool) -> Finding {
             .cost(FindingCost::of(took, cost.span_ns, Base::Span));
     }
     finding.evidence(says!(
-        "CPU {cpu} recorded {events} events in {span}, and one cost {each} when the recorder measured it, with warm \
-         caches: {share} of its time, or more.",
+        "CPU {cpu} recorded {events} events in {span}. The recorder measured {each} for one, with warm caches: {share} \
+         of the CPU's time, or more.",
         cpu = Id(u64::from(cost.cpu)),
         events = cost.events,
         span = Ns(cost.span_ns),
@@ -324,8 +324,8 @@ impl CpuEventCost {
             finding = finding.cost(FindingCost::of(ns, self.span, Base::Span));
         }
         finding = finding.evidence(says!(
-            "CPU {cpu} recorded {events} events in {span}, and the events of a thread are at least {each} apart (1st \
-             percentile): what one costs is within. So recording takes up to {most} of its time.",
+            "CPU {cpu} recorded {events} events in {span}. The events of a thread are at least {each} apart (1st \
+             percentile), so one event costs at most that. Recording takes up to {most} of the CPU's time.",
             cpu = Id(u64::from(cpu)),
             events = events,
             span = Ns(self.span),
@@ -334,7 +334,7 @@ impl CpuEventCost {
         ));
         if title && !certain {
             finding = finding.evidence(
-                "That is a bound: the real cost may be far lower. Measure in the guest with and without \
+                "This is an upper bound: the real cost may be far lower. Measure in the guest with and without \
                  recording.",
             );
         }

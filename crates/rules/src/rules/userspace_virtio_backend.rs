@@ -13,15 +13,15 @@ use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remed
 
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
-    title: "A virtio device's back end is a thread of the VMM",
-    looks_at: "the way from a guest's notification (kick) to the back end's answer, for each address that is notified \
-        by itself, and what kind of thread the back end is",
+    title: "A virtio device's back end runs in a thread of the VMM",
+    looks_at: "the latency from a guest's notification (kick) to the back end's answer, for each notification address, \
+        and which kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",
     record: &[RecordNeeds::Paths],
     measures: &[],
-    cause: "The VMM's own thread is on the critical path of every notification: it is woken, reads the queue, makes a \
-        system call for each packet, and raises the interrupt by another one. A kernel back end (vhost) does the same \
-        with one wake-up and no system call.",
+    cause: "Every notification goes through a thread of the VMM: it is woken, reads the queue, makes a system call for \
+        each packet, and another one to raise the interrupt. A kernel back end (vhost) does the same with one wake-up \
+        and no system call.",
     found: &[
         "The path `kick`, for each address that the vCPUs of one VM notify by itself: a network card is not hidden by \
          a vsock or console device beside it. An address is a BAR's (0x1000 and above), and most of its notifications \
@@ -42,26 +42,24 @@ pub(crate) static RULE: Rule = Rule {
     unknown: "*all*. Probes of `tun_get_user` or `handle_tx` show that the device is a network's; then the disk's \
         remedy is left out.",
     advice: "",
-    looks_alike: "A back end that is slow because its *thread has no CPU* shows it in the stage `back end woken → back \
-        end on CPU`; vhost would wait there too.",
+    looks_alike: "If the back end's *thread waits for a CPU*, the stage `back end woken → back end on CPU` is long; \
+        vhost would wait there too.",
     remedies: &[
         Remedy {
-            what: "Network: let the kernel do it: vhost-net (<interface> with <driver name='vhost'/>, modprobe \
-                vhost_net; QEMU: -netdev tap,vhost=on).",
-            price: "More exits, since the guest is answered faster and notifies more often; a kernel thread per queue \
-                whose CPU time is the host's and not the VMM's in accounting; packets are handled in the kernel, out \
-                of reach of the VMM's filters.",
-            unless: "Not for user-mode networking (slirp), nor where packets go through a user-space switch: there \
-                     vhost-user is the way.",
+            what: "Network: use vhost-net (<interface> with <driver name='vhost'/>, modprobe vhost_net; QEMU: -netdev \
+                tap,vhost=on).",
+            price: "More exits, because the guest gets answers sooner and notifies more often. Each queue has a kernel \
+                thread, whose CPU time is accounted to the host. The VMM cannot filter the packets any more.",
+            unless: "User-mode networking (slirp) cannot use it. For a user-space switch use vhost-user instead.",
             check: "trapline compare BEFORE AFTER: the kick path's back end is a vhost thread, and the loop is \
                 shorter.",
         },
         Remedy {
             what: "Disk: give the device a thread of its own: <iothreads>1</iothreads>, and <driver iothread='1' \
                 io='native' cache='none'/> on the disk.",
-            price: "One more thread to place on a CPU. It is still user space: the wake-up stays, what goes is waiting \
-                behind other devices of the VMM's main loop.",
-            unless: "Not io='native' with cache='writeback'; not for devices on a bus that iothreads do not serve.",
+            price: "One more thread, which needs a CPU. It is still in user space: the wake-up stays, only the wait \
+                behind other devices in the VMM's main loop goes.",
+            unless: "io='native' does not work with cache='writeback', and iothreads do not serve every bus.",
             check: "trapline paths --path kick: the back end is the iothread; trapline sched: its delays.",
         },
     ],
@@ -209,7 +207,7 @@ fn look(case: &Case<'_>) -> Verdict {
     for queue in more.iter().take(3) {
         finding = finding.evidence(
             says!(
-                "The same of {queue}: {loops}, half of them in {answer_p50} or more.",
+                "The same for {queue}: {loops}, p50 {answer_p50}.",
                 queue = queue.called(case),
                 loops = Many(queue.answers.count(), "loop"),
                 answer_p50 = Ns(queue.answers.percentile(0.5)),
@@ -222,7 +220,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if !recorded {
         finding = finding.evidence(
             "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the \
-             other one for something else. Record kvm:kvm_userspace_exit as well to know.",
+             other one for something else. kvm:kvm_userspace_exit shows it.",
         );
     }
     patch(case, network(case, worst, finding)).found()
@@ -246,9 +244,9 @@ fn unnotified(case: &Case<'_>) -> Verdict {
     let scheduler = case.picture.sched.is_some() && recorded("sched_waking");
     match case.has_exits() && scheduler && known && !case.printed() {
         true => Verdict::Clear,
-        false => Verdict::Unknown(
-            "Record kvm:*, sched:sched_switch and sched:sched_waking to know.".to_owned(),
-        ),
+        false => {
+            Verdict::Unknown("Record kvm:*, sched:sched_switch and sched:sched_waking.".to_owned())
+        }
     }
 }
 
@@ -280,7 +278,7 @@ fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, recorded: bool) -> Finding
     };
     let loops = match count {
         1 => format!("one, in {}", human(each)),
-        _ => format!("{count} loops, half of them in {} or more", human(each)),
+        _ => format!("{count} loops, p50 {}", human(each)),
     };
     let mut finding = Finding::new(&RULE, confidence);
     if let Some(one) = worst.of_vmm.first()
@@ -304,9 +302,9 @@ fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, recorded: bool) -> Finding
                 all = Many(count.saturating_add(worst.others), "notification"),
                 queue = worst.called(case),
                 times = match count {
-                    1 => says!("it took {answer} up to its answer", answer = Ns(each)),
+                    1 => says!("from kick to answer {answer}", answer = Ns(each)),
                     _ => says!(
-                        "half of them took {answer_p50} or more up to its answer, one in ten {answer_p90} or more",
+                        "from kick to answer p50 {answer_p50}, p90 {answer_p90}",
                         answer_p50 = Ns(each),
                         answer_p90 = Ns(worst.answers.percentile(0.9)),
                     ),
@@ -318,7 +316,7 @@ fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, recorded: bool) -> Finding
         )
         .evidence(
             says!(
-                "Notifications waited for their answer in {waited} of the {in_use} in which the device was in use \
+                "Notifications waited for their answer for {waited} of the {in_use} in which the device was in use \
                  ({share}).",
                 waited = Ns(worst.waited_ns),
                 in_use = Ns(worst.in_use_ns),
@@ -328,11 +326,11 @@ fn of_worst(case: &Case<'_>, worst: &DeviceQueue<'_>, recorded: bool) -> Finding
         )
         .evidence(match count {
             1 => says!(
-                "Until the guest went on it took {loop_time}.",
+                "From kick to the guest's next step it took {loop_time}.",
                 loop_time = Ns(worst.loops.max()),
             ),
             _ => says!(
-                "Until the guest went on, half of them took {loop_p50} or more.",
+                "From kick until the guest went on: p50 {loop_p50}.",
                 loop_p50 = Ns(worst.loops.percentile(0.5)),
             ),
         })
@@ -348,7 +346,7 @@ fn beside(path: &PathReport, mut finding: Finding) -> Finding {
     vhost.for_each(|one| of_vhost.merge(&one.answers));
     if of_vhost.count() > 0 {
         return finding.evidence(says!(
-            "{answered} of other queues were answered by a vhost thread, half of them in {answer_p50} or less.",
+            "A vhost thread answered {answered} of other queues: p50 {answer_p50}.",
             answered = Many(of_vhost.count(), "notification"),
             answer_p50 = Ns(of_vhost.percentile(0.5)),
         ));
@@ -383,7 +381,7 @@ fn network(case: &Case<'_>, worst: &DeviceQueue<'_>, finding: Finding) -> Findin
         return finding;
     }
     let work = says!(
-        "The work is a network device's: {events} of its probes.",
+        "It is a network device: {events} of its probes were recorded.",
         events = Many(packets, "event"),
     );
     finding.evidence(work).only(&[0])
@@ -430,8 +428,8 @@ fn patch(case: &Case<'_>, finding: Finding) -> Finding {
     if slirp {
         finding.note(
             0,
-            "The definition has an interface of type 'user' (slirp): that has no kernel back end, so it has to be made \
-             a network, a bridge or passt first.",
+            "The definition has an interface of type 'user' (slirp), which has no kernel back end: change it to a \
+             network, a bridge or passt first.",
         )
     } else {
         finding

@@ -8,15 +8,15 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, 
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
-    title: "vCPU threads move from CPU to CPU",
-    looks_at: "how often the scheduler moves the threads of vCPUs, and how much longer they wait, take to enter the \
-        guest and to handle their first exit after a move than after a run on the same CPU",
+    title: "vCPU threads migrate from CPU to CPU",
+    looks_at: "how often the scheduler migrates vCPU threads, and how much longer after a move than on the same CPU \
+        the wait for a CPU, the entry into the guest and the first exit take",
     needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the \
         threads",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[],
-    cause: "Each move leaves caches, TLB entries and the virtual processor's state (VMCS, loaded per CPU) behind, and \
-            across NUMA nodes the memory as well. Posted interrupts and timers have to follow.",
+    cause: "Each move leaves caches, TLB entries and the vCPU's state on the CPU (VMCS) behind, across NUMA nodes the \
+            memory as well. Posted interrupts and timers have to follow.",
     found: &[
         "One vCPU's thread moved {moves} times and {many} times a second, and moves cost something: runs on another \
          CPU than the one before are set against runs on the same one ({moves} of each), by the medians of the wait \
@@ -34,13 +34,13 @@ pub(crate) static RULE: Rule = Rule {
     ],
     unknown: "*all*, of the whole host.",
     advice: "If the definition pins, the finding says that the pins were not in force.",
-    looks_alike: "With [vcpu-preempted](#vcpu-preempted) beside it, they move *because* others have their CPUs: mend \
+    looks_alike: "With [vcpu-preempted](#vcpu-preempted) beside it, they move *because* others have their CPUs: solve \
         that first.",
     remedies: &[Remedy {
         what: "Pin vCPUs (<vcpupin> in <cputune>), each to a CPU or all to the CPUs of the NUMA node that has the \
             guest's memory.",
-        price: "The scheduler cannot evade a busy CPU any more: a vCPU waits behind whatever else runs there.",
-        unless: "Not where vCPUs are more than CPUs, nor without keeping other tasks off these CPUs.",
+        price: "The scheduler cannot move a vCPU away from a busy CPU: it waits behind whatever else runs there.",
+        unless: "Pinning needs at least as many CPUs as vCPUs, and other tasks kept off them.",
         check: "trapline sched: migrations of the vCPUs' threads.",
     }],
     sources: &[
@@ -133,14 +133,14 @@ fn say(case: &Case<'_>, moves: &MoveCounts<'_>) -> Finding {
     let rate = moves.rate;
     let confidence = if moves.cost_ns > 0 { 0.9 } else { 0.7 };
     let mut finding = Finding::new(&RULE, confidence).title(format!(
-        "vCPU threads moved to another CPU {count} times, the worst {rate:.0} times a second"
+        "vCPU threads migrated {count} times, the worst {rate:.0} times a second"
     ));
     if moves.cost_ns > 0 {
         finding = finding.cost(case.vcpu_cost(moves.cost_ns));
     }
     for row in moves.rows.iter().take(4).filter(|row| row.migrations > 0) {
         finding = finding.evidence(says!(
-            "{task}: moved {moves}, in {runs}.",
+            "{task}: migrated {moves} in {runs}.",
             task = ThreadMention::named(&row.comm, row.tid),
             moves = Many(row.migrations, "time"),
             runs = Many(row.delays.count(), "run"),
@@ -151,8 +151,8 @@ fn say(case: &Case<'_>, moves: &MoveCounts<'_>) -> Finding {
     }
     if moves.cost_ns == 0 {
         finding = finding.evidence(says!(
-            "Waits and exits after a move were no longer than others; what the guest loses to cold caches no event \
-             shows, and is some 100 us each: {share} of the vCPU's time at this rate.",
+            "Waits and exits after a move were no longer than others. No event shows what the guest loses to cold \
+             caches: some 100 us each, {share} of the vCPU's time at this rate.",
             share = Share(rate / 10_000.0),
         ));
     }
@@ -167,9 +167,9 @@ fn took(row: &MovesRow, ns: u64) -> Evidence {
     let half = |stats: &analysis::Stats| Ns(stats.percentile(0.5));
     let (moved, stayed) = (&row.moved, &row.stayed);
     says!(
-        "{thread}: after a move it waited {wait} for the CPU, took {enter} to enter the guest and {first_exit} for its \
-         first exit (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and \
-         {stayed_first_exit} (of {stays}). That is {cost} in all, {share} of its time.",
+        "{thread}: after a move the wait for the CPU took {wait}, the entry into the guest {enter} and the first exit \
+         {first_exit} (medians of {moves}); on the same CPU as before {stayed_wait}, {stayed_enter} and \
+         {stayed_first_exit} (of {stays}). The difference is {cost} in all, {share} of its time.",
         thread = ThreadMention {
             called: format!("Thread {}", row.tid),
             tid: row.tid,
@@ -199,14 +199,13 @@ fn pins(case: &Case<'_>, mut finding: Finding) -> Finding {
         return finding;
     }
     finding.evidence(
-        "The guest's definition pins vCPUs: those pins were not in force, or hold several CPUs.",
+        "The guest's definition pins vCPUs, but the pins were not in force, or allow several CPUs.",
     )
 }
 
 fn unknown() -> Verdict {
     Verdict::Unknown(
-        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_migrate_task of the whole host (-a) to \
-         know."
+        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_migrate_task of the whole host (-a)."
             .to_owned(),
     )
 }

@@ -12,15 +12,15 @@ use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, S
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
-    title: "vCPUs wait for CPUs that other tasks have",
-    looks_at: "time in which a vCPU's thread could run and had no CPU, and which tasks ran there meanwhile: the \
-        threads of a process summed, and the recorder's left out",
+    title: "vCPUs are preempted by, or wait behind, other tasks",
+    looks_at: "runqueue latency and preemption of vCPU threads, and which tasks ran on their CPUs meanwhile: threads \
+        summed by process, the recorder left out",
     needs: "sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a); kvm_exit and kvm_entry show \
         which threads are vCPUs, else their names do (CPU 0/KVM)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &["vcpus runnable"],
-    cause: "The vCPU's thread was preempted, or woken behind a task that kept the CPU. The guest sees its time pass \
-        and nothing happen (steal time), and whoever waits for a lock that this vCPU holds waits as well.",
+    cause: "The vCPU's thread was preempted, or was woken while another task kept the CPU. For the guest this is steal \
+        time. If the vCPU holds a lock, the guest's other vCPUs wait as well.",
     found: &[
         "Time in state `runnable` while another task than the idle one ran there: 2 % of the vCPUs' time, or 5 % of \
          one vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single \
@@ -41,22 +41,22 @@ pub(crate) static RULE: Rule = Rule {
     unknown: "*all*, of the whole host (`-a`): `sched_switch`, `sched_wakeup`, and exits or threads that are called as \
         vCPUs are.",
     advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if \
-        the definition pins already or a node (else the host) has too few. Look that no other guest has them.",
-    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU's idle state, which `trapline vcpus` \
-        shows as \"nothing: the CPU was idle\".",
+        the definition pins already or a node (else the host) has too few. Check that no other guest uses them.",
+    looks_alike: "A vCPU that is slow to start on an *idle* CPU waits for the CPU to leave its idle state, which \
+        `trapline vcpus` shows as \"nothing: the CPU was idle\".",
     remedies: &[
         Remedy {
             what: "Keep others off the vCPUs' CPUs: pin vCPUs one to a CPU (<vcpupin>), and the VMM's other threads, \
                 vhost workers and the host's own tasks elsewhere (<emulatorpin>, isolcpus= or cpusets).",
-            price: "These CPUs are the guest's also when it is idle; the others have to carry all else.",
-            unless: "Not where vCPUs are more than CPUs: pinning then fixes who waits for whom.",
+            price: "No other task can use these CPUs when the guest is idle; the other CPUs carry all other work.",
+            unless: "With more vCPUs than CPUs pinning only fixes which vCPU waits for which.",
             check: "trapline vcpus: the share of runnable time, and behind whom.",
         },
         Remedy {
-            what: "Where CPUs are shared on purpose: weigh the guests (<shares> in <cputune>), or take vCPUs away from \
+            what: "If CPUs are shared on purpose: give the guests weights (<shares> in <cputune>), or fewer vCPUs to \
                 those that need fewer.",
-            price: "Another guest gets less.",
-            unless: "Not for guests that have to answer in time: weights say nothing about latency.",
+            price: "Another guest gets less CPU time.",
+            unless: "Weights do not bound latency.",
             check: "trapline vcpus of all guests.",
         },
     ],
@@ -111,8 +111,8 @@ impl<'a> WaitsBehind<'a> {
     fn share(&self, case: &Case<'_>) -> Evidence {
         let observed = self.row.map_or(0, |row| row.times.total());
         says!(
-            "For {share} of the time that vCPUs were observed they could run while another task had the CPU; the worst \
-             was {worst} with {time} ({share_of_worst}){waits}.",
+            "vCPUs waited behind other tasks for {share} of their observed time. The worst was {worst}: {time} \
+             ({share_of_worst}){waits}.",
             share = Of(self.total_ns, case.picture.observed_ns()),
             worst = case.vcpu_called(self.worst.tid),
             time = Ns(self.worst.others_ns),
@@ -150,7 +150,7 @@ fn look(case: &Case<'_>) -> Verdict {
     finding = crowds(case, finding);
     if let Some(long) = waited.long {
         finding = finding.evidence(says!(
-            "The longest wait at once was {time} of {vcpu}{behind}: {shown}.",
+            "The longest single wait was {time}, of {vcpu}{behind}: {shown}.",
             time = Ns(long.held_ns),
             vcpu = case.vcpu_called(long.tid),
             behind = behind(long),
@@ -164,12 +164,12 @@ fn look(case: &Case<'_>) -> Verdict {
     finding = recorder(case, finding);
     finding = match case.picture.presumes_vcpus() {
         true => finding.evidence(says!(
-            "They had CPUs for {time}; what they did with them was not recorded.",
+            "vCPUs had CPUs for {time}; what they did with them was not recorded.",
             time =
                 Ns((case.picture.busy_ns()).saturating_sub(case.picture.state_ns(State::Runnable))),
         )),
         false => finding.evidence(says!(
-            "They were in their guests for {time}.",
+            "vCPUs ran in their guests for {time}.",
             time = Ns(case.picture.state_ns(State::Guest)),
         )),
     };
@@ -179,7 +179,7 @@ fn look(case: &Case<'_>) -> Verdict {
 fn title(case: &Case<'_>, waited: &WaitsBehind<'_>) -> String {
     match waited.long {
         Some(long) if !waited.often => format!(
-            "{} waited {} for a CPU at once{}",
+            "{} waited {} for a CPU in one wait{}",
             case.vcpu_called(long.tid).capital(),
             human(long.held_ns),
             behind(long)
@@ -210,7 +210,7 @@ fn crowds(case: &Case<'_>, mut finding: Finding) -> Finding {
             _ => "",
         };
         finding = finding.evidence(says!(
-            "{crowd}{vcpus} ran {times} meanwhile, {time}.",
+            "{crowd}{vcpus} ran {times} meanwhile, for {time}.",
             crowd = members(crowd),
             vcpus = vcpus,
             times = Times(crowd.count),
@@ -300,8 +300,8 @@ fn pins(case: &Case<'_>, finding: Finding) -> Finding {
     }
     finding.changes(0, changes).note(
         0,
-        "The patch gives each vCPU a CPU of its own on one NUMA node, and the VMM's other threads the rest; look that \
-         no other guest has them.",
+        "The patch gives each vCPU a CPU of its own on one NUMA node, and the VMM's other threads the rest. Check that \
+         no other guest uses these CPUs.",
     )
 }
 
@@ -344,7 +344,7 @@ pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Domain
 
 fn unknown() -> Verdict {
     Verdict::Unknown(
-        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (-a) to know."
+        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (-a)."
             .to_owned(),
     )
 }

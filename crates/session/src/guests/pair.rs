@@ -457,16 +457,16 @@ fn judge(
     };
     let Some(fit) = &best.fit else {
         return undecided(
-            "at no offset of its clock an event of it has an entry or exit of a vCPU near it",
+            "its events lie near entries or exits of a vCPU at no offset of its clock",
         );
     };
     let tried = fit.inside + fit.outside;
     if tried < FEW {
-        return undecided("the two have next to no time in common");
+        return undecided("the two recordings hardly overlap in time");
     }
     if fit.by_chance * 100 > tried * BY_CHANCE_PER_CENT {
         return undecided(
-            "its events lie between entries and exits at nearly every offset of its clock, so nothing shows whose guest it is",
+            "its events fit at nearly every offset of its clock, so nothing shows whose guest it is",
         );
     }
     let needed = match known {

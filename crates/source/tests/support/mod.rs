@@ -382,7 +382,7 @@ fn causes(picture: &Picture) -> String {
     render::diagnose::text(&diagnosis, 80) + &render::compare::text(&same, &[], &[], true, layout)
 }
 
-/// What the recording tells of paths: stages add up to totals, and groups to all instances.
+/// What the recording shows of paths: stages add up to totals, and groups to all instances.
 fn latencies(paths: &Paths, walked: &analysis::Walked<'_>) -> String {
     let machine = walked.machine;
     assert_eq!(paths.in_flight(), 0);

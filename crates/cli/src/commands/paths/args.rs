@@ -79,7 +79,7 @@ fn paths_help() -> String {
 
 const PATHS_HELP: &str = "\
 They are written in the language of --path (docs/path-language.md). They need the events of kvm and sched, and irqfd also needs \
-probes on eventfd_signal and irqfd_wakeup, which tell where interrupts come from. --vm, --vcpu and --pid choose instances by \
+probes on eventfd_signal and irqfd_wakeup, which show where interrupts come from. --vm, --vcpu and --pid choose instances by \
 their vCPU; --time chooses those that begin in that time.
 
 Examples:
