@@ -1,4 +1,4 @@
-//! What a guest is to do, and what of it must be seen.
+//! What a guest is to do, and which events must show it.
 
 use std::time::Duration;
 

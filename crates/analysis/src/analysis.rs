@@ -1,4 +1,4 @@
-//! What an analysis is: what it wants of a recording, what it is shown, and what it has to tell.
+//! What an analysis is: what it wants of a recording, what it is shown, and what it has to report.
 
 use std::fmt;
 
@@ -90,7 +90,7 @@ pub struct Needs {
     pub activity: bool,
 }
 
-/// What one analysis tells another during the walk.
+/// What one analysis passes to another during the walk.
 #[derive(Debug, Clone)]
 pub enum Note {
     /// An instance of a path has completed.
@@ -160,7 +160,7 @@ pub struct Context<'w> {
     pub window: &'w Window,
     /// What vCPUs are left out.
     pub left_out: &'w LeftOut,
-    /// What analyses tell each other.
+    /// What analyses pass to each other.
     pub notes: &'w mut Notes,
 }
 
@@ -234,17 +234,17 @@ pub struct EventAccount {
 /// [`Study`](crate::Study) walks it with others, follows what all of them need once ([`Context`]), and hands each the
 /// events that it wants. Whoever adds it gets it back by its [`Handle`](crate::Handle) when the walk has ended.
 pub trait Analysis: fmt::Debug + 'static {
-    /// Tells what it needs beside events. Asked once, before all else.
+    /// Returns what it needs beside events. Asked once, before all else.
     fn needs(&self) -> Needs {
         Needs::default()
     }
 
-    /// Tells when it gets its events. Asked once, before all else.
+    /// Returns when it gets its events. Asked once, before all else.
     fn turn(&self) -> Turn {
         Turn::default()
     }
 
-    /// Tells what it wants of a kind of events. Asked as [`event::Sink::wants`] is.
+    /// Returns what it wants of a kind of events. Asked as [`event::Sink::wants`] is.
     fn wants(&mut self, ty: &EventType<'_>) -> Want;
 
     /// Takes an event of a kind that it wants to read.
@@ -257,9 +257,8 @@ pub trait Analysis: fmt::Debug + 'static {
         let _ = (event, context);
     }
 
-    /// Tells whether it looks at events of a kind that happen in guests whose recordings are walked with the host's.
-    /// Asked of analyses
-    /// of the host, as [`Analysis::wants`] is.
+    /// Returns whether it looks at events of a kind that happen in guests whose recordings are walked with the host's.
+    /// Asked of analyses of the host, as [`Analysis::wants`] is.
     fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
         let _ = ty;
         false
@@ -297,10 +296,10 @@ pub trait Analysis: fmt::Debug + 'static {
         let _ = context;
     }
 
-    /// Tells all sums so far, for slices of time: each by the part of the analysis it is of, and its number there. The
+    /// Reports all sums so far, for slices of time: each by the part of the analysis it is of, and its number there. The
     /// numbers stay the same for the whole walk.
-    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        let _ = (walked, tell);
+    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+        let _ = (walked, report);
     }
 
     /// Returns what such a sum is of; `None` if it is nobody's.

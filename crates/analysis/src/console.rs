@@ -86,7 +86,7 @@ pub struct ConsoleSums {
     pub lines: u64,
 }
 
-/// A 16550's state, as far as writes told it.
+/// A 16550's state, as far as writes show it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Registers {
     lcr: u8,
@@ -309,7 +309,7 @@ mod tests {
 
     use super::*;
 
-    fn told(data: &[(i32, Data)]) -> (Vec<ConsoleLine>, ConsoleSums) {
+    fn decoded(data: &[(i32, Data)]) -> (Vec<ConsoleLine>, ConsoleSums) {
         let mut lines = Vec::new();
         let mut take = |line| {
             lines.push(line);
@@ -385,7 +385,7 @@ mod tests {
         /// Every byte is in one line, or counted as not recorded.
         #[test]
         fn no_byte_is_lost(data in prop::collection::vec((0..5i32, any_access()), 0..400)) {
-            let (lines, sums) = told(&data);
+            let (lines, sums) = decoded(&data);
             prop_assert_eq!(sums.lines, lines.len() as u64);
             let unknown: u64 = lines.iter().map(ConsoleLine::unknown_bytes).sum();
             prop_assert_eq!(unknown, sums.unknown);

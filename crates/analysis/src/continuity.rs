@@ -64,7 +64,7 @@ pub struct ContinuityReport {
     /// Wake-ups, and those of a thread that had been woken before and was not seen running since.
     pub wakeups: Turns,
     /// Wake-ups of vCPUs that were seen going to sleep, and those that say that it was on another CPU: it ran there
-    /// meanwhile, and nobody saw it. One is proof; sleeping threads stay where they are (`sched_waking` tells `task_cpu`).
+    /// meanwhile, and nobody saw it. One is proof; sleeping threads stay where they are (`sched_waking` has `task_cpu`).
     pub asleep: Turns,
     /// Switches on all CPUs, and those away from another task than the one that their CPU had switched to; nothing where
     /// switches were recorded of some threads alone.
@@ -175,7 +175,7 @@ pub struct Continuity {
     /// Whether a CPU was seen leaving its idle task: then switches to threads were recorded, and not those away from them
     /// alone.
     from_idle: bool,
-    /// Whether `sched_waking` was seen: `sched_wakeup` then tells the same again.
+    /// Whether `sched_waking` was seen: `sched_wakeup` then says the same again.
     waking: bool,
 }
 
@@ -211,9 +211,9 @@ impl Continuity {
                 // The CPU that it had last; it may be woken for another.
                 self.aim(event, wakeup.target_cpu, 1);
                 let thread = self.wake(event, wakeup.tid);
-                if let (Some(known), Some(told)) = (thread.asleep_on, wakeup.target_cpu) {
+                if let (Some(known), Some(recorded)) = (thread.asleep_on, wakeup.target_cpu) {
                     thread.asleep += 1;
-                    thread.asleep_missed += u64::from(known != told);
+                    thread.asleep_missed += u64::from(known != recorded);
                 }
             }
             Data::SchedWakeup(wakeup) => {
@@ -377,12 +377,12 @@ mod tests {
 
     use super::*;
 
-    /// Tells events one after the other.
+    /// Events, one after the other.
     #[derive(Default)]
-    struct Told(Continuity);
+    struct Replay(Continuity);
 
-    impl Told {
-        fn tell(&mut self, cpu: i32, tid: i32, data: Data) {
+    impl Replay {
+        fn event(&mut self, cpu: i32, tid: i32, data: Data) {
             let ty = EventType {
                 index: 0,
                 machine: 0,
@@ -418,7 +418,7 @@ mod tests {
                 vcpu: Some(0),
                 guest_pc: None,
             };
-            self.tell(0, tid, Data::KvmExit(exit));
+            self.event(0, tid, Data::KvmExit(exit));
         }
 
         fn entry(&mut self, tid: i32) {
@@ -426,7 +426,7 @@ mod tests {
                 vcpu: Some(0),
                 guest_pc: None,
             };
-            self.tell(0, tid, Data::KvmEntry(entry));
+            self.event(0, tid, Data::KvmEntry(entry));
         }
 
         fn switch(&mut self, cpu: i32, prev_tid: i32, next_tid: i32) {
@@ -437,7 +437,7 @@ mod tests {
                 next_tid,
                 next_comm: TaskComm::default(),
             };
-            self.tell(cpu, prev_tid, Data::SchedSwitch(switch));
+            self.event(cpu, prev_tid, Data::SchedSwitch(switch));
         }
 
         fn wake(&mut self, tid: i32) {
@@ -450,7 +450,7 @@ mod tests {
                 comm: TaskComm::default(),
                 target_cpu,
             };
-            self.tell(0, 0, Data::SchedWaking(wakeup));
+            self.event(0, 0, Data::SchedWaking(wakeup));
         }
 
         /// A vCPU halts, is woken and goes on, so many times; `keep` says which of the six events were recorded.
@@ -469,9 +469,9 @@ mod tests {
     }
 
     fn report(times: usize, keep: &dyn Fn(usize) -> bool) -> ContinuityReport {
-        let mut told = Told::default();
-        told.halts(times, keep);
-        told.0.report()
+        let mut replay = Replay::default();
+        replay.halts(times, keep);
+        replay.0.report()
     }
 
     #[test]
@@ -501,57 +501,57 @@ mod tests {
 
     #[test]
     fn perf_record_p_has_the_switches_away_alone() {
-        let mut told = Told::default();
+        let mut replay = Replay::default();
         for _ in 0..1000 {
-            told.entry(7);
-            told.exit(7);
-            told.switch(1, 7, 9);
-            told.wake(7);
+            replay.entry(7);
+            replay.exit(7);
+            replay.switch(1, 7, 9);
+            replay.wake(7);
         }
-        assert!(!told.0.report().torn(), "{:?}", told.0.report());
+        assert!(!replay.0.report().torn(), "{:?}", replay.0.report());
     }
 
     #[test]
     fn a_cpu_that_was_not_recorded_shows_in_wake_ups_that_nobody_followed() {
-        let mut told = Told::default();
+        let mut replay = Replay::default();
         for _ in 0..100 {
-            told.switch(0, 0, 5);
-            told.switch(0, 5, 0);
+            replay.switch(0, 0, 5);
+            replay.switch(0, 5, 0);
             // It runs elsewhere two times of three.
-            told.wake(5);
-            told.wake(5);
-            told.wake(5);
+            replay.wake(5);
+            replay.wake(5);
+            replay.wake(5);
         }
-        assert!(told.0.report().wakeups.torn(), "{:?}", told.0.report());
+        assert!(replay.0.report().wakeups.torn(), "{:?}", replay.0.report());
         // One that never runs where anybody looks: the CPUs were chosen.
-        let mut told = Told::default();
+        let mut replay = Replay::default();
         for _ in 0..100 {
-            told.switch(0, 0, 5);
-            told.switch(0, 5, 0);
-            told.wake(5);
-            told.wake(6);
+            replay.switch(0, 0, 5);
+            replay.switch(0, 5, 0);
+            replay.wake(5);
+            replay.wake(6);
         }
-        assert!(!told.0.report().torn(), "{:?}", told.0.report());
+        assert!(!replay.0.report().torn(), "{:?}", replay.0.report());
     }
 
     #[test]
     fn a_vcpu_that_sleeps_where_it_was_not_seen_has_run_elsewhere() {
-        let told = |elsewhere: i32| {
-            let mut told = Told::default();
+        let report = |elsewhere: i32| {
+            let mut replay = Replay::default();
             for _ in 0..20 {
-                told.entry(7);
-                told.exit(7);
-                told.switch(1, 7, 0);
-                told.wake_on(7, Some(1));
-                told.switch(1, 0, 7);
+                replay.entry(7);
+                replay.exit(7);
+                replay.switch(1, 7, 0);
+                replay.wake_on(7, Some(1));
+                replay.switch(1, 0, 7);
             }
-            told.switch(1, 7, 0);
-            told.wake_on(7, Some(1));
-            told.wake_on(7, Some(elsewhere));
-            told.0.report()
+            replay.switch(1, 7, 0);
+            replay.wake_on(7, Some(1));
+            replay.wake_on(7, Some(elsewhere));
+            replay.0.report()
         };
-        assert!(!told(1).torn(), "{:?}", told(1));
-        let torn = told(2);
+        assert!(!report(1).torn(), "{:?}", report(1));
+        let torn = report(2);
         assert_eq!((torn.asleep.missed, torn.torn()), (1, true));
         assert!(
             torn.holes()
@@ -562,12 +562,12 @@ mod tests {
 
     #[test]
     fn texts_without_threads_go_by_the_vcpu() {
-        let mut told = Told::default();
+        let mut replay = Replay::default();
         for _ in 0..100 {
-            told.exit(-1);
-            told.entry(-1);
+            replay.exit(-1);
+            replay.entry(-1);
         }
-        let report = told.0.report();
+        let report = replay.0.report();
         assert_eq!((report.exits.all, report.exits.missed), (100, 0));
     }
 }

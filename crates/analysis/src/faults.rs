@@ -44,14 +44,14 @@ impl Taken {
 /// Exits for the second stage of address translation, by what they were about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultsReport {
-    /// The guest's memory: an address was told, and no device answered.
+    /// The guest's memory: an address was recorded, and no device answered.
     pub memory: Taken,
     /// A device that is emulated.
     pub device: Taken,
     /// The local APIC's page.
     pub apic: Taken,
-    /// Nothing told.
-    pub untold: Taken,
+    /// Nothing shows it.
+    pub unknown: Taken,
     /// Accesses of devices that were recorded while their vCPU was in its guest, for all that is known: the exits they
     /// belong to were lost.
     pub strays: u64,
@@ -69,7 +69,7 @@ struct Open {
     apic: bool,
 }
 
-/// Tells exits for memory from those for devices.
+/// Separates exits for memory from those for devices.
 #[derive(Debug, Default)]
 pub struct Faults {
     /// By kind of event: where the address is.
@@ -88,7 +88,7 @@ impl Faults {
         Faults::default()
     }
 
-    /// Takes a kind of events. Returns whether it tells an address.
+    /// Takes a kind of events. Returns whether its events have an address.
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
         let index = ty.index as usize;
         if self.addresses.len() <= index {
@@ -136,7 +136,7 @@ impl Faults {
                     (true, ..) => &mut self.report.apic,
                     (_, true, _) => &mut self.report.device,
                     (.., Some(_)) => &mut self.report.memory,
-                    _ => &mut self.report.untold,
+                    _ => &mut self.report.unknown,
                 };
                 kind.add(event.time.saturating_sub(since));
             }
@@ -173,11 +173,11 @@ impl Faults {
 
 impl Analysis for Faults {
     fn wants(&mut self, ty: &EventType<'_>) -> Want {
-        let tells_address = self.learn(ty);
+        let has_address = self.learn(ty);
         match ty.kind {
-            // Where devices are, all vCPUs' accesses tell.
+            // Where devices are, all vCPUs' accesses show.
             Kind::KvmExit | Kind::KvmEntry | Kind::KvmMmio => Want::Order,
-            _ if tells_address => Want::Order,
+            _ if has_address => Want::Order,
             _ => Want::Nothing,
         }
     }

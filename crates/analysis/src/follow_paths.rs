@@ -76,9 +76,9 @@ impl Analysis for Paths {
         hand_out(self, context);
     }
 
-    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, _: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         for ((count, ns), number) in self.sums().zip(0u32..) {
-            tell(0, number, Amount { count, ns });
+            report(0, number, Amount { count, ns });
         }
     }
 
@@ -88,7 +88,7 @@ impl Analysis for Paths {
     }
 }
 
-/// Tells of the instances that have completed, if anybody hears.
+/// Passes on the instances that have completed, if anybody asked for them.
 fn hand_out(paths: &mut Paths, context: &mut Context<'_>) {
     if context.notes.are_heard() {
         for instance in context.notes.spare() {

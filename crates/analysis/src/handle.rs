@@ -135,8 +135,8 @@ macro_rules! handed_on {
         fn finish(&mut $self, context: &mut Context<'_>) {
             $change.finish(context);
         }
-        fn counters(&$self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-            $read.counters(walked, tell);
+        fn counters(&$self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+            $read.counters(walked, report);
         }
         fn measured(&$self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
             $read.measured(part, number, walked)

@@ -66,7 +66,7 @@ impl Info {
         Info::default()
     }
 
-    /// Returns a counter that looks at events only that tell of vCPUs and VMs: its counts are of those.
+    /// Returns a counter that looks only at events that show vCPUs and VMs: its counts are of those.
     pub fn vcpus_only() -> Info {
         Info {
             vcpus_only: true,
@@ -165,11 +165,11 @@ impl Analysis for Info {
         want
     }
 
-    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         for (kind, number) in self.kinds.iter().zip(0u32..) {
             let count = walked.counts.of_kind(number as usize);
             if kind.counted && count > 0 {
-                tell(0, number, Amount { count, ns: 0 });
+                report(0, number, Amount { count, ns: 0 });
             }
         }
     }

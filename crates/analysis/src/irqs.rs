@@ -59,7 +59,7 @@ pub struct IrqsReport {
     pub of_host: usize,
     /// Runs of guests' handlers that are in no row; `None` where there are no guests' recordings.
     pub unplaced: Option<u64>,
-    /// Runs of guests' handlers before and behind what the host's recording tells of their vCPUs: they are in no row either.
+    /// Runs of guests' handlers before and behind what the host's recording has of their vCPUs: they are in no row either.
     pub outside: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl IrqsReport {
         })
     }
 
-    /// Adds what guests did with the interrupts. Behind the rows that there are stand those of which only a guest's recording tells.
+    /// Adds what guests did with the interrupts. Rows that only a guest's recording shows come last.
     pub fn with_guests(&mut self, guests: &GuestIrqs, walked: &Walked<'_>) {
         let vms = walked.machine.vms();
         let owners = owners(&vms);

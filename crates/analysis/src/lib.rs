@@ -118,7 +118,7 @@ pub use timeline::{
     TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames, TimelineReport,
     TimelineWindow,
 };
-pub use timers::{HOST_TIMER_VECTOR, TimerRow, TimerTold, Timers, TimersReport};
+pub use timers::{HOST_TIMER_VECTOR, TimerEvidence, TimerRow, Timers, TimersReport};
 pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use vcpus::{Behind, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
 pub use waits::{Crowd, VcpuWaits, WaitsReport, Who};

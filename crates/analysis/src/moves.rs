@@ -3,7 +3,7 @@
 //! Each time that the thread gets a CPU it is either the one it had before, or another one: it moved. What the two have in
 //! common is compared: how long it waited, how long KVM took from there to the guest (`vcpu_load` puts the virtual
 //! processor's state on the new CPU), and how long the first exit after that took to be handled, in cold caches. What the
-//! guest itself loses to cold caches no event tells.
+//! guest itself loses to cold caches is in no event.
 
 use event::{Data, Event, EventType, ExitReason, Kind, NONE};
 use model::{ByNumber, Machine, SpanEnd, TaskChanges};

@@ -1,4 +1,4 @@
-//! All that one recording, or one set of printed tables, tells: what causes are looked for in, and what is compared.
+//! All that one recording, or one set of printed tables, shows: what causes are looked for in, and what is compared.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ pub struct About {
     pub in_ticks: bool,
 }
 
-/// What one recording tells.
+/// What the analyses found of one recording.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
     /// The files it comes from.
@@ -118,9 +118,9 @@ pub struct Picture {
     pub counts: Vec<(String, u64)>,
     /// How long `perf stat` counted, where it says.
     pub counted_ns: Option<u64>,
-    /// From the first to the last event, or what a printed table was told to be of.
+    /// From the first to the last event, or the time that a printed table is of, as the user says.
     pub span_ns: Option<u64>,
-    /// What it lacks.
+    /// What is missing in it.
     pub quality: Quality,
 }
 

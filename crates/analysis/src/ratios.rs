@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_told_by_second_by_exit_and_by_switch() {
+    fn counts_have_ratios_by_second_by_exit_and_by_switch() {
         let counts = [
             ("context-switches", 500),
             ("kvm:kvm_exit", 2000),

@@ -41,7 +41,7 @@ pub struct RecorderThread {
     pub ran_ns: u64,
 }
 
-/// What recording took, as far as the recording tells.
+/// What recording took, as far as the recording shows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecorderReport {
     /// Threads that recorded, most CPU time first.
@@ -109,7 +109,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Returns one that has seen nothing. `agents` says whether the recording tells that guests were recorded with it; of what it
+    /// Returns one that has seen nothing. `agents` says whether the recording knows that guests were recorded with it; of what it
     /// ran only what is in the window counts.
     pub fn new(agents: bool, window: Window) -> Recorder {
         Recorder {
@@ -128,7 +128,7 @@ impl Recorder {
     }
 
     /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and of
-    /// which process the guest is, if the worker's name tells.
+    /// which process the guest is, if the worker's name has it.
     #[inline]
     fn sched(&mut self, event: &Event<'_>, machine: &Machine) -> Option<Option<i32>> {
         let changes = machine.task_states().changes();

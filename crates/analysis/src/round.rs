@@ -21,7 +21,7 @@ pub(crate) struct Member {
     pub(crate) analysis: Box<dyn Seat>,
 }
 
-/// A machine, and what of it is followed.
+/// A machine, and which parts of it are followed.
 #[derive(Debug, Default)]
 pub(crate) struct Followed {
     pub(crate) machine: Machine,
@@ -48,9 +48,9 @@ pub(crate) struct Followed {
 pub(crate) enum Follows {
     #[default]
     Nothing,
-    /// What they tell of threads.
+    /// What they say of threads.
     Threads,
-    /// All that they tell.
+    /// All that they say.
     States,
 }
 

@@ -1,5 +1,5 @@
 //! How much of everything happened when: counts in slices of time, by which two recordings can be compared and
-//! noise told from news.
+//! noise separated from changes.
 
 use rustc_hash::FxHashMap;
 
@@ -81,7 +81,7 @@ impl Slices {
         }
     }
 
-    /// Ends slices up to a time. `counters` tells all sums so far.
+    /// Ends slices up to a time. `counters` reports all sums so far.
     pub fn cut(&mut self, time: u64, counters: impl FnOnce(&mut dyn FnMut(Counter, Amount))) {
         let Some(mut end) = self.end else { return };
         let mut amounts = self.since(counters);
@@ -167,17 +167,17 @@ mod tests {
             number: 0,
         };
         let (mut count, mut last) = (0, 0);
-        let tell = |count: u64| {
-            move |tell: &mut dyn FnMut(Counter, Amount)| tell(counter, Amount { count, ns: 0 })
+        let report = |count: u64| {
+            move |report: &mut dyn FnMut(Counter, Amount)| report(counter, Amount { count, ns: 0 })
         };
         for time in times {
             if slices.is_due(time) {
-                slices.cut(time, tell(count));
+                slices.cut(time, report(count));
             }
             count += 1;
             last = time;
         }
-        slices.finish(last, tell(count))
+        slices.finish(last, report(count))
     }
 
     fn counts(slices: &[Slice]) -> Vec<u64> {

@@ -123,7 +123,7 @@ impl Study {
         }
     }
 
-    /// Keeps moments from which another study of a timeline alone can go on ([`Study::resume`]), where the recording tells of any.
+    /// Keeps moments from which another study of a timeline alone can go on ([`Study::resume`]), where the recording has any.
     pub fn resumable(self) -> Study {
         Study {
             resumes: Resumes::new(),
@@ -149,7 +149,7 @@ impl Study {
     }
 
     /// Looks at a part only: what happens in a window, and what vCPUs do that are not left out. Threads and states are
-    /// followed everywhere all the same, since what a vCPU does may be told by any thread's events, and before or after.
+    /// followed everywhere all the same, since what a vCPU does may be known from any thread's events, and before or after.
     pub fn choose(self, window: Window, left_out: LeftOut) -> Study {
         Study {
             chooses: !window.is_all() || !left_out.is_empty(),
@@ -211,8 +211,8 @@ impl Study {
     }
 
     /// Takes facts given beside the recording, before its events.
-    pub fn told(&mut self, facts: &ThreadFacts) {
-        self.followed(0).machine.told(facts);
+    pub fn add_facts(&mut self, facts: &ThreadFacts) {
+        self.followed(0).machine.add_facts(facts);
     }
 
     /// Says which threads of the host are the vCPUs of a guest that is walked with it, each with the CPU that it is in the guest.
@@ -230,12 +230,12 @@ impl Study {
         }
     }
 
-    /// Tells all sums so far.
+    /// Reports all sums so far.
     fn counters(
         members: &[Member],
         machines: &[Followed],
         (window, left_out): (&Window, &LeftOut),
-        tell: &mut dyn FnMut(Counter, Amount),
+        report: &mut dyn FnMut(Counter, Amount),
     ) {
         for (member, of) in members.iter().zip(0u8..) {
             let Some(followed) = machines.get(usize::from(member.machine)) else {
@@ -251,7 +251,7 @@ impl Study {
             member
                 .analysis
                 .counters(&walked, &mut |part, number, amount| {
-                    tell(Counter { of, part, number }, amount);
+                    report(Counter { of, part, number }, amount);
                 });
         }
     }
@@ -289,9 +289,9 @@ impl Study {
     #[cold]
     fn cut(&mut self, time: u64) {
         if let Some(slices) = &mut self.slices {
-            slices.cut(time, |tell| {
+            slices.cut(time, |report| {
                 let chosen = (&self.window, &self.left_out);
-                Study::counters(&self.members, &self.machines, chosen, tell);
+                Study::counters(&self.members, &self.machines, chosen, report);
             });
         }
     }
@@ -302,9 +302,9 @@ impl Study {
             return Series::default();
         };
         let end = self.walked().counts.span().map_or(0, |(_, end)| end);
-        let slices = slices.finish(end, |tell| {
+        let slices = slices.finish(end, |report| {
             let chosen = (&self.window, &self.left_out);
-            Study::counters(&self.members, &self.machines, chosen, tell);
+            Study::counters(&self.members, &self.machines, chosen, report);
         });
         Series::of(&slices, |counter| self.measured(counter))
     }

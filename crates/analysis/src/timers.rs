@@ -38,7 +38,7 @@ const PREEMPTION_TIMER: u32 = 52;
 
 /// How interrupts of the timer were known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TimerTold {
+pub enum TimerEvidence {
     /// By their vector, as KVM accepted or injected them.
     Vector(u8),
     /// By the VMX preemption timer, which runs for nothing else.
@@ -67,8 +67,8 @@ pub struct TimerRow {
     pub set: u64,
     /// Interrupts of its timer.
     pub interrupts: u64,
-    /// What tells of them.
-    pub told: TimerTold,
+    /// How they are known.
+    pub evidence: TimerEvidence,
     /// Exits that the timer made, those included that were waits which it ended.
     pub timer_exits: u64,
     /// Those that were no waits, with their time.
@@ -160,10 +160,10 @@ impl Timers {
         if self.readers.len() <= index {
             self.readers.resize_with(index + 1, || None);
         }
-        let told = |told: &mut bool| *told |= ty.recorded;
+        let note = |recorded: &mut bool| *recorded |= ty.recorded;
         self.readers[index] = match ty.name {
             "kvm_inj_virq" => {
-                told(&mut self.report.vectors);
+                note(&mut self.report.vectors);
                 let words = &[
                     ("IRQ", Radix::Hex),
                     ("irq", Radix::Any),
@@ -172,7 +172,7 @@ impl Timers {
                 Number::of(ty, &["vector", "irq"], words).map(Reader::Injected)
             }
             "kvm_apic_accept_irq" => {
-                told(&mut self.report.vectors);
+                note(&mut self.report.vectors);
                 let vector = Number::of(ty, &["vec"], &[("vec", Radix::Any)]);
                 let apic = Number::of(ty, &["apicid"], &[("apicid", Radix::Hex)]);
                 vector
@@ -180,7 +180,7 @@ impl Timers {
                     .map(|(vector, apic)| Reader::Accepted { vector, apic })
             }
             "kvm_timer_update_irq" => {
-                told(&mut self.report.lines);
+                note(&mut self.report.lines);
                 let irq = Number::of(ty, &["irq"], &[("IRQ", Radix::Any), ("irq", Radix::Any)]);
                 let level = Number::of(ty, &["level"], &[("level", Radix::Any)]);
                 irq.zip(level)
@@ -191,7 +191,7 @@ impl Timers {
             }
             "kvm_wait_lapic_expire" => Some(Reader::Expired),
             "kvm_msr" => {
-                told(&mut self.report.writes);
+                note(&mut self.report.writes);
                 None
             }
             _ => None,
@@ -413,16 +413,16 @@ impl Vcpu {
             .iter()
             .max_by_key(|(irq, sum)| (sum.interrupts, std::cmp::Reverse(**irq)));
         let of = if let Some(vector) = vector {
-            row.told = TimerTold::Vector(vector);
+            row.evidence = TimerEvidence::Vector(vector);
             row.interrupts = counted(vector);
             self.injected.get(&vector).copied().unwrap_or_default()
         } else if let Some((irq, sum)) = line {
-            row.told = TimerTold::Line(*irq);
+            row.evidence = TimerEvidence::Line(*irq);
             row.interrupts = sum.interrupts;
             *sum
         } else {
             if self.preemption.count > 0 {
-                row.told = TimerTold::Preemption;
+                row.evidence = TimerEvidence::Preemption;
                 row.interrupts = self.preemption.count;
             }
             Sum::default()

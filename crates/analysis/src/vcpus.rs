@@ -65,7 +65,7 @@ pub struct VcpuRow {
     pub vm_pid: Option<i32>,
     /// Name of its VM, if known.
     pub vm_name: Option<String>,
-    /// What its VM is called to tell it from the others of the recording ([`model::vm_names`]).
+    /// What its VM is called, as no other VM of the recording is ([`model::vm_names`]).
     pub vm: String,
     /// Whether which VM it is of is a guess.
     pub guessed: bool,
@@ -171,7 +171,7 @@ struct Now {
     in_user: bool,
     /// Whether it was observed.
     observed: bool,
-    /// Its polls as the machine told them last.
+    /// Its polls as the machine had them last.
     polls: Polls,
 }
 
@@ -512,7 +512,7 @@ impl Analysis for Vcpus {
         }
     }
 
-    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         let chosen: Vec<&Vcpu> = (self.vcpus.iter().zip(walked.machine.vcpus()))
             .filter(|(_, known)| !walked.left_out.has(known.tid))
             .map(|(vcpu, _)| vcpu)
@@ -520,7 +520,7 @@ impl Analysis for Vcpus {
         for state in State::ALL {
             let times = chosen.iter().map(|vcpu| vcpu.times.get(state));
             let ns = times.fold(0u64, u64::saturating_add);
-            tell(0, u32::from(state as u8), Amount { count: 0, ns });
+            report(0, u32::from(state as u8), Amount { count: 0, ns });
         }
     }
 

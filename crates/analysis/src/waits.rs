@@ -1,4 +1,4 @@
-//! Behind whom vCPUs waited for a CPU, the threads of a process summed, and the recorder told apart.
+//! Behind whom vCPUs waited for a CPU, the threads of a process summed, and the recorder apart.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Who {
     Kworkers,
     /// The recorder, or its helper.
     Recorder(bool),
-    /// Nothing tells.
+    /// Nothing shows it.
     Unknown,
 }
 

@@ -71,7 +71,7 @@ fn side(study: &mut Study, time: u64, cpu: i32, name: &str) -> bool {
     true
 }
 
-/// What the host's recording begins and ends with: it tells of both vCPUs all the time.
+/// What the host's recording begins and ends with: it shows both vCPUs all the time.
 const AROUND: [Line<'static>; 2] = [(1, 0, "kvm_exit", ""), (1, 1, "kvm_exit", "")];
 
 fn walk_in(window: Window, lines: &[Line<'_>]) -> GuestIrqs {
@@ -373,7 +373,7 @@ fn a_vector_is_a_vcpus_own_and_may_go_to_another_handler() {
 }
 
 #[test]
-fn what_the_recordings_do_not_cover_is_told_apart() {
+fn what_the_recordings_do_not_cover_is_counted_apart() {
     let inject: Line<'_> = (100, 0, "kvm_inj_virq", "IRQ 0x24");
     let next: Line<'_> = (200, 0, "kvm_inj_virq", "IRQ 0x25");
     let entry: Line<'_> = (110, 0, "kvm_entry", "");

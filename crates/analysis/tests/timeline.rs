@@ -222,7 +222,7 @@ fn check(picture: &Picture, whole: bool) {
     );
 }
 
-/// Tells the sums of all windows stretch by stretch, in a second walk.
+/// Replaces the sums of all windows by their stretches, in a second walk.
 fn refined(
     events: &[One],
     window: &Window,
@@ -286,9 +286,9 @@ proptest! {
         }
         let middle = length / 2;
         let windows = [(middle, middle + length / 8), (0, length / 3)];
-        let told = refined(&events, &window, &few, &windows);
-        prop_assert_eq!(sums(&told), sums(of_few));
-        for (lane, same) in told.lanes.iter().zip(&all.lanes) {
+        let refined_timeline = refined(&events, &window, &few, &windows);
+        prop_assert_eq!(sums(&refined_timeline), sums(of_few));
+        for (lane, same) in refined_timeline.lanes.iter().zip(&all.lanes) {
             for cell in &lane.cells {
                 let touched = windows.iter().any(|(begin, end)| cell.start() < *end && *begin < cell.end());
                 let is_sum = matches!(cell, Cell::Sum(_));

@@ -1,4 +1,4 @@
-//! Which threads are of one VM, where a recording tells no process ids: what wake-ups tell.
+//! Which threads are of one VM, where a recording has no process ids: what wake-ups show.
 //!
 //! A vCPU that sleeps in KVM is woken by whoever has an interrupt for it: another vCPU of its VM (`kvm_vcpu_kick`
 //! of an inter-processor interrupt), its VMM (an ioctl, an eventfd, the big lock that it gives back), or an interrupt
@@ -64,7 +64,7 @@ impl Bonds {
     }
 
     /// Returns groups of vCPU threads that are of one VM, each with the other threads that are of it, both sorted.
-    /// `vcpus` has the threads in question and their vCPUs' numbers; `comm` tells names.
+    /// `vcpus` has the threads in question and their vCPUs' numbers; `comm` returns names.
     pub(crate) fn groups<'t>(
         &self,
         vcpus: &BTreeMap<i32, Option<u32>>,

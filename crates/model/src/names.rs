@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vm_is_told_from_every_other() {
+    fn names_of_vms_differ() {
         let vms = [
             vm(Some("web"), Some(5), &[10, 11]),
             vm(Some("qemu"), Some(6), &[12]),

@@ -1,8 +1,8 @@
-//! Which kinds of events a recording has, and what of the vCPUs' time cannot be told without the others.
+//! Which kinds of events a recording has, and which parts of the vCPUs' time are unknown without the others.
 
 use crate::span::{State, Times};
 
-/// Which kinds of events a recording has: without some, parts of a vCPU's time cannot be told.
+/// Which kinds of events a recording has: without some, parts of a vCPU's time are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seen {
     /// `kvm_entry`: when a vCPU enters its guest.
@@ -30,7 +30,7 @@ impl Seen {
     ///
     /// Without `sched_switch` an exit in which the guest asked to wait is taken as halted whole, which
     /// `kernel_waiting_ns`, the kernel's part in such exits, was. Without `kvm_userspace_exit` handling by
-    /// KVM and by the VMM cannot be told apart, so that of all other exits is unknown.
+    /// KVM and by the VMM look the same, so that of all other exits is unknown.
     pub fn settle(&self, times: &Times, kernel_waiting_ns: u64) -> Times {
         let mut settled = *times;
         if !self.switches {
@@ -69,17 +69,17 @@ mod tests {
                 userspace_exits: bits & 2 != 0,
                 ..Seen::default()
             };
-            let (mut raw, mut told, mut waiting_ns) = (Times::default(), Times::default(), 0);
+            let (mut raw, mut settled, mut waiting_ns) = (Times::default(), Times::default(), 0);
             for (state, ns) in State::ALL.into_iter().zip(1u64..) {
                 for (waiting, ns) in [(false, ns), (true, ns * 100)] {
                     raw.add(state, ns);
-                    told.add(seen.state(state, waiting), ns);
+                    settled.add(seen.state(state, waiting), ns);
                     if state == State::Kernel && waiting {
                         waiting_ns += ns;
                     }
                 }
             }
-            assert_eq!(seen.settle(&raw, waiting_ns), told, "{seen:?}");
+            assert_eq!(seen.settle(&raw, waiting_ns), settled, "{seen:?}");
         }
     }
 }

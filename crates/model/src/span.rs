@@ -25,7 +25,7 @@ pub enum State {
     Halted,
     /// It is on a run queue and another task has the CPU.
     Runnable,
-    /// Events were lost, or never recorded, that would tell.
+    /// The events that would say so were lost, or never recorded.
     Unknown,
 }
 

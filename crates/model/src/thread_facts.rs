@@ -19,7 +19,7 @@ pub struct ThreadFacts {
     pub recorder: RecorderClue,
 }
 
-/// One thread, as told.
+/// One thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadFact {
     /// Its id.
@@ -30,7 +30,7 @@ pub struct ThreadFact {
     pub comm: Option<Arc<str>>,
 }
 
-/// One VM, as told.
+/// One VM.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VmFact {
     /// Process of its VMM.
@@ -43,7 +43,7 @@ pub struct VmFact {
     pub vcpus: Vec<VcpuFact>,
 }
 
-/// One vCPU of a VM, as told.
+/// One vCPU of a VM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VcpuFact {
     /// Its number.

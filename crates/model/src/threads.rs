@@ -14,15 +14,15 @@ use crate::thread_facts::{Claim, ThreadFacts, VmFact};
 /// One thread of the host. A thread id that is used again is another thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thread {
-    /// Its process, if the recording tells.
+    /// Its process, if it is recorded.
     pub pid: Option<i32>,
-    /// Its name, the last one it had, if the recording tells. Threads share it with the thread that made them.
+    /// Its name, the last one it had, if it is recorded. Threads share it with the thread that made them.
     pub comm: Option<Arc<str>>,
     /// Whether it entered a guest, or is presumed to.
     pub is_vcpu: bool,
     /// Whether its name or facts alone say that it is a vCPU's: the recording has no event of KVM.
     pub presumed: bool,
-    /// The vCPU's number: recorded with its events, or else told by its name, or else told beside the
+    /// The vCPU's number: recorded with its events, or else part of its name, or else one of the facts beside the
     /// recording.
     pub vcpu: Option<u32>,
     /// Whether its end was recorded.
@@ -32,7 +32,7 @@ pub struct Thread {
     /// Whether the vCPU's number was recorded with an event.
     vcpu_recorded: bool,
     /// Which vCPU it is, by facts beside the recording.
-    pub(crate) told: Option<Claim>,
+    pub(crate) claim: Option<Claim>,
 }
 
 impl Thread {
@@ -45,12 +45,12 @@ impl Thread {
 /// Name of the idle tasks, without the CPU the kernel puts behind it.
 const IDLE: &str = "swapper";
 
-/// Whether a known name is the one that an event tells. `/proc/PID/comm`, from which perf has the names of threads
-/// that are there already, tells of a kworker what it works for as well: `kworker/2:1-events`.
-fn names(known: &[u8], told: &[u8]) -> bool {
-    match known.strip_prefix(told) {
+/// Whether a known name is the one that an event has. `/proc/PID/comm`, from which perf has the names of threads
+/// that are there already, says of a kworker what it works for as well: `kworker/2:1-events`.
+fn names(known: &[u8], recorded: &[u8]) -> bool {
+    match known.strip_prefix(recorded) {
         Some([]) => true,
-        Some([b'-' | b'+', ..]) => told.starts_with(b"kworker/"),
+        Some([b'-' | b'+', ..]) => recorded.starts_with(b"kworker/"),
         _ => false,
     }
 }
@@ -64,7 +64,7 @@ pub struct Tasks {
     pub prev: u32,
 }
 
-/// All threads a recording tells of.
+/// All threads of a recording.
 ///
 /// A thread has a *slot*, a number from 0 that is its own even if its id is used again: analyses keep what
 /// they know of threads in a list by slot.
@@ -74,7 +74,7 @@ pub struct Threads {
     by_tid: ByNumber<u32>,
     all: Vec<(i32, Thread)>,
     /// VMs known from facts beside the recording.
-    pub(crate) told_vms: Vec<VmFact>,
+    pub(crate) vm_facts: Vec<VmFact>,
     /// Who woke vCPUs.
     pub(crate) bonds: Bonds,
     /// What shows who made the recording.
@@ -140,7 +140,7 @@ impl Threads {
         }
     }
 
-    /// Takes a thread's name as an event of the scheduler tells it, and returns its slot.
+    /// Takes a thread's name as an event of the scheduler has it, and returns its slot.
     #[inline]
     pub fn named(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.slot(tid);
@@ -161,11 +161,11 @@ impl Threads {
         slot
     }
 
-    /// Takes the name that a text has in its column of threads, unless an event told another: it may be an old one.
+    /// Takes the name that a text has in its column of threads, unless an event had another: it may be an old one.
     pub fn called(&mut self, tid: i32, comm: &str) {
         let thread = self.entry(tid);
         let known = thread.comm.as_deref();
-        // The column may tell more of a kworker than events do.
+        // The column may say more of a kworker than events do.
         if known.is_none_or(|known| known != comm && names(comm.as_bytes(), known.as_bytes())) {
             thread.comm = Some(comm.into());
         }
@@ -179,7 +179,7 @@ impl Threads {
         slot
     }
 
-    /// Takes what the scheduler's events tell of threads: names, beginnings and ends. Returns the tasks that the event is
+    /// Takes what the scheduler's events say of threads: names, beginnings and ends. Returns the tasks that the event is
     /// about; `None` if it is not the scheduler's.
     #[inline]
     pub fn sched(&mut self, data: &Data) -> Option<Tasks> {
@@ -230,7 +230,7 @@ impl Threads {
         thread
     }
 
-    /// Takes what a recording tells of threads beside events.
+    /// Takes what a recording says of threads beside events.
     pub fn side(&mut self, side: &Side<'_>) {
         self.recorder_traces.side(side);
         match *side {
@@ -253,32 +253,32 @@ impl Threads {
 
     /// Takes facts given beside the recording, before its events. A thread that is a vCPU by facts and
     /// never enters a guest in the recording is not made one.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        for thread in &told.threads {
+    pub fn add_facts(&mut self, facts: &ThreadFacts) {
+        for thread in &facts.threads {
             let known = self.entry(thread.tid);
             known.pid = known.pid.or(thread.pid);
             known.comm = known.comm.take().or_else(|| thread.comm.clone());
         }
-        let offset = self.told_vms.len();
-        for (at, vm) in told.vms.iter().enumerate() {
+        let offset = self.vm_facts.len();
+        for (at, vm) in facts.vms.iter().enumerate() {
             for vcpu in &vm.vcpus {
                 let known = self.entry(vcpu.tid);
                 known.pid = known.pid.or(vm.pid);
-                known.told = known.told.or(Some(Claim {
+                known.claim = known.claim.or(Some(Claim {
                     vm: (offset + at) as u32,
                     id: vcpu.id,
                 }));
             }
         }
-        self.told_vms.extend(told.vms.iter().cloned());
-        if told.recorder != RecorderClue::default() {
-            self.recorder_traces.clue(&told.recorder);
+        self.vm_facts.extend(facts.vms.iter().cloned());
+        if facts.recorder != RecorderClue::default() {
+            self.recorder_traces.clue(&facts.recorder);
         }
     }
 
-    /// Returns the VM that has a process, as told.
-    pub(crate) fn told_of_process(&self, pid: i32) -> Option<&VmFact> {
-        self.told_vms.iter().find(|vm| vm.pid == Some(pid))
+    /// Returns the VM that has a process, by the facts.
+    pub(crate) fn vm_of_process(&self, pid: i32) -> Option<&VmFact> {
+        self.vm_facts.iter().find(|vm| vm.pid == Some(pid))
     }
 
     /// Takes an event that only vCPU threads make, with the vCPU's number where the event has it. The thread has to be
@@ -301,7 +301,7 @@ impl Threads {
             thread.vcpu_recorded = true;
         } else if thread.vcpu.is_none() {
             let by_name = thread.comm.as_deref().and_then(vcpu_from_comm);
-            thread.vcpu = by_name.or(thread.told.map(|told| told.id));
+            thread.vcpu = by_name.or(thread.claim.map(|claim| claim.id));
         }
         thread
     }
@@ -329,7 +329,7 @@ mod tests {
             comm: renamed.comm,
         };
         assert!(threads.sched(&made(7, "sh")).is_some());
-        // perf tells of the same fork beside the events.
+        // perf records the same fork beside the events.
         let fork = Side::Fork {
             time: 1,
             pid: 7,

@@ -16,7 +16,7 @@ pub(crate) enum Place {
         /// The VMM has it because the guest halted.
         halted: bool,
     },
-    /// An event is missing that would tell.
+    /// The event that would say so is missing.
     Lost,
 }
 
@@ -47,7 +47,7 @@ const MAX_PENDING: usize = 128;
 /// on a slow host the way to sleep takes longer.
 pub(crate) const MIN_POLL_NS: u64 = 10_000;
 
-/// Counts of halts and how KVM polled in them, told by `kvm_vcpu_wakeup`.
+/// Counts of halts and how KVM polled in them, by `kvm_vcpu_wakeup`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Polls {
     /// Halts that polling ended: the vCPU kept its CPU.
@@ -70,7 +70,7 @@ pub(crate) struct Track {
     /// Its thread: id, and slot in `Threads`.
     pub tid: i32,
     pub thread: u32,
-    /// Whether an event told the vCPU's number.
+    /// Whether an event had the vCPU's number.
     pub numbered: bool,
     /// Whether it is no vCPU, but another thread that is followed.
     pub other: bool,
@@ -102,9 +102,9 @@ pub(crate) struct Track {
     pub vmm: bool,
     /// Whether the halt of the exit under way is over, as far as it has not slept again.
     pub halt_over: bool,
-    /// For how long KVM polls in a halt, if an event told.
+    /// For how long KVM polls in a halt, if an event said so.
     poll_ns: Option<u64>,
-    /// For how long it was set to poll in the halt under way, if an event told: it comes at the end of a halt.
+    /// For how long it was set to poll in the halt under way, if an event said so: it comes at the end of a halt.
     polled_ns: Option<u64>,
     pending: Vec<Pending>,
 }
@@ -168,7 +168,7 @@ impl Track {
         }
     }
 
-    /// Tells the time up to `time` as what the vCPU was last seen doing, and returns the time, which never
+    /// Counts the time up to `time` as what the vCPU was last seen doing, and returns the time, which never
     /// runs backwards.
     #[inline]
     pub(crate) fn advance(&mut self, time: u64) -> u64 {
@@ -181,7 +181,7 @@ impl Track {
         self.tell(state, time, None)
     }
 
-    /// Tells the time up to `time` as what the vCPU was last seen doing, if the event now can follow from that.
+    /// Counts the time up to `time` as what the vCPU was last seen doing, if the event now can follow from that.
     #[inline]
     pub(crate) fn advance_if(&mut self, fits: bool, time: u64) {
         if fits {
@@ -191,13 +191,13 @@ impl Track {
         }
     }
 
-    /// Tells the time up to `time` as unknown: an event was missed in it.
+    /// Counts the time up to `time` as unknown: an event was missed in it.
     pub(crate) fn gap(&mut self, time: u64) {
         self.lost = false;
         self.tell(State::Unknown, time, None);
     }
 
-    /// Tells the time up to `time` as waiting for a CPU that another task had.
+    /// Counts the time up to `time` as waiting for a CPU that another task had.
     pub(crate) fn behind(&mut self, time: u64, task: Option<u32>) {
         if self.lost {
             self.gap(time);

@@ -7,7 +7,7 @@ use crate::{Thread, Threads, vcpu_from_comm};
 /// One vCPU of a VM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vcpu {
-    /// Its number: recorded, told by the thread's name, or counted by thread id where neither is there.
+    /// Its number: recorded, part of the thread's name, or counted by thread id where neither is there.
     pub id: u32,
     /// Its thread.
     pub tid: i32,
@@ -89,22 +89,22 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
         .collect();
     vcpus.sort_by_key(|member| member.tid);
     let mut by_pid: BTreeMap<i32, Vec<Member<'_>>> = BTreeMap::new();
-    let mut by_told: BTreeMap<u32, Vec<Member<'_>>> = BTreeMap::new();
+    let mut by_claim: BTreeMap<u32, Vec<Member<'_>>> = BTreeMap::new();
     let mut without: Vec<Member<'_>> = Vec::new();
     for member in vcpus {
-        match (member.thread.pid, member.thread.told) {
+        match (member.thread.pid, member.thread.claim) {
             (Some(pid), _) => by_pid.entry(pid).or_default().push(member),
-            (None, Some(told)) => by_told.entry(told.vm).or_default().push(member),
+            (None, Some(claim)) => by_claim.entry(claim.vm).or_default().push(member),
             (None, None) => without.push(member),
         }
     }
     let named = threads.served_processes();
     let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
-    let told = by_told.into_values().map(|members| Group {
+    let claimed = by_claim.into_values().map(|members| Group {
         members,
         ..Group::default()
     });
-    let mut groups: Vec<Group<'_>> = told.collect();
+    let mut groups: Vec<Group<'_>> = claimed.collect();
     groups.extend(bonded(threads, without, &named));
     let several = by_pid.len() + groups.len() > 1;
     let owners: Vec<Option<i32>> = groups
@@ -160,7 +160,7 @@ impl Group<'_> {
         let highest = numbers(self).into_iter().max();
         let lowest = numbers(next).into_iter().min();
         let falls = highest.zip(lowest).is_some_and(|(a, b)| b <= a);
-        // A VM has one main loop. Without numbers nothing else tells VMs apart whose threads wake each other.
+        // A VM has one main loop. Without numbers nothing else separates VMs whose threads wake each other.
         let apart =
             highest.zip(lowest).is_none() && !self.helpers.is_empty() && !next.helpers.is_empty();
         // A process id between two vCPU threads belongs to a VMM that started between them.
@@ -185,7 +185,7 @@ impl Group<'_> {
     }
 }
 
-/// Groups threads that neither a process nor a map tells of. Threads that wake each other stay together; these and all
+/// Groups threads of which neither a process nor a map is known. Threads that wake each other stay together; these and all
 /// others are put to what comes before them in the order of thread ids, as long as that goes on with higher numbers.
 fn bonded<'t>(threads: &'t Threads, without: Vec<Member<'t>>, named: &[i32]) -> Vec<Group<'t>> {
     let numbers = without
@@ -242,11 +242,11 @@ struct Member<'t> {
     number: Option<u32>,
 }
 
-/// Returns a vCPU's number as far as it is known at the end: its name may have been told later than its first event.
+/// Returns a vCPU's number as far as it is known at the end: its name may have come later than its first event.
 fn number(thread: &Thread) -> Option<u32> {
     let by_name = || thread.comm.as_deref().and_then(vcpu_from_comm);
-    let told = || thread.told.map(|told| told.id);
-    thread.vcpu.or_else(by_name).or_else(told)
+    let by_facts = || thread.claim.map(|claim| claim.id);
+    thread.vcpu.or_else(by_name).or_else(by_facts)
 }
 
 fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
@@ -265,17 +265,17 @@ fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
         .and_then(|pid| threads.get(pid)?.comm.as_deref())
         .map(str::to_owned);
     let by_vcpu = || {
-        let mut told = members.iter().filter_map(|member| member.thread.told);
-        told.find_map(|told| threads.told_vms.get(told.vm as usize))
+        let mut claims = members.iter().filter_map(|member| member.thread.claim);
+        claims.find_map(|claim| threads.vm_facts.get(claim.vm as usize))
     };
-    let by_process = pid.and_then(|pid| threads.told_of_process(pid));
-    let told = || by_process.into_iter().chain(by_vcpu());
+    let by_process = pid.and_then(|pid| threads.vm_of_process(pid));
+    let facts = || by_process.into_iter().chain(by_vcpu());
     Vm {
         pid,
-        name: told()
+        name: facts()
             .find_map(|vm| vm.name.clone())
             .or_else(|| process.clone()),
-        uuid: told().find_map(|vm| vm.uuid.clone()),
+        uuid: facts().find_map(|vm| vm.uuid.clone()),
         process,
         vcpus,
         helpers: Vec::new(),

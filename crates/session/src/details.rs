@@ -226,7 +226,7 @@ fn around(begin: u64, ns: u64, why: String) -> (u64, u64, String) {
     (begin.saturating_sub(around), end, why)
 }
 
-/// Adds a window, if it is in the recording, none of the others tells about the same, and there are not so many yet.
+/// Adds a window, if it is in the recording, none of the others shows the same, and there are not so many yet.
 fn add(
     windows: &mut Vec<TimelineWindow>,
     timeline: &TimelineReport,
@@ -237,7 +237,7 @@ fn add(
     let begin = begin.clamp(timeline.begin, timeline.end);
     // The last event of a window is in it.
     let end = end.saturating_add(1).clamp(begin, timeline.end);
-    // One that is little wider than another tells little more.
+    // One that is little wider than another shows little more.
     let known = windows.iter().any(|one| {
         let within = one.begin <= begin && end <= one.end;
         let wider = (one.end - one.begin).saturating_mul(2);

@@ -127,7 +127,7 @@ pub enum Error {
     },
     /// The events that were asked for are not in the recording, or cannot be recognized.
     #[error("{name}: {reason}")]
-    Lacks {
+    EventsMissing {
         /// The recording.
         name: String,
         /// What is missing, and how to record it.

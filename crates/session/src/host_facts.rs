@@ -25,7 +25,7 @@ impl HostFacts {
     /// Reads files of facts.
     pub(crate) fn open(paths: &[PathBuf]) -> Result<HostFacts, Error> {
         let (all, notes) = read(paths, "--facts ")?;
-        let threads = told(&all);
+        let threads = thread_facts(&all);
         Ok(HostFacts {
             all,
             threads,
@@ -105,7 +105,7 @@ fn recorder(header: &RecordingHeader) -> RecorderClue {
 }
 
 /// Returns what facts say of threads and VMs, for the machine that is rebuilt from events.
-pub(crate) fn told(facts: &Facts) -> ThreadFacts {
+pub(crate) fn thread_facts(facts: &Facts) -> ThreadFacts {
     let threads = facts.threads.iter().map(|(tid, thread)| ThreadFact {
         tid: *tid,
         pid: thread.pid,

@@ -93,7 +93,7 @@ impl Wanted {
     }
 
     /// Returns what an input of another kind does not have.
-    fn lack(self) -> &'static str {
+    fn absence(self) -> &'static str {
         match self {
             Wanted::Recording => "which holds no events",
             Wanted::Stacks => "which holds no stacks",
@@ -162,8 +162,11 @@ impl Kind {
     pub(crate) fn in_place_of(&self, wanted: Wanted) -> String {
         let (what, expected) = (self.what(), wanted.expected());
         match self.taker() {
-            Some(taker) => format!("is {what}, {}; {taker}; expected {expected}", wanted.lack()),
-            None => format!("is {what}, {}; expected {expected}", wanted.lack()),
+            Some(taker) => format!(
+                "is {what}, {}; {taker}; expected {expected}",
+                wanted.absence()
+            ),
+            None => format!("is {what}, {}; expected {expected}", wanted.absence()),
         }
     }
 }

@@ -105,7 +105,7 @@ impl<'s> Opened<'s> {
             let mut study = Study::default();
             study.add(Info::vcpus_only());
             study.saved_names(self.saved_names());
-            study.told(&self.known);
+            study.add_facts(&self.known);
             if self.presumes_vcpus() {
                 study.presume_vcpus();
             }
@@ -119,10 +119,10 @@ impl<'s> Opened<'s> {
         self.vms.get().map(Vec::as_slice)
     }
 
-    /// Tells a study what is known beside the recording's events: names of threads, facts, and what its clock counts.
+    /// Gives a study what is known beside the recording's events: names of threads, facts, and what its clock counts.
     pub fn prepare(&self, study: &mut Study) {
         study.saved_names(self.saved_names());
-        study.told(&self.known);
+        study.add_facts(&self.known);
         if self.presumes_vcpus() {
             study.presume_vcpus();
         }
@@ -141,7 +141,7 @@ impl<'s> Opened<'s> {
         })
     }
 
-    /// Tells where the functions are that paths ask for, for the function tracer's events.
+    /// Gives paths the addresses of the functions that they ask for, for the function tracer's events.
     pub fn locate(&self, paths: &mut Paths) {
         let Some(formats) = self.reader.formats() else {
             return;
@@ -266,7 +266,7 @@ impl<'s> Opened<'s> {
         if saw_exits {
             return Ok(());
         }
-        Err(self.lacks(self.why_no_exits()))
+        Err(self.missing(self.why_no_exits()))
     }
 
     /// Refuses filters that no event passes. `any` says whether a walk found one.
@@ -279,7 +279,7 @@ impl<'s> Opened<'s> {
             return Ok(());
         }
         let name = self.name;
-        Err(self.lacks(format!(
+        Err(self.missing(format!(
             "no event passes the filters; 'trapline info {name}' shows what is in it"
         )))
     }
@@ -293,7 +293,7 @@ impl<'s> Opened<'s> {
         if saw_switches {
             return Ok(());
         }
-        Err(self.lacks(self.why_no_switches()))
+        Err(self.missing(self.why_no_switches()))
     }
 
     /// Refuses a recording without events of which `what` is made. `events` names them, and `record` says how to get them.
@@ -311,7 +311,7 @@ impl<'s> Opened<'s> {
         if found {
             return Ok(());
         }
-        Err(self.lacks(match self.reader.misses_formats() {
+        Err(self.missing(match self.reader.misses_formats() {
             true => format!(
                 "the part of the file that has the event formats is missing, so {what} cannot be recognized; name \
                  another recording of the same kernel with --formats"
@@ -323,8 +323,8 @@ impl<'s> Opened<'s> {
         }))
     }
 
-    fn lacks(&self, reason: String) -> Error {
-        Error::Lacks {
+    fn missing(&self, reason: String) -> Error {
+        Error::EventsMissing {
             name: self.name.to_owned(),
             reason,
         }

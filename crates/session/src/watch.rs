@@ -47,7 +47,7 @@ impl<'r> PathWatch<'r> {
         let mut study = Study::default();
         study.add(paths);
         let slow = study.share(SlowInstances::above(bound_ns));
-        study.told(&host_facts::told(facts));
+        study.add_facts(&host_facts::thread_facts(facts));
         let mut pieces = head.pieces()?;
         pieces.ask(&mut study);
         Ok(PathWatch {

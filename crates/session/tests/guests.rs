@@ -145,12 +145,12 @@ fn found(host: &str, guests: &[(&str, Option<&str>)]) -> Result<Vec<Found>, Erro
     let host = session.input(&path)?;
     let host = host.recording()?;
     let inputs: Vec<_> = (guests.iter().zip(0..))
-        .map(|((text, told), number)| {
+        .map(|((text, vm), number)| {
             let path = files.add(&format!("guest{number}.txt"), text);
-            (session.input(&path).expect("it was written"), *told)
+            (session.input(&path).expect("it was written"), *vm)
         })
         .collect();
-    let inputs = inputs.iter().map(|(input, told)| input.guest(*told));
+    let inputs = inputs.iter().map(|(input, vm)| input.guest(*vm));
     let inputs: Result<Vec<_>, Error> = inputs.collect();
     let guests = host.guests(inputs?)?;
     let found = guests.iter().map(|guest| Found {
@@ -184,8 +184,8 @@ fn guests_are_known_by_their_events_however_far_their_clocks_are_apart() {
     let both = found(&host, &[(&guest(B), None), (&guest(A), None)]).expect("they fit");
     assert_is(&both[0], B, PairingEvidence::Shown);
     assert_is(&both[1], A, PairingEvidence::Shown);
-    let told = found(&host, &[(&guest(A), Some("101"))]).expect("it fits");
-    assert_is(&told[0], A, PairingEvidence::Chosen);
+    let named = found(&host, &[(&guest(A), Some("101"))]).expect("it fits");
+    assert_is(&named[0], A, PairingEvidence::Chosen);
 }
 
 #[test]

@@ -88,8 +88,8 @@ impl Machine {
             EventFd::new(EFD_CLOEXEC | EFD_NONBLOCK).context("cannot make an eventfd")?;
         if plan.each_round(Operation::IoeventfdMmio) > 0 {
             let address = u64::from(arch::MMIO_BASE) + u64::from(mmio::IOEVENTFD);
-            // Of four bytes that are 0: one of any length would be seen by another tracepoint where the processor tells
-            // of MMIO in a way of its own (kvm_fast_mmio).
+            // Of four bytes that are 0: one of any length would be seen by another tracepoint where the processor
+            // reports MMIO in a way of its own (kvm_fast_mmio).
             vm.register_ioevent(&ioeventfd, &IoEventAddress::Mmio(address), 0u32)
                 .with_context(|| format!("KVM takes no ioeventfd at {address:#x}"))?;
         }

@@ -87,7 +87,7 @@ impl Analysis for Exits {
         self.groups.guest_side(machine, side);
     }
 
-    fn counters(&self, _: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, _: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         // Rows keep their numbers: new ones come behind.
         for (rows, table) in self.tables.iter().zip(0u8..) {
             for (row, number) in rows.rows.iter().take(MAX_EXIT_ROWS).zip(0u32..) {
@@ -95,7 +95,7 @@ impl Analysis for Exits {
                     count: row.stats.count(),
                     ns: row.stats.total(),
                 };
-                tell(table, number, amount);
+                report(table, number, amount);
             }
         }
     }

@@ -17,7 +17,8 @@ const UPPER_HALF: u64 = 1 << 63;
 pub enum GuestCode {
     /// In a function of its kernel.
     Kernel {
-        /// Which kernel: 0 is the one of guests of which nothing else is said, the others as they were told.
+        /// Which kernel: 0 is that of all guests without a list of their own, the others are in the order of
+        /// [`GuestStarts::of_guest`].
         kernel: u16,
         /// Where the function begins.
         start: u64,
@@ -48,7 +49,7 @@ impl GuestStarts {
         }
     }
 
-    /// Tells where they begin in one more guest, by the host's threads that are its vCPUs.
+    /// Adds where they begin in one more guest, by the host's threads that are its vCPUs.
     #[must_use]
     pub fn of_guest(mut self, tids: impl Iterator<Item = i32>, starts: Vec<u64>) -> GuestStarts {
         let starts: Rc<[u64]> = starts.into();

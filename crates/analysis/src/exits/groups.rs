@@ -15,9 +15,9 @@ const MAX_GROUPS: usize = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Group {
     tid: i32,
-    /// What the guest did, where rows are told apart by that.
+    /// What the guest did, where rows are separated by that.
     doing: Option<GuestDoing>,
-    /// Where the guest was, where rows are told apart by that.
+    /// Where the guest was, where rows are separated by that.
     code: Option<GuestCode>,
 }
 
@@ -86,21 +86,21 @@ impl Groups {
     /// Returns the thread of a group.
     pub(super) fn tid(&self, group: i32) -> i32 {
         match self.is_in_guest() {
-            true => self.told(group).map_or(event::NONE, |group| group.tid),
+            true => self.find(group).map_or(event::NONE, |group| group.tid),
             false => group,
         }
     }
 
     /// Returns what rows of the group share with no others, beside their thread.
     pub(super) fn inside(&self, group: i32) -> Option<InGuest> {
-        let group = self.told(group)?;
+        let group = self.find(group)?;
         let machine = group.doing.and_then(|_| self.follow.machine(group.tid));
         Some((machine, group.doing, group.code))
     }
 
-    /// Tells a row what the guest did and where it was.
-    pub(super) fn tell(&self, group: i32, row: &mut ExitRow) {
-        let Some(group) = self.told(group) else {
+    /// Adds to a row what the guest did and where it was.
+    pub(super) fn describe(&self, group: i32, row: &mut ExitRow) {
+        let Some(group) = self.find(group) else {
             return;
         };
         row.task = self.who(&group);
@@ -115,12 +115,12 @@ impl Groups {
         })
     }
 
-    /// Returns what the guest did in a group, where rows are told apart by that.
+    /// Returns what the guest did in a group, where rows are separated by that.
     pub(super) fn did(&self, group: i32) -> Option<GuestDid> {
-        Some(self.who(&self.told(group)?)?.did())
+        Some(self.who(&self.find(group)?)?.did())
     }
 
-    fn told(&self, group: i32) -> Option<Group> {
+    fn find(&self, group: i32) -> Option<Group> {
         let at = usize::try_from(group).ok().filter(|_| self.is_in_guest())?;
         self.list.get(at).copied()
     }

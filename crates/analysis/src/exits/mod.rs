@@ -13,7 +13,7 @@
 //! | `msr` | `kvm_msr` | `kvm_entry` |
 //!
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
-//! seen entering is not timed, and told in [`Unpaired`].
+//! seen entering is not timed, and counted in [`Unpaired`].
 
 mod asked;
 #[cfg(test)]
@@ -74,9 +74,9 @@ pub struct Options {
     pub convention: Convention,
     /// What separates rows.
     pub by: By,
-    /// Whether rows tell what vCPUs did in the time of the exits.
+    /// Whether rows have what vCPUs did in the time of the exits.
     pub split: bool,
-    /// Where the functions of guests' kernels begin, where rows are told apart by them.
+    /// Where the functions of guests' kernels begin, where rows are separated by them.
     pub starts: GuestStarts,
 }
 
@@ -93,7 +93,7 @@ pub struct ExitsReport {
     pub total_ns: u64,
     /// The same without waiting.
     pub handling_ns: u64,
-    /// What the recording has to tell the times of the rows by, if they were asked for.
+    /// Which kinds of events the times of the rows were made of, if they were asked for.
     pub seen: Option<Seen>,
 }
 
@@ -141,7 +141,7 @@ struct VcpuState {
     first_port: Option<u32>,
 }
 
-/// What the machine tells of a vCPU at an event.
+/// What the machine knows of a vCPU at an event.
 #[derive(Debug, Clone, Copy, Default)]
 struct SoFar {
     /// Its times so far.
@@ -277,8 +277,8 @@ impl Exits {
         self.options.convention == Convention::Perf && self.isa == Some(Isa::Arm64)
     }
 
-    fn exit(&mut self, event: &Event<'_>, reason: ExitReason, told: SoFar) {
-        let times = told.times;
+    fn exit(&mut self, event: &Event<'_>, reason: ExitReason, so_far: SoFar) {
+        let times = so_far.times;
         self.isa = Some(reason.isa);
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
@@ -322,8 +322,8 @@ impl Exits {
         };
     }
 
-    fn entry(&mut self, event: &Event<'_>, told: SoFar) {
-        let times = told.times;
+    fn entry(&mut self, event: &Event<'_>, so_far: SoFar) {
+        let times = so_far.times;
         let slot = self.slot(event.tid);
         self.vcpus[slot].known = true;
         let inverted = self.inverted() || self.isa.is_none();
@@ -349,7 +349,7 @@ impl Exits {
             // Without a row both ends lack a key: perf leaves the beginning standing, and so does this.
             let Some(row) = begun.row else { return };
             if let Some(ns) = time.checked_sub(begun.time) {
-                self.tables[table].add(row, ns, &times.since(&begun.times), told.vmm);
+                self.tables[table].add(row, ns, &times.since(&begun.times), so_far.vmm);
             }
             *begun = Begun::default();
         };
@@ -369,7 +369,7 @@ impl Exits {
                 end: time,
                 reason,
                 times: times.since(&begun.times),
-                user: told.vmm,
+                user: so_far.vmm,
             });
         }
         if inverted && self.options.convention == Convention::Perf {
@@ -381,8 +381,8 @@ impl Exits {
         }
     }
 
-    fn access(&mut self, event: &Event<'_>, table: usize, key: Key, told: SoFar) {
-        let times = told.times;
+    fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar) {
+        let times = so_far.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
@@ -405,8 +405,8 @@ impl Exits {
     }
 
     /// A read ends what the exit began: the value has come.
-    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, told: SoFar) {
-        let times = told.times;
+    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar) {
+        let times = so_far.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return;
         };
@@ -427,7 +427,7 @@ impl Exits {
         };
         self.vcpus[slot].mmio = Begun::default();
         if let Some(ns) = event.time.checked_sub(begun.time) {
-            self.tables[MMIO].add(row, ns, &times.since(&begun.times), told.vmm);
+            self.tables[MMIO].add(row, ns, &times.since(&begun.times), so_far.vmm);
         }
     }
 
@@ -445,32 +445,32 @@ impl Exits {
             self.untimed.without_thread += u64::from(matches!(data, Data::KvmExit(_)));
             return;
         }
-        let told = match self.options.split {
+        let so_far = match self.options.split {
             true => SoFar::of(event.tid, machine),
             false => SoFar::default(),
         };
         match data {
             Data::KvmExit(exit) => {
                 self.groups.left(event.tid, exit.guest_pc);
-                self.exit(event, exit.reason, told);
+                self.exit(event, exit.reason, so_far);
             }
-            Data::KvmEntry(_) => self.entry(event, told),
+            Data::KvmEntry(_) => self.entry(event, so_far),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
-                self.access(event, IOPORT, key(u64::from(pio.port), pio.write), told);
+                self.access(event, IOPORT, key(u64::from(pio.port), pio.write), so_far);
             }
             Data::KvmMsr(msr) if self.tables[MSR].wanted => {
-                self.access(event, MSR, key(u64::from(msr.msr), msr.write), told);
+                self.access(event, MSR, key(u64::from(msr.msr), msr.write), so_far);
             }
             Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
-                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), told),
-                MmioAccess::Read => self.mmio_read(event, mmio.gpa, told),
+                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far),
+                MmioAccess::Read => self.mmio_read(event, mmio.gpa, so_far),
                 MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
             },
             _ => {}
         }
     }
 
-    /// Returns what is counted so far of each thread, where rows are told apart by vCPU.
+    /// Returns what is counted so far of each thread, where there is a row for each vCPU.
     pub fn by_thread(&self) -> impl Iterator<Item = ThreadRow<'_>> {
         let tables = ExitTable::ALL.into_iter().zip(&self.tables);
         tables.flat_map(|(table, rows)| rows.by_thread(table))
@@ -540,7 +540,7 @@ impl Exits {
             into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
             into.vm_name = vm.map(|vm| vms.1[vm].clone());
             into.vcpu = vcpu;
-            self.groups.tell(row.group, into);
+            self.groups.describe(row.group, into);
             into.stats.merge(&row.stats);
             into.user_count += row.user_count;
             into.whole.merge(row.whole);

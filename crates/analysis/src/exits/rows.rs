@@ -9,7 +9,7 @@ use super::table::ExitTable;
 use crate::guests::GuestWho;
 use crate::{Stats, Taken};
 
-/// Rows of a table at most, where they are not told apart by VM or vCPU; what is beyond is in one row called [`OTHERS`].
+/// Rows of a table at most, where VMs and vCPUs have no rows of their own; what is beyond is in one row called [`OTHERS`].
 ///
 /// x86 has some 70 exit reasons, a guest some hundred registers and ports. Only MMIO can have many addresses: a guest that
 /// draws through an emulated VGA window (128 KiB) makes some ten thousand.
@@ -62,7 +62,7 @@ pub struct ExitRow {
     pub stats: Stats,
     /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
     pub times: Option<Times>,
-    /// How many of them the VMM handled, as far as `kvm_userspace_exit` told.
+    /// How many of them the VMM handled, as far as `kvm_userspace_exit` shows.
     pub user_count: u64,
     /// In the table of ports: the exits for this one, from `kvm_exit` to `kvm_entry`. perf's times begin at `kvm_pio`, which
     /// comes when a read that user space answers is over.
@@ -74,7 +74,7 @@ pub struct ExitRow {
 pub struct GuestFunction {
     /// Where.
     pub code: GuestCode,
-    /// The function's name, where somebody has told it ([`super::ExitsReport::name_functions`]).
+    /// The function's name, where it is known ([`super::ExitsReport::name_functions`]).
     pub name: Option<String>,
 }
 
@@ -112,7 +112,7 @@ impl ExitRow {
         }
     }
 
-    /// Returns who handled them, where the recording tells.
+    /// Returns who handled them, where the recording shows it.
     pub fn handled_by(&self, seen: &Seen) -> Option<HandledBy> {
         let known = seen.userspace_exits && self.times.is_some() && !self.waiting;
         known.then_some(match self.user_count {
@@ -196,7 +196,7 @@ impl Rows {
         row
     }
 
-    /// Returns the rows as they are counted, if they are told apart by thread.
+    /// Returns the rows as they are counted, if each thread has its own.
     pub(super) fn by_thread(&self, table: ExitTable) -> impl Iterator<Item = ThreadRow<'_>> {
         self.rows.iter().map(move |row| {
             let (reason, access) = match row.key {

@@ -106,7 +106,7 @@ enum Name {
     },
 }
 
-/// What kinds of a guest's events say, and the names that they have told.
+/// What kinds of a guest's events say, and the names that were in them.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     kinds: Vec<Option<Says>>,
@@ -141,7 +141,7 @@ impl Kinds {
             _ if ty.kind.is_sched() => Some(Says::Who),
             _ => None,
         };
-        // trace.dat has the formats of events that nobody asked for: what happened tells of the others.
+        // trace.dat has the formats of events that nobody asked for: what happened shows which were recorded.
         self.interrupts |= ty.recorded && matches!(says, Some(Says::Enter(_)));
         self.softirqs |= ty.recorded && matches!(says, Some(Says::SoftirqEnter(_)));
         let any = says.is_some();

@@ -44,7 +44,7 @@ impl Follow {
         Some((tid, followed.cpu.doing()))
     }
 
-    /// Takes a side record of a guest. Where it says that events are missing, nobody knows what its CPUs do: `forgotten` is told their
+    /// Takes a side record of a guest. Where it says that events are missing, nobody knows what its CPUs do: `forgotten` gets their
     /// threads, and since when.
     pub(crate) fn side(
         &mut self,
@@ -53,7 +53,7 @@ impl Follow {
         mut forgotten: impl FnMut(i32, u64),
     ) {
         let (time, only) = match side {
-            // The recorder's sum at the end counts again what the ring told.
+            // The recorder's sum at the end counts again what the ring reported.
             Side::Lost {
                 time,
                 cpu,

@@ -23,7 +23,7 @@ const MAX_CHANGES: usize = 1 << 14;
 const MAX_PAIRS: usize = 1 << 20;
 /// Most rows whose time is kept by slices, where that is asked for.
 const MAX_SLICED: u32 = 1 << 16;
-/// Parts of what is told by slices of time: time in the guest, time without a CPU, and all time that is not unknown.
+/// Parts of what is counted by slices of time: time in the guest, time without a CPU, and all time that is not unknown.
 const IN_GUEST: u8 = 0;
 const STOLEN: u8 = 1;
 const KNOWN: u8 = 2;
@@ -362,7 +362,7 @@ impl Analysis for GuestTasks {
         track.changes(guest.event.time, doing);
     }
 
-    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         let mut known = Amount::default();
         for (((vcpu, doing), sum), number) in self.sums.iter().zip(0u32..) {
             // What was done on vCPUs whose guest has not been heard of is nobody's.
@@ -382,10 +382,10 @@ impl Analysis for GuestTasks {
                 count,
                 ns: sum.times.get(state),
             };
-            tell(IN_GUEST, number, amount(sum.stretches, State::Guest));
-            tell(STOLEN, number, amount(sum.waits, State::Runnable));
+            report(IN_GUEST, number, amount(sum.stretches, State::Guest));
+            report(STOLEN, number, amount(sum.waits, State::Runnable));
         }
-        tell(KNOWN, 0, known);
+        report(KNOWN, 0, known);
     }
 
     fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {

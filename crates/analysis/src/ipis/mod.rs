@@ -21,7 +21,7 @@ use tally::{One, Tally, Target};
 const MAX_TO: usize = 16;
 /// Targets of one interrupt that is for all.
 const MAX_TARGETS: usize = 1 << 10;
-/// vCPUs that are followed where exits alone tell: KVM has fewer in a VM.
+/// vCPUs that are followed where exits alone show them: KVM has fewer in a VM.
 const MAX_VCPUS: usize = 1 << 14;
 
 /// x2APIC's ICR; the xAPIC's, and its upper half, which has the destination (Intel SDM volume 3, 11.6.1 and 11.12.9).
@@ -38,7 +38,7 @@ pub struct IpisReport {
     pub written: IpiSums,
 }
 
-/// What a vCPU does, as far as exits tell.
+/// What a vCPU does, as far as exits show.
 #[derive(Debug, Clone, Copy, Default)]
 enum In {
     #[default]
@@ -52,7 +52,7 @@ enum In {
 struct Vcpu {
     known: bool,
     pid: i32,
-    /// The number that its last event told.
+    /// The number in its last event.
     number: Option<u32>,
     inside: In,
     since: u64,
@@ -159,8 +159,8 @@ impl Ipis {
                 };
                 let vcpu = &mut self.vcpus[at];
                 vcpu.over(event.time);
-                // One that runs takes an interrupt by an exit that says so; what else it left its guest for tells
-                // nothing of how soon it got it.
+                // One that runs takes an interrupt by an exit that says so; what else it left its guest for
+                // shows nothing of how soon it got it.
                 let interrupted = matches!(vcpu.inside, In::Exit(reason) if reason.is_interrupt());
                 let to = std::mem::take(&mut vcpu.to);
                 let pid = Some(vcpu.pid).filter(|pid| *pid > 0);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn interrupts_that_come_alone_are_told_apart() {
+    fn interrupts_that_come_alone_are_counted_apart() {
         let (mut tally, traffic) = (Tally::default(), FxHashMap::default());
         for at in 0..30u64 {
             tally.add(one(at * 100_000_000, Target::Halted, 300_000), &traffic);

@@ -19,12 +19,12 @@ const MAX_NODES: usize = 1 << 22;
 const MAX_ROWS: usize = 1 << 21;
 /// Frames of a stack that are kept, from the inside; `kernel.perf_event_max_stack` is 127 unless somebody raised it.
 const MAX_FRAMES: usize = 512;
-/// Threads, by name, and places of code that are told apart.
+/// Threads, by name, and places of code that are kept apart.
 const MAX_THREADS: usize = 1 << 18;
 const MAX_PLACES: usize = 1 << 20;
 /// Bytes of a thread's name that are kept. The kernel's are at most 15, those of its workers 63.
 const MAX_COMM: usize = 127;
-/// Bytes of a function's name that are kept, as a text tells it: those of generic functions are long.
+/// Bytes of a function's name that are kept, as a text has it: those of generic functions are long.
 const MAX_NAME: usize = 8 << 10;
 /// Bytes of all such names.
 const MAX_NAMES: usize = 64 << 20;
@@ -40,7 +40,7 @@ pub(super) enum Place {
     /// By its address.
     Code(Code),
     /// By a text, which named it itself: the function, or nothing, and the file.
-    Told(Option<Box<str>>, Box<str>, CpuMode),
+    Printed(Option<Box<str>>, Box<str>, CpuMode),
     /// No code: why a guest exited.
     Reason(Box<str>),
 }
@@ -126,8 +126,8 @@ pub(super) struct Calls {
     thread_numbers: FxHashMap<Thread, u32>,
     pub places: Vec<Place>,
     place_numbers: FxHashMap<Place, u32>,
-    /// Bytes of names that texts told.
-    told_bytes: usize,
+    /// Bytes of names in texts.
+    name_bytes: usize,
     /// Frames are numbers of places, outermost first.
     pub tree: StackTree,
     pub rows: Vec<(Row, Weight)>,
@@ -152,7 +152,7 @@ impl Calls {
             thread_numbers: FxHashMap::default(),
             places: Vec::new(),
             place_numbers: FxHashMap::default(),
-            told_bytes: 0,
+            name_bytes: 0,
             tree: StackTree::new(MAX_NODES),
             rows: Vec::new(),
             row_numbers: FxHashMap::default(),
@@ -223,7 +223,7 @@ impl Calls {
         };
         let (comm, host_space) = self.addresses.running(thread_mode, event.pid, event.tid);
         let comm = match event.comm {
-            Some(told) => Comm::named(told.as_bytes(), event.tid),
+            Some(comm) => Comm::named(comm.as_bytes(), event.tid),
             None => comm.clone(),
         };
         let space = match mode.is_guest() {
@@ -393,11 +393,11 @@ impl Calls {
         };
         let name = name.map(Into::into);
         let file = match (&name, frame.address) {
-            // What nothing names is told apart by its address.
+            // What nothing names is kept apart by its address.
             (None, Some(address)) => format!("{}+{address:#x}", base(cut(file, MAX_NAME))),
             _ => base(cut(file, MAX_NAME)).to_owned(),
         };
-        let place = self.place(Place::Told(name, file.into(), mode));
+        let place = self.place(Place::Printed(name, file.into(), mode));
         self.stack.push(place);
     }
 
@@ -417,7 +417,7 @@ impl Calls {
         let place = node.and_then(|node| self.places.get(node.frame as usize));
         match place {
             Some(Place::Code(code)) if stack != ROOT => Mode::of(code.mode),
-            Some(Place::Told(.., mode)) if stack != ROOT => Mode::of(*mode),
+            Some(Place::Printed(.., mode)) if stack != ROOT => Mode::of(*mode),
             _ => Mode::Kernel,
         }
     }
@@ -451,10 +451,10 @@ impl Calls {
         if let Some(number) = self.place_numbers.get(&place) {
             return *number;
         }
-        if let Place::Told(name, file, _) = &place {
-            self.told_bytes += name.as_ref().map_or(0, |name| name.len()) + file.len();
+        if let Place::Printed(name, file, _) = &place {
+            self.name_bytes += name.as_ref().map_or(0, |name| name.len()) + file.len();
         }
-        if next == MAX_PLACES || self.told_bytes > MAX_NAMES {
+        if next == MAX_PLACES || self.name_bytes > MAX_NAMES {
             return DEEPER;
         }
         self.places.push(place.clone());

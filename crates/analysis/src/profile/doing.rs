@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_are_told_by_the_kernels_letters() {
+    fn states_are_the_kernels_letters() {
         let of = |text: &str| Doing::of(TaskState::from_text(text.as_bytes()).unwrap());
         assert_eq!(of("S"), Some(Doing::Sleeps('S')));
         assert_eq!(of("D"), Some(Doing::Sleeps('D')));

@@ -165,7 +165,7 @@ impl Calls {
                 Some(names) => of_files(names, code.mode),
                 None => self.named_code(code, namer),
             },
-            Place::Told(name, file, mode) => told(name.as_deref(), file, *mode),
+            Place::Printed(name, file, mode) => printed_place(name.as_deref(), file, *mode),
             Place::Reason(reason) => Named {
                 names: vec![FrameName {
                     text: reason.to_string(),
@@ -263,7 +263,7 @@ fn of_files(names: Vec<String>, mode: CpuMode) -> Named {
     }
 }
 
-fn told(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
+fn printed_place(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
     let signs = signs(name, file, mode);
     let text = match name {
         Some(name) => name,

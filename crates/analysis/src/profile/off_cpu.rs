@@ -89,7 +89,7 @@ impl OffCpu {
         };
     }
 
-    /// A thread is sampled on a CPU. That tells of those that had theirs before the first switch, or all the time.
+    /// A thread is sampled on a CPU. That shows those that had theirs before the first switch, or all the time.
     pub(super) fn is_sampled(&mut self, slot: u32, time: u64, tasks: &TaskStates) {
         let left = tasks
             .open(slot, time)
@@ -155,7 +155,7 @@ impl OffCpu {
                 if task.thread == NOBODY {
                     task.thread = thread;
                 }
-                task.tell(&Wait::of(span, window), wakers, calls);
+                task.record(&Wait::of(span, window), wakers, calls);
             }
             _ => {}
         }
@@ -178,7 +178,7 @@ impl OffCpu {
             }
             return;
         }
-        let ns = task.tell(&Wait::of(&span, window), wakers, calls);
+        let ns = task.record(&Wait::of(&span, window), wakers, calls);
         if ns > 0 {
             self.still.push((span.thread, ns));
         }
@@ -234,7 +234,7 @@ impl Task {
     }
 
     /// Adds a time without a CPU to what its stack weighs. Returns how long it was.
-    fn tell(&self, wait: &Wait, wakers: bool, calls: &mut Calls) -> u64 {
+    fn record(&self, wait: &Wait, wakers: bool, calls: &mut Calls) -> u64 {
         let row = |doing: Doing| Row {
             event: 0,
             thread: self.thread,

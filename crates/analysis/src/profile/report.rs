@@ -109,7 +109,7 @@ pub struct ProfileReport {
     pub unresolved: Weight,
     /// The same by whose function it is: the host's kernel's, its user space's, a guest's kernel's, a guest's user space's.
     pub unresolved_by: [Weight; 4],
-    /// Whether KVM can be told from the rest of the kernel: no function of the host's kernel has a name otherwise.
+    /// Whether KVM can be separated from the rest of the kernel: no function of the host's kernel has a name otherwise.
     pub kvm_known: bool,
     /// vCPUs in whose place stacks of a recording made in their guest stand.
     pub spliced: Vec<Spliced>,
@@ -465,7 +465,7 @@ impl ProfileReport {
     }
 }
 
-/// Whether KVM can be told from the rest of the host's kernel.
+/// Whether KVM can be separated from the rest of the host's kernel.
 fn kvm_known(named: &[Named]) -> bool {
     let named_here =
         |place: &Named| place.signs.kvm || place.is_kernel && !place.signs.unresolved[0];

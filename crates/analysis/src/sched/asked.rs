@@ -101,8 +101,8 @@ impl Analysis for Sched {
         }
     }
 
-    fn counters(&self, walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
-        self.sums(walked.machine.task_states(), walked.window, tell);
+    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+        self.sums(walked.machine.task_states(), walked.window, report);
     }
 
     fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {

@@ -136,11 +136,11 @@ fn tasks_beyond_the_most_rows_are_counted_as_others() {
 }
 
 #[test]
-fn what_is_told_by_slices_adds_up() {
+fn what_slices_count_adds_up() {
     let mut sched = Sched::with_rows(100);
     let machine = run(&mut sched, true);
     let comm_of = |slot: u32| Sched::comm_of(slot, machine.threads());
-    let mut told = 0;
+    let mut counted = 0;
     let mut others = None;
     sched.sums(
         machine.task_states(),
@@ -148,12 +148,12 @@ fn what_is_told_by_slices_adds_up() {
         &mut |part, slot, amount| {
             // The idle task is in the events too, and has no name.
             if part == DELAYS && comm_of(slot).is_some() {
-                told += amount.count;
+                counted += amount.count;
                 others = Some(slot).filter(|slot| *slot == OTHERS_SLOT).or(others);
             }
         },
     );
-    // What tasks counted before they became others was told while they were not.
-    assert_eq!(told + sched.folded.delays.count, 2 * TASKS as u64);
+    // What tasks counted before they became others was counted while they were not.
+    assert_eq!(counted + sched.folded.delays.count, 2 * TASKS as u64);
     assert_eq!(others.and_then(comm_of).as_deref(), Some(OTHERS));
 }

@@ -89,7 +89,7 @@ pub struct Sched {
     cpus: Vec<Cpu>,
     functions: FxHashMap<Function, u32>,
     work: Vec<Work>,
-    /// The stack that a text tells line by line, if it is a kworker's.
+    /// The stack that a text has line by line, if it is a kworker's.
     stack: Option<StackOf>,
     /// Addresses of the function that calls those of work items.
     caller: Option<Range<u64>>,
@@ -171,30 +171,30 @@ impl Sched {
         self.has.switches
     }
 
-    /// Tells the sums so far of every task.
-    fn sums(&self, tasks: &TaskStates, window: &Window, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    /// Reports the sums so far of every task.
+    fn sums(&self, tasks: &TaskStates, window: &Window, report: &mut dyn FnMut(u8, u32, Amount)) {
         let mut running = 0u64;
-        let mut told = |slot: u32, sums: &Sums, running_ns: u64, before: Folded| {
+        let mut report_task = |slot: u32, sums: &Sums, running_ns: u64, before: Folded| {
             let delays = Amount {
                 count: sums.delays.count().saturating_sub(before.delays.count),
                 ns: sums.delays.total().saturating_sub(before.delays.ns),
             };
             let on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
             let ns = sums.runtime_ns.max(on_cpu_ns).saturating_sub(before.ran_ns);
-            tell(DELAYS, slot, delays);
-            tell(RAN, slot, Amount { count: 0, ns });
+            report(DELAYS, slot, delays);
+            report(RAN, slot, Amount { count: 0, ns });
         };
         for (task, slot) in self.tasks.iter().zip(0u32..) {
             let open = tasks.open(slot, self.end).filter(|_| !self.finished);
             let running_ns = open.map_or(0, |span| self.under_way(&span, window).0);
             match &task.own {
-                Some(own) => told(slot, own, running_ns, Folded::default()),
+                Some(own) => report_task(slot, own, running_ns, Folded::default()),
                 None => running = running.saturating_add(running_ns),
             }
         }
-        // What tasks did before they became others was told as theirs.
+        // What tasks did before they became others was counted as theirs.
         if self.own == self.most {
-            told(OTHERS_SLOT, &self.others, running, self.folded);
+            report_task(OTHERS_SLOT, &self.others, running, self.folded);
         }
     }
 
@@ -274,7 +274,7 @@ impl Sched {
         }
     }
 
-    /// A task has ended: nothing comes after it, but what the end of its process may tell of it.
+    /// A task has ended: nothing comes after it, but what the end of its process may say of it.
     fn ended(&mut self, slot: u32) {
         if let Some(own) = self.tasks[slot as usize].own.as_deref_mut() {
             own.settle();
@@ -404,7 +404,7 @@ impl Sched {
             cpu.last = cpu.last.max(event.time);
         }
         if let Some(comm) = event.comm {
-            // Texts have the names that their recording told apart from its events.
+            // Texts have the names that their recording has apart from its events.
             machine.called(event.tid, comm);
         }
         self.stack_begins(event, machine.threads());

@@ -51,7 +51,7 @@ pub struct TaskRow {
     pub pid: Option<i32>,
     /// How many threads the row is of.
     pub threads: u64,
-    /// Time that `sched_stat_runtime` told it ran.
+    /// Time that it ran, by `sched_stat_runtime`.
     pub runtime_ns: u64,
     /// Time it had a CPU, from `sched_switch`.
     pub on_cpu_ns: u64,
@@ -246,7 +246,7 @@ impl Sched {
             woken_by.merge(&sums.woken_by);
             preempted_by.merge(&sums.preempted_by);
         }
-        // Whose they are cannot be told any more.
+        // Whose they are is not known any more.
         let beyond = self.beyond(threads);
         if beyond > 0 && keep(-1, None) {
             let mut row = empty(OTHERS.to_owned(), -1, None);

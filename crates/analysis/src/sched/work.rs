@@ -96,7 +96,7 @@ impl Sched {
         }
     }
 
-    /// A line of a stack that a text tells.
+    /// Takes a line of a stack in a text.
     pub(super) fn stack_line(&mut self, symbol: &str) {
         let Some(stack) = &mut self.stack else {
             return;

@@ -34,7 +34,7 @@ impl Stalls {
             vcpu: number,
             from,
             to,
-            held: Held::Untold,
+            held: Held::Unknown,
             held_ns: 0,
             vmm_ns: split.vmm.saturating_add(split.user),
             reason: vcpu.reason,
@@ -92,7 +92,7 @@ impl Stalls {
         }
         // Without kvm_userspace_exit a sleep in KVM looks like one in the VMM.
         if !self.switches || !self.userspace && light > total / 2 {
-            return Some((Held::Untold, known));
+            return Some((Held::Unknown, known));
         }
         let kinds = [
             (Held::Vmm, split.vmm),
@@ -109,8 +109,8 @@ impl Stalls {
                 (Held::Host, silent)
             }
             // An idle CPU that does other things, or one that has no events while a task runs.
-            Held::Host => (Held::Untold, ns),
-            Held::Busy if silent >= total / 2 => (Held::Untold, ns),
+            Held::Host => (Held::Unknown, ns),
+            Held::Busy if silent >= total / 2 => (Held::Unknown, ns),
             _ => (held, ns),
         })
     }

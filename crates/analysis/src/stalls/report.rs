@@ -19,7 +19,7 @@ pub enum Held {
     /// It ran, in KVM or in the VMM.
     Busy,
     /// The recording does not say.
-    Untold,
+    Unknown,
 }
 
 impl Held {

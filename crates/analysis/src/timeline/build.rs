@@ -23,7 +23,7 @@ use crate::analysis::Walked;
 const RESERVE: usize = 192;
 
 impl Timeline {
-    /// Tells examples of paths in words.
+    /// Returns examples of paths as text.
     pub(crate) fn examples(
         &self,
         paths: &Paths,
@@ -36,7 +36,7 @@ impl Timeline {
             let median_ns = report.total.percentile(0.5);
             of_path
                 .examples
-                .tell(paths, walked.machine, names, median_ns)
+                .describe(paths, walked.machine, names, median_ns)
         })
         .collect()
     }
@@ -206,7 +206,7 @@ impl Builder<'_> {
         out.into_iter().map(|(_, lane)| lane).collect()
     }
 
-    /// Returns what tells a VM from the others in little room: its name if no other has it, else its process, as tables have it.
+    /// Returns a short name that no other VM has: its own if it is the only one with it, else its process, as in tables.
     fn short_name(&self, at: usize) -> String {
         let Some(vm) = self.vms.get(at) else {
             return String::new();
@@ -220,7 +220,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Gives the cells of a vCPU their states as the whole recording tells them, and names.
+    /// Gives the cells of a vCPU their states as the whole recording shows them, and names.
     fn vcpu_cells(&mut self, cells: Vec<Cell>) -> Vec<Cell> {
         let seen = self.seen;
         let named = cells.into_iter().map(|cell| match cell {
@@ -390,7 +390,7 @@ fn is_looked_at(cell: &Cell) -> bool {
     !matches!(cell, Cell::One(one) if one.kind == OUTSIDE)
 }
 
-/// Returns what a state of a vCPU is called where a recording lacks what would tell more ([`Seen::settle`]).
+/// Returns what a state of a vCPU is called where a recording has no events that would say more ([`Seen::settle`]).
 fn settled(kind: u8, seen: &Seen) -> u8 {
     const KERNEL: u8 = State::Kernel as u8;
     const KERNEL_BLOCKED: u8 = State::KernelBlocked as u8;
@@ -423,28 +423,28 @@ impl TimelineReport {
             ids: FxHashMap::default(),
             first: FxHashMap::default(),
         };
-        let mut told: FxHashMap<(LaneGroup, i32), Vec<Cell>> = FxHashMap::default();
+        let mut stretches: FxHashMap<(LaneGroup, i32), Vec<Cell>> = FxHashMap::default();
         for (lane, number) in std::mem::take(&mut found.vcpus).into_iter().zip(0i32..) {
             let cells = builder.vcpu_cells(lane.into_cells());
-            told.insert((LaneGroup::Vcpus, number), cells);
+            stretches.insert((LaneGroup::Vcpus, number), cells);
         }
         let threads = found.scheduled.take_threads(machine);
         let cpus = found.scheduled.take_cpus(usize::MAX, machine);
         for (one, _) in threads {
             if let Some((tid, _)) = machine.threads().at(one.slot) {
                 let cells = builder.thread_cells(one.lane.into_cells());
-                told.insert((LaneGroup::Threads, tid), cells);
+                stretches.insert((LaneGroup::Threads, tid), cells);
             }
         }
         let class = |slot| found.scheduled.class(slot, machine.threads());
         for (lane, number) in cpus.into_iter().zip(0i32..) {
             let cells = builder.cpu_cells(lane.into_cells(), &class);
-            told.insert((LaneGroup::Cpus, number), cells);
+            stretches.insert((LaneGroup::Cpus, number), cells);
         }
         for (group, number, times) in &plan.lanes {
             let lane = self.lanes.iter_mut();
             let lane = { lane }.find(|lane| lane.group == *group && lane.number == Some(*number));
-            if let (Some(lane), Some(cells)) = (lane, told.get(&(*group, *number))) {
+            if let (Some(lane), Some(cells)) = (lane, stretches.get(&(*group, *number))) {
                 replace(&mut lane.cells, times, cells);
             }
         }

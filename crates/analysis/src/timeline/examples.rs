@@ -58,8 +58,8 @@ impl Examples {
         }
     }
 
-    /// Tells them in words. `median_ns` is what instances took.
-    pub(crate) fn tell(
+    /// Returns them as text. `median_ns` is what instances took.
+    pub(crate) fn describe(
         &self,
         paths: &Paths,
         machine: &model::Machine,

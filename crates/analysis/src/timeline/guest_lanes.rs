@@ -14,7 +14,7 @@ use crate::guests::GuestDoing;
 
 /// vCPUs that have a lane of their guest.
 const MAX_LANES: usize = 1 << 11;
-/// Things that guests did which are told apart in lanes; beyond, stretches have a state and no name.
+/// Things that guests did which have names in lanes; beyond, stretches have a state and no name.
 const MAX_NAMES: usize = 1 << 16;
 /// Stretches after which it is looked at anew how many cells each lane may have.
 const EVERY: u32 = 1 << 13;

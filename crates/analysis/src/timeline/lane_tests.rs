@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_of_sums_are_told_again(stretches in any_stretches(), chosen in prop::collection::vec(any::<bool>(), 64)) {
+    fn ranges_of_sums_become_stretches(stretches in any_stretches(), chosen in prop::collection::vec(any::<bool>(), 64)) {
         let mut lane = Lane::default();
         for one in &stretches {
             lane.push(*one, CAP, &as_is);
@@ -149,9 +149,9 @@ proptest! {
             again.push(*one, usize::MAX, &as_is);
         }
         again.finish(usize::MAX, &as_is);
-        let told: Vec<Cell> = again.into_cells().into_iter().filter(|cell| cell.of(OUTSIDE) == 0).collect();
+        let stretches: Vec<Cell> = again.into_cells().into_iter().filter(|cell| cell.of(OUTSIDE) == 0).collect();
         let before = sums(&cells);
-        crate::timeline::refine::replace(&mut cells, &times, &told);
+        crate::timeline::refine::replace(&mut cells, &times, &stretches);
         let mut after = [0; KINDS];
         for cell in &cells {
             for (sum, kind) in after.iter_mut().zip(0u8..) {

@@ -12,7 +12,7 @@ use super::tasks::Scheduled;
 
 impl Timeline {
     /// Returns what is under way; `None` where another timeline that goes on from here may not find the same: threads were given
-    /// up that it would follow, or causes were so many that they are told apart no more.
+    /// up that it would follow, or causes were so many that they are not kept apart any more.
     pub(super) fn open(&self) -> Option<OpenLanes> {
         if self.scheduled.given_up > 0 || self.causes.are_many() {
             return None;
@@ -70,11 +70,11 @@ impl Timeline {
             let last = tid.and_then(|tid| last.get(&tid).copied().flatten());
             one.lane.may_skip_to(last, time)
         });
-        followed.all(|may| may) && !self.lacks_lanes(time)
+        followed.all(|may| may) && !self.has_lanes_to_come(time)
     }
 
     /// Returns whether a lane of which something up to a time is wanted has not begun yet.
-    fn lacks_lanes(&self, time: u64) -> bool {
+    fn has_lanes_to_come(&self, time: u64) -> bool {
         let parts = self.parts.as_ref();
         let only = self.scheduled.only.as_ref();
         let begins = |ranges: &Ranges| ranges.begins_by(time);

@@ -1,4 +1,4 @@
-//! Which sums are to be told stretch by stretch.
+//! Which sums are to be replaced by their stretches.
 
 use rustc_hash::FxHashMap;
 
@@ -7,13 +7,13 @@ use super::lane::Ranges;
 use super::limits::TimelineLimits;
 use super::tasks::Only;
 
-/// A window takes no more than this part of all stretches that may be told.
+/// A window takes no more than this part of all stretches that may be found.
 const PART: usize = 4;
 
 /// What a lane is of, its number, and the times of its sums that are asked for, in order.
 pub(super) type Asked = (LaneGroup, i32, Vec<(u64, u64)>);
 
-/// Sums of lanes that are to be told stretch by stretch.
+/// Sums of lanes that are to be replaced by their stretches.
 #[derive(Debug, Clone)]
 pub struct Plan {
     limits: TimelineLimits,
@@ -94,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// Returns whether nothing is to be told.
+    /// Returns whether no sum is to be replaced.
     pub fn is_empty(&self) -> bool {
         self.lanes.is_empty()
     }

@@ -3,10 +3,10 @@
 use super::cell::{Cell, KINDS, OUTSIDE};
 
 /// Puts stretches in the place of the sums that have some times, where they add up to the same.
-pub(super) fn replace(cells: &mut Vec<Cell>, times: &[(u64, u64)], told: &[Cell]) {
-    let mut out = Vec::with_capacity(cells.len() + told.len());
+pub(super) fn replace(cells: &mut Vec<Cell>, times: &[(u64, u64)], stretches: &[Cell]) {
+    let mut out = Vec::with_capacity(cells.len() + stretches.len());
     for cell in cells.drain(..) {
-        let part = part(&cell, times, told);
+        let part = part(&cell, times, stretches);
         match part {
             Some(part) => out.extend_from_slice(part),
             None => out.push(cell),
@@ -16,11 +16,11 @@ pub(super) fn replace(cells: &mut Vec<Cell>, times: &[(u64, u64)], told: &[Cell]
 }
 
 /// Returns the stretches that a cell is the sum of, if it is one of those that are to be replaced, and they are.
-fn part<'t>(cell: &Cell, times: &[(u64, u64)], told: &'t [Cell]) -> Option<&'t [Cell]> {
+fn part<'t>(cell: &Cell, times: &[(u64, u64)], stretches: &'t [Cell]) -> Option<&'t [Cell]> {
     let Cell::Sum(sum) = cell else { return None };
     times.binary_search(&(sum.start, sum.end)).ok()?;
-    let first = told.partition_point(|one| one.start() < sum.start);
-    let rest = told.get(first..)?;
+    let first = stretches.partition_point(|one| one.start() < sum.start);
+    let rest = stretches.get(first..)?;
     let part = rest.get(..rest.partition_point(|one| one.end() <= sum.end))?;
     let mut ns = [0u64; KINDS];
     for one in part {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_adds_up_takes_the_place_of_a_sum_and_nothing_else_does() {
-        let told = [
+        let stretches = [
             one(10, 12, 0),
             one(12, 20, 1),
             one(40, 41, 2),
@@ -78,18 +78,18 @@ mod tests {
             sum(40, 50, &[(0, 5), (2, 1), (OUTSIDE, 4)]),
         ];
         let mut cells = before.clone();
-        replace(&mut cells, &[(10, 20), (20, 40), (40, 50)], &told);
+        replace(&mut cells, &[(10, 20), (20, 40), (40, 50)], &stretches);
         let expected = [
             before[0].clone(),
-            told[0].clone(),
-            told[1].clone(),
+            stretches[0].clone(),
+            stretches[1].clone(),
             before[2].clone(),
-            told[2].clone(),
-            told[3].clone(),
+            stretches[2].clone(),
+            stretches[3].clone(),
         ];
         assert_eq!(cells, expected);
         let mut cells = before.clone();
-        replace(&mut cells, &[], &told);
+        replace(&mut cells, &[], &stretches);
         assert_eq!(cells, before, "it was not asked for");
     }
 }

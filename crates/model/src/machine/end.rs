@@ -25,7 +25,7 @@ impl Machine {
     pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
         for vcpu in 0..self.tracks.len() as u32 {
             let track = &self.tracks[vcpu as usize];
-            // What the recorder tells of a thread's end may be later than the last event.
+            // The end of a thread as the recorder has it may be later than the last event.
             let end = track.ended.unwrap_or(self.end).min(self.end);
             let known = self.known_until(track, end);
             if track.sched == Sched::Runnable {

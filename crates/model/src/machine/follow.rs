@@ -1,4 +1,4 @@
-//! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of KVM tells that
+//! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of KVM shows that
 //! they are vCPUs, or though none ever will.
 
 use event::{Data, Event, NONE};

@@ -77,7 +77,7 @@ pub struct VcpuTimes {
     pub other: bool,
 }
 
-/// Rebuilds what every vCPU does from the events that tell it.
+/// Rebuilds what every vCPU does from the events that show it.
 ///
 /// A vCPU is a thread that enters a guest. It is followed from its first event of KVM; each of its instants
 /// from then on is in exactly one [`State`]. The kernel's own rules are used: a thread is runnable from
@@ -130,13 +130,13 @@ impl Machine {
     }
 
     /// Says whether [`Cause::access`] is of no interest, which saves looking at accesses where that is all they
-    /// would tell.
+    /// would show.
     pub fn ignore_accesses(&mut self, ignore: bool) {
         self.no_accesses = ignore;
     }
 
     /// Says that the recording's clock counts ticks and no nanoseconds: how long a halt was polled, which its
-    /// event tells in nanoseconds, is then not known.
+    /// event has in nanoseconds, is then not known.
     pub fn counts_ticks(&mut self) {
         self.ticks = true;
     }
@@ -170,8 +170,8 @@ impl Machine {
     }
 
     /// Takes facts given beside the recording, before its events.
-    pub fn told(&mut self, told: &ThreadFacts) {
-        self.threads.told(told);
+    pub fn add_facts(&mut self, facts: &ThreadFacts) {
+        self.threads.add_facts(facts);
     }
 
     /// Takes the name that a text has in its column of threads ([`Threads::called`]).
@@ -195,7 +195,7 @@ impl Machine {
         self.seen
     }
 
-    /// Returns the time a vCPU spent in each state so far; reading it twice tells what was between.
+    /// Returns the time a vCPU spent in each state so far; the difference of two readings is what was between.
     #[inline]
     pub fn times(&self, vcpu: u32) -> Times {
         self.tracks
@@ -211,7 +211,7 @@ impl Machine {
             .is_some_and(|track| track.vmm)
     }
 
-    /// Returns what a vCPU does now, as far as events have told.
+    /// Returns what a vCPU does now, as far as events show.
     #[inline]
     pub fn state(&self, vcpu: u32) -> State {
         self.tracks
@@ -259,7 +259,7 @@ impl Machine {
         self.by_tid.get_mut(tid).copied()
     }
 
-    /// Tells whether events of a kind are wanted, as [`event::Sink::wants`] asks.
+    /// Returns whether events of a kind are wanted, as [`event::Sink::wants`] asks.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.announced(ty);
         match ty.kind {
@@ -303,7 +303,7 @@ impl Machine {
         }
     }
 
-    /// Takes of an event what it tells of threads, their names and which are vCPUs, where nobody asks for states.
+    /// Takes of an event what it says of threads, their names and which are vCPUs, where nobody asks for states.
     #[inline]
     pub fn learn(&mut self, event: &Event<'_>, data: &Data) {
         if !matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit) {
@@ -331,7 +331,7 @@ impl Machine {
         self.threads.vcpu_event(event, number);
     }
 
-    /// Takes what an event of the scheduler tells of threads: their names tell which VM's they are, and so does who wakes
+    /// Takes what an event of the scheduler says of threads: their names show which VM's they are, and so does who wakes
     /// them.
     #[inline]
     fn learn_sched(&mut self, event: &Event<'_>, data: &Data) {
@@ -359,7 +359,7 @@ impl Machine {
             cpu.last = cpu.last.max(event.time);
         }
         match data {
-            // Nobody tells whose it is.
+            // Nobody knows whose it is.
             Data::KvmExit(_) | Data::KvmEntry(_) if event.tid < 0 => {}
             Data::KvmExit(exit) => self.exit(event, exit, spans),
             Data::KvmEntry(entry) => self.entry(event, entry.vcpu, spans),
@@ -544,7 +544,7 @@ impl Machine {
 
     fn access<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S, access: Access) {
         if let Some(track) = self.in_kvm(event, spans) {
-            // KVM tells of accesses inside `KVM_RUN`, so the VMM is done with it if it had it.
+            // KVM records accesses inside `KVM_RUN`, so the VMM is done with it if it had it.
             track.place = Place::Kernel;
             track.cause.access = Some(access);
         }

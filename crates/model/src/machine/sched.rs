@@ -254,14 +254,14 @@ impl Machine {
         }
     }
 
-    /// Tells the wait of a vCPU up to now as behind the task its CPU runs.
+    /// Counts the wait of a vCPU up to now as behind the task its CPU runs.
     pub(super) fn close_wait(&mut self, vcpu: u32, time: u64) {
         let cpu = self.tracks[vcpu as usize].cpu;
         let current = self.task_states.current(cpu);
         self.tracks[vcpu as usize].behind(time, current.map(|(task, _)| task));
     }
 
-    /// A thread ends, which it tells itself. It may still make events on its way out; another that gets its id is
+    /// A thread ends, and makes the event itself. It may still make events on its way out; another that gets its id is
     /// another vCPU.
     pub(super) fn ends(&mut self, tid: i32, time: u64) {
         let Some(vcpu) = self.vcpu_of(tid) else {

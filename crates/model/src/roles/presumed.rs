@@ -43,7 +43,7 @@ impl Threads {
             NamedRole::Vcpu(number) => Some(number),
             _ => None,
         };
-        let by_facts = thread.told.map(|claim| claim.id);
+        let by_facts = thread.claim.map(|claim| claim.id);
         if let Some(number) = by_name.or(by_facts) {
             thread.is_vcpu = true;
             thread.presumed = true;

@@ -5,7 +5,7 @@ use event::{Body, Decoder, Event, EventType, Kind, NONE};
 use super::*;
 use crate::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
 
-/// Threads that entered a guest, as ftrace tells of them: no process ids.
+/// Threads that entered a guest, as ftrace records them: no process ids.
 fn threads(names: &[(i32, &str)], vcpus: &[i32]) -> Threads {
     let mut threads = Threads::default();
     threads.saved_names(names.iter().copied());
@@ -44,7 +44,7 @@ fn enter(threads: &mut Threads, vcpus: &[(i32, Option<u32>)]) {
 }
 
 #[test]
-fn a_kernel_threads_name_tells_the_process_of_the_vcpus_behind_it() {
+fn a_kernel_threads_name_has_the_process_of_the_vcpus_behind_it() {
     let names = [
         (100, "qemu"),
         (105, "kvm-pit/100"),
@@ -62,7 +62,7 @@ fn a_kernel_threads_name_tells_the_process_of_the_vcpus_behind_it() {
 }
 
 #[test]
-fn a_name_that_outlived_its_process_tells_nothing() {
+fn a_name_that_outlived_its_process_shows_nothing() {
     let names = [(110, "vhost-100"), (903, "CPU 0/KVM"), (904, "CPU 1/KVM")];
     let vms = find_vms(&threads(&names, &[903, 904]));
     assert_eq!((vms.len(), vms[0].pid), (1, None));
@@ -84,15 +84,15 @@ fn vcpu_numbers_that_fall_begin_another_vm_and_one_process_is_not_given_to_two()
 }
 
 /// Process, name, and vCPUs with their threads.
-type Said<'t> = (Option<i32>, &'t str, &'t [(u32, i32)]);
+type VmSource<'t> = (Option<i32>, &'t str, &'t [(u32, i32)]);
 
-fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> ThreadFacts {
+fn facts(threads: &[(i32, i32)], vms: &[VmSource<'_>]) -> ThreadFacts {
     let thread = |&(tid, pid): &(i32, i32)| ThreadFact {
         tid,
         pid: Some(pid),
-        comm: Some("told".into()),
+        comm: Some("thread".into()),
     };
-    let vm = |(pid, name, vcpus): &Said<'_>| VmFact {
+    let vm = |(pid, name, vcpus): &VmSource<'_>| VmFact {
         pid: *pid,
         name: (!name.is_empty()).then(|| (*name).to_owned()),
         uuid: None,
@@ -109,11 +109,11 @@ fn told(threads: &[(i32, i32)], vms: &[Said<'_>]) -> ThreadFacts {
 }
 
 /// The same of what is found.
-type Found = (Option<i32>, Option<String>, Vec<(u32, i32)>);
+type VmSummary = (Option<i32>, Option<String>, Vec<(u32, i32)>);
 
-fn found(told: &ThreadFacts, vcpus: &[(i32, Option<u32>)]) -> Vec<Found> {
+fn found(facts: &ThreadFacts, vcpus: &[(i32, Option<u32>)]) -> Vec<VmSummary> {
     let mut all = threads(&[], &[]);
-    all.told(told);
+    all.add_facts(facts);
     enter(&mut all, vcpus);
     let vcpus = |vm: &Vm| vm.vcpus.iter().map(|v| (v.id, v.tid)).collect();
     let vms = find_vms(&all);
@@ -123,11 +123,11 @@ fn found(told: &ThreadFacts, vcpus: &[(i32, Option<u32>)]) -> Vec<Found> {
 }
 
 #[test]
-fn what_is_told_parts_vms_whose_threads_interleave() {
+fn facts_part_vms_whose_threads_interleave() {
     let none = [(10, None), (11, None), (12, None), (13, None)];
     let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));
     // By the vCPUs alone.
-    let by_vcpus = told(
+    let by_vcpus = facts(
         &[],
         &[
             (None, "a", &[(0, 10), (1, 12)]),
@@ -140,7 +140,7 @@ fn what_is_told_parts_vms_whose_threads_interleave() {
     ];
     assert_eq!(found(&by_vcpus, &none), parted);
     // By the threads' processes, and names by the processes'.
-    let by_process = told(
+    let by_process = facts(
         &[(10, 5), (12, 5), (11, 6), (13, 6)],
         &[(Some(5), "a", &[]), (Some(6), "b", &[])],
     );
@@ -152,9 +152,9 @@ fn what_is_told_parts_vms_whose_threads_interleave() {
 }
 
 #[test]
-fn a_recording_knows_better_than_what_is_told() {
+fn a_recording_knows_better_than_facts() {
     // Its numbers; and who enters no guest is no vCPU.
-    let wrong = told(&[], &[(Some(5), "a", &[(7, 10), (8, 11), (9, 99)])]);
+    let wrong = facts(&[], &[(Some(5), "a", &[(7, 10), (8, 11), (9, 99)])]);
     let vms = found(&wrong, &[(10, Some(0)), (11, None)]);
     assert_eq!(
         vms,
@@ -162,7 +162,7 @@ fn a_recording_knows_better_than_what_is_told() {
     );
     // Its names.
     let mut all = threads(&[(10, "CPU 3/KVM"), (5, "qemu")], &[]);
-    all.told(&told(&[(10, 5), (5, 5)], &[(None, "", &[(7, 10)])]));
+    all.add_facts(&facts(&[(10, 5), (5, 5)], &[(None, "", &[(7, 10)])]));
     enter(&mut all, &[(10, None)]);
     let vms = find_vms(&all);
     assert_eq!(all.get(10).unwrap().comm.as_deref(), Some("CPU 3/KVM"));
@@ -275,8 +275,8 @@ fn threads_of_one_vm_are_not_parted_and_no_guess() {
 fn the_recordings_own_map_counts_more_than_facts_and_takes_their_names() {
     let mut all = threads(&[], &[]);
     // As the command line hands them over: the map first.
-    all.told(&told(&[], &[(None, "guest 3", &[(0, 10), (1, 12)])]));
-    all.told(&told(
+    all.add_facts(&facts(&[], &[(None, "guest 3", &[(0, 10), (1, 12)])]));
+    all.add_facts(&facts(
         &[],
         &[(None, "db", &[(0, 11), (1, 12)]), (None, "web", &[(0, 10)])],
     ));
@@ -293,9 +293,9 @@ fn the_recordings_own_map_counts_more_than_facts_and_takes_their_names() {
 }
 
 #[test]
-fn numbers_that_nobody_tells_are_those_that_are_free() {
+fn numbers_that_nobody_knows_are_those_that_are_free() {
     let mut all = threads(&[(5, "qemu"), (10, "CPU 1/KVM")], &[]);
-    all.told(&told(&[(9, 5), (10, 5), (11, 5)], &[]));
+    all.add_facts(&facts(&[(9, 5), (10, 5), (11, 5)], &[]));
     let mut all = {
         all.saved_names([(9, "qemu"), (11, "qemu")]);
         all
@@ -329,9 +329,9 @@ fn a_process_is_not_that_of_threads_that_are_older() {
     assert_eq!((vms[0].pid, vms[0].helpers.as_slice()), (None, &[90][..]));
 }
 
-/// perf.data and ftrace without numbers in their events (arm64): the scheduler's events may tell names later.
+/// perf.data and ftrace without numbers in their events (arm64): the scheduler's events may have names later.
 #[test]
-fn a_name_that_is_told_later_tells_the_number() {
+fn a_name_that_comes_later_has_the_number() {
     let mut all = threads(&[], &[10, 11]);
     all.saved_names([(10, "fc_vcpu 2"), (11, "fc_vcpu 5")]);
     let vms = find_vms(&all);
@@ -342,9 +342,9 @@ fn a_name_that_is_told_later_tells_the_number() {
 #[test]
 fn a_vm_is_called_by_all_its_names() {
     let mut all = threads(&[(5, "qemu")], &[]);
-    let mut told = told(&[(10, 5)], &[(Some(5), "web", &[])]);
-    told.vms[0].uuid = Some("8d2f".to_owned());
-    all.told(&told);
+    let mut facts = facts(&[(10, 5)], &[(Some(5), "web", &[])]);
+    facts.vms[0].uuid = Some("8d2f".to_owned());
+    all.add_facts(&facts);
     enter(&mut all, &[(10, None)]);
     let vm = &find_vms(&all)[0];
     for name in ["web", "qemu", "8d2f", "5", "10"] {

@@ -227,9 +227,9 @@ fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'stati
         );
     } else if devices {
         // Every access that KVM emulates makes a kvm_mmio, those of the local APIC included: what made none is memory.
-        (sum(&[recorded.memory, recorded.untold]), 0.85)
+        (sum(&[recorded.memory, recorded.unknown]), 0.85)
     } else if intel && apicv {
-        (sum(&[recorded.memory, recorded.untold]), 0.7)
+        (sum(&[recorded.memory, recorded.unknown]), 0.7)
     } else if intel {
         return Err(
             "Record kvm:kvm_page_fault and kvm:kvm_mmio to separate memory from the local APIC's page (0xfee00000), \

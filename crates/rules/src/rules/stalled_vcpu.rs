@@ -178,7 +178,7 @@ const MENDED: [Held; 5] = [
     Held::Vmm,
     Held::Kernel,
     Held::Busy,
-    Held::Untold,
+    Held::Unknown,
 ];
 
 /// Stalls by what held them, and the kind that took most of their time.
@@ -244,7 +244,7 @@ impl<'a> StallSum<'a> {
             Held::Busy => 0.7,
             Held::Host => 0.6,
             // Nothing shows what it was: one of two events that were missed looks the same.
-            Held::Untold | Held::Behind => 0.5,
+            Held::Unknown | Held::Behind => 0.5,
         }
     }
 
@@ -265,7 +265,7 @@ impl<'a> StallSum<'a> {
             Held::Kernel => format!("{often}: asleep in KVM"),
             Held::Busy => format!("{often}: busy in KVM or the VMM"),
             Held::Host => format!("{often}: the host itself stood still"),
-            Held::Untold | Held::Behind => often,
+            Held::Unknown | Held::Behind => often,
         }
     }
 
@@ -313,7 +313,7 @@ impl<'a> StallSum<'a> {
                  stood still. No change of the VM helps.",
                 &[HOST],
             ),
-            Held::Untold | Held::Behind => (
+            Held::Unknown | Held::Behind => (
                 "The recording does not show which of these it was.",
                 &[LOOK, VMM, MEMORY],
             ),
@@ -398,12 +398,12 @@ fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
         Held::Kernel => says!(", {held} of it asleep in KVM", held = held),
         Held::Busy => says!(", {held} of it on its CPU", held = held),
         Held::Host => says!(", {held} of it without any event on its CPU", held = held),
-        Held::Untold if switches(case) => says!(
+        Held::Unknown if switches(case) => says!(
             ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime shows whether it ran or \
              the host stood still)",
             held = held,
         ),
-        Held::Untold | Held::Behind => Evidence::default(),
+        Held::Unknown | Held::Behind => Evidence::default(),
     }
 }
 

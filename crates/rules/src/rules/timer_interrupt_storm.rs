@@ -1,6 +1,6 @@
 //! A guest's timer interrupts it thousands of times a second.
 
-use analysis::{TimerRow, TimerTold, TimersReport};
+use analysis::{TimerEvidence, TimerRow, TimersReport};
 use event::Isa;
 use words::duration::human;
 
@@ -157,7 +157,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let unnamed: Vec<&TimerRow> = rows()
         .filter(|row| {
             let expiries = row.set.saturating_sub(row.halts.saturating_mul(2)) / 2;
-            row.told == TimerTold::Nothing
+            row.evidence == TimerEvidence::Nothing
                 && often(row, expiries)
                 && row.timer_exits * 2 >= row.exits
         })
@@ -181,7 +181,7 @@ fn look(case: &Case<'_>) -> Verdict {
 
 /// Whether the guest's timer is what a vCPU leaves its guest for.
 fn is_guests(row: &TimerRow) -> bool {
-    row.told != TimerTold::Nothing
+    row.evidence != TimerEvidence::Nothing
         && (often(row, row.interrupts) || costly(row))
         && row.timer_exits.saturating_mul(2) >= row.exits
 }
@@ -204,7 +204,7 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
         .iter()
         .map(|row| row.timer.ns)
         .fold(0u64, u64::saturating_add);
-    let counted = worst.told != TimerTold::Nothing;
+    let counted = worst.evidence != TimerEvidence::Nothing;
     let (confidence, title) = match counted {
         true => (
             0.95,
@@ -263,22 +263,22 @@ fn guests_timer(case: &Case<'_>, timers: &TimersReport, rows: &[&TimerRow]) -> V
 
 /// How often a vCPU's timer interrupts it, and what that takes.
 fn interrupted(row: &TimerRow) -> Evidence {
-    let what = match row.told {
-        TimerTold::Vector(vector) => says!(
+    let what = match row.evidence {
+        TimerEvidence::Vector(vector) => says!(
             "{interrupts} timer interrupts ({vector})",
             interrupts = row.interrupts,
             vector = format!("vector {vector}, 0x{vector:x}"),
         ),
-        TimerTold::Preemption => says!(
+        TimerEvidence::Preemption => says!(
             "{interrupts} expiries of the VMX preemption timer",
             interrupts = row.interrupts,
         ),
-        TimerTold::Line(irq) => says!(
+        TimerEvidence::Line(irq) => says!(
             "{interrupts} interrupts of the virtual timer ({line})",
             interrupts = row.interrupts,
             line = format!("IRQ {irq}"),
         ),
-        TimerTold::Nothing => "an unknown number of expiries".into(),
+        TimerEvidence::Nothing => "an unknown number of expiries".into(),
     };
     let set = match row.set {
         0 => Evidence::default(),

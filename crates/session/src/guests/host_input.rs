@@ -98,7 +98,7 @@ impl Session {
     }
 
     /// Does so with the inputs alone, where so many are looked at at once. Guests that are named, and those of folders, are added by
-    /// [`Session::tell_guests`].
+    /// [`Session::add_guests`].
     ///
     /// # Errors
     ///

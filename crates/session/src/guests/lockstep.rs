@@ -413,7 +413,7 @@ pub(super) struct Walked<'w> {
 /// Kinds of events that a text of a host may have: it asks for each when it comes upon it, when those of guests have their indexes.
 const OF_TEXT: u32 = 1 << 13;
 
-/// Walks a sink over all events of a host and its guests. Returns what each recording lacks, the host's first.
+/// Walks a sink over all events of a host and its guests. Returns what is missing in each recording, the host's first.
 pub(super) fn walk(
     host: &RecordingReader<'_>,
     guests: &[Walked<'_>],

@@ -124,7 +124,7 @@ impl Opened<'_> {
     }
 
     /// Walks a sink over all events of this recording and of guests, in the order of this one's clock. Events of the first guest are of
-    /// machine 1 ([`event::EventType::machine`]), and so on. Returns what each recording lacks, this one's first.
+    /// machine 1 ([`event::EventType::machine`]), and so on. Returns what is missing in each recording, this one's first.
     pub fn walk_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<WalkOutcome> {
         if guests.is_empty() {
             return vec![self.walk(sink)];
@@ -156,7 +156,7 @@ impl Opened<'_> {
         self.filtered(sink, FilterScope::Events, walk).0
     }
 
-    /// Tells paths what is known beside the events ([`Opened::locate`]), and which guests' recordings are walked with this one.
+    /// Gives paths what is known beside the events ([`Opened::locate`]), and which guests' recordings are walked with this one.
     pub fn locate_with(&self, paths: &mut Paths, guests: &[Guest<'_>]) {
         self.locate(paths);
         for (guest, machine) in guests.iter().zip(1..) {
@@ -164,7 +164,7 @@ impl Opened<'_> {
         }
     }
 
-    /// Tells a study what is known beside the events ([`Opened::prepare`]), and which of this host's threads are the vCPUs of guests that are walked with it.
+    /// Gives a study what is known beside the events ([`Opened::prepare`]), and which of this host's threads are the vCPUs of guests that are walked with it.
     pub fn prepare_with(&self, study: &mut Study, guests: &[Guest<'_>]) {
         self.prepare(study);
         for (guest, machine) in guests.iter().zip(1..) {

@@ -84,7 +84,7 @@ pub(super) fn pair<'g>(
 }
 
 fn refused(name: &str, reason: String) -> Error {
-    Error::Lacks {
+    Error::EventsMissing {
         name: name.to_owned(),
         reason,
     }

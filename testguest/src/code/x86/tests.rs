@@ -246,7 +246,7 @@ fn a_second_round_is_as_the_first_without_its_preparations() {
 }
 
 #[test]
-fn a_guest_is_held_only_when_it_is_told_to() {
+fn a_guest_is_held_only_when_that_is_asked_for() {
     let mut per_round = [0; Operation::ALL.len()];
     per_round[Operation::Irqfd as usize] = 5;
     let plan = plan(per_round, true);

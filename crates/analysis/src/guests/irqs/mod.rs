@@ -70,7 +70,7 @@ enum Says {
         soft: FieldReader,
         repeated: FieldReader,
         /// The kernel may say of injections that they are repeated: since Linux 5.19.
-        tells: bool,
+        says_repeated: bool,
     },
     Enter,
     Exit,
@@ -139,7 +139,7 @@ impl GuestIrqs {
         self.unplaced
     }
 
-    /// Returns runs of handlers before and behind what the host's recording tells of a vCPU. They are in no row.
+    /// Returns runs of handlers before and behind what the host's recording has of a vCPU. They are in no row.
     pub fn outside(&self, tid: i32) -> u64 {
         self.tracks.get(tid).map_or(0, |track| track.outside)
     }
@@ -327,7 +327,8 @@ impl Analysis for GuestIrqs {
                     vector: field("vector"),
                     soft: field("soft"),
                     repeated: field("reinjected"),
-                    tells: (ty.format).is_none_or(|format| format.field("reinjected").is_some()),
+                    says_repeated: (ty.format)
+                        .is_none_or(|format| format.field("reinjected").is_some()),
                 };
                 (says, Want::Order)
             }
@@ -343,7 +344,7 @@ impl Analysis for GuestIrqs {
             vector,
             soft,
             repeated,
-            tells,
+            says_repeated,
         })) = says
         else {
             return;
@@ -355,11 +356,11 @@ impl Analysis for GuestIrqs {
             return;
         };
         // As text, kernels that do not say it print the vector as a decimal number.
-        let tells = match event.body {
+        let says_repeated = match event.body {
             Body::Text { text, .. } => text.contains("0x"),
-            _ => *tells,
+            _ => *says_repeated,
         };
-        let repeated = tells.then(|| number(repeated).unwrap_or(0) != 0);
+        let repeated = says_repeated.then(|| number(repeated).unwrap_or(0) != 0);
         if let Some(track) = self.tracks.get_mut(event.tid) {
             track.cpu = event.cpu;
             track.inject(vector, event.time, repeated, context.chosen.inside);
@@ -423,7 +424,7 @@ impl Analysis for GuestIrqs {
     fn guest_side(&mut self, machine: u16, side: &Side<'_>) {
         // Behind the recording's last event nothing is known; until then nothing was lost.
         let (only, covered) = match side {
-            // Where it is not told which CPU's they were, they may be any one's.
+            // Where it is not recorded which CPU's they were, they may be any one's.
             Side::Lost { cpu, kind, .. } if *kind == LostKind::Ring => {
                 (Some(*cpu).filter(|cpu| *cpu != NONE), false)
             }

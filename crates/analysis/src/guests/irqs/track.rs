@@ -77,7 +77,7 @@ pub(super) struct Track {
     pub(super) number: i32,
     /// The host's CPU that it was on last.
     pub(super) cpu: i32,
-    /// The host's recording has begun to tell of it.
+    /// The host's recording has begun to show it.
     pub(super) known: bool,
     covered: bool,
     out_since: Option<u64>,

@@ -37,7 +37,7 @@ pub(super) fn whose(vector: u8) -> Whose {
     }
 }
 
-/// Returns what an event of `irq_vectors` is of, and whether it is an entry. Where the system is not told, only known names are some.
+/// Returns what an event of `irq_vectors` is of, and whether it is an entry. Where the system is not known, only known names count.
 pub(super) fn of_vectors<'n>(system: &str, name: &'n str) -> Option<(&'n str, bool)> {
     let of = match name.strip_suffix("_entry") {
         Some(of) => (of, true),

@@ -260,7 +260,7 @@ impl<'f> Events<'f> {
     fn learn(&mut self, host: &Opened<'_>) {
         if let Some(machine) = self.machines.first_mut() {
             machine.threads.saved_names(host.saved_names());
-            machine.threads.told(host.thread_facts());
+            machine.threads.add_facts(host.thread_facts());
         }
     }
 

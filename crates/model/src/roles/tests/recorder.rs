@@ -12,7 +12,7 @@ fn made_by(comm: &str) -> Threads {
         comm: Some(comm.into()),
         forks_readers: comm == "trace-cmd",
     };
-    threads.told(&ThreadFacts {
+    threads.add_facts(&ThreadFacts {
         recorder,
         ..ThreadFacts::default()
     });
@@ -148,7 +148,7 @@ fn perf_without_a_command_is_the_only_one_of_its_name_in_a_list_of_the_whole_hos
 #[test]
 fn our_own_file_says_its_process() {
     let mut threads = Threads::default();
-    threads.told(&ThreadFacts {
+    threads.add_facts(&ThreadFacts {
         recorder: RecorderClue {
             pid: Some(400),
             comm: Some("trapline".into()),
