@@ -5,14 +5,14 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Info, Ipis, Moves, Picture, PictureContext, PictureHandles, Recorder, Sched, Signs, Sleeps, Slices,
-    Stalls, Study, Timers, Vcpus, Window,
+    Continuity, Exits, Faults, Ipis, Moves, Picture, PictureContext, PictureHandles, Recorder,
+    RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study, Timers, Vcpus, Window,
 };
 use event::{Event, EventType, Side, Sink};
+use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use libfuzzer_sys::fuzz_target;
 use paths::Paths;
-use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
-use source::{RecordingReader, ReaderOptions, RecordingBytes};
+use source::{ReaderOptions, RecordingBytes, RecordingReader};
 use symbols::KernelFunctions;
 use tracefmt::{FormatCatalog, FormatText};
 
@@ -86,10 +86,10 @@ fuzz_target!(|data: &[u8]| {
     let ipis = Ipis::new(&mut follower);
     let mut study = Study::default().slices(Slices::new());
     let handles = PictureHandles {
-        info: study.add(Info::new()),
+        info: study.add(RecordingContents::new()),
         exits: study.add(Exits::default()),
         vcpus: study.add(Vcpus::new(Window::default())),
-        sched: study.add(Sched::new()),
+        sched: study.add(SchedLatencies::new()),
         sleeps: study.add(Sleeps::new()),
         signs: study.add(Signs::new()),
         faults: study.add(Faults::new()),

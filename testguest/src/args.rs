@@ -19,9 +19,14 @@ const MAX_PINS: u32 = 24;
 /// space.
 #[derive(Debug, Parser)]
 #[command(version)]
-pub(crate) struct Args {
+pub(crate) struct PlanArgs {
     /// Number of vCPUs.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_VCPUS)))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_VCPUS))
+    )]
     vcpus: u32,
     /// Writes to a port (x86).
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -81,7 +86,7 @@ pub(crate) struct Args {
     timeout: u64,
 }
 
-impl Args {
+impl PlanArgs {
     /// Returns what the guest is to do.
     pub(crate) fn plan(&self) -> Result<Plan> {
         let per_round = [

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use vmm_sys_util::eventfd::EventFd;
 
 use crate::here::{now_ns, thread_name, tid};
-use crate::machine::{Answer, Device, Machine};
+use crate::machine::{AccessAnswer, Device, TestMachine};
 use crate::plan::Operation;
 
 /// What a device counted.
@@ -24,7 +24,7 @@ pub(crate) struct DeviceOutcome {
 
 /// How often a device answered, for the vCPU that is to be held until it has.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct AccessAnswers {
     pub(crate) count: AtomicU64,
     /// CLOCK_MONOTONIC, just before the last.
     pub(crate) last_ns: AtomicU64,
@@ -37,20 +37,20 @@ pub(crate) struct DeviceThread {
     pub(crate) operation: Operation,
     /// What ends its waiting.
     asked: EventFd,
-    pub(crate) answers: Arc<Answers>,
+    pub(crate) answers: Arc<AccessAnswers>,
     thread: JoinHandle<Result<(u32, String)>>,
 }
 
 /// Starts a device: it waits for its vCPU to ask, and answers.
 pub(crate) fn start_device(
     device: Device,
-    machine: &Arc<Machine>,
+    machine: &Arc<TestMachine>,
     delay: Duration,
     name: String,
     stop: &Arc<AtomicBool>,
 ) -> Result<DeviceThread> {
     let asked = device.asked.try_clone().context("cannot copy an eventfd")?;
-    let answers = Arc::new(Answers::default());
+    let answers = Arc::new(AccessAnswers::default());
     let (vcpu, operation) = (device.vcpu, device.operation);
     let (machine, counted, stop) = (machine.clone(), answers.clone(), stop.clone());
     let serve = move || -> Result<(u32, String)> {
@@ -63,8 +63,8 @@ pub(crate) fn start_device(
             thread::sleep(delay);
             counted.last_ns.store(now_ns(), Ordering::SeqCst);
             match &device.answer {
-                Answer::Irqfd(irqfd) => irqfd.write(1).context("cannot write an irqfd")?,
-                Answer::Line(line) => machine
+                AccessAnswer::Irqfd(irqfd) => irqfd.write(1).context("cannot write an irqfd")?,
+                AccessAnswer::Line(line) => machine
                     .vm
                     .set_irq_line(*line, true)
                     .context("KVM does not raise an interrupt line")?,

@@ -16,7 +16,7 @@ pub(crate) const DATA: u16 = 0xc00;
 /// In a page, where the stack begins.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const STACK: u16 = 0xff0;
-/// In a page, 32 bits each: interrupts that the guest took, by [`Vector`].
+/// In a page, 32 bits each: interrupts that the guest took, by [`IrqVector`].
 pub(crate) const TAKEN: u16 = DATA;
 /// In a page, 32 bits: whether the guest asks user space to hold it before its next HLT.
 pub(crate) const HOLD: u16 = DATA + 0x10;
@@ -28,7 +28,7 @@ pub(crate) const fn page(vcpu: u32) -> u32 {
 
 /// Where an interrupt comes from. Each has a vector and a count of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Vector {
+pub(crate) enum IrqVector {
     /// A message (MSI), from an irqfd.
     Message,
     /// The local APIC's timer.
@@ -37,9 +37,9 @@ pub(crate) enum Vector {
     Pin,
 }
 
-impl Vector {
+impl IrqVector {
     /// All of them.
-    pub(crate) const ALL: [Vector; 3] = [Vector::Message, Vector::Timer, Vector::Pin];
+    pub(crate) const ALL: [IrqVector; 3] = [IrqVector::Message, IrqVector::Timer, IrqVector::Pin];
 
     /// Returns its number on x86: above 31, which are the processor's own.
     #[cfg(any(target_arch = "x86_64", test))]
@@ -55,9 +55,9 @@ impl Vector {
     /// Returns the word for it in results.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Vector::Message => "msi",
-            Vector::Timer => "timer",
-            Vector::Pin => "pin",
+            IrqVector::Message => "msi",
+            IrqVector::Timer => "timer",
+            IrqVector::Pin => "pin",
         }
     }
 }

@@ -26,10 +26,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use args::Args;
+use args::PlanArgs;
 
 fn main() -> ExitCode {
-    match print(&Args::parse()) {
+    match print(&PlanArgs::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the guest and prints what happened. Returns whether that is what was asked for.
-fn print(args: &Args) -> Result<bool> {
+fn print(args: &PlanArgs) -> Result<bool> {
     let plan = Arc::new(args.plan()?);
     let outcome = run::run(&plan, &args.settings())?;
     let document = report::document(&plan, &outcome);

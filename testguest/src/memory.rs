@@ -14,20 +14,20 @@ const PAGE_BYTES: usize = 4096;
 /// A page of memory. It is atomics, as the guest and user space use it at once.
 #[derive(Debug)]
 #[repr(C, align(4096))]
-struct Page([AtomicU32; PAGE_BYTES / 4]);
+struct GuestPage([AtomicU32; PAGE_BYTES / 4]);
 
 /// Memory of a guest, from its address 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     /// It is never given back, so that no VM ever outlives it: a program has one.
-    pages: &'static [Page],
+    pages: &'static [GuestPage],
 }
 
 impl Memory {
     /// Makes memory full of zeros.
     pub(crate) fn new() -> Memory {
-        let zeros = || Page([const { AtomicU32::new(0) }; PAGE_BYTES / 4]);
-        let pages: Vec<Page> = (0..MEMORY_BYTES / PAGE_BYTES).map(|_| zeros()).collect();
+        let zeros = || GuestPage([const { AtomicU32::new(0) }; PAGE_BYTES / 4]);
+        let pages: Vec<GuestPage> = (0..MEMORY_BYTES / PAGE_BYTES).map(|_| zeros()).collect();
         Memory {
             pages: pages.leak(),
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::layout::Vector;
+use crate::layout::IrqVector;
 use crate::plan::{Operation, Plan};
 use crate::run::Outcome;
 use crate::vcpu::VcpuOutcome;
@@ -34,11 +34,11 @@ fn way(operation: Operation, has_irqchip: bool) -> Way {
 }
 
 /// Returns which interrupts an operation makes a vCPU take.
-fn interrupt(operation: Operation, has_irqchip: bool) -> Option<Vector> {
+fn interrupt(operation: Operation, has_irqchip: bool) -> Option<IrqVector> {
     match operation {
-        Operation::Irqfd => Some(Vector::Message),
-        Operation::IrqfdPin => Some(Vector::Pin),
-        Operation::Halt if has_irqchip => Some(Vector::Timer),
+        Operation::Irqfd => Some(IrqVector::Message),
+        Operation::IrqfdPin => Some(IrqVector::Pin),
+        Operation::Halt if has_irqchip => Some(IrqVector::Timer),
         _ => None,
     }
 }
@@ -122,7 +122,7 @@ pub(crate) fn differences(plan: &Plan, outcome: &Outcome) -> Vec<String> {
             let what = format!("vCPU {}, {}, returns", vcpu.vcpu, operation.name());
             check(what, counted, asked);
         }
-        for (vector, counted) in Vector::ALL.into_iter().zip(vcpu.taken) {
+        for (vector, counted) in IrqVector::ALL.into_iter().zip(vcpu.taken) {
             let asked = Operation::ALL
                 .into_iter()
                 .filter(|operation| interrupt(*operation, has_irqchip) == Some(vector))
@@ -210,7 +210,7 @@ fn vcpu(outcome: &VcpuOutcome) -> Value {
         .filter(|(_, count)| *count > 0)
         .map(|(name, count)| (name.to_owned(), count.into()))
         .collect();
-    let interrupts: Map<String, Value> = Vector::ALL
+    let interrupts: Map<String, Value> = IrqVector::ALL
         .into_iter()
         .zip(outcome.taken)
         .map(|(vector, count)| (vector.name().to_owned(), count.into()))

@@ -14,9 +14,9 @@ use kvm_ioctls::VcpuFd;
 use crate::device::{DeviceOutcome, DeviceThread, start_device, stop_device};
 use crate::here::{now_ns, say, tid};
 use crate::layout::{HOLD, page};
-use crate::machine::Machine;
+use crate::machine::TestMachine;
 use crate::plan::{Operation, Plan};
-use crate::vcpu::{Held, VcpuOutcome, VcpuThread};
+use crate::vcpu::{HeldInterrupt, RunnerThread, VcpuOutcome};
 
 /// How a run is driven from outside.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
     pub(crate) devices: Vec<DeviceOutcome>,
     /// Writes that the ioeventfd counted.
     pub(crate) ioeventfd: u64,
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<HeldInterrupt>,
 }
 
 /// Waits until a byte comes, so that a recorder can be attached first.
@@ -54,13 +54,13 @@ fn wait_for_byte(tids: &[u32]) -> Result<()> {
 }
 
 /// What a vCPU's thread sends: its number once it is ready, and in the end what it counted.
-enum Message {
+enum RunMessage {
     Ready(u32, u32),
     Ended(Result<Box<VcpuOutcome>>),
 }
 
 /// Waits for what a vCPU's thread sends next.
-fn receive(receiver: &Receiver<Message>, until: Option<Instant>) -> Result<Message> {
+fn receive(receiver: &Receiver<RunMessage>, until: Option<Instant>) -> Result<RunMessage> {
     let received = match until {
         None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
         Some(until) => receiver.recv_timeout(until.saturating_duration_since(Instant::now())),
@@ -75,19 +75,19 @@ fn receive(receiver: &Receiver<Message>, until: Option<Instant>) -> Result<Messa
 
 /// Starts the vCPUs' threads, which wait at a barrier.
 fn start_vcpus(
-    machine: &Arc<Machine>,
+    machine: &Arc<TestMachine>,
     plan: &Arc<Plan>,
     fds: Vec<VcpuFd>,
     devices: &[DeviceThread],
     settings: &Settings,
-    sender: &Sender<Message>,
+    sender: &Sender<RunMessage>,
 ) -> Result<Arc<Barrier>> {
     let barrier = Arc::new(Barrier::new(fds.len() + 1));
     for (fd, vcpu) in fds.into_iter().zip(0u32..) {
         let message = devices
             .iter()
             .find(|device| device.vcpu == vcpu && device.operation == Operation::Irqfd);
-        let thread = VcpuThread {
+        let thread = RunnerThread {
             vcpu,
             fd,
             machine: machine.clone(),
@@ -101,9 +101,9 @@ fn start_vcpus(
         let (sender, barrier) = (sender.clone(), barrier.clone());
         let run = move || {
             // Nobody receives once another thread has failed and the program ends.
-            drop(sender.send(Message::Ready(vcpu, tid())));
+            drop(sender.send(RunMessage::Ready(vcpu, tid())));
             barrier.wait();
-            drop(sender.send(Message::Ended(thread.run().map(Box::new))));
+            drop(sender.send(RunMessage::Ended(thread.run().map(Box::new))));
         };
         let started = thread::Builder::new().name(name).spawn(run);
         started.context("cannot start a vCPU's thread")?;
@@ -117,7 +117,7 @@ pub(crate) fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Outcome> {
         // The first thread has the process's name, which QEMU's cut to 15 bytes.
         fs::write("/proc/self/comm", "qemu-system-x86").context("cannot name the process")?;
     }
-    let mut machine = Machine::new(plan)?;
+    let mut machine = TestMachine::new(plan)?;
     let fds = std::mem::take(&mut machine.vcpus);
     let devices = std::mem::take(&mut machine.devices);
     if plan.holds(0) && plan.hold_round() == 0 {
@@ -137,7 +137,7 @@ pub(crate) fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Outcome> {
     let barrier = start_vcpus(&machine, plan, fds, &devices, settings, &sender)?;
     let mut tids = vec![0; plan.vcpus as usize];
     for _ in 0..plan.vcpus {
-        if let Message::Ready(vcpu, tid) = receive(&receiver, None)?
+        if let RunMessage::Ready(vcpu, tid) = receive(&receiver, None)?
             && let Some(slot) = tids.get_mut(vcpu as usize)
         {
             *slot = tid;
@@ -152,8 +152,8 @@ pub(crate) fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Outcome> {
     let mut vcpus = Vec::new();
     for _ in 0..plan.vcpus {
         match receive(&receiver, until)? {
-            Message::Ended(outcome) => vcpus.push(*outcome?),
-            Message::Ready(vcpu, _) => bail!("vCPU {vcpu} was ready twice"),
+            RunMessage::Ended(outcome) => vcpus.push(*outcome?),
+            RunMessage::Ready(vcpu, _) => bail!("vCPU {vcpu} was ready twice"),
         }
     }
     let ended_ns = now_ns();

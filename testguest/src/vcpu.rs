@@ -9,21 +9,21 @@ use anyhow::{Context, Result, bail, ensure};
 use kvm_ioctls::VcpuFd;
 use rustix::io::Errno;
 
-use crate::device::Answers;
+use crate::device::AccessAnswers;
 use crate::here::{now_ns, thread_name, tid};
-use crate::layout::{HOLD, Vector, page};
-use crate::machine::{Machine, Register, line, register_of};
+use crate::layout::{HOLD, IrqVector, page};
+use crate::machine::{Register, TestMachine, line, register_of};
 use crate::plan::{Operation, Plan};
 
 /// What a vCPU's thread needs.
 #[derive(Debug)]
-pub(crate) struct VcpuThread {
+pub(crate) struct RunnerThread {
     pub(crate) vcpu: u32,
     pub(crate) fd: VcpuFd,
-    pub(crate) machine: Arc<Machine>,
+    pub(crate) machine: Arc<TestMachine>,
     pub(crate) plan: Arc<Plan>,
     /// Of the device that sends this vCPU messages, if there is one.
-    pub(crate) answers: Option<Arc<Answers>>,
+    pub(crate) answers: Option<Arc<AccessAnswers>>,
 }
 
 /// What a vCPU's thread counted.
@@ -45,14 +45,14 @@ pub(crate) struct VcpuOutcome {
     pub(crate) lowers: u64,
     /// Returns because of a signal, which this program sends to nobody.
     pub(crate) interrupted: u64,
-    /// Interrupts that the guest took by its own count, in the order of [`Vector::ALL`].
-    pub(crate) taken: [u32; Vector::ALL.len()],
-    pub(crate) held: Option<Held>,
+    /// Interrupts that the guest took by its own count, in the order of [`IrqVector::ALL`].
+    pub(crate) taken: [u32; IrqVector::ALL.len()],
+    pub(crate) held: Option<HeldInterrupt>,
 }
 
 /// An interrupt that was pending while its vCPU was kept in user space. All are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldInterrupt {
     pub(crate) vcpu: u32,
     /// Just before the device wrote its irqfd.
     pub(crate) signalled_ns: u64,
@@ -72,7 +72,7 @@ impl VcpuOutcome {
 /// waiting to be started.
 const AGAIN: [Errno; 2] = [Errno::INTR, Errno::AGAIN];
 
-impl VcpuThread {
+impl RunnerThread {
     /// Runs the vCPU until it has done its rounds.
     pub(crate) fn run(mut self) -> Result<VcpuOutcome> {
         let started = Instant::now();
@@ -87,7 +87,7 @@ impl VcpuThread {
             holds: 0,
             lowers: 0,
             interrupted: 0,
-            taken: [0; Vector::ALL.len()],
+            taken: [0; IrqVector::ALL.len()],
             held: None,
         };
         while outcome.rounds < u64::from(self.plan.rounds) {
@@ -113,7 +113,7 @@ impl VcpuThread {
             }
         }
         outcome.ended_ns = now_ns();
-        for (count, vector) in outcome.taken.iter_mut().zip(Vector::ALL) {
+        for (count, vector) in outcome.taken.iter_mut().zip(IrqVector::ALL) {
             *count = self.taken(vector)?;
         }
         Ok(outcome)
@@ -133,7 +133,7 @@ impl VcpuThread {
     }
 
     /// Returns how many interrupts of a kind the guest took, by its own count.
-    fn taken(&self, vector: Vector) -> Result<u32> {
+    fn taken(&self, vector: IrqVector) -> Result<u32> {
         let counter = page(self.vcpu) + u32::from(vector.counter());
         self.machine.memory.read(counter)
     }
@@ -156,14 +156,14 @@ impl VcpuThread {
     }
 
     /// Stays in user space until the message that the guest has asked for is pending, and then as long as asked.
-    fn hold(&self) -> Result<Held> {
+    fn hold(&self) -> Result<HeldInterrupt> {
         let (Some(answers), Some(hold)) = (&self.answers, self.plan.hold) else {
             bail!(
                 "vCPU {} wants to be held, which nobody asked for",
                 self.vcpu
             );
         };
-        let pending = u64::from(self.taken(Vector::Message)?) + 1;
+        let pending = u64::from(self.taken(IrqVector::Message)?) + 1;
         while answers.count.load(Ordering::SeqCst) < pending {
             thread::sleep(Duration::from_micros(100));
         }
@@ -177,7 +177,7 @@ impl VcpuThread {
         self.machine
             .memory
             .write(page(self.vcpu) + u32::from(HOLD), 0)?;
-        Ok(Held {
+        Ok(HeldInterrupt {
             vcpu: self.vcpu,
             signalled_ns,
             entered_ns: now_ns(),

@@ -17,7 +17,7 @@ const ONE_GAP_IN: u64 = 8;
 
 /// The last event of a CPU.
 #[derive(Debug, Clone, Copy, Default)]
-struct Last {
+struct LastEvent {
     time: u64,
     tid: i32,
     /// Whether there was one since events were last lost.
@@ -29,7 +29,7 @@ struct Last {
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
     /// By CPU.
-    last: Vec<Last>,
+    last: Vec<LastEvent>,
     /// The latest silences of each CPU.
     silences: Vec<VecDeque<(u64, u64)>>,
     gaps: Stats,
@@ -47,7 +47,7 @@ impl Activity {
         let Ok(index) = usize::try_from(cpu) else {
             return;
         };
-        let now = Last {
+        let now = LastEvent {
             time,
             tid,
             known: true,
@@ -75,9 +75,9 @@ impl Activity {
     }
 
     #[cold]
-    fn meet(&mut self, cpu: usize, now: Last) {
+    fn meet(&mut self, cpu: usize, now: LastEvent) {
         if cpu < event::MAX_CPUS {
-            self.last.resize(cpu + 1, Last::default());
+            self.last.resize(cpu + 1, LastEvent::default());
             self.last[cpu] = now;
         }
     }
@@ -120,8 +120,8 @@ impl Activity {
         within.max().unwrap_or(0)
     }
 
-    /// Returns how long it was from one event of a thread to its next on the same CPU, with no other thread's and no sample
-    /// between.
+    /// Returns how long it was from one event of a thread to its next on the same CPU, with no other thread's and no
+    /// sample between.
     pub fn gaps(&self) -> &Stats {
         &self.gaps
     }

@@ -11,7 +11,7 @@ use crate::activity::Activity;
 use crate::chosen::{Chosen, LeftOut, Window};
 use crate::counts::Counts;
 use crate::open_lanes::OpenLanes;
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 
 /// What an analysis wants of the events of one kind.
@@ -19,7 +19,7 @@ use crate::slices::Amount;
 /// Who wants less gets it cheaper: of events that are only counted nobody is called, of those whose head is enough no
 /// field is read, and events that are wanted thread by thread need not be sorted with those of other CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Want {
+pub enum EventDetail {
     /// None of them.
     #[default]
     Nothing,
@@ -33,13 +33,13 @@ pub enum Want {
     Order,
 }
 
-impl Want {
+impl EventDetail {
     /// Returns the order it needs.
     pub(crate) fn order(self) -> EventOrder {
         match self {
-            Want::Nothing | Want::Count => EventOrder::Any,
-            Want::Thread => EventOrder::Thread,
-            Want::Head | Want::Order => EventOrder::Time,
+            EventDetail::Nothing | EventDetail::Count => EventOrder::Any,
+            EventDetail::Thread => EventOrder::Thread,
+            EventDetail::Head | EventDetail::Order => EventOrder::Time,
         }
     }
 }
@@ -84,9 +84,9 @@ pub struct Needs {
     pub task_spans: bool,
     /// What perf samples with events: call chains.
     pub samples: bool,
-    /// How many events of which kind and on which CPU there are, of those that somebody wants ([`Walked::counts`]).
+    /// How many events of which kind and on which CPU there are, of those that somebody wants ([`WalkState::counts`]).
     pub counts: bool,
-    /// When CPUs had events, of whatever kind ([`Walked::activity`]).
+    /// When CPUs had events, of whatever kind ([`WalkState::activity`]).
     pub activity: bool,
 }
 
@@ -149,8 +149,7 @@ impl Notes {
 #[derive(Debug)]
 pub struct Context<'w> {
     /// The machine the event happened on: threads with their names, VMs, and vCPUs with their states, as far as
-    /// somebody
-    /// needs them.
+    /// somebody needs them.
     pub machine: &'w mut Machine,
     /// When CPUs had events until now, this one included, if somebody needs that.
     pub activity: &'w Activity,
@@ -177,7 +176,7 @@ pub struct GuestEvent<'e> {
 
 /// What all analyses share when the walk is over, or at one moment of it.
 #[derive(Debug, Clone, Copy)]
-pub struct Walked<'w> {
+pub struct WalkState<'w> {
     /// The machine.
     pub machine: &'w Machine,
     /// How many events there are, if somebody needs that.
@@ -190,13 +189,14 @@ pub struct Walked<'w> {
     pub left_out: &'w LeftOut,
 }
 
-/// Which filters may take events away before an analysis sees them. What it does not let them take away it looks at by itself
-/// ([`Context::chosen`]), since it needs other events too to know what was under way.
+/// Which filters may take events away before an analysis sees them. What it does not let them take away it looks at by
+/// itself ([`Context::chosen`]), since it needs other events too to know what was under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FilterScope {
     /// All: by time, CPU, and the thread that made an event.
     Events,
-    /// Those by time and CPU. vCPUs are chosen among what was found, because what a vCPU does may be known from any thread's events.
+    /// Those by time and CPU. vCPUs are chosen among what was found, because what a vCPU does may be known from any
+    /// thread's events.
     Window,
     /// Those by time. A wait may begin on one CPU and end on another.
     Time,
@@ -215,8 +215,8 @@ pub enum AccountScope {
     Read,
 }
 
-/// How many events of some kinds an analysis has counted: in rows, in rows of what is beyond the rows, as not timed, or as left
-/// out. Whoever walks holds that against the events that the reader handed out ([`event::EventAccounting`]).
+/// How many events of some kinds an analysis has counted: in rows, in rows of what is beyond the rows, as not timed, or
+/// as left out. Whoever walks holds that against the events that the reader handed out ([`event::EventAccounting`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventAccount {
     /// The kinds of events; none means all.
@@ -245,7 +245,7 @@ pub trait Analysis: fmt::Debug + 'static {
     }
 
     /// Returns what it wants of a kind of events. Asked as [`event::Sink::wants`] is.
-    fn wants(&mut self, ty: &EventType<'_>) -> Want;
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail;
 
     /// Takes an event of a kind that it wants to read.
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
@@ -280,8 +280,8 @@ pub trait Analysis: fmt::Debug + 'static {
     }
 
     /// Takes the spans of tasks and of a CPU that the event now, one of the scheduler, has ended. They come before
-    /// the event itself to
-    /// those whose turn is after the machine's. What is still under way at the end is in [`Machine::task_states`].
+    /// the event itself to those whose turn is after the machine's. What is still under way at the end is in
+    /// [`Machine::task_states`].
     fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
         let _ = (changes, context);
     }
@@ -296,14 +296,14 @@ pub trait Analysis: fmt::Debug + 'static {
         let _ = context;
     }
 
-    /// Reports all sums so far, for slices of time: each by the part of the analysis it is of, and its number there. The
-    /// numbers stay the same for the whole walk.
-    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+    /// Reports all sums so far, for slices of time: each by the part of the analysis it is of, and its number there.
+    /// The numbers stay the same for the whole walk.
+    fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         let _ = (walked, report);
     }
 
     /// Returns what such a sum is of; `None` if it is nobody's.
-    fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
+    fn measured(&self, part: u8, number: u32, walked: &WalkState<'_>) -> Option<SliceMeasure> {
         let _ = (part, number, walked);
         None
     }
@@ -319,24 +319,25 @@ pub trait Analysis: fmt::Debug + 'static {
     }
 
     /// Raises what has to be known before its numbers are believed. Asked when the walk has ended.
-    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         let _ = (walked, doubts);
     }
 
-    /// Returns how many events it has counted, by kind, where it accounts for all of them. Asked when the walk has ended.
-    fn counted(&self, walked: &Walked<'_>) -> Vec<EventAccount> {
+    /// Returns how many events it has counted, by kind, where it accounts for all of them. Asked when the walk has
+    /// ended.
+    fn counted(&self, walked: &WalkState<'_>) -> Vec<EventAccount> {
         let _ = walked;
         Vec::new()
     }
 
-    /// Returns what it has under way, so that another one can go on from here ([`Study::resume`](crate::Study::resume)); `None` where none
-    /// can. Asked where the walk is resumable.
+    /// Returns what it has under way, so that another one can go on from here
+    /// ([`Study::resume`](crate::Study::resume)); `None` where none can. Asked where the walk is resumable.
     fn open_lanes(&self) -> Option<OpenLanes> {
         None
     }
 
-    /// Returns whether it finds all that is asked for up to a time even if it goes on at a later moment, when `open` was under way. `now` are
-    /// the threads of this walk, `then` those of the later moment.
+    /// Returns whether it finds all that is asked for up to a time even if it goes on at a later moment, when `open`
+    /// was under way. `now` are the threads of this walk, `then` those of the later moment.
     fn may_resume(&self, open: &OpenLanes, time: u64, now: &Threads, then: &Threads) -> bool {
         let _ = (open, time, now, then);
         false

@@ -3,7 +3,7 @@
 use doubts::{Concerns, Doubts};
 use event::Kind;
 
-use crate::analysis::{Analysis, EventAccount, Walked};
+use crate::analysis::{Analysis, EventAccount, WalkState};
 use crate::handle::Handle;
 use crate::resume::Resume;
 use crate::series::Series;
@@ -51,7 +51,7 @@ impl Answers {
     }
 
     /// Asks an analysis what has to be known beside its numbers.
-    pub(crate) fn ask(&mut self, machine: u16, analysis: &dyn Analysis, walked: &Walked<'_>) {
+    pub(crate) fn ask(&mut self, machine: u16, analysis: &dyn Analysis, walked: &WalkState<'_>) {
         if machine == 0 {
             self.concerns = self.concerns.and(analysis.concerns());
         }

@@ -38,8 +38,8 @@ impl LeftOut {
         process || self.threads.contains(&event.tid)
     }
 
-    /// Returns whether an event is by a VM of which no vCPU was chosen; by a vCPU that was not, where it is not known which is its
-    /// process.
+    /// Returns whether an event is by a VM of which no vCPU was chosen; by a vCPU that was not, where it is not known
+    /// which is its process.
     #[inline]
     pub fn other_vm(&self, event: &Event<'_>) -> bool {
         match event.pid {
@@ -112,8 +112,8 @@ pub struct Chosen {
     pub inside: bool,
     /// These are, and it is not of a vCPU that is left out.
     pub counts: bool,
-    /// Its time is, and it concerns a chosen vCPU: its own events, and all of the scheduler, since who had a CPU and whom
-    /// an event woke concerns a vCPU whoever's event it is.
+    /// Its time is, and it concerns a chosen vCPU: its own events, and all of the scheduler, since who had a CPU and
+    /// whom an event woke concerns a vCPU whoever's event it is.
     pub follows: bool,
 }
 

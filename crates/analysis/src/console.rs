@@ -1,12 +1,13 @@
 //! What guests printed on their serial lines, from the values that KVM's events record.
 //!
-//! A byte that a guest sends is a write of its UART's data register, and an exit: `kvm_pio` (`arch/x86/kvm/trace.h`) has the
-//! value of an `OUT`, `kvm_mmio` (`include/trace/events/kvm.h`) that of a store. Of a string instruction (`rep outsb`)
-//! `kvm_pio` has the first value only; the others are counted.
+//! A byte that a guest sends is a write of its UART's data register, and an exit: `kvm_pio` (`arch/x86/kvm/trace.h`)
+//! has the value of an `OUT`, `kvm_mmio` (`include/trace/events/kvm.h`) that of a store. Of a string instruction
+//! (`rep outsb`) `kvm_pio` has the first value only; the others are counted.
 //!
-//! Registers: National Semiconductor PC16550D, table of registers (kernel `include/uapi/linux/serial_reg.h`); Arm PL011, DDI
-//! 0183 (kernel `include/linux/amba/serial.h`). Places: the PC's ports; QEMU's `virt` (`hw/arm/virt.c`, `VIRT_UART`). Debug
-//! ports, which take bytes and nothing else: 0xe9 (Bochs, QEMU's `isa-debugcon`), 0x402 (SeaBIOS, OVMF).
+//! Registers: National Semiconductor PC16550D, table of registers (kernel `include/uapi/linux/serial_reg.h`); Arm
+//! PL011, DDI 0183 (kernel `include/linux/amba/serial.h`). Places: the PC's ports; QEMU's `virt` (`hw/arm/virt.c`,
+//! `VIRT_UART`). Debug ports, which take bytes and nothing else: 0xe9 (Bochs, QEMU's `isa-debugcon`), 0x402 (SeaBIOS,
+//! OVMF).
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -118,9 +119,9 @@ impl fmt::Debug for Console<'_> {
 }
 
 impl<'s> Console<'s> {
-    /// Returns a decoder that has seen nothing. `vms` has a number for each thread of a vCPU, the same for those of one VM.
-    /// `pl011` says whether the machine may have a PL011, which no PC has. Lines go to `take`, in the order in which they
-    /// end; it returns `Break` when it wants no more.
+    /// Returns a decoder that has seen nothing. `vms` has a number for each thread of a vCPU, the same for those of one
+    /// VM. `pl011` says whether the machine may have a PL011, which no PC has. Lines go to `take`, in the order in
+    /// which they end; it returns `Break` when it wants no more.
     pub fn new(
         vms: impl IntoIterator<Item = (i32, usize)>,
         pl011: bool,

@@ -1,11 +1,11 @@
 //! Whether events are missing within a recording, though nobody said that they were lost.
 //!
 //! Some events come in turns. KVM leaves a guest (`kvm_exit`) and enters it (`kvm_entry`), always one after the other
-//! (`vmx_vcpu_run`, `svm_vcpu_run`, `kvm_arch_vcpu_ioctl_run`). The task that a CPU switches from is the one it switched to
-//! before. A thread that was woken runs before it can be woken again (`try_to_wake_up` wakes nobody who is awake). Where
-//! turns are missed, events are missing: a text from which every second line was taken, a filter, a CPU that was not
-//! recorded, losses. Recordings that lost nothing miss no turn of vCPUs, and of other tasks a few at their beginning, while
-//! perf begins to record one kind of event after the other.
+//! (`vmx_vcpu_run`, `svm_vcpu_run`, `kvm_arch_vcpu_ioctl_run`). The task that a CPU switches from is the one it
+//! switched to before. A thread that was woken runs before it can be woken again (`try_to_wake_up` wakes nobody who is
+//! awake). Where turns are missed, events are missing: a text from which every second line was taken, a filter, a CPU
+//! that was not recorded, losses. Recordings that lost nothing miss no turn of vCPUs, and of other tasks a few at their
+//! beginning, while perf begins to record one kind of event after the other.
 
 use doubts::{Doubt, DoubtKind, Doubts};
 use event::sched::Leaves;
@@ -13,7 +13,7 @@ use event::{Data, Event, EventType, Kind, cpu_index};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, Turn, Walked, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Turn, WalkState};
 
 /// Turns that may be missed for each vCPU or CPU: where the recording begins, where it ends.
 const EACH: u64 = 2;
@@ -64,10 +64,11 @@ pub struct ContinuityReport {
     /// Wake-ups, and those of a thread that had been woken before and was not seen running since.
     pub wakeups: Turns,
     /// Wake-ups of vCPUs that were seen going to sleep, and those that say that it was on another CPU: it ran there
-    /// meanwhile, and nobody saw it. One is proof; sleeping threads stay where they are (`sched_waking` has `task_cpu`).
+    /// meanwhile, and nobody saw it. One is proof; sleeping threads stay where they are (`sched_waking` has
+    /// `task_cpu`).
     pub asleep: Turns,
-    /// Switches on all CPUs, and those away from another task than the one that their CPU had switched to; nothing where
-    /// switches were recorded of some threads alone.
+    /// Switches on all CPUs, and those away from another task than the one that their CPU had switched to; nothing
+    /// where switches were recorded of some threads alone.
     pub chain: Turns,
     /// CPUs to which tasks went, and on which no switch was recorded.
     pub absent_cpus: Vec<u32>,
@@ -112,7 +113,8 @@ impl ContinuityReport {
         let Turns { all, missed, .. } = self.asleep;
         if missed > 0 && !self.asleep.is_rare() {
             out.push(format!(
-                "{missed} of {all} wake-ups of vCPUs are on a CPU other than the one where they were seen going to sleep"
+                "{missed} of {all} wake-ups of vCPUs are on a CPU other than the one where they were seen going to \
+                 sleep"
             ));
         }
         out
@@ -132,7 +134,7 @@ impl ContinuityReport {
 
 /// What a thread was last seen doing.
 #[derive(Debug, Clone, Copy, Default)]
-struct Thread {
+struct ThreadTurns {
     /// Its last event of KVM's was an exit (`true`) or an entry.
     exited: Option<bool>,
     /// It got (`true`) or left a CPU.
@@ -155,7 +157,7 @@ struct Thread {
 }
 
 /// Where CPUs are of: events of another ring buffer may be another machine's, with numbers of its own.
-type Place = (u16, i64);
+type CpuKey = (u16, i64);
 
 /// Returns a number for a thread of a ring buffer. Ids have 32 bits and a sign.
 fn thread_number(buffer: u16, id: i64) -> i64 {
@@ -166,14 +168,14 @@ fn thread_number(buffer: u16, id: i64) -> i64 {
 #[derive(Debug, Default)]
 pub struct Continuity {
     /// By [`thread_number`].
-    threads: ByNumber<Thread>,
+    threads: ByNumber<ThreadTurns>,
     /// The task that each CPU switched to.
-    cpus: FxHashMap<Place, i32>,
+    cpus: FxHashMap<CpuKey, i32>,
     /// By CPU, tasks that were woken for it or moved to it.
-    aimed: FxHashMap<Place, u64>,
+    aimed: FxHashMap<CpuKey, u64>,
     chain: Turns,
-    /// Whether a CPU was seen leaving its idle task: then switches to threads were recorded, and not those away from them
-    /// alone.
+    /// Whether a CPU was seen leaving its idle task: then switches to threads were recorded, and not those away from
+    /// them alone.
     from_idle: bool,
     /// Whether `sched_waking` was seen: `sched_wakeup` then says the same again.
     waking: bool,
@@ -237,14 +239,14 @@ impl Continuity {
     }
 
     /// The thread of a vCPU's event. Texts may be without thread ids: then the vCPU's number stands for it.
-    fn vcpu(&mut self, event: &Event<'_>, vcpu: Option<u32>) -> Option<&mut Thread> {
+    fn vcpu(&mut self, event: &Event<'_>, vcpu: Option<u32>) -> Option<&mut ThreadTurns> {
         let id = match vcpu {
             _ if event.tid >= 0 => i64::from(event.tid),
             Some(vcpu) => -1 - i64::from(vcpu),
             None => return None,
         };
         let number = thread_number(event.buffer, id);
-        Some(self.threads.entry(number, Thread::default))
+        Some(self.threads.entry(number, ThreadTurns::default))
     }
 
     fn switch(&mut self, event: &Event<'_>, prev: i32, next: i32, sleeps: bool) {
@@ -259,7 +261,7 @@ impl Continuity {
         self.from_idle |= prev == 0;
         if prev != 0 {
             let number = thread_number(event.buffer, i64::from(prev));
-            let thread = self.threads.entry(number, Thread::default);
+            let thread = self.threads.entry(number, ThreadTurns::default);
             thread.outs += 1;
             thread.switches_missed += u64::from(thread.on_cpu == Some(false));
             thread.on_cpu = Some(false);
@@ -268,7 +270,7 @@ impl Continuity {
         }
         if next != 0 {
             let number = thread_number(event.buffer, i64::from(next));
-            let thread = self.threads.entry(number, Thread::default);
+            let thread = self.threads.entry(number, ThreadTurns::default);
             thread.ins += 1;
             thread.switches_missed += u64::from(thread.on_cpu == Some(true));
             thread.on_cpu = Some(true);
@@ -277,9 +279,9 @@ impl Continuity {
         }
     }
 
-    fn wake(&mut self, event: &Event<'_>, tid: i32) -> &mut Thread {
+    fn wake(&mut self, event: &Event<'_>, tid: i32) -> &mut ThreadTurns {
         let number = thread_number(event.buffer, i64::from(tid));
-        let thread = self.threads.entry(number, Thread::default);
+        let thread = self.threads.entry(number, ThreadTurns::default);
         thread.wakeups += 1;
         // A thread on its way to sleep is woken before it has left its CPU, as often as it tries.
         if thread.on_cpu != Some(true) {
@@ -307,7 +309,7 @@ impl Continuity {
         let mut vcpus = 0u64;
         let mut whole = self.from_idle;
         for thread in self.threads.values() {
-            let Thread { exits, entries, .. } = *thread;
+            let ThreadTurns { exits, entries, .. } = *thread;
             let is_vcpu = exits + entries > 0;
             vcpus += u64::from(is_vcpu);
             add(&mut report.exits, exits, thread.exits_missed);
@@ -351,13 +353,13 @@ impl Analysis for Continuity {
         Turn::Before
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry => Want::Thread,
+            Kind::KvmExit | Kind::KvmEntry => EventDetail::Thread,
             Kind::SchedSwitch | Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedMigrateTask => {
-                Want::Order
+                EventDetail::Order
             }
-            _ => Want::Nothing,
+            _ => EventDetail::Nothing,
         }
     }
 
@@ -365,7 +367,7 @@ impl Analysis for Continuity {
         self.take(event, data);
     }
 
-    fn doubts(&self, _: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, _: &WalkState<'_>, doubts: &mut Doubts) {
         self.report().raise(doubts);
     }
 }

@@ -5,8 +5,8 @@ use crate::Picture;
 /// What recording cost the CPU that recorded most events, and the recorder itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostReport {
-    /// What an event cost the thread that made it, ns: the mean where some have call chains. It was measured with warm caches, so the
-    /// real cost is this much or more.
+    /// What an event cost the thread that made it, ns: the mean where some have call chains. It was measured with warm
+    /// caches, so the real cost is this much or more.
     pub event_ns: u64,
     /// The CPU with most events.
     pub cpu: u32,

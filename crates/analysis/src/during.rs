@@ -1,4 +1,5 @@
-//! What went on in some stretches of time: what vCPUs did, which instances of paths were under way, and which tasks had CPUs.
+//! What went on in some stretches of time: what vCPUs did, which instances of paths were under way, and which tasks had
+//! CPUs.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use event::{Data, Event, EventType, cpu_index};
 use model::{Machine, Span, TaskChanges, Times};
 use paths::{CompletedInstance, ReachedStep};
 
-use crate::analysis::{Analysis, Context, FilterScope, Needs, Note, States, Turn, Want};
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, Note, States, Turn};
 
 /// Stretches that are looked at, at most.
 const MOST: usize = 1 << 14;
@@ -17,12 +18,13 @@ const TASKS: usize = 64;
 
 /// A stretch of time, and what went on in it.
 #[derive(Debug, Clone, Default)]
-pub struct Meanwhile {
+pub struct WatchedStretch {
     /// When it began.
     pub from: u64,
     /// When it ended.
     pub to: u64,
-    /// What each vCPU did in it, by its place in [`model::Machine::vcpus`]; those of which nothing is known are left out.
+    /// What each vCPU did in it, by its place in [`model::Machine::vcpus`]; those of which nothing is known are left
+    /// out.
     pub vcpus: BTreeMap<u32, Times>,
     /// The instances of paths that were under way in it, those first that were for the longest; of many, those.
     pub instances: Vec<CompletedInstance>,
@@ -30,7 +32,7 @@ pub struct Meanwhile {
     pub tasks: BTreeMap<(i32, i32), u64>,
 }
 
-impl Meanwhile {
+impl WatchedStretch {
     /// Returns how much of the time between two is in it.
     pub fn shared(&self, from: u64, to: u64) -> u64 {
         to.min(self.to).saturating_sub(from.max(self.from))
@@ -39,9 +41,9 @@ impl Meanwhile {
 
 /// Looks at some stretches of time. Paths have to be followed in the same study, and listed ([`paths::Paths::list`]).
 #[derive(Debug, Default)]
-pub struct During {
+pub struct StretchWatch {
     /// In the order of their beginnings.
-    stretches: Vec<Meanwhile>,
+    stretches: Vec<WatchedStretch>,
     /// Of these and all before, the latest end: what ends before a time cannot be found behind it.
     ends: Vec<u64>,
     /// Times of the first and the last event that were looked at: what was before and behind them is not known.
@@ -49,16 +51,16 @@ pub struct During {
     now: u64,
 }
 
-impl During {
+impl StretchWatch {
     /// Looks at these stretches: when they begin, and when they end. Of more than 16384 the first are taken.
-    pub fn new(stretches: impl IntoIterator<Item = (u64, u64)>) -> During {
-        let mut stretches: Vec<Meanwhile> = stretches
+    pub fn new(stretches: impl IntoIterator<Item = (u64, u64)>) -> StretchWatch {
+        let mut stretches: Vec<WatchedStretch> = stretches
             .into_iter()
             .take(MOST)
-            .map(|(from, to)| Meanwhile {
+            .map(|(from, to)| WatchedStretch {
                 from,
                 to: to.max(from),
-                ..Meanwhile::default()
+                ..WatchedStretch::default()
             })
             .collect();
         stretches.sort_by_key(|one| (one.from, one.to));
@@ -67,7 +69,7 @@ impl During {
             latest = one.to.max(latest);
             latest
         });
-        During {
+        StretchWatch {
             ends: ends.collect(),
             stretches,
             first: None,
@@ -76,12 +78,12 @@ impl During {
     }
 
     /// Returns them in the order of their beginnings.
-    pub fn stretches(&self) -> &[Meanwhile] {
+    pub fn stretches(&self) -> &[WatchedStretch] {
         &self.stretches
     }
 
     /// Returns the one between two times.
-    pub fn stretch(&self, from: u64, to: u64) -> Option<&Meanwhile> {
+    pub fn stretch(&self, from: u64, to: u64) -> Option<&WatchedStretch> {
         let at = self
             .stretches
             .binary_search_by_key(&(from, to), |one| (one.from, one.to));
@@ -89,7 +91,7 @@ impl During {
     }
 
     /// Returns those that lie, for some time, between two times.
-    fn within(&mut self, from: u64, to: u64) -> impl Iterator<Item = &mut Meanwhile> {
+    fn within(&mut self, from: u64, to: u64) -> impl Iterator<Item = &mut WatchedStretch> {
         let first = self.ends.partition_point(|end| *end <= from);
         let stretches = self.stretches.get_mut(first..).unwrap_or_default();
         let stretches = stretches
@@ -145,7 +147,7 @@ impl During {
     }
 }
 
-impl Analysis for During {
+impl Analysis for StretchWatch {
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Whole)
     }
@@ -164,8 +166,8 @@ impl Analysis for During {
         Turn::Last
     }
 
-    fn wants(&mut self, _: &EventType<'_>) -> Want {
-        Want::Nothing
+    fn wants(&mut self, _: &EventType<'_>) -> EventDetail {
+        EventDetail::Nothing
     }
 
     fn event(&mut self, event: &Event<'_>, _: &Data, context: &mut Context<'_>) {
@@ -236,7 +238,7 @@ mod tests {
 
     #[test]
     fn each_stretch_has_its_part_of_what_went_on() {
-        let mut during = During::new([(500, 600), (100, 200), (150, 400)]);
+        let mut during = StretchWatch::new([(500, 600), (100, 200), (150, 400)]);
         during.span(&span(0, State::Guest, 0, 120));
         during.span(&span(0, State::Halted, 120, 160));
         during.span(&span(0, State::Runnable, 160, 550));

@@ -9,7 +9,7 @@ use event::{Data, Event, EventType, Isa, Kind};
 use model::ByNumber;
 use rustc_hash::FxHashSet;
 
-use crate::analysis::{Analysis, Context, Want};
+use crate::analysis::{Analysis, Context, EventDetail};
 use crate::record::{Number, Radix};
 
 /// The local APIC's page, where every machine has it (Intel SDM volume 3, 11.4.1).
@@ -22,20 +22,20 @@ const MAX_PAGES: usize = 4096;
 
 /// Exits and their time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct ExitSum {
     /// How many.
     pub count: u64,
     /// How long, in nanoseconds, from `kvm_exit` to `kvm_entry`.
     pub ns: u64,
 }
 
-impl Taken {
+impl ExitSum {
     pub(crate) fn add(&mut self, ns: u64) {
         self.count += 1;
         self.ns = self.ns.saturating_add(ns);
     }
 
-    pub(crate) fn merge(&mut self, other: Taken) {
+    pub(crate) fn merge(&mut self, other: ExitSum) {
         self.count += other.count;
         self.ns = self.ns.saturating_add(other.ns);
     }
@@ -45,13 +45,13 @@ impl Taken {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultsReport {
     /// The guest's memory: an address was recorded, and no device answered.
-    pub memory: Taken,
+    pub memory: ExitSum,
     /// A device that is emulated.
-    pub device: Taken,
+    pub device: ExitSum,
     /// The local APIC's page.
-    pub apic: Taken,
+    pub apic: ExitSum,
     /// Nothing shows it.
-    pub unknown: Taken,
+    pub unknown: ExitSum,
     /// Accesses of devices that were recorded while their vCPU was in its guest, for all that is known: the exits they
     /// belong to were lost.
     pub strays: u64,
@@ -172,13 +172,13 @@ impl Faults {
 }
 
 impl Analysis for Faults {
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let has_address = self.learn(ty);
         match ty.kind {
             // Where devices are, all vCPUs' accesses show.
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMmio => Want::Order,
-            _ if has_address => Want::Order,
-            _ => Want::Nothing,
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMmio => EventDetail::Order,
+            _ if has_address => EventDetail::Order,
+            _ => EventDetail::Nothing,
         }
     }
 

@@ -5,9 +5,9 @@ use event::{Data, Event, EventType, Side};
 use paths::Paths;
 
 use crate::analysis::{
-    Analysis, Context, FilterScope, GuestEvent, Needs, Note, States, Turn, Walked, Want,
+    Analysis, Context, EventDetail, FilterScope, GuestEvent, Needs, Note, States, Turn, WalkState,
 };
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 
 impl Analysis for Paths {
@@ -31,10 +31,10 @@ impl Analysis for Paths {
         Turn::Before
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match Paths::wants(self, ty) {
-            true => Want::Order,
-            false => Want::Nothing,
+            true => EventDetail::Order,
+            false => EventDetail::Nothing,
         }
     }
 
@@ -76,15 +76,15 @@ impl Analysis for Paths {
         hand_out(self, context);
     }
 
-    fn counters(&self, _: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, _: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         for ((count, ns), number) in self.sums().zip(0u32..) {
             report(0, number, Amount { count, ns });
         }
     }
 
-    fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+    fn measured(&self, _: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
         let path = self.paths().get(number as usize)?;
-        Some(Measured::Path(path.name.clone()))
+        Some(SliceMeasure::Path(path.name.clone()))
     }
 }
 

@@ -8,10 +8,10 @@ use event::{Data, Event, EventType, Side};
 use model::{Span, TaskChanges, Threads};
 
 use crate::analysis::{
-    Analysis, Context, EventAccount, FilterScope, GuestEvent, Needs, Turn, Walked, Want,
+    Analysis, Context, EventAccount, EventDetail, FilterScope, GuestEvent, Needs, Turn, WalkState,
 };
 use crate::open_lanes::OpenLanes;
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 
 /// What gives an analysis back that was added to a [`Study`](crate::Study), once its walk has ended
@@ -21,9 +21,9 @@ pub struct Handle<A>(Rc<RefCell<Option<A>>>);
 
 impl<A> Handle<A> {
     /// Returns a handle of an analysis, and the seat from which it takes part in a walk.
-    pub(crate) fn of(analysis: A) -> (Handle<A>, Seated<A>) {
+    pub(crate) fn of(analysis: A) -> (Handle<A>, SeatedAnalysis<A>) {
         let back = Rc::new(RefCell::new(None));
-        let seated = Seated {
+        let seated = SeatedAnalysis {
             analysis,
             back: Rc::clone(&back),
         };
@@ -44,14 +44,14 @@ pub(crate) trait Seat: Analysis {
 
 /// An analysis in its place, with where its handle looks for it.
 #[derive(Debug)]
-pub(crate) struct Seated<A> {
+pub(crate) struct SeatedAnalysis<A> {
     analysis: A,
     back: Rc<RefCell<Option<A>>>,
 }
 
-impl<A: Analysis> Seat for Seated<A> {
+impl<A: Analysis> Seat for SeatedAnalysis<A> {
     fn give_back(self: Box<Self>) {
-        let Seated { analysis, back } = *self;
+        let SeatedAnalysis { analysis, back } = *self;
         if let Ok(mut back) = back.try_borrow_mut() {
             *back = Some(analysis);
         }
@@ -61,18 +61,18 @@ impl<A: Analysis> Seat for Seated<A> {
 /// An analysis that somebody looks at while its walk goes on, as whoever prints things as they are found. It costs
 /// each of its events a look more than one that is looked at behind the walk.
 #[derive(Debug)]
-pub struct Shared<A>(Rc<RefCell<A>>);
+pub struct SharedAnalysis<A>(Rc<RefCell<A>>);
 
-impl<A> Clone for Shared<A> {
-    fn clone(&self) -> Shared<A> {
-        Shared(Rc::clone(&self.0))
+impl<A> Clone for SharedAnalysis<A> {
+    fn clone(&self) -> SharedAnalysis<A> {
+        SharedAnalysis(Rc::clone(&self.0))
     }
 }
 
-impl<A> Shared<A> {
+impl<A> SharedAnalysis<A> {
     /// Shares an analysis.
-    pub fn new(analysis: A) -> Shared<A> {
-        Shared(Rc::new(RefCell::new(analysis)))
+    pub fn new(analysis: A) -> SharedAnalysis<A> {
+        SharedAnalysis(Rc::new(RefCell::new(analysis)))
     }
 
     /// Returns it to be looked at, between two events.
@@ -101,7 +101,7 @@ macro_rules! handed_on {
         fn concerns(&$self) -> Concerns {
             $read.concerns()
         }
-        fn wants(&mut $self, ty: &EventType<'_>) -> Want {
+        fn wants(&mut $self, ty: &EventType<'_>) -> EventDetail {
             $change.wants(ty)
         }
         #[inline]
@@ -135,16 +135,16 @@ macro_rules! handed_on {
         fn finish(&mut $self, context: &mut Context<'_>) {
             $change.finish(context);
         }
-        fn counters(&$self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+        fn counters(&$self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
             $read.counters(walked, report);
         }
-        fn measured(&$self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
+        fn measured(&$self, part: u8, number: u32, walked: &WalkState<'_>) -> Option<SliceMeasure> {
             $read.measured(part, number, walked)
         }
-        fn doubts(&$self, walked: &Walked<'_>, doubts: &mut Doubts) {
+        fn doubts(&$self, walked: &WalkState<'_>, doubts: &mut Doubts) {
             $read.doubts(walked, doubts);
         }
-        fn counted(&$self, walked: &Walked<'_>) -> Vec<EventAccount> {
+        fn counted(&$self, walked: &WalkState<'_>) -> Vec<EventAccount> {
             $read.counted(walked)
         }
         fn open_lanes(&$self) -> Option<OpenLanes> {
@@ -159,10 +159,10 @@ macro_rules! handed_on {
     };
 }
 
-impl<A: Analysis> Analysis for Seated<A> {
+impl<A: Analysis> Analysis for SeatedAnalysis<A> {
     handed_on!(self, self.analysis, self.analysis);
 }
 
-impl<A: Analysis> Analysis for Shared<A> {
+impl<A: Analysis> Analysis for SharedAnalysis<A> {
     handed_on!(self, self.0.borrow(), self.0.borrow_mut());
 }

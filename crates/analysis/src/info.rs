@@ -4,9 +4,11 @@ use doubts::{Concern, Concerns};
 use event::{EventType, Kind};
 use model::Vm;
 
-use crate::analysis::{AccountScope, Analysis, EventAccount, FilterScope, Needs, Walked, Want};
+use crate::analysis::{
+    AccountScope, Analysis, EventAccount, EventDetail, FilterScope, Needs, WalkState,
+};
 use crate::counts::Counts;
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 
 /// How many events of one kind there are.
@@ -42,7 +44,7 @@ pub struct InfoReport {
 
 /// A kind of events.
 #[derive(Debug, Clone, Default)]
-struct Known {
+struct RecordedKind {
     /// The name it goes by; empty where the recording has no such kind.
     label: String,
     kind: Option<Kind>,
@@ -55,27 +57,27 @@ struct Known {
 
 /// Counts what a recording holds.
 #[derive(Debug, Default)]
-pub struct Info {
-    kinds: Vec<Known>,
+pub struct RecordingContents {
+    kinds: Vec<RecordedKind>,
     vcpus_only: bool,
 }
 
-impl Info {
+impl RecordingContents {
     /// Returns a counter that has seen nothing.
-    pub fn new() -> Info {
-        Info::default()
+    pub fn new() -> RecordingContents {
+        RecordingContents::default()
     }
 
     /// Returns a counter that looks only at events that show vCPUs and VMs: its counts are of those.
-    pub fn vcpus_only() -> Info {
-        Info {
+    pub fn vcpus_only() -> RecordingContents {
+        RecordingContents {
             vcpus_only: true,
-            ..Info::default()
+            ..RecordingContents::default()
         }
     }
 
     /// Returns the kinds of events that the recording has, and how many of each happened.
-    fn kinds<'i>(&'i self, counts: &'i Counts) -> impl Iterator<Item = (&'i Known, u64)> {
+    fn kinds<'i>(&'i self, counts: &'i Counts) -> impl Iterator<Item = (&'i RecordedKind, u64)> {
         let kinds = self.kinds.iter().enumerate();
         let kinds = kinds.filter(|(_, kind)| !kind.label.is_empty());
         kinds.map(|(index, kind)| match kind.counted {
@@ -85,7 +87,7 @@ impl Info {
     }
 
     /// Returns what was counted, and the VMs of the machine.
-    pub fn report(&self, walked: &Walked<'_>) -> InfoReport {
+    pub fn report(&self, walked: &WalkState<'_>) -> InfoReport {
         let counts = walked.counts;
         let mut events: Vec<EventCount> = self
             .kinds(counts)
@@ -97,7 +99,7 @@ impl Info {
         events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.name.cmp(&b.name)));
         let recorded = self.kinds(counts);
         let recorded = recorded.filter(|(kind, count)| kind.recorded || *count > 0);
-        let happened = |of: &dyn Fn(&Known) -> bool| {
+        let happened = |of: &dyn Fn(&RecordedKind) -> bool| {
             self.kinds(counts)
                 .any(|(kind, count)| count > 0 && of(kind))
         };
@@ -114,7 +116,7 @@ impl Info {
     }
 }
 
-impl Analysis for Info {
+impl Analysis for RecordingContents {
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Events)
     }
@@ -123,7 +125,7 @@ impl Analysis for Info {
         Concerns::of(&[Concern::Events, Concern::Vms])
     }
 
-    fn counted(&self, walked: &Walked<'_>) -> Vec<EventAccount> {
+    fn counted(&self, walked: &WalkState<'_>) -> Vec<EventAccount> {
         if self.vcpus_only {
             return Vec::new();
         }
@@ -144,9 +146,9 @@ impl Analysis for Info {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let whose = matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit) || ty.kind.is_sched();
-        let known = Known {
+        let known = RecordedKind {
             label: ty.label.to_owned(),
             kind: Some(ty.kind),
             is_kvm: ty.system.starts_with("kvm") || ty.name.starts_with("kvm_"),
@@ -154,18 +156,18 @@ impl Analysis for Info {
             counted: !self.vcpus_only || whose,
         };
         let want = match known.counted {
-            true => Want::Count,
-            false => Want::Nothing,
+            true => EventDetail::Count,
+            false => EventDetail::Nothing,
         };
         let index = ty.index as usize;
         if self.kinds.len() <= index {
-            self.kinds.resize_with(index + 1, Known::default);
+            self.kinds.resize_with(index + 1, RecordedKind::default);
         }
         self.kinds[index] = known;
         want
     }
 
-    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         for (kind, number) in self.kinds.iter().zip(0u32..) {
             let count = walked.counts.of_kind(number as usize);
             if kind.counted && count > 0 {
@@ -174,8 +176,8 @@ impl Analysis for Info {
         }
     }
 
-    fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+    fn measured(&self, _: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
         let kind = self.kinds.get(number as usize)?;
-        Some(Measured::Events(kind.label.clone()))
+        Some(SliceMeasure::Events(kind.label.clone()))
     }
 }

@@ -1,9 +1,10 @@
 //! The interrupts that guests of x86 get, by vCPU and vector.
 //!
-//! `kvm_apic_accept_irq` says that a vCPU's local APIC took an interrupt, by the number of the vCPU and not by its VM: it is the
-//! VM of the thread that brought it, or the only VM with a vCPU of that number. With APICv or AVIC `kvm_apicv_accept_irq` of the
-//! same thread follows, and the processor takes it from there; else `kvm_inj_virq` on the vCPU's own thread puts it into the
-//! guest, once more where that was interrupted (`__apic_accept_irq`, `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
+//! `kvm_apic_accept_irq` says that a vCPU's local APIC took an interrupt, by the number of the vCPU and not by its VM:
+//! it is the VM of the thread that brought it, or the only VM with a vCPU of that number. With APICv or AVIC
+//! `kvm_apicv_accept_irq` of the same thread follows, and the processor takes it from there; else `kvm_inj_virq` on the
+//! vCPU's own thread puts it into the guest, once more where that was interrupted (`__apic_accept_irq`,
+//! `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -15,9 +16,9 @@ use event::{Data, Event, EventType, FieldReader, NONE};
 use model::Vm;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, FilterScope, Needs, Walked, Want};
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, WalkState};
 use crate::guests::{GuestIrqs, IrqGuest};
-use crate::series::{Measured, PartCounts};
+use crate::series::{PartCounts, SliceMeasure};
 use crate::slices::Amount;
 
 /// One vector of a vCPU.
@@ -31,8 +32,9 @@ pub struct IrqRow {
     pub tid: i32,
     /// The vector; `None` for handlers of a guest for which no injection was seen.
     pub vector: Option<u8>,
-    /// Interrupts that its local APIC accepted; those that came while the same vector was waiting are among them. `None`
-    /// where it is not known of all of that vector whose vCPU of that number they were for, or where none are recorded.
+    /// Interrupts that its local APIC accepted; those that came while the same vector was waiting are among them.
+    /// `None` where it is not known of all of that vector whose vCPU of that number they were for, or where none are
+    /// recorded.
     pub accepted: Option<u64>,
     /// Those of them that were posted for the processor to take (APICv, AVIC); `None` where that is not recorded.
     pub posted: Option<u64>,
@@ -59,7 +61,8 @@ pub struct IrqsReport {
     pub of_host: usize,
     /// Runs of guests' handlers that are in no row; `None` where there are no guests' recordings.
     pub unplaced: Option<u64>,
-    /// Runs of guests' handlers before and behind what the host's recording has of their vCPUs: they are in no row either.
+    /// Runs of guests' handlers before and behind what the host's recording has of their vCPUs: they are in no row
+    /// either.
     pub outside: Option<u64>,
 }
 
@@ -85,7 +88,7 @@ impl IrqsReport {
     }
 
     /// Adds what guests did with the interrupts. Rows that only a guest's recording shows come last.
-    pub fn with_guests(&mut self, guests: &GuestIrqs, walked: &Walked<'_>) {
+    pub fn with_guests(&mut self, guests: &GuestIrqs, walked: &WalkState<'_>) {
         let vms = walked.machine.vms();
         let owners = owners(&vms);
         self.unplaced = Some(guests.unplaced());
@@ -132,7 +135,7 @@ fn owners(vms: &[Vm]) -> FxHashMap<i32, (usize, u32)> {
 
 /// What the fields of a kind of events are read by.
 #[derive(Debug)]
-enum Says {
+enum IrqFields {
     Accept {
         vector: FieldReader,
         number: FieldReader,
@@ -148,7 +151,7 @@ enum Says {
 
 /// Who brought an interrupt, and for which vCPU's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Brought {
+struct IrqSender {
     tid: i32,
     pid: i32,
     number: u32,
@@ -156,14 +159,14 @@ struct Brought {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct IrqCounts {
     count: u64,
     /// Those that were posted, or injected once more.
     special: u64,
 }
 
-impl Sums {
-    fn add(&mut self, other: Sums) {
+impl IrqCounts {
+    fn add(&mut self, other: IrqCounts) {
         self.count += other.count;
         self.special += other.special;
     }
@@ -173,7 +176,7 @@ impl Sums {
 const MAX_SUMS: usize = 1 << 16;
 
 /// Returns the sums of a key, unless there are too many.
-fn sums<K: Eq + Hash>(all: &mut FxHashMap<K, Sums>, key: K) -> Option<&mut Sums> {
+fn sums<K: Eq + Hash>(all: &mut FxHashMap<K, IrqCounts>, key: K) -> Option<&mut IrqCounts> {
     if all.len() >= MAX_SUMS && !all.contains_key(&key) {
         return None;
     }
@@ -183,11 +186,11 @@ fn sums<K: Eq + Hash>(all: &mut FxHashMap<K, Sums>, key: K) -> Option<&mut Sums>
 /// Counts interrupts.
 #[derive(Debug, Default)]
 pub struct Irqs {
-    kinds: FxHashMap<u32, Says>,
-    accepted: FxHashMap<Brought, Sums>,
+    kinds: FxHashMap<u32, IrqFields>,
+    accepted: FxHashMap<IrqSender, IrqCounts>,
     /// What each thread brought last, which may be posted next.
-    last: FxHashMap<i32, Brought>,
-    injected: FxHashMap<(i32, u8), Sums>,
+    last: FxHashMap<i32, IrqSender>,
+    injected: FxHashMap<(i32, u8), IrqCounts>,
     /// Interrupts beyond what is kept.
     beyond: u64,
     accepts: bool,
@@ -223,7 +226,7 @@ impl Irqs {
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         let number = |reader: &FieldReader| reader.number(event, data);
         match self.kinds.get(&event.ty.index) {
-            Some(Says::Accept {
+            Some(IrqFields::Accept {
                 vector,
                 number: vcpu,
                 mode,
@@ -236,7 +239,7 @@ impl Irqs {
                     self.last.remove(&event.tid);
                     return;
                 };
-                let brought = Brought {
+                let brought = IrqSender {
                     tid: event.tid,
                     pid: event.pid,
                     number,
@@ -255,14 +258,14 @@ impl Irqs {
                     None => self.beyond += 1,
                 }
             }
-            Some(Says::Posted) => {
+            Some(IrqFields::Posted) => {
                 self.posts = true;
                 let last = self.last.remove(&event.tid);
                 if let Some(sums) = last.and_then(|last| self.accepted.get_mut(&last)) {
                     sums.special += 1;
                 }
             }
-            Some(Says::Inject {
+            Some(IrqFields::Inject {
                 vector,
                 soft,
                 repeated,
@@ -291,15 +294,16 @@ impl Irqs {
     }
 
     /// Returns the sums of a walk that has ended, of the vCPUs that are not left out.
-    pub fn report(&self, walked: &Walked<'_>) -> IrqsReport {
+    pub fn report(&self, walked: &WalkState<'_>) -> IrqsReport {
         self.found(walked).clone()
     }
 
-    fn found(&self, walked: &Walked<'_>) -> &IrqsReport {
+    fn found(&self, walked: &WalkState<'_>) -> &IrqsReport {
         self.found.get_or_init(|| self.sums(walked))
     }
 
-    /// Returns what two recordings are compared by: what is injected are accepted interrupts, and with APICv there are none.
+    /// Returns what two recordings are compared by: what is injected are accepted interrupts, and with APICv there are
+    /// none.
     fn compared(&self) -> IrqCount {
         match self.accepts {
             true => IrqCount::Accepted,
@@ -307,11 +311,11 @@ impl Irqs {
         }
     }
 
-    fn sums(&self, walked: &Walked<'_>) -> IrqsReport {
+    fn sums(&self, walked: &WalkState<'_>) -> IrqsReport {
         let vms = walked.machine.vms();
         let owners = owners(&vms);
         // Accepted and injected, by thread and vector.
-        let mut rows: BTreeMap<(i32, u8), (Sums, Sums)> = BTreeMap::new();
+        let mut rows: BTreeMap<(i32, u8), (IrqCounts, IrqCounts)> = BTreeMap::new();
         let mut unresolved: FxHashMap<(u32, u8), u64> = FxHashMap::default();
         for (brought, sums) in &self.accepted {
             match target(&vms, brought) {
@@ -358,7 +362,7 @@ impl Irqs {
 }
 
 /// Returns the thread of the vCPU that an interrupt was for.
-fn target(vms: &[Vm], brought: &Brought) -> Option<i32> {
+fn target(vms: &[Vm], brought: &IrqSender) -> Option<i32> {
     let vcpu = |vm: &Vm| {
         let vcpu = vm.vcpus.iter().find(|vcpu| vcpu.id == brought.number)?;
         Some(vcpu.tid)
@@ -381,7 +385,7 @@ impl Analysis for Irqs {
         Concerns::of(&[Concern::Interrupts, Concern::Vms])
     }
 
-    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         let report = self.found(walked);
         if report.unresolved > 0 {
             doubts.raise(DoubtKind::InterruptsUnresolved {
@@ -395,7 +399,7 @@ impl Analysis for Irqs {
         }
     }
 
-    fn counters(&self, _walked: &Walked<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, _walked: &WalkState<'_>, tell: &mut dyn FnMut(u8, u32, Amount)) {
         for ((what, vector), count) in &self.by_vector {
             let amount = Amount {
                 count: *count,
@@ -405,10 +409,10 @@ impl Analysis for Irqs {
         }
     }
 
-    fn measured(&self, part: u8, number: u32, _walked: &Walked<'_>) -> Option<Measured> {
+    fn measured(&self, part: u8, number: u32, _walked: &WalkState<'_>) -> Option<SliceMeasure> {
         let counted = part == self.compared() as u8;
         let vector = u8::try_from(number).ok().filter(|_| counted)?;
-        Some(Measured::Part(PART, vector_name(vector)))
+        Some(SliceMeasure::Part(PART, vector_name(vector)))
     }
 
     fn needs(&self) -> Needs {
@@ -418,15 +422,15 @@ impl Analysis for Irqs {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         if !matches!(ty.system, "" | "kvm") {
-            return Want::Nothing;
+            return EventDetail::Nothing;
         }
         let field = |name: &str| FieldReader::of(ty, name);
         let says = match ty.name {
             "kvm_apic_accept_irq" => {
                 self.accepts |= ty.recorded;
-                Says::Accept {
+                IrqFields::Accept {
                     vector: field("vector"),
                     number: field("apicid"),
                     mode: field("mode"),
@@ -434,20 +438,20 @@ impl Analysis for Irqs {
             }
             "kvm_apicv_accept_irq" => {
                 self.posts |= ty.recorded;
-                Says::Posted
+                IrqFields::Posted
             }
             "kvm_inj_virq" => {
                 self.injections |= ty.recorded;
-                Says::Inject {
+                IrqFields::Inject {
                     vector: field("vector"),
                     soft: field("soft"),
                     repeated: field("reinjected"),
                 }
             }
-            _ => return Want::Nothing,
+            _ => return EventDetail::Nothing,
         };
         self.kinds.insert(ty.index, says);
-        Want::Thread
+        EventDetail::Thread
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
@@ -484,7 +488,7 @@ mod tests {
     #[test]
     fn interrupts_are_given_to_nobody_by_guess() {
         let vms = [vm(100, [101, 102]), vm(200, [201, 202])];
-        let brought = |tid, pid, number| Brought {
+        let brought = |tid, pid, number| IrqSender {
             tid,
             pid,
             number,

@@ -31,7 +31,7 @@ fn vcpus_beyond_the_most_rows_are_counted_together() {
         vcpus.span(&span(vcpu, State::Guest, 25, 100));
     }
     assert_eq!(vcpus.vcpus.len(), 101, "sums are bounded by the most rows");
-    let others = vcpus.report_row(100, &[], Seen::default()).unwrap();
+    let others = vcpus.report_row(100, &[], SeenEvents::default()).unwrap();
     let count = u64::from(COUNT - 100);
     assert_eq!((others.tid, others.exits), (-1, count));
     assert_eq!(
@@ -40,13 +40,13 @@ fn vcpus_beyond_the_most_rows_are_counted_together() {
     );
     assert_eq!(others.times.get(State::Runnable), 25 * count);
     assert_eq!(others.times.total(), 100 * count);
-    let one = vcpus.report_row(99, &[], Seen::default()).unwrap();
+    let one = vcpus.report_row(99, &[], SeenEvents::default()).unwrap();
     assert_eq!((one.waits.total(), one.times.total()), (25, 100));
 }
 
 #[test]
 fn lists_of_all_vcpus_are_made_in_one_pass() {
-    let mut sums: FxHashMap<(u32, Option<u32>), Sum> = FxHashMap::default();
+    let mut sums: FxHashMap<(u32, Option<u32>), WaitSum> = FxHashMap::default();
     for n in 0..10_000u32 {
         pair(&mut sums, n / 2, Some(n), None).add(1);
     }

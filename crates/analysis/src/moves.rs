@@ -1,15 +1,15 @@
 //! What it costs when a vCPU's thread moves to another CPU, as far as events tell.
 //!
-//! Each time that the thread gets a CPU it is either the one it had before, or another one: it moved. What the two have in
-//! common is compared: how long it waited, how long KVM took from there to the guest (`vcpu_load` puts the virtual
-//! processor's state on the new CPU), and how long the first exit after that took to be handled, in cold caches. What the
-//! guest itself loses to cold caches is in no event.
+//! Each time that the thread gets a CPU it is either the one it had before, or another one: it moved. What the two have
+//! in common is compared: how long it waited, how long KVM took from there to the guest (`vcpu_load` puts the virtual
+//! processor's state on the new CPU), and how long the first exit after that took to be handled, in cold caches. What
+//! the guest itself loses to cold caches is in no event.
 
 use event::{Data, Event, EventType, ExitReason, Kind, NONE};
 use model::{ByNumber, Machine, SpanEnd, TaskChanges};
 
 use crate::Stats;
-use crate::analysis::{Analysis, Context, Needs, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Needs};
 
 /// What runs had in common that began on one CPU, or on another one than before.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -38,7 +38,7 @@ pub struct MovesRow {
 }
 
 #[derive(Debug, Default)]
-struct Vcpu {
+struct MovingVcpu {
     row: MovesRow,
     first: u64,
     cpu: Option<i32>,
@@ -53,13 +53,12 @@ struct Vcpu {
 /// Follows the threads of vCPUs from CPU to CPU.
 #[derive(Debug, Default)]
 pub struct Moves {
-    vcpus: ByNumber<Vcpu>,
+    vcpus: ByNumber<MovingVcpu>,
 }
 
 impl Runs {
     /// Returns how much longer these took than others, by the medians: negative if they were faster. Nothing is
-    /// compared
-    /// of which either has too few.
+    /// compared of which either has too few.
     pub fn excess_ns(&self, than: &Runs, least: u64) -> i64 {
         let pairs = [
             (&self.waits, &than.waits),
@@ -143,14 +142,14 @@ impl Moves {
     }
 
     /// A thread does what only vCPUs do.
-    fn kvm(&mut self, event: &Event<'_>) -> &mut Vcpu {
-        let vcpu = self.vcpus.entry(event.tid, || Vcpu {
+    fn kvm(&mut self, event: &Event<'_>) -> &mut MovingVcpu {
+        let vcpu = self.vcpus.entry(event.tid, || MovingVcpu {
             first: event.time,
             row: MovesRow {
                 tid: event.tid,
                 ..MovesRow::default()
             },
-            ..Vcpu::default()
+            ..MovingVcpu::default()
         });
         vcpu.row.observed_ns = event.time.saturating_sub(vcpu.first);
         vcpu
@@ -172,10 +171,10 @@ impl Analysis for Moves {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmUserspaceExit => Want::Order,
-            _ => Want::Nothing,
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmUserspaceExit => EventDetail::Order,
+            _ => EventDetail::Nothing,
         }
     }
 

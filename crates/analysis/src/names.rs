@@ -2,7 +2,7 @@
 
 use devices::{AddressNames, Arch};
 use event::Isa;
-use model::Access;
+use model::GuestAccess;
 
 use crate::{ExitTable, ExitsReport, VcpusReport};
 
@@ -33,11 +33,11 @@ pub fn name_rows(report: &mut ExitsReport, names: &AddressNames) {
 }
 
 /// Returns device and register behind an access, as far as they are known.
-pub fn name_access(access: &Access, names: &AddressNames) -> Option<String> {
+pub fn name_access(access: &GuestAccess, names: &AddressNames) -> Option<String> {
     let name = match *access {
-        Access::Port { port, write } => names.port(port, write),
-        Access::Mmio { gpa, write } => names.mmio(gpa, write),
-        Access::Msr { msr, .. } => names.msr(msr),
+        GuestAccess::Port { port, write } => names.port(port, write),
+        GuestAccess::Mmio { gpa, write } => names.mmio(gpa, write),
+        GuestAccess::Msr { msr, .. } => names.msr(msr),
     };
     name.map(|name| name.to_string())
 }

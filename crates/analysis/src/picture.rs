@@ -4,18 +4,18 @@ use std::collections::HashSet;
 
 use devices::AddressNames;
 use event::{Isa, Quality, RecordingCost};
-use model::{Access, State};
+use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
 use symbols::KernelFunctions;
 
 use crate::waits::waits;
 use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, GuestTasks, Handle, Info, InfoReport, Ipis, IpisReport, Irqs, IrqsReport,
-    LeftOut, Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Recorder,
-    RecorderReport, Sched, SchedReport, Series, Shared, Signs, SleepRow, Sleeps, Stalls,
-    StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Vcpus, VcpusReport,
-    WaitsReport, Walked, name_access, name_causes, name_rows,
+    FaultsReport, GuestTasks, Handle, InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut,
+    Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Recorder, RecorderReport,
+    RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs, SleepRow,
+    Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Vcpus,
+    VcpusReport, WaitsReport, WalkState, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -30,7 +30,7 @@ pub enum Origin {
 
 /// What a recording says of the machine it was made on, and of the tool that made it. What it does not say is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct About {
+pub struct RecordedMachine {
     /// Architecture as `uname -m` has it.
     pub arch: Option<String>,
     /// Kernel release.
@@ -60,7 +60,7 @@ pub struct Picture {
     /// Where its printed tables stand in their files, and under what heading.
     pub places: Vec<String>,
     /// What it says of its machine and recorder.
-    pub about: About,
+    pub about: RecordedMachine,
     /// Whether from events or from tables.
     pub origin: Origin,
     /// Instruction set of the exits.
@@ -87,8 +87,9 @@ pub struct Picture {
     pub left_out: LeftOut,
     /// Latency paths of the host.
     pub paths: Vec<PathReport>,
-    /// Latency paths through guests whose recordings were walked. They stand apart from the host's since they begin or end in a guest:
-    /// what looks over all paths for what the host did, as rules, comparisons and the headline do, is not to meet them.
+    /// Latency paths through guests whose recordings were walked. They stand apart from the host's since they begin or
+    /// end in a guest: what looks over all paths for what the host did, as rules, comparisons and the headline do, is
+    /// not to meet them.
     pub guest_paths: Vec<PathReport>,
     /// Where tasks slept; `None` where no stacks were recorded.
     pub sleeps: Option<Vec<SleepRow>>,
@@ -132,13 +133,13 @@ pub type NamesOf<'n> = &'n dyn Fn(Option<Isa>) -> AddressNames;
 #[derive(Debug)]
 pub struct PictureHandles {
     /// What is in the recording.
-    pub info: Handle<Info>,
+    pub info: Handle<RecordingContents>,
     /// Tables of exits.
     pub exits: Handle<Exits>,
     /// Where vCPUs' time went.
     pub vcpus: Handle<Vcpus>,
     /// Scheduling.
-    pub sched: Handle<Sched>,
+    pub sched: Handle<SchedLatencies>,
     /// Where tasks slept.
     pub sleeps: Handle<Sleeps>,
     /// Single events that show causes.
@@ -164,7 +165,7 @@ pub struct PictureHandles {
     /// What everything did when, where that is asked for.
     pub timeline: Option<Handle<Timeline>>,
     /// What guests did, and exits by that, where their recordings are walked.
-    pub guests: Option<(Shared<GuestTasks>, Handle<Exits>)>,
+    pub guests: Option<(SharedAnalysis<GuestTasks>, Handle<Exits>)>,
 }
 
 /// What the walk for a picture is given beside its events.
@@ -189,7 +190,7 @@ impl Picture {
     pub fn of(
         handles: PictureHandles,
         answers: &mut Answers,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         context: PictureContext<'_>,
     ) -> Picture {
         let info = answers.take(handles.info).report(walked);
@@ -197,7 +198,7 @@ impl Picture {
         let isa = exits.isa();
         let devices = (context.names)(isa);
         let paths = handles.paths.map(|paths| answers.take(paths));
-        let name = |access: &Access| name_access(access, &devices);
+        let name = |access: &GuestAccess| name_access(access, &devices);
         let path_reports = paths.as_ref().map(|one| one.report(walked.machine, &name));
         let path_reports = path_reports.unwrap_or_default();
         let guests = handles
@@ -314,8 +315,8 @@ impl Picture {
             .collect()
     }
 
-    /// Returns how many events of a name were recorded, whatever their subsystem; `None` if the recording does not say that any
-    /// were asked for.
+    /// Returns how many events of a name were recorded, whatever their subsystem; `None` if the recording does not say
+    /// that any were asked for.
     pub fn events(&self, name: &str) -> Option<u64> {
         let counts = self.info.events.iter();
         let of_name = counts.filter(|count| bare(&count.name) == name);
@@ -375,8 +376,8 @@ impl Picture {
             .is_some_and(|report| report.seen.presumed)
     }
 
-    /// Returns the time in which vCPUs had something to do: observed and neither halted nor polling. Where no event of KVM
-    /// shows that, it is the time in which they had a CPU or waited for one.
+    /// Returns the time in which vCPUs had something to do: observed and neither halted nor polling. Where no event of
+    /// KVM shows that, it is the time in which they had a CPU or waited for one.
     pub fn busy_ns(&self) -> u64 {
         if self.presumes_vcpus() {
             let vcpus = self.vcpus.iter().flat_map(|report| &report.rows);
@@ -415,8 +416,8 @@ fn named(mut reports: Vec<ExitsReport>, devices: &AddressNames) -> Vec<ExitsRepo
 
 /// Returns what the scheduler did, and the threads of it that filters ask for, where they choose any.
 fn scheduling(
-    sched: &Sched,
-    walked: &Walked<'_>,
+    sched: &SchedLatencies,
+    walked: &WalkState<'_>,
     info: &InfoReport,
     context: PictureContext<'_>,
 ) -> (Option<SchedReport>, Option<HashSet<i32>>) {
@@ -441,7 +442,7 @@ fn scheduling(
 /// Returns where tasks slept, if stacks show it; where tasks are asked for, of those alone.
 fn sleeping(
     sleeps: &Sleeps,
-    walked: &Walked<'_>,
+    walked: &WalkState<'_>,
     asked: Option<&HashSet<i32>>,
     functions: KernelFunctions<'_>,
 ) -> Option<Vec<SleepRow>> {

@@ -59,7 +59,8 @@ pub fn ratios(picture: &Picture) -> Vec<RatioRow> {
     rows
 }
 
-/// Returns an event's name without perf's modifiers (`:u`, `:k`), of which a tracepoint's stand behind its second colon.
+/// Returns an event's name without perf's modifiers (`:u`, `:k`), of which a tracepoint's stand behind its second
+/// colon.
 fn plain(event: &str) -> &str {
     let mut colons = event.match_indices(':').map(|(at, _)| at);
     match (colons.next(), colons.next()) {

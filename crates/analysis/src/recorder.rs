@@ -1,21 +1,22 @@
 //! Who records, what that takes, and what it makes others do: so that nobody takes the recorder's own doings for the
 //! guest's.
 //!
-//! Which process made the recording `model` knows (`roles`). A guest that is recorded at the same time has an agent, `trace-cmd agent`, which sends what it
-//! reads through vsock: in the host a vhost worker carries that (`drivers/vhost/vsock.c`), and is known by who wakes it.
-//! A vhost worker of a network card is woken by vCPUs and by tasks that send; that of vsock by the recorder's threads,
-//! which read and answer. kworkers do many things, and are nobody's helpers here.
+//! Which process made the recording `model` knows (`roles`). A guest that is recorded at the same time has an agent,
+//! `trace-cmd agent`, which sends what it reads through vsock: in the host a vhost worker carries that
+//! (`drivers/vhost/vsock.c`), and is known by who wakes it. A vhost worker of a network card is woken by vCPUs and by
+//! tasks that send; that of vsock by the recorder's threads, which read and answer. kworkers do many things, and are
+//! nobody's helpers here.
 
 use event::{Data, Event, EventType, NONE};
 use model::{Machine, NamedRole, Threads};
 
 use crate::Stats;
-use crate::analysis::{Analysis, Context, Needs, Note, Walked, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Needs, Note, WalkState};
 use crate::chosen::Window;
 
 /// Wake-ups by a recorder's threads that make a vhost worker the recorder's helper: one may be an interrupt that came
-/// while the recorder ran. Where the recording says that guests were recorded by an agent, fewer do, and so they do while
-/// it is not known yet how many there will be.
+/// while the recorder ran. Where the recording says that guests were recorded by an agent, fewer do, and so they do
+/// while it is not known yet how many there will be.
 const WAKES: u64 = 20;
 const WAKES_OF_AGENT: u64 = 4;
 
@@ -90,7 +91,8 @@ struct Task {
 
 impl Task {
     /// Whether a vhost worker carries the recorder's traffic. What the recorder sends a guest answers: its vCPUs wake
-    /// the worker about as often. That of a network card they wake far more often than an interrupt falls on the recorder.
+    /// the worker about as often. That of a network card they wake far more often than an interrupt falls on the
+    /// recorder.
     fn helps(&self, least: u64) -> bool {
         let of_recorder =
             self.by_recorder > self.by_others && self.by_recorder >= self.by_vcpus / 4;
@@ -109,8 +111,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Returns one that has seen nothing. `agents` says whether the recording knows that guests were recorded with it; of what it
-    /// ran only what is in the window counts.
+    /// Returns one that has seen nothing. `agents` says whether the recording knows that guests were recorded with it;
+    /// of what it ran only what is in the window counts.
     pub fn new(agents: bool, window: Window) -> Recorder {
         Recorder {
             agents,
@@ -127,8 +129,8 @@ impl Recorder {
         &mut self.tasks[index]
     }
 
-    /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and of
-    /// which process the guest is, if the worker's name has it.
+    /// Takes an event of the scheduler. Returns whether it is traffic between the recorder and an agent in a guest, and
+    /// of which process the guest is, if the worker's name has it.
     #[inline]
     fn sched(&mut self, event: &Event<'_>, machine: &Machine) -> Option<Option<i32>> {
         let changes = machine.task_states().changes();
@@ -179,7 +181,7 @@ impl Recorder {
     }
 
     /// Returns what was found.
-    pub fn report(&self, walked: &Walked<'_>) -> RecorderReport {
+    pub fn report(&self, walked: &WalkState<'_>) -> RecorderReport {
         let machine = walked.machine;
         let threads = machine.threads();
         let least = if self.agents { WAKES_OF_AGENT } else { WAKES };
@@ -230,10 +232,10 @@ impl Analysis for Recorder {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind.is_sched() {
-            true => Want::Order,
-            false => Want::Nothing,
+            true => EventDetail::Order,
+            false => EventDetail::Nothing,
         }
     }
 

@@ -43,8 +43,8 @@ impl Resumes {
         self.stride > 0
     }
 
-    /// Keeps a place, if it is its turn. `open` is what is under way; with `None` there are no places any more, those before
-    /// included.
+    /// Keeps a place, if it is its turn. `open` is what is under way; with `None` there are no places any more, those
+    /// before included.
     pub(crate) fn add(
         &mut self,
         place: &ResumePlace,

@@ -14,7 +14,7 @@ pub(crate) type Set = u64;
 
 /// An analysis.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct StudyMember {
     pub(crate) machine: u16,
     pub(crate) needs: Needs,
     pub(crate) turn: Turn,
@@ -23,7 +23,7 @@ pub(crate) struct Member {
 
 /// A machine, and which parts of it are followed.
 #[derive(Debug, Default)]
-pub(crate) struct Followed {
+pub(crate) struct FollowedMachine {
     pub(crate) machine: Machine,
     /// How many events there are, and whether somebody needs that.
     pub(crate) counts: Counts,
@@ -45,7 +45,7 @@ pub(crate) struct Followed {
 
 /// How the machine takes events of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Follows {
+pub(crate) enum FollowLevel {
     #[default]
     Nothing,
     /// What they say of threads.
@@ -56,9 +56,9 @@ pub(crate) enum Follows {
 
 /// Who wants events of a kind.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct KindReaders {
     pub(crate) kind: Kind,
-    pub(crate) follows: Follows,
+    pub(crate) follows: FollowLevel,
     pub(crate) before: Set,
     pub(crate) after: Set,
     pub(crate) last: Set,
@@ -72,7 +72,7 @@ pub(crate) struct Wanted {
     pub(crate) left_out: u64,
 }
 
-impl Wanted {
+impl KindReaders {
     /// Whether an analysis reads what they say.
     #[inline]
     pub(crate) fn is_read(&self) -> bool {
@@ -82,7 +82,11 @@ impl Wanted {
 
 /// Does something with each analysis of a set, in their order.
 #[inline]
-pub(crate) fn each(members: &mut [Member], mut set: Set, mut of: impl FnMut(&mut dyn Analysis)) {
+pub(crate) fn each(
+    members: &mut [StudyMember],
+    mut set: Set,
+    mut of: impl FnMut(&mut dyn Analysis),
+) {
     while set != 0 {
         if let Some(member) = members.get_mut(set.trailing_zeros() as usize) {
             of(member.analysis.as_mut());
@@ -93,8 +97,8 @@ pub(crate) fn each(members: &mut [Member], mut set: Set, mut of: impl FnMut(&mut
 
 /// What is at hand while an event goes round.
 pub(crate) struct Round<'s> {
-    pub(crate) members: &'s mut [Member],
-    pub(crate) followed: &'s mut Followed,
+    pub(crate) members: &'s mut [StudyMember],
+    pub(crate) followed: &'s mut FollowedMachine,
     pub(crate) window: &'s Window,
     pub(crate) left_out: &'s LeftOut,
     pub(crate) notes: &'s mut Notes,
@@ -104,12 +108,12 @@ pub(crate) struct Round<'s> {
 impl Round<'_> {
     /// Hands an event to those that read what it says. By itself, so that events that are only counted stay cheap.
     #[inline(never)]
-    pub(crate) fn read(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
+    pub(crate) fn read(&mut self, event: &Event<'_>, kind: &KindReaders, chosen: Chosen) {
         let followed = &mut *self.followed;
         let learns = match kind.follows {
-            Follows::Nothing => false,
-            Follows::Threads => followed.machine.learns(event),
-            Follows::States => true,
+            FollowLevel::Nothing => false,
+            FollowLevel::Threads => followed.machine.learns(event),
+            FollowLevel::States => true,
         };
         if !learns && !kind.is_read() {
             return;
@@ -124,12 +128,12 @@ impl Round<'_> {
         };
         let data = event.data();
         let members = &mut *self.members;
-        let take = |members: &mut [Member], set: Set, context: &mut Context<'_>| {
+        let take = |members: &mut [StudyMember], set: Set, context: &mut Context<'_>| {
             each(members, set, |one| one.event(event, &data, context));
         };
         take(members, kind.before, &mut context);
         match kind.follows {
-            Follows::States if followed.spans != 0 => {
+            FollowLevel::States if followed.spans != 0 => {
                 context.machine.event(event, &data, self.spans);
                 if !self.spans.is_empty() {
                     each(members, followed.spans, |one| {
@@ -138,9 +142,9 @@ impl Round<'_> {
                     self.spans.clear();
                 }
             }
-            Follows::States => context.machine.event(event, &data, &mut ()),
-            Follows::Threads if learns => context.machine.learn(event, &data),
-            Follows::Threads | Follows::Nothing => {}
+            FollowLevel::States => context.machine.event(event, &data, &mut ()),
+            FollowLevel::Threads if learns => context.machine.learn(event, &data),
+            FollowLevel::Threads | FollowLevel::Nothing => {}
         }
         if followed.task_spans != 0 && event.ty.kind.is_sched() {
             let mut changes = TaskChanges::default();
@@ -163,7 +167,7 @@ impl Round<'_> {
 
     /// Hands an event to those to which its head is enough.
     #[inline]
-    pub(crate) fn heads(&mut self, event: &Event<'_>, kind: &Wanted, chosen: Chosen) {
+    pub(crate) fn heads(&mut self, event: &Event<'_>, kind: &KindReaders, chosen: Chosen) {
         let mut context = Context {
             machine: &mut self.followed.machine,
             activity: &self.followed.activity,
@@ -179,7 +183,7 @@ impl Round<'_> {
 
     /// Hands an event of a guest to those of the host that look at it. The round is the host's.
     #[inline(never)]
-    pub(crate) fn of_guest(&mut self, guest: &GuestEvent<'_>, kind: &Wanted, chosen: Chosen) {
+    pub(crate) fn of_guest(&mut self, guest: &GuestEvent<'_>, kind: &KindReaders, chosen: Chosen) {
         let mut context = Context {
             machine: &mut self.followed.machine,
             activity: &self.followed.activity,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::exits::table::ExitTable;
-use crate::guests::GuestDid;
-use crate::slices::{Amount, Counter, Slice};
+use crate::guests::ContextName;
+use crate::slices::{Amount, Slice, SliceCounter};
 
 /// What is counted by slice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Measured {
+pub enum SliceMeasure {
     /// A row of a table of exits, by its key.
     Exits(ExitTable, String),
     /// A state of the vCPUs, as [`model::State::ALL`] numbers them.
@@ -24,17 +24,17 @@ pub enum Measured {
     /// What a part of a picture counts, by the part and a name ([`PartCounts`]).
     Part(&'static str, String),
     /// Time in which guests did something, in the guest.
-    GuestTime(GuestDid),
+    GuestTime(ContextName),
     /// Time in which what guests did waited, since the vCPU had no CPU.
-    GuestSteal(GuestDid),
+    GuestSteal(ContextName),
     /// vCPUs' time of which guests' recordings say what the guests did.
     GuestKnown,
     /// A row of a table of exits by its key, of what guests did.
-    GuestExits(ExitTable, String, GuestDid),
+    GuestExits(ExitTable, String, ContextName),
 }
 
 /// What a part of a picture counts, for a comparison of two recordings. By slices of time it is
-/// [`Measured::Part`], of the same names.
+/// [`SliceMeasure::Part`], of the same names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartCounts {
     /// The part, which changes are called by: `irqs`.
@@ -51,12 +51,15 @@ pub struct Series {
     /// How long each slice is.
     pub slice_ns: Vec<u64>,
     /// What happened in each.
-    pub of: BTreeMap<Measured, Vec<Amount>>,
+    pub of: BTreeMap<SliceMeasure, Vec<Amount>>,
 }
 
 impl Series {
     /// Names what was counted.
-    pub(crate) fn of(slices: &[Slice], measured: impl Fn(Counter) -> Option<Measured>) -> Series {
+    pub(crate) fn of(
+        slices: &[Slice],
+        measured: impl Fn(SliceCounter) -> Option<SliceMeasure>,
+    ) -> Series {
         let mut out = Series {
             slice_ns: slices.iter().map(|slice| slice.ns).collect(),
             of: BTreeMap::new(),

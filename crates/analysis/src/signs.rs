@@ -2,7 +2,7 @@
 
 use event::{Data, Event, EventType, Kind, MmioAccess};
 
-use crate::analysis::{Analysis, Context, Needs, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Needs};
 use crate::counts::Counts;
 
 /// `HV_X64_MSR_SINT0` to `SINT15` (Hypervisor Top Level Functional Specification, 11.9).
@@ -26,8 +26,8 @@ pub struct CpuSigns {
     /// Interrupts of its own timer that the host took: `local_timer_entry`, or the architected timer's
     /// `irq_handler_entry`.
     pub timer_interrupts: u64,
-    /// Times that a guest started its own timer, which may end in an interrupt for the host (AMD has no timer that counts
-    /// while a guest runs); on arm64 changes of its timer's line, each of which begins with one.
+    /// Times that a guest started its own timer, which may end in an interrupt for the host (AMD has no timer that
+    /// counts while a guest runs); on arm64 changes of its timer's line, each of which begins with one.
     pub guest_timers: u64,
 }
 
@@ -126,12 +126,12 @@ impl Analysis for Signs {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let is_timer = self.learn(ty);
         match ty.kind {
-            Kind::KvmExit | Kind::KvmMsr | Kind::KvmMmio => Want::Thread,
-            _ if is_timer => Want::Head,
-            _ => Want::Count,
+            Kind::KvmExit | Kind::KvmMsr | Kind::KvmMmio => EventDetail::Thread,
+            _ if is_timer => EventDetail::Head,
+            _ => EventDetail::Count,
         }
     }
 

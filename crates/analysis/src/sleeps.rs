@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use symbols::{KernelFunctions, kernel_part};
 
 use crate::Stats;
-use crate::analysis::{Analysis, Context, Needs, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Needs};
 
 /// Different stacks that are counted; what is beyond is not counted.
 const MAX_STACKS: usize = 1 << 13;
@@ -66,7 +66,7 @@ impl SleepRow {
 
 /// A task that left its CPU to sleep.
 #[derive(Debug, Clone, Copy)]
-struct Away {
+struct SleepingTask {
     /// When.
     since: u64,
     /// With which stack.
@@ -81,7 +81,7 @@ pub struct Sleeps {
     index: FxHashMap<Stack, u32>,
     rows: FxHashMap<(u32, u32), Stats>,
     /// By task, who sleeps.
-    away: FxHashMap<u32, Away>,
+    away: FxHashMap<u32, SleepingTask>,
     /// By CPU, the thread and task that left it last, whose stack may follow as an event.
     switched: FxHashMap<i32, (i32, u32, u64)>,
     /// The task that left with the last event of a text, whose stack may follow line by line.
@@ -115,7 +115,7 @@ impl Sleeps {
 
     fn left(&mut self, task: u32, time: u64, stack: Stack) {
         if let Some(number) = self.stack(stack) {
-            let away = Away {
+            let away = SleepingTask {
                 since: time,
                 stack: number,
                 woken: None,
@@ -174,7 +174,7 @@ impl Sleeps {
         if span.ended_by != SpanEnd::GotCpu {
             return;
         }
-        let Away {
+        let SleepingTask {
             since,
             stack,
             woken,
@@ -258,10 +258,10 @@ impl Analysis for Sleeps {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind.is_sched() || ty.name == KERNEL_STACK {
-            true => Want::Order,
-            false => Want::Nothing,
+            true => EventDetail::Order,
+            false => EventDetail::Nothing,
         }
     }
 

@@ -10,7 +10,7 @@ const FIRST_NS: u64 = 1 << 20;
 
 /// One sum that an analysis keeps ([`crate::Analysis::counters`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Counter {
+pub struct SliceCounter {
     /// The analysis, by its number in the study.
     pub of: u8,
     /// The part of it.
@@ -34,7 +34,7 @@ pub struct Slice {
     /// How long it is.
     pub ns: u64,
     /// What happened; what did not is left out.
-    pub amounts: FxHashMap<Counter, Amount>,
+    pub amounts: FxHashMap<SliceCounter, Amount>,
 }
 
 impl Slice {
@@ -55,7 +55,7 @@ pub struct Slices {
     /// Where the slice under way begins and ends.
     begin: u64,
     end: Option<u64>,
-    before: FxHashMap<Counter, Amount>,
+    before: FxHashMap<SliceCounter, Amount>,
     done: Vec<Slice>,
 }
 
@@ -82,7 +82,7 @@ impl Slices {
     }
 
     /// Ends slices up to a time. `counters` reports all sums so far.
-    pub fn cut(&mut self, time: u64, counters: impl FnOnce(&mut dyn FnMut(Counter, Amount))) {
+    pub fn cut(&mut self, time: u64, counters: impl FnOnce(&mut dyn FnMut(SliceCounter, Amount))) {
         let Some(mut end) = self.end else { return };
         let mut amounts = self.since(counters);
         while time >= end {
@@ -103,8 +103,8 @@ impl Slices {
 
     fn since(
         &mut self,
-        counters: impl FnOnce(&mut dyn FnMut(Counter, Amount)),
-    ) -> FxHashMap<Counter, Amount> {
+        counters: impl FnOnce(&mut dyn FnMut(SliceCounter, Amount)),
+    ) -> FxHashMap<SliceCounter, Amount> {
         let mut amounts = FxHashMap::default();
         let before = &mut self.before;
         counters(&mut |counter, now| {
@@ -141,7 +141,7 @@ impl Slices {
     pub fn finish(
         mut self,
         time: u64,
-        counters: impl FnOnce(&mut dyn FnMut(Counter, Amount)),
+        counters: impl FnOnce(&mut dyn FnMut(SliceCounter, Amount)),
     ) -> Vec<Slice> {
         let amounts = self.since(counters);
         let ns = time.saturating_sub(self.begin);
@@ -161,14 +161,16 @@ mod tests {
 
     fn of(times: impl Iterator<Item = u64>) -> Vec<Slice> {
         let mut slices = Slices::new();
-        let counter = Counter {
+        let counter = SliceCounter {
             of: 0,
             part: 0,
             number: 0,
         };
         let (mut count, mut last) = (0, 0);
         let report = |count: u64| {
-            move |report: &mut dyn FnMut(Counter, Amount)| report(counter, Amount { count, ns: 0 })
+            move |report: &mut dyn FnMut(SliceCounter, Amount)| {
+                report(counter, Amount { count, ns: 0 })
+            }
         };
         for time in times {
             if slices.is_due(time) {

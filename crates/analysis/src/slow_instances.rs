@@ -2,7 +2,7 @@
 
 use event::{Data, Event, EventType};
 
-use crate::analysis::{Analysis, Context, Needs, Note, Turn, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Needs, Note, Turn};
 use crate::timeline::total_ns;
 
 /// Instances that are kept until somebody takes them.
@@ -77,8 +77,8 @@ impl Analysis for SlowInstances {
         Turn::Last
     }
 
-    fn wants(&mut self, _: &EventType<'_>) -> Want {
-        Want::Nothing
+    fn wants(&mut self, _: &EventType<'_>) -> EventDetail {
+        EventDetail::Nothing
     }
 
     fn event(&mut self, _: &Event<'_>, _: &Data, context: &mut Context<'_>) {

@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use event::{Body, Event, EventOrder, EventType, Kind, NONE, ResumePlace, Side, Sink};
 use model::{Span, ThreadFacts};
 
-use crate::analysis::{Analysis, Context, GuestEvent, Notes, States, Turn, Walked, Want};
+use crate::analysis::{Analysis, Context, EventDetail, GuestEvent, Notes, States, Turn, WalkState};
 use crate::answers::{Answers, FilteredCount};
 use crate::chosen::{Chosen, LeftOut, Window};
-use crate::handle::{Handle, Seat, Shared};
+use crate::handle::{Handle, Seat, SharedAnalysis};
 use crate::resume::{Resume, Resumes};
-use crate::round::{Followed, Follows, Member, Round, Wanted, each};
-use crate::series::{Measured, Series};
-use crate::slices::{Amount, Counter, Slices};
+use crate::round::{FollowLevel, FollowedMachine, KindReaders, Round, StudyMember, each};
+use crate::series::{Series, SliceMeasure};
+use crate::slices::{Amount, SliceCounter, Slices};
 
 /// Analyses, and what they share: the events are walked and decoded once for all.
 ///
@@ -20,11 +20,11 @@ use crate::slices::{Amount, Counter, Slices};
 /// machine, those after it, the last ones; among equals as they were added.
 #[derive(Debug)]
 pub struct Study {
-    members: Vec<Member>,
+    members: Vec<StudyMember>,
     /// The machines that are walked together; there is one at least.
-    machines: Vec<Followed>,
+    machines: Vec<FollowedMachine>,
     /// By kind of events, who wants them.
-    kinds: Vec<Wanted>,
+    kinds: Vec<KindReaders>,
     /// How much of everything happened when.
     slices: Option<Slices>,
     /// Moments from which another walk can go on.
@@ -44,7 +44,7 @@ impl Default for Study {
     fn default() -> Study {
         Study {
             members: Vec::new(),
-            machines: vec![Followed::default()],
+            machines: vec![FollowedMachine::default()],
             kinds: Vec::new(),
             slices: None,
             resumes: Resumes::default(),
@@ -71,13 +71,13 @@ impl Study {
     }
 
     /// Adds an analysis that is looked at while the walk goes on.
-    pub fn share<A: Analysis>(&mut self, analysis: A) -> Shared<A> {
+    pub fn share<A: Analysis>(&mut self, analysis: A) -> SharedAnalysis<A> {
         self.share_of(0, analysis)
     }
 
     /// Adds one of one of several machines that is looked at while the walk goes on.
-    pub fn share_of<A: Analysis>(&mut self, machine: u16, analysis: A) -> Shared<A> {
-        let shared = Shared::new(analysis);
+    pub fn share_of<A: Analysis>(&mut self, machine: u16, analysis: A) -> SharedAnalysis<A> {
+        let shared = SharedAnalysis::new(analysis);
         self.add_of(machine, shared.clone());
         shared
     }
@@ -107,7 +107,7 @@ impl Study {
             followed.last |= member;
             self.notes.heard = true;
         }
-        self.members.push(Member {
+        self.members.push(StudyMember {
             machine,
             needs,
             turn,
@@ -123,7 +123,8 @@ impl Study {
         }
     }
 
-    /// Keeps moments from which another study of a timeline alone can go on ([`Study::resume`]), where the recording has any.
+    /// Keeps moments from which another study of a timeline alone can go on ([`Study::resume`]), where the recording
+    /// has any.
     pub fn resumable(self) -> Study {
         Study {
             resumes: Resumes::new(),
@@ -149,7 +150,8 @@ impl Study {
     }
 
     /// Looks at a part only: what happens in a window, and what vCPUs do that are not left out. Threads and states are
-    /// followed everywhere all the same, since what a vCPU does may be known from any thread's events, and before or after.
+    /// followed everywhere all the same, since what a vCPU does may be known from any thread's events, and before or
+    /// after.
     pub fn choose(self, window: Window, left_out: LeftOut) -> Study {
         Study {
             chooses: !window.is_all() || !left_out.is_empty(),
@@ -164,17 +166,17 @@ impl Study {
         &self.left_out
     }
 
-    fn followed(&mut self, machine: u16) -> &mut Followed {
+    fn followed(&mut self, machine: u16) -> &mut FollowedMachine {
         let at = usize::from(machine);
         if self.machines.len() <= at {
-            self.machines.resize_with(at + 1, Followed::default);
+            self.machines.resize_with(at + 1, FollowedMachine::default);
         }
         &mut self.machines[at]
     }
 
     /// Returns what all analyses share: as much of it as one of them needs.
-    pub fn walked(&self) -> Walked<'_> {
-        Walked {
+    pub fn walked(&self) -> WalkState<'_> {
+        WalkState {
             machine: &self.machines[0].machine,
             counts: &self.machines[0].counts,
             activity: &self.machines[0].activity,
@@ -184,9 +186,9 @@ impl Study {
     }
 
     /// Returns the same of one of several machines.
-    pub fn walked_of(&self, machine: u16) -> Option<Walked<'_>> {
+    pub fn walked_of(&self, machine: u16) -> Option<WalkState<'_>> {
         let followed = self.machines.get(usize::from(machine))?;
-        Some(Walked {
+        Some(WalkState {
             machine: &followed.machine,
             counts: &followed.counts,
             activity: &followed.activity,
@@ -215,7 +217,8 @@ impl Study {
         self.followed(0).machine.add_facts(facts);
     }
 
-    /// Says which threads of the host are the vCPUs of a guest that is walked with it, each with the CPU that it is in the guest.
+    /// Says which threads of the host are the vCPUs of a guest that is walked with it, each with the CPU that it is in
+    /// the guest.
     pub fn guest_vcpus(&mut self, machine: u16, vcpus: impl IntoIterator<Item = (u32, i32)>) {
         let threads = &mut self.followed(machine).vcpu_threads;
         for (cpu, tid) in vcpus {
@@ -232,16 +235,16 @@ impl Study {
 
     /// Reports all sums so far.
     fn counters(
-        members: &[Member],
-        machines: &[Followed],
+        members: &[StudyMember],
+        machines: &[FollowedMachine],
         (window, left_out): (&Window, &LeftOut),
-        report: &mut dyn FnMut(Counter, Amount),
+        report: &mut dyn FnMut(SliceCounter, Amount),
     ) {
         for (member, of) in members.iter().zip(0u8..) {
             let Some(followed) = machines.get(usize::from(member.machine)) else {
                 continue;
             };
-            let walked = Walked {
+            let walked = WalkState {
                 machine: &followed.machine,
                 counts: &followed.counts,
                 activity: &followed.activity,
@@ -251,7 +254,7 @@ impl Study {
             member
                 .analysis
                 .counters(&walked, &mut |part, number, amount| {
-                    report(Counter { of, part, number }, amount);
+                    report(SliceCounter { of, part, number }, amount);
                 });
         }
     }
@@ -310,7 +313,7 @@ impl Study {
     }
 
     /// Returns what a sum is of.
-    fn measured(&self, counter: Counter) -> Option<Measured> {
+    fn measured(&self, counter: SliceCounter) -> Option<SliceMeasure> {
         let member = self.members.get(usize::from(counter.of))?;
         let walked = self.walked_of(member.machine)?;
         member
@@ -318,7 +321,8 @@ impl Study {
             .measured(counter.part, counter.number, &walked)
     }
 
-    /// Ends the walk, and gives analyses back to their handles. Shared ones stay to be looked at, with [`Study::walked`].
+    /// Ends the walk, and gives analyses back to their handles. Shared ones stay to be looked at, with
+    /// [`Study::walked`].
     pub fn finish(&mut self) -> Answers {
         for number in 0..self.machines.len() {
             self.finish_machine(number);
@@ -359,8 +363,8 @@ impl Study {
             left_out: &self.left_out,
             notes: &mut self.notes,
         };
-        let end = |members: &mut [Member], turn: Turn, context: &mut Context<'_>| {
-            let of_machine = |one: &&mut Member| usize::from(one.machine) == number;
+        let end = |members: &mut [StudyMember], turn: Turn, context: &mut Context<'_>| {
+            let of_machine = |one: &&mut StudyMember| usize::from(one.machine) == number;
             let members = members.iter_mut().filter(of_machine);
             for member in members.filter(|one| one.turn == turn) {
                 member.analysis.finish(context);
@@ -382,10 +386,10 @@ impl Study {
 
 impl Sink for Study {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        let mut wanted = Wanted {
+        let mut wanted = KindReaders {
             kind: ty.kind,
             order: EventOrder::Any,
-            ..Wanted::default()
+            ..KindReaders::default()
         };
         let mut any = false;
         let of_machine = self.members.iter_mut().zip(0u32..);
@@ -394,15 +398,15 @@ impl Sink for Study {
             let want = member.analysis.wants(ty);
             wanted.order = wanted.order.max(want.order());
             let set = match (want, member.turn) {
-                (Want::Nothing, _) => continue,
-                (Want::Count, _) => {
+                (EventDetail::Nothing, _) => continue,
+                (EventDetail::Count, _) => {
                     any = true;
                     continue;
                 }
-                (Want::Head, _) => &mut wanted.heads,
-                (Want::Thread | Want::Order, Turn::Before) => &mut wanted.before,
-                (Want::Thread | Want::Order, Turn::After) => &mut wanted.after,
-                (Want::Thread | Want::Order, Turn::Last) => &mut wanted.last,
+                (EventDetail::Head, _) => &mut wanted.heads,
+                (EventDetail::Thread | EventDetail::Order, Turn::Before) => &mut wanted.before,
+                (EventDetail::Thread | EventDetail::Order, Turn::After) => &mut wanted.after,
+                (EventDetail::Thread | EventDetail::Order, Turn::Last) => &mut wanted.last,
             };
             *set |= member_set;
         }
@@ -422,15 +426,15 @@ impl Sink for Study {
         }
         let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
         if followed.states > States::Nothing && followed.machine.wants(ty) {
-            wanted.follows = Follows::States;
+            wanted.follows = FollowLevel::States;
         } else if followed.threads
             && of_threads
             && (any || followed.vcpus || followed.task_spans != 0 && ty.kind.is_sched())
         {
             followed.machine.announced(ty);
-            wanted.follows = Follows::Threads;
+            wanted.follows = FollowLevel::Threads;
         }
-        if wanted.follows != Follows::Nothing {
+        if wanted.follows != FollowLevel::Nothing {
             // Events of the scheduler are about other threads than the one that makes them.
             let order = match ty.kind.is_sched() {
                 true => EventOrder::Time,
@@ -440,11 +444,11 @@ impl Sink for Study {
         }
         let index = ty.index as usize;
         if self.kinds.len() <= index {
-            self.kinds.resize(index + 1, Wanted::default());
+            self.kinds.resize(index + 1, KindReaders::default());
         }
         self.kinds[index] = wanted;
         let sliced = self.slices.is_some() && ty.machine == 0;
-        any || wanted.follows != Follows::Nothing || sliced
+        any || wanted.follows != FollowLevel::Nothing || sliced
     }
 
     fn order(&self, ty: &EventType<'_>) -> EventOrder {
@@ -484,7 +488,8 @@ impl Sink for Study {
             true => Chosen::of(event, &self.window, &self.left_out),
             false => Chosen::ALL,
         };
-        // The host's clock goes on by the host's events alone: slices of a host are the same with its guests and without.
+        // The host's clock goes on by the host's events alone: slices of a host are the same with its guests and
+        // without.
         if chosen.inside
             && event.machine() == 0
             && let Some(slices) = &mut self.slices
@@ -517,7 +522,7 @@ impl Sink for Study {
             notes: &mut self.notes,
             spans: &mut self.spans,
         };
-        if kind.is_read() || kind.follows != Follows::Nothing {
+        if kind.is_read() || kind.follows != FollowLevel::Nothing {
             round.read(event, kind, chosen);
         }
         if kind.heads != 0 {

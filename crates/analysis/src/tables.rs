@@ -5,13 +5,13 @@ use event::{ExitReason, Isa};
 use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
 use crate::{
-    ExitRow, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats, Taken,
+    ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
     TaskRow,
 };
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
-/// begins another picture; tables of different kinds go together, as those that perf printed of one recording. Where a table fits
-/// several pictures, one that has another table of its file gets it.
+/// begins another picture; tables of different kinds go together, as those that perf printed of one recording. Where a
+/// table fits several pictures, one that has another table of its file gets it.
 pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
     let mut out: Vec<Picture> = Vec::new();
     for (name, table) in tables {
@@ -204,7 +204,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         ),
         times: None,
         user_count: 0,
-        whole: Taken::default(),
+        whole: ExitSum::default(),
     }
 }
 

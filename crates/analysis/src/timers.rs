@@ -1,17 +1,17 @@
 //! Which exits a guest's timer makes, by vCPU.
 //!
 //! A guest's timer takes exits in several ways: to be set (x86: writes of `TSC_DEADLINE` or of the local APIC's initial
-//! count, or of Hyper-V's synthetic timers), to expire (Intel: `PREEMPTION_TIMER`; else an interrupt of the host's own timer,
-//! arm64: `IRQ`), and to be injected (a window for the interrupt). An exit counts as the timer's if between it and the
-//! entry the timer was set, or its interrupt accepted or injected. What else interrupts, such as the host's tick, does
-//! none of these.
+//! count, or of Hyper-V's synthetic timers), to expire (Intel: `PREEMPTION_TIMER`; else an interrupt of the host's own
+//! timer, arm64: `IRQ`), and to be injected (a window for the interrupt). An exit counts as the timer's if between it
+//! and the entry the timer was set, or its interrupt accepted or injected. What else interrupts, such as the host's
+//! tick, does none of these.
 
 use event::{Data, Event, EventType, Isa, Kind, MmioAccess};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, Want};
-use crate::faults::Taken;
+use crate::analysis::{Analysis, Context, EventDetail};
+use crate::faults::ExitSum;
 use crate::record::{Number, Radix};
 
 /// `MSR_IA32_TSC_DEADLINE` and the x2APIC's initial count; the xAPIC's (Intel SDM volume 3, 11.5.4).
@@ -20,8 +20,8 @@ const TIMER_GPA: u64 = 0xfee0_0380;
 /// `HV_X64_MSR_STIMER0_CONFIG` to `STIMER3_COUNT` (Hypervisor Top Level Functional Specification, 12.3).
 const SYNTHETIC_MSRS: std::ops::RangeInclusive<u32> = 0x4000_00b0..=0x4000_00b7;
 
-/// Vectors of timers: Linux's local timer (0xec; 0xef before 4.11), its Hyper-V timer (`arch/x86/include/asm/irq_vectors.h`),
-/// and the clock of Windows (`HalpTimerClockInterrupt`).
+/// Vectors of timers: Linux's local timer (0xec; 0xef before 4.11), its Hyper-V timer
+/// (`arch/x86/include/asm/irq_vectors.h`), and the clock of Windows (`HalpTimerClockInterrupt`).
 const TIMER_VECTORS: [u8; 4] = [0xec, 0xef, 0xed, 0xd1];
 
 /// The host's local timer where the host is Linux.
@@ -30,8 +30,8 @@ pub const HOST_TIMER_VECTOR: u8 = 0xec;
 /// `VMX`'s interruption information: the vector is valid (Intel SDM volume 3, 24.9.2).
 const VALID: u64 = 1 << 31;
 
-/// Exits that a timer may have made, beside those for interrupts of the host: Intel's `INTERRUPT_WINDOW`, `MSR_WRITE` and
-/// `PREEMPTION_TIMER`; AMD's `vintr` and `msr`.
+/// Exits that a timer may have made, beside those for interrupts of the host: Intel's `INTERRUPT_WINDOW`, `MSR_WRITE`
+/// and `PREEMPTION_TIMER`; AMD's `vintr` and `msr`.
 const VMX_POSSIBLE: [u32; 3] = [7, 32, PREEMPTION_TIMER];
 const SVM_POSSIBLE: [u32; 2] = [0x64, 0x7c];
 const PREEMPTION_TIMER: u32 = 52;
@@ -72,11 +72,11 @@ pub struct TimerRow {
     /// Exits that the timer made, those included that were waits which it ended.
     pub timer_exits: u64,
     /// Those that were no waits, with their time.
-    pub timer: Taken,
+    pub timer: ExitSum,
     /// Exits for interrupts of the host (`EXTERNAL_INTERRUPT`, `interrupt`, `IRQ`).
-    pub interrupted: Taken,
+    pub interrupted: ExitSum,
     /// Of these, with the vector of the host's own timer and nothing of the guest's (Intel).
-    pub host_timer: Taken,
+    pub host_timer: ExitSum,
     /// Exits that may be the timer's, whatever is recorded beside them: writes of registers, interrupts and windows.
     pub possible: u64,
 }
@@ -105,34 +105,34 @@ enum Reader {
 
 /// Exits of one kind of interrupt.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+struct TimerExits {
     interrupts: u64,
     exits: u64,
-    taken: Taken,
+    taken: ExitSum,
 }
 
 #[derive(Debug, Default)]
-struct Vcpu {
+struct VcpuTimer {
     row: TimerRow,
     first: u64,
     /// When the exit under way began, and what it is.
-    exit: Option<Exit>,
+    exit: Option<OpenExit>,
     /// Since the last entry: whether the timer was set, and what came.
     set: bool,
     vector: Option<u8>,
     line: Option<u32>,
     /// Exits in which the timer was set.
-    setting: Taken,
-    injected: FxHashMap<u8, Sum>,
+    setting: ExitSum,
+    injected: FxHashMap<u8, TimerExits>,
     accepted: FxHashMap<u8, u64>,
-    lines: FxHashMap<u32, Sum>,
-    preemption: Taken,
+    lines: FxHashMap<u32, TimerExits>,
+    preemption: ExitSum,
     /// `kvm_wait_lapic_expire`: interrupts of the deadline timer that were injected.
     expired: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Exit {
+struct OpenExit {
     time: u64,
     waiting: bool,
     interrupt: bool,
@@ -144,7 +144,7 @@ struct Exit {
 #[derive(Debug, Default)]
 pub struct Timers {
     readers: Vec<Option<Reader>>,
-    vcpus: ByNumber<Vcpu>,
+    vcpus: ByNumber<VcpuTimer>,
     report: TimersReport,
 }
 
@@ -220,7 +220,7 @@ impl Timers {
                     || exit.reason.is_of(Isa::Svm, &SVM_POSSIBLE);
                 let vcpu = self.vcpu(event, exit.vcpu);
                 vcpu.row.possible += u64::from(possible);
-                vcpu.exit = Some(Exit {
+                vcpu.exit = Some(OpenExit {
                     time: event.time,
                     waiting: exit.reason.is_waiting(),
                     interrupt,
@@ -307,14 +307,14 @@ impl Timers {
         }
     }
 
-    fn vcpu(&mut self, event: &Event<'_>, number: Option<u32>) -> &mut Vcpu {
-        let vcpu = self.vcpus.entry(event.tid, || Vcpu {
+    fn vcpu(&mut self, event: &Event<'_>, number: Option<u32>) -> &mut VcpuTimer {
+        let vcpu = self.vcpus.entry(event.tid, || VcpuTimer {
             first: event.time,
             row: TimerRow {
                 tid: event.tid,
                 ..TimerRow::default()
             },
-            ..Vcpu::default()
+            ..VcpuTimer::default()
         });
         vcpu.row.vcpu = vcpu.row.vcpu.or(number);
         vcpu.row.observed_ns = event.time.saturating_sub(vcpu.first);
@@ -324,19 +324,19 @@ impl Timers {
     /// Returns what was found.
     pub fn report(&self) -> TimersReport {
         let mut report = self.report.clone();
-        report.rows = self.vcpus.values().map(Vcpu::row).collect();
+        report.rows = self.vcpus.values().map(VcpuTimer::row).collect();
         report.rows.sort_by_key(|row| row.tid);
         report
     }
 }
 
 impl Analysis for Timers {
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let has_reader = self.learn(ty);
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => Want::Thread,
-            _ if has_reader => Want::Thread,
-            _ => Want::Nothing,
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => EventDetail::Thread,
+            _ if has_reader => EventDetail::Thread,
+            _ => EventDetail::Nothing,
         }
     }
 
@@ -347,7 +347,7 @@ impl Analysis for Timers {
     }
 }
 
-impl Vcpu {
+impl VcpuTimer {
     /// The guest goes on: the exit that ends is put where it belongs.
     fn enters(&mut self, time: u64) {
         let (set, vector, line) = (
@@ -377,8 +377,8 @@ impl Vcpu {
         } else if let Some(line) = line
             && (exit.interrupt || exit.waiting)
         {
-            // KVM raises the line again each time that the vCPU is loaded; it expired where the guest was left for it, or
-            // where it ended a wait.
+            // KVM raises the line again each time that the vCPU is loaded; it expired where the guest was left for it,
+            // or where it ended a wait.
             let sum = self.lines.entry(line).or_default();
             sum.interrupts += 1;
             sum.exits += 1;
@@ -425,10 +425,10 @@ impl Vcpu {
                 row.evidence = TimerEvidence::Preemption;
                 row.interrupts = self.preemption.count;
             }
-            Sum::default()
+            TimerExits::default()
         };
         row.timer_exits = self.setting.count + of.exits + self.preemption.count;
-        row.timer = Taken {
+        row.timer = ExitSum {
             count: self.setting.count + of.taken.count + self.preemption.count,
             ns: (self.setting.ns)
                 .saturating_add(of.taken.ns)

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use doubts::DoubtKind;
-use model::Seen;
+use model::SeenEvents;
 use serde::Serialize;
 
 /// Time of which the recording does not say enough.
@@ -86,7 +86,7 @@ pub fn known_amount(unknowable: &[Unknowable], column: &str, amount: u64) -> Opt
 }
 
 /// Returns what cannot be known of the time in which vCPUs waited for CPUs.
-fn waits(seen: &Seen) -> Option<Unknowable> {
+fn waits(seen: &SeenEvents) -> Option<Unknowable> {
     if !seen.switches {
         Some(Unknowable {
             fields: &["runnable_ns"],
@@ -130,7 +130,7 @@ fn waits(seen: &Seen) -> Option<Unknowable> {
 }
 
 /// Returns what cannot be known of vCPUs' time without the events that a recording does not have.
-pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
+pub fn unknowable(seen: &SeenEvents) -> Vec<Unknowable> {
     let mut out = Vec::new();
     if seen.presumed {
         out.push(Unknowable {
@@ -202,7 +202,7 @@ pub fn unknowable(seen: &Seen) -> Vec<Unknowable> {
 mod tests {
     use super::*;
 
-    const ALL: Seen = Seen {
+    const ALL: SeenEvents = SeenEvents {
         presumed: false,
         entries: true,
         exits: true,
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn of_presumed_vcpus_waits_alone_are_known() {
-        let seen = Seen {
+        let seen = SeenEvents {
             presumed: true,
             entries: false,
             exits: false,
@@ -255,49 +255,49 @@ mod tests {
     fn without_an_event_its_0_is_no_amount() {
         for (seen, column) in [
             (
-                Seen {
+                SeenEvents {
                     entries: false,
                     ..ALL
                 },
                 "guest_ns",
             ),
             (
-                Seen {
+                SeenEvents {
                     exits: false,
                     ..ALL
                 },
                 "exits",
             ),
             (
-                Seen {
+                SeenEvents {
                     switches: false,
                     ..ALL
                 },
                 "kernel_blocked_ns",
             ),
             (
-                Seen {
+                SeenEvents {
                     wakeups: false,
                     ..ALL
                 },
                 "wait_max_ns",
             ),
             (
-                Seen {
+                SeenEvents {
                     userspace_exits: false,
                     ..ALL
                 },
                 "user_count",
             ),
             (
-                Seen {
+                SeenEvents {
                     halts: false,
                     ..ALL
                 },
                 "polls_succeeded",
             ),
             (
-                Seen {
+                SeenEvents {
                     poll_lengths: false,
                     ..ALL
                 },

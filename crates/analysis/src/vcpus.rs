@@ -3,34 +3,35 @@
 
 use doubts::{Concern, Concerns, Doubts};
 use event::{Data, Event, EventType, ExitReason, Kind};
-use model::{Access, Cause, Machine, Polls, Seen, Span, State, Times, vm_names};
+use model::{Cause, GuestAccess, Machine, Polls, SeenEvents, Span, State, Times, vm_names};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::Stats;
 use crate::analysis::{
-    AccountScope, Analysis, Context, EventAccount, FilterScope, Needs, States, Walked, Want,
+    AccountScope, Analysis, Context, EventAccount, EventDetail, FilterScope, Needs, States,
+    WalkState,
 };
 use crate::chosen::Window;
 use crate::guests::{GuestTasks, GuestTasksReport};
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 use crate::unknowable::{Unknowable, unknowable};
 
 /// Tasks and causes that a row lists; what is beyond is summed up in the last one.
 pub const LISTED: usize = 16;
 
-/// vCPUs that have a row of their own; those beyond are one row together. KVM allows a VM 4096 (`KVM_MAX_VCPUS`), and a host
-/// with as many threads of all its VMs as this has more of them than its CPUs can run.
+/// vCPUs that have a row of their own; those beyond are one row together. KVM allows a VM 4096 (`KVM_MAX_VCPUS`), and a
+/// host with as many threads of all its VMs as this has more of them than its CPUs can run.
 pub const MAX_VCPUS: usize = 1 << 14;
 
-/// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are counted apart; what is beyond
-/// is in the item of each vCPU's list that says "others".
+/// Pairs of a vCPU and a task that it waited behind, or an access that the VMM handled, that are counted apart; what is
+/// beyond is in the item of each vCPU's list that says "others".
 const MAX_PAIRS: usize = 1 << 20;
 
 /// A task that had a CPU which a runnable vCPU waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Behind {
+pub struct CpuHolder {
     /// Its name, if known.
     pub comm: Option<String>,
     /// Its thread id; 0 is the idle task: the CPU was free and had yet to come out of idling. `None` where
@@ -49,7 +50,7 @@ pub struct UserCause {
     /// The exit; `None` where its `kvm_exit` was not seen, and for the sum of what is not listed.
     pub reason: Option<ExitReason>,
     /// The access that made it, where it was recorded.
-    pub access: Option<Access>,
+    pub access: Option<GuestAccess>,
     /// Device and register behind the access, where [`crate::name_access`] found it.
     pub name: Option<String>,
     /// How many times the VMM had it.
@@ -92,7 +93,7 @@ pub struct VcpuRow {
     /// How long it waited for a CPU, each time.
     pub waits: Stats,
     /// Behind whom, most time first.
-    pub behind: Vec<Behind>,
+    pub behind: Vec<CpuHolder>,
     /// What it was in the VMM for, most time first.
     pub user: Vec<UserCause>,
     /// What its guest did, where the guest's recording was walked too.
@@ -131,12 +132,12 @@ pub struct VcpusReport {
     /// vCPUs by VM and number.
     pub rows: Vec<VcpuRow>,
     /// What the recording has.
-    pub seen: Seen,
+    pub seen: SeenEvents,
 }
 
 impl VcpusReport {
     /// Adds what guests did whose recordings were walked too.
-    pub fn with_guests(&mut self, tasks: &GuestTasks, walked: &Walked<'_>) {
+    pub fn with_guests(&mut self, tasks: &GuestTasks, walked: &WalkState<'_>) {
         for row in &mut self.rows {
             row.guest = tasks.report(walked, row.tid);
         }
@@ -149,12 +150,12 @@ impl VcpusReport {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+struct WaitSum {
     count: u64,
     ns: u64,
 }
 
-impl Sum {
+impl WaitSum {
     #[inline]
     fn add(&mut self, ns: u64) {
         self.count += 1;
@@ -164,7 +165,7 @@ impl Sum {
 
 /// What goes on in a vCPU.
 #[derive(Debug, Clone, Copy, Default)]
-struct Now {
+struct VcpuProgress {
     /// A wait for a CPU that goes on: it may have been behind several tasks.
     wait_ns: u64,
     /// It is in the VMM, if with its CPU taken away.
@@ -177,7 +178,7 @@ struct Now {
 
 /// What is counted of a vCPU.
 #[derive(Debug, Default)]
-struct Vcpu {
+struct VcpuSums {
     times: Times,
     /// Of the kernel's part, what was in exits in which the guest asked to wait.
     kernel_waiting_ns: u64,
@@ -193,12 +194,12 @@ pub struct Vcpus {
     window: Window,
     /// How many are counted apart; the sums of the others are behind theirs.
     most: usize,
-    vcpus: Vec<Vcpu>,
-    now: Vec<Now>,
+    vcpus: Vec<VcpuSums>,
+    now: Vec<VcpuProgress>,
     /// Exits outside of the window, and those of threads that are no vCPU's.
     elsewhere: u64,
-    behind: FxHashMap<(u32, Option<u32>), Sum>,
-    user: FxHashMap<(u32, Cause), Sum>,
+    behind: FxHashMap<(u32, Option<u32>), WaitSum>,
+    user: FxHashMap<(u32, Cause), WaitSum>,
 }
 
 impl Vcpus {
@@ -222,19 +223,19 @@ impl Vcpus {
     }
 
     #[inline]
-    fn now(&mut self, vcpu: u32) -> &mut Now {
+    fn now(&mut self, vcpu: u32) -> &mut VcpuProgress {
         let index = vcpu as usize;
         if self.now.len() <= index {
-            self.now.resize(index + 1, Now::default());
+            self.now.resize(index + 1, VcpuProgress::default());
         }
         &mut self.now[index]
     }
 
     #[inline]
-    fn vcpu(&mut self, vcpu: u32) -> &mut Vcpu {
+    fn vcpu(&mut self, vcpu: u32) -> &mut VcpuSums {
         let index = self.row(vcpu) as usize;
         if self.vcpus.len() <= index {
-            self.vcpus.resize_with(index + 1, Vcpu::default);
+            self.vcpus.resize_with(index + 1, VcpuSums::default);
         }
         &mut self.vcpus[index]
     }
@@ -263,7 +264,7 @@ impl Vcpus {
     }
 
     /// Returns what was found.
-    pub fn report(&self, walked: &Walked<'_>) -> VcpusReport {
+    pub fn report(&self, walked: &WalkState<'_>) -> VcpusReport {
         let machine = walked.machine;
         let vms = machine.vms();
         let names = vm_names(&vms);
@@ -334,7 +335,7 @@ impl Vcpus {
     }
 
     /// Returns the sums of a row, with waits that went on to the end; `None` if nothing of it was observed.
-    fn report_row(&self, index: u32, going_on: &[u64], seen: Seen) -> Option<VcpuRow> {
+    fn report_row(&self, index: u32, going_on: &[u64], seen: SeenEvents) -> Option<VcpuRow> {
         let vcpu = self.vcpus.get(index as usize)?;
         let (from, to) = vcpu.span?;
         let mut waits = vcpu.waits.clone();
@@ -355,11 +356,11 @@ impl Vcpus {
 /// Adds to a pair, or where there are too many to what stands for all others of the vCPU.
 #[inline]
 fn pair<K: Copy + Eq + std::hash::Hash>(
-    sums: &mut FxHashMap<(u32, K), Sum>,
+    sums: &mut FxHashMap<(u32, K), WaitSum>,
     vcpu: u32,
     of: K,
     others: K,
-) -> &mut Sum {
+) -> &mut WaitSum {
     let full = sums.len() >= MAX_PAIRS;
     let of = if full && !sums.contains_key(&(vcpu, of)) {
         others
@@ -370,8 +371,8 @@ fn pair<K: Copy + Eq + std::hash::Hash>(
 }
 
 /// Sorts sums by vCPU.
-fn by_vcpu<K: Copy>(sums: &FxHashMap<(u32, K), Sum>) -> FxHashMap<u32, Vec<(K, Sum)>> {
-    let mut out: FxHashMap<u32, Vec<(K, Sum)>> = FxHashMap::default();
+fn by_vcpu<K: Copy>(sums: &FxHashMap<(u32, K), WaitSum>) -> FxHashMap<u32, Vec<(K, WaitSum)>> {
+    let mut out: FxHashMap<u32, Vec<(K, WaitSum)>> = FxHashMap::default();
     for ((vcpu, of), sum) in sums {
         out.entry(*vcpu).or_default().push((*of, *sum));
     }
@@ -379,12 +380,12 @@ fn by_vcpu<K: Copy>(sums: &FxHashMap<(u32, K), Sum>) -> FxHashMap<u32, Vec<(K, S
 }
 
 /// Returns the tasks that a vCPU waited behind, most time first.
-fn tasks(of_vcpu: Vec<(Option<u32>, Sum)>, machine: &Machine) -> Vec<Behind> {
-    let mut list: Vec<Behind> = of_vcpu
+fn tasks(of_vcpu: Vec<(Option<u32>, WaitSum)>, machine: &Machine) -> Vec<CpuHolder> {
+    let mut list: Vec<CpuHolder> = of_vcpu
         .into_iter()
         .map(|(task, sum)| {
             let task = task.and_then(|slot| machine.threads().at(slot));
-            Behind {
+            CpuHolder {
                 tid: task.map(|(tid, _)| tid),
                 comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
                 count: sum.count,
@@ -396,7 +397,7 @@ fn tasks(of_vcpu: Vec<(Option<u32>, Sum)>, machine: &Machine) -> Vec<Behind> {
     fold(
         list,
         |behind| (behind.count, behind.ns),
-        |count, ns| Behind {
+        |count, ns| CpuHolder {
             tid: None,
             comm: None,
             count,
@@ -406,7 +407,7 @@ fn tasks(of_vcpu: Vec<(Option<u32>, Sum)>, machine: &Machine) -> Vec<Behind> {
 }
 
 /// Returns what a vCPU was in the VMM for, most time first.
-fn causes(of_vcpu: Vec<(Cause, Sum)>) -> Vec<UserCause> {
+fn causes(of_vcpu: Vec<(Cause, WaitSum)>) -> Vec<UserCause> {
     let mut list: Vec<UserCause> = of_vcpu
         .into_iter()
         .map(|(cause, sum)| UserCause {
@@ -453,7 +454,7 @@ impl Analysis for Vcpus {
         Some(FilterScope::Whole)
     }
 
-    fn counted(&self, _: &Walked<'_>) -> Vec<EventAccount> {
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
         let exits = self.vcpus.iter().map(|vcpu| vcpu.exits);
         vec![EventAccount {
             kinds: &[Kind::KvmExit],
@@ -467,7 +468,7 @@ impl Analysis for Vcpus {
         Concerns::of(&[Concern::States, Concern::Vms, Concern::Names])
     }
 
-    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         // Without rows there is nothing of which a part could be unknown.
         let any = self.vcpus.iter().any(|vcpu| vcpu.span.is_some());
         let unknown = unknowable(&walked.machine.seen());
@@ -484,10 +485,10 @@ impl Analysis for Vcpus {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmVcpuWakeup => Want::Thread,
-            _ => Want::Nothing,
+            Kind::KvmExit | Kind::KvmVcpuWakeup => EventDetail::Thread,
+            _ => EventDetail::Nothing,
         }
     }
 
@@ -512,8 +513,8 @@ impl Analysis for Vcpus {
         }
     }
 
-    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
-        let chosen: Vec<&Vcpu> = (self.vcpus.iter().zip(walked.machine.vcpus()))
+    fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+        let chosen: Vec<&VcpuSums> = (self.vcpus.iter().zip(walked.machine.vcpus()))
             .filter(|(_, known)| !walked.left_out.has(known.tid))
             .map(|(vcpu, _)| vcpu)
             .collect();
@@ -524,8 +525,8 @@ impl Analysis for Vcpus {
         }
     }
 
-    fn measured(&self, _: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
-        u8::try_from(number).ok().map(Measured::State)
+    fn measured(&self, _: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
+        u8::try_from(number).ok().map(SliceMeasure::State)
     }
 }
 

@@ -6,14 +6,14 @@ use model::Machine;
 use rustc_hash::FxHashMap;
 
 use crate::recorder::{RecorderReport, Role};
-use crate::{Behind, Vcpus};
+use crate::{CpuHolder, Vcpus};
 
 /// Threads of a crowd that are listed.
 const LISTED: usize = 4;
 
 /// Who had CPUs that vCPUs waited for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub enum CpuOwner {
     /// vCPUs of the VM at this position.
     Vm(usize),
     /// Threads of a process.
@@ -32,7 +32,7 @@ pub enum Who {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Crowd {
     /// Who they are.
-    pub who: Who,
+    pub who: CpuOwner,
     /// What they are called: the process, or the threads.
     pub name: String,
     /// How many they are.
@@ -42,7 +42,7 @@ pub struct Crowd {
     /// For how long.
     pub ns: u64,
     /// Those that had the CPUs longest, by thread.
-    pub most: Vec<Behind>,
+    pub most: Vec<CpuHolder>,
 }
 
 /// How long one vCPU waited.
@@ -84,7 +84,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
     let threads = machine.threads();
     let vms = machine.vms();
     let mut by_vcpu: BTreeMap<u32, VcpuWaits> = BTreeMap::new();
-    let mut by_who: BTreeMap<Who, BTreeMap<Option<i32>, Behind>> = BTreeMap::new();
+    let mut by_who: BTreeMap<CpuOwner, BTreeMap<Option<i32>, CpuHolder>> = BTreeMap::new();
     let vm_of: FxHashMap<u32, usize> = vms
         .iter()
         .enumerate()
@@ -101,15 +101,15 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             continue;
         }
         let who = match task {
-            None => Who::Unknown,
+            None => CpuOwner::Unknown,
             Some((tid, thread)) => {
                 let vm = slot.and_then(|slot| vm_of.get(&slot).copied());
                 match (roles.get(&tid), vm, thread.pid) {
-                    (Some(role), _, _) => Who::Recorder(*role == Role::Helper),
-                    (None, Some(vm), _) => Who::Vm(vm),
-                    _ if thread.named_role().is_kworker() => Who::Kworkers,
-                    (None, None, Some(pid)) if pid > 0 => Who::Process(pid),
-                    _ => Who::Named(thread.comm.as_deref().unwrap_or_default().to_owned()),
+                    (Some(role), _, _) => CpuOwner::Recorder(*role == Role::Helper),
+                    (None, Some(vm), _) => CpuOwner::Vm(vm),
+                    _ if thread.named_role().is_kworker() => CpuOwner::Kworkers,
+                    (None, None, Some(pid)) if pid > 0 => CpuOwner::Process(pid),
+                    _ => CpuOwner::Named(thread.comm.as_deref().unwrap_or_default().to_owned()),
                 }
             }
         };
@@ -118,7 +118,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             ..VcpuWaits::default()
         });
         let sum = match who {
-            Who::Recorder(_) => &mut sum.recorder_ns,
+            CpuOwner::Recorder(_) => &mut sum.recorder_ns,
             _ => &mut sum.others_ns,
         };
         *sum = sum.saturating_add(ns);
@@ -127,7 +127,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             .entry(who)
             .or_default()
             .entry(tid)
-            .or_insert_with(|| Behind {
+            .or_insert_with(|| CpuHolder {
                 tid,
                 comm: task.and_then(|(_, thread)| thread.comm.as_deref().map(str::to_owned)),
                 count: 0,
@@ -139,7 +139,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
     let mut crowds: Vec<Crowd> = by_who
         .into_iter()
         .map(|(who, members)| {
-            let mut most: Vec<Behind> = members.into_values().collect();
+            let mut most: Vec<CpuHolder> = members.into_values().collect();
             most.sort_by_key(|one| (std::cmp::Reverse(one.ns), one.tid));
             let own = |pid: i32| {
                 let main = threads.get(pid).and_then(|thread| thread.comm.as_deref());
@@ -147,14 +147,14 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             };
             let first = || most.first().and_then(|one| one.comm.clone());
             let name = match &who {
-                Who::Vm(at) => vms.get(*at).map(|vm| {
+                CpuOwner::Vm(at) => vms.get(*at).map(|vm| {
                     let first = vm.vcpus.first().map_or(0, |vcpu| vcpu.tid);
                     let thread = || format!("the VM of thread {first}");
                     vm.name.clone().unwrap_or_else(thread)
                 }),
-                Who::Process(pid) => own(*pid).or_else(first),
-                Who::Kworkers => Some("kworkers".to_owned()),
-                Who::Named(name) if !name.is_empty() => Some(name.clone()),
+                CpuOwner::Process(pid) => own(*pid).or_else(first),
+                CpuOwner::Kworkers => Some("kworkers".to_owned()),
+                CpuOwner::Named(name) if !name.is_empty() => Some(name.clone()),
                 _ => first(),
             };
             Crowd {

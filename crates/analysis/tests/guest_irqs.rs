@@ -47,7 +47,8 @@ fn kinds() -> Vec<EventType<'static>> {
     kinds.collect()
 }
 
-/// A line: when, on which vCPU, the event, and what it says. `LOST` and `END` are the guest's side records, `HOST LOST` the host's.
+/// A line: when, on which vCPU, the event, and what it says. `LOST` and `END` are the guest's side records, `HOST LOST`
+/// the host's.
 type Line<'l> = (u64, i32, &'l str, &'l str);
 
 fn side(study: &mut Study, time: u64, cpu: i32, name: &str) -> bool {

@@ -3,7 +3,10 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Exits, Info, Merge, Options, Sched, Shared, Study, Vcpus, Window};
+use analysis::{
+    ExitOptions, Exits, Merge, RecordingContents, SchedLatencies, SharedAnalysis, Study, Vcpus,
+    Window,
+};
 use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
     Body, Data, Decoder, Event, EventType, ExitReason, Isa, Kind, KvmEntry, KvmExit, Side, Sink,
@@ -110,22 +113,22 @@ fn other() -> Vec<One> {
 /// The analyses of one machine.
 struct OfMachine {
     machine: u16,
-    info: Shared<Info>,
-    vcpus: Shared<Vcpus>,
-    sched: Shared<Sched>,
-    exits: Shared<Exits>,
+    info: SharedAnalysis<RecordingContents>,
+    vcpus: SharedAnalysis<Vcpus>,
+    sched: SharedAnalysis<SchedLatencies>,
+    exits: SharedAnalysis<Exits>,
 }
 
 fn with_all(study: &mut Study, machine: u16) -> OfMachine {
-    let split = Options {
+    let split = ExitOptions {
         split: true,
-        ..Options::default()
+        ..ExitOptions::default()
     };
     OfMachine {
         machine,
-        info: study.share_of(machine, Info::new()),
+        info: study.share_of(machine, RecordingContents::new()),
         vcpus: study.share_of(machine, Vcpus::new(Window::default())),
-        sched: study.share_of(machine, Sched::new()),
+        sched: study.share_of(machine, SchedLatencies::new()),
         exits: study.share_of(machine, Exits::new(split)),
     }
 }

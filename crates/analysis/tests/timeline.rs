@@ -1,12 +1,13 @@
-//! Timelines of random streams of events: whatever comes, lanes add up to what `Vcpus` and `Sched` say, in as few cells as are
-//! allowed, and details are what was summed.
+//! Timelines of random streams of events: whatever comes, lanes add up to what `Vcpus` and `SchedLatencies` say, in as
+//! few cells as are allowed, and details are what was summed.
 
 use std::ops::ControlFlow;
 
 use analysis::{
-    Answers, Cell, Exits, Faults, Info, Ipis, LaneGroup, Moves, OUTSIDE, Picture, PictureContext,
-    PictureHandles, Plan, Recorder, Sched, Signs, Sleeps, Stalls, Study, Timeline, TimelineLane,
-    TimelineLimits, TimelineReport, TimelineWindow, Timers, Vcpus, Window, builtin_names,
+    Answers, Cell, Exits, Faults, Ipis, LaneGroup, Moves, OUTSIDE, Picture, PictureContext,
+    PictureHandles, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Stalls,
+    StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport, TimelineWindow,
+    Timers, Vcpus, Window, builtin_names,
 };
 use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
@@ -125,10 +126,10 @@ fn walk(study: &mut Study, events: &[One]) -> Answers {
 fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
     let mut study = Study::default();
     let handles = PictureHandles {
-        info: study.add(Info::new()),
+        info: study.add(RecordingContents::new()),
         exits: study.add(Exits::default()),
         vcpus: study.add(Vcpus::new(window.clone())),
-        sched: study.add(Sched::new()),
+        sched: study.add(SchedLatencies::new()),
         sleeps: study.add(Sleeps::new()),
         signs: study.add(Signs::new()),
         faults: study.add(Faults::new()),
@@ -174,8 +175,8 @@ fn sums(timeline: &TimelineReport) -> Vec<(String, Vec<u64>)> {
     lanes.map(|lane| (lane.id.clone(), of(lane))).collect()
 }
 
-/// Checks a timeline against the tables of its picture. CPUs' are compared where the whole recording is looked at: where a
-/// window begins, `Sched` has not seen yet what runs.
+/// Checks a timeline against the tables of its picture. CPUs' are compared where the whole recording is looked at:
+/// where a window begins, `SchedLatencies` has not seen yet what runs.
 fn check(picture: &Picture, whole: bool) {
     let timeline = picture.timeline.as_ref().expect("it was asked for");
     for row in picture.vcpus.iter().flat_map(|report| &report.rows) {
@@ -238,7 +239,7 @@ fn refined(
             ..TimelineWindow::default()
         })
         .collect();
-    let plan: Plan = timeline.plan();
+    let plan: StretchPlan = timeline.plan();
     let found = Timeline::of_plan(&plan, window.clone());
     let mut study = Study::default();
     let found = study.add(found);
@@ -263,7 +264,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn whatever_comes_lanes_add_up(events in any_events(), cells in 0usize..400, part in prop::option::of((0u64..4, 1u64..4))) {
+    fn whatever_comes_lanes_add_up(
+        events in any_events(),
+        cells in 0usize..400,
+        part in prop::option::of((0u64..4, 1u64..4)),
+    ) {
         let length: u64 = 1_000 + events.iter().map(|one| one.0).sum::<u64>();
         let window = Window {
             time: part.map(|(from, parts)| (length / 4 * from, length / 4 * (from + parts))),
@@ -294,7 +299,8 @@ proptest! {
                 let is_sum = matches!(cell, Cell::Sum(_));
                 prop_assert!(!is_sum || !touched || lane.group == LaneGroup::Cpus, "{}", lane.id);
                 if let (Cell::One(_), true) = (cell, lane.group != LaneGroup::Cpus) {
-                    prop_assert!(same.cells.iter().any(|other| (other.start(), other.end()) == (cell.start(), cell.end())));
+                    let is_same = |other: &Cell| (other.start(), other.end()) == (cell.start(), cell.end());
+                    prop_assert!(same.cells.iter().any(is_same));
                 }
             }
         }

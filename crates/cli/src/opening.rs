@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use recording::HOST_FACTS;
-use session::{Error, Filters, Options, Session};
+use session::{Error, Filters, Session, SessionOptions};
 
 use crate::options::{Common, FilterArgs};
 use crate::progress;
@@ -40,7 +40,7 @@ pub(crate) fn session(
     beside: &Beside<'_>,
     inputs: &[&Path],
 ) -> Result<Session, Error> {
-    let options = Options {
+    let options = SessionOptions {
         spool_limit: common.spool_limit,
         formats: common.formats.clone(),
         facts: {

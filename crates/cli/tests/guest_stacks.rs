@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::ProfileOf;
-use session::{Flame, NamedGuest, Options, PictureOptions, Session};
+use session::{NamedGuest, PictureOptions, RecordingStacks, Session, SessionOptions};
 
 use crate::common::list;
 use crate::common::{json, number, run, write_text};
@@ -151,14 +151,14 @@ fn guest(path: &Path) -> NamedGuest {
 }
 
 /// The stacks that the page of `report` has.
-fn of_page(host: &Path, guests: &[NamedGuest]) -> Vec<Flame> {
-    let session = Session::open(Options::default()).expect("a session");
+fn of_page(host: &Path, guests: &[NamedGuest]) -> Vec<RecordingStacks> {
+    let session = Session::open(SessionOptions::default()).expect("a session");
     let hosts = session.hosts(&[host.to_owned()], guests).expect("a host");
     let taken = hosts[0].picture(&PictureOptions::to_report());
     taken.expect("a picture").flames
 }
 
-fn folded(flame: &Flame) -> Vec<String> {
+fn folded(flame: &RecordingStacks) -> Vec<String> {
     let mut lines = Vec::new();
     stacks::folded(&flame.report.stacks, LINE, &mut |line: &str| {
         lines.push(line.to_owned());

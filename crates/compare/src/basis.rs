@@ -4,7 +4,7 @@
 //! seconds. What says it on both sides is compared by rates; tables are compared by their counts; and where one side
 //! has the one and the other the other, only shares and means are the same on both.
 
-use analysis::{Amount, Measured, Origin, Picture};
+use analysis::{Amount, Origin, Picture, SliceMeasure};
 
 use crate::chance::SampledSum;
 use crate::change::ChangeUnit;
@@ -142,7 +142,7 @@ impl<'a> Basis<'a> {
         &self,
         side: usize,
         sum: &dyn Fn(&Picture) -> (f64, f64),
-        pick: &dyn Fn(&Measured) -> bool,
+        pick: &dyn Fn(&SliceMeasure) -> bool,
         amount: &dyn Fn(&Amount) -> u64,
     ) -> Vec<SampledSum> {
         let each = self.sides[side].iter();
@@ -163,7 +163,7 @@ impl<'a> Basis<'a> {
         &self,
         side: usize,
         sums: &[(f64, f64)],
-        of: &dyn Fn(usize) -> Vec<Measured>,
+        of: &dyn Fn(usize) -> Vec<SliceMeasure>,
         amount: fn(&Amount) -> u64,
     ) -> Vec<SampledSum> {
         let each = self.sides[side].iter().zip(sums).enumerate();
@@ -178,7 +178,7 @@ impl<'a> Basis<'a> {
 }
 
 /// Returns what is counted of things by slice.
-fn slices_of(picture: &Picture, of: &[Measured], amount: fn(&Amount) -> u64) -> Vec<f64> {
+fn slices_of(picture: &Picture, of: &[SliceMeasure], amount: fn(&Amount) -> u64) -> Vec<f64> {
     let mut out = vec![0.0; picture.series.slice_ns.len()];
     for list in of.iter().filter_map(|what| picture.series.of.get(what)) {
         for (sum, one) in out.iter_mut().zip(list) {
@@ -192,7 +192,7 @@ fn slices_of(picture: &Picture, of: &[Measured], amount: fn(&Amount) -> u64) -> 
 /// Returns what is counted of something by slice, each brought to the length of the others.
 pub(crate) fn slices(
     picture: &Picture,
-    pick: &dyn Fn(&Measured) -> bool,
+    pick: &dyn Fn(&SliceMeasure) -> bool,
     amount: &dyn Fn(&Amount) -> u64,
 ) -> Vec<f64> {
     let mut out = vec![0.0; picture.series.slice_ns.len()];
@@ -280,9 +280,11 @@ mod tests {
         let mut one = picture(Origin::Recording, Some(25), 1);
         one.series.slice_ns = vec![10, 10, 5];
         let amounts = [4, 6, 2].map(|count| Amount { count, ns: 0 });
-        one.series.of.insert(Measured::State(0), amounts.to_vec());
-        let of = |pick: &dyn Fn(&Measured) -> bool| slices(&one, pick, &|amount| amount.count);
-        assert_eq!(of(&|what| *what == Measured::State(0)), [4.0, 6.0, 4.0]);
+        one.series
+            .of
+            .insert(SliceMeasure::State(0), amounts.to_vec());
+        let of = |pick: &dyn Fn(&SliceMeasure) -> bool| slices(&one, pick, &|amount| amount.count);
+        assert_eq!(of(&|what| *what == SliceMeasure::State(0)), [4.0, 6.0, 4.0]);
         assert_eq!(of(&|_| false), [0.0, 0.0, 0.0]);
     }
 }

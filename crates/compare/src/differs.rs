@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{About, Origin, Picture};
+use analysis::{Origin, Picture, RecordedMachine};
 use paths::lang::{EventPattern, PathStep};
 
 use crate::change::Difference;
@@ -70,7 +70,8 @@ fn machines(sides: [&[Picture]; 2]) -> Option<String> {
             differ.push(format!("{what}{} and {}", a.join(", "), b.join(", ")));
         }
     };
-    let about = |of: fn(&About) -> Option<String>| move |picture: &Picture| of(&picture.about);
+    let about =
+        |of: fn(&RecordedMachine) -> Option<String>| move |picture: &Picture| of(&picture.about);
     add("", &about(|about| about.arch.clone()));
     // The name says more, and AMD's and Intel's have the same architecture.
     add("instruction sets ", &|picture: &Picture| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Amount, ExitTable, Measured, Picture};
+use analysis::{Amount, ExitTable, Picture, SliceMeasure};
 use event::Isa;
 
 use crate::basis::{Basis, NumbersOrigin, SumDivisor, kind};
@@ -244,7 +244,7 @@ impl ComparedRow<'_> {
         basis: &Basis<'_>,
         index: &[ExitIndex<'_>; 2],
     ) -> SideChange {
-        let measured = Measured::Exits(self.table, self.key.to_owned());
+        let measured = SliceMeasure::Exits(self.table, self.key.to_owned());
         let of = |_: usize| vec![measured.clone()];
         let few = self.stats[0].count() + self.stats[1].count();
         let chance = |which: usize, amount: fn(&Amount) -> u64| {
@@ -456,8 +456,7 @@ fn sure(basis: &Basis<'_>, waiting: Option<bool>) -> f64 {
         .map(|(key, _)| key)
         .collect();
     let taken = |key: &String| waiting.is_none_or(|waiting| idle.contains(key) == waiting);
-    let pick =
-        |one: &Measured| matches!(one, Measured::Exits(ExitTable::Vmexit, key) if taken(key));
+    let pick = |one: &SliceMeasure| matches!(one, SliceMeasure::Exits(ExitTable::Vmexit, key) if taken(key));
     let amount = |one: &Amount| if waiting.is_none() { one.count } else { one.ns };
     let sum = |picture: &Picture| {
         let rows = picture.rows(ExitTable::Vmexit).iter();

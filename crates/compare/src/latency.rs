@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Measured, Picture};
+use analysis::{Picture, SliceMeasure};
 use stats::{Longest, Stats};
 
 use crate::basis::{Basis, NumbersOrigin, kind, slices};
@@ -85,7 +85,7 @@ fn paths(pictures: &[&Picture]) -> BTreeMap<String, PathOfSide> {
         }
     }
     for (name, path) in &mut out {
-        let measured = Measured::Path(name.clone());
+        let measured = SliceMeasure::Path(name.clone());
         let runs: Vec<_> = pictures
             .iter()
             .map(|picture| {
@@ -188,7 +188,7 @@ fn alone(
     let Some(here) = sides[0].or(sides[1]) else {
         return;
     };
-    let measured = Measured::Path(name.to_owned());
+    let measured = SliceMeasure::Path(name.to_owned());
     let sum = |picture: &Picture| {
         let count = picture.path(name).map_or(0, |path| path.count) as f64;
         (count, count)

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use analysis::{Measured, PartCounts, Picture};
+use analysis::{PartCounts, Picture, SliceMeasure};
 use words::{change, number, share};
 
 use crate::basis::{Basis, SumDivisor};
@@ -89,8 +89,7 @@ fn of_name(
     sums: [u64; 2],
     all: [u64; 2],
 ) -> SideChange {
-    let measured =
-        |what: &Measured| matches!(what, Measured::Part(one, of) if *one == part && of == name);
+    let measured = |what: &SliceMeasure| matches!(what, SliceMeasure::Part(one, of) if *one == part && of == name);
     let there = sums.map(|sum| sum > 0);
     let (chance, rates, text) = match basis.per {
         SumDivisor::All => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Amount, Measured, Picture, TaskRow};
+use analysis::{Amount, Picture, SliceMeasure, TaskRow};
 use stats::Stats;
 
 use crate::basis::{Basis, SumDivisor};
@@ -57,14 +57,14 @@ fn tasks(pictures: &[&Picture]) -> BTreeMap<String, TaskSums> {
 /// What the tasks of each name did in one picture, and what counts them by slice.
 struct TaskIndex<'a> {
     tasks: BTreeMap<String, TaskSums>,
-    measured: BTreeMap<String, Vec<&'a Measured>>,
+    measured: BTreeMap<String, Vec<&'a SliceMeasure>>,
 }
 
 impl<'a> TaskIndex<'a> {
     fn of(picture: &'a Picture) -> TaskIndex<'a> {
-        let mut measured: BTreeMap<String, Vec<&Measured>> = BTreeMap::new();
+        let mut measured: BTreeMap<String, Vec<&SliceMeasure>> = BTreeMap::new();
         for one in picture.series.of.keys() {
-            if let Measured::Delays(comm) | Measured::Ran(comm) = one {
+            if let SliceMeasure::Delays(comm) | SliceMeasure::Ran(comm) = one {
                 measured.entry(group(comm)).or_default().push(one);
             }
         }
@@ -74,9 +74,9 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    fn slices(&self, name: &str, ran: bool) -> Vec<Measured> {
+    fn slices(&self, name: &str, ran: bool) -> Vec<SliceMeasure> {
         let all = self.measured.get(name).into_iter().flatten();
-        all.filter(|one| matches!(one, Measured::Ran(_)) == ran)
+        all.filter(|one| matches!(one, SliceMeasure::Ran(_)) == ran)
             .map(|one| (*one).clone())
             .collect()
     }

@@ -1,6 +1,6 @@
 //! Where the vCPUs' time went.
 
-use analysis::{Amount, Measured, Picture};
+use analysis::{Amount, Picture, SliceMeasure};
 use model::State;
 
 use crate::basis::{Basis, SumDivisor};
@@ -92,7 +92,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
 
 /// Returns how likely it is that shares of a state differ by chance alone.
 fn chance_of(basis: &Basis<'_>, state: State) -> f64 {
-    let measured = Measured::State(state as u8);
+    let measured = SliceMeasure::State(state as u8);
     // Spans of time are not counted: that a share is made of at least so many is all that is known.
     let sum = |picture: &Picture| {
         let ns = picture.state_ns(state) as f64;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use analysis::{ExitTable, LISTED, access_key, builtin_names, name_access};
 use event::{ExitReason, Isa};
 use facts::Facts;
-use model::{Access, Times};
+use model::{GuestAccess, Times};
 
 use crate::roles::{ThreadRole, threads_of_vms};
 use crate::snapshot::{
@@ -179,7 +179,7 @@ impl Choice {
     }
 }
 
-fn row_key(what: RowSubject) -> (RowTable, String, Option<ExitReason>, Option<Access>) {
+fn row_key(what: RowSubject) -> (RowTable, String, Option<ExitReason>, Option<GuestAccess>) {
     match what {
         RowSubject::Exit(reason) => (
             RowTable::Of(ExitTable::Vmexit),
@@ -189,14 +189,14 @@ fn row_key(what: RowSubject) -> (RowTable, String, Option<ExitReason>, Option<Ac
         ),
         RowSubject::Access(access) => {
             let table = match access {
-                Access::Port { .. } => ExitTable::Ioport,
-                Access::Mmio { .. } => ExitTable::Mmio,
-                Access::Msr { .. } => ExitTable::Msr,
+                GuestAccess::Port { .. } => ExitTable::Ioport,
+                GuestAccess::Mmio { .. } => ExitTable::Mmio,
+                GuestAccess::Msr { .. } => ExitTable::Msr,
             };
             (RowTable::Of(table), access_key(&access), None, Some(access))
         }
         RowSubject::FastMmio { gpa } => {
-            let access = Access::Mmio { gpa, write: true };
+            let access = GuestAccess::Mmio { gpa, write: true };
             (RowTable::FastMmio, access_key(&access), None, Some(access))
         }
     }

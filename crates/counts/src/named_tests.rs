@@ -197,7 +197,7 @@ fn threads_of_a_vm_and_their_waits_have_names() {
 #[test]
 fn a_map_of_devices_names_addresses() {
     let mut interval = interval();
-    let access = Access::Mmio {
+    let access = GuestAccess::Mmio {
         gpa: 0xfebd_0010,
         write: true,
     };

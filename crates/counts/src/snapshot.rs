@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use event::ExitReason;
-use model::{Access, Polls, State, Times};
+use model::{GuestAccess, Polls, State, Times};
 
 /// Durations, in buckets by powers of two.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -98,7 +98,7 @@ pub enum RowSubject {
     /// Exits of one reason, from `kvm_exit` to `kvm_entry`.
     Exit(ExitReason),
     /// Accesses to a port, an address or a register, timed as `analysis::Exits` times them.
-    Access(Access),
+    Access(GuestAccess),
     /// Writes to an address of which the address says all (`kvm_fast_mmio`): virtio's notifications on x86, with no VMM
     /// in the way. Timed to `kvm_entry`.
     FastMmio {

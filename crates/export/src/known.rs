@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use analysis::{GuestTasks, LeftOut, Unknowable, Walked};
+use analysis::{GuestTasks, LeftOut, Unknowable, WalkState};
 use devices::AddressNames;
 use event::ExitReason;
-use model::{Access, Cause, Machine, Seen, Span, State, Vm};
+use model::{Cause, GuestAccess, Machine, SeenEvents, Span, State, Vm};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Names of devices that are kept; what is beyond is looked up each time.
@@ -32,7 +32,7 @@ pub struct VcpuName {
 #[derive(Debug)]
 pub struct FirstWalk<'k> {
     machine: &'k Machine,
-    seen: Seen,
+    seen: SeenEvents,
     unknowable: Arc<[Unknowable]>,
     vms: Vec<Vm>,
     vm_names: Vec<Arc<str>>,
@@ -47,7 +47,7 @@ pub struct FirstWalk<'k> {
 
 impl<'k> FirstWalk<'k> {
     /// Keeps what a walk found out that followed the vCPUs' states. `names` has the names of devices.
-    pub fn new(walked: &Walked<'k>, names: &'k AddressNames) -> FirstWalk<'k> {
+    pub fn new(walked: &WalkState<'k>, names: &'k AddressNames) -> FirstWalk<'k> {
         let machine = walked.machine;
         let vms = machine.vms();
         let vm_names = model::vm_names(&vms);
@@ -89,7 +89,7 @@ impl<'k> FirstWalk<'k> {
     }
 
     /// Takes what the walk found of guests whose recordings were walked too.
-    pub fn with_guests(mut self, walked: &Walked<'_>, tasks: &GuestTasks) -> FirstWalk<'k> {
+    pub fn with_guests(mut self, walked: &WalkState<'_>, tasks: &GuestTasks) -> FirstWalk<'k> {
         let tids = walked.machine.vcpus().map(|vcpu| vcpu.tid);
         self.reported = tids
             .filter(|tid| tasks.report(walked, *tid).is_some())
@@ -108,7 +108,7 @@ impl<'k> FirstWalk<'k> {
     }
 
     /// Returns what kinds of events the recording has.
-    pub(crate) fn seen(&self) -> &Seen {
+    pub(crate) fn seen(&self) -> &SeenEvents {
         &self.seen
     }
 
@@ -198,7 +198,7 @@ impl VcpuNumbers {
 
 /// What devices are called, each name made once.
 #[derive(Debug, Default)]
-pub(crate) struct Devices(FxHashMap<Access, Option<Arc<str>>>);
+pub(crate) struct Devices(FxHashMap<GuestAccess, Option<Arc<str>>>);
 
 impl Devices {
     /// Returns device and register behind an access, where that is known.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use analysis::GuestWho;
-use model::{Access, Span};
+use analysis::NamedContext;
+use model::{GuestAccess, Span};
 use paths::CompletedInstance;
 use render::ClockUnit;
 use render::exit_list::{self, ExitLine};
@@ -52,7 +52,13 @@ impl SpanRows {
         }
     }
 
-    fn row(&mut self, name: &VcpuName, span: &Span, guest: Option<GuestWho>, scene: &Scene<'_>) {
+    fn row(
+        &mut self,
+        name: &VcpuName,
+        span: &Span,
+        guest: Option<NamedContext>,
+        scene: &Scene<'_>,
+    ) {
         let behind = span.behind.and_then(|slot| {
             let (tid, thread) = scene.machine.threads().at(slot)?;
             Some(Behind {
@@ -166,7 +172,7 @@ impl ExportFile for ExitRows {
 
 /// Which access made the exit of each vCPU that is under way: its spans say so.
 #[derive(Debug, Default)]
-pub(crate) struct ExitAccesses(Vec<(u64, Option<Access>)>);
+pub(crate) struct ExitAccesses(Vec<(u64, Option<GuestAccess>)>);
 
 impl ExitAccesses {
     /// Notes what a span says.
@@ -221,7 +227,7 @@ pub(crate) fn instance_report(
     devices: &std::cell::RefCell<Devices>,
 ) -> Option<paths::InstanceReport> {
     let known: &FirstWalk<'_> = scene.known;
-    let name = |access: &Access| {
+    let name = |access: &GuestAccess| {
         let cause = model::Cause {
             reason: None,
             access: Some(*access),

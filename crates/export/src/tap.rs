@@ -1,6 +1,6 @@
 //! What is kept of an event until it is exported.
 
-use analysis::{Analysis, Context, Needs, States, Want, Window};
+use analysis::{Analysis, Context, EventDetail, Needs, States, Window};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Data, Event, EventType, Kind, LostKind, NONE, Side};
 use model::Span;
@@ -82,15 +82,15 @@ impl Analysis for Tap {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            _ if !self.wanted.moments => Want::Nothing,
+            _ if !self.wanted.moments => EventDetail::Nothing,
             Kind::KvmExit
             | Kind::SchedSwitch
             | Kind::SchedWaking
             | Kind::SchedWakeup
-            | Kind::SchedWakeupNew => Want::Order,
-            _ => Want::Nothing,
+            | Kind::SchedWakeupNew => EventDetail::Order,
+            _ => EventDetail::Nothing,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Exits, GuestPart, GuestTasks, Shared, SingleExit, Study};
+use analysis::{Exits, GuestPart, GuestTasks, SharedAnalysis, SingleExit, Study};
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Event, EventOrder, EventType, Side, Sink};
 use model::{Machine, Span};
@@ -112,13 +112,13 @@ pub trait ExportFile {
 #[derive(Debug)]
 pub struct ExportSources {
     /// Spans, switches, wake-ups and losses.
-    pub tap: Option<Shared<Tap>>,
+    pub tap: Option<SharedAnalysis<Tap>>,
     /// Exits.
-    pub exits: Option<Shared<Exits>>,
+    pub exits: Option<SharedAnalysis<Exits>>,
     /// Instances of paths.
-    pub paths: Option<Shared<Paths>>,
+    pub paths: Option<SharedAnalysis<Paths>>,
     /// Parts of spans by what guests did.
-    pub tasks: Option<Shared<GuestTasks>>,
+    pub tasks: Option<SharedAnalysis<GuestTasks>>,
 }
 
 /// A walk over a recording that hands what it finds to whoever makes a file of it.
@@ -197,8 +197,8 @@ impl<'w> ExportWalk<'w> {
         }
         let machine = self.study.walked().machine;
         let known = self.known;
-        let paths = self.sources.paths.as_ref().map(Shared::get);
-        let guests = self.sources.tasks.as_ref().map(Shared::get);
+        let paths = self.sources.paths.as_ref().map(SharedAnalysis::get);
+        let guests = self.sources.tasks.as_ref().map(SharedAnalysis::get);
         let scene = Scene {
             known,
             machine,

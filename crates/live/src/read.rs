@@ -1,7 +1,7 @@
 //! What the programs keep, as it is handed out.
 
 use event::{ExitReason, Isa};
-use model::{Access, Polls, State, Times};
+use model::{GuestAccess, Polls, State, Times};
 
 use crate::raw;
 use counts::{DurationBuckets, LiveRow, LiveVcpu, RowSubject, WaitBehind};
@@ -76,15 +76,15 @@ fn what(key: &raw::RawKey) -> RowSubject {
     let write = key.kind != 0;
     let code = key.code as u32;
     match key.table {
-        table::PIO => RowSubject::Access(Access::Port {
+        table::PIO => RowSubject::Access(GuestAccess::Port {
             port: key.code as u16,
             write,
         }),
-        table::MMIO => RowSubject::Access(Access::Mmio {
+        table::MMIO => RowSubject::Access(GuestAccess::Mmio {
             gpa: key.code,
             write,
         }),
-        table::MSR => RowSubject::Access(Access::Msr { msr: code, write }),
+        table::MSR => RowSubject::Access(GuestAccess::Msr { msr: code, write }),
         table::FAST_MMIO => RowSubject::FastMmio { gpa: key.code },
         _ => RowSubject::Exit(match key.kind {
             kind::ARM64 => ExitReason::arm64(code, (key.code >> 32) as u32),

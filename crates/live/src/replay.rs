@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use analysis::{ExitTable, Exits, Study, Vcpus, VcpusReport, Window};
 use event::{Body, Data, Event, EventOrder, EventType, Kind, MmioAccess, Sink};
-use model::{Access, State, Times};
+use model::{GuestAccess, State, Times};
 use source::{ReaderOptions, RecordingBytes};
 use tracefmt::EventFormat;
 
@@ -148,9 +148,9 @@ fn reported_by_programs(rows: &[LiveRow]) -> ReplaySums {
             RowSubject::Exit(reason) => (0, reason.key().into_owned()),
             RowSubject::Access(access) => {
                 let table = match access {
-                    Access::Port { .. } => 1,
-                    Access::Mmio { .. } => 2,
-                    Access::Msr { .. } => 3,
+                    GuestAccess::Port { .. } => 1,
+                    GuestAccess::Mmio { .. } => 2,
+                    GuestAccess::Msr { .. } => 3,
                 };
                 (table, analysis::access_key(&access))
             }
@@ -327,9 +327,9 @@ fn the_programs_say_of_recordings_what_analyses_say() {
         let Ok(layout) = records.layout() else {
             continue;
         };
-        let options = analysis::Options {
+        let options = analysis::ExitOptions {
             split: true,
-            ..analysis::Options::default()
+            ..analysis::ExitOptions::default()
         };
         let mut study = Study::default();
         let exits = study.add(Exits::new(options));

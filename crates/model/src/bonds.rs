@@ -90,7 +90,7 @@ impl Bonds {
             let itself = vcpus.contains_key(waker).then_some(*waker);
             known && one_vm(&mut targets.iter().copied().chain(itself))
         });
-        let mut groups = Groups::default();
+        let mut groups = BondGroups::default();
         for (waker, targets) in &by_waker {
             for target in targets {
                 groups.join(*waker, *target);
@@ -122,11 +122,11 @@ impl Bonds {
 
 /// Threads joined to groups.
 #[derive(Debug, Default)]
-struct Groups {
+struct BondGroups {
     parent: BTreeMap<i32, i32>,
 }
 
-impl Groups {
+impl BondGroups {
     fn root(&mut self, tid: i32) -> i32 {
         let mut at = tid;
         while let Some(&up) = self.parent.get(&at) {

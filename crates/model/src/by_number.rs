@@ -7,8 +7,9 @@ const LATELY_BITS: u32 = 7;
 
 /// Something for each of some numbers, in the order in which they were met.
 ///
-/// Nearly every event is looked up by its thread, of which there are few, and a hash table costs as much for each as the rest
-/// of what an analysis does. So a small table of those asked for lately stands in front of it, where each has one place.
+/// Nearly every event is looked up by its thread, of which there are few, and a hash table costs as much for each as
+/// the rest of what an analysis does. So a small table of those asked for lately stands in front of it, where each has
+/// one place.
 #[derive(Debug, Clone)]
 pub struct ByNumber<T> {
     /// By [`place`]: a number, and where it is in the list.

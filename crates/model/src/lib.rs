@@ -28,8 +28,8 @@ pub use by_number::ByNumber;
 pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, presumptions, vcpu_name, vm_names};
 pub use roles::{NamedRole, PERF_WORKLOAD, RecorderClue, RecorderThreads, vcpu_from_comm};
-pub use seen::Seen;
-pub use span::{Access, Cause, Span, SpanSink, State, Times};
+pub use seen::SeenEvents;
+pub use span::{Cause, GuestAccess, Span, SpanSink, State, Times};
 pub use tasks::{
     CpuSpan, CpuSwitch, RunState, SpanEnd, TaskChanges, TaskSpan, TaskStates, TaskWakeup,
 };

@@ -4,12 +4,13 @@ use crate::span::{State, Times};
 
 /// Which kinds of events a recording has: without some, parts of a vCPU's time are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seen {
+pub struct SeenEvents {
     /// `kvm_entry`: when a vCPU enters its guest.
     pub entries: bool,
     /// `kvm_exit`: when it leaves it.
     pub exits: bool,
-    /// No event of KVM was recorded: which threads are vCPUs is presumed, and what they did with their CPUs is not known.
+    /// No event of KVM was recorded: which threads are vCPUs is presumed, and what they did with their CPUs is not
+    /// known.
     pub presumed: bool,
     /// `sched_switch`: whether a thread had its CPU.
     pub switches: bool,
@@ -25,7 +26,7 @@ pub struct Seen {
     pub poll_lengths: bool,
 }
 
-impl Seen {
+impl SeenEvents {
     /// Puts the time that the recording cannot split where it belongs.
     ///
     /// Without `sched_switch` an exit in which the guest asked to wait is taken as halted whole, which
@@ -45,8 +46,8 @@ impl Seen {
         settled
     }
 
-    /// Returns the state under which a stretch of time is counted, by the same rules as [`Seen::settle`] has for sums. `waiting` says
-    /// whether it was in an exit in which the guest asked to wait.
+    /// Returns the state under which a stretch of time is counted, by the same rules as [`SeenEvents::settle`] has for
+    /// sums. `waiting` says whether it was in an exit in which the guest asked to wait.
     pub fn state(&self, state: State, waiting: bool) -> State {
         match state {
             State::Kernel if waiting && !self.switches => State::Halted,
@@ -64,10 +65,10 @@ mod tests {
     #[test]
     fn stretches_and_sums_are_settled_alike() {
         for bits in 0..4 {
-            let seen = Seen {
+            let seen = SeenEvents {
                 switches: bits & 1 != 0,
                 userspace_exits: bits & 2 != 0,
-                ..Seen::default()
+                ..SeenEvents::default()
             };
             let (mut raw, mut settled, mut waiting_ns) = (Times::default(), Times::default(), 0);
             for (state, ns) in State::ALL.into_iter().zip(1u64..) {

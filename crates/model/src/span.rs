@@ -106,7 +106,7 @@ impl Times {
 
 /// What the guest touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Access {
+pub enum GuestAccess {
     /// An I/O port.
     Port {
         /// Its number.
@@ -136,7 +136,7 @@ pub struct Cause {
     /// The exit; `None` in the guest, and before the first exit that was seen.
     pub reason: Option<ExitReason>,
     /// The access that made the exit, where it was recorded.
-    pub access: Option<Access>,
+    pub access: Option<GuestAccess>,
 }
 
 /// A stretch of time that a vCPU spent in one state.

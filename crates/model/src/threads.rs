@@ -179,8 +179,8 @@ impl Threads {
         slot
     }
 
-    /// Takes what the scheduler's events say of threads: names, beginnings and ends. Returns the tasks that the event is
-    /// about; `None` if it is not the scheduler's.
+    /// Takes what the scheduler's events say of threads: names, beginnings and ends. Returns the tasks that the event
+    /// is about; `None` if it is not the scheduler's.
     #[inline]
     pub fn sched(&mut self, data: &Data) -> Option<Tasks> {
         let task = match data {

@@ -4,12 +4,12 @@
 
 use event::{ExitReason, NONE};
 
-use crate::seen::Seen;
+use crate::seen::SeenEvents;
 use crate::span::{Cause, Span, SpanSink, State, Times};
 
 /// Where a vCPU's thread is, whether or not it has a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum TrackPlace {
     Guest,
     Kernel,
     User {
@@ -22,7 +22,7 @@ pub(crate) enum Place {
 
 /// Whether a thread has a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sched {
+pub(crate) enum SchedState {
     Running,
     Runnable,
     Blocked,
@@ -66,7 +66,7 @@ pub struct Polls {
 
 /// One vCPU.
 #[derive(Debug, Clone)]
-pub(crate) struct Track {
+pub(crate) struct VcpuTrack {
     /// Its thread: id, and slot in `Threads`.
     pub tid: i32,
     pub thread: u32,
@@ -74,8 +74,8 @@ pub(crate) struct Track {
     pub numbered: bool,
     /// Whether it is no vCPU, but another thread that is followed.
     pub other: bool,
-    pub place: Place,
-    pub sched: Sched,
+    pub place: TrackPlace,
+    pub sched: SchedState,
     pub cpu: i32,
     pub cause: Cause,
     /// Time of its first event.
@@ -92,7 +92,7 @@ pub(crate) struct Track {
     /// leaving the CPU was missed.
     pub early: Option<(u64, i32)>,
     /// Where it was when its last event, `kvm_fpu: load`, seemed to say that `KVM_RUN` begins.
-    pub loaded_from: Option<Place>,
+    pub loaded_from: Option<TrackPlace>,
     /// It lost its CPU in its guest, if an exit is its next event.
     pub left_guest: bool,
     pub times: Times,
@@ -109,15 +109,15 @@ pub(crate) struct Track {
     pending: Vec<Pending>,
 }
 
-impl Track {
-    pub(crate) fn new(tid: i32, thread: u32, time: u64, cpu: i32) -> Track {
-        Track {
+impl VcpuTrack {
+    pub(crate) fn new(tid: i32, thread: u32, time: u64, cpu: i32) -> VcpuTrack {
+        VcpuTrack {
             tid,
             thread,
             numbered: false,
             other: false,
-            place: Place::Lost,
-            sched: Sched::Running,
+            place: TrackPlace::Lost,
+            sched: SchedState::Running,
             cpu,
             cause: Cause::default(),
             first: time,
@@ -154,17 +154,17 @@ impl Track {
     #[inline]
     pub(crate) fn state(&self) -> State {
         match (self.sched, self.place) {
-            (Sched::Runnable, _) => State::Runnable,
-            (_, Place::Lost) => State::Unknown,
-            (Sched::Running, Place::Guest) => State::Guest,
-            (Sched::Running, Place::Kernel) => State::Kernel,
-            (Sched::Running, Place::User { .. }) => State::User,
-            (Sched::Blocked, Place::Kernel) if self.waiting() => State::Halted,
-            (Sched::Blocked, Place::Kernel) => State::KernelBlocked,
-            (Sched::Blocked, Place::User { halted: true }) => State::Halted,
-            (Sched::Blocked, Place::User { halted: false }) => State::UserBlocked,
+            (SchedState::Runnable, _) => State::Runnable,
+            (_, TrackPlace::Lost) => State::Unknown,
+            (SchedState::Running, TrackPlace::Guest) => State::Guest,
+            (SchedState::Running, TrackPlace::Kernel) => State::Kernel,
+            (SchedState::Running, TrackPlace::User { .. }) => State::User,
+            (SchedState::Blocked, TrackPlace::Kernel) if self.waiting() => State::Halted,
+            (SchedState::Blocked, TrackPlace::Kernel) => State::KernelBlocked,
+            (SchedState::Blocked, TrackPlace::User { halted: true }) => State::Halted,
+            (SchedState::Blocked, TrackPlace::User { halted: false }) => State::UserBlocked,
             // Nothing sleeps in guest mode: the exit before was not seen.
-            (Sched::Blocked, Place::Guest) => State::Unknown,
+            (SchedState::Blocked, TrackPlace::Guest) => State::Unknown,
         }
     }
 
@@ -264,11 +264,11 @@ impl Track {
         self.poll_ns = Some(new_ns);
     }
 
-    /// Whether KVM polled in the halt that ends now, of which `on_cpu` was spent on a CPU; for how long it was set to poll,
-    /// if that is known, and whether an event of this halt said so.
+    /// Whether KVM polled in the halt that ends now, of which `on_cpu` was spent on a CPU; for how long it was set to
+    /// poll, if that is known, and whether an event of this halt said so.
     ///
-    /// `kvm_vcpu_halt` changes the length of the next poll after each halt that outlasted this one: it grows, or, after a
-    /// halt beyond the host's limit, shrinks. So whoever polled in vain made a `kvm_halt_poll_ns` right before
+    /// `kvm_vcpu_halt` changes the length of the next poll after each halt that outlasted this one: it grows, or, after
+    /// a halt beyond the host's limit, shrinks. So whoever polled in vain made a `kvm_halt_poll_ns` right before
     /// `kvm_vcpu_wakeup`, which says for how long. Without that event nobody can tell a poll from a long way to sleep.
     fn polled(
         &self,
@@ -276,7 +276,7 @@ impl Track {
         halted_ns: u64,
         on_cpu: u64,
         (set, said): (Option<u64>, bool),
-        seen: &Seen,
+        seen: &SeenEvents,
     ) -> bool {
         let long = on_cpu >= MIN_POLL_NS;
         match set {
@@ -289,7 +289,7 @@ impl Track {
 
     /// `kvm_vcpu_wakeup`: the vCPU was halted for `halted_ns` up to now, polling included, and slept if
     /// `waited`. `seen` says what the recording would tell.
-    pub(crate) fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, seen: &Seen) {
+    pub(crate) fn woken(&mut self, time: u64, halted_ns: u64, waited: bool, seen: &SeenEvents) {
         let time = self.advance(time);
         let of_this_halt = self.polled_ns.take();
         let set = of_this_halt.or(self.poll_ns);
@@ -324,8 +324,8 @@ impl Track {
         );
         // Without the scheduler's events nobody knows how long it polled before it slept.
         let hidden_sleep = waited && slept.is_none() && !seen.switches;
-        // KVM polls for as long as it is set to: what is several times as long without a sleep that was seen is one that
-        // was missed, or that a wake-up was quicker than.
+        // KVM polls for as long as it is set to: what is several times as long without a sleep that was seen is one
+        // that was missed, or that a wake-up was quicker than.
         let set_long = |ns: u64| on_cpu / 4 <= ns.max(MIN_POLL_NS);
         let polled = polled && (!waited || slept.is_some() || set.is_none_or(set_long));
         let (_, halt) = self.pending.split_at_mut(first);
@@ -355,7 +355,7 @@ impl Track {
             self.polls.unpolled += 1;
             self.polls.unpolled_ns += on_cpu;
         }
-        self.place = Place::Kernel;
+        self.place = TrackPlace::Kernel;
         self.halt_over = true;
     }
 

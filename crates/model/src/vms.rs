@@ -78,9 +78,9 @@ impl Vm {
 /// saves names of threads that are long gone.
 pub fn find_vms(threads: &Threads) -> Vec<Vm> {
     let all = threads.iter().zip(0u32..);
-    let mut vcpus: Vec<Member<'_>> = all
+    let mut vcpus: Vec<VcpuMember<'_>> = all
         .filter(|((_, thread), _)| thread.is_vcpu)
-        .map(|((tid, thread), slot)| Member {
+        .map(|((tid, thread), slot)| VcpuMember {
             tid,
             slot,
             thread,
@@ -88,9 +88,9 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
         })
         .collect();
     vcpus.sort_by_key(|member| member.tid);
-    let mut by_pid: BTreeMap<i32, Vec<Member<'_>>> = BTreeMap::new();
-    let mut by_claim: BTreeMap<u32, Vec<Member<'_>>> = BTreeMap::new();
-    let mut without: Vec<Member<'_>> = Vec::new();
+    let mut by_pid: BTreeMap<i32, Vec<VcpuMember<'_>>> = BTreeMap::new();
+    let mut by_claim: BTreeMap<u32, Vec<VcpuMember<'_>>> = BTreeMap::new();
+    let mut without: Vec<VcpuMember<'_>> = Vec::new();
     for member in vcpus {
         match (member.thread.pid, member.thread.claim) {
             (Some(pid), _) => by_pid.entry(pid).or_default().push(member),
@@ -100,11 +100,11 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
     }
     let named = threads.served_processes();
     let known = |pid: i32| threads.get(pid).is_some_and(|thread| thread.comm.is_some());
-    let claimed = by_claim.into_values().map(|members| Group {
+    let claimed = by_claim.into_values().map(|members| ThreadGroup {
         members,
-        ..Group::default()
+        ..ThreadGroup::default()
     });
-    let mut groups: Vec<Group<'_>> = claimed.collect();
+    let mut groups: Vec<ThreadGroup<'_>> = claimed.collect();
     groups.extend(bonded(threads, without, &named));
     let several = by_pid.len() + groups.len() > 1;
     let owners: Vec<Option<i32>> = groups
@@ -134,26 +134,26 @@ pub fn find_vms(threads: &Threads) -> Vec<Vm> {
 
 /// Threads of one VM whose process is not recorded.
 #[derive(Default)]
-struct Group<'t> {
-    members: Vec<Member<'t>>,
+struct ThreadGroup<'t> {
+    members: Vec<VcpuMember<'t>>,
     /// Other threads that are of it.
     helpers: Vec<i32>,
     /// Whether only the order of thread ids makes it one.
     by_order: bool,
 }
 
-impl Group<'_> {
+impl ThreadGroup<'_> {
     /// Whether the vCPUs' numbers allow one VM only: they are known, or there is one vCPU.
     fn numbered(&self) -> bool {
         self.members.len() < 2 || self.members.iter().all(|member| member.number.is_some())
     }
 
     /// Whether threads made later may be of the same VM.
-    fn goes_on(&self, next: &Group<'_>, named: &[i32]) -> bool {
+    fn goes_on(&self, next: &ThreadGroup<'_>, named: &[i32]) -> bool {
         let (Some(last), Some(first)) = (self.members.last(), next.members.first()) else {
             return false;
         };
-        let numbers = |group: &Group<'_>| -> Vec<u32> {
+        let numbers = |group: &ThreadGroup<'_>| -> Vec<u32> {
             let all = group.members.iter().filter_map(|member| member.number);
             all.collect()
         };
@@ -185,30 +185,35 @@ impl Group<'_> {
     }
 }
 
-/// Groups threads of which neither a process nor a map is known. Threads that wake each other stay together; these and all
-/// others are put to what comes before them in the order of thread ids, as long as that goes on with higher numbers.
-fn bonded<'t>(threads: &'t Threads, without: Vec<Member<'t>>, named: &[i32]) -> Vec<Group<'t>> {
+/// Groups threads of which neither a process nor a map is known. Threads that wake each other stay together; these and
+/// all others are put to what comes before them in the order of thread ids, as long as that goes on with higher
+/// numbers.
+fn bonded<'t>(
+    threads: &'t Threads,
+    without: Vec<VcpuMember<'t>>,
+    named: &[i32],
+) -> Vec<ThreadGroup<'t>> {
     let numbers = without
         .iter()
         .map(|member| (member.tid, member.number))
         .collect();
     let comm = |tid: i32| threads.get(tid)?.comm.as_deref();
-    let mut parts: Vec<Group<'_>> = Vec::new();
+    let mut parts: Vec<ThreadGroup<'_>> = Vec::new();
     let mut left = without;
     for (vcpus, helpers) in threads.bonds.groups(&numbers, comm) {
         let (members, others) = left
             .into_iter()
             .partition(|member| vcpus.binary_search(&member.tid).is_ok());
         left = others;
-        parts.push(Group {
+        parts.push(ThreadGroup {
             members,
             helpers,
             by_order: false,
         });
     }
-    parts.extend(left.into_iter().map(|member| Group {
+    parts.extend(left.into_iter().map(|member| ThreadGroup {
         members: vec![member],
-        ..Group::default()
+        ..ThreadGroup::default()
     }));
     for part in &mut parts {
         // One vCPU says nothing of others, and a VM has a vCPU 0.
@@ -217,7 +222,7 @@ fn bonded<'t>(threads: &'t Threads, without: Vec<Member<'t>>, named: &[i32]) -> 
     }
     parts.retain(|part| !part.members.is_empty());
     parts.sort_by_key(|part| part.members.first().map(|member| member.tid));
-    let mut out: Vec<Group<'_>> = Vec::new();
+    let mut out: Vec<ThreadGroup<'_>> = Vec::new();
     for part in parts {
         match out.last_mut() {
             Some(group) if group.goes_on(&part, named) => {
@@ -234,7 +239,7 @@ fn bonded<'t>(threads: &'t Threads, without: Vec<Member<'t>>, named: &[i32]) -> 
 
 /// A vCPU thread.
 #[derive(Clone, Copy)]
-struct Member<'t> {
+struct VcpuMember<'t> {
     tid: i32,
     slot: u32,
     thread: &'t Thread,
@@ -249,7 +254,7 @@ fn number(thread: &Thread) -> Option<u32> {
     thread.vcpu.or_else(by_name).or_else(by_facts)
 }
 
-fn vm(threads: &Threads, pid: Option<i32>, members: &[Member<'_>]) -> Vm {
+fn vm(threads: &Threads, pid: Option<i32>, members: &[VcpuMember<'_>]) -> Vm {
     let taken: BTreeSet<u32> = members.iter().filter_map(|m| m.number).collect();
     let mut free = (0u32..).filter(|number| !taken.contains(number));
     let mut vcpus: Vec<Vcpu> = Vec::new();

@@ -1,7 +1,7 @@
 //! What went on around an instance, from the moment its vCPU is known.
 
 use event::ExitReason;
-use model::{Access, State};
+use model::{GuestAccess, State};
 
 use crate::tasks::{InterruptSource, TaskKind, TaskRun};
 
@@ -79,16 +79,16 @@ pub(crate) struct InstanceNotes {
     pub since: u64,
     pub was: VcpuActivity,
     /// What the exit it was in was for.
-    pub was_access: Option<Access>,
+    pub was_access: Option<GuestAccess>,
     pub was_reason: Option<ExitReason>,
     /// Its CPU, if known.
     pub cpu: i32,
     /// Exits it had from then on.
     pub exits: Vec<(ExitReason, u32)>,
     /// Accesses that made them, and whether the VMM handled them.
-    pub accesses: Vec<((Access, bool), u32)>,
+    pub accesses: Vec<((GuestAccess, bool), u32)>,
     /// The last exit that ended: why, and for which access.
-    pub last: Option<(Option<ExitReason>, Option<Access>)>,
+    pub last: Option<(Option<ExitReason>, Option<GuestAccess>)>,
     /// Slots of other tasks that ran on its CPU.
     pub beside: Vec<u32>,
     /// Interrupts that the host took there.

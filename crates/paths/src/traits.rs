@@ -1,7 +1,7 @@
 //! What one instance can have and another not.
 
 use event::ExitReason;
-use model::Access;
+use model::GuestAccess;
 use rustc_hash::FxHashMap;
 
 use crate::notes::{VcpuActivity, WakeSource};
@@ -27,19 +27,19 @@ pub enum InstanceTrait {
     /// The vCPU's thread (slot).
     Vcpu(u32),
     /// What the exit was for.
-    For(Option<ExitReason>, Option<Access>),
+    For(Option<ExitReason>, Option<GuestAccess>),
     /// What the vCPU was doing.
     Was(VcpuActivity),
     /// The vCPU had a CPU and something to do on it.
     Busy,
     /// What it was busy with.
-    BusyWith(Access),
+    BusyWith(GuestAccess),
     /// The vCPU's CPU.
     Cpu(i32),
     /// It had at least so many exits of this reason meanwhile.
     Exits(ExitReason, u32),
     /// It had at least so many exits by this access meanwhile, handled by the VMM or not.
-    Accesses(Access, bool, u32),
+    Accesses(GuestAccess, bool, u32),
     /// This task (slot) ran on its CPU meanwhile.
     Beside(u32),
     /// The host took at least so many of this interrupt on its CPU meanwhile.

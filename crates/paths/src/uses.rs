@@ -3,7 +3,7 @@
 //! A device is an address that a vCPU notifies, and the back end's thread that works for it. It is judged by itself,
 //! over the time in which it is in use: one that is busy does not hide another, nor does a long recording.
 
-use model::Access;
+use model::GuestAccess;
 use rustc_hash::FxHashMap;
 use stats::Stats;
 
@@ -92,7 +92,7 @@ pub(crate) struct DeviceUses {
     /// By the vCPU that writes and the address: how many of its writes went to user space.
     pub to_user: FxHashMap<(u32, u64), u64>,
     /// By the vCPU that instances are about, and the access to the VMM that it was in or made most of meanwhile.
-    pub met: FxHashMap<(u32, Option<Access>), AccessTotals>,
+    pub met: FxHashMap<(u32, Option<GuestAccess>), AccessTotals>,
 }
 
 /// Instances about a vCPU that met the same access.
@@ -130,7 +130,7 @@ impl DeviceUses {
     }
 
     /// An instance about a vCPU that began at some time took so long, and met an access.
-    pub(crate) fn meets(&mut self, vcpu: u32, access: Option<Access>, begin: u64, ns: u64) {
+    pub(crate) fn meets(&mut self, vcpu: u32, access: Option<GuestAccess>, begin: u64, ns: u64) {
         let key = (vcpu, access);
         if self.met.len() < MAX_ROWS || self.met.contains_key(&key) {
             let met = self.met.entry(key).or_default();
@@ -179,7 +179,7 @@ pub struct AccessReport {
     /// The vCPU's thread.
     pub vcpu_tid: i32,
     /// The access that the vCPU was in, or made most of meanwhile, and that its VMM handled; none if there was none.
-    pub access: Option<Access>,
+    pub access: Option<GuestAccess>,
     /// Totals of these instances.
     pub totals: Stats,
     /// What the longest of them took, and when it began, in nanoseconds.

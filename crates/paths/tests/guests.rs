@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use crate::common::{Text, builtin, path};
-use analysis::{Shared, Study};
+use analysis::{SharedAnalysis, Study};
 use event::{Event, EventType, LostKind, Side, Sink};
 use paths::lang::PathDefinition;
 use paths::{CompletedInstance, DropReason, InstanceReport, Paths};
@@ -26,7 +26,7 @@ pub(crate) const IDLE_B: (&str, i32) = ("g2:swapper", 0);
 /// Parts one text into machines.
 struct Parted {
     study: Study,
-    paths: Shared<Paths>,
+    paths: SharedAnalysis<Paths>,
     /// By machine and kind, the number that the kind has among all, and whether it is wanted.
     kinds: HashMap<(u16, u32), (u32, bool)>,
     /// Machines that are recorded.

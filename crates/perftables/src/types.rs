@@ -63,7 +63,8 @@ pub enum KvmStatEvent {
     Msr,
     /// `HCALL-EVENT`, on PowerPC: hypercalls by name.
     Hcall,
-    /// The text does not say: the heading is missing, or it is the full-screen view's, and the keys do not say it either.
+    /// The text does not say: the heading is missing, or it is the full-screen view's, and the keys do not say it
+    /// either.
     Unrecognized,
 }
 

@@ -466,11 +466,23 @@ fn piece() -> impl Strategy<Value = String> {
         .flat_map(|text| text.lines())
         .map(str::to_owned)
         .collect();
+    let signs = vec![
+        "|",
+        "( +-",
+        "%",
+        "us",
+        "\u{a0}",
+        "#",
+        "18446744073709551615",
+        "e9",
+        "&#",
+        "\x1b[",
+    ];
     prop_oneof![
         6 => proptest::sample::select(lines),
         1 => "[ -~]{0,60}",
         1 => "\\PC{0,20}",
-        1 => proptest::sample::select(vec!["|", "( +-", "%", "us", "\u{a0}", "#", "18446744073709551615", "e9", "&#", "\x1b["]).prop_map(str::to_owned),
+        1 => proptest::sample::select(signs).prop_map(str::to_owned),
     ]
 }
 

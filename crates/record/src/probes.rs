@@ -129,7 +129,10 @@ impl Probes {
         for text in asked {
             let made = match ProbeRequest::read(text) {
                 Some(probe) => probes.add(&probe).map(|()| probe.name),
-                None => Err("no probe as tracefs takes it: 'p[:NAME] FUNCTION' or 'p[:NAME] /FILE:0xOFFSET'".to_owned()),
+                None => Err(
+                    "no probe as tracefs takes it: 'p[:NAME] FUNCTION' or 'p[:NAME] /FILE:0xOFFSET'"
+                        .to_owned(),
+                ),
             };
             match made {
                 Ok(name) => wanted.push(PlannedEvent::all(&probes.group, &name)),

@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn only_functions_are_kept_and_nothing_of_a_list_without_addresses() {
-        let text = b"ffffffff81000000 T startup_64\nffffffff82000000 D jiffies\nffffffffc0000000 t tun_get_user\t[tun]\n";
+        let text = b"ffffffff81000000 T startup_64\nffffffff82000000 D jiffies\n\
+                     ffffffffc0000000 t tun_get_user\t[tun]\n";
         assert_eq!(
             functions(text),
             b"ffffffff81000000 T startup_64\nffffffffc0000000 t tun_get_user\t[tun]\n"

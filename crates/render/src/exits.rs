@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use analysis::{
-    ExitRow, ExitTable, ExitsReport, GuestCode, GuestDoing, GuestFunction, HandledBy, Stats,
+    ExitRow, ExitTable, ExitsReport, GuestCode, GuestContext, GuestFunction, HandledBy, Stats,
     Unknowable, known_amount,
 };
 use event::Isa;
@@ -212,7 +212,7 @@ fn task_columns<'r>(table: Table<'r, Exit<'r>>) -> Table<'r, Exit<'r>> {
         })
         .column("task_tid", Number, |e| {
             match e.row.task.as_ref().map(|task| task.doing) {
-                Some(GuestDoing::Task(tid)) => Some(tid),
+                Some(GuestContext::Task(tid)) => Some(tid),
                 _ => None,
             }
         })

@@ -1,6 +1,6 @@
 //! Profiles: threads and functions by what they weigh.
 
-use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileVm, Spliced, Unit as Weighs, VcpuBy};
+use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileUnit, ProfileVm, SplicedVcpu, VcpuBy};
 use serde::Serialize;
 use serde_json::Value;
 use stacks::{FrameOwner, FunctionWeight, Weight};
@@ -256,9 +256,9 @@ shape!(Document<'static> {
 
 fn unit(report: &ProfileReport) -> &'static str {
     match report.unit {
-        Weighs::Nanoseconds => "nanoseconds",
-        Weighs::Ticks => "ticks",
-        Weighs::Events => "events",
+        ProfileUnit::Nanoseconds => "nanoseconds",
+        ProfileUnit::Ticks => "ticks",
+        ProfileUnit::Events => "events",
     }
 }
 
@@ -334,7 +334,7 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
 
 /// A vCPU in whose place stacks of its guest stand.
 pub(crate) struct OfGuest<'r> {
-    one: &'r Spliced,
+    one: &'r SplicedVcpu,
     whole: Weight,
 }
 
@@ -391,7 +391,7 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
         ),
     };
     let idle = match report.unit {
-        Weighs::Nanoseconds | Weighs::Ticks if report.of != ProfileOf::OnCpu => {
+        ProfileUnit::Nanoseconds | ProfileUnit::Ticks if report.of != ProfileOf::OnCpu => {
             layout.time(report.idle.amount)
         }
         _ => plural(report.idle.samples, "sample"),
@@ -411,7 +411,7 @@ pub fn headline(report: &ProfileReport, layout: Layout) -> Vec<String> {
 
 /// Returns whether weights are nanoseconds.
 pub fn is_time(report: &ProfileReport) -> bool {
-    report.unit == Weighs::Nanoseconds
+    report.unit == ProfileUnit::Nanoseconds
 }
 
 /// Returns the stacks as a file of speedscope's. `name` is the recording's.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use analysis::{
-    GuestDoing, GuestTask, GuestTasksReport, GuestWho, Unknowable, VcpusReport, known_amount,
+    GuestContext, GuestTask, GuestTasksReport, NamedContext, Unknowable, VcpusReport, known_amount,
 };
 use model::{State, Times};
 use serde_json::Value;
@@ -16,27 +16,27 @@ use crate::table::{Table, Unit, Views};
 use crate::{Layout, neutral, vms};
 
 /// Returns what kind of thing it is.
-pub(crate) fn what(doing: GuestDoing) -> &'static str {
+pub(crate) fn what(doing: GuestContext) -> &'static str {
     match doing {
-        GuestDoing::Task(_) => "task",
-        GuestDoing::Idle => "idle",
-        GuestDoing::Softirq(_) => "softirq",
-        GuestDoing::Interrupt(_) => "interrupt",
-        GuestDoing::Unknown => "unknown",
+        GuestContext::Task(_) => "task",
+        GuestContext::Idle => "idle",
+        GuestContext::Softirq(_) => "softirq",
+        GuestContext::Interrupt(_) => "interrupt",
+        GuestContext::Unknown => "unknown",
     }
 }
 
 /// Returns what it is called.
-pub(crate) fn called(who: &GuestWho) -> String {
+pub(crate) fn called(who: &NamedContext) -> String {
     // A guest may call its threads anything, line breaks included.
     let name = who.name.as_deref().map(neutral::name);
     let name = name.as_deref();
     match who.doing {
-        GuestDoing::Task(tid) => format!("{}:{tid}", name.unwrap_or("")),
-        GuestDoing::Idle => "idle".to_owned(),
-        GuestDoing::Softirq(_) => format!("softirq {}", name.unwrap_or("?")),
-        GuestDoing::Interrupt(_) => format!("interrupt {}", name.unwrap_or("?")),
-        GuestDoing::Unknown => "unknown".to_owned(),
+        GuestContext::Task(tid) => format!("{}:{tid}", name.unwrap_or("")),
+        GuestContext::Idle => "idle".to_owned(),
+        GuestContext::Softirq(_) => format!("softirq {}", name.unwrap_or("?")),
+        GuestContext::Interrupt(_) => format!("interrupt {}", name.unwrap_or("?")),
+        GuestContext::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -75,7 +75,7 @@ fn columns_of<R: 'static>(
         .page("the guest did")
         .show(move |row, _| format!("  {}", named(row)))
         .column("tid", Number, move |row| match of(row).who.doing {
-            GuestDoing::Task(tid) => Some(tid),
+            GuestContext::Task(tid) => Some(tid),
             _ => None,
         })
         .column("guest_ns", Nanoseconds, sum("guest_ns", &[State::Guest]))
@@ -134,13 +134,13 @@ pub(crate) struct Summed {
 
 /// Returns what guests did on all their vCPUs together, the heaviest first. Idle time and what is not known are left out.
 pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
-    let mut sums: BTreeMap<(&str, &GuestWho), (Times, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, &NamedContext), (Times, u64)> = BTreeMap::new();
     let mut cells: BTreeMap<&str, String> = BTreeMap::new();
     for row in &report.rows {
         let cell = || vms::cell(&row.vm, row.vm_pid);
         cells.entry(&row.vm).or_insert_with(cell);
         for task in row.guest.iter().flat_map(|guest| &guest.tasks) {
-            if !matches!(task.who.doing, GuestDoing::Idle | GuestDoing::Unknown) {
+            if !matches!(task.who.doing, GuestContext::Idle | GuestContext::Unknown) {
                 let sum = sums.entry((&row.vm, &task.who)).or_default();
                 sum.0.merge(&task.times);
                 sum.1 = sum.1.saturating_add(task.exits);
@@ -170,7 +170,7 @@ pub(crate) fn unknown(report: &VcpusReport) -> (u64, u64) {
         .fold((0, 0), |(unknown, all), task| {
             let ns = task.times.total();
             let of = match task.who.doing {
-                GuestDoing::Unknown => ns,
+                GuestContext::Unknown => ns,
                 _ => 0,
             };
             (unknown + of, all + ns)
@@ -293,7 +293,7 @@ pub(crate) fn json(report: Option<&GuestTasksReport>, unknowable: &[Unknowable])
 pub(crate) fn text(report: &GuestTasksReport, unknowable: &[Unknowable], layout: Layout) -> String {
     let columns = columns(unknowable);
     let view = columns.view(Views::TERMINAL);
-    let known = |task: &&GuestTask| task.who.doing != GuestDoing::Unknown;
+    let known = |task: &&GuestTask| task.who.doing != GuestContext::Unknown;
     let mut out = view.text(report.tasks.iter().filter(known), layout);
     if let Some(unknown) = report.tasks.iter().find(|task| !known(task)) {
         let _ = writeln!(
@@ -326,8 +326,8 @@ mod tests {
 
     #[test]
     fn names_break_no_line() {
-        let who = GuestWho {
-            doing: GuestDoing::Task(5),
+        let who = NamedContext {
+            doing: GuestContext::Task(5),
             name: Some("a\nb\u{1b}[2J".to_owned()),
         };
         let called = called(&who);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{CpuRow, Other, SchedKinds, SchedReport, Stats, TaskRow};
+use analysis::{CpuRow, OtherTask, SchedKinds, SchedReport, Stats, TaskRow};
 use doubts::Doubts;
 use serde::Serialize;
 use serde_json::Value;
@@ -330,7 +330,7 @@ struct Peer<'a> {
 
 shape!(Peer<'static> { comm, pid, count, wait_ns? });
 
-fn others(list: &[Other], waited: bool) -> Value {
+fn others(list: &[OtherTask], waited: bool) -> Value {
     json::list(list.iter().map(|other| Peer {
         comm: other.comm.as_deref(),
         pid: other.tid,
@@ -494,7 +494,7 @@ pub(crate) fn title(row: &TaskRow) -> String {
     }
 }
 
-pub(crate) fn name(other: &Other) -> String {
+pub(crate) fn name(other: &OtherTask) -> String {
     match (&other.comm, other.tid) {
         (_, Some(-1)) => "a task that had ended".to_owned(),
         (_, Some(0)) => "swapper: an interrupt of an idle CPU".to_owned(),

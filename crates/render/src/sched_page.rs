@@ -1,6 +1,6 @@
 //! Scheduling, as tables of a page.
 
-use analysis::{Other, SchedReport, Stats, TaskRow, WorkRow};
+use analysis::{OtherTask, SchedReport, Stats, TaskRow, WorkRow};
 
 use crate::amounts::of_any;
 use crate::html::Frame;
@@ -24,12 +24,12 @@ pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
     rows.sort_by_key(|row| std::cmp::Reverse(row.preempted.total()));
     let all = rows.into_iter();
     let all = all.flat_map(|row| row.preempted_by.iter().map(move |other| (row, other)));
-    let all: Vec<(&TaskRow, &Other)> = all.collect();
+    let all: Vec<(&TaskRow, &OtherTask)> = all.collect();
     if all.is_empty() {
         return String::new();
     }
     let table = Table::new()
-        .column("task", Name, |(row, _): &(&TaskRow, &Other)| title(row))
+        .column("task", Name, |(row, _): &(&TaskRow, &OtherTask)| title(row))
         .page("task")
         .column("task_pid", Number, |(row, _)| row.tid)
         .page("thread")

@@ -1,6 +1,6 @@
 //! The shapes of what other crates write as JSON.
 
-use analysis::{Behind, Unknowable};
+use analysis::{CpuHolder, Unknowable};
 use compare::{Difference, PerWork};
 use facts::{
     CpuIdle, FactsDocument, FreqPolicy, Host, HostCpu, HostNode, Irq, Policy, ReportedThread,
@@ -14,7 +14,7 @@ use crate::schema::{Member, Shape, Shaped};
 use crate::shape;
 
 shape!(Unknowable { fields, why });
-shape!(Behind { comm, tid, count, "ran_ns" = ns });
+shape!(CpuHolder { comm, tid, count, "ran_ns" = ns });
 shape!(PerWork { of, a, b });
 shape!(Difference { what, text });
 shape!(SlowCause {

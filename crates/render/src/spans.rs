@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::{GuestDoing, GuestWho, access_key};
+use analysis::{GuestContext, NamedContext, access_key};
 use event::ExitReason;
 use model::{Cause, State};
 
@@ -52,7 +52,7 @@ pub struct SpanLine {
     /// Behind whom it waited, if it did and that is known.
     pub behind: Option<Behind>,
     /// What its guest did meanwhile, where the guest's recording is known.
-    pub guest: Option<GuestWho>,
+    pub guest: Option<NamedContext>,
 }
 
 /// Returns what a state is called in rows and tracks: as the columns of `vcpus`, where the blocked ones are part of `kernel`
@@ -72,12 +72,12 @@ pub fn state_name(state: State) -> &'static str {
 }
 
 /// Returns what something that a guest does is called in tracks: `bash:125`, `interrupt ttyS0`, `softirq RCU`, `idle`, `unknown`.
-pub fn guest_called(who: &GuestWho) -> String {
+pub fn guest_called(who: &NamedContext) -> String {
     guest_tasks::called(who)
 }
 
 /// Returns of which kind it is: `task`, `interrupt`, `softirq`, `idle` or `unknown`.
-pub fn guest_what(doing: GuestDoing) -> &'static str {
+pub fn guest_what(doing: GuestContext) -> &'static str {
     guest_tasks::what(doing)
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn columns_with_guests() -> Table<'static, SpanLine> {
                 })
                 .column("task_tid", Number, |span| {
                     match span.guest.as_ref().map(|guest| guest.doing) {
-                        Some(GuestDoing::Task(tid)) => Some(tid),
+                        Some(GuestContext::Task(tid)) => Some(tid),
                         _ => None,
                     }
                 })

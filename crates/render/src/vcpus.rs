@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use analysis::{
-    Behind, Stats, Unknowable, UserCause, VcpuRow, VcpusReport, access_key, known_amount,
+    CpuHolder, Stats, Unknowable, UserCause, VcpuRow, VcpusReport, access_key, known_amount,
 };
 use doubts::Doubts;
 use model::State;
@@ -104,7 +104,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Vcpu<'r>> {
         .page("exits");
     polls_and_waits(table)
         .column("behind", Nested, |v| json::list(&v.row.behind))
-        .within(Vec::<Behind>::shape())
+        .within(Vec::<CpuHolder>::shape())
         .column("user", Nested, |v| causes(&v.row.user))
         .within(Vec::<Cause<'static>>::shape())
         .only_if(
@@ -390,7 +390,7 @@ fn list<T>(out: &mut String, items: &[T], layout: Layout, of: impl Fn(&T) -> (u6
     }
 }
 
-fn behind_name(task: &Behind) -> String {
+fn behind_name(task: &CpuHolder) -> String {
     match (&task.comm, task.tid) {
         (_, Some(0)) => "nothing: the CPU was idle".to_owned(),
         (Some(comm), Some(tid)) => format!("{comm}:{tid}"),
@@ -423,12 +423,12 @@ pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     use Unit::{Count, Name, Nanoseconds, Number};
     let all = report.rows.iter();
     let all = all.flat_map(|row| row.behind.iter().map(move |task| (row, task)));
-    let all: Vec<(&VcpuRow, &Behind)> = all.collect();
+    let all: Vec<(&VcpuRow, &CpuHolder)> = all.collect();
     if all.is_empty() {
         return String::new();
     }
     let table = Table::new()
-        .column("vcpu", Name, |(row, _): &(&VcpuRow, &Behind)| {
+        .column("vcpu", Name, |(row, _): &(&VcpuRow, &CpuHolder)| {
             row.called.as_str()
         })
         .page("vCPU")

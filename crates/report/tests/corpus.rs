@@ -6,7 +6,7 @@ use analysis::{Picture, TimelineLimits};
 use fixtures::json::number;
 use fixtures::{Failures, cases};
 use serde_json::Value;
-use session::{Options, PictureOptions, Session};
+use session::{PictureOptions, Session, SessionOptions};
 
 /// So little room that nearly everything is summed.
 const TINY: TimelineLimits = TimelineLimits {
@@ -69,7 +69,7 @@ fn options() -> PictureOptions {
 #[test]
 fn the_json_says_the_same() {
     let mut failures = Failures::default();
-    let session = Session::open(Options::default()).expect("no files beside");
+    let session = Session::open(SessionOptions::default()).expect("no files beside");
     for case in cases() {
         let Ok(input) = session.input(&case.path) else {
             continue;

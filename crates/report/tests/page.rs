@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 
 use analysis::{
-    EventCount, ExitRow, ExitTable, ExitsReport, InfoReport, Other, PathExamples, Picture,
+    EventCount, ExitRow, ExitTable, ExitsReport, InfoReport, OtherTask, PathExamples, Picture,
     SchedKinds, SchedReport, Stats, TaskRow,
 };
 use base64::Engine;
@@ -56,7 +56,7 @@ fn task() -> TaskRow {
         delay_max_at: 443_995_733_142,
         woken_waits: Stats::default(),
         preempted: stats(&[5]),
-        preempted_by: vec![Other {
+        preempted_by: vec![OtherTask {
             tid: Some(8),
             comm: Some(EVIL.to_owned()),
             count: 1,

@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{ExitRow, ExitTable, GuestDoing, GuestTask, GuestTasksReport, GuestWho, VcpuRow};
+use analysis::{
+    ExitRow, ExitTable, GuestContext, GuestTask, GuestTasksReport, NamedContext, VcpuRow,
+};
 use model::State;
 
 use crate::evidence::{Evidence, Ns, Of, says};
@@ -34,7 +36,7 @@ pub(crate) fn tell(case: &Case<'_>, finding: &mut Finding) {
 }
 
 /// What a guest did, and of which VM it is where there are several.
-type GuestShare<'a> = (Option<&'a str>, &'a GuestWho);
+type GuestShare<'a> = (Option<&'a str>, &'a NamedContext);
 
 /// Parts of a whole by what guests did.
 #[derive(Default)]
@@ -44,7 +46,7 @@ struct GuestParts<'a> {
 
 impl<'a> GuestParts<'a> {
     fn add(&mut self, whose: GuestShare<'a>, amount: u64) {
-        if whose.1.doing != GuestDoing::Unknown && amount > 0 {
+        if whose.1.doing != GuestContext::Unknown && amount > 0 {
             let sum = self.known.entry(whose).or_default();
             *sum = sum.saturating_add(amount);
         }
@@ -79,11 +81,11 @@ impl<'a> GuestParts<'a> {
 fn called((vm, who): GuestShare<'_>) -> String {
     let name = who.name.as_deref();
     let what = match who.doing {
-        GuestDoing::Task(tid) => format!("task {}:{tid}", name.unwrap_or("")),
-        GuestDoing::Idle => "its idle task".to_owned(),
-        GuestDoing::Softirq(_) => format!("softirq {}", name.unwrap_or("?")),
-        GuestDoing::Interrupt(_) => format!("interrupt {}", name.unwrap_or("?")),
-        GuestDoing::Unknown => "what is not known".to_owned(),
+        GuestContext::Task(tid) => format!("task {}:{tid}", name.unwrap_or("")),
+        GuestContext::Idle => "its idle task".to_owned(),
+        GuestContext::Softirq(_) => format!("softirq {}", name.unwrap_or("?")),
+        GuestContext::Interrupt(_) => format!("interrupt {}", name.unwrap_or("?")),
+        GuestContext::Unknown => "what is not known".to_owned(),
     };
     match vm {
         Some(vm) => format!("{what} of {vm}"),
@@ -234,7 +236,7 @@ fn waits(case: &Case<'_>) -> Option<Evidence> {
 /// about.
 fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
     let vcpus = vcpus(case);
-    let mut found: Option<(u64, i32, &GuestWho)> = None;
+    let mut found: Option<(u64, i32, &NamedContext)> = None;
     for one in &finding.evidence {
         for window in &one.windows {
             let asked = vcpus
@@ -261,7 +263,7 @@ fn held(case: &Case<'_>, finding: &Finding) -> Option<Evidence> {
 
 /// Returns what a guest did for most of a time in which its vCPU was out of it for most of the time, and for how long
 /// at once.
-fn in_window(guest: &GuestTasksReport, window: TimeWindow) -> Option<(u64, &GuestWho)> {
+fn in_window(guest: &GuestTasksReport, window: TimeWindow) -> Option<(u64, &NamedContext)> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let parts = guest.held.iter().map(|one| {
         let from = one.from.max(window.start_ns);
@@ -269,6 +271,6 @@ fn in_window(guest: &GuestTasksReport, window: TimeWindow) -> Option<(u64, &Gues
         (to.saturating_sub(from), &one.who)
     });
     let (ns, who) = parts.max_by_key(|(ns, _)| *ns)?;
-    let known = who.doing != GuestDoing::Unknown;
+    let known = who.doing != GuestContext::Unknown;
     (known && ns > 0 && ns >= length / 2).then_some((ns, who))
 }

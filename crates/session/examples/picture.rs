@@ -5,11 +5,11 @@
 
 use analysis::ExitTable;
 use rules::Case;
-use session::{Options, PictureOptions, Session};
+use session::{PictureOptions, Session, SessionOptions};
 
 fn main() -> Result<(), session::Error> {
     let inputs: Vec<_> = std::env::args_os().skip(1).map(Into::into).collect();
-    let session = Session::open(Options::default())?;
+    let session = Session::open(SessionOptions::default())?;
     for picture in session.pictures(&inputs, &PictureOptions::default())? {
         for row in picture.rows(ExitTable::Vmexit) {
             let (count, total_ns) = (row.stats.count(), row.stats.total());

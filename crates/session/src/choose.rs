@@ -4,9 +4,9 @@ use analysis::{LeftOut, Window};
 use model::Vm;
 use paths::InstanceFilter;
 
-use crate::{Error, Filters, Opened};
+use crate::{Error, Filters, OpenRecording};
 
-impl Opened<'_> {
+impl OpenRecording<'_> {
     fn filters(&self) -> &Filters {
         &self.session.options().filters
     }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use domain::{Domain, DomainNote};
 
-use crate::{Error, Wanted, sniff};
+use crate::{Error, InputPurpose, sniff};
 
 /// Definitions are not read beyond this many bytes; real ones have some ten thousand.
 const MAX_DOMAIN: u64 = 16 << 20;
 
 /// The definition of a guest.
 #[derive(Debug)]
-pub struct Definition {
+pub struct DomainFile {
     /// The file's name without its folder; `domain.xml` for standard input.
     pub name: String,
     /// Its text.
@@ -22,14 +22,14 @@ pub struct Definition {
     pub notes: Vec<String>,
 }
 
-impl Definition {
+impl DomainFile {
     /// Reads a definition, as `virsh dumpxml` prints it; `-` is standard input.
     ///
     /// # Errors
     ///
     /// Fails when the file cannot be read, or is no definition.
-    pub fn open(path: &Path) -> Result<Definition, Error> {
-        let wanted = Wanted::Definition;
+    pub fn open(path: &Path) -> Result<DomainFile, Error> {
+        let wanted = InputPurpose::Definition;
         let option = format!("--domain {}", path.display());
         let bytes = source::read_beside(path, MAX_DOMAIN).map_err(|error| Error::Unreadable {
             name: option.clone(),
@@ -41,7 +41,7 @@ impl Definition {
                 let notes = notes
                     .iter()
                     .map(|note| format!("{}: {note}", path.display()));
-                Ok(Definition {
+                Ok(DomainFile {
                     name: short_name(path),
                     notes: notes.collect(),
                     text: text.to_owned(),
@@ -67,7 +67,7 @@ fn refused(name: String, bytes: &[u8], error: domain::DomainError) -> Error {
         return Error::WrongKind {
             name,
             kind,
-            wanted: Wanted::Definition,
+            wanted: InputPurpose::Definition,
         };
     }
     Error::Definition { name, error }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use analysis::{
-    LeftOut, PathExamples, Picture, Shared, Study, Timeline, TimelineEvent, TimelineNames,
+    LeftOut, PathExamples, Picture, SharedAnalysis, Study, Timeline, TimelineEvent, TimelineNames,
     TimelineReport, TimelineWindow, Window,
 };
 use event::{Event, EventOrder, EventType, Side, Sink};
@@ -13,7 +13,7 @@ use rules::Finding;
 use tracefmt::{FormatCatalog, FormatText};
 
 use crate::hops::Hops;
-use crate::{Error, Input, Opened};
+use crate::{Error, Input, OpenRecording};
 
 /// Windows that are looked at again, at most.
 const WINDOWS: usize = 24;
@@ -36,15 +36,15 @@ const AROUND_PART: u64 = 10;
 const AROUND_NS: u64 = 20_000;
 /// Events after which it is looked at whether the walk can go on elsewhere.
 const EVERY: u32 = 1 << 10;
-/// Whether all is found is looked at when this many lowest bits of the time have gone round: at the same times wherever a walk
-/// began.
+/// Whether all is found is looked at when this many lowest bits of the time have gone round: at the same times wherever
+/// a walk began.
 const SLICE_BITS: u32 = 20;
 
 impl Input<'_> {
-    /// Fills the timeline of this input's picture ([`crate::PictureOptions::timeline`]) with what is of interest: marks of findings,
-    /// lanes of the threads that they name, and, in a second walk, every stretch and every event of the times that they and
-    /// examples of paths are about, as far as there is room; of a small recording every event. Without a timeline it does nothing,
-    /// and nothing is walked where nothing is to be found.
+    /// Fills the timeline of this input's picture ([`crate::PictureOptions::timeline`]) with what is of interest: marks
+    /// of findings, lanes of the threads that they name, and, in a second walk, every stretch and every event of the
+    /// times that they and examples of paths are about, as far as there is room; of a small recording every event.
+    /// Without a timeline it does nothing, and nothing is walked where nothing is to be found.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl Input<'_> {
         let windows = timeline.windows.len();
         let resumes = std::mem::take(&mut timeline.resumes);
         let hops = Hops::new(&resumes, &plan, &timeline.windows);
-        let mut again = Again {
+        let mut again = SecondWalk {
             hops: Some(hops).filter(Hops::any),
             study,
             found: found.clone(),
@@ -148,8 +148,8 @@ fn whole(timeline: &TimelineReport, events: usize) -> Vec<TimelineWindow> {
     (events > 0).then_some(window).into_iter().collect()
 }
 
-/// Returns the times that are of interest, those that matter most first: examples of paths, what findings are about, the
-/// longest instances and stalls.
+/// Returns the times that are of interest, those that matter most first: examples of paths, what findings are about,
+/// the longest instances and stalls.
 fn of_interest(
     timeline: &TimelineReport,
     findings: &[Finding],
@@ -269,12 +269,12 @@ fn say_left_out(timeline: &mut TimelineReport) {
 }
 
 /// Takes the events of windows, and lets a study find stretches.
-struct Again<'a, 'f> {
+struct SecondWalk<'a, 'f> {
     /// Where it need not look.
     hops: Option<Hops<'a>>,
     study: Option<Study>,
     /// What it finds.
-    found: Option<Shared<Timeline>>,
+    found: Option<SharedAnalysis<Timeline>>,
     /// When the last stretch that is looked for is over.
     until: u64,
     windows: &'a mut [TimelineWindow],
@@ -285,7 +285,8 @@ struct Again<'a, 'f> {
     left_out: &'a LeftOut,
     /// The first window that is not past.
     first: usize,
-    /// Events that there is room for, and how many of them each window may have: what earlier ones leave is for later ones.
+    /// Events that there is room for, and how many of them each window may have: what earlier ones leave is for later
+    /// ones.
     room: usize,
     most: Vec<Option<usize>>,
     since: u32,
@@ -293,9 +294,9 @@ struct Again<'a, 'f> {
     slice: u64,
 }
 
-impl Again<'_, '_> {
+impl SecondWalk<'_, '_> {
     /// Walks over all that is asked for.
-    fn walk(&mut self, opened: &Opened<'_>) {
+    fn walk(&mut self, opened: &OpenRecording<'_>) {
         let mut next = self.hops.as_mut().and_then(Hops::take);
         if next.is_none() {
             opened.walk(self);
@@ -370,7 +371,7 @@ impl Again<'_, '_> {
     }
 }
 
-impl Sink for Again<'_, '_> {
+impl Sink for SecondWalk<'_, '_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let studied = self.study.as_mut().is_some_and(|study| study.wants(ty));
         // From one moment to another all have to be taken alike.

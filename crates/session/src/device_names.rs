@@ -7,7 +7,7 @@ use devices::AddressNames;
 use doubts::{DoubtKind, Doubts};
 use event::Isa;
 
-use crate::{Error, HostFacts, Kind, Wanted, sniff};
+use crate::{Error, HostFacts, InputKind, InputPurpose, sniff};
 
 /// Text of `info mtree` is not read beyond this many bytes; real ones have some 20,000.
 const MAX_MTREE: u64 = 16 << 20;
@@ -18,7 +18,8 @@ pub struct DeviceNames {
     mtree: Option<String>,
 }
 
-/// Returns a text whose bytes that are no UTF-8 stand as `\xff`: notes show lines of it, with nothing that is not in the file.
+/// Returns a text whose bytes that are no UTF-8 stand as `\xff`: notes show lines of it, with nothing that is not in
+/// the file.
 fn shown(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -47,7 +48,7 @@ impl DeviceNames {
     ///
     /// Fails where the file cannot be read, or is of another kind.
     pub fn read(path: &Path) -> Result<DeviceNames, Error> {
-        let wanted = Wanted::DeviceMap;
+        let wanted = InputPurpose::DeviceMap;
         let name = format!("--mtree {}", path.display());
         let text = source::read_beside(path, MAX_MTREE);
         let text = text.map_err(|error| Error::Unreadable {
@@ -59,7 +60,7 @@ impl DeviceNames {
         if all.mtree.is_none() {
             // A text in which no map is recognised is taken at its word: notes say what was not understood.
             let kind = sniff(&text);
-            if !matches!(kind, Kind::Text | Kind::Empty) {
+            if !matches!(kind, InputKind::Text | InputKind::Empty) {
                 return Err(Error::WrongKind { name, kind, wanted });
             }
         }

@@ -4,7 +4,7 @@ use std::io;
 
 use source::OpenError;
 
-use crate::{Kind, TimeError, Wanted};
+use crate::{InputKind, InputPurpose, TimeError};
 
 /// Why an input cannot be used. Its text is one sentence that names the input.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +30,9 @@ pub enum Error {
         /// The input.
         name: String,
         /// What it is.
-        kind: Kind,
+        kind: InputKind,
         /// What was wanted.
-        wanted: Wanted,
+        wanted: InputPurpose,
     },
     /// A file beside the recordings cannot be read.
     #[error("{name}: {}; expected {}", words::io_reason(error), wanted.expected())]
@@ -42,7 +42,7 @@ pub enum Error {
         /// The system's word.
         error: io::Error,
         /// What was wanted.
-        wanted: Wanted,
+        wanted: InputPurpose,
     },
     /// A file beside the recordings holds nothing of what was wanted.
     #[error("{name}: {reason}; expected {}", wanted.expected())]
@@ -52,7 +52,7 @@ pub enum Error {
         /// What it does not have.
         reason: String,
         /// What was wanted.
-        wanted: Wanted,
+        wanted: InputPurpose,
     },
     /// A guest's definition cannot be used.
     #[error("{name}: {error}")]
@@ -74,7 +74,12 @@ pub enum Error {
     #[error("standard input (-) is named twice, and can be read once: put one of them into a file")]
     StandardInputTwice,
     /// Guests' recordings are named, and which of several hosts they are of is not.
-    #[error("--guest names recordings of one host's guests, and {} of hosts are given ({}): give one host, or leave --guest out where recordings name each other", names.len(), names.join(", "))]
+    #[error(
+        "--guest names recordings of one host's guests, and {} of hosts are given ({}): give one host, or leave \
+         --guest out where recordings name each other",
+        names.len(),
+        names.join(", ")
+    )]
     GuestsOfSeveral {
         /// The recordings of hosts.
         names: Vec<String>,

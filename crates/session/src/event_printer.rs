@@ -5,13 +5,13 @@ use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use source::RecordingReader;
 use tracefmt::FormatCatalog;
 
-use crate::Opened;
+use crate::OpenRecording;
 
 /// Returns what prints events of a recording as lines: those of `perf script`, or of `trace-cmd report`. Build ids of
 /// kernels are those of the `host`'s recording; `ns` asks for nine digits behind the point of seconds.
 pub fn event_printer<'f>(
     reader: &'f RecordingReader<'_>,
-    host: Option<&'f Opened<'_>>,
+    host: Option<&'f OpenRecording<'_>>,
     formats: &'f FormatCatalog,
     perf: bool,
     ns: bool,
@@ -41,7 +41,7 @@ pub fn event_printer<'f>(
         style.tracepoint_addresses = tracepoints().any(|a| a.has_callchain());
         style.addresses = style.tracepoint_addresses || tracepoints().count() < perf.attrs().len();
         style.pipe = perf.is_pipe();
-        style.kernel_files = host.map(Opened::kernel_files).unwrap_or_default();
+        style.kernel_files = host.map(OpenRecording::kernel_files).unwrap_or_default();
     }
     let mut printer = PerfPrinter::new(&style);
     for (tid, comm) in &formats.cmdlines {

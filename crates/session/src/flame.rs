@@ -1,16 +1,17 @@
 //! Stacks of a recording: who collects them, and who names them.
 
 use analysis::{
-    Beside, GuestSide, Handle, Namer, Profile, ProfileOf, ProfileOptions, ProfileReport, Walked,
+    FunctionNamer, GuestSide, Handle, Profile, ProfileContext, ProfileOf, ProfileOptions,
+    ProfileReport, WalkState,
 };
 use doubts::{DoubtKind, Doubts};
 
 use crate::flame_doubts::flame_doubts;
-use crate::{Error, Guest, GuestStacks, Opened, RecordingQuestion};
+use crate::{Error, Guest, GuestStacks, OpenRecording, RecordingQuestion};
 
 /// The stacks of a recording, with names.
 #[derive(Debug, Clone)]
-pub struct Flame {
+pub struct RecordingStacks {
     /// What was collected.
     pub report: ProfileReport,
     /// What is left out or not certain.
@@ -19,7 +20,7 @@ pub struct Flame {
     pub guests: Vec<String>,
 }
 
-impl Opened<'_> {
+impl OpenRecording<'_> {
     /// Returns what collects stacks of the recording.
     pub fn collector(&self, options: ProfileOptions) -> Profile {
         let profile = Profile::new(options, &self.kernel_files());
@@ -54,14 +55,15 @@ impl Opened<'_> {
             .collect()
     }
 
-    /// Returns the stacks that a study has collected; those without any are left out. Where recordings of guests have samples, their
-    /// stacks stand in the place of the host's samples in the guest: what is waited for is the host's alone.
+    /// Returns the stacks that a study has collected; those without any are left out. Where recordings of guests have
+    /// samples, their stacks stand in the place of the host's samples in the guest: what is waited for is the host's
+    /// alone.
     pub(crate) fn flames(
         &self,
         profiles: &[Profile],
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         guests: &[Guest<'_>],
-    ) -> Result<Vec<Flame>, Error> {
+    ) -> Result<Vec<RecordingStacks>, Error> {
         let mut flames = Vec::new();
         for profile in profiles {
             let inside = match profile.of() {
@@ -72,8 +74,8 @@ impl Opened<'_> {
             let guests = self.session.guest_kernels(&profile.guests())?;
             let of_guests = guests.functions();
             let keep = |tid: i32, pid: Option<i32>| !self.chooses() || self.keeps(tid, pid);
-            let beside = Beside {
-                namer: Namer {
+            let beside = ProfileContext {
+                namer: FunctionNamer {
                     host: self.functions(),
                     guest: self.guest_functions(),
                     guests: &of_guests,
@@ -96,7 +98,7 @@ impl Opened<'_> {
                     }
                 }
                 doubts.extend(flame_doubts(&report));
-                flames.push(Flame {
+                flames.push(RecordingStacks {
                     report,
                     doubts,
                     guests: names,
@@ -110,7 +112,7 @@ impl Opened<'_> {
     fn inside_stacks(
         &self,
         profile: &Profile,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         guests: &[Guest<'_>],
     ) -> Result<Vec<GuestStacks>, Error> {
         let mut found = Vec::new();

@@ -16,8 +16,8 @@ impl Input<'_> {
     ///
     /// # Errors
     ///
-    /// Fails when filters were asked for: the text has sums, of which nothing can be left out. Fails when it is the difference
-    /// of two files.
+    /// Fails when filters were asked for: the text has sums, of which nothing can be left out. Fails when it is the
+    /// difference of two files.
     pub fn folded(&self, options: ReadOptions) -> Result<Option<(FoldedText, Quality)>, Error> {
         if !self.is_folded() {
             return Ok(None);
@@ -36,8 +36,8 @@ impl Input<'_> {
         let folded = reader.finish();
         if folded.two_counts {
             return Err(refused(
-                "have two counts in every line, as difffolded.pl and inferno-diff-folded write the difference of two files; \
-                 give the files themselves, one at a time",
+                "have two counts in every line, as difffolded.pl and inferno-diff-folded write the difference of two \
+                 files; give the files themselves, one at a time",
             ));
         }
         Ok(Some((folded, quality)))

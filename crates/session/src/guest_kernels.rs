@@ -7,7 +7,7 @@ use source::read_beside;
 use symbols::{KernelFunctions, Modules};
 use tracefmt::Kallsyms;
 
-use crate::{Error, Session, Wanted, kallsyms};
+use crate::{Error, InputPurpose, Session, kallsyms};
 
 /// A list of modules is not read beyond this many bytes: a line has some fifty.
 const MAX_MODULES: u64 = 8 << 20;
@@ -38,8 +38,8 @@ impl GuestKernels {
 }
 
 impl Session {
-    /// Reads `PID/proc/kallsyms` and `PID/proc/modules` of the folder with the guests' file systems (`--guestmount` of perf), for
-    /// guests by the processes of their VMs.
+    /// Reads `PID/proc/kallsyms` and `PID/proc/modules` of the folder with the guests' file systems (`--guestmount` of
+    /// perf), for guests by the processes of their VMs.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ pub(crate) fn modules(path: Option<&Path>) -> Result<Modules, Error> {
         return Ok(Modules::default());
     };
     let name = format!("--guest-modules {}", path.display());
-    let wanted = Wanted::Modules;
+    let wanted = InputPurpose::Modules;
     let text = read_beside(path, MAX_MODULES);
     let text = text.map_err(|error| Error::Unreadable {
         name: name.clone(),

@@ -1,13 +1,14 @@
 //! Stacks that were recorded inside a guest, in the place of what its host's recording knows of it.
 
 use analysis::{
-    GuestSide, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy, VcpuThread,
+    FunctionNamer, GuestSide, Profile, ProfileBy, ProfileOptions, ProfileReport, Study, VcpuBy,
+    VcpuThread,
 };
 use binaries::SearchOptions;
 use doubts::{Doubt, DoubtKind, Doubts};
 use model::Machine;
 
-use crate::{Error, FilterScope, Guest, Opened, Options, Session};
+use crate::{Error, FilterScope, Guest, OpenRecording, Session, SessionOptions};
 
 /// What was recorded inside a guest, ready to be put in its place.
 #[derive(Debug)]
@@ -19,30 +20,30 @@ pub struct GuestStacks {
 }
 
 impl Session {
-    /// Returns what recordings made inside guests are read with to name their functions, where this one is their host's: the kernel's symbols are those of
-    /// `--guest-kallsyms`, and files without a build id, which are looked for by their paths, are the host's and none of theirs. Filters
-    /// are the host's too.
+    /// Returns what recordings made inside guests are read with to name their functions, where this one is their
+    /// host's: the kernel's symbols are those of `--guest-kallsyms`, and files without a build id, which are looked for
+    /// by their paths, are the host's and none of theirs. Filters are the host's too.
     ///
     /// # Errors
     ///
     /// Fails when the symbols cannot be used.
     pub fn inside(&self) -> Result<Session, Error> {
         let options = self.options();
-        Session::open(Options {
+        Session::open(SessionOptions {
             spool_limit: options.spool_limit,
             kallsyms: options.guest_kallsyms.clone(),
             binaries: SearchOptions {
                 symfs: None,
                 ..options.binaries.clone()
             },
-            ..Options::default()
+            ..SessionOptions::default()
         })
     }
 }
 
-impl Opened<'_> {
-    /// Collects the stacks of this recording, which was made inside a guest; `vcpus` are the threads of the host that are its vCPUs. `None`
-    /// where it has no samples.
+impl OpenRecording<'_> {
+    /// Collects the stacks of this recording, which was made inside a guest; `vcpus` are the threads of the host that
+    /// are its vCPUs. `None` where it has no samples.
     pub fn guest_stacks(&self, vcpus: Vec<VcpuThread>) -> Option<GuestStacks> {
         let options = ProfileOptions {
             idle: true,
@@ -54,9 +55,9 @@ impl Opened<'_> {
         self.prepare(&mut study);
         self.walk_filtered(&mut study, FilterScope::Events);
         let profile = study.finish().take(profile);
-        let namer = Namer {
+        let namer = FunctionNamer {
             host: self.functions(),
-            ..Namer::default()
+            ..FunctionNamer::default()
         };
         let mut user = self.user_functions();
         let side = profile.guest_side(&study.walked(), namer, &mut user);
@@ -70,7 +71,8 @@ impl Opened<'_> {
 }
 
 impl Guest<'_> {
-    /// Collects its stacks, with [`Session::inside`] of its host's session; `host` has its host's samples. `None` where it has none.
+    /// Collects its stacks, with [`Session::inside`] of its host's session; `host` has its host's samples. `None` where
+    /// it has none.
     pub(crate) fn stacks(
         &self,
         inside: &Session,
@@ -90,7 +92,7 @@ impl Guest<'_> {
         vcpus.retain(|vcpu| vm.vcpus.iter().any(|one| one.tid == vcpu.tid));
         let options = inside.reading(true, inside.options().threads);
         let reader = self.reader().recording().reader(options)?;
-        let opened = Opened::new(inside, self.name(), reader)?;
+        let opened = OpenRecording::new(inside, self.name(), reader)?;
         Ok(opened.guest_stacks(vcpus))
     }
 }
@@ -114,7 +116,7 @@ impl GuestStacks {
     fn spliced<'r>(
         &'r self,
         report: &'r ProfileReport,
-    ) -> impl Iterator<Item = &'r analysis::Spliced> {
+    ) -> impl Iterator<Item = &'r analysis::SplicedVcpu> {
         let vcpus = &self.side.vcpus;
         let own = |tid: i32| vcpus.iter().any(|vcpu| vcpu.tid == tid);
         report.spliced.iter().filter(move |one| own(one.vcpu.tid))

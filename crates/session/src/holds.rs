@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Info, Study};
+use analysis::{RecordingContents, Study};
 use event::{Event, EventOrder, EventType, Sink};
 use source::RecordingReader;
 
@@ -12,7 +12,7 @@ const KINDS: usize = 4;
 /// Names a recording's most frequent kinds of events.
 pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
     let mut study = Study::default();
-    let info = study.add(Info::new());
+    let info = study.add(RecordingContents::new());
     reader.walk(&mut study);
     let answers = study.finish();
     let events = answers.take(info).report(&study.walked()).events;

@@ -4,10 +4,10 @@
 //! (`analysis/src/resume.rs`): the place, a copy of the machine, and what the timeline has under way. At most 256 are
 //! kept; every second is given up when there are more. Behind a time that is asked for, the second walk ends and goes
 //! on from the last place before the next one, as soon as each lane has all up to there. Where the timeline gave
-//! threads up no place is kept, and where there is none everything is walked. `session/tests/corpus/timeline_hops.rs` compares
-//! both.
+//! threads up no place is kept, and where there is none everything is walked. `session/tests/corpus/timeline_hops.rs`
+//! compares both.
 
-use analysis::{Plan, Resume, TimelineWindow};
+use analysis::{Resume, StretchPlan, TimelineWindow};
 
 /// The times that are asked for, and the moments from which a walk can go on.
 pub(crate) struct Hops<'r> {
@@ -22,7 +22,11 @@ pub(crate) struct Hops<'r> {
 
 impl<'r> Hops<'r> {
     /// Puts together what is asked for.
-    pub(crate) fn new(resumes: &'r [Resume], plan: &Plan, windows: &[TimelineWindow]) -> Hops<'r> {
+    pub(crate) fn new(
+        resumes: &'r [Resume],
+        plan: &StretchPlan,
+        windows: &[TimelineWindow],
+    ) -> Hops<'r> {
         let windows = windows.iter().map(|window| (window.begin, window.end));
         let mut asked: Vec<(u64, u64)> = windows.chain(plan.times()).collect();
         asked.sort_unstable();
@@ -61,8 +65,8 @@ impl<'r> Hops<'r> {
         (last.place.time > now).then_some(last)
     }
 
-    /// Takes note of the time now. Returns whether the walk is to end, to go on at a later moment. `may` says whether nothing is
-    /// left out if what is asked for up to a time is past.
+    /// Takes note of the time now. Returns whether the walk is to end, to go on at a later moment. `may` says whether
+    /// nothing is left out if what is asked for up to a time is past.
     pub(crate) fn ends(&mut self, now: u64, may: impl FnOnce(&Resume, u64) -> bool) -> bool {
         while self.asked.get(self.at).is_some_and(|(_, end)| *end < now) {
             self.at += 1;

@@ -8,7 +8,7 @@ use facts::Facts;
 use model::{RecorderClue, ThreadFact, ThreadFacts, VcpuFact, VmFact};
 use source::{FileContent, RecordingHeader, RecordingReader};
 
-use crate::{Error, Wanted, sniff};
+use crate::{Error, InputPurpose, sniff};
 
 /// Files of facts are not read beyond this many bytes: each line of `ps` may have a command line in it.
 const MAX_FACTS: u64 = 64 << 20;
@@ -81,8 +81,8 @@ impl HostFacts {
     }
 }
 
-/// Returns what a recording's header says of who made it. Threads carry the name of their program's file, cut to 15 bytes
-/// (`TASK_COMM_LEN`).
+/// Returns what a recording's header says of who made it. Threads carry the name of their program's file, cut to 15
+/// bytes (`TASK_COMM_LEN`).
 fn recorder(header: &RecordingHeader) -> RecorderClue {
     const COMM_BYTES: usize = 15;
     let format = header.format.as_str();
@@ -163,7 +163,7 @@ fn name(path: &Path) -> String {
 }
 
 fn read_one(path: &Path, name: &str) -> Result<(Facts, Vec<String>), Error> {
-    let wanted = Wanted::Facts;
+    let wanted = InputPurpose::Facts;
     let text = source::read_beside(path, MAX_FACTS).map_err(|error| Error::Unreadable {
         name: name.to_owned(),
         error,

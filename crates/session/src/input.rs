@@ -4,7 +4,7 @@ use std::path::Path;
 
 use source::{OpenError, OpenOptions, ReaderOptions, RecordingBytes};
 
-use crate::{Error, GuestInput, Opened, Session, Wanted, sniff};
+use crate::{Error, GuestInput, InputPurpose, OpenRecording, Session, sniff};
 
 /// An input of fewer bytes is read before another thread has begun.
 const SMALL: usize = 256 << 10;
@@ -57,7 +57,7 @@ impl<'s> Input<'s> {
     }
 
     /// Returns the error that says what it is, and what was wanted in its place.
-    pub fn wrong(&self, wanted: Wanted) -> Error {
+    pub fn wrong(&self, wanted: InputPurpose) -> Error {
         Error::WrongKind {
             name: self.recording.name().to_owned(),
             kind: sniff(self.bytes()),
@@ -75,10 +75,10 @@ impl<'s> Input<'s> {
     ///
     /// # Errors
     ///
-    /// Fails when it is no recording or one of which nothing can be used, and when it does not have what the filters ask
-    /// for.
-    pub fn recording(&self) -> Result<Opened<'_>, Error> {
-        self.read(false, Wanted::Recording)
+    /// Fails when it is no recording or one of which nothing can be used, and when it does not have what the filters
+    /// ask for.
+    pub fn recording(&self) -> Result<OpenRecording<'_>, Error> {
+        self.read(false, InputPurpose::Recording)
     }
 
     /// Takes it for a recording whose addresses are to be named, which needs the kernel's symbols.
@@ -86,8 +86,8 @@ impl<'s> Input<'s> {
     /// # Errors
     ///
     /// As [`Input::recording`].
-    pub fn recording_with_symbols(&self) -> Result<Opened<'_>, Error> {
-        self.read(true, Wanted::Recording)
+    pub fn recording_with_symbols(&self) -> Result<OpenRecording<'_>, Error> {
+        self.read(true, InputPurpose::Recording)
     }
 
     /// Takes it for a recording with stacks, whose addresses are to be named, where folded stacks would do as well.
@@ -95,8 +95,8 @@ impl<'s> Input<'s> {
     /// # Errors
     ///
     /// As [`Input::recording`].
-    pub fn recording_with_stacks(&self) -> Result<Opened<'_>, Error> {
-        self.read(true, Wanted::Stacks)
+    pub fn recording_with_stacks(&self) -> Result<OpenRecording<'_>, Error> {
+        self.read(true, InputPurpose::Stacks)
     }
 
     /// Returns whether its recording says that the other one's is that of its host.
@@ -109,7 +109,8 @@ impl<'s> Input<'s> {
         host.is_some_and(|host| of(other).and_then(|together| together.own) == Some(host))
     }
 
-    /// Takes it for a recording that was made inside a guest, on the guest's own clock; `vm` is the VM whose guest it is said to be.
+    /// Takes it for a recording that was made inside a guest, on the guest's own clock; `vm` is the VM whose guest it
+    /// is said to be.
     ///
     /// # Errors
     ///
@@ -133,13 +134,13 @@ impl<'s> Input<'s> {
                 vm: vm.map(str::to_owned),
             }),
             Err(OpenError::NotARecording { .. }) if sniff(self.bytes()).is_taken() => {
-                Err(self.wrong(Wanted::Recording))
+                Err(self.wrong(InputPurpose::Recording))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    fn read(&self, symbols: bool, wanted: Wanted) -> Result<Opened<'_>, Error> {
+    fn read(&self, symbols: bool, wanted: InputPurpose) -> Result<OpenRecording<'_>, Error> {
         let options = self.session.reading(symbols, self.threads);
         match self.recording.reader(options) {
             Ok(reader) if !self.session.options().empty => {
@@ -149,11 +150,11 @@ impl<'s> Input<'s> {
                         at,
                     });
                 }
-                Opened::new(self.session, &self.name, reader)
+                OpenRecording::new(self.session, &self.name, reader)
             }
-            Ok(reader) => Opened::new(self.session, &self.name, reader),
+            Ok(reader) => OpenRecording::new(self.session, &self.name, reader),
             Err(OpenError::NotARecording { .. })
-                if wanted != Wanted::Recording || sniff(self.bytes()).is_taken() =>
+                if wanted != InputPurpose::Recording || sniff(self.bytes()).is_taken() =>
             {
                 Err(self.wrong(wanted))
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use tracefmt::Kallsyms;
 
-use crate::{Error, Kind, Wanted, sniff};
+use crate::{Error, InputKind, InputPurpose, sniff};
 
 /// Files of symbols are not read beyond this many bytes: a kernel with many modules has some 20 MB.
 const MAX_KALLSYMS: u64 = 128 << 20;
@@ -14,7 +14,7 @@ pub(crate) fn open(option: &str, path: Option<&Path>) -> Result<Option<Kallsyms>
     let Some(path) = path else {
         return Ok(None);
     };
-    let wanted = Wanted::Symbols;
+    let wanted = InputPurpose::Symbols;
     let name = format!("{option} {}", path.display());
     let text = source::read_beside(path, MAX_KALLSYMS);
     let text = text.map_err(|error| Error::Unreadable {
@@ -24,7 +24,7 @@ pub(crate) fn open(option: &str, path: Option<&Path>) -> Result<Option<Kallsyms>
     })?;
     // Columns of numbers in other texts look like addresses.
     let kind = sniff(&text);
-    if kind.is_taken() && kind != Kind::Symbols {
+    if kind.is_taken() && kind != InputKind::Symbols {
         return Err(Error::WrongKind { name, kind, wanted });
     }
     let symbols = Kallsyms::parse(&text);

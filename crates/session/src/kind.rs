@@ -12,7 +12,7 @@ const FOLDED_HEAD: usize = 64 << 10;
 /// What an input is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum InputKind {
     /// A recording: its container, or whose text it is.
     Recording(String),
     /// Tables that these tools printed.
@@ -40,7 +40,7 @@ pub enum Kind {
 /// What an input is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Wanted {
+pub enum InputPurpose {
     /// A recording.
     Recording,
     /// A recording with samples, or folded stacks.
@@ -65,101 +65,107 @@ pub enum Wanted {
     PathFile,
 }
 
-impl Wanted {
+impl InputPurpose {
     /// Returns what was expected, as messages have it.
     pub fn expected(self) -> &'static str {
         match self {
-            Wanted::Recording => {
+            InputPurpose::Recording => {
                 "perf.data, trace.dat, or the text of perf script, trace-cmd report or the kernel's trace file"
             }
-            Wanted::Stacks => {
-                "a recording with samples (perf record -a -g), or folded stacks (a line for each: frame;frame;frame COUNT)"
+            InputPurpose::Stacks => {
+                "a recording with samples (perf record -a -g), or folded stacks (a line for each: frame;frame;frame \
+                 COUNT)"
             }
-            Wanted::Exits => "a recording, or a table that perf kvm stat report printed",
-            Wanted::Latencies => "a recording, or a table that perf sched latency printed",
-            Wanted::Formats => {
+            InputPurpose::Exits => "a recording, or a table that perf kvm stat report printed",
+            InputPurpose::Latencies => "a recording, or a table that perf sched latency printed",
+            InputPurpose::Formats => {
                 "another recording of the same kernel, or a copy of its /sys/kernel/tracing/events"
             }
-            Wanted::Facts => {
-                "output of 'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, or 'trapline \
-                 facts --format json'"
+            InputPurpose::Facts => {
+                "output of 'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, or \
+                 'trapline facts --format json'"
             }
-            Wanted::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
-            Wanted::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
-            Wanted::Modules => "a copy of /proc/modules that root made (others see zeros)",
-            Wanted::Definition => "a domain's XML, as virsh dumpxml prints it",
-            Wanted::PathFile => "a file in the language of docs/path-language.md",
+            InputPurpose::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
+            InputPurpose::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
+            InputPurpose::Modules => "a copy of /proc/modules that root made (others see zeros)",
+            InputPurpose::Definition => "a domain's XML, as virsh dumpxml prints it",
+            InputPurpose::PathFile => "a file in the language of docs/path-language.md",
         }
     }
 
     /// Returns what an input of another kind does not have.
     fn absence(self) -> &'static str {
         match self {
-            Wanted::Recording => "which holds no events",
-            Wanted::Stacks => "which holds no stacks",
-            Wanted::Exits => "which holds no exits",
-            Wanted::Latencies => "which holds no scheduling latencies",
-            Wanted::Formats => "which has no event formats",
-            Wanted::Facts => "which says nothing about threads, VMs, devices or its host",
-            Wanted::DeviceMap => "which has no map of devices",
-            Wanted::Symbols => "which has no symbols",
-            Wanted::Modules => "which has no modules",
-            Wanted::Definition => "which defines no domain",
-            Wanted::PathFile => "which has no paths",
+            InputPurpose::Recording => "which holds no events",
+            InputPurpose::Stacks => "which holds no stacks",
+            InputPurpose::Exits => "which holds no exits",
+            InputPurpose::Latencies => "which holds no scheduling latencies",
+            InputPurpose::Formats => "which has no event formats",
+            InputPurpose::Facts => "which says nothing about threads, VMs, devices or its host",
+            InputPurpose::DeviceMap => "which has no map of devices",
+            InputPurpose::Symbols => "which has no symbols",
+            InputPurpose::Modules => "which has no modules",
+            InputPurpose::Definition => "which defines no domain",
+            InputPurpose::PathFile => "which has no paths",
         }
     }
 }
 
-impl Kind {
+impl InputKind {
     /// Returns what it is, with an article, as messages have it.
     pub fn what(&self) -> String {
         match self {
-            Kind::Recording(format) => format!("a recording ({format})"),
-            Kind::Tables(printers) => format!("a table that {} printed", printers.join(" and ")),
-            Kind::Folded => "a text of folded stacks".to_owned(),
-            Kind::Definition(name) => {
+            InputKind::Recording(format) => format!("a recording ({format})"),
+            InputKind::Tables(printers) => {
+                format!("a table that {} printed", printers.join(" and "))
+            }
+            InputKind::Folded => "a text of folded stacks".to_owned(),
+            InputKind::Definition(name) => {
                 format!("the definition of the domain '{name}' (libvirt's XML)")
             }
-            Kind::PathFile => "a file of latency paths".to_owned(),
-            Kind::Symbols => "a kernel's symbols (/proc/kallsyms)".to_owned(),
-            Kind::Facts(what) => format!("a text with facts of a host ({what})"),
-            Kind::BenchResult => "a result of 'trapline bench'".to_owned(),
-            Kind::Text => "a text in which nothing is known".to_owned(),
-            Kind::Empty => "empty".to_owned(),
-            Kind::Other(what) => what.clone(),
+            InputKind::PathFile => "a file of latency paths".to_owned(),
+            InputKind::Symbols => "a kernel's symbols (/proc/kallsyms)".to_owned(),
+            InputKind::Facts(what) => format!("a text with facts of a host ({what})"),
+            InputKind::BenchResult => "a result of 'trapline bench'".to_owned(),
+            InputKind::Text => "a text in which nothing is known".to_owned(),
+            InputKind::Empty => "empty".to_owned(),
+            InputKind::Other(what) => what.clone(),
         }
     }
 
     /// Returns whether some command or option takes it.
     pub fn is_taken(&self) -> bool {
-        !matches!(self, Kind::Text | Kind::Empty | Kind::Other(_))
+        !matches!(
+            self,
+            InputKind::Text | InputKind::Empty | InputKind::Other(_)
+        )
     }
 
     /// Says which command takes it; `None` if none does.
     pub fn taker(&self) -> Option<String> {
         Some(match self {
-            Kind::Recording(_) => {
+            InputKind::Recording(_) => {
                 "give it in the place of REC, as 'trapline report FILE'".to_owned()
             }
-            Kind::Tables(printers) => {
+            InputKind::Tables(printers) => {
                 let commands = table_commands(printers);
                 format!("give it to {commands} as it is")
             }
-            Kind::Folded => "give it to 'trapline flame' as it is".to_owned(),
-            Kind::Definition(_) => beside("diagnose --domain"),
-            Kind::PathFile => beside("paths --path"),
-            Kind::Symbols => beside("diagnose --kallsyms"),
-            Kind::Facts(_) => beside("COMMAND --facts"),
-            Kind::BenchResult => {
+            InputKind::Folded => "give it to 'trapline flame' as it is".to_owned(),
+            InputKind::Definition(_) => beside("diagnose --domain"),
+            InputKind::PathFile => beside("paths --path"),
+            InputKind::Symbols => beside("diagnose --kallsyms"),
+            InputKind::Facts(_) => beside("COMMAND --facts"),
+            InputKind::BenchResult => {
                 "give it to 'trapline compare' with others of the same benchmark, as 'trapline compare FILE FILE'"
                     .to_owned()
             }
-            Kind::Text | Kind::Empty | Kind::Other(_) => return None,
+            InputKind::Text | InputKind::Empty | InputKind::Other(_) => return None,
         })
     }
 
     /// Says what it is, what it does not have, which command takes it, and what was wanted in its place.
-    pub(crate) fn in_place_of(&self, wanted: Wanted) -> String {
+    pub(crate) fn in_place_of(&self, wanted: InputPurpose) -> String {
         let (what, expected) = (self.what(), wanted.expected());
         match self.taker() {
             Some(taker) => format!(
@@ -199,46 +205,46 @@ fn table_commands(printers: &[&str]) -> String {
 /// assert_eq!(sniff(b"<domain><name>web</name></domain>"), Kind::Definition("web".to_owned()));
 /// assert_eq!(sniff(b"* CPU #0: thread_id=1700\n"), Kind::Facts("1 VM".to_owned()));
 /// ```
-pub fn sniff(bytes: &[u8]) -> Kind {
+pub fn sniff(bytes: &[u8]) -> InputKind {
     let bytes = bytes.get(..MAX_TEXT).unwrap_or(bytes);
     if bytes.is_empty() {
-        return Kind::Empty;
+        return InputKind::Empty;
     }
     let content = source::sniff(bytes);
     if let FileContent::Recording(format) = content {
-        return Kind::Recording(format);
+        return InputKind::Recording(format);
     }
     if results::looks_like(bytes) {
-        return Kind::BenchResult;
+        return InputKind::BenchResult;
     }
     if let Some(printers) = printers(bytes) {
-        return Kind::Tables(printers);
+        return InputKind::Tables(printers);
     }
     if is_folded(bytes) {
-        return Kind::Folded;
+        return InputKind::Folded;
     }
     let head = bytes.get(..4096).unwrap_or(bytes);
     if let FileContent::Other(what) = &content
         && head.contains(&0)
     {
-        return Kind::Other(what.clone());
+        return InputKind::Other(what.clone());
     }
     if let Ok(text) = domain::decode(bytes)
         && let Ok((domain, _)) = domain::parse(text)
     {
-        return Kind::Definition(domain.name);
+        return InputKind::Definition(domain.name);
     }
     if std::str::from_utf8(bytes).is_ok_and(|text| paths::lang::parse(text).is_ok()) {
-        return Kind::PathFile;
+        return InputKind::PathFile;
     }
     if is_kallsyms(bytes) {
-        return Kind::Symbols;
+        return InputKind::Symbols;
     }
     let (facts, _) = facts::read(bytes);
     match content {
-        _ if !facts.is_empty() => Kind::Facts(of_what(&facts)),
-        FileContent::Other(what) => Kind::Other(what),
-        _ => Kind::Text,
+        _ if !facts.is_empty() => InputKind::Facts(of_what(&facts)),
+        FileContent::Other(what) => InputKind::Other(what),
+        _ => InputKind::Text,
     }
 }
 

@@ -3,7 +3,7 @@
 use source::{FileContent, OpenOptions, ReaderOptions, RecordingBytes};
 use tracefmt::FormatCatalog;
 
-use crate::{Error, Options, Wanted, sniff};
+use crate::{Error, InputPurpose, SessionOptions, sniff};
 
 /// Event formats of another recording, or of a folder.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Lender {
 
 impl Lender {
     /// Reads the formats of the recording or folder in the options, if any.
-    pub(crate) fn open(options: &Options) -> Result<Lender, Error> {
+    pub(crate) fn open(options: &SessionOptions) -> Result<Lender, Error> {
         let Some(path) = &options.formats else {
             return Ok(Lender::default());
         };
@@ -33,7 +33,7 @@ impl Lender {
             return Err(Error::WrongKind {
                 name,
                 kind: sniff(recording.bytes()),
-                wanted: Wanted::Formats,
+                wanted: InputPurpose::Formats,
             });
         }
         let reader = recording.reader(ReaderOptions::default())?;
@@ -44,7 +44,7 @@ impl Lender {
             _ => Err(Error::Nothing {
                 name,
                 reason: "has no event formats to lend".to_owned(),
-                wanted: Wanted::Formats,
+                wanted: InputPurpose::Formats,
             }),
         }
     }

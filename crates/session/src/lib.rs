@@ -2,21 +2,21 @@
 Opens inputs, walks each once, and hands out a picture of it. This is the front door for programs that use trapline as a
 library; the command line uses it too.
 
-A [`Session`] is what all inputs are read with: facts of the host, a map of devices, symbols, filters ([`Options`]). It
-opens an [`Input`], which is a recording, a text with tables that perf printed, or both. [`Session::pictures`] walks each
-recording once and returns an [`analysis::Picture`] of it: exits, vCPUs, scheduling, paths, and what rules look at. For
-another question, [`Input::recording`] gives the recording with its filters ready, and any [`event::Sink`] can be walked
-over it.
+A [`Session`] is what all inputs are read with: facts of the host, a map of devices, symbols, filters
+([`SessionOptions`]). It opens an [`Input`], which is a recording, a text with tables that perf printed, or both.
+[`Session::pictures`] walks each recording once and returns an [`analysis::Picture`] of it: exits, vCPUs, scheduling,
+paths, and what rules look at. For another question, [`Input::recording`] gives the recording with its filters ready,
+and any [`event::Sink`] can be walked over it.
 
 Nothing is printed here. Errors say which input is meant, what is wrong with it, and what to do ([`Error`]). An input of
 another kind than the wanted one is named for what it is ([`sniff`]), in the same words everywhere.
 
 ```
 use analysis::ExitTable;
-use session::{Options, PictureOptions, Session};
+use session::{PictureOptions, Session, SessionOptions};
 
 fn print_exits(path: &str) -> Result<(), session::Error> {
-    let session = Session::open(Options::default())?;
+    let session = Session::open(SessionOptions::default())?;
     for picture in session.pictures(&[path.into()], &PictureOptions::default())? {
         for row in picture.rows(ExitTable::Vmexit) {
             println!("{} {} times, {} ns", row.key, row.stats.count(), row.stats.total());
@@ -69,27 +69,27 @@ mod window;
 
 pub use analysis::FilterScope;
 pub use binaries::{MissingReason, SearchOptions};
-pub use definition::Definition;
+pub use definition::DomainFile;
 pub use device_names::DeviceNames;
 pub use error::Error;
 pub use event_printer::event_printer;
-pub use flame::Flame;
+pub use flame::RecordingStacks;
 pub use flame_doubts::flame_doubts;
 pub use guest_kernels::GuestKernels;
 pub use guest_stacks::GuestStacks;
 pub use guests::{
-    Guest, GuestAbout, GuestClock, GuestInput, HostInput, NamedGuest, Paired, PairingEvidence,
+    Guest, GuestAbout, GuestClock, GuestInput, GuestPairing, HostInput, NamedGuest, PairingEvidence,
 };
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
-pub use kind::{Kind, Wanted, sniff};
-pub use opened::Opened;
-pub use options::{Filters, Options, PictureOptions};
+pub use kind::{InputKind, InputPurpose, sniff};
+pub use opened::OpenRecording;
+pub use options::{Filters, PictureOptions, SessionOptions};
 pub use path_file::{read_path, read_path_of};
-pub use picture::Taken;
+pub use picture::RecordingPicture;
 pub use question::{RecordingAnswers, RecordingQuestion, StudySink};
 pub use source::{ReadActivity, ReadProgress, ReadStep};
-pub use tables::{Printed, describe};
+pub use tables::{PrintedTables, describe};
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;
 pub use watch::PathWatch;
@@ -106,7 +106,7 @@ use tracefmt::Kallsyms;
 /// What inputs are read with.
 #[derive(Debug)]
 pub struct Session {
-    options: Options,
+    options: SessionOptions,
     lender: Lender,
     facts: HostFacts,
     devices: DeviceNames,
@@ -123,7 +123,7 @@ impl Session {
     /// # Errors
     ///
     /// Fails when one of these files cannot be read, or is of another kind.
-    pub fn open(options: Options) -> Result<Session, Error> {
+    pub fn open(options: SessionOptions) -> Result<Session, Error> {
         options.one_standard_input(&[])?;
         let lender = Lender::open(&options)?;
         let facts = HostFacts::open(&options.facts)?;
@@ -174,7 +174,7 @@ impl Session {
     }
 
     /// Returns what the session was opened with.
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &SessionOptions {
         &self.options
     }
 

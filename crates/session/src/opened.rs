@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use analysis::{FilterScope, Info, Study};
+use analysis::{FilterScope, RecordingContents, Study};
 use binaries::Binaries;
 use doubts::{AnswerScope, Concerns};
 use event::Sink;
@@ -15,12 +15,12 @@ use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 use crate::holds::{KvmEvents, holds};
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
-use crate::window::{FilterPasses, Filtered};
+use crate::window::{FilterPasses, FilterSink};
 use crate::{Error, Session, UserFunctions};
 
 /// A recording, with the session's filters ready for it.
 #[derive(Debug)]
-pub struct Opened<'s> {
+pub struct OpenRecording<'s> {
     pub(crate) session: &'s Session,
     name: &'s str,
     reader: RecordingReader<'s>,
@@ -37,13 +37,14 @@ pub struct Opened<'s> {
     presumes: OnceCell<bool>,
 }
 
-impl<'s> Opened<'s> {
-    /// Makes the session's filters ready. Those by VM and vCPU need to know whose threads are whose, which costs a walk.
+impl<'s> OpenRecording<'s> {
+    /// Makes the session's filters ready. Those by VM and vCPU need to know whose threads are whose, which costs a
+    /// walk.
     pub(crate) fn new(
         session: &'s Session,
         name: &'s str,
         reader: RecordingReader<'s>,
-    ) -> Result<Opened<'s>, Error> {
+    ) -> Result<OpenRecording<'s>, Error> {
         let filters = &session.options().filters;
         let facts = session.host_facts();
         let time = filters.time.as_ref();
@@ -53,7 +54,7 @@ impl<'s> Opened<'s> {
             error,
         })?;
         let of_process = filters.pid.map(|pid| facts.threads_of(pid));
-        let mut opened = Opened {
+        let mut opened = OpenRecording {
             session,
             name,
             time,
@@ -103,7 +104,7 @@ impl<'s> Opened<'s> {
     pub fn vms(&self) -> &[Vm] {
         self.vms.get_or_init(|| {
             let mut study = Study::default();
-            study.add(Info::vcpus_only());
+            study.add(RecordingContents::vcpus_only());
             study.saved_names(self.saved_names());
             study.add_facts(&self.known);
             if self.presumes_vcpus() {
@@ -131,8 +132,8 @@ impl<'s> Opened<'s> {
         }
     }
 
-    /// Returns whether vCPUs can be known by names and facts alone: there is not one event of KVM. That takes a walk up to
-    /// the first of them.
+    /// Returns whether vCPUs can be known by names and facts alone: there is not one event of KVM. That takes a walk up
+    /// to the first of them.
     fn presumes_vcpus(&self) -> bool {
         *self.presumes.get_or_init(|| {
             let mut events = KvmEvents::default();
@@ -182,7 +183,8 @@ impl<'s> Opened<'s> {
         UserFunctions::new(self.binaries(), self.build_ids())
     }
 
-    /// Returns what makes stacks of user space of registers and of what was on the stack; `None` on machines that it does not know.
+    /// Returns what makes stacks of user space of registers and of what was on the stack; `None` on machines that it
+    /// does not know.
     pub fn user_stacks(&self) -> Option<Box<dyn UserUnwinder>> {
         let aarch64 = match self.header().arch.as_deref() {
             Some("aarch64" | "arm64") => true,
@@ -245,7 +247,7 @@ impl<'s> Opened<'s> {
             .as_ref()
             .filter(|_| scope <= FilterScope::Window);
         let time = self.time.filter(|_| scope <= FilterScope::Time);
-        let filtered = Filtered::window(&mut *sink, time, cpus, &self.of_process);
+        let filtered = FilterSink::window(&mut *sink, time, cpus, &self.of_process);
         let mut filtered = match scope {
             FilterScope::Events => filtered.of(filters.pid, self.threads.as_deref()),
             _ => filtered,
@@ -296,7 +298,8 @@ impl<'s> Opened<'s> {
         Err(self.missing(self.why_no_switches()))
     }
 
-    /// Refuses a recording without events of which `what` is made. `events` names them, and `record` says how to get them.
+    /// Refuses a recording without events of which `what` is made. `events` names them, and `record` says how to get
+    /// them.
     ///
     /// # Errors
     ///

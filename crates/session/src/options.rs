@@ -11,11 +11,11 @@ use crate::{Error, TimeRange};
 
 /// What inputs are read with. The default reads nothing beside them, and all of them.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct SessionOptions {
     /// What is kept at most of an input that is packed or comes through a pipe, in bytes.
     pub spool_limit: Option<u64>,
-    /// Another recording of the same kernel, or (a copy of) its `/sys/kernel/tracing/events`, whose event formats are used
-    /// where a recording has lost its own.
+    /// Another recording of the same kernel, or (a copy of) its `/sys/kernel/tracing/events`, whose event formats are
+    /// used where a recording has lost its own.
     pub formats: Option<PathBuf>,
     /// Files with facts of the host; the first one counts more.
     pub facts: Vec<PathBuf>,
@@ -27,7 +27,8 @@ pub struct Options {
     pub guest_kallsyms: Option<PathBuf>,
     /// A copy of a guest's `/proc/modules`, which says where its modules end.
     pub guest_modules: Option<PathBuf>,
-    /// A folder with the file systems of guests, each in a folder called after the process of its VM: `PID/proc/kallsyms`.
+    /// A folder with the file systems of guests, each in a folder called after the process of its VM:
+    /// `PID/proc/kallsyms`.
     pub guestmount: Option<PathBuf>,
     /// Where object files of user space are looked for, which name its functions.
     pub binaries: binaries::SearchOptions,
@@ -41,7 +42,7 @@ pub struct Options {
     pub progress: Option<ReadProgress>,
 }
 
-impl Options {
+impl SessionOptions {
     /// Returns all files that stand beside inputs.
     pub(crate) fn beside(&self) -> impl Iterator<Item = &Path> {
         let options = [
@@ -55,8 +56,8 @@ impl Options {
         options.chain(&self.facts).map(PathBuf::as_path)
     }
 
-    /// Checks, before anything is read, that standard input is named once at most. `inputs` are the paths that will be read
-    /// beside those in the options.
+    /// Checks, before anything is read, that standard input is named once at most. `inputs` are the paths that will be
+    /// read beside those in the options.
     ///
     /// # Errors
     ///
@@ -103,17 +104,18 @@ impl Filters {
 pub struct PictureOptions {
     /// The paths that are followed; by default those that rules look at.
     pub paths: Vec<lang::PathDefinition>,
-    /// The paths that are followed behind these where guests' recordings are walked too; by default none, as rules and comparisons look
-    /// at none of them.
+    /// The paths that are followed behind these where guests' recordings are walked too; by default none, as rules and
+    /// comparisons look at none of them.
     pub guest_paths: Vec<lang::PathDefinition>,
-    /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text with
-    /// several tables of one kind is refused.
+    /// Whether pictures are to be compared. Sums are kept by slices of time then, to tell noise from news, and a text
+    /// with several tables of one kind is refused.
     pub comparing: bool,
     /// Whether the parts are asked for that reports and comparisons have and no rule looks at, as interrupts.
     pub parts: bool,
     /// Whether stacks are collected, as flame graphs show them.
     pub flames: bool,
-    /// Whether there is to be a timeline, and examples of paths. [`crate::Input::details`] fills it with what is of interest.
+    /// Whether there is to be a timeline, and examples of paths. [`crate::Input::details`] fills it with what is of
+    /// interest.
     pub timeline: bool,
     /// How large that may be.
     pub timeline_limits: TimelineLimits,

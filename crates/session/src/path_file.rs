@@ -5,7 +5,7 @@ use std::path::Path;
 
 use paths::lang::{self, LanguageError};
 
-use crate::{Error, Kind, Wanted, sniff};
+use crate::{Error, InputKind, InputPurpose, sniff};
 
 /// Path files are not read beyond this many bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -38,7 +38,7 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     if let Some(path) = paths::builtin(name) {
         return Ok(path);
     }
-    let wanted = Wanted::PathFile;
+    let wanted = InputPurpose::PathFile;
     let option = format!("{option} {name}");
     let bytes = source::read_beside(Path::new(name), MAX_FILE).map_err(|error| Error::Nothing {
         name: option.clone(),
@@ -55,7 +55,7 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     };
     let kind = sniff(&bytes);
     match error {
-        Some(error) if matches!(kind, Kind::Text | Kind::Empty) => Err(Error::PathFile {
+        Some(error) if matches!(kind, InputKind::Text | InputKind::Empty) => Err(Error::PathFile {
             name: option,
             error,
         }),

@@ -6,27 +6,28 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    About, By, Exits, Faults, GuestTasks, Handle, Info, InsideReport, Ipis, Irqs, Moves, Namer,
-    Picture, PictureContext, PictureHandles, Profile, ProfileSums, Recorder, SampledTime, Sched,
-    Shared, Signs, Sleeps, Stalls, Timeline, Timers, Vcpus, Walked,
+    Exits, Faults, FunctionNamer, GuestTasks, Handle, InsideReport, Ipis, Irqs, Moves, Picture,
+    PictureContext, PictureHandles, Profile, ProfileSums, RecordedMachine, Recorder,
+    RecordingContents, RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps,
+    Stalls, Timeline, Timers, Vcpus, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
 
 use crate::{
-    Error, Flame, GuestAbout, HostInput, Input, NamedGuest, Opened, Paired, PictureOptions,
-    Printed, RecordingQuestion, Session,
+    Error, GuestAbout, GuestPairing, HostInput, Input, NamedGuest, OpenRecording, PictureOptions,
+    PrintedTables, RecordingQuestion, RecordingStacks, Session,
 };
 
 /// The picture of a recording, and what the recording says of itself.
 #[derive(Debug)]
-pub struct Taken {
+pub struct RecordingPicture {
     /// What was found.
     pub picture: Picture,
     /// What the recording says of itself.
     pub header: RecordingHeader,
     /// Its stacks, where they were asked for and it has any: of time on CPUs, then without one.
-    pub flames: Vec<Flame>,
+    pub flames: Vec<RecordingStacks>,
     /// How the recordings of its guests join it, and how many of their events lie where they can have happened.
     pub guests: Vec<(GuestAbout, InsideReport)>,
     /// Whether the part of it is missing that has the formats of its events, so that nobody knows what they are.
@@ -38,8 +39,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Fails when an input cannot be read, is neither a recording nor a text with tables, or does not have what the filters ask
-    /// for.
+    /// Fails when an input cannot be read, is neither a recording nor a text with tables, or does not have what the
+    /// filters ask for.
     pub fn pictures(
         &self,
         inputs: &[PathBuf],
@@ -51,7 +52,8 @@ impl Session {
         self.put_together(looked)
     }
 
-    /// Returns pictures for each of several lists of hosts with their guests. Hosts are walked at once by as many threads as there may be.
+    /// Returns pictures for each of several lists of hosts with their guests. Hosts are walked at once by as many
+    /// threads as there may be.
     ///
     /// # Errors
     ///
@@ -73,10 +75,10 @@ impl Session {
     /// Returns the pictures of what was looked at, and those of all its tables together.
     fn put_together(
         &self,
-        looked: impl IntoIterator<Item = Result<Looked, Error>>,
+        looked: impl IntoIterator<Item = Result<InputContent, Error>>,
     ) -> Result<Vec<Picture>, Error> {
         let mut pictures = Vec::new();
-        let mut tables = Printed::default();
+        let mut tables = PrintedTables::default();
         for one in looked {
             let mut one = one?;
             tables.append(&mut one.tables);
@@ -86,8 +88,8 @@ impl Session {
         Ok(pictures)
     }
 
-    /// Returns a picture of each host with its guests, and of all tables that perf printed together ([`Session::hosts`]), with the
-    /// names of all inputs in their order.
+    /// Returns a picture of each host with its guests, and of all tables that perf printed together
+    /// ([`Session::hosts`]), with the names of all inputs in their order.
     ///
     /// # Errors
     ///
@@ -106,8 +108,8 @@ impl Session {
         Ok((pictures, names))
     }
 
-    /// Does something for each item, for several at once if there may be threads; it takes how many it may have itself. The answers
-    /// stand in the items' order.
+    /// Does something for each item, for several at once if there may be threads; it takes how many it may have itself.
+    /// The answers stand in the items' order.
     pub(crate) fn at_once<T: Sync, R: Send>(
         &self,
         items: &[T],
@@ -145,20 +147,20 @@ impl Session {
 }
 
 /// What was found in one input.
-struct Looked {
-    tables: Printed,
+struct InputContent {
+    tables: PrintedTables,
     picture: Option<Picture>,
 }
 
 impl Input<'_> {
     /// Looks at it.
-    fn look(&self, options: &PictureOptions) -> Result<Looked, Error> {
-        let mut tables = Printed::default();
+    fn look(&self, options: &PictureOptions) -> Result<InputContent, Error> {
+        let mut tables = PrintedTables::default();
         let picture = match self.printed(&mut tables, options)? {
             true => None,
             false => Some(self.picture(options)?.picture),
         };
-        Ok(Looked { tables, picture })
+        Ok(InputContent { tables, picture })
     }
 
     /// Takes a picture of a recording in one walk.
@@ -166,16 +168,17 @@ impl Input<'_> {
     /// # Errors
     ///
     /// Fails when it is no recording, or does not have what the filters ask for.
-    pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
-        self.picture_of(options, &|_| Ok(Paired::default()))
+    pub fn picture(&self, options: &PictureOptions) -> Result<RecordingPicture, Error> {
+        self.picture_of(options, &|_| Ok(GuestPairing::default()))
     }
 
-    /// Does the same with guests, which are looked for when the recording has been opened; what is said of them becomes warnings.
+    /// Does the same with guests, which are looked for when the recording has been opened; what is said of them becomes
+    /// warnings.
     pub(crate) fn picture_of<'g>(
         &self,
         options: &PictureOptions,
-        paired: &dyn Fn(&Opened<'_>) -> Result<Paired<'g>, Error>,
-    ) -> Result<Taken, Error> {
+        paired: &dyn Fn(&OpenRecording<'_>) -> Result<GuestPairing<'g>, Error>,
+    ) -> Result<RecordingPicture, Error> {
         let opened = self.recording_with_symbols()?;
         opened.require_vcpus()?;
         let paired = paired(&opened)?;
@@ -229,7 +232,7 @@ impl Input<'_> {
         let inside = |machine| answered.inside().map(|inside| inside.report(machine));
         let guests = (guests.iter().zip(1..))
             .map(|(guest, machine)| (guest.about().clone(), inside(machine).unwrap_or_default()));
-        Ok(Taken {
+        Ok(RecordingPicture {
             guests: guests.collect(),
             picture,
             flames,
@@ -244,21 +247,22 @@ impl HostInput<'_> {
     ///
     /// # Errors
     ///
-    /// As [`Input::picture`]. Fails when a guest's recording that was named is of no guest of this host, and says what speaks against it.
-    pub fn picture(&self, options: &PictureOptions) -> Result<Taken, Error> {
+    /// As [`Input::picture`]. Fails when a guest's recording that was named is of no guest of this host, and says what
+    /// speaks against it.
+    pub fn picture(&self, options: &PictureOptions) -> Result<RecordingPicture, Error> {
         self.input()
             .picture_of(options, &|opened| self.paired(opened))
     }
 
     /// Looks at it, and at its guests.
-    fn look(&self, options: &PictureOptions) -> Result<Looked, Error> {
-        let mut tables = Printed::default();
+    fn look(&self, options: &PictureOptions) -> Result<InputContent, Error> {
+        let mut tables = PrintedTables::default();
         let only_tables = self.input().printed(&mut tables, options)?;
         let picture = match only_tables && !self.has_guests() {
             true => None,
             false => Some(self.picture(options)?.picture),
         };
-        Ok(Looked { tables, picture })
+        Ok(InputContent { tables, picture })
     }
 }
 
@@ -269,7 +273,7 @@ struct AskedPicture {
     stacks: Vec<Handle<Profile>>,
 }
 
-impl Opened<'_> {
+impl OpenRecording<'_> {
     /// Asks everything that rules and comparisons look at: an analysis is one line.
     fn ask_picture(
         &self,
@@ -285,11 +289,11 @@ impl Opened<'_> {
         let mut follower = Paths::new(followed);
         follower.only(self.instances());
         self.locate_with(&mut follower, guests);
-        let mut sched = Sched::new();
-        sched.caller_at(self.functions().range(Sched::caller()));
-        let split = analysis::Options {
+        let mut sched = SchedLatencies::new();
+        sched.caller_at(self.functions().range(SchedLatencies::caller()));
+        let split = analysis::ExitOptions {
             split: true,
-            ..analysis::Options::default()
+            ..analysis::ExitOptions::default()
         };
         let window = || self.window();
         let agents = has_agents(self.header());
@@ -306,7 +310,7 @@ impl Opened<'_> {
             Timeline::new(window(), options.timeline_limits).of_host(options.paths.len());
         AskedPicture {
             handles: PictureHandles {
-                info: question.add(Info::new()),
+                info: question.add(RecordingContents::new()),
                 exits: question.add(Exits::new(split)),
                 vcpus: question.add(Vcpus::new(window())),
                 sched: question.add(sched),
@@ -337,14 +341,14 @@ impl Opened<'_> {
         &self,
         options: &PictureOptions,
         question: &mut RecordingQuestion<'_>,
-    ) -> Option<(Shared<GuestTasks>, Handle<Exits>)> {
-        let by_task = analysis::Options {
-            by: By {
+    ) -> Option<(SharedAnalysis<GuestTasks>, Handle<Exits>)> {
+        let by_task = analysis::ExitOptions {
+            by: RowSplit {
                 vm: question.guests().len() > 1,
                 task: true,
-                ..By::default()
+                ..RowSplit::default()
             },
-            ..analysis::Options::default()
+            ..analysis::ExitOptions::default()
         };
         let mut tasks = GuestTasks::new(self.window());
         if options.timeline {
@@ -354,12 +358,12 @@ impl Opened<'_> {
         Some((tasks, question.add(Exits::new(by_task))))
     }
 
-    /// Returns what samples found. A cause may be any thread, but for the vCPUs of which nobody asked; where there are no VMs,
-    /// and in comparisons, threads are asked for.
+    /// Returns what samples found. A cause may be any thread, but for the vCPUs of which nobody asked; where there are
+    /// no VMs, and in comparisons, threads are asked for.
     fn profile(
         &self,
         sampled: &SampledTime,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         picture: &Picture,
         comparing: bool,
     ) -> Option<ProfileSums> {
@@ -372,7 +376,7 @@ impl Opened<'_> {
                 false => !picture.left_out.has(tid),
             }
         };
-        let namer = Namer {
+        let namer = FunctionNamer {
             host: self.functions(),
             guest: self.guest_functions(),
             guests: &[],
@@ -387,7 +391,7 @@ fn has_agents(header: &RecordingHeader) -> bool {
 }
 
 /// Returns what a recording's header says of its machine and recorder.
-fn about(header: &RecordingHeader, picture: &Picture) -> About {
+fn about(header: &RecordingHeader, picture: &Picture) -> RecordedMachine {
     let text = header.format.strip_prefix("text of ");
     let recorder = match (&header.recorder, text) {
         (Some(recorder), _) => recorder.split_whitespace().next(),
@@ -399,7 +403,7 @@ fn about(header: &RecordingHeader, picture: &Picture) -> About {
     let happened = picture.info.events.iter().filter(|kind| kind.count > 0);
     let lists = header.format.starts_with("perf.data")
         || text.is_none() && picture.info.recorded.len() > happened.count();
-    About {
+    RecordedMachine {
         arch: header.arch.clone(),
         kernel: header.kernel.clone(),
         cpus: header.cpus,

@@ -3,14 +3,14 @@
 
 use analysis::{
     AccountScope, Analysis, Answers, Continuity, EventAccount, FilterScope, GuestTasks, Handle,
-    Inside, LeftOut, Shared, Slices, Study, Walked,
+    InsideEvents, LeftOut, SharedAnalysis, Slices, Study, WalkState,
 };
 use doubts::{AnswerScope, Concern, Concerns, Doubt, DoubtKind, Doubts};
 use event::{EventAccounting, Kind, Quality, Sink};
 use source::WalkOutcome;
 
 use crate::window::FilterPasses;
-use crate::{Guest, GuestClock, Opened, Paired};
+use crate::{Guest, GuestClock, GuestPairing, OpenRecording};
 
 /// A walk over a recording that is being put together.
 ///
@@ -34,8 +34,8 @@ use crate::{Guest, GuestClock, Opened, Paired};
 /// ```
 #[derive(Debug)]
 pub struct RecordingQuestion<'q> {
-    opened: &'q Opened<'q>,
-    paired: &'q Paired<'q>,
+    opened: &'q OpenRecording<'q>,
+    paired: &'q GuestPairing<'q>,
     study: Study,
     /// Which filters may take events away: what all analyses can do with.
     scope: Option<FilterScope>,
@@ -45,8 +45,8 @@ pub struct RecordingQuestion<'q> {
     /// The kinds of numbers that are shown, where they are fewer than analyses make.
     only: Option<Concerns>,
     has_continuity: bool,
-    inside: Option<Handle<Inside>>,
-    tasks: Option<Shared<GuestTasks>>,
+    inside: Option<Handle<InsideEvents>>,
+    tasks: Option<SharedAnalysis<GuestTasks>>,
 }
 
 /// What a walk found, and what has to be known before it is believed.
@@ -55,20 +55,20 @@ pub struct RecordingAnswers {
     answers: Answers,
     study: Study,
     /// How guests' events lie in their vCPUs' time in the guest, by machine; empty where no guest is walked.
-    inside: Option<Inside>,
+    inside: Option<InsideEvents>,
     /// What the recordings miss, and all doubts that touch the numbers.
     pub quality: Quality,
 }
 
 /// Events that are held against what analyses have counted.
-struct Tally<'t> {
+struct EventBalance<'t> {
     outcome: &'t WalkOutcome,
     passed: Option<&'t FilterPasses>,
 }
 
-impl Opened<'_> {
+impl OpenRecording<'_> {
     /// Begins a question to the recording and to those of its guests.
-    pub fn question<'q>(&'q self, paired: &'q Paired<'q>) -> RecordingQuestion<'q> {
+    pub fn question<'q>(&'q self, paired: &'q GuestPairing<'q>) -> RecordingQuestion<'q> {
         RecordingQuestion {
             opened: self,
             paired,
@@ -92,13 +92,13 @@ impl<'q> RecordingQuestion<'q> {
     }
 
     /// Adds an analysis that is looked at while the walk goes on.
-    pub fn share<A: Analysis>(&mut self, analysis: A) -> Shared<A> {
+    pub fn share<A: Analysis>(&mut self, analysis: A) -> SharedAnalysis<A> {
         self.note(&analysis);
         self.study.share(analysis)
     }
 
     /// Adds what guests did, where their recordings are walked, and says of those that do not show it that they do not.
-    pub fn share_guest_tasks(&mut self, tasks: GuestTasks) -> Option<Shared<GuestTasks>> {
+    pub fn share_guest_tasks(&mut self, tasks: GuestTasks) -> Option<SharedAnalysis<GuestTasks>> {
         if self.paired.guests.is_empty() {
             return None;
         }
@@ -162,7 +162,7 @@ impl<'q> RecordingQuestion<'q> {
         let whole =
             self.scope() >= FilterScope::Time || !self.opened.session.options().filters.any();
         if !self.paired.guests.is_empty() && whole {
-            self.inside = Some(self.study.add(Inside::new()));
+            self.inside = Some(self.study.add(InsideEvents::new()));
         }
         let guests = &self.paired.guests;
         self.opened.prepare_with(&mut self.study, guests);
@@ -215,7 +215,9 @@ impl<'q> RecordingQuestion<'q> {
         outcomes: Vec<WalkOutcome>,
         passed: Option<&FilterPasses>,
     ) -> RecordingAnswers {
-        let tally = outcomes.first().map(|outcome| Tally { outcome, passed });
+        let tally = outcomes
+            .first()
+            .map(|outcome| EventBalance { outcome, passed });
         let accounts = tally.map(|tally| tally.accounts(&answers));
         let mut quality = self.paired.quality(outcomes);
         let walked = study.walked();
@@ -253,7 +255,7 @@ impl<'q> RecordingQuestion<'q> {
     }
 
     /// Raises what the machine, analyses and what stands beside the recording say.
-    fn raise(&self, answers: &Answers, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn raise(&self, answers: &Answers, walked: &WalkState<'_>, doubts: &mut Doubts) {
         let opened = self.opened;
         if !opened.nanoseconds() {
             doubts.raise(DoubtKind::ClockTicks);
@@ -337,22 +339,22 @@ impl RecordingAnswers {
     }
 
     /// Returns what all analyses share.
-    pub fn walked(&self) -> Walked<'_> {
+    pub fn walked(&self) -> WalkState<'_> {
         self.study.walked()
     }
 
     /// Returns the answers, for who makes a picture of them, with what analyses share and the quality.
-    pub fn parts(&mut self) -> (&mut Answers, Walked<'_>, &mut Quality) {
+    pub fn parts(&mut self) -> (&mut Answers, WalkState<'_>, &mut Quality) {
         (&mut self.answers, self.study.walked(), &mut self.quality)
     }
 
     /// Returns how guests' events lie in their vCPUs' time in the guest; `None` where no guest was walked.
-    pub fn inside(&self) -> Option<&Inside> {
+    pub fn inside(&self) -> Option<&InsideEvents> {
         self.inside.as_ref()
     }
 }
 
-impl Tally<'_> {
+impl EventBalance<'_> {
     /// Returns what the host's analyses have counted, each with the events that were read of its kinds.
     fn accounts(&self, answers: &Answers) -> Vec<(EventAccount, EventAccounting)> {
         // A walk that a filter by time has ended has read more than it handed out.

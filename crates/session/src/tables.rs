@@ -9,29 +9,29 @@ use crate::{Error, Input, PictureOptions, Session};
 
 /// Tables that perf printed, of one input or of several: of those that were printed of one recording comes one picture.
 #[derive(Debug, Default)]
-pub struct Printed {
+pub struct PrintedTables {
     /// Each with its input's name.
     tables: Vec<(String, PerfTable)>,
     /// What was not understood, with the input's name.
     notes: Vec<(String, TableNote)>,
 }
 
-impl Printed {
+impl PrintedTables {
     /// Moves all of another here, behind what is there.
-    pub fn append(&mut self, other: &mut Printed) {
+    pub fn append(&mut self, other: &mut PrintedTables) {
         self.tables.append(&mut other.tables);
         self.notes.append(&mut other.notes);
     }
 }
 
 impl Input<'_> {
-    /// Returns the pictures that its tables make; `None` where it is a recording, or holds no tables. The first has warnings
-    /// about what was not understood.
+    /// Returns the pictures that its tables make; `None` where it is a recording, or holds no tables. The first has
+    /// warnings about what was not understood.
     ///
     /// # Errors
     ///
-    /// Fails when filters were asked for: tables are sums, of which nothing can be left out. Fails when nothing can be read of what
-    /// begins as a table.
+    /// Fails when filters were asked for: tables are sums, of which nothing can be left out. Fails when nothing can be
+    /// read of what begins as a table.
     pub fn tables(&self) -> Result<Option<Vec<Picture>>, Error> {
         if !perftables::looks_like(self.bytes()) || self.is_recording() {
             return Ok(None);
@@ -47,12 +47,18 @@ impl Input<'_> {
         ))
     }
 
-    /// Adds its tables to others, and returns whether there is nothing else in it: a ticket may hold a recording and tables.
+    /// Adds its tables to others, and returns whether there is nothing else in it: a ticket may hold a recording and
+    /// tables.
     ///
     /// # Errors
     ///
-    /// Fails when nothing can be read of what begins as a table. Fails in comparisons where there are several tables of one kind.
-    pub fn printed(&self, all: &mut Printed, options: &PictureOptions) -> Result<bool, Error> {
+    /// Fails when nothing can be read of what begins as a table. Fails in comparisons where there are several tables of
+    /// one kind.
+    pub fn printed(
+        &self,
+        all: &mut PrintedTables,
+        options: &PictureOptions,
+    ) -> Result<bool, Error> {
         if !perftables::looks_like(self.bytes()) {
             return Ok(false);
         }
@@ -74,9 +80,9 @@ impl Input<'_> {
         Ok(!is_recording)
     }
 
-    fn own(&self, tables: Vec<PerfTable>, notes: Vec<TableNote>) -> Printed {
+    fn own(&self, tables: Vec<PerfTable>, notes: Vec<TableNote>) -> PrintedTables {
         let name = || self.name().to_owned();
-        Printed {
+        PrintedTables {
             tables: tables.into_iter().map(|one| (name(), one)).collect(),
             notes: notes.into_iter().map(|one| (name(), one)).collect(),
         }
@@ -89,7 +95,7 @@ impl Session {
     /// # Errors
     ///
     /// Fails when filters were asked for: tables are sums, of which nothing can be left out.
-    pub fn of_printed(&self, printed: Printed) -> Result<Vec<Picture>, Error> {
+    pub fn of_printed(&self, printed: PrintedTables) -> Result<Vec<Picture>, Error> {
         let Some((name, _)) = printed.tables.first() else {
             return Ok(Vec::new());
         };
@@ -104,8 +110,9 @@ impl Session {
         Ok(pictures)
     }
 
-    /// Makes pictures of tables. The first has warnings about what was not understood, which name their input if `named`.
-    fn name_tables(&self, printed: Printed, named: bool) -> Vec<Picture> {
+    /// Makes pictures of tables. The first has warnings about what was not understood, which name their input if
+    /// `named`.
+    fn name_tables(&self, printed: PrintedTables, named: bool) -> Vec<Picture> {
         let mut pictures = analysis::of_tables(printed.tables);
         for picture in &mut pictures {
             // Only x86 has ports and MSRs; whose vendor's they are makes no difference to their names.

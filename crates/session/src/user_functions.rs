@@ -42,7 +42,8 @@ impl BuildIds {
     }
 }
 
-/// Names functions of user space: by the files of the machine that reads the recording, where they are those that were recorded.
+/// Names functions of user space: by the files of the machine that reads the recording, where they are those that were
+/// recorded.
 #[derive(Debug)]
 pub struct UserFunctions {
     binaries: Binaries,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::{Shared, SlowInstance, SlowInstances, Study};
+use analysis::{SharedAnalysis, SlowInstance, SlowInstances, Study};
 use facts::Facts;
 use paths::{Paths, lang};
 use source::{RecordingPieces, RecordingReader};
@@ -10,18 +10,19 @@ use tracefmt::Kallsyms;
 
 use crate::{Error, host_facts};
 
-/// Follows a path through a recording while it is made, and says which of its instances take longer than a bound: those that are found
-/// by looking at all of the recording afterwards.
+/// Follows a path through a recording while it is made, and says which of its instances take longer than a bound: those
+/// that are found by looking at all of the recording afterwards.
 #[derive(Debug)]
 pub struct PathWatch<'r> {
     study: Study,
-    slow: Shared<SlowInstances>,
+    slow: SharedAnalysis<SlowInstances>,
     pieces: RecordingPieces<'r>,
 }
 
 impl<'r> PathWatch<'r> {
-    /// Watches a path for instances that take longer than `bound_ns`. `head` is the recording without the events that are still to come;
-    /// `facts` name threads and VMs; `kallsyms` returns the text of /proc/kallsyms, and is asked where the path names functions.
+    /// Watches a path for instances that take longer than `bound_ns`. `head` is the recording without the events that
+    /// are still to come; `facts` name threads and VMs; `kallsyms` returns the text of /proc/kallsyms, and is asked
+    /// where the path names functions.
     ///
     /// # Errors
     ///
@@ -57,8 +58,9 @@ impl<'r> PathWatch<'r> {
         })
     }
 
-    /// Looks at the next piece of the recording's data, which is of whole records, and returns the slow instances that have completed
-    /// by what is settled then. Behind the `last` piece nothing can come any more, so all of it is looked at.
+    /// Looks at the next piece of the recording's data, which is of whole records, and returns the slow instances that
+    /// have completed by what is settled then. Behind the `last` piece nothing can come any more, so all of it is
+    /// looked at.
     pub fn look(&mut self, piece: &Arc<Vec<u8>>, last: bool) -> Vec<SlowInstance> {
         self.pieces.walk(piece, &mut self.study);
         if last {

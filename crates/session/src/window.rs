@@ -13,7 +13,7 @@ pub(crate) struct FilterPasses {
 }
 
 /// Lets through what the filters ask for.
-pub(crate) struct Filtered<'s, S: Sink + ?Sized> {
+pub(crate) struct FilterSink<'s, S: Sink + ?Sized> {
     sink: &'s mut S,
     pid: Option<i32>,
     cpus: Option<&'s CpuSet>,
@@ -23,15 +23,15 @@ pub(crate) struct Filtered<'s, S: Sink + ?Sized> {
     passed: FilterPasses,
 }
 
-impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
+impl<'s, S: Sink + ?Sized> FilterSink<'s, S> {
     /// Puts a window of time and CPUs before a sink.
     pub(crate) fn window(
         sink: &'s mut S,
         time: Option<(u64, u64)>,
         cpus: Option<&'s CpuSet>,
         of_process: &'s HashSet<i32>,
-    ) -> Filtered<'s, S> {
-        Filtered {
+    ) -> FilterSink<'s, S> {
+        FilterSink {
             sink,
             pid: None,
             cpus,
@@ -44,8 +44,8 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
 
     /// Lets through threads only: `threads`, if any are named, and those of a process. `of_process`, as the window was
     /// given it, are those of the process where the recording does not say whose they are.
-    pub(crate) fn of(self, pid: Option<i32>, threads: Option<&'s [i32]>) -> Filtered<'s, S> {
-        Filtered {
+    pub(crate) fn of(self, pid: Option<i32>, threads: Option<&'s [i32]>) -> FilterSink<'s, S> {
+        FilterSink {
             pid,
             threads,
             ..self
@@ -63,7 +63,7 @@ impl<'s, S: Sink + ?Sized> Filtered<'s, S> {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for Filtered<'_, S> {
+impl<S: Sink + ?Sized> Sink for FilterSink<'_, S> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let wanted = self.sink.wants(ty);
         let index = ty.index as usize;

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use analysis::{
-    Analysis, Context, EventAccount, Exits, FilterScope, GuestEvent, Needs, Sched, Turn, Vcpus,
-    Walked, Want, Window,
+    Analysis, Context, EventAccount, EventDetail, Exits, FilterScope, GuestEvent, Needs,
+    SchedLatencies, Turn, Vcpus, WalkState, Window,
 };
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Quality, Side};
 use model::{Span, TaskChanges};
-use session::{Filters, Options, Paired, Session};
+use session::{Filters, GuestPairing, Session, SessionOptions};
 
 /// An analysis that drops one event on its way to another: of a kind the one with a number.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl<A: Analysis> Analysis for Swallowing<A> {
         self.inner.turn()
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         self.inner.wants(ty)
     }
 
@@ -90,25 +90,28 @@ impl<A: Analysis> Analysis for Swallowing<A> {
         self.inner.concerns()
     }
 
-    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         self.inner.doubts(walked, doubts);
     }
 
-    fn counted(&self, walked: &Walked<'_>) -> Vec<EventAccount> {
+    fn counted(&self, walked: &WalkState<'_>) -> Vec<EventAccount> {
         self.inner.counted(walked)
     }
 }
 
 /// Walks a recording of the corpus for one analysis that may drop an event, and returns what is known of the answer.
 fn quality<A: Analysis>(filters: Filters, analysis: A, kind: Kind, number: Option<u64>) -> Quality {
-    let options = Options {
+    let options = SessionOptions {
         filters,
-        ..Options::default()
+        ..SessionOptions::default()
     };
     let session = Session::open(options).expect("a session");
     let file = "../../corpus/vmx/tiny-irqchip/trace.dat";
     let input = session.input(Path::new(file)).expect("the corpus has it");
-    let (recording, paired) = (input.recording().expect("a recording"), Paired::default());
+    let (recording, paired) = (
+        input.recording().expect("a recording"),
+        GuestPairing::default(),
+    );
     let mut question = recording.question(&paired);
     question.add(Swallowing::new(analysis, kind, number));
     question.walk().quality
@@ -146,12 +149,12 @@ fn check<A: Analysis>(name: &str, filters: &Filters, kind: Kind, make: impl Fn()
 fn one_event_that_an_analysis_drops_is_missed() {
     let all = Filters::default();
     check("exits", &all, Kind::KvmExit, || {
-        Exits::new(analysis::Options::default())
+        Exits::new(analysis::ExitOptions::default())
     });
     check("vcpus", &all, Kind::KvmExit, || {
         Vcpus::new(Window::default())
     });
-    check("sched", &all, Kind::SchedSwitch, Sched::new);
+    check("sched", &all, Kind::SchedSwitch, SchedLatencies::new);
 }
 
 #[test]
@@ -161,7 +164,7 @@ fn behind_filters_as_well() {
         ..Filters::default()
     };
     check("exits", &cpu, Kind::KvmExit, || {
-        Exits::new(analysis::Options::default())
+        Exits::new(analysis::ExitOptions::default())
     });
-    check("sched", &cpu, Kind::SchedSwitch, Sched::new);
+    check("sched", &cpu, Kind::SchedSwitch, SchedLatencies::new);
 }

@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::{
-    ExitTable, GuestDid, GuestDidKind, GuestDoing, LaneGroup, Measured, Picture, TimelineNames,
+    ContextKind, ContextName, ExitTable, GuestContext, LaneGroup, Picture, SliceMeasure,
+    TimelineNames,
 };
 use model::State;
 use paths::PathReport;
 use rules::{Case, Diagnosis};
-use session::{Error, NamedGuest, Options, PictureOptions, Session};
+use session::{Error, NamedGuest, PictureOptions, Session, SessionOptions};
 
 use crate::guests::{A, B, Files, ROUNDS, guest, host, seconds, windows};
 
@@ -26,7 +27,7 @@ fn pictures(
     guests: &[NamedGuest],
     options: &PictureOptions,
 ) -> Result<Vec<(Picture, Diagnosis)>, Error> {
-    let session = Session::open(Options::default())?;
+    let session = Session::open(SessionOptions::default())?;
     let recordings: Vec<_> = recordings.iter().map(|path| path.to_path_buf()).collect();
     let (pictures, _) = session.pictures_with(&recordings, guests, options)?;
     let pictures = pictures.into_iter().map(|picture| {
@@ -40,19 +41,19 @@ fn pictures(
     Ok(pictures.collect())
 }
 
-fn is_of_guest(measured: &Measured) -> bool {
+fn is_of_guest(measured: &SliceMeasure) -> bool {
     match measured {
-        Measured::GuestTime(_)
-        | Measured::GuestSteal(_)
-        | Measured::GuestKnown
-        | Measured::GuestExits(..) => true,
-        Measured::Exits(..)
-        | Measured::State(_)
-        | Measured::Delays(_)
-        | Measured::Ran(_)
-        | Measured::Path(_)
-        | Measured::Events(_)
-        | Measured::Part(..) => false,
+        SliceMeasure::GuestTime(_)
+        | SliceMeasure::GuestSteal(_)
+        | SliceMeasure::GuestKnown
+        | SliceMeasure::GuestExits(..) => true,
+        SliceMeasure::Exits(..)
+        | SliceMeasure::State(_)
+        | SliceMeasure::Delays(_)
+        | SliceMeasure::Ran(_)
+        | SliceMeasure::Path(_)
+        | SliceMeasure::Events(_)
+        | SliceMeasure::Part(..) => false,
     }
 }
 
@@ -128,7 +129,7 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
         assert_eq!(exits, picture.table(ExitTable::Vmexit).unwrap().total_count);
         let idle = table.iter().filter(|row| {
             let task = row.task.as_ref();
-            task.is_some_and(|task| task.doing == GuestDoing::Idle)
+            task.is_some_and(|task| task.doing == GuestContext::Idle)
         });
         let idle: Vec<(Option<&str>, u64)> = idle
             .map(|row| (row.vm_name.as_deref(), row.stats.count()))
@@ -151,12 +152,12 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
             for (lane, row) in lanes.iter().zip(sums) {
                 let tasks = &row.guest.as_ref().expect("it has one").tasks;
                 for (kind, _) in (0..).zip(LaneGroup::Guests.kinds()) {
-                    let of = |doing: GuestDoing| match doing {
-                        GuestDoing::Task(_) => 0,
-                        GuestDoing::Interrupt(_) => 1,
-                        GuestDoing::Softirq(_) => 2,
-                        GuestDoing::Idle => 3,
-                        GuestDoing::Unknown => 4,
+                    let of = |doing: GuestContext| match doing {
+                        GuestContext::Task(_) => 0,
+                        GuestContext::Interrupt(_) => 1,
+                        GuestContext::Softirq(_) => 2,
+                        GuestContext::Idle => 3,
+                        GuestContext::Unknown => 4,
                     };
                     let tasks = tasks.iter().filter(|task| of(task.who.doing) == kind);
                     let sum: u64 = tasks.map(|task| task.times.total()).sum();
@@ -178,13 +179,13 @@ fn slices_of_what_guests_did_add_up() {
     let [(picture, _)] = all.as_slice() else {
         panic!("{} pictures", all.len());
     };
-    let sum = |measured: &Measured| {
+    let sum = |measured: &SliceMeasure| {
         let list = picture.series.of.get(measured).into_iter().flatten();
         list.fold((0, 0), |sum, one| (sum.0 + one.count, sum.1 + one.ns))
     };
     let rows = picture.vcpus.iter().flat_map(|report| &report.rows);
     let tasks = rows.flat_map(|row| &row.guest.as_ref().expect("it has one").tasks);
-    let mut times: BTreeMap<GuestDid, (u64, u64, u64)> = BTreeMap::new();
+    let mut times: BTreeMap<ContextName, (u64, u64, u64)> = BTreeMap::new();
     for task in tasks {
         let one = times.entry(task.who.did()).or_default();
         one.0 += task.times.get(State::Guest);
@@ -193,29 +194,29 @@ fn slices_of_what_guests_did_add_up() {
     }
     let mut known = 0;
     for (did, (guest, stolen, total)) in &times {
-        let (count, ns) = sum(&Measured::GuestTime(did.clone()));
+        let (count, ns) = sum(&SliceMeasure::GuestTime(did.clone()));
         assert_eq!(ns, *guest, "{did:?}");
         assert_eq!(count > 0, *guest > 0, "{did:?}");
         assert_eq!(
-            sum(&Measured::GuestSteal(did.clone())).1,
+            sum(&SliceMeasure::GuestSteal(did.clone())).1,
             *stolen,
             "{did:?}"
         );
         known += match did.kind {
-            GuestDidKind::Unknown => 0,
+            ContextKind::Unknown => 0,
             _ => *total,
         };
     }
     assert!(times.len() > 2 && known > 0, "{times:?}");
-    assert_eq!(sum(&Measured::GuestKnown).1, known);
-    let mut exits: BTreeMap<(String, GuestDid), (u64, u64)> = BTreeMap::new();
+    assert_eq!(sum(&SliceMeasure::GuestKnown).1, known);
+    let mut exits: BTreeMap<(String, ContextName), (u64, u64)> = BTreeMap::new();
     for row in picture.guest_rows(ExitTable::Vmexit) {
         let did = row.task.as_ref().expect("rows are of tasks").did();
         let one = exits.entry((row.key.clone(), did)).or_default();
         *one = (one.0 + row.stats.count(), one.1 + row.stats.total());
     }
     for ((key, did), expected) in exits {
-        let measured = Measured::GuestExits(ExitTable::Vmexit, key, did);
+        let measured = SliceMeasure::GuestExits(ExitTable::Vmexit, key, did);
         assert_eq!(sum(&measured), expected, "{measured:?}");
     }
 }
@@ -280,7 +281,8 @@ fn with_a_stall() -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Returns a host's text in which the vCPU reads the PM timer's port at each exit, or loses its CPU to another task until the next entry.
+/// Returns a host's text in which the vCPU reads the PM timer's port at each exit, or loses its CPU to another task
+/// until the next entry.
 fn busy_host(preempted: bool) -> String {
     let mut out = "cpus=4\n".to_owned();
     let mut line = |who: &str, at: u64, text: &str| {
@@ -289,7 +291,8 @@ fn busy_host(preempted: bool) -> String {
     let vcpu = format!("CPU 0/KVM-{}", A.tid);
     let switch = |from: (&str, i32, char), to: (&str, i32)| {
         format!(
-            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={} ==> next_comm={} next_pid={} next_prio=120",
+            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={} ==> next_comm={} next_pid={} \
+             next_prio=120",
             from.0, from.1, from.2, to.0, to.1
         )
     };
@@ -323,7 +326,8 @@ fn busy_host(preempted: bool) -> String {
     out
 }
 
-/// Returns its guest's text: `server` has the CPU at three of four exits, the idle task at the fourth. It ends with the window that has this number.
+/// Returns its guest's text: `server` has the CPU at three of four exits, the idle task at the fourth. It ends with the
+/// window that has this number.
 fn busy_guest(last: usize) -> String {
     let mut out = "cpus=1\n".to_owned();
     let mut now = ("swapper/0", 0);
@@ -332,8 +336,8 @@ fn busy_guest(last: usize) -> String {
         let mut switch = |at: u64, to: (&'static str, i32)| {
             let _ = writeln!(
                 out,
-                "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={} next_pid={} \
-                 next_prio=120",
+                "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> \
+                 next_comm={} next_pid={} next_prio=120",
                 now.0,
                 now.1,
                 seconds(at),
@@ -379,8 +383,8 @@ fn findings_about_exits_name_the_guests_tasks_that_made_them() {
     assert_eq!(
         ports,
         [
-            "In the guest, of 399 accesses to 0x608:PIN, 300 (75.19 %) were made in task server:77 and 99 (24.81 %) were made in its idle \
-             task."
+            "In the guest, of 399 accesses to 0x608:PIN, 300 (75.19 %) were made in task server:77 and 99 (24.81 %) \
+             were made in its idle task."
         ]
     );
     // A part that is not known is said, and what is mostly unknown is not said.

@@ -1,13 +1,16 @@
-//! A host's recording with those of its guests: texts made by hand, of which it is known whose guest each is and when everything was.
+//! A host's recording with those of its guests: texts made by hand, of which it is known whose guest each is and when
+//! everything was.
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use analysis::{GuestDoing, GuestTasks, Info, Inside, Shared, Study, Vcpus, Window};
+use analysis::{
+    GuestContext, GuestTasks, InsideEvents, RecordingContents, SharedAnalysis, Study, Vcpus, Window,
+};
 use event::{Event, EventOrder, EventType, Sink};
 use proptest::prelude::*;
-use session::{Error, Guest, GuestClock, Opened, Options, PairingEvidence, Session};
+use session::{Error, Guest, GuestClock, OpenRecording, PairingEvidence, Session, SessionOptions};
 
 /// A VM of a host: the thread of its vCPU, and how far its guest's clock is behind, in microseconds.
 #[derive(Clone, Copy)]
@@ -84,7 +87,8 @@ pub(crate) fn host(of: &[Made]) -> String {
     "cpus=4\n".to_owned() + &lines.collect::<String>()
 }
 
-/// Returns a guest's text: in each of its windows `server` gets the CPU 20 us after the entry, and gives it back 50 us after it.
+/// Returns a guest's text: in each of its windows `server` gets the CPU 20 us after the entry, and gives it back 50 us
+/// after it.
 pub(crate) fn guest(of: Made) -> String {
     let mut out = "cpus=1\n".to_owned();
     for (entry, _) in windows(of) {
@@ -92,8 +96,8 @@ pub(crate) fn guest(of: Made) -> String {
         let mut switch = |at: u64, from: (&str, i32), to: (&str, i32)| {
             let _ = writeln!(
                 out,
-                "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> next_comm={} next_pid={} \
-                 next_prio=120",
+                "   {}-{}   [000] {}: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state=S ==> \
+                 next_comm={} next_pid={} next_prio=120",
                 from.0,
                 from.1,
                 seconds(at),
@@ -140,7 +144,7 @@ struct Found {
 /// Pairs a host with guests, each said to be of a VM or not.
 fn found(host: &str, guests: &[(&str, Option<&str>)]) -> Result<Vec<Found>, Error> {
     let files = Files::new();
-    let session = Session::open(Options::default())?;
+    let session = Session::open(SessionOptions::default())?;
     let path = files.add("host.txt", host);
     let host = session.input(&path)?;
     let host = host.recording()?;
@@ -237,10 +241,10 @@ fn walk<S: Sink>(
     host: &str,
     guests: &[&[u8]],
     sink: &mut S,
-    prepare: impl Fn(&mut S, &Opened<'_>, &[Guest<'_>]),
+    prepare: impl Fn(&mut S, &OpenRecording<'_>, &[Guest<'_>]),
 ) -> bool {
     let files = Files::new();
-    let session = Session::open(Options::default()).expect("nothing is read");
+    let session = Session::open(SessionOptions::default()).expect("nothing is read");
     let path = files.add("host.txt", host);
     let host = session.input(&path).expect("it was written");
     let host = host.recording().expect("it is a recording");
@@ -280,18 +284,18 @@ fn of_host(asked: &AskedStudy) -> String {
 /// A study, and the analyses that it has.
 struct AskedStudy {
     study: Study,
-    info: Shared<Info>,
-    vcpus: Shared<Vcpus>,
-    inside: Shared<Inside>,
-    tasks: Shared<GuestTasks>,
+    info: SharedAnalysis<RecordingContents>,
+    vcpus: SharedAnalysis<Vcpus>,
+    inside: SharedAnalysis<InsideEvents>,
+    tasks: SharedAnalysis<GuestTasks>,
 }
 
 fn asked() -> AskedStudy {
     let mut study = Study::default();
     AskedStudy {
-        info: study.share(Info::new()),
+        info: study.share(RecordingContents::new()),
         vcpus: study.share(Vcpus::new(Window::default())),
-        inside: study.share(Inside::new()),
+        inside: study.share(InsideEvents::new()),
         tasks: study.share(GuestTasks::new(Window::default())),
         study,
     }
@@ -311,7 +315,7 @@ fn paths_go_through_guests_however_far_their_clocks_are_apart() {
     let mut study = Study::default();
     let paths = study.share(paths::Paths::new(vec![one]));
     let follower = paths.clone();
-    let prepare = |study: &mut Study, host: &Opened<'_>, guests: &[Guest<'_>]| {
+    let prepare = |study: &mut Study, host: &OpenRecording<'_>, guests: &[Guest<'_>]| {
         for (guest, machine) in guests.iter().zip(1..) {
             let mut follower = follower.get_mut();
             follower.guest(machine, guest.name(), guest.vcpus().iter().copied());
@@ -349,7 +353,7 @@ fn paths_go_through_guests_however_far_their_clocks_are_apart() {
 #[test]
 fn what_guests_did_is_split_by_their_events() {
     let files = Files::new();
-    let session = Session::open(Options::default()).expect("nothing is read");
+    let session = Session::open(SessionOptions::default()).expect("nothing is read");
     let (path, own) = (files.add("host", host(&[A])), files.add("guest", guest(A)));
     let host = session.input(&path).expect("it was written");
     let host = host.recording().expect("it is a recording");
@@ -370,7 +374,7 @@ fn what_guests_did_is_split_by_their_events() {
     let server = report
         .tasks
         .iter()
-        .find(|task| task.who.doing == GuestDoing::Task(77));
+        .find(|task| task.who.doing == GuestContext::Task(77));
     let server = server.expect("it ran");
     assert_eq!(server.who.name.as_deref(), Some("server"));
     // 30 us in each window.
@@ -379,13 +383,13 @@ fn what_guests_did_is_split_by_their_events() {
     let idle = report
         .tasks
         .iter()
-        .find(|task| task.who.doing == GuestDoing::Idle);
+        .find(|task| task.who.doing == GuestContext::Idle);
     assert_eq!(idle.map(|idle| idle.exits), Some(ROUNDS - 1));
     // The last exit comes when the guest's recording has ended.
     let unknown = report
         .tasks
         .iter()
-        .find(|task| task.who.doing == GuestDoing::Unknown);
+        .find(|task| task.who.doing == GuestContext::Unknown);
     assert_eq!(unknown.map(|unknown| unknown.exits), Some(1));
     let rows = asked.vcpus.get().report(&walked).rows;
     for state in model::State::ALL {
@@ -404,7 +408,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn damaged_guests_cost_themselves_alone(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..200), cut in any::<prop::sample::Index>()) {
+    fn damaged_guests_cost_themselves_alone(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..200),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let mut bytes = guest(B).into_bytes();
         for (at, byte) in damage {
             let at = at.index(bytes.len());
@@ -413,7 +420,7 @@ proptest! {
         bytes.truncate(bytes.len() / 2 + cut.index(bytes.len() / 2));
         let text = host(&[A, B]);
         let mut alone = asked();
-        let prepare = |study: &mut Study, host: &Opened<'_>, guests: &[Guest<'_>]| {
+        let prepare = |study: &mut Study, host: &OpenRecording<'_>, guests: &[Guest<'_>]| {
             host.prepare_with(study, guests);
         };
         prop_assert!(walk(&text, &[], &mut alone.study, prepare));

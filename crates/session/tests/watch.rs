@@ -13,8 +13,8 @@ use source::{ReaderOptions, RecordingBytes};
 
 /// Longer than the quickest instances, so that not all are found.
 const BOUND_NS: u64 = 100_000;
-/// `PERF_RECORD_SAMPLE`, the first kind of perf's own, `PERF_RECORD_FINISHED_ROUND`, and a kind that says nothing of events
-/// (`PERF_RECORD_TIME_CONV`).
+/// `PERF_RECORD_SAMPLE`, the first kind of perf's own, `PERF_RECORD_FINISHED_ROUND`, and a kind that says nothing of
+/// events (`PERF_RECORD_TIME_CONV`).
 const SAMPLE: u32 = 9;
 const OWN: u32 = 64;
 const ROUND: u32 = 68;
@@ -46,7 +46,8 @@ struct Rings {
     last: u64,
 }
 
-/// Takes a recording of the corpus apart. Its samples are laid out as perf does for tracepoints: id, address, thread, time, CPU.
+/// Takes a recording of the corpus apart. Its samples are laid out as perf does for tracepoints: id, address, thread,
+/// time, CPU.
 fn taken_apart(bytes: &[u8]) -> Rings {
     assert_eq!(&bytes[..8], b"PERFILE2");
     assert_eq!(long(bytes, long(bytes, 24) + 24), 0x10587);
@@ -93,7 +94,8 @@ fn taken_apart(bytes: &[u8]) -> Rings {
 }
 
 impl Rings {
-    /// Reads the rings, one after the other and again and again, as at these parts of the whole time. Returns what each round brought.
+    /// Reads the rings, one after the other and again and again, as at these parts of the whole time. Returns what each
+    /// round brought.
     fn rounds(&self, parts: &[u32], apart_ns: u64) -> Vec<Vec<u8>> {
         let span = self.last - self.first;
         let time = |part: &u32| self.first + span / 1000 * u64::from(*part);

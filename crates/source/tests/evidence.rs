@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use analysis::{Namer, Picture, Study};
+use analysis::{FunctionNamer, Picture, Study};
 use paths::Paths;
 use rules::{Case, Evidence, Finding};
 use source::{ReaderOptions, RecordingBytes};
@@ -57,9 +57,9 @@ fn look(bytes: Vec<u8>) -> Option<Known> {
         crate::support::pictures::picture(handles, &mut answers, &study, outcome.quality);
     let own = reader.formats().map(|formats| &formats.kallsyms);
     let functions = KernelFunctions::new(own, None);
-    let namer = Namer {
+    let namer = FunctionNamer {
         host: functions,
-        ..Namer::default()
+        ..FunctionNamer::default()
     };
     let sampled = answers.take(sampled);
     picture.profile = sampled.report(&study.walked(), namer, &|_| true);

@@ -75,7 +75,8 @@ impl TextNotes {
         }
     }
 
-    /// Returns what has to be known of the text. `events` were read, `ticks` says that their times have no decimal point.
+    /// Returns what has to be known of the text. `events` were read, `ticks` says that their times have no decimal
+    /// point.
     pub(crate) fn quality(&self, events: u64, ticks: bool) -> Quality {
         let lost = self.lost_ring.max(self.lost_sum);
         let mut quality = Quality {

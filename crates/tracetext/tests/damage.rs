@@ -5,24 +5,21 @@ use event::{Data, Isa, MmioAccess, NONE};
 use tracetext::TextProducer;
 
 /// An undamaged text of each style, and what it says.
-const TRACE_CMD: &str = "\
-       CPU 1/KVM-4043  [001]   844.831936: kvm_exit:             reason EXIT_IOIO rip 0xffffffff8177a62b info 6080041 ffffffff8177a62c
+const TRACE_CMD: &str = r"       CPU 1/KVM-4043  [001]   844.831936: kvm_exit:             reason EXIT_IOIO rip 0xffffffff8177a62b info 6080041 ffffffff8177a62c
        CPU 1/KVM-4043  [001]   844.831958: kvm_pio:              pio_read at 0x608 size 4 count 1 val 0x3e38c9 
        CPU 1/KVM-4043  [001]   844.831963: kvm_entry:             vcpu 1 rip 0xffffffff8177a62c
           <idle>-0     [003]   844.832000: sched_switch:         swapper/3:0 [120] R ==> kworker/3:1:15 [120]
      kworker/3:1-15    [003]   844.832001: sched_waking:         comm=qemu & co pid=15 prio=120 target_cpu=003
 ";
 
-const PERF: &str = "\
-       CPU 1/KVM  4043 [001]   844.831936:           kvm:kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000
+const PERF: &str = r"       CPU 1/KVM  4043 [001]   844.831936:           kvm:kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000
        CPU 1/KVM  4043 [001]   844.831958:            kvm:kvm_pio: pio_read at 0x608 size 4 count 1 val 0x3e38c9 
        CPU 1/KVM  4043 [001]   844.831963:          kvm:kvm_entry: vcpu 1, rip 0xffffffff8177a62c
          swapper     0 [003]   844.832000:     sched:sched_switch: prev_comm=swapper/3 prev_pid=0 ==> next_comm=kworker/3:1
      kworker/3:1    15 [003]   844.832001:     sched:sched_waking: comm=qemu & co pid=15 prio=120 target_cpu=003
 ";
 
-const FTRACE: &str = "\
-       CPU 1/KVM-4043    [001] .....   844.831936: kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000
+const FTRACE: &str = r"       CPU 1/KVM-4043    [001] .....   844.831936: kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0xffffffff8177a62c intr_info 0x00000000 error_code 0x00000000
        CPU 1/KVM-4043    [001] .....   844.831958: kvm_pio: pio_read at 0x608 size 4 count 1 val 0x3e38c9 
        CPU 1/KVM-4043    [001] d..1.   844.831963: kvm_entry: vcpu 1, rip 0xffffffff8177a62c
           <idle>-0       [003] d..2.   844.832000: sched_switch: prev_comm=swapper/3 prev_pid=0 ==> next_comm=kworker/3:1

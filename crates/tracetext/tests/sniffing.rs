@@ -68,8 +68,11 @@ fn printed_tables_are_recognized_but_are_no_events() {
         sniff(ports.as_bytes()),
         Some(TextProducer::PerfKvmStatTable)
     );
-    let sched = " \
-        -----------------------------------------------------------------------------------------------------------------\n  Task                  |   Runtime ms  | Switches | Average delay ms | Maximum delay ms | Maximum delay at       |\n";
+    let line = "-".repeat(113);
+    let sched = format!(
+        " {line}\n  Task                  |   Runtime ms  | Switches | Average delay ms | Maximum delay ms | Maximum \
+         delay at       |\n"
+    );
     assert_eq!(sniff(sched.as_bytes()), Some(TextProducer::PerfSchedTable));
     assert!(TextProducer::PerfKvmStatTable.is_table() && TextProducer::PerfSchedTable.is_table());
     assert!(!TextProducer::PerfScript.is_table());

@@ -7,14 +7,15 @@ use tracetext::{TextProducer, TextTimeUnit};
 
 #[test]
 fn default_report_in_the_wording_of_plugins() {
-    let (got, summary) = read("\
-cpus=4
+    let (got, summary) = read(
+        r"cpus=4
        CPU 1/KVM-4043  [001]   844.831936: kvm_exit:             reason EXIT_IOIO rip 0xffffffff8177a62b info 6080041 ffffffff8177a62c
        CPU 1/KVM-4043  [001]   844.831958: kvm_pio:              pio_read at 0x608 size 4 count 1 val 0x3e38c9 
        CPU 1/KVM-4043  [001]   844.831963: kvm_entry:             vcpu 1 rip 0xffffffff8177a62c
           <idle>-0     [003]   844.832000: sched_switch:         swapper/3:0 [120] R ==> rcu_preempt:15 [120]
            <...>-77    [003]   844.832001: sched_waking:         comm=rcu_preempt pid=15 prio=120 target_cpu=003
-");
+",
+    );
     assert_eq!(summary.style, Some(TextProducer::TraceCmd));
     assert_eq!(
         (summary.machine_cpus, summary.quality.clone()),
@@ -291,13 +292,13 @@ two:           <idle>-0     [003]   844.832000: softirq_raise:        vec=9 [act
 
 #[test]
 fn headers_and_debugging_lines_are_known() {
-    let (got, summary) = read("\
-version = 7
+    let (got, summary) = read(
+        r#"version = 7
 CPU 1 is empty
 cpus=4
 
 Kernel buffer statistics:
-  Note: \"entries\" are the entries left in the kernel ring buffer and are not
+  Note: "entries" are the entries left in the kernel ring buffer and are not
         recorded in the trace data. They should all be zero.
 
 CPU: 0
@@ -315,7 +316,8 @@ CPU:1 [SUBBUFFER START] [867639530790:0x5000]
        CPU 1/KVM-3743  [001]   867.639549: kvm_entry:             vcpu 1 rip 0xffffffff8177a62c [18588:0x30:32]
 CPU:1 [SUBBUFFER START]
        CPU 1/KVM-3743  [001]   867.639550: function:             irqfd_inject
-");
+"#,
+    );
     let data: Vec<_> = got.events.iter().map(|e| e.data).collect();
     assert_eq!(
         data,

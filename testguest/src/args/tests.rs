@@ -3,7 +3,7 @@
 use super::*;
 
 fn plan(words: &[&str]) -> Result<Plan> {
-    Args::try_parse_from([&["testguest"], words].concat())?.plan()
+    PlanArgs::try_parse_from([&["testguest"], words].concat())?.plan()
 }
 
 #[test]

@@ -11,11 +11,11 @@ const PSCI_VERSION: u32 = 0x8400_0000;
 
 /// Code that grows.
 #[derive(Debug, Default)]
-struct Assembler {
+struct ArmAssembler {
     words: Vec<u32>,
 }
 
-impl Assembler {
+impl ArmAssembler {
     fn put(&mut self, word: u32) {
         self.words.push(word);
     }
@@ -33,7 +33,7 @@ impl Assembler {
     }
 
     /// A loop around a body, or nothing if it is to run 0 times.
-    fn repeat(&mut self, times: u32, body: impl FnOnce(&mut Assembler)) {
+    fn repeat(&mut self, times: u32, body: impl FnOnce(&mut ArmAssembler)) {
         if times == 0 {
             return;
         }
@@ -54,7 +54,7 @@ impl Assembler {
 
 /// Returns a vCPU's code. It does rounds forever: user space counts them, and stops.
 pub(crate) fn vcpu_code(plan: &Plan, vcpu: u32) -> Vec<u8> {
-    let mut code = Assembler::default();
+    let mut code = ArmAssembler::default();
     for operation in Operation::ALL {
         code.repeat(plan.each_round(operation), |code| {
             body(code, operation, vcpu);
@@ -68,7 +68,7 @@ pub(crate) fn vcpu_code(plan: &Plan, vcpu: u32) -> Vec<u8> {
 }
 
 /// What an operation is in instructions; nothing for what this architecture does not have (`machine::is_operation`).
-fn body(code: &mut Assembler, operation: Operation, vcpu: u32) {
+fn body(code: &mut ArmAssembler, operation: Operation, vcpu: u32) {
     match operation {
         Operation::MmioRead => {
             code.set(1, mmio::BASE_AARCH64 + u32::from(mmio::READ));

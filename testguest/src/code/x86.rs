@@ -6,7 +6,7 @@
 //! What stays in a register: ESI counts the repetitions of a loop; DS, SS and CS are the vCPU's page, ES is where
 //! registers are. An interrupt comes only at the HLT that waits for it, where nothing else is kept in a register.
 
-use crate::layout::{HOLD, Vector, mmio, port};
+use crate::layout::{HOLD, IrqVector, mmio, port};
 use crate::plan::{Operation, Plan};
 
 /// Registers of the local APIC in x2APIC mode, which are MSRs (Intel's manual, volume 3, "x2APIC Register Address
@@ -40,11 +40,11 @@ pub(crate) enum Vendor {
 
 /// Code that grows.
 #[derive(Debug, Default)]
-struct Assembler {
+struct X86Assembler {
     bytes: Vec<u8>,
 }
 
-impl Assembler {
+impl X86Assembler {
     fn put(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
@@ -90,7 +90,7 @@ impl Assembler {
     }
 
     /// A loop around a body, or nothing if it is to run 0 times.
-    fn repeat(&mut self, times: u32, body: impl FnOnce(&mut Assembler)) {
+    fn repeat(&mut self, times: u32, body: impl FnOnce(&mut X86Assembler)) {
         if times == 0 {
             return;
         }
@@ -112,10 +112,10 @@ impl Assembler {
 
 /// Returns a vCPU's code. It does rounds forever: user space counts them, and stops.
 pub(crate) fn vcpu_code(plan: &Plan, vcpu: u32, vendor: Vendor) -> Vec<u8> {
-    let mut code = Assembler::default();
+    let mut code = X86Assembler::default();
     if plan.has_irqchip() {
         code.wrmsr(x2apic::SPURIOUS, APIC_ON);
-        code.wrmsr(x2apic::TIMER, u32::from(Vector::Timer.number())); // one shot, not masked
+        code.wrmsr(x2apic::TIMER, u32::from(IrqVector::Timer.number())); // one shot, not masked
         code.wrmsr(x2apic::TIMER_DIVIDER, DIVIDE_BY_1);
     }
     let top = code.bytes.len();
@@ -130,7 +130,7 @@ pub(crate) fn vcpu_code(plan: &Plan, vcpu: u32, vendor: Vendor) -> Vec<u8> {
 }
 
 /// What an operation is in instructions.
-fn body(code: &mut Assembler, operation: Operation, plan: &Plan, vcpu: u32, vendor: Vendor) {
+fn body(code: &mut X86Assembler, operation: Operation, plan: &Plan, vcpu: u32, vendor: Vendor) {
     match operation {
         Operation::PioOut => code.out(port::OUT),
         Operation::PioIn => {
@@ -176,8 +176,8 @@ fn body(code: &mut Assembler, operation: Operation, plan: &Plan, vcpu: u32, vend
 }
 
 /// Returns the code that an interrupt runs: it counts in the page of the vCPU that takes it, and ends the interrupt.
-pub(crate) fn handler(vector: Vector) -> Vec<u8> {
-    let mut code = Assembler::default();
+pub(crate) fn handler(vector: IrqVector) -> Vec<u8> {
+    let mut code = X86Assembler::default();
     code.put_u16(&[0x66, 0xff, 0x06], vector.counter()); // inc dword [counter]
     code.wrmsr(x2apic::EOI, 0);
     code.put(&[0xcf]); // iret

@@ -8,7 +8,7 @@ use kvm_bindings::{
 use kvm_ioctls::{IoEventAddress, Kvm, VcpuExit, VcpuFd, VmFd};
 use vmm_sys_util::eventfd::EventFd;
 
-use super::{Answer, Device, Register, eventfd, register};
+use super::{AccessAnswer, Device, Register, eventfd, register};
 use crate::code::aarch64::vcpu_code;
 use crate::layout::{mmio, page};
 use crate::memory::Memory;
@@ -97,7 +97,7 @@ pub(super) fn devices(vm: &VmFd, plan: &Plan, _: &EventFd) -> Result<Vec<Device>
             vcpu,
             operation: Operation::Halt,
             asked,
-            answer: Answer::Line(line(vcpu)),
+            answer: AccessAnswer::Line(line(vcpu)),
         });
     }
     Ok(devices)

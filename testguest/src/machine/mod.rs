@@ -22,7 +22,7 @@ pub(crate) use arch::{is_operation, line, register_of};
 
 /// A VM that is ready to run.
 #[derive(Debug)]
-pub(crate) struct Machine {
+pub(crate) struct TestMachine {
     /// What its vCPUs and devices share.
     pub(crate) vm: VmFd,
     pub(crate) memory: Memory,
@@ -42,12 +42,12 @@ pub(crate) struct Device {
     pub(crate) operation: Operation,
     /// The ioeventfd that the guest writes.
     pub(crate) asked: EventFd,
-    pub(crate) answer: Answer,
+    pub(crate) answer: AccessAnswer,
 }
 
 /// How a device answers.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum AccessAnswer {
     /// By an irqfd.
     #[cfg_attr(target_arch = "aarch64", expect(dead_code, reason = "x86 alone"))]
     Irqfd(EventFd),
@@ -61,9 +61,9 @@ fn eventfd() -> Result<EventFd> {
     EventFd::new(EFD_CLOEXEC).context("cannot make an eventfd")
 }
 
-impl Machine {
+impl TestMachine {
     /// Makes a VM for a plan.
-    pub(crate) fn new(plan: &Plan) -> Result<Machine> {
+    pub(crate) fn new(plan: &Plan) -> Result<TestMachine> {
         let kvm =
             Kvm::new().context("cannot open /dev/kvm: is it there, and may this user open it?")?;
         let vm = kvm.create_vm().context("KVM makes no VM")?;
@@ -94,7 +94,7 @@ impl Machine {
                 .with_context(|| format!("KVM takes no ioeventfd at {address:#x}"))?;
         }
         let devices = arch::devices(&vm, plan, &ioeventfd)?;
-        Ok(Machine {
+        Ok(TestMachine {
             vm,
             memory,
             vcpus,

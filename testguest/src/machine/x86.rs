@@ -12,9 +12,9 @@ use kvm_bindings::{
 use kvm_ioctls::{IoEventAddress, Kvm, VcpuExit, VcpuFd, VmFd};
 use vmm_sys_util::eventfd::EventFd;
 
-use super::{Answer, Device, Register, eventfd, register};
+use super::{AccessAnswer, Device, Register, eventfd, register};
 use crate::code::x86::{Vendor, handler, vcpu_code};
-use crate::layout::{STACK, Vector, mmio, page, port};
+use crate::layout::{IrqVector, STACK, mmio, page, port};
 use crate::memory::Memory;
 use crate::plan::{Operation, Plan};
 
@@ -81,8 +81,8 @@ pub(super) fn prepare(vm: &VmFd, memory: &Memory, plan: &Plan) -> Result<()> {
         .context("KVM does not take the address of its identity map")?;
     vm.set_tss_address(INTEL_PAGES as usize + 0x1000)
         .context("KVM does not take the address of its task state")?;
-    for vector in Vector::ALL {
-        let code = HANDLERS + 0x100 * u32::from(vector.number() - Vector::ALL[0].number());
+    for vector in IrqVector::ALL {
+        let code = HANDLERS + 0x100 * u32::from(vector.number() - IrqVector::ALL[0].number());
         memory.write_code(code, &handler(vector))?;
         // An entry of the table in real mode: the offset, and the segment above it.
         memory.write(4 * u32::from(vector.number()), (code >> 4) << 16)?;
@@ -109,7 +109,7 @@ fn ioapic(plan: &Plan) -> kvm_irqchip {
     let mut entries = [kvm_ioapic_state__bindgen_ty_1 { bits: MASKED }; PINS as usize];
     for (entry, vcpu) in entries.iter_mut().zip(0..plan.vcpus) {
         // Fixed, edge triggered, to the APIC of this number.
-        entry.bits = u64::from(Vector::Pin.number()) | u64::from(vcpu) << 56;
+        entry.bits = u64::from(IrqVector::Pin.number()) | u64::from(vcpu) << 56;
     }
     let ioapic = kvm_ioapic_state {
         base_address: IOAPIC,
@@ -131,7 +131,7 @@ fn message_gsi(vcpu: u32) -> u32 {
 fn message_route(vcpu: u32) -> kvm_irq_routing_entry {
     let msi = kvm_irq_routing_msi {
         address_lo: MESSAGES | vcpu << 12,
-        data: u32::from(Vector::Message.number()),
+        data: u32::from(IrqVector::Message.number()),
         ..kvm_irq_routing_msi::default()
     };
     kvm_irq_routing_entry {
@@ -230,7 +230,7 @@ pub(super) fn devices(vm: &VmFd, plan: &Plan, ioeventfd: &EventFd) -> Result<Vec
                 vcpu,
                 operation,
                 asked,
-                answer: Answer::Irqfd(irqfd),
+                answer: AccessAnswer::Irqfd(irqfd),
             });
         }
     }

@@ -4,11 +4,11 @@ use doubts::{Concern, Concerns, Doubts};
 use event::{Data, Event, EventType, Kind, Side};
 
 use super::rows::make_row;
-use super::{By, ExitTable, Exits, IOPORT, MAX_EXIT_ROWS, MMIO, MSR};
+use super::{ExitTable, Exits, IOPORT, MAX_EXIT_ROWS, MMIO, MSR, RowSplit};
 use crate::analysis::{
-    Analysis, Context, EventAccount, FilterScope, GuestEvent, Needs, States, Walked, Want,
+    Analysis, Context, EventAccount, EventDetail, FilterScope, GuestEvent, Needs, States, WalkState,
 };
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 
 impl Analysis for Exits {
@@ -21,23 +21,23 @@ impl Analysis for Exits {
         if self.options.split {
             concerns = concerns.with(Concern::States);
         }
-        let By { vm, vcpu, .. } = self.options.by;
+        let RowSplit { vm, vcpu, .. } = self.options.by;
         if vm || vcpu {
             concerns = concerns.with(Concern::Vms);
         }
         concerns
     }
 
-    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         self.raise(walked, doubts);
     }
 
-    fn counted(&self, _: &Walked<'_>) -> Vec<EventAccount> {
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
         self.count_exits().into_iter().collect()
     }
 
     fn needs(&self) -> Needs {
-        let By {
+        let RowSplit {
             vm,
             vcpu,
             task,
@@ -54,7 +54,7 @@ impl Analysis for Exits {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let wanted = |table: usize| self.tables[table].wanted;
         let wanted = match ty.kind {
             Kind::KvmExit | Kind::KvmEntry => true,
@@ -64,8 +64,8 @@ impl Analysis for Exits {
             _ => false,
         };
         match wanted {
-            true => Want::Thread,
-            false => Want::Nothing,
+            true => EventDetail::Thread,
+            false => EventDetail::Nothing,
         }
     }
 
@@ -87,7 +87,7 @@ impl Analysis for Exits {
         self.groups.guest_side(machine, side);
     }
 
-    fn counters(&self, _: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, _: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         // Rows keep their numbers: new ones come behind.
         for (rows, table) in self.tables.iter().zip(0u8..) {
             for (row, number) in rows.rows.iter().take(MAX_EXIT_ROWS).zip(0u32..) {
@@ -100,16 +100,16 @@ impl Analysis for Exits {
         }
     }
 
-    fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+    fn measured(&self, part: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
         let table = *ExitTable::ALL.get(usize::from(part))?;
         let row = self.tables.get(usize::from(part))?;
         let row = row.rows.get(number as usize)?;
         let key = make_row(table, row.key).key;
         if !self.options.by.task {
-            return Some(Measured::Exits(table, key));
+            return Some(SliceMeasure::Exits(table, key));
         }
         // The same exits are counted by reason alone as well: these are not to be added to those.
         let did = self.groups.did(row.group)?;
-        Some(Measured::GuestExits(table, key, did))
+        Some(SliceMeasure::GuestExits(table, key, did))
     }
 }

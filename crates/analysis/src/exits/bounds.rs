@@ -1,6 +1,6 @@
 //! Rows of tables are bounded, and what is beyond is counted.
 
-use super::rows::Row;
+use super::rows::CountedRow;
 use super::*;
 use model::Times;
 
@@ -35,5 +35,9 @@ fn what_is_beyond_the_most_rows_is_counted_as_others() {
 
 #[test]
 fn a_row_is_small() {
-    assert!(size_of::<Row>() <= 208, "{}", size_of::<Row>());
+    assert!(
+        size_of::<CountedRow>() <= 208,
+        "{}",
+        size_of::<CountedRow>()
+    );
 }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
-/// No function of a kernel is that long: `___bpf_prog_run`, the longest, has some 30 KiB. What lies that far behind a symbol is covered by none,
-/// because the list of symbols has gaps.
+/// No function of a kernel is that long: `___bpf_prog_run`, the longest, has some 30 KiB. What lies that far behind a
+/// symbol is covered by none, because the list of symbols has gaps.
 const LONGEST_FUNCTION: u64 = 128 << 10;
 
 /// The upper half of the addresses, where 64-bit kernels are on all architectures.

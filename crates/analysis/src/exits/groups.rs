@@ -4,43 +4,43 @@ use event::{EventType, Side};
 use rustc_hash::FxHashMap;
 
 use super::functions::{GuestCode, GuestStarts, LeftAt};
-use super::{By, ExitRow, GuestFunction};
+use super::{ExitRow, GuestFunction, RowSplit};
 use crate::analysis::GuestEvent;
-use crate::guests::{Follow, GuestDid, GuestDoing, GuestWho};
+use crate::guests::{ContextName, GuestContext, GuestCpus, NamedContext};
 
 /// Most groups by what guests did. The exits of further ones are in the groups of what is unknown.
 const MAX_GROUPS: usize = 1 << 20;
 
 /// What the rows of a group have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Group {
+struct RowGroup {
     tid: i32,
     /// What the guest did, where rows are separated by that.
-    doing: Option<GuestDoing>,
+    doing: Option<GuestContext>,
     /// Where the guest was, where rows are separated by that.
     code: Option<GuestCode>,
 }
 
 /// What a group's rows have beside their thread: of which guest it is, what that did, and where it was.
-pub(super) type InGuest = (Option<u16>, Option<GuestDoing>, Option<GuestCode>);
+pub(super) type InGuest = (Option<u16>, Option<GuestContext>, Option<GuestCode>);
 
 /// Groups of rows by threads, and by what their guests do.
 #[derive(Debug, Default)]
-pub(super) struct Groups {
-    by: By,
-    follow: Follow,
+pub(super) struct RowGroups {
+    by: RowSplit,
+    follow: GuestCpus,
     left: LeftAt,
     /// The groups; empty where a group is a thread.
-    list: Vec<Group>,
-    index: FxHashMap<Group, i32>,
+    list: Vec<RowGroup>,
+    index: FxHashMap<RowGroup, i32>,
 }
 
-impl Groups {
-    pub(super) fn new(by: By, starts: GuestStarts) -> Groups {
-        Groups {
+impl RowGroups {
+    pub(super) fn new(by: RowSplit, starts: GuestStarts) -> RowGroups {
+        RowGroups {
             by,
             left: LeftAt::new(starts),
-            ..Groups::default()
+            ..RowGroups::default()
         }
     }
 
@@ -61,20 +61,20 @@ impl Groups {
     #[inline]
     pub(super) fn of(&mut self, tid: i32) -> i32 {
         match self.by {
-            By { task: true, .. } | By { function: true, .. } => self.in_guest(tid),
-            By { vm: true, .. } | By { vcpu: true, .. } => tid,
+            RowSplit { task: true, .. } | RowSplit { function: true, .. } => self.in_guest(tid),
+            RowSplit { vm: true, .. } | RowSplit { vcpu: true, .. } => tid,
             _ => 0,
         }
     }
 
     fn in_guest(&mut self, tid: i32) -> i32 {
-        let mut key = Group {
+        let mut key = RowGroup {
             tid,
             doing: self.by.task.then(|| self.follow.doing(tid)),
             code: self.by.function.then(|| self.left.code(tid)),
         };
         if self.list.len() >= MAX_GROUPS && !self.index.contains_key(&key) {
-            key.doing = key.doing.map(|_| GuestDoing::Unknown);
+            key.doing = key.doing.map(|_| GuestContext::Unknown);
         }
         let list = &mut self.list;
         *self.index.entry(key).or_insert_with(|| {
@@ -107,20 +107,20 @@ impl Groups {
         row.function = group.code.map(|code| GuestFunction { code, name: None });
     }
 
-    fn who(&self, group: &Group) -> Option<GuestWho> {
+    fn who(&self, group: &RowGroup) -> Option<NamedContext> {
         let doing = group.doing?;
-        Some(GuestWho {
+        Some(NamedContext {
             doing,
             name: self.follow.called(group.tid, doing),
         })
     }
 
     /// Returns what the guest did in a group, where rows are separated by that.
-    pub(super) fn did(&self, group: i32) -> Option<GuestDid> {
+    pub(super) fn did(&self, group: i32) -> Option<ContextName> {
         Some(self.who(&self.find(group)?)?.did())
     }
 
-    fn find(&self, group: i32) -> Option<Group> {
+    fn find(&self, group: i32) -> Option<RowGroup> {
         let at = usize::try_from(group).ok().filter(|_| self.is_in_guest())?;
         self.list.get(at).copied()
     }

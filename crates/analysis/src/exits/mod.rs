@@ -13,7 +13,7 @@
 //! | `msr` | `kvm_msr` | `kvm_entry` |
 //!
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
-//! seen entering is not timed, and counted in [`Unpaired`].
+//! seen entering is not timed, and counted in [`UnpairedExits`].
 
 mod asked;
 #[cfg(test)]
@@ -27,18 +27,18 @@ mod single;
 pub(crate) mod table;
 
 pub use functions::{GuestCode, GuestStarts};
-use groups::Groups;
+use groups::RowGroups;
 pub use rows::{
     ExitRow, GuestFunction, HandledBy, MAX_EXIT_ROWS, MAX_GROUPED_ROWS, OTHERS, ThreadRow,
     access_key,
 };
-use rows::{Key, Rows, make_row};
+use rows::{Key, TableRows, make_row};
 pub use single::SingleExit;
 use single::Singles;
 pub use table::ExitTable;
 
 use event::{Data, Event, ExitReason, Isa, MmioAccess};
-use model::{ByNumber, Machine, Seen, State, Times, Vm, vm_names};
+use model::{ByNumber, Machine, SeenEvents, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
 
 /// Which two events an exit is timed between.
@@ -54,26 +54,26 @@ pub enum Convention {
 
 /// What separates rows, beside their key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct By {
+pub struct RowSplit {
     /// A row for each VM.
     pub vm: bool,
     /// A row for each vCPU (of each VM).
     pub vcpu: bool,
     /// A row for each task of a guest, where guests' recordings are walked too.
     pub task: bool,
-    /// A row for each function of a guest's kernel in which it was when it left ([`Options::starts`]).
+    /// A row for each function of a guest's kernel in which it was when it left ([`ExitOptions::starts`]).
     pub function: bool,
 }
 
 /// What to count.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct ExitOptions {
     /// Tables wanted; none means all.
     pub tables: Vec<ExitTable>,
     /// How exits are timed.
     pub convention: Convention,
     /// What separates rows.
-    pub by: By,
+    pub by: RowSplit,
     /// Whether rows have what vCPUs did in the time of the exits.
     pub split: bool,
     /// Where the functions of guests' kernels begin, where rows are separated by them.
@@ -94,12 +94,12 @@ pub struct ExitsReport {
     /// The same without waiting.
     pub handling_ns: u64,
     /// Which kinds of events the times of the rows were made of, if they were asked for.
-    pub seen: Option<Seen>,
+    pub seen: Option<SeenEvents>,
 }
 
 /// Exits that were recorded and could not be timed, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unpaired {
+pub struct UnpairedExits {
     /// Before the first entry of their vCPU that was recorded.
     pub before_first_entry: Vec<(ExitReason, u64)>,
     /// No entry followed: the recording ended, or the entry was lost.
@@ -108,7 +108,7 @@ pub struct Unpaired {
 
 /// Exits of which there is no time for another reason than a missing entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Untimed {
+struct UntimedExits {
     /// The recording does not say which thread made them.
     without_thread: u64,
     /// The entry that followed is earlier, as the clock went back.
@@ -119,7 +119,7 @@ struct Untimed {
 
 /// An interval that has begun.
 #[derive(Debug, Clone, Copy, Default)]
-struct Begun {
+struct OpenInterval {
     /// 0 when none has: perf takes 0 for none too.
     time: u64,
     row: Option<u32>,
@@ -131,10 +131,10 @@ struct Begun {
 struct VcpuState {
     /// Whether the thread's vCPU is known, which its first entry makes it.
     known: bool,
-    exit: Begun,
-    pio: Begun,
-    mmio: Begun,
-    msr: Begun,
+    exit: OpenInterval,
+    pio: OpenInterval,
+    mmio: OpenInterval,
+    msr: OpenInterval,
     /// The reason of an exit that has not been followed by an entry.
     open: Option<ExitReason>,
     /// The row of the first port that was accessed since the exit: the exit was made for it.
@@ -164,16 +164,16 @@ impl SoFar {
 /// Collects exit statistics.
 #[derive(Debug)]
 pub struct Exits {
-    options: Options,
+    options: ExitOptions,
     vcpus: Vec<VcpuState>,
     by_tid: ByNumber<u32>,
-    tables: [Rows; 4],
+    tables: [TableRows; 4],
     isa: Option<Isa>,
     before_first_entry: FxHashMap<ExitReason, u64>,
     without_entry: FxHashMap<ExitReason, u64>,
-    untimed: Untimed,
+    untimed: UntimedExits,
     singles: Singles,
-    groups: Groups,
+    groups: RowGroups,
 }
 
 const VMEXIT: usize = 0;
@@ -183,25 +183,25 @@ const MSR: usize = 3;
 
 impl Default for Exits {
     fn default() -> Exits {
-        Exits::new(Options::default())
+        Exits::new(ExitOptions::default())
     }
 }
 
 impl Exits {
     /// Returns a collector that has seen nothing.
-    pub fn new(mut options: Options) -> Exits {
+    pub fn new(mut options: ExitOptions) -> Exits {
         let starts = std::mem::take(&mut options.starts);
-        let tables = ExitTable::ALL.map(|table| Rows {
+        let tables = ExitTable::ALL.map(|table| TableRows {
             wanted: options.tables.is_empty() || options.tables.contains(&table),
-            most: if options.by == By::default() {
+            most: if options.by == RowSplit::default() {
                 MAX_EXIT_ROWS
             } else {
                 MAX_GROUPED_ROWS
             },
-            ..Rows::default()
+            ..TableRows::default()
         });
         Exits {
-            groups: Groups::new(options.by, starts),
+            groups: RowGroups::new(options.by, starts),
             options,
             vcpus: Vec::new(),
             by_tid: ByNumber::default(),
@@ -209,7 +209,7 @@ impl Exits {
             isa: None,
             before_first_entry: FxHashMap::default(),
             without_entry: FxHashMap::default(),
-            untimed: Untimed::default(),
+            untimed: UntimedExits::default(),
             singles: Singles::default(),
         }
     }
@@ -233,7 +233,7 @@ impl Exits {
     }
 
     /// Returns what separates rows beside their key.
-    pub fn by(&self) -> By {
+    pub fn by(&self) -> RowSplit {
         self.options.by
     }
 
@@ -253,10 +253,10 @@ impl Exits {
         let slot = *self.by_tid.entry(tid, || {
             vcpus.push(VcpuState {
                 known: false,
-                exit: Begun::default(),
-                pio: Begun::default(),
-                mmio: Begun::default(),
-                msr: Begun::default(),
+                exit: OpenInterval::default(),
+                pio: OpenInterval::default(),
+                mmio: OpenInterval::default(),
+                msr: OpenInterval::default(),
                 open: None,
                 first_port: None,
             });
@@ -310,12 +310,12 @@ impl Exits {
         if let Some(lost) = state.open.replace(reason) {
             *self.without_entry.entry(lost).or_insert(0) += 1;
         }
-        state.exit = Begun {
+        state.exit = OpenInterval {
             time: event.time,
             row,
             times,
         };
-        state.mmio = Begun {
+        state.mmio = OpenInterval {
             time: event.time,
             row: None,
             times,
@@ -342,7 +342,7 @@ impl Exits {
         if exit.is_some() && !inverted && (state.exit.time == 0 || time < state.exit.time) {
             self.untimed.clock_back += u64::from(state.exit.row.is_some());
         }
-        let mut end = |begun: &mut Begun, table: usize| {
+        let mut end = |begun: &mut OpenInterval, table: usize| {
             if begun.time == 0 {
                 return;
             }
@@ -351,7 +351,7 @@ impl Exits {
             if let Some(ns) = time.checked_sub(begun.time) {
                 self.tables[table].add(row, ns, &times.since(&begun.times), so_far.vmm);
             }
-            *begun = Begun::default();
+            *begun = OpenInterval::default();
         };
         end(&mut state.pio, IOPORT);
         end(&mut state.mmio, MMIO);
@@ -373,7 +373,7 @@ impl Exits {
             });
         }
         if inverted && self.options.convention == Convention::Perf {
-            state.exit = Begun {
+            state.exit = OpenInterval {
                 time,
                 row: None,
                 times,
@@ -388,7 +388,7 @@ impl Exits {
         };
         let group = self.groups.of(event.tid);
         let row = self.tables[table].row(key, group);
-        let begun = Begun {
+        let begun = OpenInterval {
             time: event.time,
             row: Some(row),
             times,
@@ -425,7 +425,7 @@ impl Exits {
                 group,
             ),
         };
-        self.vcpus[slot].mmio = Begun::default();
+        self.vcpus[slot].mmio = OpenInterval::default();
         if let Some(ns) = event.time.checked_sub(begun.time) {
             self.tables[MMIO].add(row, ns, &times.since(&begun.times), so_far.vmm);
         }
@@ -477,7 +477,7 @@ impl Exits {
     }
 
     /// Returns the exits that could not be timed.
-    pub fn unpaired(&self) -> Unpaired {
+    pub fn unpaired(&self) -> UnpairedExits {
         let mut without = self.without_entry.clone();
         for state in &self.vcpus {
             if let Some(reason) = state.open {
@@ -492,7 +492,7 @@ impl Exits {
             list.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
             list
         };
-        Unpaired {
+        UnpairedExits {
             before_first_entry: sorted(&self.before_first_entry),
             without_entry: sorted(&without),
         }
@@ -519,10 +519,10 @@ impl Exits {
     fn report(
         &self,
         table: ExitTable,
-        rows: &Rows,
+        rows: &TableRows,
         vms: (&[Vm], &[String]),
         places: &FxHashMap<i32, (usize, u32)>,
-        seen: Option<&Seen>,
+        seen: Option<&SeenEvents>,
     ) -> ExitsReport {
         let mut out: Vec<ExitRow> = Vec::new();
         let mut index = FxHashMap::default();

@@ -9,7 +9,8 @@ use super::functions::GuestCode;
 use super::{ExitRow, ExitsReport};
 
 impl ExitsReport {
-    /// Returns how many exits the rows have whose guest was not in user space, and of how many no function's name is known.
+    /// Returns how many exits the rows have whose guest was not in user space, and of how many no function's name is
+    /// known.
     pub fn guest_functions(&self) -> (u64, u64) {
         let kernel = self.rows.iter().filter(|row| {
             let function = row.function.as_ref();
@@ -22,8 +23,9 @@ impl ExitsReport {
         })
     }
 
-    /// Names the functions in which guests were, by the number of their kernel and where they begin. Rows of functions of one name become
-    /// one row: kernels of several guests have them in several places. So do those that nothing names.
+    /// Names the functions in which guests were, by the number of their kernel and where they begin. Rows of functions
+    /// of one name become one row: kernels of several guests have them in several places. So do those that nothing
+    /// names.
     pub fn name_functions(&mut self, name: impl Fn(u16, u64) -> Option<String>) {
         let mut index = FxHashMap::default();
         let mut named: Vec<ExitRow> = Vec::with_capacity(self.rows.len());

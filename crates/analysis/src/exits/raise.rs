@@ -3,8 +3,8 @@
 use doubts::{DoubtKind, Doubts};
 use event::{ExitReason, Kind};
 
-use super::{Exits, ExitsReport, Unpaired, VMEXIT};
-use crate::analysis::{AccountScope, EventAccount, Walked};
+use super::{Exits, ExitsReport, UnpairedExits, VMEXIT};
+use crate::analysis::{AccountScope, EventAccount, WalkState};
 use crate::unknowable;
 
 impl ExitsReport {
@@ -21,7 +21,7 @@ impl ExitsReport {
     }
 }
 
-impl Unpaired {
+impl UnpairedExits {
     fn raise(&self, doubts: &mut Doubts) {
         if !self.before_first_entry.is_empty() {
             let exits = list(&self.before_first_entry);
@@ -49,7 +49,7 @@ fn sum<'r>(reasons: impl IntoIterator<Item = &'r (ExitReason, u64)>) -> u64 {
 
 impl Exits {
     /// Raises what has to be known of all tables.
-    pub(super) fn raise(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    pub(super) fn raise(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         self.unpaired().raise(doubts);
         let untimed = &self.untimed;
         if untimed.without_thread > 0 {

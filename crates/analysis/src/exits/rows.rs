@@ -1,18 +1,19 @@
 //! Rows of the tables of exits: while they are counted, and finished.
 
 use event::ExitReason;
-use model::{Access, Seen, Times};
+use model::{GuestAccess, SeenEvents, Times};
 use rustc_hash::FxHashMap;
 
 use super::functions::GuestCode;
 use super::table::ExitTable;
-use crate::guests::GuestWho;
-use crate::{Stats, Taken};
+use crate::guests::NamedContext;
+use crate::{ExitSum, Stats};
 
-/// Rows of a table at most, where VMs and vCPUs have no rows of their own; what is beyond is in one row called [`OTHERS`].
+/// Rows of a table at most, where VMs and vCPUs have no rows of their own; what is beyond is in one row called
+/// [`OTHERS`].
 ///
-/// x86 has some 70 exit reasons, a guest some hundred registers and ports. Only MMIO can have many addresses: a guest that
-/// draws through an emulated VGA window (128 KiB) makes some ten thousand.
+/// x86 has some 70 exit reasons, a guest some hundred registers and ports. Only MMIO can have many addresses: a guest
+/// that draws through an emulated VGA window (128 KiB) makes some ten thousand.
 pub const MAX_EXIT_ROWS: usize = 1 << 16;
 
 /// The same, where there are rows by VM or vCPU: 60 reasons of each of 4096 vCPUs.
@@ -55,7 +56,7 @@ pub struct ExitRow {
     /// vCPU, where there are rows by vCPU.
     pub vcpu: Option<u32>,
     /// What the guest did that made the exits, where there are rows by that.
-    pub task: Option<GuestWho>,
+    pub task: Option<NamedContext>,
     /// Where the guest was when it left, where there are rows by that.
     pub function: Option<GuestFunction>,
     /// Count and durations.
@@ -64,9 +65,9 @@ pub struct ExitRow {
     pub times: Option<Times>,
     /// How many of them the VMM handled, as far as `kvm_userspace_exit` shows.
     pub user_count: u64,
-    /// In the table of ports: the exits for this one, from `kvm_exit` to `kvm_entry`. perf's times begin at `kvm_pio`, which
-    /// comes when a read that user space answers is over.
-    pub whole: Taken,
+    /// In the table of ports: the exits for this one, from `kvm_exit` to `kvm_entry`. perf's times begin at `kvm_pio`,
+    /// which comes when a read that user space answers is over.
+    pub whole: ExitSum,
 }
 
 /// Where a guest was when it left, with a name.
@@ -113,7 +114,7 @@ impl ExitRow {
     }
 
     /// Returns who handled them, where the recording shows it.
-    pub fn handled_by(&self, seen: &Seen) -> Option<HandledBy> {
+    pub fn handled_by(&self, seen: &SeenEvents) -> Option<HandledBy> {
         let known = seen.userspace_exits && self.times.is_some() && !self.waiting;
         known.then_some(match self.user_count {
             0 => HandledBy::Kernel,
@@ -125,13 +126,13 @@ impl ExitRow {
 
 /// A row that is being counted: of one key and one group.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct CountedRow {
     pub(super) key: Key,
     pub(super) group: i32,
     pub(super) stats: Stats,
     pub(super) times: Times,
     pub(super) user_count: u64,
-    pub(super) whole: Taken,
+    pub(super) whole: ExitSum,
 }
 
 /// What is counted so far of one thread's exits of a reason, or of its accesses to an address.
@@ -142,7 +143,7 @@ pub struct ThreadRow<'r> {
     /// The exit reason, in the `vmexit` table.
     pub reason: Option<ExitReason>,
     /// The access, in the other tables. Neither of both: what is beyond the most rows of a table, of whatever thread.
-    pub access: Option<Access>,
+    pub access: Option<GuestAccess>,
     /// Count and durations.
     pub stats: &'r Stats,
     /// What the vCPU did in that time, if it was asked for.
@@ -154,16 +155,16 @@ pub struct ThreadRow<'r> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct TableRows {
     pub(super) wanted: bool,
     /// How many there may be.
     pub(super) most: usize,
     pub(super) others: Option<u32>,
     pub(super) index: FxHashMap<(Key, i32), u32>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<CountedRow>,
 }
 
-impl Rows {
+impl TableRows {
     #[inline]
     pub(super) fn row(&mut self, key: Key, group: i32) -> u32 {
         match self.index.get(&(key, group)) {
@@ -185,13 +186,13 @@ impl Rows {
             self.others = Some(row);
             (Key::Others, 0)
         };
-        self.rows.push(Row {
+        self.rows.push(CountedRow {
             key,
             group,
             stats: Stats::default(),
             times: Times::default(),
             user_count: 0,
-            whole: Taken::default(),
+            whole: ExitSum::default(),
         });
         row
     }
@@ -226,18 +227,18 @@ impl Rows {
 }
 
 /// Returns the access of a row; `None` where the table has no such.
-fn access_of(table: ExitTable, address: u64, write: bool) -> Option<Access> {
+fn access_of(table: ExitTable, address: u64, write: bool) -> Option<GuestAccess> {
     Some(match table {
         ExitTable::Vmexit => return None,
-        ExitTable::Ioport => Access::Port {
+        ExitTable::Ioport => GuestAccess::Port {
             port: u16::try_from(address).ok()?,
             write,
         },
-        ExitTable::Mmio => Access::Mmio {
+        ExitTable::Mmio => GuestAccess::Mmio {
             gpa: address,
             write,
         },
-        ExitTable::Msr => Access::Msr {
+        ExitTable::Msr => GuestAccess::Msr {
             msr: u32::try_from(address).ok()?,
             write,
         },
@@ -260,11 +261,11 @@ fn key_text(port: bool, address: u64, write: bool) -> String {
 }
 
 /// Returns the key of an access in its table: what `perf kvm stat report` prints in its first column.
-pub fn access_key(access: &Access) -> String {
+pub fn access_key(access: &GuestAccess) -> String {
     match *access {
-        Access::Port { port, write } => key_text(true, u64::from(port), write),
-        Access::Mmio { gpa, write } => key_text(false, gpa, write),
-        Access::Msr { msr, write } => key_text(false, u64::from(msr), write),
+        GuestAccess::Port { port, write } => key_text(true, u64::from(port), write),
+        GuestAccess::Mmio { gpa, write } => key_text(false, gpa, write),
+        GuestAccess::Msr { msr, write } => key_text(false, u64::from(msr), write),
     }
 }
 
@@ -293,6 +294,6 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         stats: Stats::default(),
         times: None,
         user_count: 0,
-        whole: Taken::default(),
+        whole: ExitSum::default(),
     }
 }

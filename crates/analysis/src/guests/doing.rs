@@ -6,7 +6,8 @@ use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind};
 
 /// Names of interrupts that are kept at most: a machine has some hundred.
 const MAX_NAMES: usize = 1 << 12;
-/// Interrupts within each other that are followed: hard interrupts of Linux do not nest, but for those that cannot be masked.
+/// Interrupts within each other that are followed: hard interrupts of Linux do not nest, but for those that cannot be
+/// masked.
 const MAX_DEPTH: usize = 8;
 
 /// An interrupt of which the event says neither handler nor number: beyond all names.
@@ -19,7 +20,7 @@ const SOFTIRQS: [&str; 10] = [
 
 /// What a guest's CPU does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub enum Doing {
+pub enum GuestContext {
     /// A task runs.
     Task(i32),
     /// The idle task runs.
@@ -35,24 +36,24 @@ pub enum Doing {
 
 /// What a guest did, with its name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Who {
+pub struct NamedContext {
     /// What it did.
-    pub doing: Doing,
+    pub doing: GuestContext,
     /// What that is called: the task's name, the interrupt's, the softirq's; `None` where it is not known or has none.
     pub name: Option<String>,
 }
 
-impl Who {
+impl NamedContext {
     /// Returns it without numbers, which two recordings do not have in common.
-    pub fn did(&self) -> Did {
+    pub fn did(&self) -> ContextName {
         let kind = match self.doing {
-            Doing::Task(_) => DidKind::Task,
-            Doing::Idle => DidKind::Idle,
-            Doing::Softirq(_) => DidKind::Softirq,
-            Doing::Interrupt(_) => DidKind::Interrupt,
-            Doing::Unknown => DidKind::Unknown,
+            GuestContext::Task(_) => ContextKind::Task,
+            GuestContext::Idle => ContextKind::Idle,
+            GuestContext::Softirq(_) => ContextKind::Softirq,
+            GuestContext::Interrupt(_) => ContextKind::Interrupt,
+            GuestContext::Unknown => ContextKind::Unknown,
         };
-        Did {
+        ContextName {
             kind,
             name: self.name.clone(),
         }
@@ -61,7 +62,7 @@ impl Who {
 
 /// What kind of thing a guest did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DidKind {
+pub enum ContextKind {
     /// A task ran.
     Task,
     /// An interrupt was handled.
@@ -76,16 +77,16 @@ pub enum DidKind {
 
 /// What a guest did, by its name alone: of two recordings the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Did {
+pub struct ContextName {
     /// Of which kind.
-    pub kind: DidKind,
+    pub kind: ContextKind,
     /// What it is called; `None` where that is not known, or it has none.
     pub name: Option<String>,
 }
 
 /// What events of a kind say.
 #[derive(Debug)]
-enum Says {
+enum ActivityFields {
     Switch,
     Enter(Name),
     Leave,
@@ -109,7 +110,7 @@ enum Name {
 /// What kinds of a guest's events say, and the names that were in them.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
-    kinds: Vec<Option<Says>>,
+    kinds: Vec<Option<ActivityFields>>,
     names: Vec<String>,
     by_name: HashMap<String, u16>,
     /// Names of tasks, by machine and thread.
@@ -123,27 +124,31 @@ impl Kinds {
     /// Looks at a kind. Returns whether its events say anything.
     pub(super) fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let says = match (ty.system, ty.name) {
-            _ if ty.kind == Kind::SchedSwitch => Some(Says::Switch),
-            ("irq" | "", "irq_handler_entry") => Some(Says::Enter(Name::Fields {
+            _ if ty.kind == Kind::SchedSwitch => Some(ActivityFields::Switch),
+            ("irq" | "", "irq_handler_entry") => Some(ActivityFields::Enter(Name::Fields {
                 name: FieldReader::of(ty, "name"),
                 irq: FieldReader::of(ty, "irq"),
             })),
-            ("ipi" | "", "ipi_entry") => Some(Says::Enter(Name::Is(self.name("IPI")))),
-            ("irq" | "", "irq_handler_exit") | ("ipi" | "", "ipi_exit") => Some(Says::Leave),
-            ("irq" | "", "softirq_entry") => Some(Says::SoftirqEnter(FieldReader::of(ty, "vec"))),
-            ("irq" | "", "softirq_exit") => Some(Says::SoftirqLeave),
+            ("ipi" | "", "ipi_entry") => Some(ActivityFields::Enter(Name::Is(self.name("IPI")))),
+            ("irq" | "", "irq_handler_exit") | ("ipi" | "", "ipi_exit") => {
+                Some(ActivityFields::Leave)
+            }
+            ("irq" | "", "softirq_entry") => {
+                Some(ActivityFields::SoftirqEnter(FieldReader::of(ty, "vec")))
+            }
+            ("irq" | "", "softirq_exit") => Some(ActivityFields::SoftirqLeave),
             // x86: local_timer_entry, reschedule_entry and so on (arch/x86/include/asm/trace/irq_vectors.h).
             ("irq_vectors", name) => match (name.strip_suffix("_entry"), name.ends_with("_exit")) {
-                (Some(vector), _) => Some(Says::Enter(Name::Is(self.name(vector)))),
-                (None, true) => Some(Says::Leave),
+                (Some(vector), _) => Some(ActivityFields::Enter(Name::Is(self.name(vector)))),
+                (None, true) => Some(ActivityFields::Leave),
                 (None, false) => None,
             },
-            _ if ty.kind.is_sched() => Some(Says::Who),
+            _ if ty.kind.is_sched() => Some(ActivityFields::Who),
             _ => None,
         };
         // trace.dat has the formats of events that nobody asked for: what happened shows which were recorded.
-        self.interrupts |= ty.recorded && matches!(says, Some(Says::Enter(_)));
-        self.softirqs |= ty.recorded && matches!(says, Some(Says::SoftirqEnter(_)));
+        self.interrupts |= ty.recorded && matches!(says, Some(ActivityFields::Enter(_)));
+        self.softirqs |= ty.recorded && matches!(says, Some(ActivityFields::SoftirqEnter(_)));
         let any = says.is_some();
         let index = ty.index as usize;
         if self.kinds.len() <= index {
@@ -172,15 +177,15 @@ impl Kinds {
     }
 
     /// Returns what something is called: the task's name if it is known, the softirq's, the interrupt's.
-    pub(super) fn called(&self, machine: u16, doing: Doing) -> Option<String> {
+    pub(super) fn called(&self, machine: u16, doing: GuestContext) -> Option<String> {
         match doing {
-            Doing::Task(tid) => self.tasks.get(&(machine, tid)).cloned(),
-            Doing::Softirq(number) => Some(match SOFTIRQS.get(number as usize) {
+            GuestContext::Task(tid) => self.tasks.get(&(machine, tid)).cloned(),
+            GuestContext::Softirq(number) => Some(match SOFTIRQS.get(number as usize) {
                 Some(name) => (*name).to_owned(),
                 None => number.to_string(),
             }),
-            Doing::Interrupt(name) => self.names.get(usize::from(name)).cloned(),
-            Doing::Idle | Doing::Unknown => None,
+            GuestContext::Interrupt(name) => self.names.get(usize::from(name)).cloned(),
+            GuestContext::Idle | GuestContext::Unknown => None,
         }
     }
 
@@ -198,21 +203,21 @@ impl Kinds {
 
 /// What a guest's CPU does now.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cpu {
+pub(super) struct GuestCpu {
     task: Option<i32>,
     softirq: Option<u32>,
     interrupts: Vec<u16>,
 }
 
-impl Cpu {
+impl GuestCpu {
     /// Returns what it does.
-    pub(super) fn doing(&self) -> Doing {
+    pub(super) fn doing(&self) -> GuestContext {
         match (self.interrupts.last(), self.softirq, self.task) {
-            (Some(name), _, _) => Doing::Interrupt(*name),
-            (None, Some(number), _) => Doing::Softirq(number),
-            (None, None, Some(0)) => Doing::Idle,
-            (None, None, Some(tid)) => Doing::Task(tid),
-            (None, None, None) => Doing::Unknown,
+            (Some(name), _, _) => GuestContext::Interrupt(*name),
+            (None, Some(number), _) => GuestContext::Softirq(number),
+            (None, None, Some(0)) => GuestContext::Idle,
+            (None, None, Some(tid)) => GuestContext::Task(tid),
+            (None, None, None) => GuestContext::Unknown,
         }
     }
 
@@ -231,15 +236,15 @@ impl Cpu {
             kinds.task(machine, event.tid, comm);
         }
         match (&says, data) {
-            (Says::Switch, Data::SchedSwitch(switch)) => {
+            (ActivityFields::Switch, Data::SchedSwitch(switch)) => {
                 kinds.task(machine, switch.prev_tid, &switch.prev_comm.to_str_lossy());
                 kinds.task(machine, switch.next_tid, &switch.next_comm.to_str_lossy());
-                *self = Cpu {
+                *self = GuestCpu {
                     task: Some(switch.next_tid),
-                    ..Cpu::default()
+                    ..GuestCpu::default()
                 };
             }
-            (Says::Enter(name), _) => {
+            (ActivityFields::Enter(name), _) => {
                 kinds.interrupts = true;
                 let number = match name {
                     Name::Is(number) => *number,
@@ -256,16 +261,16 @@ impl Cpu {
                     self.interrupts.push(number);
                 }
             }
-            (Says::Leave, _) => {
+            (ActivityFields::Leave, _) => {
                 self.interrupts.pop();
             }
-            (Says::SoftirqEnter(field), _) => {
+            (ActivityFields::SoftirqEnter(field), _) => {
                 kinds.softirqs = true;
                 let number = field.number(event, data).unwrap_or(u64::MAX);
                 self.softirq = Some(u32::try_from(number).unwrap_or(u32::MAX));
             }
-            (Says::SoftirqLeave, _) => self.softirq = None,
-            (Says::Switch | Says::Who, _) => {}
+            (ActivityFields::SoftirqLeave, _) => self.softirq = None,
+            (ActivityFields::Switch | ActivityFields::Who, _) => {}
         }
         if let Some(place) = kinds.kinds.get_mut(event.ty.index as usize) {
             *place = Some(says);

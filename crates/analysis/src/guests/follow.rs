@@ -3,49 +3,49 @@
 use event::{EventType, LostKind, NONE, Side};
 use model::ByNumber;
 
-use super::doing::{Cpu, Doing, Kinds};
+use super::doing::{GuestContext, GuestCpu, Kinds};
 use crate::analysis::GuestEvent;
 
 /// A CPU of a guest.
 #[derive(Debug)]
-struct Followed {
+struct FollowedCpu {
     machine: u16,
     number: i32,
-    cpu: Cpu,
+    cpu: GuestCpu,
 }
 
 /// What the CPUs of guests do now, by the host's threads that are these vCPUs.
 #[derive(Debug, Default)]
-pub(crate) struct Follow {
+pub(crate) struct GuestCpus {
     kinds: Kinds,
-    cpus: ByNumber<Followed>,
+    cpus: ByNumber<FollowedCpu>,
     tids: Vec<i32>,
 }
 
-impl Follow {
+impl GuestCpus {
     /// Looks at a kind of events. Returns whether they say anything.
     pub(crate) fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.kinds.wants(ty)
     }
 
     /// Takes an event of a guest. Returns the thread of its vCPU, and what that guest's CPU does from now on.
-    pub(crate) fn takes(&mut self, guest: &GuestEvent<'_>) -> Option<(i32, Doing)> {
+    pub(crate) fn takes(&mut self, guest: &GuestEvent<'_>) -> Option<(i32, GuestContext)> {
         let tid = guest.vcpu_tid?;
         let tids = &mut self.tids;
         let followed = self.cpus.entry(tid, || {
             tids.push(tid);
-            Followed {
+            FollowedCpu {
                 machine: guest.event.machine(),
                 number: guest.event.cpu,
-                cpu: Cpu::default(),
+                cpu: GuestCpu::default(),
             }
         });
         followed.cpu.takes(&mut self.kinds, guest.event, guest.data);
         Some((tid, followed.cpu.doing()))
     }
 
-    /// Takes a side record of a guest. Where it says that events are missing, nobody knows what its CPUs do: `forgotten` gets their
-    /// threads, and since when.
+    /// Takes a side record of a guest. Where it says that events are missing, nobody knows what its CPUs do:
+    /// `forgotten` gets their threads, and since when.
     pub(crate) fn side(
         &mut self,
         machine: u16,
@@ -68,17 +68,17 @@ impl Follow {
                 continue;
             };
             if followed.machine == machine && only.is_none_or(|only| only == followed.number) {
-                followed.cpu = Cpu::default();
+                followed.cpu = GuestCpu::default();
                 forgotten(tid, time);
             }
         }
     }
 
     /// Returns what the guest's CPU does that is this thread.
-    pub(crate) fn doing(&self, tid: i32) -> Doing {
+    pub(crate) fn doing(&self, tid: i32) -> GuestContext {
         self.cpus
             .get(tid)
-            .map_or(Doing::Unknown, |followed| followed.cpu.doing())
+            .map_or(GuestContext::Unknown, |followed| followed.cpu.doing())
     }
 
     /// Returns the machine of the guest whose vCPU a thread is; `None` where no guest's recording has it.
@@ -93,7 +93,7 @@ impl Follow {
     }
 
     /// Returns what something is called that the guest does whose vCPU a thread is.
-    pub(crate) fn called(&self, tid: i32, doing: Doing) -> Option<String> {
+    pub(crate) fn called(&self, tid: i32, doing: GuestContext) -> Option<String> {
         self.kinds.called(self.machine(tid)?, doing)
     }
 
@@ -132,7 +132,7 @@ mod tests {
             decoder: Decoder::default(),
             recorded: true,
         };
-        let mut follow = Follow::default();
+        let mut follow = GuestCpus::default();
         assert!(follow.wants(&ty));
         for cpu in [0, 1] {
             let event = Event {
@@ -151,12 +151,15 @@ mod tests {
                 data: &Data::Other,
                 vcpu_tid: Some(100 + cpu),
             };
-            assert_eq!(follow.takes(&guest), Some((100 + cpu, Doing::Task(7))));
+            assert_eq!(
+                follow.takes(&guest),
+                Some((100 + cpu, GuestContext::Task(7)))
+            );
         }
         let mut found = Vec::new();
         follow.side(machine, side, |tid, time| found.push((tid, time)));
         for (tid, _) in &found {
-            assert_eq!(follow.doing(*tid), Doing::Unknown);
+            assert_eq!(follow.doing(*tid), GuestContext::Unknown);
         }
         found
     }

@@ -5,10 +5,10 @@ use event::{Data, Event, EventType, Kind};
 use model::ByNumber;
 use stats::Stats;
 
-use crate::analysis::{Analysis, Context, GuestEvent, Walked, Want};
+use crate::analysis::{Analysis, Context, EventDetail, GuestEvent, WalkState};
 
-/// Events of one vCPU outside of windows that wait for the next entry, to know how far they are from it. KVM is out of a guest for as long
-/// as it likes; a guest of which more events come meanwhile is no guest of that vCPU.
+/// Events of one vCPU outside of windows that wait for the next entry, to know how far they are from it. KVM is out of
+/// a guest for as long as it likes; a guest of which more events come meanwhile is no guest of that vCPU.
 const MAX_WAITING: usize = 1 << 12;
 
 /// What was found of one guest.
@@ -18,16 +18,16 @@ pub struct InsideReport {
     pub inside: u64,
     /// Events that are not.
     pub outside: u64,
-    /// Events of which the host's recording does not say where their vCPU was: before its first entry, behind its last event, where
-    /// an entry or an exit is missing, and those of CPUs of which it is not known which vCPU they are.
+    /// Events of which the host's recording does not say where their vCPU was: before its first entry, behind its last
+    /// event, where an entry or an exit is missing, and those of CPUs of which it is not known which vCPU they are.
     pub uncovered: u64,
     /// How far those outside are from the next window, in nanoseconds.
     pub away: Stats,
 }
 
 impl InsideReport {
-    /// Returns how far all but one in a thousand of the events that could be tried are at most from their window: 0 where so many are
-    /// inside.
+    /// Returns how far all but one in a thousand of the events that could be tried are at most from their window: 0
+    /// where so many are inside.
     pub fn residual_ns(&self) -> u64 {
         let tried = self.inside + self.outside;
         let allowed = tried / 1000;
@@ -48,7 +48,7 @@ impl InsideReport {
 
 /// Where a vCPU is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum VcpuPosition {
     /// The host's recording has not said it yet, or not since something went missing.
     #[default]
     Unknown,
@@ -59,9 +59,10 @@ enum Place {
 
 /// A vCPU.
 #[derive(Debug, Clone, Default)]
-struct Track {
-    place: Place,
-    /// Whose guest's events were on it, and what is not settled yet: events since the last entry or exit, which may be the vCPU's last.
+struct VcpuEvents {
+    place: VcpuPosition,
+    /// Whose guest's events were on it, and what is not settled yet: events since the last entry or exit, which may be
+    /// the vCPU's last.
     machine: u16,
     inside: u64,
     /// Times of events since its last exit.
@@ -70,7 +71,7 @@ struct Track {
     more: u64,
 }
 
-impl Track {
+impl VcpuEvents {
     /// Returns how many events are not settled yet.
     fn all(&self) -> u64 {
         self.inside + self.more + self.outside.len() as u64
@@ -79,15 +80,15 @@ impl Track {
 
 /// Counts them.
 #[derive(Debug, Clone, Default)]
-pub struct Inside {
-    vcpus: ByNumber<Track>,
+pub struct InsideEvents {
+    vcpus: ByNumber<VcpuEvents>,
     guests: Vec<InsideReport>,
 }
 
-impl Inside {
+impl InsideEvents {
     /// Returns a counter that has seen nothing.
-    pub fn new() -> Inside {
-        Inside::default()
+    pub fn new() -> InsideEvents {
+        InsideEvents::default()
     }
 
     /// Returns what was found of a guest, by the number of its machine.
@@ -108,14 +109,14 @@ impl Inside {
 
     /// A vCPU enters its guest, or leaves it: what was said of it until now holds.
     fn moves(&mut self, tid: i32, time: u64, entry: bool) {
-        let track = self.vcpus.entry(tid, Track::default);
-        let next = Track {
+        let track = self.vcpus.entry(tid, VcpuEvents::default);
+        let next = VcpuEvents {
             place: match entry {
-                true => Place::In,
-                false => Place::Out(time),
+                true => VcpuPosition::In,
+                false => VcpuPosition::Out(time),
             },
             machine: track.machine,
-            ..Track::default()
+            ..VcpuEvents::default()
         };
         let until = std::mem::replace(track, next);
         let all = until.all();
@@ -124,8 +125,8 @@ impl Inside {
         }
         let guest = self.guest(until.machine);
         match (until.place, entry) {
-            (Place::In, false) => guest.inside += all,
-            (Place::Out(since), true) => {
+            (VcpuPosition::In, false) => guest.inside += all,
+            (VcpuPosition::Out(since), true) => {
                 guest.outside += all;
                 let away = |at: u64| at.saturating_sub(since).min(time.saturating_sub(at));
                 for at in until.outside {
@@ -141,12 +142,12 @@ impl Inside {
     }
 }
 
-impl Analysis for Inside {
+impl Analysis for InsideEvents {
     fn concerns(&self) -> Concerns {
         Concerns::of(&[Concern::Guests])
     }
 
-    fn doubts(&self, _: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, _: &WalkState<'_>, doubts: &mut Doubts) {
         for (guest, machine) in self.guests.iter().zip(0u16..) {
             let tried = guest.inside + guest.outside;
             if guest.outside.saturating_mul(1000) > tried {
@@ -160,10 +161,10 @@ impl Analysis for Inside {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmEntry | Kind::KvmExit => Want::Order,
-            _ => Want::Nothing,
+            Kind::KvmEntry | Kind::KvmExit => EventDetail::Order,
+            _ => EventDetail::Nothing,
         }
     }
 
@@ -185,15 +186,15 @@ impl Analysis for Inside {
             self.guest(machine).uncovered += 1;
             return;
         };
-        let track = self.vcpus.entry(tid, Track::default);
+        let track = self.vcpus.entry(tid, VcpuEvents::default);
         track.machine = machine;
         match track.place {
-            Place::Unknown => self.guest(machine).uncovered += 1,
-            Place::In => track.inside += 1,
-            Place::Out(_) if track.outside.len() < MAX_WAITING => {
+            VcpuPosition::Unknown => self.guest(machine).uncovered += 1,
+            VcpuPosition::In => track.inside += 1,
+            VcpuPosition::Out(_) if track.outside.len() < MAX_WAITING => {
                 track.outside.push(guest.event.time);
             }
-            Place::Out(_) => track.more += 1,
+            VcpuPosition::Out(_) => track.more += 1,
         }
     }
 

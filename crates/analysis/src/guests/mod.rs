@@ -6,8 +6,8 @@ mod inside;
 mod irqs;
 mod tasks;
 
-pub use doing::{Did as GuestDid, DidKind as GuestDidKind, Doing as GuestDoing, Who as GuestWho};
-pub(crate) use follow::Follow;
-pub use inside::{Inside, InsideReport};
+pub use doing::{ContextKind, ContextName, GuestContext, NamedContext};
+pub(crate) use follow::GuestCpus;
+pub use inside::{InsideEvents, InsideReport};
 pub use irqs::{GuestIrqs, IrqGuest, IrqHandler};
 pub use tasks::{GuestHeld, GuestPart, GuestTask, GuestTasks, GuestTasksReport};

@@ -1,4 +1,5 @@
-//! Where vCPUs' time went by what their guests did: which task, interrupt or softirq ran, made the exits, and waited for a CPU.
+//! Where vCPUs' time went by what their guests did: which task, interrupt or softirq ran, made the exits, and waited
+//! for a CPU.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -8,16 +9,18 @@ use event::{Data, Event, EventType, Kind, Side};
 use model::{ByNumber, Span, State, Times};
 use rustc_hash::FxHashMap;
 
-use super::doing::{Doing, Who};
-use super::follow::Follow;
-use crate::analysis::{Analysis, Context, FilterScope, GuestEvent, Needs, States, Walked, Want};
+use super::doing::{GuestContext, NamedContext};
+use super::follow::GuestCpus;
+use crate::analysis::{
+    Analysis, Context, EventDetail, FilterScope, GuestEvent, Needs, States, WalkState,
+};
 use crate::chosen::Window;
-use crate::series::Measured;
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 use crate::timeline::{GuestLane, GuestLanes, TimelineLimits};
 
-/// Most changes of what a guest did between two spans of its vCPU. A guest may run for long without an exit; where it changes more often,
-/// what it did before is unknown.
+/// Most changes of what a guest did between two spans of its vCPU. A guest may run for long without an exit; where it
+/// changes more often, what it did before is unknown.
 const MAX_CHANGES: usize = 1 << 14;
 /// Most rows: a vCPU and something that its guest did. The time of further ones is in the rows of what is unknown.
 const MAX_PAIRS: usize = 1 << 20;
@@ -40,14 +43,14 @@ pub struct GuestHeld {
     /// Until when.
     pub to: u64,
     /// What the guest did, and could not go on with.
-    pub who: Who,
+    pub who: NamedContext,
 }
 
 /// What a guest did on a vCPU, and where the vCPU's time went meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuestTask {
     /// What it did.
-    pub who: Who,
+    pub who: NamedContext,
     /// Time of the vCPU by state while the guest did that.
     pub times: Times,
     /// Exits meanwhile.
@@ -73,11 +76,11 @@ pub struct GuestPart {
     /// What the vCPU did, from when until when; within the window of time that was asked for.
     pub span: Span,
     /// What the guest did.
-    pub doing: Doing,
+    pub doing: GuestContext,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Sum {
+struct TaskTimes {
     times: Times,
     /// Of the kernel's part, what was in exits in which the guest asked to wait.
     kernel_waiting_ns: u64,
@@ -89,37 +92,37 @@ struct Sum {
 
 /// A vCPU.
 #[derive(Debug, Default)]
-struct Track {
+struct VcpuChanges {
     /// What the guest did at the end of the last span.
-    before: Doing,
+    before: GuestContext,
     /// What it did from which time on, behind that.
-    changes: VecDeque<(u64, Doing)>,
+    changes: VecDeque<(u64, GuestContext)>,
     /// The longest times out of the guest.
-    held: Vec<(u64, u64, Doing)>,
+    held: Vec<(u64, u64, GuestContext)>,
 }
 
-impl Track {
-    fn changes(&mut self, time: u64, doing: Doing) {
+impl VcpuChanges {
+    fn changes(&mut self, time: u64, doing: GuestContext) {
         let last = self.changes.back().map_or(self.before, |(_, last)| *last);
         if last == doing {
             return;
         }
         if self.changes.len() >= MAX_CHANGES {
             self.changes.clear();
-            self.before = Doing::Unknown;
+            self.before = GuestContext::Unknown;
         }
         self.changes.push_back((time, doing));
     }
 
     /// Takes the next change that lies before a span's end: returns what the guest did until then, and when that was.
-    fn step(&mut self, span: &Span) -> Option<(Doing, u64)> {
+    fn step(&mut self, span: &Span) -> Option<(GuestContext, u64)> {
         let (time, next) = *self.changes.front().filter(|one| one.0 < span.end)?;
         self.changes.pop_front();
         Some((std::mem::replace(&mut self.before, next), time))
     }
 
     /// The vCPU was out of its guest from one time to another.
-    fn held(&mut self, from: u64, to: u64, doing: Doing) {
+    fn held(&mut self, from: u64, to: u64, doing: GuestContext) {
         if to.saturating_sub(from) < LONG_NS {
             return;
         }
@@ -140,7 +143,7 @@ impl Track {
     }
 
     /// Returns what the guest does now.
-    fn now(&self) -> Doing {
+    fn now(&self) -> GuestContext {
         self.changes.back().map_or(self.before, |(_, last)| *last)
     }
 }
@@ -149,14 +152,14 @@ impl Track {
 #[derive(Debug, Default)]
 pub struct GuestTasks {
     window: Window,
-    follow: Follow,
+    follow: GuestCpus,
     /// By thread of the host.
-    tracks: ByNumber<Track>,
+    tracks: ByNumber<VcpuChanges>,
     /// The thread of each vCPU of the machine, as far as its guest has events.
     tids: Vec<Option<i32>>,
     /// What was done on each vCPU; they keep their places.
-    sums: Vec<((u32, Doing), Sum)>,
-    places: FxHashMap<(u32, Doing), u32>,
+    sums: Vec<((u32, GuestContext), TaskTimes)>,
+    places: FxHashMap<(u32, GuestContext), u32>,
     /// What happened when, where that is asked for.
     lanes: Option<GuestLanes>,
     /// The parts that have come, where these are asked for.
@@ -168,7 +171,7 @@ impl GuestTasks {
     pub fn new(window: Window) -> GuestTasks {
         GuestTasks {
             window,
-            follow: Follow::default(),
+            follow: GuestCpus::default(),
             tracks: ByNumber::default(),
             tids: Vec::new(),
             sums: Vec::new(),
@@ -183,7 +186,8 @@ impl GuestTasks {
         self.parts = Some(Vec::new());
     }
 
-    /// Exchanges the parts that have come for an empty list. Those of a vCPU come in order, and have no gap but what a window leaves out.
+    /// Exchanges the parts that have come for an empty list. Those of a vCPU come in order, and have no gap but what a
+    /// window leaves out.
     pub fn swap_listed(&mut self, empty: &mut Vec<GuestPart>) {
         if let Some(parts) = &mut self.parts {
             std::mem::swap(parts, empty);
@@ -199,14 +203,15 @@ impl GuestTasks {
     }
 
     /// Takes out what guests did when, if it was kept: lanes, and what the numbers of their names stand for.
-    pub(crate) fn take_lanes(&mut self) -> Option<(Vec<GuestLane>, Vec<Who>)> {
+    pub(crate) fn take_lanes(&mut self) -> Option<(Vec<GuestLane>, Vec<NamedContext>)> {
         let (lanes, names) = self.lanes.take()?.taken(&self.tids);
         let names = names.iter().map(|(tid, doing)| self.who(*tid, *doing));
         Some((lanes, names.collect()))
     }
 
-    /// Returns what the guest did on a vCPU, by the thread that it is on the host; `None` where there is no guest's recording of it.
-    pub fn report(&self, walked: &Walked<'_>, tid: i32) -> Option<GuestTasksReport> {
+    /// Returns what the guest did on a vCPU, by the thread that it is on the host; `None` where there is no guest's
+    /// recording of it.
+    pub fn report(&self, walked: &WalkState<'_>, tid: i32) -> Option<GuestTasksReport> {
         self.follow.machine(tid)?;
         let vcpu = self.tids.iter().position(|one| *one == Some(tid))? as u32;
         let seen = walked.machine.seen();
@@ -220,7 +225,7 @@ impl GuestTasks {
         // What is not known comes last, and how long nothing was to be done does not make the idle task the first.
         let heavy = |task: &GuestTask| {
             let asleep = task.times.get(State::Halted) + task.times.get(State::Poll);
-            let unknown = task.who.doing == Doing::Unknown;
+            let unknown = task.who.doing == GuestContext::Unknown;
             (
                 unknown,
                 Reverse(task.times.total() - asleep),
@@ -248,29 +253,30 @@ impl GuestTasks {
         self.follow.has_heard_of(machine)
     }
 
-    /// Returns what a guest did with its name, as far as it is known by now. `tid` is the thread of the host that is the vCPU.
-    pub fn who(&self, tid: i32, doing: Doing) -> Who {
-        Who {
+    /// Returns what a guest did with its name, as far as it is known by now. `tid` is the thread of the host that is
+    /// the vCPU.
+    pub fn who(&self, tid: i32, doing: GuestContext) -> NamedContext {
+        NamedContext {
             doing,
             name: self.follow.called(tid, doing),
         }
     }
 
-    fn sum(&mut self, vcpu: u32, doing: Doing) -> &mut Sum {
+    fn sum(&mut self, vcpu: u32, doing: GuestContext) -> &mut TaskTimes {
         let full = self.sums.len() >= MAX_PAIRS;
         let doing = match full && !self.places.contains_key(&(vcpu, doing)) {
-            true => Doing::Unknown,
+            true => GuestContext::Unknown,
             false => doing,
         };
         let sums = &mut self.sums;
         let place = *self.places.entry((vcpu, doing)).or_insert_with(|| {
-            sums.push(((vcpu, doing), Sum::default()));
+            sums.push(((vcpu, doing), TaskTimes::default()));
             sums.len() as u32 - 1
         });
         &mut sums[place as usize].1
     }
 
-    fn add(&mut self, span: &Span, doing: Doing, from: u64, to: u64) {
+    fn add(&mut self, span: &Span, doing: GuestContext, from: u64, to: u64) {
         let part = Span {
             start: from,
             end: to,
@@ -324,10 +330,10 @@ impl Analysis for GuestTasks {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit => Want::Order,
-            _ => Want::Nothing,
+            Kind::KvmExit => EventDetail::Order,
+            _ => EventDetail::Nothing,
         }
     }
 
@@ -335,7 +341,7 @@ impl Analysis for GuestTasks {
         let doing = self
             .tracks
             .get(event.tid)
-            .map_or(Doing::Unknown, Track::now);
+            .map_or(GuestContext::Unknown, VcpuChanges::now);
         if let Some(vcpu) = context.machine.vcpu_of(event.tid)
             && self.window.has(event.time, event.cpu)
         {
@@ -358,11 +364,11 @@ impl Analysis for GuestTasks {
             }
             self.tids[at] = Some(tid);
         }
-        let track = self.tracks.entry(tid, Track::default);
+        let track = self.tracks.entry(tid, VcpuChanges::default);
         track.changes(guest.event.time, doing);
     }
 
-    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         let mut known = Amount::default();
         for (((vcpu, doing), sum), number) in self.sums.iter().zip(0u32..) {
             // What was done on vCPUs whose guest has not been heard of is nobody's.
@@ -372,7 +378,7 @@ impl Analysis for GuestTasks {
             if walked.left_out.has(tid) {
                 continue;
             }
-            if *doing != Doing::Unknown {
+            if *doing != GuestContext::Unknown {
                 known.ns = known.ns.saturating_add(sum.times.total());
             }
             if number >= MAX_SLICED {
@@ -388,16 +394,16 @@ impl Analysis for GuestTasks {
         report(KNOWN, 0, known);
     }
 
-    fn measured(&self, part: u8, number: u32, _: &Walked<'_>) -> Option<Measured> {
+    fn measured(&self, part: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
         if part == KNOWN {
-            return Some(Measured::GuestKnown);
+            return Some(SliceMeasure::GuestKnown);
         }
         let ((vcpu, doing), _) = *self.sums.get(number as usize)?;
         let tid = self.tids.get(vcpu as usize).copied().flatten()?;
         let did = self.who(tid, doing).did();
         Some(match part {
-            IN_GUEST => Measured::GuestTime(did),
-            _ => Measured::GuestSteal(did),
+            IN_GUEST => SliceMeasure::GuestTime(did),
+            _ => SliceMeasure::GuestSteal(did),
         })
     }
 
@@ -405,7 +411,7 @@ impl Analysis for GuestTasks {
         let tracks = &mut self.tracks;
         self.follow.side(machine, side, |tid, time| {
             if let Some(track) = tracks.get_mut(tid) {
-                track.changes(time, Doing::Unknown);
+                track.changes(time, GuestContext::Unknown);
             }
         });
     }
@@ -414,7 +420,7 @@ impl Analysis for GuestTasks {
         for span in spans {
             let tid = self.tids.get(span.vcpu as usize).copied().flatten();
             let Some(tid) = tid else {
-                self.add(span, Doing::Unknown, span.start, span.end);
+                self.add(span, GuestContext::Unknown, span.start, span.end);
                 continue;
             };
             let mut at = span.start;
@@ -428,7 +434,7 @@ impl Analysis for GuestTasks {
             let doing = self
                 .tracks
                 .get(tid)
-                .map_or(Doing::Unknown, |track| track.before);
+                .map_or(GuestContext::Unknown, |track| track.before);
             self.add(span, doing, at, span.end);
         }
     }

@@ -12,10 +12,10 @@ use model::Machine;
 use paths::{CompletedInstance, InstanceTrait, Paths, VcpuActivity};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::{Analysis, Context, Needs, Note, States, Turn, Want};
+use crate::analysis::{Analysis, Context, EventDetail, Needs, Note, States, Turn};
 use destination::Destination;
 pub use tally::IpiSums;
-use tally::{One, Tally, Target};
+use tally::{IpiTally, SentIpi, Target};
 
 /// Interrupts under way to one vCPU, at most.
 const MAX_TO: usize = 16;
@@ -40,7 +40,7 @@ pub struct IpisReport {
 
 /// What a vCPU does, as far as exits show.
 #[derive(Debug, Clone, Copy, Default)]
-enum In {
+enum VcpuDoing {
     #[default]
     Unknown,
     Guest,
@@ -49,12 +49,12 @@ enum In {
 }
 
 #[derive(Debug, Default)]
-struct Vcpu {
+struct IpiVcpu {
     known: bool,
     pid: i32,
     /// The number in its last event.
     number: Option<u32>,
-    inside: In,
+    inside: VcpuDoing,
     since: u64,
     /// Its last exit.
     exit_at: u64,
@@ -76,14 +76,14 @@ struct Steps {
 /// Adds up interrupts.
 #[derive(Debug, Default)]
 pub struct Ipis {
-    followed: Tally,
-    written: Tally,
+    followed: IpiTally,
+    written: IpiTally,
     /// By process, when the recorder last talked to its agent there.
     traffic: FxHashMap<Option<i32>, u64>,
     /// Which of the paths it is, and of its chains, which steps are the wake-up and the switch to the target.
     path: Option<usize>,
     steps: Vec<Steps>,
-    vcpus: Vec<Vcpu>,
+    vcpus: Vec<IpiVcpu>,
     by_number: FxHashMap<(i32, u32), u32>,
     /// By process, its vCPUs.
     by_pid: FxHashMap<i32, Vec<u32>>,
@@ -147,8 +147,8 @@ impl Ipis {
                 let vcpu = &mut self.vcpus[at];
                 vcpu.over(event.time);
                 vcpu.inside = match exit.reason.is_waiting() {
-                    true => In::Halt,
-                    false => In::Exit(exit.reason),
+                    true => VcpuDoing::Halt,
+                    false => VcpuDoing::Exit(exit.reason),
                 };
                 vcpu.since = event.time;
                 vcpu.exit_at = event.time;
@@ -161,17 +161,18 @@ impl Ipis {
                 vcpu.over(event.time);
                 // One that runs takes an interrupt by an exit that says so; what else it left its guest for
                 // shows nothing of how soon it got it.
-                let interrupted = matches!(vcpu.inside, In::Exit(reason) if reason.is_interrupt());
+                let interrupted =
+                    matches!(vcpu.inside, VcpuDoing::Exit(reason) if reason.is_interrupt());
                 let to = std::mem::take(&mut vcpu.to);
                 let pid = Some(vcpu.pid).filter(|pid| *pid > 0);
-                vcpu.inside = In::Guest;
+                vcpu.inside = VcpuDoing::Guest;
                 vcpu.since = event.time;
                 for &(sent, target) in &to {
                     let target = match target {
                         Target::Awake if !interrupted => Target::Other,
                         target => target,
                     };
-                    let one = One {
+                    let one = SentIpi {
                         sent,
                         target,
                         pid,
@@ -220,7 +221,7 @@ impl Ipis {
             return None;
         }
         if self.vcpus.len() <= index {
-            self.vcpus.resize_with(index + 1, Vcpu::default);
+            self.vcpus.resize_with(index + 1, IpiVcpu::default);
         }
         let vcpu = &mut self.vcpus[index];
         if !vcpu.known {
@@ -273,7 +274,7 @@ impl Ipis {
             let pid = Some(vcpu.pid).filter(|pid| *pid > 0);
             match over {
                 Some(over) => {
-                    let one = One {
+                    let one = SentIpi {
                         sent,
                         target,
                         pid,
@@ -300,7 +301,7 @@ impl Ipis {
 
 impl Ipis {
     /// One instance of the path.
-    fn followed(&self, instance: &CompletedInstance, machine: &Machine) -> One {
+    fn followed(&self, instance: &CompletedInstance, machine: &Machine) -> SentIpi {
         let steps = self.steps.get(instance.chain).copied().unwrap_or_default();
         followed(instance, steps, machine, machine.seen().switches)
     }
@@ -318,10 +319,10 @@ impl Analysis for Ipis {
         Turn::Last
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => Want::Order,
-            _ => Want::Nothing,
+            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => EventDetail::Order,
+            _ => EventDetail::Nothing,
         }
     }
 
@@ -340,10 +341,10 @@ impl Analysis for Ipis {
     }
 }
 
-impl Vcpu {
+impl IpiVcpu {
     /// A halt is over.
     fn over(&mut self, time: u64) {
-        if matches!(self.inside, In::Halt) {
+        if matches!(self.inside, VcpuDoing::Halt) {
             self.halt = Some((self.since, time));
         }
     }
@@ -357,17 +358,22 @@ impl Vcpu {
             return (Target::Halted, Some(to));
         }
         match self.inside {
-            In::Halt if self.since <= time => (Target::Halted, None),
-            In::Guest if self.since <= time => (Target::Awake, None),
+            VcpuDoing::Halt if self.since <= time => (Target::Halted, None),
+            VcpuDoing::Guest if self.since <= time => (Target::Awake, None),
             // It is in the exit that the interrupt made, or in one that it was in before.
-            In::Exit(reason) if reason.is_interrupt() => (Target::Awake, None),
+            VcpuDoing::Exit(reason) if reason.is_interrupt() => (Target::Awake, None),
             _ => (Target::Other, None),
         }
     }
 }
 
 /// One instance of the path.
-fn followed(instance: &CompletedInstance, steps: Steps, machine: &Machine, switches: bool) -> One {
+fn followed(
+    instance: &CompletedInstance,
+    steps: Steps,
+    machine: &Machine,
+    switches: bool,
+) -> SentIpi {
     let at = |step: Option<usize>| {
         let mut reached = instance.reached.iter();
         let found = reached.find(|one| step == Some(usize::from(one.step)));
@@ -383,7 +389,8 @@ fn followed(instance: &CompletedInstance, steps: Steps, machine: &Machine, switc
     let slept = instance.traits.contains(&InstanceTrait::Polled(false));
     let target = match was {
         Some(VcpuActivity::Halted) => Target::Halted,
-        // On its way to sleep it has to be woken as one that sleeps. Without the scheduler's events nobody knows where it is.
+        // On its way to sleep it has to be woken as one that sleeps. Without the scheduler's events nobody knows where
+        // it is.
         Some(VcpuActivity::Halting) if !switches || slept || waking.is_some() => Target::Halted,
         Some(VcpuActivity::Polling | VcpuActivity::Halting) => Target::Awake,
         Some(was) if was.busy() => Target::Awake,
@@ -396,7 +403,7 @@ fn followed(instance: &CompletedInstance, steps: Steps, machine: &Machine, switc
         .any(|one| matches!(one, InstanceTrait::Behind(_)));
     let waited_ns = waking_ns.filter(|_| queued).unwrap_or(0);
     let pid = instance.subject.and_then(|slot| machine.threads().at(slot));
-    One {
+    SentIpi {
         sent,
         target,
         pid: pid.and_then(|(_, thread)| thread.pid),

@@ -6,16 +6,16 @@ use rustc_hash::FxHashMap;
 
 use crate::Stats;
 
-/// An interrupt this close to traffic between the recorder and its agent in a guest is taken to be of the agent's doing.
-/// An agent looks at each CPU's buffer once a millisecond (`trace-cmd record -s`, 1000 us as shipped), and sends what it
-/// finds; its threads and the host's answer each other within a few of these periods.
+/// An interrupt this close to traffic between the recorder and its agent in a guest is taken to be of the agent's
+/// doing. An agent looks at each CPU's buffer once a millisecond (`trace-cmd record -s`, 1000 us as shipped), and sends
+/// what it finds; its threads and the host's answer each other within a few of these periods.
 const NEAR_NS: u64 = 5_000_000;
 /// Interrupts that wait to be known for the agent's or not, at most.
 const MAX_PENDING: usize = 1 << 14;
 /// Slices of time by which it is known in how much of the recording interrupts occur: 2^24 ns, 17 ms.
 const SLICE_BITS: u32 = 24;
-/// Interrupts to halted vCPUs that a slice has in which they occur: 240 a second. One that comes alone keeps nobody waiting
-/// again and again, and a poll would have to be as long as its slice to catch it.
+/// Interrupts to halted vCPUs that a slice has in which they occur: 240 a second. One that comes alone keeps nobody
+/// waiting again and again, and a poll would have to be as long as its slice to catch it.
 const IN_SLICE: usize = 4;
 /// Interrupts of the slice under way that are kept; more are counted at once.
 const MAX_IN_SLICE: usize = 1 << 12;
@@ -58,7 +58,7 @@ pub(super) enum Target {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct One {
+pub(super) struct SentIpi {
     pub(super) sent: u64,
     pub(super) target: Target,
     /// Process of the target, if known.
@@ -70,17 +70,17 @@ pub(super) struct One {
 
 /// Sums, and interrupts that may yet turn out to be the agent's.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
-    pending: VecDeque<One>,
+pub(super) struct IpiTally {
+    pending: VecDeque<SentIpi>,
     sums: IpiSums,
     slice: u64,
     /// Those to halted vCPUs in it.
-    inside: Vec<One>,
+    inside: Vec<SentIpi>,
     slices: u64,
 }
 
-impl Tally {
-    pub(super) fn add(&mut self, one: One, traffic: &FxHashMap<Option<i32>, u64>) {
+impl IpiTally {
+    pub(super) fn add(&mut self, one: SentIpi, traffic: &FxHashMap<Option<i32>, u64>) {
         let near = |at: Option<&u64>| at.is_some_and(|at| one.sent.abs_diff(*at) <= NEAR_NS);
         // A worker whose name does not say its process may be anybody's, and so may a vCPU's.
         let agent = match one.pid {
@@ -121,7 +121,7 @@ impl Tally {
         }
     }
 
-    fn count(&mut self, one: One) {
+    fn count(&mut self, one: SentIpi) {
         match one.target {
             Target::Halted => {
                 let slice = one.sent >> SLICE_BITS;
@@ -173,8 +173,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn one(sent: u64, target: Target, ns: u64) -> One {
-        One {
+    fn one(sent: u64, target: Target, ns: u64) -> SentIpi {
+        SentIpi {
             sent,
             target,
             pid: None,
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_comes_near_the_agents_traffic_is_its_doing() {
-        let mut tally = Tally::default();
+        let mut tally = IpiTally::default();
         let mut traffic = FxHashMap::default();
         // Forty in 20 ms, and traffic in the middle of them.
         for at in 0..40u64 {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn interrupts_that_come_alone_are_counted_apart() {
-        let (mut tally, traffic) = (Tally::default(), FxHashMap::default());
+        let (mut tally, traffic) = (IpiTally::default(), FxHashMap::default());
         for at in 0..30u64 {
             tally.add(one(at * 100_000_000, Target::Halted, 300_000), &traffic);
         }

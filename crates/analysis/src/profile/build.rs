@@ -3,16 +3,16 @@
 use rustc_hash::FxHashMap;
 use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 
-use super::calls::{Calls, NOBODY, Row};
-use super::naming::{Named, Signs, deeper, is_deeper};
+use super::calls::{Calls, NOBODY, StackRow};
+use super::naming::{NamedPlace, PlaceSigns, deeper, is_deeper};
 
 /// Nodes of stacks with names that are kept.
 const MAX_NODES: usize = 1 << 22;
 
 /// Puts stacks together.
-pub(super) struct Builder<'c> {
+pub(super) struct StackBuilder<'c> {
     calls: &'c Calls,
-    named: &'c [Named],
+    named: &'c [NamedPlace],
     pub stacks: Stacks,
     /// By place, the numbers of its names.
     numbers: Vec<Vec<u32>>,
@@ -25,8 +25,8 @@ pub(super) struct Builder<'c> {
     path: Vec<u32>,
 }
 
-impl<'c> Builder<'c> {
-    pub(super) fn new(calls: &'c Calls, named: &'c [Named]) -> Builder<'c> {
+impl<'c> StackBuilder<'c> {
+    pub(super) fn new(calls: &'c Calls, named: &'c [NamedPlace]) -> StackBuilder<'c> {
         let mut stacks = Stacks::new(MAX_NODES);
         let mut numbers = Vec::new();
         let mut vmm = Vec::new();
@@ -51,7 +51,7 @@ impl<'c> Builder<'c> {
             numbers.push(own);
         }
         let deeper = stacks.number(deeper());
-        Builder {
+        StackBuilder {
             calls,
             named,
             stacks,
@@ -78,8 +78,8 @@ impl<'c> Builder<'c> {
         self.stacks.child(below, number).unwrap_or(below)
     }
 
-    /// Returns the node of a stack upon another, and whether there was room for all of it; `in_vm` says whether its user space is a
-    /// VM's.
+    /// Returns the node of a stack upon another, and whether there was room for all of it; `in_vm` says whether its
+    /// user space is a VM's.
     pub(super) fn stack(&mut self, below: u32, stack: u32, in_vm: bool) -> (u32, bool) {
         let nodes = self.calls.tree.nodes();
         self.path.clear();
@@ -107,7 +107,7 @@ impl<'c> Builder<'c> {
     }
 
     /// Adds the stack of who woke the thread of another, upside down upon it: where both met is in the middle.
-    pub(super) fn waker(&mut self, below: u32, row: &Row, comm: Option<&str>) -> u32 {
+    pub(super) fn waker(&mut self, below: u32, row: &StackRow, comm: Option<&str>) -> u32 {
         let nodes = self.calls.tree.nodes();
         let mut node = self.group(below, "--");
         let mut at = row.waker_stack;
@@ -136,12 +136,12 @@ impl<'c> Builder<'c> {
     }
 
     /// Returns what the frames of each stack say together, by node.
-    pub(super) fn signs(&self) -> Vec<Signs> {
-        let mut signs: Vec<Signs> = Vec::with_capacity(self.calls.tree.nodes().len());
+    pub(super) fn signs(&self) -> Vec<PlaceSigns> {
+        let mut signs: Vec<PlaceSigns> = Vec::with_capacity(self.calls.tree.nodes().len());
         for node in self.calls.tree.nodes() {
             let below = signs.get(node.parent as usize).copied();
             let own = below.and_then(|_| self.named.get(node.frame as usize));
-            let own = own.map_or_else(Signs::default, |named| named.signs);
+            let own = own.map_or_else(PlaceSigns::default, |named| named.signs);
             signs.push(below.unwrap_or_default().or(own));
         }
         signs

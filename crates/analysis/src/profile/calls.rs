@@ -11,7 +11,7 @@ use symbols::{
     Addresses, CpuMode, FileId, FileRegion, KernelFile, SpaceId, ThreadName, UserUnwinder, frames,
 };
 
-use super::doing::Doing;
+use super::doing::ThreadState;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
 const MAX_NODES: usize = 1 << 22;
@@ -36,7 +36,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// A place of code.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Place {
+pub(super) enum CodePlace {
     /// By its address.
     Code(Code),
     /// By a text, which named it itself: the function, or nothing, and the file.
@@ -78,7 +78,7 @@ impl ThreadName for Comm {
 
 /// A thread by the name that it had.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Thread {
+pub(super) struct ThreadComm {
     pub slot: u32,
     pub comm: Comm,
     /// The CPU, where stacks are asked for by CPU.
@@ -105,11 +105,11 @@ impl Mode {
 
 /// What a weight is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Row {
+pub(super) struct StackRow {
     /// The event that was sampled, by its number; 0 of what is no sample.
     pub event: u32,
     pub thread: u32,
-    pub doing: Doing,
+    pub doing: ThreadState,
     pub mode: Mode,
     /// The node of the stack.
     pub stack: u32,
@@ -122,16 +122,16 @@ pub(super) struct Row {
 #[derive(Debug)]
 pub(super) struct Calls {
     pub addresses: Addresses<Comm>,
-    pub threads: Vec<Thread>,
-    thread_numbers: FxHashMap<Thread, u32>,
-    pub places: Vec<Place>,
-    place_numbers: FxHashMap<Place, u32>,
+    pub threads: Vec<ThreadComm>,
+    thread_numbers: FxHashMap<ThreadComm, u32>,
+    pub places: Vec<CodePlace>,
+    place_numbers: FxHashMap<CodePlace, u32>,
     /// Bytes of names in texts.
     name_bytes: usize,
     /// Frames are numbers of places, outermost first.
     pub tree: StackTree,
-    pub rows: Vec<(Row, Weight)>,
-    row_numbers: FxHashMap<Row, u32>,
+    pub rows: Vec<(StackRow, Weight)>,
+    row_numbers: FxHashMap<StackRow, u32>,
     /// Samples whose stacks are damaged, and stacks that lost frames.
     pub damaged: u64,
     pub deep: u64,
@@ -170,7 +170,7 @@ impl Calls {
     }
 
     /// Adds to what a stack weighs, and returns the number of its row; `None` if there is no room.
-    pub(super) fn add(&mut self, row: Row, weight: Weight) -> Option<u32> {
+    pub(super) fn add(&mut self, row: StackRow, weight: Weight) -> Option<u32> {
         let next = self.rows.len();
         let number = match self.row_numbers.get(&row) {
             Some(number) => *number,
@@ -190,7 +190,7 @@ impl Calls {
 
     /// Returns the number of a thread, [`NOBODY`] if there are too many.
     pub(super) fn thread(&mut self, slot: u32, comm: &Comm, cpu: i32) -> u32 {
-        let thread = Thread {
+        let thread = ThreadComm {
             slot,
             comm: comm.clone(),
             cpu,
@@ -207,7 +207,8 @@ impl Calls {
         number
     }
 
-    /// Returns the number of the thread of an event, what its process has mapped where the event was, and where that was.
+    /// Returns the number of the thread of an event, what its process has mapped where the event was, and where that
+    /// was.
     pub(super) fn running(
         &mut self,
         event: &Event<'_>,
@@ -269,7 +270,7 @@ impl Calls {
         mode: CpuMode,
     ) {
         let of_user = |place: &u32| match self.places.get(*place as usize) {
-            Some(Place::Code(code)) => code.mode == CpuMode::User,
+            Some(CodePlace::Code(code)) => code.mode == CpuMode::User,
             _ => false,
         };
         let Some(begin) = self.stack.iter().position(of_user) else {
@@ -361,7 +362,7 @@ impl Calls {
             false => CpuMode::GuestUser,
         };
         let guest = self.code(pc, &FileRegion::EMPTY, mode, pid);
-        let why = self.place(Place::Reason(reason.key().into()));
+        let why = self.place(CodePlace::Reason(reason.key().into()));
         self.stack.clear();
         self.stack.extend([guest, why]);
         self.node()
@@ -381,7 +382,8 @@ impl Calls {
         if let Some(text) = &mut name {
             *text = cut(text, MAX_NAME);
         }
-        // Files of the kernel and of its modules stand in brackets in perf's texts, and ftrace prints kernel stacks alone.
+        // Files of the kernel and of its modules stand in brackets in perf's texts, and ftrace prints kernel stacks
+        // alone.
         let of_user =
             file.starts_with('/') || ["[vdso]", "[unknown]", "[vsyscall]"].contains(&file);
         let guest = file.starts_with("[guest");
@@ -397,7 +399,7 @@ impl Calls {
             (None, Some(address)) => format!("{}+{address:#x}", base(cut(file, MAX_NAME))),
             _ => base(cut(file, MAX_NAME)).to_owned(),
         };
-        let place = self.place(Place::Printed(name, file.into(), mode));
+        let place = self.place(CodePlace::Printed(name, file.into(), mode));
         self.stack.push(place);
     }
 
@@ -416,8 +418,8 @@ impl Calls {
         let node = self.tree.nodes().get(stack as usize);
         let place = node.and_then(|node| self.places.get(node.frame as usize));
         match place {
-            Some(Place::Code(code)) if stack != ROOT => Mode::of(code.mode),
-            Some(Place::Printed(.., mode)) if stack != ROOT => Mode::of(*mode),
+            Some(CodePlace::Code(code)) if stack != ROOT => Mode::of(code.mode),
+            Some(CodePlace::Printed(.., mode)) if stack != ROOT => Mode::of(*mode),
             _ => Mode::Kernel,
         }
     }
@@ -433,7 +435,7 @@ impl Calls {
     fn code(&mut self, address: u64, region: &FileRegion, mode: CpuMode, pid: i32) -> u32 {
         let of_kernel = matches!(mode, CpuMode::Kernel | CpuMode::GuestKernel);
         let guest_of = if mode.is_guest() { pid } else { NONE };
-        self.place(Place::Code(Code {
+        self.place(CodePlace::Code(Code {
             file: region.file,
             address: match (region.symbol, of_kernel) {
                 (true, _) => region.start,
@@ -446,12 +448,12 @@ impl Calls {
         }))
     }
 
-    fn place(&mut self, place: Place) -> u32 {
+    fn place(&mut self, place: CodePlace) -> u32 {
         let next = self.places.len();
         if let Some(number) = self.place_numbers.get(&place) {
             return *number;
         }
-        if let Place::Printed(name, file, _) = &place {
+        if let CodePlace::Printed(name, file, _) = &place {
             self.name_bytes += name.as_ref().map_or(0, |name| name.len()) + file.len();
         }
         if next == MAX_PLACES || self.name_bytes > MAX_NAMES {

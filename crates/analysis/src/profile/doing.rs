@@ -4,7 +4,7 @@ use event::sched::{Leaves, TaskState};
 
 /// What a thread does while time passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Doing {
+pub enum ThreadState {
     /// It has a CPU.
     Runs,
     /// It has none, though it could go on: it was preempted, or it yielded.
@@ -15,34 +15,34 @@ pub enum Doing {
     Sleeps(char),
 }
 
-impl Doing {
+impl ThreadState {
     /// Returns what a thread does that left its CPU in a state; `None` if it has ended.
-    pub(super) fn of(state: TaskState) -> Option<Doing> {
+    pub(super) fn of(state: TaskState) -> Option<ThreadState> {
         match state.leaves() {
-            Leaves::Runnable => Some(Doing::Preempted),
-            Leaves::Blocked => Some(Doing::Sleeps(letter(state))),
+            Leaves::Runnable => Some(ThreadState::Preempted),
+            Leaves::Blocked => Some(ThreadState::Sleeps(letter(state))),
             Leaves::Dead => None,
         }
     }
 
     /// Returns whether it waits for a CPU.
     pub fn is_runnable(self) -> bool {
-        matches!(self, Doing::Preempted | Doing::Woken)
+        matches!(self, ThreadState::Preempted | ThreadState::Woken)
     }
 
     /// Returns what stands for it in stacks.
     pub fn text(self) -> &'static str {
         match self {
-            Doing::Runs => "on CPU",
-            Doing::Preempted => "runnable (preempted)",
-            Doing::Woken => "runnable (woken)",
-            Doing::Sleeps('S') => "sleeping (S)",
-            Doing::Sleeps('D') => "uninterruptible (D)",
-            Doing::Sleeps('I') => "idle kernel thread (I)",
-            Doing::Sleeps('T') => "stopped (T)",
-            Doing::Sleeps('t') => "traced (t)",
-            Doing::Sleeps('P') => "parked (P)",
-            Doing::Sleeps(_) => "sleeping (state unknown)",
+            ThreadState::Runs => "on CPU",
+            ThreadState::Preempted => "runnable (preempted)",
+            ThreadState::Woken => "runnable (woken)",
+            ThreadState::Sleeps('S') => "sleeping (S)",
+            ThreadState::Sleeps('D') => "uninterruptible (D)",
+            ThreadState::Sleeps('I') => "idle kernel thread (I)",
+            ThreadState::Sleeps('T') => "stopped (T)",
+            ThreadState::Sleeps('t') => "traced (t)",
+            ThreadState::Sleeps('P') => "parked (P)",
+            ThreadState::Sleeps(_) => "sleeping (state unknown)",
         }
     }
 }
@@ -67,13 +67,13 @@ mod tests {
 
     #[test]
     fn states_are_the_kernels_letters() {
-        let of = |text: &str| Doing::of(TaskState::from_text(text.as_bytes()).unwrap());
-        assert_eq!(of("S"), Some(Doing::Sleeps('S')));
-        assert_eq!(of("D"), Some(Doing::Sleeps('D')));
-        assert_eq!(of("I"), Some(Doing::Sleeps('I')));
-        assert_eq!(of("R+"), Some(Doing::Preempted));
-        assert_eq!(of("S+"), Some(Doing::Preempted));
-        assert_eq!(of("R"), Some(Doing::Preempted));
+        let of = |text: &str| ThreadState::of(TaskState::from_text(text.as_bytes()).unwrap());
+        assert_eq!(of("S"), Some(ThreadState::Sleeps('S')));
+        assert_eq!(of("D"), Some(ThreadState::Sleeps('D')));
+        assert_eq!(of("I"), Some(ThreadState::Sleeps('I')));
+        assert_eq!(of("R+"), Some(ThreadState::Preempted));
+        assert_eq!(of("S+"), Some(ThreadState::Preempted));
+        assert_eq!(of("R"), Some(ThreadState::Preempted));
         assert_eq!(of("Z"), None);
     }
 }

@@ -12,7 +12,7 @@ const FIRST_NS: u64 = 1 << 20;
 const LEAST_SLICES: u64 = MAX_SLICES as u64 / 4;
 
 /// One stack in one slice.
-type Entry = (u32, u32, Weight);
+type StackSample = (u32, u32, Weight);
 
 /// What was sampled when.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Log {
     begin: Option<u64>,
     slice_ns: u64,
     last: u64,
-    entries: Vec<Entry>,
+    entries: Vec<StackSample>,
     /// Whether there were too many to follow.
     full: bool,
 }
@@ -79,7 +79,7 @@ impl Log {
     }
 
     /// Returns how long slices are, and what was sampled in each; `None` where there was too much.
-    pub(super) fn entries(&self) -> Option<(u64, &[Entry])> {
+    pub(super) fn entries(&self) -> Option<(u64, &[StackSample])> {
         (!self.full).then_some((self.slice_ns.max(FIRST_NS), &self.entries))
     }
 }

@@ -1,11 +1,12 @@
-//! Where threads were and what they waited for, as stacks: on their CPUs when perf sampled them, without a CPU from one switch
-//! to the next.
+//! Where threads were and what they waited for, as stacks: on their CPUs when perf sampled them, without a CPU from one
+//! switch to the next.
 //!
-//! A sample is of the host's kernel or user space, or of a guest that ran there (`perf kvm --guest record`). Of a guest there
-//! is an address and no stack: the kernel samples its own stacks alone (`perf_callchain` in `kernel/events/core.c`).
+//! A sample is of the host's kernel or user space, or of a guest that ran there (`perf kvm --guest record`). Of a guest
+//! there is an address and no stack: the kernel samples its own stacks alone (`perf_callchain` in
+//! `kernel/events/core.c`).
 //!
-//! A stack comes with its event (`perf record -g`), as an event behind it (ftrace's `options/stacktrace`), or line by line below
-//! it (texts of either).
+//! A stack comes with its event (`perf record -g`), as an event behind it (ftrace's `options/stacktrace`), or line by
+//! line below it (texts of either).
 
 mod build;
 mod calls;
@@ -32,15 +33,15 @@ use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
 use symbols::{CpuMode, KernelFile, ThreadName, UserUnwinder};
 
-use crate::analysis::{Analysis, Context, FilterScope, Needs, Want};
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs};
 use crate::chosen::Window;
-use calls::{Calls, Comm, Mode, NOBODY, Place, Row};
-pub use doing::Doing;
-pub use naming::Namer;
+use calls::{Calls, CodePlace, Comm, Mode, NOBODY, StackRow};
+pub use doing::ThreadState;
+pub use naming::FunctionNamer;
 use off_cpu::{OffCpu, Waker};
 pub use options::{ProfileBy, ProfileOf, ProfileOptions};
-pub use report::{Beside, ProfileReport, ProfileRow, ProfileVm, Unit};
-pub use splice::{GuestSide, Spliced, VcpuBy, VcpuThread};
+pub use report::{ProfileContext, ProfileReport, ProfileRow, ProfileUnit, ProfileVm};
+pub use splice::{GuestSide, SplicedVcpu, VcpuBy, VcpuThread};
 use sums::unit_of;
 pub use sums::{ProfileSums, ProfileThread, SampleUnit, SampledTime, is_function, plain};
 
@@ -74,7 +75,8 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns a collector that has seen nothing. `known` are the kernels and modules that the recording has build ids of.
+    /// Returns a collector that has seen nothing. `known` are the kernels and modules that the recording has build ids
+    /// of.
     pub fn new(options: ProfileOptions, known: &[KernelFile<'_>]) -> Profile {
         let mut off = OffCpu::default();
         off.wakers = options.wakers;
@@ -109,7 +111,7 @@ impl Profile {
     /// Returns the processes of the VMs of whose guests there are samples.
     pub fn guests(&self) -> Vec<i32> {
         let of_guest = self.calls.places.iter().filter_map(|place| match place {
-            Place::Code(code) if code.guest_of != NONE => Some(code.guest_of),
+            CodePlace::Code(code) if code.guest_of != NONE => Some(code.guest_of),
             _ => None,
         });
         let guests: BTreeSet<i32> = of_guest.collect();
@@ -135,8 +137,8 @@ impl Profile {
         at as u32
     }
 
-    /// Returns the number of the event that is shown: the one of time that has the most samples, if any is of time, else the
-    /// first that was met.
+    /// Returns the number of the event that is shown: the one of time that has the most samples, if any is of time,
+    /// else the first that was met.
     fn shown_event(&self) -> Option<u32> {
         let numbered = self.events.iter().zip(0u32..);
         let of_time = numbered.filter(|((_, label, _), _)| unit_of(label).is_some());
@@ -145,8 +147,8 @@ impl Profile {
         most.map(|(_, number)| number).or(first)
     }
 
-    /// Whether an event is a sample, where none was asked for by its name. A text does not say of its events which are tracepoints:
-    /// perf prints a period before those that are none.
+    /// Whether an event is a sample, where none was asked for by its name. A text does not say of its events which are
+    /// tracepoints: perf prints a period before those that are none.
     fn is_sample(&self, event: &Event<'_>) -> bool {
         let of_text = matches!(event.body, Body::Text { .. }) && self.options.event.is_none();
         !of_text || event.sample.is_some() || unit_of(event.ty.label).is_some()
@@ -180,10 +182,10 @@ impl Profile {
     fn has_stack(&mut self, of: Waiting, stack: u32) {
         match of {
             Waiting::Sample(event, thread, mode, weight) => {
-                let row = Row {
+                let row = StackRow {
                     event,
                     thread,
-                    doing: Doing::Runs,
+                    doing: ThreadState::Runs,
                     mode,
                     stack,
                     waker: NOBODY,
@@ -405,7 +407,7 @@ impl Analysis for Profile {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let sampled = match &self.options.event {
             Some(name) => is_called(ty, name),
             // What has neither a format nor a subsystem is no tracepoint.
@@ -420,10 +422,10 @@ impl Analysis for Profile {
             || self.options.switches() && switches
             || self.options.of == ProfileOf::Exits && ty.kind == Kind::KvmExit;
         match wanted {
-            true => Want::Order,
+            true => EventDetail::Order,
             // Until when threads were watched.
-            false if self.options.switches() && ty.kind.is_sched() => Want::Head,
-            false => Want::Nothing,
+            false if self.options.switches() && ty.kind.is_sched() => EventDetail::Head,
+            false => EventDetail::Nothing,
         }
     }
 
@@ -470,7 +472,8 @@ impl Analysis for Profile {
     }
 }
 
-/// Whether a kind of events is meant by a name: as the recording calls it, without modifiers, or by the event's name alone.
+/// Whether a kind of events is meant by a name: as the recording calls it, without modifiers, or by the event's name
+/// alone.
 fn is_called(ty: &EventType<'_>, name: &str) -> bool {
     let without = ty.label.split_once(':').map_or(ty.label, |(name, _)| name);
     let full = !ty.system.is_empty() && name == format!("{}:{}", ty.system, ty.name);

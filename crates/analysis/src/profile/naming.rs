@@ -4,14 +4,14 @@ use event::NONE;
 use stacks::{FrameName, FrameOwner};
 use symbols::{CpuMode, FileId, KernelFunctions, UserNames};
 
-use super::calls::{Calls, Code, DEEPER, Place, base};
+use super::calls::{Calls, Code, CodePlace, DEEPER, base};
 use super::user::user_names;
 
 /// Bytes of a file's name that are kept: `NAME_MAX` (`include/uapi/linux/limits.h`).
 const MAX_FILE: usize = 255;
 
-/// Functions in which a CPU is idle, or is made so (`kernel/sched/idle.c`, `drivers/cpuidle`, `arch/*/kernel/process.c` and
-/// `idle.c`, of kernels 4.x to 6.x). `poll_idle` is what `haltpoll` does before a guest halts.
+/// Functions in which a CPU is idle, or is made so (`kernel/sched/idle.c`, `drivers/cpuidle`, `arch/*/kernel/process.c`
+/// and `idle.c`, of kernels 4.x to 6.x). `poll_idle` is what `haltpoll` does before a guest halts.
 const IDLE: [&str; 24] = [
     "acpi_idle_do_entry",
     "acpi_idle_enter",
@@ -68,8 +68,8 @@ const INTERRUPTS: [&str; 16] = [
     "sysvec_",
 ];
 
-/// Beginnings of the names of KVM's functions where it is no module (`arch/arm64/kvm`, `virt/kvm`), or names stand without
-/// their file.
+/// Beginnings of the names of KVM's functions where it is no module (`arch/arm64/kvm`, `virt/kvm`), or names stand
+/// without their file.
 const KVM: [&str; 10] = [
     "__kvm_",
     "kvm_",
@@ -83,7 +83,8 @@ const KVM: [&str; 10] = [
     "__vmx_",
 ];
 
-/// Of those, what belongs to a kernel that is itself a guest (`arch/x86/kernel/kvm.c`, `kvmclock.c`, `arch/arm64/kernel/paravirt.c`).
+/// Of those, what belongs to a kernel that is itself a guest (`arch/x86/kernel/kvm.c`, `kvmclock.c`,
+/// `arch/arm64/kernel/paravirt.c`).
 const PARAVIRT: [&str; 12] = [
     "kvm_async_pf_task",
     "kvm_clock_",
@@ -104,7 +105,7 @@ const KVM_MODULES: [&str; 3] = ["kvm", "kvm_amd", "kvm_intel"];
 
 /// What a place says of the stacks that have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Signs {
+pub(super) struct PlaceSigns {
     /// A function of the host's kernel, of its user space, of a guest's kernel, of a guest's user space has no name.
     pub unresolved: [bool; 4],
     /// KVM is at work.
@@ -117,9 +118,9 @@ pub(super) struct Signs {
     pub interrupt: bool,
 }
 
-impl Signs {
-    pub(super) fn or(self, other: Signs) -> Signs {
-        Signs {
+impl PlaceSigns {
+    pub(super) fn or(self, other: PlaceSigns) -> PlaceSigns {
+        PlaceSigns {
             unresolved: std::array::from_fn(|part| self.unresolved[part] | other.unresolved[part]),
             kvm: self.kvm | other.kvm,
             guest_idle: self.guest_idle | other.guest_idle,
@@ -131,16 +132,16 @@ impl Signs {
 
 /// A place with its names, outermost first: several where functions were inlined.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
+pub(super) struct NamedPlace {
     pub names: Vec<FrameName>,
-    pub signs: Signs,
+    pub signs: PlaceSigns,
     /// Whether it is in the host's kernel.
     pub is_kernel: bool,
 }
 
 /// What names functions.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Namer<'k> {
+pub struct FunctionNamer<'k> {
     /// Those of the host's kernel.
     pub host: KernelFunctions<'k>,
     /// Those of all guests' kernels that have none of their own.
@@ -149,7 +150,7 @@ pub struct Namer<'k> {
     pub guests: &'k [(i32, KernelFunctions<'k>)],
 }
 
-impl<'k> Namer<'k> {
+impl<'k> FunctionNamer<'k> {
     fn guest_of(&self, pid: i32) -> KernelFunctions<'k> {
         let own = self.guests.iter().find(|(vm, _)| *vm == pid);
         own.map_or(self.guest, |(_, functions)| *functions)
@@ -158,20 +159,24 @@ impl<'k> Namer<'k> {
 
 impl Calls {
     /// Returns the names of all places, by number. `user` names functions of user space.
-    pub(super) fn named(&self, namer: Namer<'_>, user: &mut dyn UserNames) -> Vec<Named> {
+    pub(super) fn named(
+        &self,
+        namer: FunctionNamer<'_>,
+        user: &mut dyn UserNames,
+    ) -> Vec<NamedPlace> {
         let mut of_user = user_names(self.user_places(), self.addresses.files(), user);
-        let place = |(place, number): (&Place, u32)| match place {
-            Place::Code(code) => match of_user.remove(&number) {
+        let place = |(place, number): (&CodePlace, u32)| match place {
+            CodePlace::Code(code) => match of_user.remove(&number) {
                 Some(names) => of_files(names, code.mode),
                 None => self.named_code(code, namer),
             },
-            Place::Printed(name, file, mode) => printed_place(name.as_deref(), file, *mode),
-            Place::Reason(reason) => Named {
+            CodePlace::Printed(name, file, mode) => printed_place(name.as_deref(), file, *mode),
+            CodePlace::Reason(reason) => NamedPlace {
                 names: vec![FrameName {
                     text: reason.to_string(),
                     part: FrameOwner::Group,
                 }],
-                signs: Signs::default(),
+                signs: PlaceSigns::default(),
                 is_kernel: false,
             },
         };
@@ -182,14 +187,14 @@ impl Calls {
     fn user_places(&self) -> impl Iterator<Item = (u32, FileId, u64)> + '_ {
         let places = self.places.iter().zip(0u32..);
         places.filter_map(|(place, number)| match place {
-            Place::Code(code) if code.mode == CpuMode::User && code.file != FileId::UNKNOWN => {
+            CodePlace::Code(code) if code.mode == CpuMode::User && code.file != FileId::UNKNOWN => {
                 Some((number, code.file, code.address))
             }
             _ => None,
         })
     }
 
-    fn named_code(&self, code: &Code, namer: Namer<'_>) -> Named {
+    fn named_code(&self, code: &Code, namer: FunctionNamer<'_>) -> NamedPlace {
         let file = self.file(code.file);
         let name = match code.mode {
             _ if code.symbol => Some(file.clone()),
@@ -214,7 +219,7 @@ impl Calls {
             None => format!("{file}+{:#x}", code.address),
         };
         let part = part(code.mode, signs);
-        Named {
+        NamedPlace {
             names: vec![FrameName { text, part }],
             signs,
             is_kernel: code.mode == CpuMode::Kernel,
@@ -251,19 +256,19 @@ fn guest_without_name(mode: CpuMode) -> &'static str {
 }
 
 /// A place of user space that files name, with what was inlined there.
-fn of_files(names: Vec<String>, mode: CpuMode) -> Named {
+fn of_files(names: Vec<String>, mode: CpuMode) -> NamedPlace {
     let names = names.into_iter().map(|text| FrameName {
         text,
         part: FrameOwner::User,
     });
-    Named {
+    NamedPlace {
         names: names.collect(),
         signs: signs(Some(""), "", mode),
         is_kernel: false,
     }
 }
 
-fn printed_place(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
+fn printed_place(name: Option<&str>, file: &str, mode: CpuMode) -> NamedPlace {
     let signs = signs(name, file, mode);
     let text = match name {
         Some(name) => name,
@@ -271,7 +276,7 @@ fn printed_place(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
         None if file.starts_with("[unknown]") || file.starts_with('+') => "[unknown]",
         None => file,
     };
-    Named {
+    NamedPlace {
         names: vec![FrameName {
             text: text.to_owned(),
             part: part(mode, signs),
@@ -281,7 +286,7 @@ fn printed_place(name: Option<&str>, file: &str, mode: CpuMode) -> Named {
     }
 }
 
-fn part(mode: CpuMode, signs: Signs) -> FrameOwner {
+fn part(mode: CpuMode, signs: PlaceSigns) -> FrameOwner {
     match mode {
         CpuMode::Kernel if signs.kvm => FrameOwner::Kvm,
         CpuMode::Kernel => FrameOwner::Kernel,
@@ -291,14 +296,14 @@ fn part(mode: CpuMode, signs: Signs) -> FrameOwner {
 }
 
 /// Returns what a function says of the stacks that have it.
-fn signs(name: Option<&str>, file: &str, mode: CpuMode) -> Signs {
+fn signs(name: Option<&str>, file: &str, mode: CpuMode) -> PlaceSigns {
     let module = file.trim_start_matches('[');
     let module = module.split([']', '.', '+']).next().unwrap_or_default();
     let of_kernel = mode == CpuMode::Kernel;
     let called = |list: &[&str]| name.is_some_and(|name| list.contains(&plain(name)));
     let begins =
         |list: &[&str]| name.is_some_and(|name| list.iter().any(|begin| name.starts_with(begin)));
-    Signs {
+    PlaceSigns {
         unresolved: match mode {
             _ if name.is_some() => [false; 4],
             CpuMode::Kernel => [true, false, false, false],

@@ -1,14 +1,14 @@
-//! What threads wait for without a CPU: from the switch away from it to the switch to it, by the stack with which they left.
+//! What threads wait for without a CPU: from the switch away from it to the switch to it, by the stack with which they
+//! left.
 //!
-//! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::Sched`], so that
-//! the sums of both are
-//! equal.
+//! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::SchedLatencies`], so
+//! that the sums of both are equal.
 
 use model::{RunState, SpanEnd, TaskSpan, TaskStates};
 use stacks::{ROOT, Weight};
 
-use super::calls::{Calls, Mode, NOBODY, Row};
-use super::doing::Doing;
+use super::calls::{Calls, Mode, NOBODY, StackRow};
+use super::doing::ThreadState;
 use crate::chosen::Window;
 
 /// Who woke a thread, and with which stack.
@@ -26,7 +26,7 @@ const NO_WAKER: Waker = Waker {
 
 /// What is known of one thread beside what it does.
 #[derive(Debug, Clone)]
-struct Task {
+struct OffCpuTask {
     /// Whether it was last seen getting a CPU.
     runs: bool,
     /// Where no switch was recorded, but samples: when the first and the last one was. It runs up to there at least.
@@ -39,9 +39,9 @@ struct Task {
     on_cpu_ns: u64,
 }
 
-impl Default for Task {
-    fn default() -> Task {
-        Task {
+impl Default for OffCpuTask {
+    fn default() -> OffCpuTask {
+        OffCpuTask {
             runs: false,
             sampled: None,
             thread: NOBODY,
@@ -56,7 +56,7 @@ impl Default for Task {
 #[derive(Debug, Default)]
 pub(super) struct OffCpu {
     /// By thread slot.
-    tasks: Vec<Task>,
+    tasks: Vec<OffCpuTask>,
     /// Whether wakers are kept.
     pub wakers: bool,
     pub switches: u64,
@@ -67,10 +67,10 @@ pub(super) struct OffCpu {
 }
 
 impl OffCpu {
-    fn task(&mut self, slot: u32) -> &mut Task {
+    fn task(&mut self, slot: u32) -> &mut OffCpuTask {
         let index = slot as usize;
         if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, Task::default);
+            self.tasks.resize_with(index + 1, OffCpuTask::default);
         }
         &mut self.tasks[index]
     }
@@ -82,10 +82,10 @@ impl OffCpu {
         if let Some((since, _)) = task.sampled {
             task.ran(time.saturating_sub(since));
         }
-        *task = Task {
+        *task = OffCpuTask {
             on_cpu_ns: task.on_cpu_ns,
             thread,
-            ..Task::default()
+            ..OffCpuTask::default()
         };
     }
 
@@ -136,11 +136,11 @@ impl OffCpu {
     /// A thread gets a CPU.
     pub(super) fn gets(&mut self, slot: u32, thread: u32) {
         let task = self.task(slot);
-        *task = Task {
+        *task = OffCpuTask {
             runs: true,
             on_cpu_ns: task.on_cpu_ns,
             thread,
-            ..Task::default()
+            ..OffCpuTask::default()
         };
     }
 
@@ -207,7 +207,7 @@ impl OffCpu {
 /// A time without a CPU.
 struct Wait {
     /// When the thread left its CPU, and what it does since, if that was asked for.
-    left: Option<(u64, Doing)>,
+    left: Option<(u64, ThreadState)>,
     /// When it was woken.
     woken: Option<u64>,
     /// When it is over.
@@ -217,7 +217,7 @@ struct Wait {
 impl Wait {
     fn of(span: &TaskSpan, window: &Window) -> Wait {
         let left = span.left.filter(|&(time, cpu)| window.has(time, cpu));
-        let left = left.and_then(|(time, _)| Some((time, Doing::of(span.left_as)?)));
+        let left = left.and_then(|(time, _)| Some((time, ThreadState::of(span.left_as)?)));
         let woken = span.state == RunState::Woken && window.has(span.since, span.began_on);
         Wait {
             left,
@@ -227,7 +227,7 @@ impl Wait {
     }
 }
 
-impl Task {
+impl OffCpuTask {
     /// Counts the time that it has had a CPU.
     fn ran(&mut self, ns: u64) {
         self.on_cpu_ns = self.on_cpu_ns.saturating_add(ns);
@@ -235,7 +235,7 @@ impl Task {
 
     /// Adds a time without a CPU to what its stack weighs. Returns how long it was.
     fn record(&self, wait: &Wait, wakers: bool, calls: &mut Calls) -> u64 {
-        let row = |doing: Doing| Row {
+        let row = |doing: ThreadState| StackRow {
             event: 0,
             thread: self.thread,
             doing,
@@ -250,7 +250,7 @@ impl Task {
             Some((left, _)) => wait.woken.map(|woken| woken.max(left)),
         };
         let mut all = 0u64;
-        let mut add = |row: Row, ns: u64| {
+        let mut add = |row: StackRow, ns: u64| {
             if ns == 0 {
                 return;
             }
@@ -262,7 +262,7 @@ impl Task {
             calls.add(row, weight);
         };
         if let Some((left, doing)) = wait.left {
-            let sleeps = matches!(doing, Doing::Sleeps(_));
+            let sleeps = matches!(doing, ThreadState::Sleeps(_));
             let until = woken
                 .filter(|_| sleeps)
                 .map_or(wait.end, |woken| woken.min(wait.end));
@@ -271,7 +271,7 @@ impl Task {
             } else {
                 NO_WAKER
             };
-            let row = Row {
+            let row = StackRow {
                 waker: woke.thread,
                 waker_stack: woke.stack,
                 ..row(doing)
@@ -279,7 +279,7 @@ impl Task {
             add(row, until.saturating_sub(left));
         }
         if let Some(woken) = woken {
-            add(row(Doing::Woken), wait.end.saturating_sub(woken));
+            add(row(ThreadState::Woken), wait.end.saturating_sub(woken));
         }
         all
     }

@@ -7,18 +7,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use stacks::{FunctionWeight, ROOT, Stacks, Weight};
 use symbols::{ThreadName, UserNames};
 
-use super::build::Builder;
-use super::calls::{Mode, NOBODY, Row};
-use super::doing::Doing;
-use super::naming::{Named, Namer, Signs};
-use super::share::{self, Weighed};
-use super::splice::{GuestSide, Splice, Spliced};
+use super::build::StackBuilder;
+use super::calls::{Mode, NOBODY, StackRow};
+use super::doing::ThreadState;
+use super::naming::{FunctionNamer, NamedPlace, PlaceSigns};
+use super::share::{self, WeighedRow};
+use super::splice::{GuestSide, Splice, SplicedVcpu};
 use super::{Profile, ProfileBy, ProfileOf};
-use crate::analysis::Walked;
+use crate::analysis::WalkState;
 
 /// What weights count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ProfileUnit {
     /// Nanoseconds.
     Nanoseconds,
     /// Ticks of the recording's clock.
@@ -57,16 +57,16 @@ pub struct ProfileRow {
 }
 
 impl ProfileRow {
-    fn add(&mut self, row: &Row, signs: Signs, weight: Weight) {
+    fn add(&mut self, row: &StackRow, signs: PlaceSigns, weight: Weight) {
         self.all.add(weight);
         let part = match (row.doing, row.mode) {
-            (Doing::Sleeps('D'), _) => &mut self.uninterruptible,
-            (Doing::Sleeps(_), _) => &mut self.asleep,
-            (Doing::Preempted | Doing::Woken, _) => &mut self.runnable,
-            (Doing::Runs, Mode::Guest) => &mut self.guest,
-            (Doing::Runs, Mode::Kernel) if signs.kvm => &mut self.kvm,
-            (Doing::Runs, Mode::Kernel) => &mut self.kernel,
-            (Doing::Runs, Mode::User) => &mut self.user,
+            (ThreadState::Sleeps('D'), _) => &mut self.uninterruptible,
+            (ThreadState::Sleeps(_), _) => &mut self.asleep,
+            (ThreadState::Preempted | ThreadState::Woken, _) => &mut self.runnable,
+            (ThreadState::Runs, Mode::Guest) => &mut self.guest,
+            (ThreadState::Runs, Mode::Kernel) if signs.kvm => &mut self.kvm,
+            (ThreadState::Runs, Mode::Kernel) => &mut self.kernel,
+            (ThreadState::Runs, Mode::User) => &mut self.user,
         };
         part.add(weight);
     }
@@ -97,7 +97,7 @@ pub struct ProfileReport {
     /// The event that was sampled, as the recording calls it; `None` where nothing was.
     pub event: Option<String>,
     /// What weights count.
-    pub unit: Unit,
+    pub unit: ProfileUnit,
     /// All samples of that event.
     pub samples: Weight,
     /// What is left out: samples of idle CPUs and in idle guests, and the time in which guests had asked to wait. With
@@ -107,12 +107,13 @@ pub struct ProfileReport {
     pub idle_interrupts: u64,
     /// Those shown in which some function has no name.
     pub unresolved: Weight,
-    /// The same by whose function it is: the host's kernel's, its user space's, a guest's kernel's, a guest's user space's.
+    /// The same by whose function it is: the host's kernel's, its user space's, a guest's kernel's, a guest's user
+    /// space's.
     pub unresolved_by: [Weight; 4],
     /// Whether KVM can be separated from the rest of the kernel: no function of the host's kernel has a name otherwise.
     pub kvm_known: bool,
     /// vCPUs in whose place stacks of a recording made in their guest stand.
-    pub spliced: Vec<Spliced>,
+    pub spliced: Vec<SplicedVcpu>,
     /// Of those shown, waits without a stack: away from a CPU, or woken, without saying where.
     pub without_stack: Weight,
     /// Time of threads that were still away from their CPU when the recording ended.
@@ -188,7 +189,7 @@ impl ProfileReport {
 
 /// What is known of a thread.
 #[derive(Debug)]
-struct Known {
+struct ThreadIdentity {
     tid: i32,
     pid: Option<i32>,
     comm: String,
@@ -198,9 +199,9 @@ struct Known {
 
 /// What is known beside the samples.
 #[derive(Clone, Copy)]
-pub struct Beside<'k> {
+pub struct ProfileContext<'k> {
     /// What names functions.
-    pub namer: Namer<'k>,
+    pub namer: FunctionNamer<'k>,
     /// Which threads are asked for, by thread and process.
     pub keep: &'k dyn Fn(i32, Option<i32>) -> bool,
     /// What recordings made in guests have to say of them, each of other vCPUs.
@@ -209,7 +210,7 @@ pub struct Beside<'k> {
     pub guest_ns: &'k [(i32, u64)],
 }
 
-impl fmt::Debug for Beside<'_> {
+impl fmt::Debug for ProfileContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Beside")
             .field("namer", &self.namer)
@@ -224,18 +225,18 @@ impl Profile {
     /// `user` names functions of user space.
     pub fn report(
         &self,
-        walked: &Walked<'_>,
-        beside: Beside<'_>,
+        walked: &WalkState<'_>,
+        beside: ProfileContext<'_>,
         user: &mut dyn UserNames,
     ) -> ProfileReport {
         let known = self.known(walked.machine);
         let named = self.calls.named(beside.namer, user);
-        let mut builder = Builder::new(&self.calls, &named);
+        let mut builder = StackBuilder::new(&self.calls, &named);
         let signs = builder.signs();
         let mut report = self.empty(&named, walked.machine);
         let mut splice = Splice::new(beside.guests);
         let mut rows: FxHashMap<(i32, &str), ProfileRow> = FxHashMap::default();
-        for Weighed {
+        for WeighedRow {
             row,
             weight,
             number,
@@ -262,7 +263,7 @@ impl Profile {
                 }
             }
             let splice = splice.as_mut().filter(|splice| {
-                row.mode == Mode::Guest && row.doing == Doing::Runs && splice.has(thread.tid)
+                row.mode == Mode::Guest && row.doing == ThreadState::Runs && splice.has(thread.tid)
             });
             if splice.is_none() {
                 report.note(&row, signs, weight);
@@ -281,8 +282,8 @@ impl Profile {
             let on_cpu = self.options.of == ProfileOf::OnCpu;
             if row.stack == ROOT && !on_cpu {
                 node = match (row.doing, row.mode) {
-                    (Doing::Runs, Mode::Guest) => builder.group(node, "[guest]"),
-                    (Doing::Runs, _) => builder.group(node, "[not sampled]"),
+                    (ThreadState::Runs, Mode::Guest) => builder.group(node, "[guest]"),
+                    (ThreadState::Runs, _) => builder.group(node, "[not sampled]"),
                     _ => builder.group(node, "[no stack]"),
                 };
             }
@@ -292,7 +293,7 @@ impl Profile {
             if !whole {
                 report.shortened += weight.samples;
             }
-            if self.options.wakers && matches!(row.doing, Doing::Sleeps(_)) {
+            if self.options.wakers && matches!(row.doing, ThreadState::Sleeps(_)) {
                 let waker = known
                     .get(row.waker as usize)
                     .filter(|_| row.waker != NOBODY);
@@ -329,7 +330,7 @@ impl Profile {
     }
 
     /// Returns a report of nothing yet.
-    fn empty(&self, named: &[Named], machine: &Machine) -> ProfileReport {
+    fn empty(&self, named: &[NamedPlace], machine: &Machine) -> ProfileReport {
         let shown = self.shown_event();
         let shown = shown.and_then(|shown| self.events.get(shown as usize));
         let samples = shown.map_or_else(Weight::default, |(_, _, sum)| *sum);
@@ -359,32 +360,32 @@ impl Profile {
     }
 
     /// What weights count. The period of these clocks is their time; that of other events is how often they happened.
-    fn unit(&self, machine: &Machine) -> Unit {
+    fn unit(&self, machine: &Machine) -> ProfileUnit {
         let shown = self.shown_event();
         let event = shown.and_then(|shown| Some(self.events.get(shown as usize)?.1.as_str()));
         let is_clock =
             |label: &str| label.starts_with("cpu-clock") || label.starts_with("task-clock");
         match self.options.of {
-            ProfileOf::OffCpu | ProfileOf::Both if machine.in_ticks() => Unit::Ticks,
-            ProfileOf::OffCpu | ProfileOf::Both => Unit::Nanoseconds,
-            ProfileOf::OnCpu if event.is_some_and(is_clock) => Unit::Nanoseconds,
-            ProfileOf::OnCpu | ProfileOf::Exits => Unit::Events,
+            ProfileOf::OffCpu | ProfileOf::Both if machine.in_ticks() => ProfileUnit::Ticks,
+            ProfileOf::OffCpu | ProfileOf::Both => ProfileUnit::Nanoseconds,
+            ProfileOf::OnCpu if event.is_some_and(is_clock) => ProfileUnit::Nanoseconds,
+            ProfileOf::OnCpu | ProfileOf::Exits => ProfileUnit::Events,
         }
     }
 
-    /// Returns all rows, in an order that does not change from walk to walk. Where on and off CPU are shown together, the
-    /// time that a thread had CPUs is shared out to its samples.
-    fn weights(&self, machine: &Machine, guest_ns: &[(i32, u64)]) -> Vec<Weighed> {
+    /// Returns all rows, in an order that does not change from walk to walk. Where on and off CPU are shown together,
+    /// the time that a thread had CPUs is shared out to its samples.
+    fn weights(&self, machine: &Machine, guest_ns: &[(i32, u64)]) -> Vec<WeighedRow> {
         let rows = self.calls.rows.iter().zip(0u32..);
         let shown = self.shown_event();
         let rows =
-            rows.filter(|((row, _), _)| row.doing != Doing::Runs || Some(row.event) == shown);
-        let rows = rows.map(|((row, weight), number)| Weighed {
+            rows.filter(|((row, _), _)| row.doing != ThreadState::Runs || Some(row.event) == shown);
+        let rows = rows.map(|((row, weight), number)| WeighedRow {
             row: *row,
             weight: *weight,
             number: Some(number),
         });
-        let mut rows: Vec<Weighed> = rows.collect();
+        let mut rows: Vec<WeighedRow> = rows.collect();
         rows.sort_unstable_by_key(|weighed| weighed.row);
         if self.options.of == ProfileOf::Both {
             let threads = machine.threads().iter().zip(0u32..);
@@ -398,7 +399,7 @@ impl Profile {
     }
 
     /// Returns what is known of each thread.
-    fn known(&self, machine: &Machine) -> Vec<Known> {
+    fn known(&self, machine: &Machine) -> Vec<ThreadIdentity> {
         let threads = machine.threads();
         let vms = machine.vms();
         let processes = vm_processes(machine);
@@ -418,7 +419,7 @@ impl Profile {
             };
             let pid = threads.get(tid).and_then(|thread| thread.pid);
             let vm_pid = vm_of(&vms, &processes, tid, vhost.flatten().or(pid));
-            Known {
+            ThreadIdentity {
                 tid,
                 pid,
                 comm,
@@ -430,13 +431,13 @@ impl Profile {
     }
 
     /// Returns what stands below the stacks of a thread.
-    fn group(&self, number: usize, known: &Known) -> String {
+    fn group(&self, number: usize, known: &ThreadIdentity) -> String {
         let cpu = self
             .calls
             .threads
             .get(number)
             .map_or(event::NONE, |t| t.cpu);
-        let Known { tid, comm, .. } = known;
+        let ThreadIdentity { tid, comm, .. } = known;
         match (self.options.by, known.vm_pid) {
             (ProfileBy::Comm, _) => comm.clone(),
             (ProfileBy::Thread, _) => format!("{comm}/{tid}"),
@@ -450,7 +451,7 @@ impl Profile {
 
 impl ProfileReport {
     /// Notes what is not known of a row that is shown.
-    fn note(&mut self, row: &Row, signs: Signs, weight: Weight) {
+    fn note(&mut self, row: &StackRow, signs: PlaceSigns, weight: Weight) {
         if signs.unresolved.contains(&true) {
             self.unresolved.add(weight);
         }
@@ -459,26 +460,26 @@ impl ProfileReport {
                 sum.add(weight);
             }
         }
-        if row.stack == ROOT && row.doing != Doing::Runs {
+        if row.stack == ROOT && row.doing != ThreadState::Runs {
             self.without_stack.add(weight);
         }
     }
 }
 
 /// Whether KVM can be separated from the rest of the host's kernel.
-fn kvm_known(named: &[Named]) -> bool {
+fn kvm_known(named: &[NamedPlace]) -> bool {
     let named_here =
-        |place: &Named| place.signs.kvm || place.is_kernel && !place.signs.unresolved[0];
+        |place: &NamedPlace| place.signs.kvm || place.is_kernel && !place.signs.unresolved[0];
     named.iter().any(named_here) || !named.iter().any(|place| place.is_kernel)
 }
 
 /// Whether a row is of an idle CPU or guest.
-fn is_idle(thread: &Known, row: &Row, signs: Signs) -> bool {
+fn is_idle(thread: &ThreadIdentity, row: &StackRow, signs: PlaceSigns) -> bool {
     match row.doing {
-        Doing::Runs => thread.tid == 0 || signs.guest_idle,
+        ThreadState::Runs => thread.tid == 0 || signs.guest_idle,
         // A guest that asked to wait has no use for its CPU until it is woken.
-        Doing::Sleeps(_) => signs.halts,
-        Doing::Preempted | Doing::Woken => false,
+        ThreadState::Sleeps(_) => signs.halts,
+        ThreadState::Preempted | ThreadState::Woken => false,
     }
 }
 

@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
 
-use super::calls::{Calls, Mode, NOBODY, Row};
-use super::doing::Doing;
+use super::calls::{Calls, Mode, NOBODY, StackRow};
+use super::doing::ThreadState;
 use super::off_cpu::OffCpu;
 
 /// A part of a thread's time: by its slot, and whether it was in its guest, where that is known apart.
@@ -12,17 +12,17 @@ type Pool = (u32, bool);
 
 /// A row, what it weighs, and its number in what was collected if it is of that.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Weighed {
-    pub row: Row,
+pub(super) struct WeighedRow {
+    pub row: StackRow,
     pub weight: Weight,
     pub number: Option<u32>,
 }
 
-/// Makes samples weigh the time that their threads had CPUs, by switches: each the share that it has of its thread's samples.
-/// Where it is known how long a thread was in its guest, samples there share that, and the others the rest. A thread without
-/// samples has a row without a stack, so that nothing is lost.
+/// Makes samples weigh the time that their threads had CPUs, by switches: each the share that it has of its thread's
+/// samples. Where it is known how long a thread was in its guest, samples there share that, and the others the rest. A
+/// thread without samples has a row without a stack, so that nothing is lost.
 pub(super) fn share_out(
-    rows: &mut Vec<Weighed>,
+    rows: &mut Vec<WeighedRow>,
     calls: &Calls,
     off: &OffCpu,
     in_guest: FxHashMap<u32, u64>,
@@ -33,19 +33,19 @@ pub(super) fn share_out(
         times.insert((slot, true), guest);
         times.insert((slot, false), ns - guest);
     }
-    let pool = |row: &Row| -> Option<Pool> {
+    let pool = |row: &StackRow| -> Option<Pool> {
         let slot = calls.threads.get(row.thread as usize)?.slot;
         let guest = row.mode == Mode::Guest && in_guest.contains_key(&slot);
-        (row.doing == Doing::Runs).then_some((slot, guest))
+        (row.doing == ThreadState::Runs).then_some((slot, guest))
     };
     let mut sums: FxHashMap<Pool, u64> = FxHashMap::default();
-    for Weighed { row, weight, .. } in rows.iter() {
+    for WeighedRow { row, weight, .. } in rows.iter() {
         if let Some(pool) = pool(row) {
             let sum = sums.entry(pool).or_default();
             *sum = sum.saturating_add(weight.amount);
         }
     }
-    for Weighed { row, weight, .. } in rows.iter_mut() {
+    for WeighedRow { row, weight, .. } in rows.iter_mut() {
         let Some(pool) = pool(row) else {
             continue;
         };
@@ -67,10 +67,10 @@ pub(super) fn share_out(
         let Some(thread) = by_slot.get(&slot) else {
             continue;
         };
-        let row = Row {
+        let row = StackRow {
             event: 0,
             thread: *thread,
-            doing: Doing::Runs,
+            doing: ThreadState::Runs,
             mode: if guest { Mode::Guest } else { Mode::Kernel },
             stack: ROOT,
             waker: NOBODY,
@@ -80,7 +80,7 @@ pub(super) fn share_out(
             samples: 0,
             amount: ns,
         };
-        rows.push(Weighed {
+        rows.push(WeighedRow {
             row,
             weight,
             number: None,

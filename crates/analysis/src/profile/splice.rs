@@ -1,9 +1,10 @@
 //! A recording made inside a guest, put in the place of what the host knows of that guest.
 //!
-//! The host knows how long each vCPU was in the guest, and at most an address of each sample there. A recording made in the guest
-//! at the same time knows stacks, and what share of each of its CPUs they had. So the stacks of the guest's CPU n stand below the
-//! thread of vCPU n, and weigh together what the host says that this vCPU was in the guest: both add up. CPUs are taken for the
-//! vCPUs of the same number, as they are without hot-plug; clocks are not related, all of both recordings counts.
+//! The host knows how long each vCPU was in the guest, and at most an address of each sample there. A recording made in
+//! the guest at the same time knows stacks, and what share of each of its CPUs they had. So the stacks of the guest's
+//! CPU n stand below the thread of vCPU n, and weigh together what the host says that this vCPU was in the guest: both
+//! add up. CPUs are taken for the vCPUs of the same number, as they are without hot-plug; clocks are not related, all
+//! of both recordings counts.
 
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::FxHashMap;
@@ -11,10 +12,10 @@ use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 use symbols::{ThreadName, UserNames};
 
 use super::Profile;
-use super::build::Builder;
+use super::build::StackBuilder;
 use super::calls::Mode;
-use super::naming::Namer;
-use crate::analysis::Walked;
+use super::naming::FunctionNamer;
+use crate::analysis::WalkState;
 
 /// What says which of a guest's CPUs a thread of the host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +64,7 @@ impl GuestSide {
 
 /// A vCPU in whose place the guest's own stacks stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spliced {
+pub struct SplicedVcpu {
     /// The vCPU.
     pub vcpu: VcpuThread,
     /// What the host says that it was in the guest.
@@ -72,17 +73,17 @@ pub struct Spliced {
     pub guest: Weight,
 }
 
-impl Spliced {
-    /// Returns how far a share of the guest's stacks of this vCPU may be off, at most and in 19 of 20 cases: that of a half is
-    /// known least (binomial).
+impl SplicedVcpu {
+    /// Returns how far a share of the guest's stacks of this vCPU may be off, at most and in 19 of 20 cases: that of a
+    /// half is known least (binomial).
     pub fn error(&self) -> f64 {
         1.96 * 0.5 / (self.guest.samples.max(1) as f64).sqrt()
     }
 }
 
 impl Profile {
-    /// Returns the threads that are vCPUs, as far as anything says so, and what does. `vms` are those of the recording, which a walk that
-    /// collects stacks alone does not find.
+    /// Returns the threads that are vCPUs, as far as anything says so, and what does. `vms` are those of the recording,
+    /// which a walk that collects stacks alone does not find.
     pub fn vcpu_threads(&self, vms: &[Vm], machine: &Machine) -> Vec<VcpuThread> {
         let mut found = Vec::new();
         for vm in vms {
@@ -143,16 +144,16 @@ impl Profile {
         numbered.collect()
     }
 
-    /// Returns what this recording, made inside a guest by CPU ([`super::ProfileBy::Cpu`]), has to put in the place of what the
-    /// host knows of it. Whoever knows the host says which threads are its vCPUs.
+    /// Returns what this recording, made inside a guest by CPU ([`super::ProfileBy::Cpu`]), has to put in the place of
+    /// what the host knows of it. Whoever knows the host says which threads are its vCPUs.
     pub fn guest_side(
         &self,
-        walked: &Walked<'_>,
-        namer: Namer<'_>,
+        walked: &WalkState<'_>,
+        namer: FunctionNamer<'_>,
         user: &mut dyn UserNames,
     ) -> GuestSide {
         let named = self.calls.named(namer, user);
-        let mut builder = Builder::new(&self.calls, &named);
+        let mut builder = StackBuilder::new(&self.calls, &named);
         let mut cpus: FxHashMap<u32, Weight> = FxHashMap::default();
         let mut idle = Weight::default();
         let shown = self.shown_event();
@@ -220,22 +221,27 @@ impl<'g> Splice<'g> {
     }
 
     /// Puts the guest's stacks in their places. What each weighs is its share of what the host says, without a rest.
-    pub(super) fn put(self, builder: &mut Builder<'_>) -> Vec<Spliced> {
-        let mut spliced: Vec<Spliced> = Vec::new();
+    pub(super) fn put(self, builder: &mut StackBuilder<'_>) -> Vec<SplicedVcpu> {
+        let mut spliced: Vec<SplicedVcpu> = Vec::new();
         for side in self.sides {
             self.put_one(side, builder, &mut spliced);
         }
         spliced
     }
 
-    fn put_one(&self, side: &GuestSide, builder: &mut Builder<'_>, spliced: &mut Vec<Spliced>) {
+    fn put_one(
+        &self,
+        side: &GuestSide,
+        builder: &mut StackBuilder<'_>,
+        spliced: &mut Vec<SplicedVcpu>,
+    ) {
         let mut left: FxHashMap<u32, (u32, Weight, Weight)> = FxHashMap::default();
         for vcpu in &side.vcpus {
             let Some((node, host)) = self.waiting.get(&vcpu.tid).copied() else {
                 continue;
             };
             let guest = side.cpu(vcpu.vcpu);
-            spliced.push(Spliced {
+            spliced.push(SplicedVcpu {
                 vcpu: vcpu.clone(),
                 host,
                 guest,

@@ -6,8 +6,8 @@ use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 use symbols::KernelFile;
 
 use super::log::Log;
-use super::{Beside, Namer, Profile, ProfileBy, ProfileOptions, ProfileReport};
-use crate::analysis::{Analysis, Context, Needs, Walked, Want};
+use super::{FunctionNamer, Profile, ProfileBy, ProfileContext, ProfileOptions, ProfileReport};
+use crate::analysis::{Analysis, Context, EventDetail, Needs, WalkState};
 
 /// What the amounts of samples are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +179,8 @@ impl ProfileSums {
         self.stacks.names()
     }
 
-    /// Returns by number which frames are functions of some part whose names a test picks, without what the compiler added.
+    /// Returns by number which frames are functions of some part whose names a test picks, without what the compiler
+    /// added.
     pub fn marked(&self, part: FrameOwner, pick: impl Fn(&str) -> bool) -> Vec<bool> {
         let all = self.stacks.names().iter();
         // KVM is of the kernel.
@@ -189,8 +190,8 @@ impl ProfileSums {
             .collect()
     }
 
-    /// Hands out all stacks: the thread, the numbers of the frames' names, innermost first, and what they weigh. Stacks of
-    /// threads that nobody asked for are left out.
+    /// Hands out all stacks: the thread, the numbers of the frames' names, innermost first, and what they weigh. Stacks
+    /// of threads that nobody asked for are left out.
     pub fn each(&self, mut stack: impl FnMut(&ProfileThread, &[u32], Weight)) {
         let mut path = Vec::new();
         for (node, number) in self.stacks.tree().nodes().iter().zip(0u32..) {
@@ -231,8 +232,8 @@ impl ProfileSums {
         self.of_group.get(&path.pop()?).copied()
     }
 
-    /// Returns what the samples weigh, by thread, of stacks that a test picks: by the thread, and the numbers of the frames'
-    /// names, innermost first. Threads without any are left out.
+    /// Returns what the samples weigh, by thread, of stacks that a test picks: by the thread, and the numbers of the
+    /// frames' names, innermost first. Threads without any are left out.
     pub fn of_threads(
         &self,
         pick: impl Fn(&ProfileThread, &[u32]) -> bool,
@@ -305,8 +306,8 @@ pub struct SampledTime {
 }
 
 impl SampledTime {
-    /// Returns a collector that has seen nothing. `known` are the kernels and modules that the recording has build ids of;
-    /// `slices` says whether it is asked when samples were taken.
+    /// Returns a collector that has seen nothing. `known` are the kernels and modules that the recording has build ids
+    /// of; `slices` says whether it is asked when samples were taken.
     pub fn new(known: &[KernelFile<'_>], slices: bool) -> SampledTime {
         let options = ProfileOptions {
             idle: true,
@@ -322,17 +323,18 @@ impl SampledTime {
         }
     }
 
-    /// Returns what was found; `None` where nothing was sampled. `namer` names functions, and `asked` says which threads are looked at.
+    /// Returns what was found; `None` where nothing was sampled. `namer` names functions, and `asked` says which
+    /// threads are looked at.
     pub fn report(
         &self,
-        walked: &Walked<'_>,
-        namer: Namer<'_>,
+        walked: &WalkState<'_>,
+        namer: FunctionNamer<'_>,
         asked: &dyn Fn(i32) -> bool,
     ) -> Option<ProfileSums> {
         if !self.samples {
             return None;
         }
-        let beside = Beside {
+        let beside = ProfileContext {
             namer,
             keep: &|_, _| true,
             guests: &[],
@@ -356,13 +358,13 @@ impl Analysis for SampledTime {
         self.profile.needs()
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         self.asked = true;
         let time = ty.format.is_none() && ty.system.is_empty() && unit_of(ty.label).is_some();
         self.samples |= time;
         match time {
             true => self.profile.wants(ty),
-            false => Want::Nothing,
+            false => EventDetail::Nothing,
         }
     }
 

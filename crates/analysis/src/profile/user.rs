@@ -3,8 +3,8 @@
 use rustc_hash::FxHashMap;
 use symbols::{FileId, Files, UserNames};
 
-/// Returns the names of the functions at places in files, by the places' numbers: outermost first, what was inlined behind what
-/// it was put into. A place that nothing names is not there.
+/// Returns the names of the functions at places in files, by the places' numbers: outermost first, what was inlined
+/// behind what it was put into. A place that nothing names is not there.
 pub(super) fn user_names(
     places: impl Iterator<Item = (u32, FileId, u64)>,
     files: &Files,

@@ -4,12 +4,14 @@ use doubts::{Concern, Concerns, DoubtKind, Doubts};
 use event::{Data, Event, EventType, KERNEL_STACK, Kind, Side};
 use model::TaskChanges;
 
-use super::{DELAYS, Sched};
-use crate::analysis::{Analysis, Context, EventAccount, FilterScope, Needs, Walked, Want};
-use crate::series::Measured;
+use super::{DELAYS, SchedLatencies};
+use crate::analysis::{
+    Analysis, Context, EventAccount, EventDetail, FilterScope, Needs, WalkState,
+};
+use crate::series::SliceMeasure;
 use crate::slices::Amount;
 
-impl Analysis for Sched {
+impl Analysis for SchedLatencies {
     fn filter_scope(&self) -> Option<FilterScope> {
         Some(FilterScope::Time)
     }
@@ -18,14 +20,14 @@ impl Analysis for Sched {
         Concerns::of(&[Concern::Sched])
     }
 
-    fn doubts(&self, walked: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, walked: &WalkState<'_>, doubts: &mut Doubts) {
         match self.saw_switches() {
             true => self.raise(walked.machine.threads(), doubts),
             false => doubts.raise(DoubtKind::NoSwitches),
         }
     }
 
-    fn counted(&self, _: &Walked<'_>) -> Vec<EventAccount> {
+    fn counted(&self, _: &WalkState<'_>) -> Vec<EventAccount> {
         self.count_switches().into_iter().collect()
     }
 
@@ -37,7 +39,7 @@ impl Analysis for Sched {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
             Kind::SchedWaking => self.has.wakings |= ty.recorded,
             // A text asks when it comes upon the first one, and others ask before they begin.
@@ -46,14 +48,14 @@ impl Analysis for Sched {
             Kind::SchedStatRuntime => self.has.runtimes |= ty.recorded,
             Kind::WorkqueueExecuteStart => {
                 self.has.work |= ty.recorded;
-                return Want::Thread;
+                return EventDetail::Thread;
             }
-            Kind::WorkqueueExecuteEnd => return Want::Thread,
+            Kind::WorkqueueExecuteEnd => return EventDetail::Thread,
             Kind::Other if ty.name == KERNEL_STACK => {}
             kind if kind.is_sched() => {}
-            _ => return Want::Nothing,
+            _ => return EventDetail::Nothing,
         }
-        Want::Order
+        EventDetail::Order
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
@@ -101,15 +103,15 @@ impl Analysis for Sched {
         }
     }
 
-    fn counters(&self, walked: &Walked<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
+    fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         self.sums(walked.machine.task_states(), walked.window, report);
     }
 
-    fn measured(&self, part: u8, number: u32, walked: &Walked<'_>) -> Option<Measured> {
-        let comm = Sched::comm_of(number, walked.machine.threads())?;
+    fn measured(&self, part: u8, number: u32, walked: &WalkState<'_>) -> Option<SliceMeasure> {
+        let comm = SchedLatencies::comm_of(number, walked.machine.threads())?;
         Some(match part {
-            DELAYS => Measured::Delays(comm),
-            _ => Measured::Ran(comm),
+            DELAYS => SliceMeasure::Delays(comm),
+            _ => SliceMeasure::Ran(comm),
         })
     }
 }

@@ -13,7 +13,7 @@ const SLEEPS: u64 = 1;
 const DEAD: u64 = 0x20;
 
 /// Lets tasks be woken, run twice for 30 ns after having waited 10 ns and 20 ns, and end, one after the other.
-fn run(sched: &mut Sched, dies: bool) -> Machine {
+fn run(sched: &mut SchedLatencies, dies: bool) -> Machine {
     let mut machine = Machine::new();
     machine.task_states_mut().follow();
     let ty = EventType {
@@ -71,7 +71,7 @@ fn run(sched: &mut Sched, dies: bool) -> Machine {
     machine
 }
 
-fn report(sched: &Sched, machine: &Machine) -> SchedReport {
+fn report(sched: &SchedLatencies, machine: &Machine) -> SchedReport {
     sched.report(
         machine.threads(),
         Merge::No,
@@ -81,7 +81,7 @@ fn report(sched: &Sched, machine: &Machine) -> SchedReport {
 }
 
 /// Returns whether it is said that tasks are one row.
-fn merged(sched: &Sched, machine: &Machine) -> bool {
+fn merged(sched: &SchedLatencies, machine: &Machine) -> bool {
     let mut doubts = Doubts::default();
     sched.raise(machine.threads(), &mut doubts);
     doubts.has("tasks-merged")
@@ -90,11 +90,11 @@ fn merged(sched: &Sched, machine: &Machine) -> bool {
 #[test]
 fn tasks_beyond_the_most_rows_are_counted_as_others() {
     for dies in [true, false] {
-        let mut all_tasks = Sched::new();
+        let mut all_tasks = SchedLatencies::new();
         let machine_all = run(&mut all_tasks, dies);
         let all = report(&all_tasks, &machine_all);
         assert_eq!(all.rows.len(), TASKS as usize);
-        let mut few_tasks = Sched::with_rows(100);
+        let mut few_tasks = SchedLatencies::with_rows(100);
         let machine_few = run(&mut few_tasks, dies);
         let own = few_tasks
             .tasks
@@ -137,9 +137,9 @@ fn tasks_beyond_the_most_rows_are_counted_as_others() {
 
 #[test]
 fn what_slices_count_adds_up() {
-    let mut sched = Sched::with_rows(100);
+    let mut sched = SchedLatencies::with_rows(100);
     let machine = run(&mut sched, true);
-    let comm_of = |slot: u32| Sched::comm_of(slot, machine.threads());
+    let comm_of = |slot: u32| SchedLatencies::comm_of(slot, machine.threads());
     let mut counted = 0;
     let mut others = None;
     sched.sums(

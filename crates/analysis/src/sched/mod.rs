@@ -19,18 +19,18 @@ use model::{
     CpuSpan, CpuSwitch, Machine, RunState, TaskChanges, TaskSpan, TaskStates, TaskWakeup, Threads,
 };
 use rustc_hash::FxHashMap;
-use task::{Sums, Task};
-use work::{Function, StackOf, Work, function_in};
+use task::{SchedSums, SchedTask};
+use work::{Function, StackOf, WorkSums, function_in};
 
-pub use report::{CpuRow, Merge, Other, SchedKinds, SchedReport, TaskRow, WorkRow};
+pub use report::{CpuRow, Merge, OtherTask, SchedKinds, SchedReport, TaskRow, WorkRow};
 
 use crate::chosen::Window;
 use crate::slices::Amount;
 use crate::{OTHERS, Stats};
 
 /// Tasks that have a row of their own. When there are more, those that ended first are one row together, called
-/// [`OTHERS`], and so are those that come when none has ended. No kernel runs more at once on the machines that VMs run on; over
-/// time there may be millions, each of a few milliseconds.
+/// [`OTHERS`], and so are those that come when none has ended. No kernel runs more at once on the machines that VMs run
+/// on; over time there may be millions, each of a few milliseconds.
 pub const MAX_TASKS: usize = 1 << 16;
 /// Stands for a task's slot where those without a row are meant.
 const OTHERS_SLOT: u32 = u32::MAX;
@@ -41,7 +41,7 @@ const RAN: u8 = 1;
 
 /// One CPU.
 #[derive(Debug, Clone, Default)]
-struct Cpu {
+struct CpuSums {
     switches: u64,
     /// Time of its last event.
     last: u64,
@@ -58,9 +58,10 @@ struct Cpu {
 
 /// Which kinds of events there are.
 #[derive(Debug, Clone, Copy, Default)]
-struct Has {
+struct RecordedKinds {
     switches: bool,
-    /// Switches away from an idle task: then switches to threads were recorded, and not those away from some of them alone.
+    /// Switches away from an idle task: then switches to threads were recorded, and not those away from some of them
+    /// alone.
     from_idle: bool,
     wakeups: bool,
     wakings: bool,
@@ -72,28 +73,28 @@ struct Has {
 
 /// Collects scheduling latencies.
 #[derive(Debug)]
-pub struct Sched {
+pub struct SchedLatencies {
     /// Switches of which the CPU is not known.
     without_cpu: u64,
     /// By thread slot.
-    tasks: Vec<Task>,
+    tasks: Vec<SchedTask>,
     /// How many have sums of their own, and how many may.
     own: usize,
     most: usize,
     /// Those that ended and have sums of their own, in the order of their ends.
     ended: VecDeque<u32>,
     /// What is counted of those that have not.
-    others: Sums,
+    others: SchedSums,
     /// What of that was counted when it was of a task of its own.
-    folded: Folded,
-    cpus: Vec<Cpu>,
+    folded: FoldedSums,
+    cpus: Vec<CpuSums>,
     functions: FxHashMap<Function, u32>,
-    work: Vec<Work>,
+    work: Vec<WorkSums>,
     /// The stack that a text has line by line, if it is a kworker's.
     stack: Option<StackOf>,
     /// Addresses of the function that calls those of work items.
     caller: Option<Range<u64>>,
-    has: Has,
+    has: RecordedKinds,
     /// Whether what was under way at the end has been counted.
     finished: bool,
     end: u64,
@@ -103,12 +104,12 @@ pub struct Sched {
 
 /// What was counted of tasks before they became others.
 #[derive(Debug, Clone, Copy, Default)]
-struct Folded {
+struct FoldedSums {
     delays: Amount,
     ran_ns: u64,
 }
 
-impl Cpu {
+impl CpuSums {
     /// Counts what it did.
     fn ran(&mut self, ran: &CpuSpan, until: u64) {
         let ns = until.saturating_sub(ran.start);
@@ -125,41 +126,42 @@ impl Cpu {
     }
 }
 
-/// Returns since when a task without a CPU is away from it: since it left it, if that was asked for, or else since it was woken.
+/// Returns since when a task without a CPU is away from it: since it left it, if that was asked for, or else since it
+/// was woken.
 fn away_since(span: &TaskSpan, window: &Window) -> Option<u64> {
     let left = span.left.filter(|&(time, cpu)| window.has(time, cpu));
     let began = window.has(span.since, span.began_on).then_some(span.since);
     left.map(|(time, _)| time).or(began)
 }
 
-impl Default for Sched {
-    fn default() -> Sched {
-        Sched::with_rows(MAX_TASKS)
+impl Default for SchedLatencies {
+    fn default() -> SchedLatencies {
+        SchedLatencies::with_rows(MAX_TASKS)
     }
 }
 
-impl Sched {
+impl SchedLatencies {
     /// Returns a collector that has seen nothing.
-    pub fn new() -> Sched {
-        Sched::default()
+    pub fn new() -> SchedLatencies {
+        SchedLatencies::default()
     }
 
     /// Returns one that keeps so many tasks apart at most.
-    fn with_rows(most: usize) -> Sched {
-        Sched {
+    fn with_rows(most: usize) -> SchedLatencies {
+        SchedLatencies {
             without_cpu: 0,
             tasks: Vec::new(),
             own: 0,
             most,
             ended: VecDeque::new(),
-            others: Sums::default(),
-            folded: Folded::default(),
+            others: SchedSums::default(),
+            folded: FoldedSums::default(),
             cpus: Vec::new(),
             functions: FxHashMap::default(),
             work: Vec::new(),
             stack: None,
             caller: None,
-            has: Has::default(),
+            has: RecordedKinds::default(),
             finished: false,
             end: 0,
             uneven_from: None,
@@ -174,7 +176,7 @@ impl Sched {
     /// Reports the sums so far of every task.
     fn sums(&self, tasks: &TaskStates, window: &Window, report: &mut dyn FnMut(u8, u32, Amount)) {
         let mut running = 0u64;
-        let mut report_task = |slot: u32, sums: &Sums, running_ns: u64, before: Folded| {
+        let mut report_task = |slot: u32, sums: &SchedSums, running_ns: u64, before: FoldedSums| {
             let delays = Amount {
                 count: sums.delays.count().saturating_sub(before.delays.count),
                 ns: sums.delays.total().saturating_sub(before.delays.ns),
@@ -188,7 +190,7 @@ impl Sched {
             let open = tasks.open(slot, self.end).filter(|_| !self.finished);
             let running_ns = open.map_or(0, |span| self.under_way(&span, window).0);
             match &task.own {
-                Some(own) => report_task(slot, own, running_ns, Folded::default()),
+                Some(own) => report_task(slot, own, running_ns, FoldedSums::default()),
                 None => running = running.saturating_add(running_ns),
             }
         }
@@ -234,10 +236,10 @@ impl Sched {
 
     /// Returns a task, and the sums of those that have none of their own.
     #[inline]
-    fn task(&mut self, slot: u32) -> (&mut Task, &mut Sums) {
+    fn task(&mut self, slot: u32) -> (&mut SchedTask, &mut SchedSums) {
         let index = slot as usize;
         if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, Task::default);
+            self.tasks.resize_with(index + 1, SchedTask::default);
         }
         if !self.tasks[index].met {
             self.meet(index);
@@ -257,14 +259,14 @@ impl Sched {
             let ran = own.runtime_ns.max(own.on_cpu_ns);
             self.folded.ran_ns = self.folded.ran_ns.saturating_add(ran);
             self.others.merge(&own);
-            *own = Sums::default();
+            *own = SchedSums::default();
             self.tasks[index].own = Some(own);
         }
         self.tasks[index].met = true;
     }
 
     /// Takes the sums of the task that ended first.
-    fn make_room(&mut self) -> Option<Box<Sums>> {
+    fn make_room(&mut self) -> Option<Box<SchedSums>> {
         loop {
             let ended = self.ended.pop_front()?;
             // One whose thread id was used again may have ended twice.
@@ -282,10 +284,10 @@ impl Sched {
         }
     }
 
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+    fn cpu(&mut self, cpu: i32) -> Option<&mut CpuSums> {
         let index = event::cpu_index(cpu)?;
         if self.cpus.len() <= index {
-            self.cpus.resize_with(index + 1, Cpu::default);
+            self.cpus.resize_with(index + 1, CpuSums::default);
         }
         self.cpus.get_mut(index)
     }
@@ -373,8 +375,7 @@ impl Sched {
     }
 
     /// Takes what an event of a CPU changed that was not asked for: that counts nothing, and ends what perf thinks
-    /// was under way, so
-    /// that no wait is taken for one that ends with a later event.
+    /// was under way, so that no wait is taken for one that ends with a later event.
     fn elsewhere(&mut self, changes: &TaskChanges) {
         if let Some(switch) = changes.switch {
             if let Some(task) = self.met(switch.prev) {
@@ -393,7 +394,7 @@ impl Sched {
     }
 
     /// Returns a task that something was counted of.
-    fn met(&mut self, slot: u32) -> Option<&mut Task> {
+    fn met(&mut self, slot: u32) -> Option<&mut SchedTask> {
         let task = self.tasks.get_mut(slot as usize);
         task.filter(|task| task.met)
     }
@@ -454,7 +455,7 @@ mod tests {
 
     use super::*;
     use crate::Merge;
-    use crate::analysis::{Analysis, Want};
+    use crate::analysis::{Analysis, EventDetail};
 
     const FORMAT: &[u8] = b"name: kernel_stack
 ID: 4
@@ -483,8 +484,8 @@ print fmt: \"stack\"
             decoder: Decoder::default(),
             recorded: true,
         };
-        let mut sched = Sched::new();
-        assert_eq!(sched.wants(&ty), Want::Order);
+        let mut sched = SchedLatencies::new();
+        assert_eq!(sched.wants(&ty), EventDetail::Order);
         let mut machine = Machine::new();
         machine.saved_names([(45, "kworker/1:1"), (83, "opt")]);
         sched.caller_at(Some(0x1000..0x1100));

@@ -7,8 +7,8 @@ use event::Kind;
 use model::Threads;
 use symbols::KernelFunctions;
 
-use super::task::{Others, Sums};
-use super::{Function, MAX_TASKS, Sched, Work};
+use super::task::{OtherTasks, SchedSums};
+use super::{Function, MAX_TASKS, SchedLatencies, WorkSums};
 use crate::analysis::{AccountScope, EventAccount};
 use crate::continuity::Turns;
 use crate::{OTHERS, Stats};
@@ -28,7 +28,7 @@ pub enum Merge {
 
 /// Another task, and what it did to this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Other {
+pub struct OtherTask {
     /// Its thread id; 0 is the idle task, on behalf of which interrupts of an idle CPU are taken. `None` for the
     /// sum of what is not listed.
     pub tid: Option<i32>,
@@ -67,9 +67,9 @@ pub struct TaskRow {
     /// Waits after it was preempted, or yielded.
     pub preempted: Stats,
     /// By whom.
-    pub preempted_by: Vec<Other>,
+    pub preempted_by: Vec<OtherTask>,
     /// Who woke it.
-    pub woken_by: Vec<Other>,
+    pub woken_by: Vec<OtherTask>,
     /// Times it was moved to another CPU.
     pub migrations: u64,
 }
@@ -103,7 +103,7 @@ pub struct CpuRow {
     /// When the longest began.
     pub delay_max_at: u64,
     /// Whose that was.
-    pub worst: Option<Other>,
+    pub worst: Option<OtherTask>,
 }
 
 /// A function that kworkers ran.
@@ -178,12 +178,16 @@ fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
 }
 
 /// Returns the most of a list, by name.
-fn others_of(others: &Others, threads: &Threads, by: impl Fn(&Other) -> u64) -> Vec<Other> {
-    let mut list: Vec<Other> = others
+fn others_of(
+    others: &OtherTasks,
+    threads: &Threads,
+    by: impl Fn(&OtherTask) -> u64,
+) -> Vec<OtherTask> {
+    let mut list: Vec<OtherTask> = others
         .all()
         .map(|(slot, count, ns)| {
             let thread = slot.and_then(|slot| threads.at(slot));
-            Other {
+            OtherTask {
                 tid: thread.map(|(tid, _)| tid),
                 comm: thread.and_then(|(_, t)| t.comm.as_deref().map(str::to_owned)),
                 count,
@@ -198,7 +202,7 @@ fn others_of(others: &Others, threads: &Threads, by: impl Fn(&Other) -> u64) -> 
     });
     if list.len() > LISTED {
         let rest = list.split_off(LISTED - 1);
-        list.push(Other {
+        list.push(OtherTask {
             tid: None,
             comm: None,
             count: rest.iter().map(|other| other.count).sum(),
@@ -208,7 +212,7 @@ fn others_of(others: &Others, threads: &Threads, by: impl Fn(&Other) -> u64) -> 
     list
 }
 
-impl Sched {
+impl SchedLatencies {
     /// Returns what was found. `keep` says which threads are wanted, by thread id and process; `functions`
     /// names the kernel's.
     pub fn report(
@@ -218,7 +222,8 @@ impl Sched {
         keep: &dyn Fn(i32, Option<i32>) -> bool,
         functions: KernelFunctions<'_>,
     ) -> SchedReport {
-        let mut rows: BTreeMap<(String, i32, u32), (TaskRow, Others, Others)> = BTreeMap::new();
+        let mut rows: BTreeMap<(String, i32, u32), (TaskRow, OtherTasks, OtherTasks)> =
+            BTreeMap::new();
         let mut delays = Stats::default();
         for (slot, task) in self.tasks.iter().enumerate() {
             let slot = slot as u32;
@@ -239,7 +244,7 @@ impl Sched {
             };
             let (row, woken_by, preempted_by) = rows.entry(key).or_insert_with(|| {
                 let row = empty(comm, tid, thread.pid);
-                (row, Others::default(), Others::default())
+                (row, OtherTasks::default(), OtherTasks::default())
             });
             self.add(row, sums);
             delays.merge(&sums.delays);
@@ -302,7 +307,7 @@ impl Sched {
     }
 
     /// Adds a task to a row.
-    fn add(&self, row: &mut TaskRow, task: &Sums) {
+    fn add(&self, row: &mut TaskRow, task: &SchedSums) {
         row.threads += 1;
         row.runtime_ns = row.runtime_ns.saturating_add(task.runtime_ns);
         row.on_cpu_ns = row.on_cpu_ns.saturating_add(task.on_cpu_ns);
@@ -327,7 +332,7 @@ impl Sched {
         let rows = seen.map(|(cpu, number)| {
             let worst = cpu.worst.and_then(|(slot, at)| {
                 let (tid, thread) = threads.at(slot)?;
-                let other = Other {
+                let other = OtherTask {
                     tid: Some(tid),
                     comm: thread.comm.as_deref().map(str::to_owned),
                     count: 1,
@@ -352,7 +357,7 @@ impl Sched {
     }
 
     fn work_rows(&self, functions: KernelFunctions<'_>) -> Vec<WorkRow> {
-        let mut by_name: BTreeMap<String, Work> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, WorkSums> = BTreeMap::new();
         for (function, &number) in &self.functions {
             let name = match function {
                 Function::Name(name) => name.to_string(),

@@ -25,13 +25,13 @@ const NEVER: u64 = u64::MAX;
 
 /// Counts of others that did something to a task.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Others {
+pub(crate) struct OtherTasks {
     list: Vec<(u32, u64, u64)>,
     /// What is beyond the list.
     rest: (u64, u64),
 }
 
-impl Others {
+impl OtherTasks {
     fn add(&mut self, other: u32, count: u64, ns: u64) {
         if let Some(item) = self.list.iter_mut().find(|item| item.0 == other) {
             item.1 += count;
@@ -52,7 +52,7 @@ impl Others {
     }
 
     /// Adds those of another task.
-    pub(super) fn merge(&mut self, other: &Others) {
+    pub(super) fn merge(&mut self, other: &OtherTasks) {
         for &(slot, count, ns) in &other.list {
             self.add(slot, count, ns);
         }
@@ -63,7 +63,7 @@ impl Others {
 
 /// What is counted of one task, or of several.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sums {
+pub(crate) struct SchedSums {
     pub runtime_ns: u64,
     pub delays: Stats,
     pub delay_max_at: u64,
@@ -72,15 +72,15 @@ pub(crate) struct Sums {
     /// Waits after it was woken, by whichever event says so.
     pub woken_waits: Stats,
     pub preempted: Stats,
-    pub preempted_by: Others,
-    pub woken_by: Others,
+    pub preempted_by: OtherTasks,
+    pub woken_by: OtherTasks,
     pub migrations: u64,
     pub cpu_changes: u64,
 }
 
-impl Sums {
+impl SchedSums {
     /// Adds those of another task.
-    pub(super) fn merge(&mut self, other: &Sums) {
+    pub(super) fn merge(&mut self, other: &SchedSums) {
         self.runtime_ns = self.runtime_ns.saturating_add(other.runtime_ns);
         if other.delays.max() > self.delays.max() {
             self.delay_max_at = other.delay_max_at;
@@ -107,10 +107,9 @@ impl Sums {
 }
 
 /// What perf thinks that one task does, and what is counted of it. It is kept small: there is one of these for every
-/// task
-/// that ever lived.
+/// task that ever lived.
 #[derive(Debug, Clone)]
-pub(crate) struct Task {
+pub(crate) struct SchedTask {
     /// Since when it waits, if it does.
     atom_since: u64,
     /// Time of its last atom.
@@ -125,12 +124,12 @@ pub(crate) struct Task {
     /// Whether it was met before.
     pub met: bool,
     /// What is counted of it alone; `None` where it is counted with others.
-    pub own: Option<Box<Sums>>,
+    pub own: Option<Box<SchedSums>>,
 }
 
-impl Default for Task {
-    fn default() -> Task {
-        Task {
+impl Default for SchedTask {
+    fn default() -> SchedTask {
+        SchedTask {
             atom_since: 0,
             atom_at: 0,
             work_since: NEVER,
@@ -149,7 +148,7 @@ fn known(time: u64) -> Option<u64> {
 }
 
 /// Methods take the sums of all that are counted together, for tasks that have none of their own.
-impl Task {
+impl SchedTask {
     /// Whether it had any event that perf would have a row for.
     pub(super) fn has_atoms(&self) -> bool {
         self.atom != Atom::None
@@ -172,7 +171,7 @@ impl Task {
     }
 
     /// It gets a CPU. Returns how long it waited for it, where perf counts that.
-    pub(super) fn gets(&mut self, others: &mut Sums, time: u64, cpu: i32) -> Option<u64> {
+    pub(super) fn gets(&mut self, others: &mut SchedSums, time: u64, cpu: i32) -> Option<u64> {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         if self.cpu != cpu && self.cpu != event::NONE {
             sums.cpu_changes += 1;
@@ -218,7 +217,7 @@ impl Task {
     }
 
     /// It ran for a while, says `sched_stat_runtime`.
-    pub(super) fn ran(&mut self, others: &mut Sums, time: u64, ns: u64) {
+    pub(super) fn ran(&mut self, others: &mut SchedSums, time: u64, ns: u64) {
         if self.atom == Atom::None {
             self.wait(Atom::WaitCpu, time, time);
         }
@@ -239,7 +238,13 @@ impl Task {
 
     /// Counts what it did, `whole` if all of it was asked for, and when it gets a CPU for how long it was away from
     /// one.
-    pub(super) fn did(&mut self, others: &mut Sums, span: &TaskSpan, whole: bool, away_ns: u64) {
+    pub(super) fn did(
+        &mut self,
+        others: &mut SchedSums,
+        span: &TaskSpan,
+        whole: bool,
+        away_ns: u64,
+    ) {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         let ns = span.whole_ns();
         if span.ended_by == SpanEnd::GotCpu {
@@ -260,20 +265,20 @@ impl Task {
     }
 
     /// Counts what it does still when what was asked for ends.
-    pub(super) fn does(&mut self, others: &mut Sums, running_ns: u64, away_ns: u64) {
+    pub(super) fn does(&mut self, others: &mut SchedSums, running_ns: u64, away_ns: u64) {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(running_ns);
         sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
     }
 
     /// It is woken by another.
-    pub(super) fn woken_by(&mut self, others: &mut Sums, waker: u32) {
+    pub(super) fn woken_by(&mut self, others: &mut SchedSums, waker: u32) {
         let sums = self.own.as_deref_mut().unwrap_or(others);
         sums.woken_by.add(waker, 1, 0);
     }
 
     /// It is moved to another CPU.
-    pub(super) fn migrates(&mut self, others: &mut Sums) {
+    pub(super) fn migrates(&mut self, others: &mut SchedSums) {
         self.own.as_deref_mut().unwrap_or(others).migrations += 1;
     }
 
@@ -299,13 +304,13 @@ mod tests {
     const SLEEPS: TaskState = TaskState(1);
 
     /// A task with sums of its own.
-    fn task() -> (Task, Sums) {
+    fn task() -> (SchedTask, SchedSums) {
         let own = Some(Box::default());
-        let task = Task {
+        let task = SchedTask {
             own,
-            ..Task::default()
+            ..SchedTask::default()
         };
-        (task, Sums::default())
+        (task, SchedSums::default())
     }
 
     /// What a task did from 100 to 140, and before that since 90.
@@ -329,13 +334,13 @@ mod tests {
 
     #[test]
     fn what_every_task_leaves_behind_is_small() {
-        assert!(size_of::<Task>() <= 48, "{}", size_of::<Task>());
-        assert!(size_of::<Sums>() <= 384, "{}", size_of::<Sums>());
+        assert!(size_of::<SchedTask>() <= 48, "{}", size_of::<SchedTask>());
+        assert!(size_of::<SchedSums>() <= 384, "{}", size_of::<SchedSums>());
     }
 
     #[test]
     fn a_task_without_sums_of_its_own_counts_with_others() {
-        let (mut task, mut others) = (Task::default(), Sums::default());
+        let (mut task, mut others) = (SchedTask::default(), SchedSums::default());
         task.leaves(100, SLEEPS);
         task.woken(150);
         assert_eq!(task.gets(&mut others, 190, 1), Some(40));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use event::{Body, Event, KERNEL_STACK, kernel_stack};
 use model::{Machine, NamedRole, Threads};
 
-use super::Sched;
+use super::SchedLatencies;
 use crate::Stats;
 
 /// Functions of work items that have a row each; a kernel has some thousand.
@@ -20,7 +20,7 @@ pub(super) enum Function {
 
 /// A function of work items.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Work {
+pub(super) struct WorkSums {
     /// How long it took, each time.
     pub(super) stats: Stats,
     /// Stacks that show it.
@@ -37,13 +37,13 @@ pub(super) struct StackOf {
 /// What kworkers call functions of work items from (`kernel/workqueue.c`).
 const CALLER: &str = "process_one_work";
 
-impl Sched {
-    /// Says where the function named by [`Sched::caller`] is, so that stacks of addresses tell of work items.
+impl SchedLatencies {
+    /// Says where the function named by [`SchedLatencies::caller`] is, so that stacks of addresses tell of work items.
     pub fn caller_at(&mut self, range: Option<Range<u64>>) {
         self.caller = range;
     }
 
-    /// Returns the name of the function whose addresses [`Sched::caller_at`] takes.
+    /// Returns the name of the function whose addresses [`SchedLatencies::caller_at`] takes.
     pub fn caller() -> &'static str {
         CALLER
     }
@@ -54,7 +54,7 @@ impl Sched {
             Some(&number) => Some(number),
             None if known < MAX_FUNCTIONS => {
                 self.functions.insert(function, known as u32);
-                self.work.push(Work::default());
+                self.work.push(WorkSums::default());
                 Some(known as u32)
             }
             None => None,

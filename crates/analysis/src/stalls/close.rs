@@ -2,7 +2,7 @@
 
 use crate::activity::Activity;
 
-use super::{Held, Kept, LONG_NS, Split, Stalls};
+use super::{KeptStall, LONG_NS, StallCause, StallTimes, Stalls};
 
 /// Stalls that are kept with their circumstances: the longest.
 const KEPT: usize = 24;
@@ -30,11 +30,11 @@ impl Stalls {
             vcpu.longest_behind = None;
             return;
         }
-        let stall = Kept {
+        let stall = KeptStall {
             vcpu: number,
             from,
             to,
-            held: Held::Unknown,
+            held: StallCause::Unknown,
             held_ns: 0,
             vmm_ns: split.vmm.saturating_add(split.user),
             reason: vcpu.reason,
@@ -50,16 +50,19 @@ impl Stalls {
         let silent = activity.silence_ns(cpu, from, to);
         let held = self.held(&split, stopped, uninterruptible, silent, total);
         let Some((held, held_ns)) = held else { return };
-        let sleeps = matches!(held, Held::Stopped | Held::Vmm | Held::Kernel);
+        let sleeps = matches!(
+            held,
+            StallCause::Stopped | StallCause::Vmm | StallCause::Kernel
+        );
         let waker = woken_by.filter(|_| sleeps).map(|slot| {
             let ran = beside.iter().find(|(task, _)| *task == slot);
             (slot, ran.map_or(0, |(_, ns)| *ns))
         });
-        let behind = behind.filter(|_| held == Held::Behind);
+        let behind = behind.filter(|_| held == StallCause::Behind);
         let sum = &mut self.sums[held as usize];
         sum.0 += 1;
         sum.1 = sum.1.saturating_add(total);
-        self.keep(Kept {
+        self.keep(KeptStall {
             held,
             held_ns,
             waker,
@@ -71,14 +74,14 @@ impl Stalls {
     /// What held a vCPU for most of a stall; `None` if that is not known to be one.
     fn held(
         &self,
-        split: &Split,
+        split: &StallTimes,
         stopped: u64,
         uninterruptible: u64,
         silent: u64,
         total: u64,
-    ) -> Option<(Held, u64)> {
+    ) -> Option<(StallCause, u64)> {
         if stopped >= total / 2 {
-            return Some((Held::Stopped, stopped));
+            return Some((StallCause::Stopped, stopped));
         }
         // KVM sleeps interruptibly where the guest asked for it: in halts, and before a vCPU is started (INIT
         // and SIPI, PSCI). Of the exit that it is taken for, events may have been missed.
@@ -92,31 +95,31 @@ impl Stalls {
         }
         // Without kvm_userspace_exit a sleep in KVM looks like one in the VMM.
         if !self.switches || !self.userspace && light > total / 2 {
-            return Some((Held::Unknown, known));
+            return Some((StallCause::Unknown, known));
         }
         let kinds = [
-            (Held::Vmm, split.vmm),
-            (Held::Kernel, split.kernel.saturating_sub(asked)),
-            (Held::Behind, split.behind),
-            (Held::Host, split.idle),
-            (Held::Busy, split.running),
+            (StallCause::Vmm, split.vmm),
+            (StallCause::Kernel, split.kernel.saturating_sub(asked)),
+            (StallCause::Behind, split.behind),
+            (StallCause::Host, split.idle),
+            (StallCause::Busy, split.running),
         ];
         let (held, ns) = kinds.into_iter().max_by_key(|(_, ns)| *ns)?;
         Some(match held {
-            Held::Host | Held::Busy
-                if silent >= total / 2 && (self.ticks || held == Held::Host) =>
+            StallCause::Host | StallCause::Busy
+                if silent >= total / 2 && (self.ticks || held == StallCause::Host) =>
             {
-                (Held::Host, silent)
+                (StallCause::Host, silent)
             }
             // An idle CPU that does other things, or one that has no events while a task runs.
-            Held::Host => (Held::Unknown, ns),
-            Held::Busy if silent >= total / 2 => (Held::Unknown, ns),
+            StallCause::Host => (StallCause::Unknown, ns),
+            StallCause::Busy if silent >= total / 2 => (StallCause::Unknown, ns),
             _ => (held, ns),
         })
     }
 
-    fn keep(&mut self, stall: Kept) {
-        let ns = |one: &Kept| one.to - one.from;
+    fn keep(&mut self, stall: KeptStall) {
+        let ns = |one: &KeptStall| one.to - one.from;
         if self.kept.len() < KEPT {
             self.kept.push(stall);
             return;

@@ -1,21 +1,21 @@
 //! The longest times in which a vCPU did nothing for its guest though the guest had not asked to wait, and what went on
 //! meanwhile.
 //!
-//! A stall is the time between an exit and the next entry, if the guest did not ask to wait, or, of any exit, a wait for a
-//! CPU. The scheduler's events show what held the vCPU: it slept, in KVM or in the VMM, and somebody woke it; it was
-//! stopped by a signal (state `T`); it could run, and other tasks had its CPU; or it had its CPU, or an idle one was there
-//! for it, and nothing whatever happened on that CPU: then the host itself stood still.
+//! A stall is the time between an exit and the next entry, if the guest did not ask to wait, or, of any exit, a wait
+//! for a CPU. The scheduler's events show what held the vCPU: it slept, in KVM or in the VMM, and somebody woke it; it
+//! was stopped by a signal (state `T`); it could run, and other tasks had its CPU; or it had its CPU, or an idle one
+//! was there for it, and nothing whatever happened on that CPU: then the host itself stood still.
 
 mod close;
 mod report;
 
 use event::sched::{Leaves, TaskState};
 use event::{Data, Event, EventType, ExitReason, Kind};
-use model::{Access, CpuSwitch, Machine, Span, State, TaskChanges, TaskStates};
+use model::{CpuSwitch, GuestAccess, Machine, Span, State, TaskChanges, TaskStates};
 
 use crate::activity::Activity;
-use crate::analysis::{Analysis, Context, FilterScope, Needs, States, Want};
-pub use report::{Held, Ran, Stall, StallsReport};
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, States};
+pub use report::{Ran, Stall, StallCause, StallsReport};
 
 /// What a guest's users notice: a stall is no shorter.
 pub const LONG_NS: u64 = 100_000_000;
@@ -30,7 +30,7 @@ const UNINTERRUPTIBLE: u64 = 0x2;
 
 /// Time of a stall under way, by what held the vCPU.
 #[derive(Debug, Clone, Copy, Default)]
-struct Split {
+struct StallTimes {
     known: u64,
     vmm: u64,
     /// In the VMM, with a CPU.
@@ -45,13 +45,13 @@ struct Split {
 }
 
 #[derive(Debug, Default)]
-struct Vcpu {
+struct StallVcpu {
     /// The stall under way.
     from: Option<u64>,
     to: u64,
-    split: Split,
+    split: StallTimes,
     reason: Option<ExitReason>,
-    access: Option<Access>,
+    access: Option<GuestAccess>,
     cpu: i32,
     /// Behind whom it waited longest at once.
     longest_behind: Option<(u32, u64)>,
@@ -72,15 +72,15 @@ struct Vcpu {
 
 /// What is kept of a stall until names are asked for.
 #[derive(Debug, Clone)]
-struct Kept {
+struct KeptStall {
     vcpu: u32,
     from: u64,
     to: u64,
-    held: Held,
+    held: StallCause,
     held_ns: u64,
     vmm_ns: u64,
     reason: Option<ExitReason>,
-    access: Option<Access>,
+    access: Option<GuestAccess>,
     waker: Option<(u32, u64)>,
     behind: Option<(u32, u64)>,
 }
@@ -88,11 +88,11 @@ struct Kept {
 /// Looks for stalls.
 #[derive(Debug, Default)]
 pub struct Stalls {
-    vcpus: Vec<Vcpu>,
+    vcpus: Vec<StallVcpu>,
     /// vCPUs that sleep outside halts, for which it is noted who runs.
     asleep: Vec<u32>,
-    sums: [(u64, u64); Held::COUNT],
-    kept: Vec<Kept>,
+    sums: [(u64, u64); StallCause::COUNT],
+    kept: Vec<KeptStall>,
     ticks: bool,
     switches: bool,
     userspace: bool,
@@ -106,10 +106,10 @@ impl Stalls {
         Stalls::default()
     }
 
-    fn vcpu(&mut self, vcpu: u32) -> &mut Vcpu {
+    fn vcpu(&mut self, vcpu: u32) -> &mut StallVcpu {
         let index = vcpu as usize;
         if self.vcpus.len() <= index {
-            self.vcpus.resize_with(index + 1, Vcpu::default);
+            self.vcpus.resize_with(index + 1, StallVcpu::default);
         }
         &mut self.vcpus[index]
     }
@@ -212,8 +212,8 @@ impl Stalls {
         }
     }
 
-    /// Returns what was found, after the walk. What the recording's end cuts off is no stall: it is not known what became of
-    /// it.
+    /// Returns what was found, after the walk. What the recording's end cuts off is no stall: it is not known what
+    /// became of it.
     pub fn report(&self, machine: &Machine) -> StallsReport {
         let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
         let ran = |(slot, ns): &(u32, u64)| {
@@ -253,7 +253,7 @@ impl Stalls {
     }
 }
 
-impl Vcpu {
+impl StallVcpu {
     /// A task ran from one time to another.
     fn beside(&mut self, task: u32, from: u64, to: u64) {
         if let Some((since, ..)) = self.asleep {
@@ -298,12 +298,12 @@ impl Analysis for Stalls {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
             Kind::KvmExit | Kind::KvmEntry | Kind::KvmUserspaceExit | Kind::SchedStatRuntime => {
-                Want::Order
+                EventDetail::Order
             }
-            _ => Want::Nothing,
+            _ => EventDetail::Nothing,
         }
     }
 

@@ -1,11 +1,11 @@
 //! The report about stalls.
 
 use event::ExitReason;
-use model::Access;
+use model::GuestAccess;
 
 /// What held a vCPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Held {
+pub enum StallCause {
     /// A signal stopped it, or a debugger.
     Stopped,
     /// It slept in the VMM.
@@ -22,7 +22,7 @@ pub enum Held {
     Unknown,
 }
 
-impl Held {
+impl StallCause {
     /// How many there are.
     pub const COUNT: usize = 7;
 }
@@ -48,7 +48,7 @@ pub struct Stall {
     /// Until when.
     pub to: u64,
     /// What held it for most of the time.
-    pub held: Held,
+    pub held: StallCause,
     /// How long of it that did.
     pub held_ns: u64,
     /// How long of it the VMM had the vCPU, asleep or not.
@@ -56,7 +56,7 @@ pub struct Stall {
     /// The exit that it was in.
     pub reason: Option<ExitReason>,
     /// Its access, where it was recorded.
-    pub access: Option<Access>,
+    pub access: Option<GuestAccess>,
     /// While it slept: who woke it, and for how long that one had run meanwhile; 0 stands for an interrupt on an
     /// idle CPU.
     pub waker: Option<Ran>,
@@ -74,12 +74,12 @@ impl Stall {
 /// All stalls.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StallsReport {
-    /// By [`Held`], how many there were and their time.
-    pub sums: [(u64, u64); Held::COUNT],
+    /// By [`StallCause`], how many there were and their time.
+    pub sums: [(u64, u64); StallCause::COUNT],
     /// The longest with their circumstances, longest first.
     pub longest: Vec<Stall>,
-    /// By vCPU's thread, how long it slept in KVM uninterruptibly, in all, though the guest had not asked to wait; those
-    /// that did not are left out.
+    /// By vCPU's thread, how long it slept in KVM uninterruptibly, in all, though the guest had not asked to wait;
+    /// those that did not are left out.
     pub asleep: Vec<(i32, u64)>,
     /// Whether a task has events while it runs (`sched_stat_runtime`), so that silence means something.
     pub ticks: bool,
@@ -87,7 +87,7 @@ pub struct StallsReport {
 
 impl StallsReport {
     /// Returns how many stalls there were of a kind, and their time.
-    pub fn sum(&self, held: Held) -> (u64, u64) {
+    pub fn sum(&self, held: StallCause) -> (u64, u64) {
         self.sums[held as usize]
     }
 }

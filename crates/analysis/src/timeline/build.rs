@@ -1,7 +1,7 @@
 //! From what was collected to lanes with names.
 
 use devices::AddressNames;
-use model::{Seen, State, Vm, vm_names};
+use model::{SeenEvents, State, Vm, vm_names};
 use paths::{PathReport, Paths};
 use rustc_hash::FxHashMap;
 
@@ -11,13 +11,13 @@ use super::examples::PathExamples;
 use super::lane::{FEWEST, Lane};
 use super::limits::unit;
 use super::marks::Mark;
-use super::names::{Namer, TimelineNames};
-use super::plan::Plan;
+use super::names::{LaneNamer, TimelineNames};
+use super::plan::StretchPlan;
 use super::refine::replace;
 use super::report::{TimelineLane, TimelineMarks, TimelineReport};
-use super::tasks::Followed;
+use super::tasks::ThreadLane;
 use super::{CPU_WEIGHT, KERNEL_WAITING, Timeline, VCPU_WEIGHT, as_is};
-use crate::analysis::Walked;
+use crate::analysis::WalkState;
 
 /// Lanes of threads that are kept aside, in case a finding names one.
 const RESERVE: usize = 192;
@@ -28,7 +28,7 @@ impl Timeline {
         &self,
         paths: &Paths,
         reports: &[PathReport],
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         names: paths::AccessNamer<'_>,
     ) -> Vec<PathExamples> {
         let all = self.paths.iter().zip(reports);
@@ -44,7 +44,7 @@ impl Timeline {
     /// Returns what was found. `span` are the times of the first and the last event.
     pub(crate) fn report(
         mut self,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         devices: &AddressNames,
         paths: Option<&Paths>,
         span: (u64, u64),
@@ -66,9 +66,9 @@ impl Timeline {
         }
         let mut names = TimelineNames::default();
         let causes = std::mem::take(&mut self.causes);
-        let namer = Namer::new(machine, devices, &causes, &mut names);
+        let namer = LaneNamer::new(machine, devices, &causes, &mut names);
         let vms = machine.vms();
-        let mut builder = Builder {
+        let mut builder = LaneBuilder {
             vm_names: vm_names(&vms),
             vms,
             seen: machine.seen(),
@@ -94,12 +94,13 @@ impl Timeline {
         report
     }
 
-    /// Chooses threads that have lanes: back ends and those that instances of paths went through; all where there is no VM.
+    /// Chooses threads that have lanes: back ends and those that instances of paths went through; all where there is no
+    /// VM.
     fn choose_threads(
         &mut self,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         notes: &mut Vec<String>,
-    ) -> (Vec<Followed>, Vec<Followed>) {
+    ) -> (Vec<ThreadLane>, Vec<ThreadLane>) {
         let machine = walked.machine;
         let given_up = self.scheduled.given_up;
         let any_vcpus = machine.vcpus().next().is_some();
@@ -123,8 +124,8 @@ impl Timeline {
         let others = reserve.len() as u64 + given_up;
         if others > 0 {
             notes.push(format!(
-                "{} of the host {} no lane here, since neither a path nor a finding names them or others ran more; 'trapline \
-                 sched' has all.",
+                "{} of the host {} no lane here, since neither a path nor a finding names them or others ran more; \
+                 'trapline sched' has all.",
                 words::plural(others, "other thread"),
                 if others == 1 { "has" } else { "have" }
             ));
@@ -135,7 +136,7 @@ impl Timeline {
 }
 
 /// Returns, by thread id, the first slot that has it.
-fn first_slots(walked: &Walked<'_>) -> FxHashMap<i32, u32> {
+fn first_slots(walked: &WalkState<'_>) -> FxHashMap<i32, u32> {
     let mut first = FxHashMap::default();
     for ((tid, _), slot) in walked.machine.threads().iter().zip(0u32..) {
         first.entry(tid).or_insert(slot);
@@ -144,17 +145,17 @@ fn first_slots(walked: &Walked<'_>) -> FxHashMap<i32, u32> {
 }
 
 /// Makes lanes of what was collected.
-struct Builder<'n> {
-    namer: Namer<'n>,
+struct LaneBuilder<'n> {
+    namer: LaneNamer<'n>,
     vms: Vec<Vm>,
     vm_names: Vec<String>,
-    seen: Seen,
+    seen: SeenEvents,
     /// How many lanes have an id.
     ids: FxHashMap<String, u32>,
     first: FxHashMap<i32, u32>,
 }
 
-impl Builder<'_> {
+impl LaneBuilder<'_> {
     fn id(&mut self, id: String) -> String {
         let count = self.ids.entry(id.clone()).or_default();
         *count += 1;
@@ -164,7 +165,7 @@ impl Builder<'_> {
         }
     }
 
-    fn vcpus(&mut self, lanes: Vec<Lane>, cap: usize, walked: &Walked<'_>) -> Vec<TimelineLane> {
+    fn vcpus(&mut self, lanes: Vec<Lane>, cap: usize, walked: &WalkState<'_>) -> Vec<TimelineLane> {
         let mut out: Vec<((usize, u32), TimelineLane)> = Vec::new();
         let mut places: FxHashMap<u32, (usize, u32)> = FxHashMap::default();
         for (at, vm) in self.vms.iter().enumerate() {
@@ -206,7 +207,8 @@ impl Builder<'_> {
         out.into_iter().map(|(_, lane)| lane).collect()
     }
 
-    /// Returns a short name that no other VM has: its own if it is the only one with it, else its process, as in tables.
+    /// Returns a short name that no other VM has: its own if it is the only one with it, else its process, as in
+    /// tables.
     fn short_name(&self, at: usize) -> String {
         let Some(vm) = self.vms.get(at) else {
             return String::new();
@@ -249,7 +251,7 @@ impl Builder<'_> {
         named.filter(is_looked_at).collect()
     }
 
-    fn threads(&mut self, threads: Vec<Followed>, cap: usize) -> Vec<TimelineLane> {
+    fn threads(&mut self, threads: Vec<ThreadLane>, cap: usize) -> Vec<TimelineLane> {
         let mut out = Vec::new();
         for mut one in threads {
             let machine = self.namer.machine;
@@ -390,8 +392,9 @@ fn is_looked_at(cell: &Cell) -> bool {
     !matches!(cell, Cell::One(one) if one.kind == OUTSIDE)
 }
 
-/// Returns what a state of a vCPU is called where a recording has no events that would say more ([`Seen::settle`]).
-fn settled(kind: u8, seen: &Seen) -> u8 {
+/// Returns what a state of a vCPU is called where a recording has no events that would say more
+/// ([`SeenEvents::settle`]).
+fn settled(kind: u8, seen: &SeenEvents) -> u8 {
     const KERNEL: u8 = State::Kernel as u8;
     const KERNEL_BLOCKED: u8 = State::KernelBlocked as u8;
     match kind {
@@ -403,20 +406,20 @@ fn settled(kind: u8, seen: &Seen) -> u8 {
 }
 
 impl TimelineReport {
-    /// Puts stretches in the place of the sums that a plan has, as another walk found them. What does not add up to the same
-    /// stays a sum.
+    /// Puts stretches in the place of the sums that a plan has, as another walk found them. What does not add up to the
+    /// same stays a sum.
     pub fn refine(
         &mut self,
-        plan: &Plan,
+        plan: &StretchPlan,
         found: Timeline,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
         devices: &AddressNames,
     ) {
         let mut found = found;
         let machine = walked.machine;
         let causes = std::mem::take(&mut found.causes);
-        let mut builder = Builder {
-            namer: Namer::new(machine, devices, &causes, &mut self.names),
+        let mut builder = LaneBuilder {
+            namer: LaneNamer::new(machine, devices, &causes, &mut self.names),
             vm_names: Vec::new(),
             vms: Vec::new(),
             seen: machine.seen(),

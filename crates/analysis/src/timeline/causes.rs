@@ -3,7 +3,8 @@
 use model::Cause;
 use rustc_hash::FxHashMap;
 
-/// How many causes have a number of their own. A later one keeps its exit and loses its access; beyond twice as many it loses the exit too.
+/// How many causes have a number of their own. A later one keeps its exit and loses its access; beyond twice as many it
+/// loses the exit too.
 const MOST: usize = 1 << 14;
 
 /// Causes by number; 0 is none.

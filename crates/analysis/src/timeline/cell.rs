@@ -29,8 +29,8 @@ impl LaneGroup {
         LaneGroup::Guests,
     ];
 
-    /// Returns its states, in the order of the numbers that cells have ([`Stretch::kind`]): the name that stays the same, and
-    /// the name that people read.
+    /// Returns its states, in the order of the numbers that cells have ([`Stretch::kind`]): the name that stays the
+    /// same, and the name that people read.
     pub fn kinds(self) -> &'static [(&'static str, &'static str)] {
         match self {
             LaneGroup::Vcpus => &[
@@ -106,7 +106,7 @@ impl Stretch {
 
 /// Several stretches as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sum {
+pub struct StretchSum {
     /// From when.
     pub start: u64,
     /// Until when.
@@ -123,7 +123,7 @@ pub enum Cell {
     /// A stretch, kept as it is.
     One(Stretch),
     /// A sum of stretches that follow each other.
-    Sum(Box<Sum>),
+    Sum(Box<StretchSum>),
 }
 
 impl Cell {

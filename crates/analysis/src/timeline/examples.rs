@@ -1,5 +1,5 @@
-//! Examples of instances of paths: the slowest, and one near the median, which is known at the end only. So one of each size is
-//! kept: sizes grow by an eighth of a power of two, and the first instance of a size stands for it.
+//! Examples of instances of paths: the slowest, and one near the median, which is known at the end only. So one of each
+//! size is kept: sizes grow by an eighth of a power of two, and the first instance of a size stands for it.
 
 use paths::{AccessNamer, CompletedInstance, InstanceReport, Paths};
 

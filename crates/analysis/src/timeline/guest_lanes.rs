@@ -1,7 +1,8 @@
-//! Lanes of what guests did, one below each vCPU whose guest's recording is known: a task, an interrupt, a softirq, idle.
+//! Lanes of what guests did, one below each vCPU whose guest's recording is known: a task, an interrupt, a softirq,
+//! idle.
 //!
-//! A lane is made of the same parts of the vCPU's spans that [`crate::GuestTasks`] adds up, so its sums are those of the table. Guests'
-//! lanes have cells of their own: those of the host are as many with and without them.
+//! A lane is made of the same parts of the vCPU's spans that [`crate::GuestTasks`] adds up, so its sums are those of
+//! the table. Guests' lanes have cells of their own: those of the host are as many with and without them.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use event::NONE;
 use super::cell::{Cell, Stretch};
 use super::lane::{FEWEST, Lane};
 use super::limits::{TimelineLimits, unit};
-use crate::guests::GuestDoing;
+use crate::guests::GuestContext;
 
 /// vCPUs that have a lane of their guest.
 const MAX_LANES: usize = 1 << 11;
@@ -37,8 +38,8 @@ pub(crate) struct GuestLanes {
     /// By the number of the vCPU.
     lanes: Vec<Lane>,
     /// What guests did, each with a thread that is a vCPU of that guest; numbers begin with 1.
-    names: Vec<(i32, GuestDoing)>,
-    numbers: HashMap<(u16, GuestDoing), u32>,
+    names: Vec<(i32, GuestContext)>,
+    numbers: HashMap<(u16, GuestContext), u32>,
 }
 
 /// A lane that is ready: the thread of its vCPU, and its cells, with numbers of names.
@@ -48,13 +49,13 @@ pub(crate) struct GuestLane {
     pub(crate) cells: Vec<Cell>,
 }
 
-fn kind(doing: GuestDoing) -> u8 {
+fn kind(doing: GuestContext) -> u8 {
     match doing {
-        GuestDoing::Task(_) => TASK,
-        GuestDoing::Interrupt(_) => INTERRUPT,
-        GuestDoing::Softirq(_) => SOFTIRQ,
-        GuestDoing::Idle => IDLE,
-        GuestDoing::Unknown => UNKNOWN,
+        GuestContext::Task(_) => TASK,
+        GuestContext::Interrupt(_) => INTERRUPT,
+        GuestContext::Softirq(_) => SOFTIRQ,
+        GuestContext::Idle => IDLE,
+        GuestContext::Unknown => UNKNOWN,
     }
 }
 
@@ -81,7 +82,7 @@ impl GuestLanes {
         &mut self,
         vcpu: u32,
         (machine, tid): (u16, i32),
-        doing: GuestDoing,
+        doing: GuestContext,
         start: u64,
         end: u64,
     ) {
@@ -114,8 +115,8 @@ impl GuestLanes {
         }
     }
 
-    fn number(&mut self, machine: u16, tid: i32, doing: GuestDoing) -> u32 {
-        if matches!(doing, GuestDoing::Idle | GuestDoing::Unknown) {
+    fn number(&mut self, machine: u16, tid: i32, doing: GuestContext) -> u32 {
+        if matches!(doing, GuestContext::Idle | GuestContext::Unknown) {
             return 0;
         }
         if let Some(known) = self.numbers.get(&(machine, doing)) {
@@ -130,12 +131,12 @@ impl GuestLanes {
         number
     }
 
-    /// Returns the lanes, with the thread of each vCPU, and what their names' numbers stand for, from 1 on: what was done, and by the guest
-    /// of which vCPU.
+    /// Returns the lanes, with the thread of each vCPU, and what their names' numbers stand for, from 1 on: what was
+    /// done, and by the guest of which vCPU.
     pub(crate) fn taken(
         mut self,
         tids: &[Option<i32>],
-    ) -> (Vec<GuestLane>, Vec<(i32, GuestDoing)>) {
+    ) -> (Vec<GuestLane>, Vec<(i32, GuestContext)>) {
         let wants = self.lanes.iter().map(|lane| (lane.len(), 1));
         let wants: Vec<(usize, usize)> = wants.collect();
         let cap = unit(&wants, self.cells).max(FEWEST);

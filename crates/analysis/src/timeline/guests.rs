@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::cell::{Cell, LaneGroup, OUTSIDE, Stretch};
 use super::guest_lanes::GuestLane;
 use super::report::{TimelineLane, TimelineReport};
-use crate::guests::{GuestDoing, GuestWho};
+use crate::guests::{GuestContext, NamedContext};
 
 impl TimelineReport {
     /// Puts lanes of guests below those of their vCPUs. `names` is what their names' numbers stand for, from 1 on.
-    pub(crate) fn add_guests(&mut self, lanes: Vec<GuestLane>, names: &[GuestWho]) {
+    pub(crate) fn add_guests(&mut self, lanes: Vec<GuestLane>, names: &[NamedContext]) {
         let names: Vec<u32> = names
             .iter()
             .map(|who| self.names.number(&called(who)))
@@ -53,10 +53,10 @@ impl TimelineReport {
 }
 
 /// Returns what something is called in a lane, whose state says already what kind of thing it is.
-fn called(who: &GuestWho) -> String {
+fn called(who: &NamedContext) -> String {
     let name = who.name.as_deref().unwrap_or("");
     match who.doing {
-        GuestDoing::Task(tid) => format!("{name}:{tid}"),
+        GuestContext::Task(tid) => format!("{name}:{tid}"),
         _ => name.to_owned(),
     }
 }

@@ -1,11 +1,11 @@
 //! A lane: what one vCPU, thread or CPU did, in a bounded number of cells whose sums are exact.
 //!
-//! Each lane has a grain, a power of two of nanoseconds. Stretches as long as the grain or longer stay as they are. Shorter ones
-//! that begin between the same two multiples of the grain are one sum. When there are too many cells the grain doubles. A sum of
-//! one grain is shorter than the next grain, and its bucket is a part of the next one's, so cells are always those that the
-//! final grain makes of all stretches, whenever it was reached.
+//! Each lane has a grain, a power of two of nanoseconds. Stretches as long as the grain or longer stay as they are.
+//! Shorter ones that begin between the same two multiples of the grain are one sum. When there are too many cells the
+//! grain doubles. A sum of one grain is shorter than the next grain, and its bucket is a part of the next one's, so
+//! cells are always those that the final grain makes of all stretches, whenever it was reached.
 
-use super::cell::{Cell, KINDS, OUTSIDE, Stretch, Sum};
+use super::cell::{Cell, KINDS, OUTSIDE, Stretch, StretchSum};
 
 /// The largest grain is 2 to this many nanoseconds: 292 years.
 const LARGEST: u32 = 63;
@@ -74,13 +74,13 @@ struct Spare(
         clippy::vec_box,
         reason = "they go from cell to cell, and cells are small"
     )]
-    Vec<Box<Sum>>,
+    Vec<Box<StretchSum>>,
 );
 
 impl Spare {
     /// Returns a sum in a place of its own.
     #[inline]
-    fn place(&mut self, sum: Sum) -> Box<Sum> {
+    fn place(&mut self, sum: StretchSum) -> Box<StretchSum> {
         match self.0.pop() {
             Some(mut free) => {
                 *free = sum;
@@ -132,7 +132,8 @@ impl Lane {
         end.is_none_or(|end| end <= known)
     }
 
-    /// Returns whether nothing wanted that begins up to a time is left out if the lane goes on where its last stretch is another.
+    /// Returns whether nothing wanted that begins up to a time is left out if the lane goes on where its last stretch
+    /// is another.
     pub(crate) fn may_skip_to(&self, last: Option<&Stretch>, time: u64) -> bool {
         let end = |one: Option<&Stretch>| one.map_or(0, |one| one.end);
         self.has_all_up_to(time) || end(self.pending.as_ref()) == end(last)
@@ -158,8 +159,8 @@ impl Lane {
         ones.chain(&mut self.pending).for_each(change);
     }
 
-    /// Takes the next stretch. What lies between it and the one before was not looked at. `cap` is how many cells there may be;
-    /// `settle` says as which state a stretch is summed.
+    /// Takes the next stretch. What lies between it and the one before was not looked at. `cap` is how many cells there
+    /// may be; `settle` says as which state a stretch is summed.
     #[inline]
     pub(crate) fn push(&mut self, next: Stretch, cap: usize, settle: &impl Fn(&Stretch) -> u8) {
         let mut next = next;
@@ -290,12 +291,12 @@ fn add_to(
     cell: &mut Cell,
     spare: &mut Spare,
     settle: &impl Fn(&Stretch) -> u8,
-    add: impl FnOnce(&mut Sum),
+    add: impl FnOnce(&mut StretchSum),
 ) {
     match cell {
         Cell::Sum(sum) => add(sum),
         Cell::One(one) => {
-            let mut sum = spare.place(Sum {
+            let mut sum = spare.place(StretchSum {
                 start: one.start,
                 end: one.start,
                 count: 0,
@@ -308,7 +309,7 @@ fn add_to(
     }
 }
 
-impl Sum {
+impl StretchSum {
     /// Adds the stretch that follows.
     #[inline]
     fn add(&mut self, one: &Stretch, settle: &impl Fn(&Stretch) -> u8) {
@@ -324,7 +325,7 @@ impl Sum {
     }
 
     /// Adds the sum that follows.
-    fn merge(&mut self, other: &Sum) {
+    fn merge(&mut self, other: &StretchSum) {
         for (sum, ns) in self.ns.iter_mut().zip(other.ns) {
             *sum += ns;
         }

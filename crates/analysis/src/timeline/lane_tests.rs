@@ -51,7 +51,7 @@ fn at_once(stretches: &[Stretch], shift: u32) -> Vec<Cell> {
         for one in part {
             ns[usize::from(one.kind)] += one.ns();
         }
-        cells.push(Cell::Sum(Box::new(Sum {
+        cells.push(Cell::Sum(Box::new(StretchSum {
             start: part[0].start,
             end: part[run - 1].end,
             count: part.iter().filter(|one| one.kind != OUTSIDE).count() as u64,
@@ -135,7 +135,10 @@ proptest! {
     }
 
     #[test]
-    fn ranges_of_sums_become_stretches(stretches in any_stretches(), chosen in prop::collection::vec(any::<bool>(), 64)) {
+    fn ranges_of_sums_become_stretches(
+        stretches in any_stretches(),
+        chosen in prop::collection::vec(any::<bool>(), 64),
+    ) {
         let mut lane = Lane::default();
         for one in &stretches {
             lane.push(*one, CAP, &as_is);

@@ -27,8 +27,8 @@ impl Default for TimelineLimits {
     }
 }
 
-/// Returns the largest unit with which lanes fit into a number of cells, where each has as many cells as it would like and as
-/// its weight times the unit at most.
+/// Returns the largest unit with which lanes fit into a number of cells, where each has as many cells as it would like
+/// and as its weight times the unit at most.
 pub(crate) fn unit(lanes: &[(usize, usize)], cells: usize) -> usize {
     let fits = |unit: usize| {
         let all = lanes

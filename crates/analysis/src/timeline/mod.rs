@@ -1,11 +1,11 @@
 /*!
-The data of a picture of the whole recording: what every vCPU, CPU and thread of interest did when, and when paths' instances and
-losses were. Memory is bounded whatever the recording's length, and nothing is sampled: what is too short to be kept alone is in a
-sum that is exact to the nanosecond (`lane.rs`).
+The data of a picture of the whole recording: what every vCPU, CPU and thread of interest did when, and when paths'
+instances and losses were. Memory is bounded whatever the recording's length, and nothing is sampled: what is too short
+to be kept alone is in a sum that is exact to the nanosecond (`lane.rs`).
 
-[`Timeline`] collects it in the walk that all analyses share. A [`TimelineReport`] is what it found. Which times are of interest is
-known then: a [`Plan`] has the sums that lie in them, and another `Timeline` of that plan, in a second walk, finds the stretches
-that take their place ([`TimelineReport::refine`]).
+[`Timeline`] collects it in the walk that all analyses share. A [`TimelineReport`] is what it found. Which times are of
+interest is known then: a [`StretchPlan`] has the sums that lie in them, and another `Timeline` of that plan, in a
+second walk, finds the stretches that take their place ([`TimelineReport::refine`]).
 */
 
 mod build;
@@ -25,13 +25,13 @@ mod refine;
 mod report;
 mod tasks;
 
-pub use cell::{Cell, KINDS, LaneGroup, OUTSIDE, Stretch, Sum};
+pub use cell::{Cell, KINDS, LaneGroup, OUTSIDE, Stretch, StretchSum};
 pub use examples::PathExamples;
 pub(crate) use guest_lanes::{GuestLane, GuestLanes};
 pub use limits::TimelineLimits;
 pub use marks::Mark;
 pub use names::TimelineNames;
-pub use plan::Plan;
+pub use plan::StretchPlan;
 pub use report::{TimelineEvent, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow};
 
 use doubts::{Concern, Concerns};
@@ -39,7 +39,7 @@ use event::{Data, Event, EventType, ExitReason, KERNEL_STACK, Kind, LostKind, NO
 use model::{Span, State, TaskChanges, Threads};
 use paths::CompletedInstance;
 
-use crate::analysis::{Analysis, Context, FilterScope, Needs, Note, States, Turn, Want};
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, Note, States, Turn};
 use crate::chosen::Window;
 use crate::open_lanes::OpenLanes;
 use causes::Causes;
@@ -50,7 +50,7 @@ use lane::{FEWEST, Lane};
 use limits::unit;
 use marks::MarkList;
 use plan::Parts;
-use tasks::{Caps, Scheduled, window_of};
+use tasks::{Caps, TaskLanes, window_of};
 
 /// vCPUs that have a lane.
 const MAX_VCPUS: usize = 1 << 11;
@@ -62,7 +62,7 @@ const CPU_WEIGHT: usize = 2;
 /// Stretches of vCPUs and switches after which it is looked at anew how many cells each lane may have.
 const EVERY: u32 = 1 << 13;
 /// The state of a vCPU in KVM, in an exit in which its guest asked to wait: what it is to be called is known at the end
-/// ([`model::Seen::settle`]).
+/// ([`model::SeenEvents::settle`]).
 const KERNEL_WAITING: u8 = 9;
 
 /// Instances of one path.
@@ -81,7 +81,7 @@ pub struct Timeline {
     /// Whether there are vCPUs that have no lane.
     beyond: bool,
     causes: Causes,
-    scheduled: Scheduled,
+    scheduled: TaskLanes,
     paths: Vec<OfPath>,
     /// How many of the paths are the host's, if others follow.
     of_host: Option<usize>,
@@ -117,8 +117,8 @@ impl Timeline {
         }
     }
 
-    /// Says that of the paths those from this one on go through guests. They are marked as the others are, but do not say which
-    /// threads have lanes: the host's lanes are the same with guests and without.
+    /// Says that of the paths those from this one on go through guests. They are marked as the others are, but do not
+    /// say which threads have lanes: the host's lanes are the same with guests and without.
     #[must_use]
     pub fn of_host(self, paths: usize) -> Timeline {
         Timeline {
@@ -128,11 +128,11 @@ impl Timeline {
     }
 
     /// Returns one that finds the stretches that a plan asks for, and nothing else.
-    pub fn of_plan(plan: &Plan, window: Window) -> Timeline {
+    pub fn of_plan(plan: &StretchPlan, window: Window) -> Timeline {
         let (parts, only) = plan.parts();
         let mut timeline = Timeline::new(window, plan.limits());
         timeline.parts = Some(Box::new(parts));
-        timeline.scheduled = Scheduled::of_parts(only);
+        timeline.scheduled = TaskLanes::of_parts(only);
         timeline
     }
 
@@ -264,7 +264,8 @@ impl Timeline {
     }
 }
 
-/// Whether an event is one of those that say how long a recording of the scheduler is: those that [`crate::Sched`] takes.
+/// Whether an event is one of those that say how long a recording of the scheduler is: those that
+/// [`crate::SchedLatencies`] takes.
 fn of_sched(ty: &EventType<'_>) -> bool {
     ty.kind.is_sched()
         || matches!(
@@ -309,10 +310,10 @@ impl Analysis for Timeline {
         Turn::Last
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match of_sched(ty) {
-            true => Want::Order,
-            false => Want::Nothing,
+            true => EventDetail::Order,
+            false => EventDetail::Nothing,
         }
     }
 

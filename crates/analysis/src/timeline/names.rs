@@ -45,7 +45,8 @@ impl TimelineNames {
         self.list.get(number as usize).map_or("", String::as_str)
     }
 
-    /// Returns the number of a name, which is cut if it is long. Names beyond the most that are kept share one that says so.
+    /// Returns the number of a name, which is cut if it is long. Names beyond the most that are kept share one that
+    /// says so.
     pub fn number(&mut self, name: &str) -> u32 {
         if name.is_empty() {
             return 0;
@@ -69,7 +70,7 @@ impl TimelineNames {
 }
 
 /// Gives names to what a walk knows by number.
-pub(crate) struct Namer<'n> {
+pub(crate) struct LaneNamer<'n> {
     pub machine: &'n Machine,
     pub devices: &'n AddressNames,
     pub causes: &'n Causes,
@@ -78,14 +79,14 @@ pub(crate) struct Namer<'n> {
     of_causes: FxHashMap<u32, u32>,
 }
 
-impl<'n> Namer<'n> {
+impl<'n> LaneNamer<'n> {
     pub(crate) fn new(
         machine: &'n Machine,
         devices: &'n AddressNames,
         causes: &'n Causes,
         names: &'n mut TimelineNames,
-    ) -> Namer<'n> {
-        Namer {
+    ) -> LaneNamer<'n> {
+        LaneNamer {
             machine,
             devices,
             causes,

@@ -8,11 +8,11 @@ use crate::open_lanes::{OpenCpu, OpenLanes, OpenThread};
 use super::Timeline;
 use super::cell::{NOBODY, Stretch};
 use super::lane::Ranges;
-use super::tasks::Scheduled;
+use super::tasks::TaskLanes;
 
 impl Timeline {
-    /// Returns what is under way; `None` where another timeline that goes on from here may not find the same: threads were given
-    /// up that it would follow, or causes were so many that they are not kept apart any more.
+    /// Returns what is under way; `None` where another timeline that goes on from here may not find the same: threads
+    /// were given up that it would follow, or causes were so many that they are not kept apart any more.
     pub(super) fn open(&self) -> Option<OpenLanes> {
         if self.scheduled.given_up > 0 || self.causes.are_many() {
             return None;
@@ -37,8 +37,8 @@ impl Timeline {
         })
     }
 
-    /// Returns whether a timeline of a plan, which has looked at everything up to now, finds all that it is to find up to a time
-    /// even if it goes on at a later moment: every lane has it, or nothing was added to the lane in between.
+    /// Returns whether a timeline of a plan, which has looked at everything up to now, finds all that it is to find up
+    /// to a time even if it goes on at a later moment: every lane has it, or nothing was added to the lane in between.
     pub(super) fn may_skip_to(
         &self,
         open: &OpenLanes,
@@ -84,8 +84,8 @@ impl Timeline {
             })
     }
 
-    /// Goes on at a later moment. `before` are the threads as this timeline knew them until now, and `now` those of that moment:
-    /// they have other slots.
+    /// Goes on at a later moment. `before` are the threads as this timeline knew them until now, and `now` those of
+    /// that moment: they have other slots.
     pub(super) fn skip_to(&mut self, open: &OpenLanes, before: &Threads, now: &Threads) {
         let slots = Slots::new(before, now);
         for lane in self.vcpus.iter_mut().filter(|_| slots.differ) {
@@ -110,7 +110,7 @@ impl Timeline {
     }
 }
 
-impl Scheduled {
+impl TaskLanes {
     fn skip_cpus(&mut self, open: &OpenLanes, slots: &Slots, cap: usize) {
         for cpu in self.cpus.iter_mut().filter(|_| slots.differ) {
             cpu.lane.renumber(|one| one.what = slots.of(one.what));

@@ -5,19 +5,19 @@ use rustc_hash::FxHashMap;
 use super::cell::{Cell, LaneGroup};
 use super::lane::Ranges;
 use super::limits::TimelineLimits;
-use super::tasks::Only;
+use super::tasks::LaneRanges;
 
 /// A window takes no more than this part of all stretches that may be found.
 const PART: usize = 4;
 
 /// What a lane is of, its number, and the times of its sums that are asked for, in order.
-pub(super) type Asked = (LaneGroup, i32, Vec<(u64, u64)>);
+pub(super) type LaneSums = (LaneGroup, i32, Vec<(u64, u64)>);
 
 /// Sums of lanes that are to be replaced by their stretches.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct StretchPlan {
     limits: TimelineLimits,
-    pub(super) lanes: Vec<Asked>,
+    pub(super) lanes: Vec<LaneSums>,
 }
 
 /// What of vCPUs is wanted.
@@ -39,14 +39,14 @@ impl Parts {
     }
 }
 
-impl Plan {
-    /// Returns a plan for lanes: what each is of, its number, and its cells. `windows` are cut to what there is room for, the
-    /// first ones last.
+impl StretchPlan {
+    /// Returns a plan for lanes: what each is of, its number, and its cells. `windows` are cut to what there is room
+    /// for, the first ones last.
     pub(super) fn new(
         limits: TimelineLimits,
         lanes: &[(LaneGroup, i32, &[Cell])],
         windows: &mut [(u64, u64)],
-    ) -> Plan {
+    ) -> StretchPlan {
         let mut chosen: Vec<Vec<bool>> = lanes
             .iter()
             .map(|(_, _, cells)| vec![false; cells.len()])
@@ -88,7 +88,7 @@ impl Plan {
             let times: Vec<(u64, u64)> = times.collect();
             (!times.is_empty()).then_some((*group, *number, times))
         });
-        Plan {
+        StretchPlan {
             limits,
             lanes: lanes.collect(),
         }
@@ -121,8 +121,8 @@ impl Plan {
     }
 
     /// Returns the ranges by lane.
-    pub(super) fn parts(&self) -> (Parts, Only) {
-        let (mut parts, mut only) = (Parts::default(), Only::default());
+    pub(super) fn parts(&self) -> (Parts, LaneRanges) {
+        let (mut parts, mut only) = (Parts::default(), LaneRanges::default());
         for (group, number, times) in &self.lanes {
             let ranges = Ranges::new(times.clone());
             match group {

@@ -36,7 +36,7 @@ fn part<'t>(cell: &Cell, times: &[(u64, u64)], stretches: &'t [Cell]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::cell::{Stretch, Sum};
+    use crate::timeline::cell::{Stretch, StretchSum};
 
     fn one(start: u64, end: u64, kind: u8) -> Cell {
         Cell::One(Stretch {
@@ -55,7 +55,7 @@ mod tests {
             ns[usize::from(*kind)] = *part;
         }
         let count = parts.len() as u64;
-        Cell::Sum(Box::new(Sum {
+        Cell::Sum(Box::new(StretchSum {
             start,
             end,
             count,

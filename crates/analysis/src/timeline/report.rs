@@ -6,7 +6,7 @@ use super::cell::{Cell, LaneGroup};
 use super::limits::TimelineLimits;
 use super::marks::{Mark, MarkList, SEVERAL};
 use super::names::TimelineNames;
-use super::plan::Plan;
+use super::plan::StretchPlan;
 use crate::resume::Resume;
 
 /// What a recording's timeline has.
@@ -30,8 +30,8 @@ pub struct TimelineReport {
     pub notes: Vec<String>,
     /// How large it may be.
     pub limits: TimelineLimits,
-    /// Moments of the walk from which another can go on, first things first: what is between times of interest need not be looked
-    /// at again.
+    /// Moments of the walk from which another can go on, first things first: what is between times of interest need not
+    /// be looked at again.
     pub resumes: Vec<Resume>,
     /// Threads that no finding has named yet.
     pub(super) reserve: Vec<TimelineLane>,
@@ -131,8 +131,9 @@ impl TimelineReport {
         if let Some(longest) = longest {
             let length = words::duration::of(longest, self.nanoseconds);
             self.notes.push(format!(
-                "Short stretches next to each other are summed, exactly, in pieces of {length} and less; 'trapline vcpus REC \
-                 --time FROM,TO' has the sums of any other time, and 'trapline events REC --time FROM,TO' every event.",
+                "Short stretches next to each other are summed, exactly, in pieces of {length} and less; 'trapline \
+                 vcpus REC --time FROM,TO' has the sums of any other time, and 'trapline events REC --time \
+                 FROM,TO' every event.",
             ));
         }
     }
@@ -178,9 +179,9 @@ impl TimelineReport {
         self.lanes.splice(at..at, named);
     }
 
-    /// Returns which sums the windows of interest have, and cuts windows that have too many to where there is room. Windows that
-    /// come first are cut last.
-    pub fn plan(&mut self) -> Plan {
+    /// Returns which sums the windows of interest have, and cuts windows that have too many to where there is room.
+    /// Windows that come first are cut last.
+    pub fn plan(&mut self) -> StretchPlan {
         let mut windows: Vec<(u64, u64)> = self
             .windows
             .iter()
@@ -189,7 +190,7 @@ impl TimelineReport {
         let lanes = self.lanes.iter();
         let lanes = lanes.filter_map(|lane| Some((lane.group, lane.number?, &lane.cells[..])));
         let lanes: Vec<(LaneGroup, i32, &[Cell])> = lanes.collect();
-        let plan = Plan::new(self.limits, &lanes, &mut windows);
+        let plan = StretchPlan::new(self.limits, &lanes, &mut windows);
         for (window, (_, end)) in self.windows.iter_mut().zip(windows) {
             if window.end != end {
                 window.end = end;

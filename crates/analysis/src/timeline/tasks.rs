@@ -35,13 +35,13 @@ pub(crate) struct Caps {
 
 /// A CPU.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Cpu {
+pub(super) struct CpuLane {
     pub lane: Lane,
 }
 
 /// A thread.
 #[derive(Debug, Clone)]
-pub(crate) struct Followed {
+pub(crate) struct ThreadLane {
     pub slot: u32,
     pub lane: Lane,
     /// How long it ran.
@@ -52,23 +52,23 @@ pub(crate) struct Followed {
 
 /// CPUs and threads.
 #[derive(Debug, Default)]
-pub(crate) struct Scheduled {
-    pub(super) cpus: Vec<Cpu>,
+pub(crate) struct TaskLanes {
+    pub(super) cpus: Vec<CpuLane>,
     /// By thread slot, where it is in the list.
     places: Vec<u32>,
-    pub(super) threads: Vec<Followed>,
+    pub(super) threads: Vec<ThreadLane>,
     pub(super) processes: Processes,
     /// Threads that were given up.
     pub given_up: u64,
     /// Time of the last event.
     pub(super) end: u64,
     /// The threads and CPUs that are wanted, where only parts are.
-    pub(super) only: Option<Box<Only>>,
+    pub(super) only: Option<Box<LaneRanges>>,
 }
 
 /// Parts that are wanted.
 #[derive(Debug, Default)]
-pub(crate) struct Only {
+pub(crate) struct LaneRanges {
     pub cpus: rustc_hash::FxHashMap<i32, Ranges>,
     pub threads: rustc_hash::FxHashMap<i32, Ranges>,
 }
@@ -86,12 +86,12 @@ fn as_is(one: &Stretch) -> u8 {
     one.kind
 }
 
-impl Scheduled {
+impl TaskLanes {
     /// Returns one that looks at parts only.
-    pub(crate) fn of_parts(only: Only) -> Scheduled {
-        Scheduled {
+    pub(crate) fn of_parts(only: LaneRanges) -> TaskLanes {
+        TaskLanes {
             only: Some(Box::new(only)),
-            ..Scheduled::default()
+            ..TaskLanes::default()
         }
     }
 
@@ -132,10 +132,10 @@ impl Scheduled {
         }
     }
 
-    pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+    pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut CpuLane> {
         let index = event::cpu_index(cpu)?;
         while self.cpus.len() <= index {
-            let mut new = Cpu::default();
+            let mut new = CpuLane::default();
             if let Some(only) = &mut self.only {
                 let number = i32::try_from(self.cpus.len()).unwrap_or(NONE);
                 new.lane = Lane::of_ranges(only.cpus.remove(&number).unwrap_or_default());
@@ -168,7 +168,7 @@ impl Scheduled {
 
     /// Returns a thread that is to have a lane: not the idle task, and no vCPU's, which have lanes of their own.
     #[inline]
-    pub(super) fn follow(&mut self, slot: u32, threads: &Threads) -> Option<&mut Followed> {
+    pub(super) fn follow(&mut self, slot: u32, threads: &Threads) -> Option<&mut ThreadLane> {
         let index = slot as usize;
         let known = self.places.get(index).is_some_and(|at| *at != NO_ONE);
         if !known && !self.meet(slot, threads) {
@@ -204,7 +204,7 @@ impl Scheduled {
         if let Some(place) = self.places.get_mut(index) {
             *place = self.threads.len() as u32;
         }
-        self.threads.push(Followed {
+        self.threads.push(ThreadLane {
             slot,
             lane,
             ran_ns: 0,
@@ -288,11 +288,11 @@ impl Scheduled {
     }
 
     /// Takes the threads out that ran, those that come first before the others, with whether they are back ends.
-    pub(crate) fn take_threads(&mut self, machine: &Machine) -> Vec<(Followed, bool)> {
+    pub(crate) fn take_threads(&mut self, machine: &Machine) -> Vec<(ThreadLane, bool)> {
         self.processes.learn(machine);
         let of_vms = &self.processes.of_vms;
         let threads = machine.threads();
-        let mut all: Vec<(Followed, u8)> = std::mem::take(&mut self.threads)
+        let mut all: Vec<(ThreadLane, u8)> = std::mem::take(&mut self.threads)
             .into_iter()
             .filter(|one| one.lane.len() > 0)
             .filter(|one| {
@@ -317,7 +317,7 @@ impl Scheduled {
     }
 }
 
-impl Followed {
+impl ThreadLane {
     /// What comes first: those that work for VMs, of them those that ran most.
     fn rank(&self, class: u8) -> (bool, u64, std::cmp::Reverse<u32>) {
         let first = self.takes_part || class == BACK_END;
@@ -354,7 +354,11 @@ impl Followed {
 
 /// Returns a thread that is followed.
 #[inline]
-fn followed<'t>(list: &'t mut [Followed], places: &[u32], slot: u32) -> Option<&'t mut Followed> {
+fn followed<'t>(
+    list: &'t mut [ThreadLane],
+    places: &[u32],
+    slot: u32,
+) -> Option<&'t mut ThreadLane> {
     let at = *places.get(slot as usize)?;
     list.get_mut(at as usize)
 }

@@ -1,5 +1,5 @@
-//! Figures in sentences are what they are said to be: shares of what is named, times of the window that was asked for, delays
-//! whose beginning and end were both looked at.
+//! Figures in sentences are what they are said to be: shares of what is named, times of the window that was asked for,
+//! delays whose beginning and end were both looked at.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Recordings in which events are missing though nobody lost any: every n-th line gone, one kind of event gone. They are
-//! distinguished from whole ones, and nothing that is found in them is sure.
+//! Recordings in which events are missing though nobody lost any: every n-th line gone, one kind of event gone. They
+//! are distinguished from whole ones, and nothing that is found in them is sure.
 
 use std::fs;
 use std::path::Path;

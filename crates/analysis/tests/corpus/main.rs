@@ -1,6 +1,6 @@
 //! Analyses of whole recordings: those made by hand, with the truth at their head, and those of the corpus, beside what
-//! the standard tools, the guest or the events themselves say. A file is a module: `cargo test -p analysis --test corpus --
-//! vcpu_states::` runs the tests of one.
+//! the standard tools, the guest or the events themselves say. A file is a module:
+//! `cargo test -p analysis --test corpus -- vcpu_states::` runs the tests of one.
 
 mod any_events;
 mod exits_equal_perf;

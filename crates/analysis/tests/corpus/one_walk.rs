@@ -1,6 +1,6 @@
-//! A walk is the same with any number of threads, and finds the same in time order as in as little order as is asked for: over
-//! every recording of the corpus. Random recordings are asked the same in `crates/perfdata/tests`, random streams of events
-//! in `crates/paths/tests/anything/order.rs`.
+//! A walk is the same with any number of threads, and finds the same in time order as in as little order as is asked
+//! for: over every recording of the corpus. Random recordings are asked the same in `crates/perfdata/tests`, random
+//! streams of events in `crates/paths/tests/anything/order.rs`.
 
 #[path = "../../../paths/tests/common/found.rs"]
 mod found;

@@ -1,5 +1,5 @@
-//! Polls are those that KVM made: `kvm_halt_poll_ns` says after every halt that outlasted its poll for how long it was set
-//! to poll, and a host with `halt_poll_ns=0` (`ipi-default`, whose debugfs counts 0 attempts) has none.
+//! Polls are those that KVM made: `kvm_halt_poll_ns` says after every halt that outlasted its poll for how long it was
+//! set to poll, and a host with `halt_poll_ns=0` (`ipi-default`, whose debugfs counts 0 attempts) has none.
 
 use std::collections::HashMap;
 

@@ -129,8 +129,7 @@ fn every_task_has_the_numbers_of_perf() {
 }
 
 /// A recording made by hand, with known answers.
-const BY_HAND: &str = "\
-# tracer: nop
+const BY_HAND: &str = "# tracer: nop
           <idle>-0     [001] d..2.     1.000000: sched_waking: comm=vhost-100 pid=105 prio=120 target_cpu=001
           <idle>-0     [001] d..2.     1.000010: sched_wakeup: comm=vhost-100 pid=105 prio=120 target_cpu=001
           <idle>-0     [001] d..2.     1.000030: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=vhost-100 next_pid=105 next_prio=120
@@ -268,8 +267,7 @@ fn a_recording_made_by_hand_has_known_answers() {
 /// Stacks, as perf script prints them, say what kworkers ran too.
 #[test]
 fn stacks_show_the_functions_of_kworkers() {
-    const TEXT: &str = "\
-kworker/1:1-eve    45 [001]  5520.601216: sched:sched_switch: prev_comm=kworker/1:1 prev_pid=45 prev_prio=120 prev_state=D ==> next_comm=opt next_pid=83 next_prio=120
+    const TEXT: &str = "kworker/1:1-eve    45 [001]  5520.601216: sched:sched_switch: prev_comm=kworker/1:1 prev_pid=45 prev_prio=120 prev_state=D ==> next_comm=opt next_pid=83 next_prio=120
 \tffffffff821facd8 __schedule+0x618 ([kernel.kallsyms])
 \tffffffff821fb643 schedule+0x23 ([kernel.kallsyms])
 \tffffffff81383898 od_dbs_update+0x98 ([cpufreq_ondemand])

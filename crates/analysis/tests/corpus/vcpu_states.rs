@@ -23,7 +23,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use analysis::{Shared, Study, Vcpus, VcpusReport, Window, access_key};
+use analysis::{SharedAnalysis, Study, Vcpus, VcpusReport, Window, access_key};
 use event::{Event, EventType, NONE, Side, Sink};
 use model::{Machine, Span, SpanSink, State, Times, VcpuTimes};
 use source::{ReaderOptions, RecordingBytes, RecordingReader};
@@ -57,7 +57,7 @@ impl SpanSink for Kept {
 /// Follows a recording twice in one walk: for the report, and for the spans themselves.
 struct Follower {
     study: Study,
-    vcpus: Shared<Vcpus>,
+    vcpus: SharedAnalysis<Vcpus>,
     machine: Machine,
     wanted: Vec<bool>,
     kept: Kept,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::By;
+use analysis::RowSplit;
 use fixtures::json::number;
 use fixtures::{Failures, ListedEvent, Question, case, cases, listed_events};
 use serde_json::Value;
@@ -76,9 +76,9 @@ fn states_add_up_to_the_observed_time() {
         }
         // Time out of the guest is what the exits took, but for what came before the first exit that counts
         // and behind the last, and unless events are missing.
-        let by = By {
+        let by = RowSplit {
             vcpu: true,
-            ..By::default()
+            ..RowSplit::default()
         };
         let exits = Question::new().by(by).exits_document(&case.path);
         let exits = exits.expect("exits");

@@ -9,7 +9,7 @@ use doubts::DoubtKind;
 use event::Quality;
 use render::{ClockUnit, diagnose};
 use rules::{Case, Diagnosis};
-use session::{Definition, PictureOptions};
+use session::{DomainFile, PictureOptions};
 
 use crate::answer::Answer;
 use crate::opening::{self, Beside};
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     let inputs = inputs.map(PathBuf::as_path).chain(args.guests.paths());
     let inputs: Vec<&Path> = inputs.collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let definition = args.domain.as_deref().map(Definition::open).transpose()?;
+    let definition = args.domain.as_deref().map(DomainFile::open).transpose()?;
     let (pictures, names) = session.pictures_with(
         &args.recordings,
         &args.guests.named,
@@ -166,7 +166,7 @@ fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
 }
 
 /// Returns the diff that findings ask for.
-fn patch(definition: &Definition, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
+fn patch(definition: &DomainFile, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
     for note in &definition.notes {
         let note = note.clone();
         quality.raise(DoubtKind::DefinitionNote { note });

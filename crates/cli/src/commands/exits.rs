@@ -4,14 +4,14 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use analysis::{
-    By, Convention, ExitRow, ExitTable, Exits, ExitsReport, GuestStarts, Options, Picture,
+    Convention, ExitOptions, ExitRow, ExitTable, Exits, ExitsReport, GuestStarts, Picture, RowSplit,
 };
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use doubts::Concern;
 use event::{Isa, Quality};
 use render::{ClockUnit, exits, perf_kvm};
-use session::{Input, Wanted};
+use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
 use crate::opening::{self, Beside};
@@ -192,19 +192,19 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
 }
 
 /// Returns what is to be counted. Tasks and functions of several guests may have the same names, so each says of which VM it is.
-fn options(args: &ExitsArgs, guests: usize, starts: GuestStarts) -> Options {
+fn options(args: &ExitsArgs, guests: usize, starts: GuestStarts) -> ExitOptions {
     let perf = args.convention == Some(TimesAs::Perf);
     let by = |what| args.by.contains(&what);
     let task = by(GroupBy::Task) || (args.by.is_empty() && guests > 0 && !perf);
     let function = by(GroupBy::Function);
-    Options {
+    ExitOptions {
         tables: args.event.iter().map(|t| table(*t)).collect(),
         convention: if perf {
             Convention::Perf
         } else {
             Convention::Handling
         },
-        by: By {
+        by: RowSplit {
             vm: by(GroupBy::Vm) || (guests > 1 && (task || function)),
             vcpu: by(GroupBy::Vcpu),
             task,
@@ -225,7 +225,7 @@ fn of_tables(args: &ExitsArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
     let described: Vec<String> = pictures.iter().map(session::describe).collect();
     let mut with_exits = pictures.into_iter().filter(|one| !one.exits.is_empty());
     let Some(mut picture) = with_exits.next() else {
-        return Err(input.wrong(Wanted::Exits).into());
+        return Err(input.wrong(InputPurpose::Exits).into());
     };
     if with_exits.next().is_some() {
         bail!(

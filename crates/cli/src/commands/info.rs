@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use analysis::{Info, InsideReport};
+use analysis::{InsideReport, RecordingContents};
 use anyhow::Result;
 use clap::Args;
 use render::info::{GuestRow, Head};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let guests = &paired.guests;
     let mut question = recording.question(&paired);
     question.all_threads();
-    let info = question.add(Info::new());
+    let info = question.add(RecordingContents::new());
     let mut answers = question.walk();
     let report = answers.take(info).report(&answers.walked());
     // How well a guest fits is seen in all that its host saw of it, whatever is asked for.

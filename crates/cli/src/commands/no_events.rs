@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use event::{Event, EventType, Quality, Sink};
-use session::{FilterScope, HostFacts, Opened};
+use session::{FilterScope, HostFacts, OpenRecording};
 
 /// Wants no event: what is left are the doubts about the recording.
 struct NoEvents;
@@ -20,7 +20,7 @@ impl Sink for NoEvents {
 
 /// Returns the doubts about a recording, for a document in which that stands first: a walk of its own, since otherwise it is
 /// known last.
-pub(super) fn quality(recording: &Opened<'_>, facts: &HostFacts) -> Quality {
+pub(super) fn quality(recording: &OpenRecording<'_>, facts: &HostFacts) -> Quality {
     let mut quality = recording.walk_filtered(&mut NoEvents, FilterScope::Events);
     quality.quality.doubts.extend(facts.doubts());
     quality.quality

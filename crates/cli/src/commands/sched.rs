@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 
-use analysis::{GuestTasks, Merge, Picture, Sched, SchedReport, TaskRow, Vcpus, VcpusReport};
+use analysis::{
+    GuestTasks, Merge, Picture, SchedLatencies, SchedReport, TaskRow, Vcpus, VcpusReport,
+};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use doubts::{Concern, Concerns};
@@ -11,7 +13,7 @@ use event::Quality;
 use render::{ClockUnit, sched};
 use serde::Serialize;
 use serde_json::Value;
-use session::{Input, Wanted};
+use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
 use crate::opening::{self, Beside};
@@ -106,9 +108,9 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     // Symbols name the functions of kworkers.
     let recording = input.recording_with_symbols()?;
     let paired = host.paired(&recording)?;
-    let mut sched = Sched::new();
+    let mut sched = SchedLatencies::new();
     let functions = recording.functions();
-    sched.caller_at(functions.range(Sched::caller()));
+    sched.caller_at(functions.range(SchedLatencies::caller()));
     let mut question = recording.question(&paired);
     question.all_threads();
     let sched = question.add(sched);
@@ -193,7 +195,7 @@ fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
         ..
     }) = found
     else {
-        return Err(input.wrong(Wanted::Latencies).into());
+        return Err(input.wrong(InputPurpose::Latencies).into());
     };
     sort(&mut report.rows, args.sort);
     let found = Found {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Amount, ExitTable, Measured};
+use analysis::{Amount, ExitTable, SliceMeasure};
 use stats::Stats;
 use words::{change, duration, number};
 
@@ -89,7 +89,7 @@ fn rows(
         }
     }
     for (measured, list) in &of.picture.series.of {
-        let Measured::GuestExits(of_table, key, did) = measured else {
+        let SliceMeasure::GuestExits(of_table, key, did) = measured else {
             continue;
         };
         let name = GuestActivity::of(did).filter(|_| *of_table == table);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use analysis::{Amount, GuestDid, GuestDidKind, GuestTasksReport, Measured, Picture};
+use analysis::{Amount, ContextKind, ContextName, GuestTasksReport, Picture, SliceMeasure};
 use model::{State, Times};
 
 use crate::basis::{Basis, even};
@@ -18,18 +18,18 @@ const RECORDERS: [&str; 3] = ["perf", "perf-exec", "trace-cmd"];
 /// What guests did, by a name that two recordings have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GuestActivity {
-    pub(super) kind: GuestDidKind,
+    pub(super) kind: ContextKind,
     name: String,
 }
 
 impl GuestActivity {
     /// Returns the name of what guests did; `None` where it is not known.
-    pub(super) fn of(did: &GuestDid) -> Option<GuestActivity> {
+    pub(super) fn of(did: &ContextName) -> Option<GuestActivity> {
         let name = match (did.kind, &did.name) {
-            (GuestDidKind::Unknown, _) => return None,
-            (GuestDidKind::Idle, _) => String::new(),
-            (GuestDidKind::Task, Some(comm)) => group(comm),
-            (GuestDidKind::Task, None) => "without a name".to_owned(),
+            (ContextKind::Unknown, _) => return None,
+            (ContextKind::Idle, _) => String::new(),
+            (ContextKind::Task, Some(comm)) => group(comm),
+            (ContextKind::Task, None) => "without a name".to_owned(),
             (_, Some(name)) => name.clone(),
             (_, None) => "?".to_owned(),
         };
@@ -42,18 +42,18 @@ impl GuestActivity {
     /// Returns what it is called in [`crate::SideChange::what`].
     pub(super) fn what(&self) -> String {
         match self.kind {
-            GuestDidKind::Task => format!("task {}", self.name),
-            GuestDidKind::Interrupt => format!("interrupt {}", self.name),
-            GuestDidKind::Softirq => format!("softirq {}", self.name),
-            GuestDidKind::Idle => "idle".to_owned(),
-            GuestDidKind::Unknown => "unknown".to_owned(),
+            ContextKind::Task => format!("task {}", self.name),
+            ContextKind::Interrupt => format!("interrupt {}", self.name),
+            ContextKind::Softirq => format!("softirq {}", self.name),
+            ContextKind::Idle => "idle".to_owned(),
+            ContextKind::Unknown => "unknown".to_owned(),
         }
     }
 
     /// Returns it as a part of a sentence.
     pub(super) fn words(&self) -> String {
         match self.kind {
-            GuestDidKind::Idle => "the idle task".to_owned(),
+            ContextKind::Idle => "the idle task".to_owned(),
             _ => self.what(),
         }
     }
@@ -166,8 +166,8 @@ impl<'a> RecordedGuests<'a> {
         let mut guest_slices = vec![0.0; picture.series.slice_ns.len()];
         for (measured, list) in &picture.series.of {
             let (did, stolen) = match measured {
-                Measured::GuestTime(did) => (did, false),
-                Measured::GuestSteal(did) => (did, true),
+                SliceMeasure::GuestTime(did) => (did, false),
+                SliceMeasure::GuestSteal(did) => (did, true),
                 _ => continue,
             };
             let Some(one) = GuestActivity::of(did).and_then(|name| spent.get_mut(&name)) else {
@@ -184,7 +184,7 @@ impl<'a> RecordedGuests<'a> {
             }
         }
         even(picture, &mut guest_slices);
-        let known = picture.series.of.get(&Measured::GuestKnown);
+        let known = picture.series.of.get(&SliceMeasure::GuestKnown);
         let known = known.into_iter().flatten().map(|amount| amount.ns as f64);
         let mut known_slices: Vec<f64> = known.collect();
         known_slices.resize(guest_slices.len(), 0.0);
@@ -248,7 +248,7 @@ pub(super) fn reports(picture: &Picture) -> impl Iterator<Item = &GuestTasksRepo
     rows.filter_map(|row| row.guest.as_ref())
 }
 
-fn times(picture: &Picture) -> impl Iterator<Item = (GuestDid, &Times)> {
+fn times(picture: &Picture) -> impl Iterator<Item = (ContextName, &Times)> {
     let tasks = reports(picture).flat_map(|report| &report.tasks);
     tasks.map(|task| (task.who.did(), &task.times))
 }
@@ -260,7 +260,7 @@ fn unknown(picture: &Picture) -> f64 {
         let ns = times.total() as f64;
         all += ns;
         unknown += match did.kind {
-            GuestDidKind::Unknown => ns,
+            ContextKind::Unknown => ns,
             _ => 0.0,
         };
     }
@@ -269,7 +269,7 @@ fn unknown(picture: &Picture) -> f64 {
 
 /// Returns for how long guests ran of which it is known what they did; `None` where nothing is.
 pub(super) fn known_ns(picture: &Picture) -> Option<u64> {
-    let known = times(picture).filter(|(did, _)| did.kind != GuestDidKind::Unknown);
+    let known = times(picture).filter(|(did, _)| did.kind != ContextKind::Unknown);
     let ns = known.map(|(_, times)| times.get(State::Guest));
     Some(ns.fold(0, u64::saturating_add)).filter(|ns| *ns > 0)
 }
@@ -301,11 +301,11 @@ impl<'a> KnownGuests<'a> {
     /// recorded, and interrupts only where both sides have them.
     pub(super) fn is_compared(&self, name: &GuestActivity) -> bool {
         match name.kind {
-            GuestDidKind::Task => !RECORDERS.contains(&name.name.as_str()),
-            GuestDidKind::Interrupt => self.side_without(|report| report.interrupts).is_none(),
-            GuestDidKind::Softirq => self.side_without(|report| report.softirqs).is_none(),
-            GuestDidKind::Idle => true,
-            GuestDidKind::Unknown => false,
+            ContextKind::Task => !RECORDERS.contains(&name.name.as_str()),
+            ContextKind::Interrupt => self.side_without(|report| report.interrupts).is_none(),
+            ContextKind::Softirq => self.side_without(|report| report.softirqs).is_none(),
+            ContextKind::Idle => true,
+            ContextKind::Unknown => false,
         }
     }
 

@@ -203,13 +203,13 @@ fn what_has_no_samples_or_no_names_is_not_compared() {
 /// Compares parts of recordings, as the program does.
 fn parts(sides: [(&Path, Option<&str>); 2], symbols: Option<&Path>) -> Comparison {
     let pictures = sides.map(|(path, time)| {
-        let options = session::Options {
+        let options = session::SessionOptions {
             kallsyms: symbols.map(Path::to_owned),
             filters: Filters {
                 time: time.map(|time| time.parse().unwrap()),
                 ..Filters::default()
             },
-            ..session::Options::default()
+            ..session::SessionOptions::default()
         };
         let session = Session::open(options).unwrap();
         let all = session.pictures(&[path.to_owned()], &PictureOptions::to_compare());
@@ -244,7 +244,7 @@ fn the_corpus_has_case_4_and_no_news_of_itself() {
     }
     // Both halves of a load that goes on evenly.
     let whole = corpus.join("x86/flame-iperf3/l1.perf.data");
-    let session = Session::open(session::Options::default()).unwrap();
+    let session = Session::open(session::SessionOptions::default()).unwrap();
     let pictures = session.pictures(std::slice::from_ref(&whole), &PictureOptions::default());
     let info = &pictures.unwrap()[0].info;
     let (start, end) = (info.start.unwrap(), info.end.unwrap());

@@ -19,7 +19,7 @@ use render::clock_unit::Clocked;
 use render::{ClockUnit, Layout};
 use rules::{Case, Diagnosis};
 use serde_json::Value;
-use session::{Error, HostInput, NamedGuest, Options, PictureOptions, Session};
+use session::{Error, HostInput, NamedGuest, PictureOptions, Session, SessionOptions};
 use tempfile::TempDir;
 
 /// What is compared with what.
@@ -91,7 +91,7 @@ impl ComparedFiles<'_> {
     ///
     /// A sentence, where an input cannot be used or the work is not counted.
     fn compare(&self) -> Result<ComparisonOfFiles, String> {
-        let session = Session::open(Options::default()).expect("it needs nothing");
+        let session = Session::open(SessionOptions::default()).expect("it needs nothing");
         let inputs = self.a.len() + self.b.len();
         let hosts = |side: &[&Path], guest: Option<&Path>| -> Result<Vec<HostInput<'_>>, Error> {
             let mut hosts = session.hosts_among(&owned(side), inputs)?;
@@ -157,7 +157,7 @@ fn groups(a: &[PathBuf], b: &[PathBuf]) -> Value {
 
 /// Compares each of several hosts with the first, and returns the comparison and what the sides are called.
 fn compared_each(paths: &[&Path]) -> (EachSide, Vec<Vec<String>>) {
-    let session = Session::open(Options::default()).expect("it needs nothing");
+    let session = Session::open(SessionOptions::default()).expect("it needs nothing");
     let hosts = session
         .hosts_among(&owned(paths), paths.len())
         .expect("hosts");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{GuestDoing, GuestPart};
+use analysis::{GuestContext, GuestPart};
 use render::spans::{guest_called, guest_what};
 
 use super::packets::{Arg, PacketKind, Packets, TrackEvent};
@@ -13,7 +13,7 @@ use crate::walk::Scene;
 /// What the guest of a vCPU does, until it does something else.
 #[derive(Debug)]
 struct OpenSlice {
-    doing: GuestDoing,
+    doing: GuestContext,
     title: String,
     start: u64,
     end: u64,
@@ -82,7 +82,7 @@ fn write(guest: &mut GuestOfVcpu, packets: &mut Packets) {
         return;
     };
     let mut args = vec![("what", Arg::Name(guest_what(open.doing)))];
-    if let GuestDoing::Task(tid) = open.doing {
+    if let GuestContext::Task(tid) = open.doing {
         args.push(("tid", Arg::Int(i64::from(tid))));
     }
     packets.event(&TrackEvent {

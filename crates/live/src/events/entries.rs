@@ -1,7 +1,7 @@
 //! What exits and entries tell beside `analysis::Exits`: those that have no other half, by thread, and virtio's
 //! notifications that KVM takes itself (`kvm_fast_mmio`), from the write to the entry.
 
-use analysis::{Analysis, Context, Needs, States, Want};
+use analysis::{Analysis, Context, EventDetail, Needs, States};
 use event::{Data, Event, EventType, FieldReader, FieldScalar, Isa, Kind};
 use rustc_hash::FxHashMap;
 use stats::Stats;
@@ -49,14 +49,14 @@ impl Analysis for Entries {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry => Want::Thread,
+            Kind::KvmExit | Kind::KvmEntry => EventDetail::Thread,
             _ if ty.name == FAST_MMIO => {
                 self.gpa = Some(FieldReader::of(ty, "gpa"));
-                Want::Thread
+                EventDetail::Thread
             }
-            _ => Want::Nothing,
+            _ => EventDetail::Nothing,
         }
     }
 

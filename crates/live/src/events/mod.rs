@@ -10,7 +10,7 @@ mod waits;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use analysis::{By, Exits, Shared, Study};
+use analysis::{Exits, RowSplit, SharedAnalysis, Study};
 use source::RecordingPieces;
 use stats::Stats;
 
@@ -68,20 +68,20 @@ pub struct EventCounter {
 #[derive(Debug)]
 struct LiveAnalyses {
     study: Study,
-    waits: Shared<WaitCounter>,
-    exits: Shared<Exits>,
-    entries: Shared<Entries>,
+    waits: SharedAnalysis<WaitCounter>,
+    exits: SharedAnalysis<Exits>,
+    entries: SharedAnalysis<Entries>,
 }
 
 fn live_analyses() -> LiveAnalyses {
-    let exits = Exits::new(analysis::Options {
-        by: By {
+    let exits = Exits::new(analysis::ExitOptions {
+        by: RowSplit {
             vm: true,
             vcpu: true,
-            ..By::default()
+            ..RowSplit::default()
         },
         split: true,
-        ..analysis::Options::default()
+        ..analysis::ExitOptions::default()
     });
     let mut study = Study::default();
     LiveAnalyses {

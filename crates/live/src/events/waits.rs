@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use analysis::{Analysis, Context, Needs, States, Turn, Want};
+use analysis::{Analysis, Context, EventDetail, Needs, States, Turn};
 use event::{Data, Event, EventType, Kind};
 use model::{Follow, Machine, Span, State};
 use rustc_hash::FxHashMap;
@@ -139,10 +139,12 @@ impl Analysis for WaitCounter {
         Turn::Before
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::SchedWakeup | Kind::SchedSwitch | Kind::KvmExit | Kind::KvmEntry => Want::Order,
-            _ => Want::Nothing,
+            Kind::SchedWakeup | Kind::SchedSwitch | Kind::KvmExit | Kind::KvmEntry => {
+                EventDetail::Order
+            }
+            _ => EventDetail::Nothing,
         }
     }
 

@@ -2,19 +2,19 @@
 
 use super::Machine;
 use crate::span::SpanSink;
-use crate::track::{Sched, Track};
+use crate::track::{SchedState, VcpuTrack};
 
 impl Machine {
-    /// Returns up to when what a vCPU was last seen doing is what it did: where the recording was cut off and holds its events
-    /// CPU by CPU, up to the last event of the CPU that it ran on; one that had none may have gone on anywhere, so up to when
-    /// every CPU's events are there.
-    fn known_until(&self, track: &Track, end: u64) -> u64 {
+    /// Returns up to when what a vCPU was last seen doing is what it did: where the recording was cut off and holds its
+    /// events CPU by CPU, up to the last event of the CPU that it ran on; one that had none may have gone on anywhere,
+    /// so up to when every CPU's events are there.
+    fn known_until(&self, track: &VcpuTrack, end: u64) -> u64 {
         let Some(from) = self.uneven_from.filter(|_| track.ended.is_none()) else {
             return end;
         };
         let cpu = usize::try_from(track.cpu)
             .ok()
-            .filter(|_| track.sched == Sched::Running);
+            .filter(|_| track.sched == SchedState::Running);
         let last = cpu
             .and_then(|cpu| self.cpus.get(cpu))
             .map_or(0, |cpu| cpu.last);
@@ -28,7 +28,7 @@ impl Machine {
             // The end of a thread as the recorder has it may be later than the last event.
             let end = track.ended.unwrap_or(self.end).min(self.end);
             let known = self.known_until(track, end);
-            if track.sched == Sched::Runnable {
+            if track.sched == SchedState::Runnable {
                 self.close_wait(vcpu, known);
             } else {
                 self.tracks[vcpu as usize].advance(known);

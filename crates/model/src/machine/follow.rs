@@ -1,12 +1,12 @@
-//! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of KVM shows that
-//! they are vCPUs, or though none ever will.
+//! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of
+//! KVM shows that they are vCPUs, or though none ever will.
 
 use event::{Data, Event, NONE};
 
 use super::{Machine, VcpuTimes};
 use crate::Tasks;
 use crate::span::{Span, State, Times};
-use crate::track::{Place, Sched, Track};
+use crate::track::{SchedState, TrackPlace, VcpuTrack};
 
 /// As what a thread is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Machine {
             return;
         }
         let thread = self.threads.acts(tid);
-        let mut track = Track::new(tid, thread, time, NONE);
+        let mut track = VcpuTrack::new(tid, thread, time, NONE);
         match follow {
             Follow::Vcpu(number) => {
                 let known = self.threads.entry(tid);
@@ -40,9 +40,9 @@ impl Machine {
             Follow::Other { asleep, cpu } => {
                 track.other = true;
                 track.cpu = cpu;
-                track.place = Place::User { halted: false };
+                track.place = TrackPlace::User { halted: false };
                 if asleep {
-                    track.sched = Sched::Blocked;
+                    track.sched = SchedState::Blocked;
                 }
             }
         }
@@ -54,23 +54,23 @@ impl Machine {
         self.threads.presume_vcpus();
     }
 
-    /// Begins to follow the presumed vCPUs that an event of the scheduler is about. What they did before is not known: one
-    /// that leaves its CPU had it, one that is woken slept.
+    /// Begins to follow the presumed vCPUs that an event of the scheduler is about. What they did before is not known:
+    /// one that leaves its CPU had it, one that is woken slept.
     pub(super) fn follow_presumed(&mut self, event: &Event<'_>, data: &Data) {
         let Tasks { prev, task } = self.tasks;
         match data {
             Data::SchedSwitch(_) => {
-                self.follow_slot(prev, event, Sched::Running);
-                self.follow_slot(task, event, Sched::Running);
+                self.follow_slot(prev, event, SchedState::Running);
+                self.follow_slot(task, event, SchedState::Running);
             }
             Data::SchedWaking(_) | Data::SchedWakeup(_) => {
-                self.follow_slot(task, event, Sched::Blocked);
+                self.follow_slot(task, event, SchedState::Blocked);
             }
             _ => {}
         }
     }
 
-    fn follow_slot(&mut self, slot: u32, event: &Event<'_>, sched: Sched) {
+    fn follow_slot(&mut self, slot: u32, event: &Event<'_>, sched: SchedState) {
         let Some((tid, thread)) = self.threads.at(slot) else {
             return;
         };
@@ -78,7 +78,7 @@ impl Machine {
             return;
         }
         self.seen.presumed = true;
-        let mut track = Track::new(tid, slot, event.time, event.cpu);
+        let mut track = VcpuTrack::new(tid, slot, event.time, event.cpu);
         track.sched = sched;
         self.begin(track);
     }
@@ -104,8 +104,8 @@ impl Machine {
         })
     }
 
-    /// Returns the time a vCPU spent in each state up to a time that no event of it came after: since its last event it does what
-    /// that said, if its thread has not ended.
+    /// Returns the time a vCPU spent in each state up to a time that no event of it came after: since its last event it
+    /// does what that said, if its thread has not ended.
     pub fn times_at(&self, vcpu: u32, time: u64) -> Times {
         let Some(track) = self.tracks.get(vcpu as usize) else {
             return Times::default();

@@ -7,16 +7,16 @@ mod sched;
 use event::{Data, Event, EventType, Isa, Kind, KvmExit, KvmFpu, LostKind, MmioAccess, NONE, Side};
 
 use crate::by_number::ByNumber;
-use crate::seen::Seen;
-use crate::span::{Access, Cause, SpanSink, State, Times};
+use crate::seen::SeenEvents;
+use crate::span::{Cause, GuestAccess, SpanSink, State, Times};
 use crate::tasks::TaskStates;
-use crate::track::{Place, Polls, Sched, Track};
+use crate::track::{Polls, SchedState, TrackPlace, VcpuTrack};
 use crate::{Tasks, ThreadFacts, Threads, Vm, find_vms};
 
 pub use follow::Follow;
 
-/// vCPUs that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and nobody says
-/// what they wait for: each switch would cost as much as there are of them.
+/// vCPUs that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and
+/// nobody says what they wait for: each switch would cost as much as there are of them.
 const MAX_WAITING: usize = 1 << 8;
 
 /// `KVM_EXIT_HLT` (`include/uapi/linux/kvm.h`): the VMM is to wait for the guest's next interrupt.
@@ -38,7 +38,7 @@ const NO_VCPU: u32 = u32::MAX;
 
 /// One CPU.
 #[derive(Debug, Clone, Default)]
-struct Cpu {
+struct CpuQueue {
     /// vCPUs on its run queue.
     waiting: Vec<u32>,
     /// Time of its last event.
@@ -87,19 +87,19 @@ pub struct VcpuTimes {
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
     threads: Threads,
-    tracks: Vec<Track>,
+    tracks: Vec<VcpuTrack>,
     /// By thread slot, the vCPU it is.
     vcpus: Vec<u32>,
     by_tid: ByNumber<u32>,
-    /// The thread that made the last exits or entries, where threads alone are followed, and which of both it made: some
-    /// kernels record the vCPU's number with entries alone.
-    learned: (i32, Learned),
+    /// The thread that made the last exits or entries, where threads alone are followed, and which of both it made:
+    /// some kernels record the vCPU's number with entries alone.
+    learned: (i32, LearnedKinds),
     /// The tasks of the scheduler's last event.
     tasks: Tasks,
     /// What all tasks do, and who has which CPU.
     task_states: TaskStates,
-    cpus: Vec<Cpu>,
-    seen: Seen,
+    cpus: Vec<CpuQueue>,
+    seen: SeenEvents,
     /// Whether a thread can lose its CPU in guest mode without an exit event, as on s390: there the
     /// host's interrupts are taken behind the back of `sie_exit`.
     leaves_guest: bool,
@@ -118,7 +118,7 @@ pub struct Machine {
 
 /// Which events of a vCPU's were looked at.
 #[derive(Debug, Clone, Copy, Default)]
-struct Learned {
+struct LearnedKinds {
     exit: bool,
     entry: bool,
 }
@@ -154,7 +154,7 @@ impl Machine {
     /// Returns about how many things it follows: threads, vCPUs and CPUs.
     pub fn len(&self) -> usize {
         let waiting = self.cpus.iter().map(|cpu| 1 + cpu.waiting.len());
-        let pending = self.tracks.iter().map(Track::len);
+        let pending = self.tracks.iter().map(VcpuTrack::len);
         let tasks = self.threads.len() + self.task_states.len();
         tasks + pending.sum::<usize>() + waiting.sum::<usize>()
     }
@@ -191,7 +191,7 @@ impl Machine {
     }
 
     /// Returns which kinds of events there are.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> SeenEvents {
         self.seen
     }
 
@@ -216,7 +216,7 @@ impl Machine {
     pub fn state(&self, vcpu: u32) -> State {
         self.tracks
             .get(vcpu as usize)
-            .map_or(State::Unknown, Track::state)
+            .map_or(State::Unknown, VcpuTrack::state)
     }
 
     /// Returns why a vCPU is out of its guest now, and of which access; nothing of either while it is in it.
@@ -231,12 +231,12 @@ impl Machine {
     #[inline]
     pub fn halt(&self, vcpu: u32) -> Option<Halt> {
         let track = self.tracks.get(vcpu as usize)?;
-        let asks = track.waiting() || track.place == (Place::User { halted: true });
-        (asks && track.place != Place::Guest).then_some(match track.sched {
-            Sched::Blocked => Halt::Asleep,
-            Sched::Running if track.halt_over => return None,
-            Sched::Running => Halt::Running,
-            Sched::Runnable => Halt::Runnable,
+        let asks = track.waiting() || track.place == (TrackPlace::User { halted: true });
+        (asks && track.place != TrackPlace::Guest).then_some(match track.sched {
+            SchedState::Blocked => Halt::Asleep,
+            SchedState::Running if track.halt_over => return None,
+            SchedState::Running => Halt::Running,
+            SchedState::Runnable => Halt::Runnable,
         })
     }
 
@@ -320,7 +320,7 @@ impl Machine {
             return;
         }
         if self.learned.0 != event.tid {
-            self.learned = (event.tid, Learned::default());
+            self.learned = (event.tid, LearnedKinds::default());
         }
         match data {
             Data::KvmExit(_) => self.learned.1.exit = true,
@@ -331,8 +331,8 @@ impl Machine {
         self.threads.vcpu_event(event, number);
     }
 
-    /// Takes what an event of the scheduler says of threads: their names show which VM's they are, and so does who wakes
-    /// them.
+    /// Takes what an event of the scheduler says of threads: their names show which VM's they are, and so does who
+    /// wakes them.
     #[inline]
     fn learn_sched(&mut self, event: &Event<'_>, data: &Data) {
         self.threads.shows_recorder(event, data);
@@ -344,7 +344,7 @@ impl Machine {
         }
         if let Data::SchedProcessFork(_) = data {
             // The new thread may have the id of one that was a vCPU.
-            self.learned = (NONE, Learned::default());
+            self.learned = (NONE, LearnedKinds::default());
         }
         if let Data::SchedWaking(wakeup) | Data::SchedWakeup(wakeup) = data {
             self.threads.wakes(event, wakeup.tid);
@@ -366,7 +366,7 @@ impl Machine {
             Data::KvmUserspaceExit(exit) => {
                 self.seen.userspace_exits = true;
                 if let Some(track) = self.in_kvm(event, spans) {
-                    track.place = Place::User {
+                    track.place = TrackPlace::User {
                         halted: exit.reason == Some(EXIT_HLT),
                     };
                     track.vmm = true;
@@ -375,7 +375,7 @@ impl Machine {
             Data::KvmFpu(KvmFpu { load: true }) => {
                 if let Some(track) = self.in_kvm(event, spans) {
                     track.loaded_from = Some(track.place);
-                    track.place = Place::Kernel;
+                    track.place = TrackPlace::Kernel;
                 }
             }
             Data::KvmFpu(KvmFpu { load: false }) => self.unload(event, spans),
@@ -398,7 +398,7 @@ impl Machine {
             Data::KvmPio(pio) => self.access(
                 event,
                 spans,
-                Access::Port {
+                GuestAccess::Port {
                     port: pio.port,
                     write: pio.write,
                 },
@@ -406,7 +406,7 @@ impl Machine {
             Data::KvmMsr(msr) => self.access(
                 event,
                 spans,
-                Access::Msr {
+                GuestAccess::Msr {
                     msr: msr.msr,
                     write: msr.write,
                 },
@@ -414,7 +414,7 @@ impl Machine {
             Data::KvmMmio(mmio) => self.access(
                 event,
                 spans,
-                Access::Mmio {
+                GuestAccess::Mmio {
                     gpa: mmio.gpa,
                     write: mmio.access == MmioAccess::Write,
                 },
@@ -432,9 +432,9 @@ impl Machine {
         let left_guest = std::mem::take(&mut track.left_guest);
         self.leaves_guest |= left_guest || exit.reason.isa == Isa::S390;
         // If an entry was missed, some of this time is the guest's.
-        track.advance_if(track.place == Place::Guest, event.time);
+        track.advance_if(track.place == TrackPlace::Guest, event.time);
         track.flush(vcpu, spans);
-        track.place = Place::Kernel;
+        track.place = TrackPlace::Kernel;
         track.cause = Cause {
             reason: Some(exit.reason),
             access: None,
@@ -449,9 +449,9 @@ impl Machine {
     fn entry<S: SpanSink>(&mut self, event: &Event<'_>, number: Option<u32>, spans: &mut S) {
         let vcpu = self.kvm(event, number);
         let track = &mut self.tracks[vcpu as usize];
-        track.advance_if(track.place != Place::Guest, event.time);
+        track.advance_if(track.place != TrackPlace::Guest, event.time);
         track.flush(vcpu, spans);
-        track.place = Place::Guest;
+        track.place = TrackPlace::Guest;
         track.left_guest = false;
         track.cause = Cause::default();
     }
@@ -478,11 +478,11 @@ impl Machine {
         self.ends(event.tid, event.time);
         self.threads.vcpu_event(event, number);
         let thread = self.threads.acts(event.tid);
-        self.begin(Track::new(event.tid, thread, event.time, event.cpu))
+        self.begin(VcpuTrack::new(event.tid, thread, event.time, event.cpu))
     }
 
     /// Follows a thread from now on, and returns its number.
-    fn begin(&mut self, track: Track) -> u32 {
+    fn begin(&mut self, track: VcpuTrack) -> u32 {
         let vcpu = self.tracks.len() as u32;
         let slot = track.thread as usize;
         if self.vcpus.len() <= slot {
@@ -500,16 +500,16 @@ impl Machine {
         let track = &mut self.tracks[vcpu as usize];
         track.early = None;
         track.loaded_from = None;
-        if track.sched != Sched::Running {
+        if track.sched != SchedState::Running {
             if self.seen.returns {
                 track.gap(event.time);
-            } else if track.sched == Sched::Runnable {
+            } else if track.sched == SchedState::Runnable {
                 self.close_wait(vcpu, event.time);
             } else {
                 track.advance(event.time);
             }
             self.leave_queue(vcpu);
-            self.tracks[vcpu as usize].sched = Sched::Running;
+            self.tracks[vcpu as usize].sched = SchedState::Running;
         }
         let track = &mut self.tracks[vcpu as usize];
         if track.cpu != event.cpu && event.cpu != NONE {
@@ -525,15 +525,15 @@ impl Machine {
 
     /// An event inside `KVM_RUN`: the vCPU is out of its guest, whether its exit was seen or not.
     #[inline]
-    fn in_kvm<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) -> Option<&mut Track> {
+    fn in_kvm<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) -> Option<&mut VcpuTrack> {
         let vcpu = self.known_vcpu(event.tid)?;
         self.runs(vcpu, event);
         let track = &mut self.tracks[vcpu as usize];
-        if track.place == Place::Guest {
+        if track.place == TrackPlace::Guest {
             track.gap(event.time);
             track.flush(vcpu, spans);
             track.cause = Cause::default();
-            track.place = Place::Kernel;
+            track.place = TrackPlace::Kernel;
         } else {
             track.advance(event.time);
             track.relieve(vcpu, spans);
@@ -542,10 +542,10 @@ impl Machine {
         Some(track)
     }
 
-    fn access<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S, access: Access) {
+    fn access<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S, access: GuestAccess) {
         if let Some(track) = self.in_kvm(event, spans) {
             // KVM records accesses inside `KVM_RUN`, so the VMM is done with it if it had it.
-            track.place = Place::Kernel;
+            track.place = TrackPlace::Kernel;
             track.cause.access = Some(access);
         }
     }
@@ -559,15 +559,15 @@ impl Machine {
         };
         let track = &mut self.tracks[vcpu as usize];
         if let Some(place) = track.loaded_from.take()
-            && track.sched == Sched::Running
+            && track.sched == SchedState::Running
         {
             track.advance(event.time);
             track.place = place;
-        } else if track.place == Place::Guest && track.sched == Sched::Running {
+        } else if track.place == TrackPlace::Guest && track.sched == SchedState::Running {
             // `KVM_RUN` is about to end, and no exit was seen.
             track.gap(event.time);
             track.flush(vcpu, spans);
-            track.place = Place::Kernel;
+            track.place = TrackPlace::Kernel;
         }
     }
 
@@ -575,7 +575,7 @@ impl Machine {
     pub fn side(&mut self, side: &Side<'_>) {
         self.threads.side(side);
         if let Side::Fork { .. } = side {
-            self.learned = (NONE, Learned::default());
+            self.learned = (NONE, LearnedKinds::default());
         }
         match *side {
             Side::Lost {

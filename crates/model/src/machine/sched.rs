@@ -3,11 +3,11 @@
 use event::sched::Leaves;
 use event::{Data, Event, EventType, Kind};
 
-use super::{Cpu, MAX_WAITING, Machine, NO_VCPU};
+use super::{CpuQueue, MAX_WAITING, Machine, NO_VCPU};
 use crate::Tasks;
 use crate::span::SpanSink;
 use crate::tasks::{TaskStates, WakeRule};
-use crate::track::{Place, Sched};
+use crate::track::{SchedState, TrackPlace};
 
 impl Machine {
     /// Returns what all tasks do, and who has which CPU.
@@ -94,7 +94,7 @@ impl Machine {
                     return;
                 };
                 // One that sleeps has an event again when it is woken.
-                if self.tracks[vcpu as usize].sched == Sched::Runnable {
+                if self.tracks[vcpu as usize].sched == SchedState::Runnable {
                     self.close_wait(vcpu, event.time);
                     self.leave_queue(vcpu);
                     self.enter_queue(vcpu, migrate.dest_cpu);
@@ -116,10 +116,10 @@ impl Machine {
     }
 
     #[inline]
-    pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+    pub(super) fn cpu(&mut self, cpu: i32) -> Option<&mut CpuQueue> {
         let index = event::cpu_index(cpu)?;
         if self.cpus.len() <= index {
-            self.cpus.resize_with(index + 1, Cpu::default);
+            self.cpus.resize_with(index + 1, CpuQueue::default);
         }
         self.cpus.get_mut(index)
     }
@@ -149,10 +149,10 @@ impl Machine {
     fn switched_out(&mut self, vcpu: u32, event: &Event<'_>, leaves: Leaves) {
         self.runs(vcpu, event);
         let track = &mut self.tracks[vcpu as usize];
-        if track.place == Place::Guest && !self.leaves_guest {
+        if track.place == TrackPlace::Guest && !self.leaves_guest {
             // A thread leaves its CPU from the kernel: the exit before was not seen.
             track.gap(event.time);
-            track.place = Place::Lost;
+            track.place = TrackPlace::Lost;
             track.left_guest = leaves == Leaves::Runnable;
         } else {
             track.advance(event.time);
@@ -161,11 +161,11 @@ impl Machine {
         track.loaded_from = None;
         match leaves {
             Leaves::Runnable => {
-                track.sched = Sched::Runnable;
+                track.sched = SchedState::Runnable;
                 self.enter_queue(vcpu, event.cpu);
             }
             Leaves::Blocked => {
-                track.sched = Sched::Blocked;
+                track.sched = SchedState::Blocked;
                 track.halt_over = false;
             }
             Leaves::Dead => {
@@ -179,15 +179,15 @@ impl Machine {
         let leaves_guest = self.leaves_guest;
         let track = &mut self.tracks[vcpu as usize];
         match track.sched {
-            Sched::Runnable => {
+            SchedState::Runnable => {
                 self.close_wait(vcpu, event.time);
                 self.leave_queue(vcpu);
             }
-            Sched::Blocked => {
+            SchedState::Blocked => {
                 track.advance(event.time);
             }
             // It was not seen to leave.
-            Sched::Running => {
+            SchedState::Running => {
                 if let Some((woken, cpu)) = track.early.take() {
                     track.gap(woken);
                     let ahead = (cpu == event.cpu).then_some(prev);
@@ -196,13 +196,13 @@ impl Machine {
                 } else {
                     track.gap(event.time);
                 }
-                if track.place == Place::Guest && !leaves_guest {
-                    track.place = Place::Lost;
+                if track.place == TrackPlace::Guest && !leaves_guest {
+                    track.place = TrackPlace::Lost;
                 }
             }
         }
         let track = &mut self.tracks[vcpu as usize];
-        track.sched = Sched::Running;
+        track.sched = SchedState::Running;
         track.cpu = event.cpu;
     }
 
@@ -213,15 +213,15 @@ impl Machine {
         };
         let track = &mut self.tracks[vcpu as usize];
         // A thread that is about to sleep may be woken before it does: it then keeps its CPU.
-        if track.sched != Sched::Blocked {
-            if track.sched == Sched::Running {
+        if track.sched != SchedState::Blocked {
+            if track.sched == SchedState::Running {
                 track.early = Some((event.time, target.unwrap_or(track.cpu)));
             }
             return;
         }
         track.advance(event.time);
         track.waking = None;
-        track.sched = Sched::Runnable;
+        track.sched = SchedState::Runnable;
         let cpu = target.unwrap_or(track.cpu);
         self.enter_queue(vcpu, cpu);
     }
@@ -232,9 +232,9 @@ impl Machine {
             return;
         };
         let track = &mut self.tracks[vcpu as usize];
-        if track.sched == Sched::Runnable && track.waking == Some(track.at) {
+        if track.sched == SchedState::Runnable && track.waking == Some(track.at) {
             self.leave_queue(vcpu);
-            self.tracks[vcpu as usize].sched = Sched::Blocked;
+            self.tracks[vcpu as usize].sched = SchedState::Blocked;
         }
     }
 
@@ -270,8 +270,8 @@ impl Machine {
         self.leave_queue(vcpu);
         let track = &mut self.tracks[vcpu as usize];
         // One that was thought to be off its CPU was not seen to get it.
-        track.lost |= track.sched != Sched::Running;
-        track.sched = Sched::Running;
+        track.lost |= track.sched != SchedState::Running;
+        track.sched = SchedState::Running;
         track.ended = Some(time);
         self.by_tid.remove(tid);
     }

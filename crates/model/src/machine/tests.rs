@@ -67,8 +67,8 @@ fn a_thread_with_the_id_of_a_vcpu_that_ended_is_learned_anew() {
     assert_eq!(vcpus, 2);
 }
 
-/// Lets a vCPU enter its guest on CPU 0 at 100, another halt and leave CPU 1 at 200, and something happen on CPU 1 at 1000; then
-/// the recording is cut off, with everything there up to `from`.
+/// Lets a vCPU enter its guest on CPU 0 at 100, another halt and leave CPU 1 at 200, and something happen on CPU 1 at
+/// 1000; then the recording is cut off, with everything there up to `from`.
 fn cut(from: Option<u64>) -> Vec<Times> {
     let mut machine = Machine::new();
     let mut take = |time: u64, cpu: i32, tid: i32, name: &'static str, data: Data| {

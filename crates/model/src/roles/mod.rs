@@ -1,8 +1,8 @@
 //! What a thread is: the one owner of what names, processes and events say of it.
 //!
-//! Best known is what events and ids say: a thread that enters a guest is a vCPU. Names come second: the kernel, QEMU and
-//! DPDK give their threads names that say what they are ([`NamedRole`]), and any process may take them too. Who made the
-//! recording no name says ([`RecorderThreads`]).
+//! Best known is what events and ids say: a thread that enters a guest is a vCPU. Names come second: the kernel, QEMU
+//! and DPDK give their threads names that say what they are ([`NamedRole`]), and any process may take them too. Who
+//! made the recording no name says ([`RecorderThreads`]).
 
 mod named;
 mod presumed;

@@ -1,9 +1,9 @@
 //! vCPUs of recordings without one event of KVM: what names and facts say.
 //!
 //! Only KVM's events show a thread entering a guest. Where there is none of them, a thread that is called as VMMs call
-//! their vCPUs', or that facts say is one, is presumed to be one as soon as an event of the scheduler is about it. When it
-//! had a CPU, when it slept and when it waited behind whom is then known; what it did with its CPU, and whether its guest
-//! was halted while it slept, is not.
+//! their vCPUs', or that facts say is one, is presumed to be one as soon as an event of the scheduler is about it. When
+//! it had a CPU, when it slept and when it waited behind whom is then known; what it did with its CPU, and whether its
+//! guest was halted while it slept, is not.
 
 use event::Data;
 

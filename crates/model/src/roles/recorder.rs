@@ -12,8 +12,8 @@
 //!   as the recorder's program, it is that one, unless it ends within the recording.
 //! - trace-cmd reads the buffers of each CPU with a process of its own, and one more waits for the end
 //!   (`tracecmd_start_recording`). They sleep and are woken, and were forked one after the other: of the tasks that are
-//!   called as it is, those whose ids are close together and of which two at least slept. All its other commands are one
-//!   process.
+//!   called as it is, those whose ids are close together and of which two at least slept. All its other commands are
+//!   one process.
 //!
 //! What none of these decides is not known.
 

@@ -1,10 +1,9 @@
 //! The scheduler's state: what every task does, and who has which CPU.
 //!
 //! A task is runnable from the moment it is on a run queue: from `sched_wakeup`, where that is recorded, and from
-//! `sched_waking`
-//! where it is not, or from leaving its CPU while it could go on, to the `sched_switch` to it. Nothing is made up:
-//! what a task or
-//! CPU does between two events of which the second does not follow from the first ends as missed.
+//! `sched_waking` where it is not, or from leaving its CPU while it could go on, to the `sched_switch` to it. Nothing
+//! is made up: what a task or CPU does between two events of which the second does not follow from the first ends as
+//! missed.
 
 mod span;
 
@@ -16,8 +15,7 @@ use event::{Data, Event, Kind, NONE, cpu_index};
 use crate::Tasks;
 
 /// Tasks that wait for one CPU at once, of which it is kept behind whom. More of them are as long on a run queue, and
-/// nobody says
-/// what they wait for: each switch would cost as much as there are of them.
+/// nobody says what they wait for: each switch would cost as much as there are of them.
 const MAX_WAITING: usize = 1 << 8;
 
 /// `TASK_STOPPED` and `TASK_TRACED` (`include/linux/sched.h`).
@@ -36,14 +34,13 @@ pub(crate) struct WakeRule {
     /// It is the first `sched_wakeup`: a `sched_waking` that was taken for one before it came too early.
     pub corrects: bool,
     /// The thread that makes the event is the waker: `sched_waking` knows that, since a remote wake-up is finished on
-    /// the CPU of the
-    /// task that is woken; `sched_wakeup` stands in where it is not recorded.
+    /// the CPU of the task that is woken; `sched_wakeup` stands in where it is not recorded.
     pub wakes: bool,
 }
 
 /// One task.
 #[derive(Debug, Clone)]
-struct Task {
+struct FollowedTask {
     state: RunState,
     /// Since when it is in its state, up to when that was handed out, and the CPU of the event that began it.
     since: u64,
@@ -58,9 +55,9 @@ struct Task {
     waker: u32,
 }
 
-impl Default for Task {
-    fn default() -> Task {
-        Task {
+impl Default for FollowedTask {
+    fn default() -> FollowedTask {
+        FollowedTask {
             state: RunState::Unknown,
             since: NEVER,
             at: NEVER,
@@ -77,7 +74,7 @@ impl Default for Task {
 
 /// One CPU.
 #[derive(Debug, Clone, Default)]
-struct Cpu {
+struct TaskCpu {
     /// The task that it runs, whether that is the idle task, and since when.
     current: Option<(u32, bool, u64)>,
     /// Whether its events were lost since then.
@@ -92,8 +89,8 @@ struct Cpu {
 /// [`TaskStates::follow`] asks for it.
 #[derive(Debug, Clone, Default)]
 pub struct TaskStates {
-    tasks: Vec<Task>,
-    cpus: Vec<Cpu>,
+    tasks: Vec<FollowedTask>,
+    cpus: Vec<TaskCpu>,
     /// Whether tasks are followed.
     follows: bool,
     /// Kinds of wake-ups that are recorded, and whether any event was taken.
@@ -104,7 +101,7 @@ pub struct TaskStates {
     changes: TaskChanges,
 }
 
-impl Task {
+impl FollowedTask {
     /// Returns what it has done up to a time.
     fn span(&self, thread: u32, end: u64, ended_by: SpanEnd, behind: Option<u32>) -> TaskSpan {
         let known = |slot: u32| (slot != NOBODY).then_some(slot);
@@ -156,8 +153,7 @@ impl TaskStates {
     }
 
     /// Says that events of a kind are recorded. A text asks when it comes upon the first one, and others ask before
-    /// they begin: only
-    /// they know before the first wake-up.
+    /// they begin: only they know before the first wake-up.
     pub fn recorded(&mut self, kind: Kind) {
         match kind {
             Kind::SchedWakeup => self.wakeups |= !self.begun,
@@ -194,8 +190,7 @@ impl TaskStates {
     }
 
     /// Takes an event of the scheduler, which is about these tasks. `waker` is the slot of the thread that makes it,
-    /// and `rule` what a
-    /// wake-up says.
+    /// and `rule` what a wake-up says.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -248,18 +243,18 @@ impl TaskStates {
     }
 
     #[inline]
-    fn cpu(&mut self, cpu: i32) -> Option<&mut Cpu> {
+    fn cpu(&mut self, cpu: i32) -> Option<&mut TaskCpu> {
         let index = cpu_index(cpu)?;
         if self.cpus.len() <= index {
-            self.cpus.resize_with(index + 1, Cpu::default);
+            self.cpus.resize_with(index + 1, TaskCpu::default);
         }
         self.cpus.get_mut(index)
     }
 
-    fn task(&mut self, thread: u32) -> &mut Task {
+    fn task(&mut self, thread: u32) -> &mut FollowedTask {
         let index = thread as usize;
         if self.tasks.len() <= index {
-            self.tasks.resize_with(index + 1, Task::default);
+            self.tasks.resize_with(index + 1, FollowedTask::default);
         }
         &mut self.tasks[index]
     }
@@ -327,9 +322,9 @@ impl TaskStates {
             let behind = (task.cpu == number).then_some(prev);
             self.end(next, time, ended_by, behind);
             let task = self.task(next);
-            *task = Task {
+            *task = FollowedTask {
                 cpu: number,
-                ..Task::default()
+                ..FollowedTask::default()
             };
             task.becomes(RunState::Running, time, number);
         }
@@ -342,18 +337,18 @@ impl TaskStates {
             Leaves::Blocked if change.left_as.0 & STOPPED != 0 => RunState::Stopped,
             Leaves::Blocked => RunState::Asleep,
             Leaves::Dead => {
-                *self.task(thread) = Task::default();
+                *self.task(thread) = FollowedTask::default();
                 return;
             }
         };
         let task = self.task(thread);
-        *task = Task {
+        *task = FollowedTask {
             cpu: change.cpu,
             left: change.time,
             left_on: change.cpu,
             left_as: change.left_as,
             taken_by: change.next,
-            ..Task::default()
+            ..FollowedTask::default()
         };
         task.becomes(state, change.time, change.cpu);
     }

@@ -105,8 +105,7 @@ pub struct CpuSpan {
     /// The CPU.
     pub cpu: i32,
     /// The task that had it, by its slot in [`crate::Threads`]; `None` if a switch was missed: the CPU went away from
-    /// another task
-    /// than the one that it had gone to.
+    /// another task than the one that it had gone to.
     pub thread: Option<u32>,
     /// Whether that is the idle task.
     pub idle: bool,

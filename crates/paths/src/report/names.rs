@@ -1,7 +1,7 @@
 //! What steps, threads, accesses and traits are called.
 
 use event::ExitReason;
-use model::{Access, Machine};
+use model::{GuestAccess, Machine};
 
 use crate::lang::PathDefinition;
 use crate::notes::{VcpuActivity, WakeSource};
@@ -16,7 +16,7 @@ pub(super) struct PathWords<'a> {
 }
 
 /// Names a device and register behind an access, if it can.
-pub type AccessNamer<'n> = &'n dyn Fn(&Access) -> Option<String>;
+pub type AccessNamer<'n> = &'n dyn Fn(&GuestAccess) -> Option<String>;
 
 impl PathWords<'_> {
     pub(super) fn step(&self, chain: u8, step: u8) -> &str {
@@ -74,15 +74,15 @@ impl PathWords<'_> {
         }
     }
 
-    pub(super) fn access(&self, access: &Access) -> String {
+    pub(super) fn access(&self, access: &GuestAccess) -> String {
         let key = match *access {
-            Access::Port { port, write } => {
+            GuestAccess::Port { port, write } => {
                 format!("port {port:#x} {}", if write { "write" } else { "read" })
             }
-            Access::Mmio { gpa, write } => {
+            GuestAccess::Mmio { gpa, write } => {
                 format!("MMIO {gpa:#x} {}", if write { "write" } else { "read" })
             }
-            Access::Msr { msr, write } => {
+            GuestAccess::Msr { msr, write } => {
                 format!("MSR {msr:#x} {}", if write { "write" } else { "read" })
             }
         };

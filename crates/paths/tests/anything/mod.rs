@@ -7,7 +7,7 @@ mod stream;
 use std::ops::ControlFlow;
 
 use crate::common::stages::{Log, wrong};
-use analysis::{Shared, Study};
+use analysis::{SharedAnalysis, Study};
 use event::reasons::Isa;
 use event::{EventType, Kind, LostKind, Side, Sink};
 use paths::{CompletedInstance, PathReport, Paths};
@@ -21,7 +21,7 @@ struct Seen {
     instances: Vec<CompletedInstance>,
     most: usize,
     study: Study,
-    paths: Shared<Paths>,
+    paths: SharedAnalysis<Paths>,
     log: Log,
 }
 

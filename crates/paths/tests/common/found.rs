@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Continuity, Convention, ExitRow, Exits, Info, Irqs, Options, Shared, Study, Vcpus, Window,
+    Continuity, Convention, ExitOptions, ExitRow, Exits, Irqs, RecordingContents, RowSplit,
+    SharedAnalysis, Study, Vcpus, Window,
 };
 use event::{Event, EventOrder, EventType, Side, Sink};
 
@@ -11,11 +12,11 @@ use event::{Event, EventOrder, EventType, Side, Sink};
 #[derive(Default)]
 pub(crate) struct AskedStudy {
     study: Study,
-    exits: Option<Shared<Exits>>,
-    continuity: Option<Shared<Continuity>>,
-    vcpus: Option<Shared<Vcpus>>,
-    irqs: Option<Shared<Irqs>>,
-    info: Option<Shared<Info>>,
+    exits: Option<SharedAnalysis<Exits>>,
+    continuity: Option<SharedAnalysis<Continuity>>,
+    vcpus: Option<SharedAnalysis<Vcpus>>,
+    irqs: Option<SharedAnalysis<Irqs>>,
+    info: Option<SharedAnalysis<RecordingContents>>,
 }
 
 impl AskedStudy {
@@ -51,18 +52,18 @@ impl Sink for AskedStudy {
 
 /// A walk of each command that reads exits, vCPUs or interrupts.
 pub(crate) fn studies() -> [AskedStudy; 5] {
-    let perf = Options {
+    let perf = ExitOptions {
         convention: Convention::Perf,
-        ..Options::default()
+        ..ExitOptions::default()
     };
-    let by_vcpu = Options {
-        by: By {
+    let by_vcpu = ExitOptions {
+        by: RowSplit {
             vm: false,
             vcpu: true,
-            ..By::default()
+            ..RowSplit::default()
         },
         split: true,
-        ..Options::default()
+        ..ExitOptions::default()
     };
     [
         AskedStudy::of(|asked| asked.exits = Some(asked.study.share(Exits::new(perf)))),
@@ -75,7 +76,7 @@ pub(crate) fn studies() -> [AskedStudy; 5] {
             asked.continuity = Some(asked.study.share(Continuity::new()));
         }),
         AskedStudy::of(|asked| asked.irqs = Some(asked.study.share(Irqs::new()))),
-        AskedStudy::of(|asked| asked.info = Some(asked.study.share(Info::new()))),
+        AskedStudy::of(|asked| asked.info = Some(asked.study.share(RecordingContents::new()))),
     ]
 }
 
@@ -100,7 +101,7 @@ fn row_text(row: &ExitRow) -> String {
 /// All that a study found, in words.
 pub(crate) fn found(asked: &AskedStudy) -> String {
     let walked = asked.study.walked();
-    let exits = asked.exits.as_ref().map(Shared::get);
+    let exits = asked.exits.as_ref().map(SharedAnalysis::get);
     // The slot of a thread is nobody's business but the model's.
     let vms = walked.machine.vms();
     let vms = vms.iter().map(|vm| {

@@ -9,7 +9,7 @@ pub(crate) mod stages;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-use analysis::{Shared, Study};
+use analysis::{SharedAnalysis, Study};
 use event::{Event, EventType, Side, Sink};
 use paths::lang::{self, PathDefinition};
 use paths::{CompletedInstance, DropReason, InstanceReport, PathReport, Paths};
@@ -129,7 +129,7 @@ fn number(comm: &str) -> &str {
 /// What was found.
 pub(crate) struct Walked {
     pub study: Study,
-    pub paths: Shared<Paths>,
+    pub paths: SharedAnalysis<Paths>,
     pub instances: Vec<CompletedInstance>,
     /// Instances that were under way at once, at most.
     pub most: usize,

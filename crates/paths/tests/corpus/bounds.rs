@@ -6,7 +6,7 @@ mod stages;
 
 use std::ops::ControlFlow;
 
-use analysis::{Shared, Study};
+use analysis::{SharedAnalysis, Study};
 use event::{Event, EventType, Side, Sink};
 use fixtures::{Failures, cases, note};
 use paths::{CompletedInstance, Paths};
@@ -15,7 +15,7 @@ use stages::{Log, wrong};
 
 struct Watching {
     study: Study,
-    paths: Shared<Paths>,
+    paths: SharedAnalysis<Paths>,
     log: Log,
     instances: Vec<CompletedInstance>,
 }

@@ -1,7 +1,7 @@
 //! A vCPU that takes device interrupts prints on an emulated serial console.
 
 use analysis::{ExitTable, UserCause, VcpuRow};
-use model::Access;
+use model::GuestAccess;
 use paths::{DropReason, PathReport};
 use stats::Stats;
 use words::{duration::human, plural};
@@ -82,11 +82,11 @@ const ENOUGH: u64 = 500;
 /// Fewer interrupts that met printing, or did not, are a coincidence.
 const SEVERAL: u64 = 5;
 
-fn is_uart(access: &Access) -> bool {
+fn is_uart(access: &GuestAccess) -> bool {
     match *access {
-        Access::Port { port, .. } => is_uart_at(ExitTable::Ioport, u64::from(port)),
-        Access::Mmio { gpa, .. } => is_uart_at(ExitTable::Mmio, gpa),
-        Access::Msr { .. } => false,
+        GuestAccess::Port { port, .. } => is_uart_at(ExitTable::Ioport, u64::from(port)),
+        GuestAccess::Mmio { gpa, .. } => is_uart_at(ExitTable::Mmio, gpa),
+        GuestAccess::Msr { .. } => false,
     }
 }
 

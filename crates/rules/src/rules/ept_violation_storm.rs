@@ -1,6 +1,6 @@
 //! The guest touches memory that the host has yet to map.
 
-use analysis::{APIC_PAGE, ExitTable, Taken};
+use analysis::{APIC_PAGE, ExitSum, ExitTable};
 use event::Isa;
 use words::duration::human;
 
@@ -206,7 +206,7 @@ fn storm(case: &Case<'_>, sum: RowSum) -> bool {
 /// Exits for memory, as events tell them apart within each exit.
 fn of_events(case: &Case<'_>, names: &[&str]) -> Result<ViolationCounts, &'static str> {
     let recorded = case.picture.faults.unwrap_or_default();
-    let sum = |parts: &[Taken]| {
+    let sum = |parts: &[ExitSum]| {
         parts.iter().fold(RowSum::default(), |sum, part| RowSum {
             count: sum.count + part.count,
             ns: sum.ns.saturating_add(part.ns),

@@ -1,6 +1,6 @@
 //! A vCPU that did nothing for long though its guest did not ask to wait.
 
-use analysis::{ExitRow, ExitTable, Held, LONG_NS, Ran, Stall, StallsReport};
+use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport};
 use event::Isa;
 use words::{capital, duration::human};
 
@@ -173,12 +173,12 @@ fn noticed(longest: u64) -> Severity {
 }
 
 /// What holds a vCPU that its guest or its VMM can mend, most certain first.
-const MENDED: [Held; 5] = [
-    Held::Stopped,
-    Held::Vmm,
-    Held::Kernel,
-    Held::Busy,
-    Held::Unknown,
+const MENDED: [StallCause; 5] = [
+    StallCause::Stopped,
+    StallCause::Vmm,
+    StallCause::Kernel,
+    StallCause::Busy,
+    StallCause::Unknown,
 ];
 
 /// Stalls by what held them, and the kind that took most of their time.
@@ -189,7 +189,7 @@ struct StallSum<'a> {
     /// Those of the host itself.
     of_host: u64,
     host_ns: u64,
-    main: Held,
+    main: StallCause,
     /// The longest of that kind.
     first: Option<&'a Stall>,
     /// The vCPU slept in the VMM, and who woke it hardly ran meanwhile.
@@ -199,17 +199,17 @@ struct StallSum<'a> {
 impl<'a> StallSum<'a> {
     /// Sums all stalls but waits behind tasks, which are vcpu-preempted's.
     fn of(stalls: &'a StallsReport) -> Option<StallSum<'a>> {
-        let sum = |kinds: &[Held]| {
+        let sum = |kinds: &[StallCause]| {
             let sums = kinds.iter().map(|held| stalls.sum(*held));
             sums.fold((0, 0u64), |sum, one| {
                 (sum.0 + one.0, sum.1.saturating_add(one.1))
             })
         };
         let mended = sum(&MENDED);
-        let (of_host, host_ns) = sum(&[Held::Host]);
+        let (of_host, host_ns) = sum(&[StallCause::Host]);
         let (main, (count, ns)) = match (mended.0, of_host) {
             (0, 0) => return None,
-            (0, _) => (Held::Host, (of_host, host_ns)),
+            (0, _) => (StallCause::Host, (of_host, host_ns)),
             _ => {
                 let longest = MENDED.into_iter().max_by_key(|held| stalls.sum(*held).1)?;
                 (longest, mended)
@@ -228,7 +228,7 @@ impl<'a> StallSum<'a> {
             host_ns,
             main,
             first,
-            idle: main == Held::Vmm && first.is_some_and(|stall| !ran(stall)),
+            idle: main == StallCause::Vmm && first.is_some_and(|stall| !ran(stall)),
         })
     }
 
@@ -238,13 +238,13 @@ impl<'a> StallSum<'a> {
 
     fn confidence(&self) -> f64 {
         match self.main {
-            Held::Stopped => 0.95,
-            Held::Vmm if self.idle => 0.7,
-            Held::Vmm | Held::Kernel => 0.85,
-            Held::Busy => 0.7,
-            Held::Host => 0.6,
+            StallCause::Stopped => 0.95,
+            StallCause::Vmm if self.idle => 0.7,
+            StallCause::Vmm | StallCause::Kernel => 0.85,
+            StallCause::Busy => 0.7,
+            StallCause::Host => 0.6,
             // Nothing shows what it was: one of two events that were missed looks the same.
-            Held::Unknown | Held::Behind => 0.5,
+            StallCause::Unknown | StallCause::Behind => 0.5,
         }
     }
 
@@ -260,12 +260,12 @@ impl<'a> StallSum<'a> {
             count => format!("vCPUs stalled {count} times, {} in all", human(self.ns)),
         };
         match self.main {
-            Held::Stopped => format!("{often}: a signal had stopped the VMM"),
-            Held::Vmm => format!("{often}: asleep in the VMM"),
-            Held::Kernel => format!("{often}: asleep in KVM"),
-            Held::Busy => format!("{often}: busy in KVM or the VMM"),
-            Held::Host => format!("{often}: the host itself stood still"),
-            Held::Unknown | Held::Behind => often,
+            StallCause::Stopped => format!("{often}: a signal had stopped the VMM"),
+            StallCause::Vmm => format!("{often}: asleep in the VMM"),
+            StallCause::Kernel => format!("{often}: asleep in KVM"),
+            StallCause::Busy => format!("{often}: busy in KVM or the VMM"),
+            StallCause::Host => format!("{often}: the host itself stood still"),
+            StallCause::Unknown | StallCause::Behind => often,
         }
     }
 
@@ -289,31 +289,31 @@ impl<'a> StallSum<'a> {
     /// What else is to be said of the cause, and the remedies for it, best first.
     fn advice(&self) -> (&'static str, &'static [usize]) {
         match self.main {
-            Held::Stopped => (
+            StallCause::Stopped => (
                 "The VMM's threads left their CPUs in state T: SIGSTOP, job control, a debugger or a checkpoint.",
                 &[STOPPED],
             ),
-            Held::Vmm if self.idle => (
+            StallCause::Vmm if self.idle => (
                 "The vCPU's thread slept in the VMM, and its waker hardly ran meanwhile: the waker itself waited (for \
                  a disk, for a migration's peer), or the VM was paused.",
                 &[LOOK, VMM],
             ),
-            Held::Vmm => (
+            StallCause::Vmm => (
                 "The vCPU's thread slept in the VMM, for its global lock or for the work of another of its threads.",
                 &[VMM, LOOK],
             ),
-            Held::Kernel => (
+            StallCause::Kernel => (
                 "The vCPU's thread slept uninterruptibly in the host's kernel, as a rule for memory that is read from \
                  a disk.",
                 &[MEMORY, LOOK],
             ),
-            Held::Busy => ("The vCPU's thread had its CPU all the time.", &[LOOK]),
-            Held::Host => (
+            StallCause::Busy => ("The vCPU's thread had its CPU all the time.", &[LOOK]),
+            StallCause::Host => (
                 "Nothing at all happened on the vCPU's CPU, which the vCPU had or which was idle: the host itself \
                  stood still. No change of the VM helps.",
                 &[HOST],
             ),
-            Held::Unknown | Held::Behind => (
+            StallCause::Unknown | StallCause::Behind => (
                 "The recording does not show which of these it was.",
                 &[LOOK, VMM, MEMORY],
             ),
@@ -329,19 +329,19 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         .cost(case.vcpu_cost(stood.ns))
         .title(stood.title(case));
     let longest = stalls.longest.iter();
-    let longest = longest.filter(|stall| stall.held != Held::Behind);
+    let longest = longest.filter(|stall| stall.held != StallCause::Behind);
     for stall in longest.take(4) {
         finding = finding.evidence(sentence(case, stall));
     }
     finding = finding.evidence(stood.in_all(case));
-    if stood.main != Held::Host && stood.of_host > 0 {
+    if stood.main != StallCause::Host && stood.of_host > 0 {
         finding = finding.evidence(says!(
             "In addition, the host itself stood still {stalls}, {time} in all.",
             stalls = Times(stood.of_host),
             time = Ns(stood.host_ns),
         ));
     }
-    let (behind, behind_ns) = stalls.sum(Held::Behind);
+    let (behind, behind_ns) = stalls.sum(StallCause::Behind);
     if behind > 0 {
         finding = finding.evidence(says!(
             "In addition, vCPUs waited as long behind another task {waits}, {time} in all: see vcpu-preempted.",
@@ -352,10 +352,10 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     let (also, remedies) = stood.advice();
     finding = finding.also(also).only(remedies);
     finding.at_least = match stood.main {
-        Held::Host => Severity::Low,
+        StallCause::Host => Severity::Low,
         _ => noticed(stood.longest_ns()),
     };
-    if stood.main == Held::Host {
+    if stood.main == StallCause::Host {
         // What cannot be mended is reported, and is no reason to look at it first.
         finding.cost = None;
     }
@@ -376,7 +376,7 @@ fn sentence(case: &Case<'_>, stall: &Stall) -> Evidence {
         ));
     }
     sentence = sentence.then(held(case, stall));
-    let asleep = matches!(stall.held, Held::Vmm | Held::Stopped);
+    let asleep = matches!(stall.held, StallCause::Vmm | StallCause::Stopped);
     if !asleep && stall.vmm_ns >= stall.ns() / 2 {
         sentence = sentence.then("; the VMM had it".into());
     }
@@ -393,22 +393,22 @@ fn sentence(case: &Case<'_>, stall: &Stall) -> Evidence {
 fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
     let held = Ns(stall.held_ns);
     match stall.held {
-        Held::Stopped => says!(", {held} of it in state T, stopped", held = held),
-        Held::Vmm => says!(", {held} of it asleep in the VMM", held = held),
-        Held::Kernel => says!(", {held} of it asleep in KVM", held = held),
-        Held::Busy => says!(", {held} of it on its CPU", held = held),
-        Held::Host => says!(", {held} of it without any event on its CPU", held = held),
-        Held::Unknown if switches(case) => says!(
+        StallCause::Stopped => says!(", {held} of it in state T, stopped", held = held),
+        StallCause::Vmm => says!(", {held} of it asleep in the VMM", held = held),
+        StallCause::Kernel => says!(", {held} of it asleep in KVM", held = held),
+        StallCause::Busy => says!(", {held} of it on its CPU", held = held),
+        StallCause::Host => says!(", {held} of it without any event on its CPU", held = held),
+        StallCause::Unknown if switches(case) => says!(
             ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime shows whether it ran or \
              the host stood still)",
             held = held,
         ),
-        Held::Unknown | Held::Behind => Evidence::default(),
+        StallCause::Unknown | StallCause::Behind => Evidence::default(),
     }
 }
 
 /// Who woke it.
-fn woken(waker: &Ran, held: Held) -> Evidence {
+fn woken(waker: &Ran, held: StallCause) -> Evidence {
     let name = match &waker.comm {
         Some(comm) => ThreadMention::named(comm, waker.tid),
         None => ThreadMention {
@@ -417,7 +417,7 @@ fn woken(waker: &Ran, held: Held) -> Evidence {
         },
     };
     match (held, waker.tid, waker.ns) {
-        (Held::Stopped, _, _) => says!("; {waker} woke it", waker = name),
+        (StallCause::Stopped, _, _) => says!("; {waker} woke it", waker = name),
         (_, 0, _) => "; an interrupt on an idle CPU woke it".into(),
         (_, _, 0) => says!("; {waker} woke it", waker = name),
         (_, _, ns) => says!(

@@ -1,6 +1,6 @@
 //! A vCPU waits for a CPU that another task has.
 
-use analysis::{Crowd, Held, Stall, VcpuRow, VcpuWaits, VcpusReport, Who};
+use analysis::{CpuOwner, Crowd, Stall, StallCause, VcpuRow, VcpuWaits, VcpusReport};
 use cpuset::CpuSet;
 use domain::DomainChange;
 use model::State;
@@ -197,7 +197,7 @@ fn title(case: &Case<'_>, waited: &WaitsBehind<'_>) -> String {
 }
 
 fn is_recorder(crowd: &Crowd) -> bool {
-    matches!(crowd.who, Who::Recorder(_))
+    matches!(crowd.who, CpuOwner::Recorder(_))
 }
 
 /// Says which tasks had the CPUs.
@@ -205,8 +205,8 @@ fn crowds(case: &Case<'_>, mut finding: Finding) -> Finding {
     let crowds = case.picture.waits.crowds.iter();
     for crowd in crowds.filter(|crowd| !is_recorder(crowd)).take(4) {
         let vcpus = match crowd.who {
-            Who::Vm(_) if crowd.threads == 1 => ", a vCPU itself",
-            Who::Vm(_) => ", vCPUs themselves",
+            CpuOwner::Vm(_) if crowd.threads == 1 => ", a vCPU itself",
+            CpuOwner::Vm(_) => ", vCPUs themselves",
             _ => "",
         };
         finding = finding.evidence(says!(
@@ -242,7 +242,7 @@ fn longest<'a>(case: &Case<'a>) -> Option<&'a Stall> {
     let stalls = case.picture.stalls.as_ref()?;
     let behind = stalls.longest.iter().filter(|stall| {
         let recorder = stall.behind.as_ref().map(|ran| ran.tid);
-        stall.held == Held::Behind
+        stall.held == StallCause::Behind
             && stall.held_ns >= LONG_NS
             && recorder.is_none_or(|tid| case.picture.recorder.role(tid).is_none())
     });
@@ -258,11 +258,11 @@ fn behind(long: &Stall) -> String {
 /// What a crowd is called in a title.
 fn called(crowd: &Crowd) -> String {
     match &crowd.who {
-        Who::Vm(_) if crowd.threads == 1 => {
+        CpuOwner::Vm(_) if crowd.threads == 1 => {
             let name = crowd.most.first().and_then(|one| one.comm.clone());
             name.unwrap_or_else(|| crowd.name.clone())
         }
-        Who::Vm(_) => format!("vCPUs of {}", crowd.name),
+        CpuOwner::Vm(_) => format!("vCPUs of {}", crowd.name),
         _ => crowd.name.clone(),
     }
 }
@@ -274,13 +274,13 @@ fn members(crowd: &Crowd) -> Evidence {
         (_, Some(tid)) if crowd.threads == 1 => {
             says!("{task}", task = ThreadMention::named(&called(crowd), tid))
         }
-        (Who::Process(pid), _) => says!(
+        (CpuOwner::Process(pid), _) => says!(
             "{task} ({process}, {threads} threads)",
             task = called(crowd),
             process = format!("process {pid}"),
             threads = crowd.threads,
         ),
-        (Who::Unknown, _) => says!("{task}", task = called(crowd)),
+        (CpuOwner::Unknown, _) => says!("{task}", task = called(crowd)),
         _ => says!(
             "{task} ({threads} threads)",
             task = called(crowd),

@@ -10,7 +10,7 @@ mod thinned;
 use std::path::PathBuf;
 
 use rules::{Case, Diagnosis};
-use session::{Definition, Error, Options, PictureOptions, Session};
+use session::{DomainFile, Error, PictureOptions, Session, SessionOptions};
 
 /// What stands beside recordings.
 #[derive(Default)]
@@ -38,14 +38,14 @@ impl DiagnosedFiles {
 
 /// Diagnoses files together.
 fn diagnosed(files: &[PathBuf], beside: Beside) -> Result<DiagnosedFiles, Error> {
-    let session = Session::open(Options {
+    let session = Session::open(SessionOptions {
         facts: beside.facts.into_iter().collect(),
         kallsyms: beside.kallsyms,
         guest_kallsyms: beside.guest_kallsyms,
         empty: true,
-        ..Options::default()
+        ..SessionOptions::default()
     })?;
-    let definition = beside.domain.as_deref().map(Definition::open).transpose()?;
+    let definition = beside.domain.as_deref().map(DomainFile::open).transpose()?;
     let pictures = session.pictures(files, &PictureOptions::default())?;
     let cases = pictures.iter().map(|picture| Case {
         picture,

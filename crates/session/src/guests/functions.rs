@@ -5,12 +5,12 @@ use doubts::DoubtKind;
 use event::Quality;
 use symbols::KernelFunctions;
 
-use crate::{Guest, Opened};
+use crate::{Guest, OpenRecording};
 
 /// Of the exits in guests' kernels, how many may be in no function before that is said.
 const UNNAMED: f64 = 0.02;
 
-impl Opened<'_> {
+impl OpenRecording<'_> {
     /// Returns where the functions of guests' kernels begin; `None` if there are no symbols of any guest.
     pub fn guest_starts(&self, guests: &[Guest<'_>]) -> Option<GuestStarts> {
         let mut starts = GuestStarts::new(self.guest_functions().starts());

@@ -1,4 +1,5 @@
-//! What of a host's recording and of a guest's says how their clocks read: when vCPUs were in their guests, and when guests had events.
+//! What of a host's recording and of a guest's says how their clocks read: when vCPUs were in their guests, and when
+//! guests had events.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -54,8 +55,8 @@ impl Windows {
         }
     }
 
-    /// Puts windows in their order, as whoever looks events up in them needs it. Those of a thread overlap in damaged recordings alone; the
-    /// shorter ones stay then.
+    /// Puts windows in their order, as whoever looks events up in them needs it. Those of a thread overlap in damaged
+    /// recordings alone; the shorter ones stay then.
     pub(crate) fn put_in_order(&mut self) {
         for windows in self.by_tid.values_mut() {
             if windows.is_sorted_by(|one, next| one.exit <= next.entry) {
@@ -115,9 +116,10 @@ impl Sink for Windows {
 
 /// When there was something on each CPU of a guest.
 #[derive(Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct GuestTimes {
     pub(crate) spread: Spread,
-    /// What is to be added to the guest's time, so that its stretches are the host's, as far as that is known beforehand.
+    /// What is to be added to the guest's time, so that its stretches are the host's, as far as that is known
+    /// beforehand.
     offset_ns: i64,
     pub(crate) by_cpu: BTreeMap<u32, Vec<u64>>,
     /// When there was something on any CPU.
@@ -128,12 +130,12 @@ pub(crate) struct Times {
     most: Option<usize>,
 }
 
-impl Times {
+impl GuestTimes {
     /// Returns what gathers times of a guest whose clock is so far behind its host's.
-    pub(crate) fn new(offset_ns: i64) -> Times {
-        Times {
+    pub(crate) fn new(offset_ns: i64) -> GuestTimes {
+        GuestTimes {
             offset_ns,
-            ..Times::default()
+            ..GuestTimes::default()
         }
     }
 
@@ -189,7 +191,7 @@ impl Times {
     }
 }
 
-impl Sink for Times {
+impl Sink for GuestTimes {
     fn wants(&mut self, _: &EventType<'_>) -> bool {
         true
     }
@@ -220,9 +222,9 @@ mod tests {
             most: Some(100),
             ..Windows::default()
         };
-        let mut times = Times {
+        let mut times = GuestTimes {
             most: Some(30),
-            ..Times::new(500)
+            ..GuestTimes::new(500)
         };
         for n in 0..10_000 {
             let entry = n * STEP;
@@ -250,7 +252,7 @@ mod tests {
     }
     #[test]
     fn what_goes_back_in_time_is_put_in_order() {
-        let mut times = Times::default();
+        let mut times = GuestTimes::default();
         for time in [5, 9, 7, 1 << 40, 8] {
             times.add(1, time);
         }

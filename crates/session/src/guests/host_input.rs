@@ -8,7 +8,7 @@ use source::ReaderOptions;
 
 use super::{Guest, pair};
 use crate::options::is_standard_input;
-use crate::{Error, Input, Opened, Session};
+use crate::{Error, Input, OpenRecording, Session};
 
 /// A guest's recording that is named by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct NamedGuest {
 pub struct HostInput<'s> {
     input: Input<'s>,
     path: PathBuf,
-    guests: Vec<OfGuest<'s>>,
+    guests: Vec<AttachedGuest<'s>>,
     /// What its folder has and could not be taken, a full sentence each.
     left_out: Vec<String>,
     /// The names of those of its folder that were found to be its guests, set by [`HostInput::paired`].
@@ -32,7 +32,7 @@ pub struct HostInput<'s> {
 }
 
 #[derive(Debug)]
-struct OfGuest<'s> {
+struct AttachedGuest<'s> {
     input: Input<'s>,
     path: PathBuf,
     vm: Option<String>,
@@ -42,7 +42,7 @@ struct OfGuest<'s> {
 
 /// The guests of a host.
 #[derive(Debug, Default)]
-pub struct Paired<'g> {
+pub struct GuestPairing<'g> {
     /// Those that are its guests.
     pub guests: Vec<Guest<'g>>,
     /// What its folder has and could not be taken, a full sentence each.
@@ -50,9 +50,9 @@ pub struct Paired<'g> {
 }
 
 impl Session {
-    /// Opens inputs, and puts those of guests to the hosts with which they were recorded, as the files themselves say; what no other one
-    /// knows stands by itself. `guests` are those of the one host that there may be then. A folder that `trapline record` made has the
-    /// recordings of its host's guests with it, where none is named.
+    /// Opens inputs, and puts those of guests to the hosts with which they were recorded, as the files themselves say;
+    /// what no other one knows stands by itself. `guests` are those of the one host that there may be then. A folder
+    /// that `trapline record` made has the recordings of its host's guests with it, where none is named.
     ///
     /// # Errors
     ///
@@ -67,9 +67,9 @@ impl Session {
         Ok(hosts)
     }
 
-    /// Opens a host's recording and those of its guests, whoever names whom. Where one of these says that another one is its host's, that is
-    /// the host; else the first one is. A folder that `trapline record` made has the recordings of its host's
-    /// guests with it, where none is named.
+    /// Opens a host's recording and those of its guests, whoever names whom. Where one of these says that another one
+    /// is its host's, that is the host; else the first one is. A folder that `trapline record` made has the recordings
+    /// of its host's guests with it, where none is named.
     ///
     /// # Errors
     ///
@@ -97,8 +97,8 @@ impl Session {
         Ok(host)
     }
 
-    /// Does so with the inputs alone, where so many are looked at at once. Guests that are named, and those of folders, are added by
-    /// [`Session::add_guests`].
+    /// Does so with the inputs alone, where so many are looked at at once. Guests that are named, and those of folders,
+    /// are added by [`Session::add_guests`].
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ fn hosts_of(inputs: &[Option<Input<'_>>]) -> Vec<Option<usize>> {
 
 impl<'s> HostInput<'s> {
     fn add(&mut self, input: Input<'s>, path: &Path, vm: Option<String>, in_folder: bool) {
-        self.guests.push(OfGuest {
+        self.guests.push(AttachedGuest {
             input,
             path: path.to_owned(),
             vm,
@@ -245,8 +245,8 @@ impl<'s> HostInput<'s> {
         &self.path
     }
 
-    /// Returns the names of all that is used, the host's first. Of guests in its folder these are known when it has been seen whose they
-    /// are ([`HostInput::paired`]); before, they are not among them.
+    /// Returns the names of all that is used, the host's first. Of guests in its folder these are known when it has
+    /// been seen whose they are ([`HostInput::paired`]); before, they are not among them.
     pub fn names(&self) -> Vec<String> {
         let of_folder = self.of_folder.get().map_or(&[][..], Vec::as_slice);
         let guests = self
@@ -265,7 +265,8 @@ impl<'s> HostInput<'s> {
         std::iter::once(self.path.as_path()).chain(guests.map(|guest| guest.path.as_path()))
     }
 
-    /// Returns the paths of its guests that were given, and the VMs that they are said to be of: what stands in its folder comes with that.
+    /// Returns the paths of its guests that were given, and the VMs that they are said to be of: what stands in its
+    /// folder comes with that.
     pub fn guests(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
         let given = self.guests.iter().filter(|guest| !guest.in_folder);
         given.map(|guest| (guest.path.as_path(), guest.vm.as_deref()))
@@ -276,12 +277,13 @@ impl<'s> HostInput<'s> {
         !self.guests.is_empty()
     }
 
-    /// Finds whose guests the recordings are. What stands in the host's folder, and is of no guest of it, is left out, and it is said why.
+    /// Finds whose guests the recordings are. What stands in the host's folder, and is of no guest of it, is left out,
+    /// and it is said why.
     ///
     /// # Errors
     ///
     /// Fails when a recording that was named is of no guest of this host.
-    pub fn paired(&self, host: &Opened<'_>) -> Result<Paired<'_>, Error> {
+    pub fn paired(&self, host: &OpenRecording<'_>) -> Result<GuestPairing<'_>, Error> {
         let mut out = self.left_out.clone();
         let mut inputs = Vec::new();
         for guest in &self.guests {
@@ -310,7 +312,7 @@ impl<'s> HostInput<'s> {
                 .filter(|name| in_folder(name))
                 .collect(),
         );
-        Ok(Paired {
+        Ok(GuestPairing {
             guests,
             left_out: out,
         })

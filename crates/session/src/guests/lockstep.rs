@@ -1,7 +1,7 @@
 //! Walks a host's recording and those of its guests together: every event in the order of the host's clock.
 //!
-//! The host's walk leads. Each guest's recording is walked by a thread of its own, which copies what is wanted of it into batches and hands
-//! them over through a channel that holds few: memory does not grow with the recordings.
+//! The host's walk leads. Each guest's recording is walked by a thread of its own, which copies what is wanted of it
+//! into batches and hands them over through a channel that holds few: memory does not grow with the recordings.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -20,21 +20,21 @@ const EVENTS: usize = 1024;
 const BYTES: usize = 1 << 18;
 
 /// What a guest's thread hands over.
-enum Message {
+enum FeedMessage {
     /// A kind of events; whether it is wanted is answered.
     Kind(Box<OwnedType>),
     Batch(Batch),
 }
 
 /// What an event says, in a batch.
-enum Said {
+enum BodyCopy {
     Raw(Range<usize>),
     Text(Range<usize>, Data),
     Nothing,
 }
 
 /// One event of a batch.
-struct Copied {
+struct EventCopy {
     /// On the host's clock.
     time: u64,
     cpu: i32,
@@ -42,13 +42,13 @@ struct Copied {
     pid: i32,
     /// Its place among the guest's kinds.
     kind: u32,
-    said: Said,
+    said: BodyCopy,
     comm: Option<Range<usize>>,
     buffer: u16,
 }
 
 /// A side record of a batch.
-enum Aside {
+enum SideCopy {
     Comm {
         time: u64,
         pid: i32,
@@ -68,9 +68,9 @@ enum Aside {
 /// Events and side records of a guest, in its order.
 #[derive(Default)]
 struct Batch {
-    events: Vec<Copied>,
+    events: Vec<EventCopy>,
     /// Side records, each before the event with that number.
-    asides: Vec<(usize, Aside)>,
+    asides: Vec<(usize, SideCopy)>,
     bytes: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ struct Batch {
 struct Feeder {
     fit: Fit,
     batch: Batch,
-    to: SyncSender<Message>,
+    to: SyncSender<FeedMessage>,
     answers: Receiver<bool>,
     /// The host's walk has ended.
     over: bool,
@@ -88,7 +88,7 @@ impl Feeder {
     fn hand_over(&mut self) {
         let batch = std::mem::take(&mut self.batch);
         if !batch.events.is_empty() || !batch.asides.is_empty() {
-            self.over |= self.to.send(Message::Batch(batch)).is_err();
+            self.over |= self.to.send(FeedMessage::Batch(batch)).is_err();
         }
     }
 
@@ -105,7 +105,7 @@ impl Sink for Feeder {
         self.hand_over();
         let asked = self
             .to
-            .send(Message::Kind(Box::new(OwnedType::of(ty))))
+            .send(FeedMessage::Kind(Box::new(OwnedType::of(ty))))
             .is_ok();
         asked && self.answers.recv().unwrap_or(false)
     }
@@ -116,12 +116,12 @@ impl Sink for Feeder {
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         let said = match event.body {
-            Body::Raw(record) => Said::Raw(self.copy(record)),
-            Body::Text { text, data } => Said::Text(self.copy(text.as_bytes()), data),
-            Body::None => Said::Nothing,
+            Body::Raw(record) => BodyCopy::Raw(self.copy(record)),
+            Body::Text { text, data } => BodyCopy::Text(self.copy(text.as_bytes()), data),
+            Body::None => BodyCopy::Nothing,
         };
         let comm = event.comm.map(|comm| self.copy(comm.as_bytes()));
-        self.batch.events.push(Copied {
+        self.batch.events.push(EventCopy {
             time: self.fit.host(event.time),
             cpu: event.cpu,
             tid: event.tid,
@@ -153,7 +153,7 @@ impl Sink for Feeder {
                 tid,
                 comm,
                 exec,
-            } => Aside::Comm {
+            } => SideCopy::Comm {
                 time: host(time),
                 pid,
                 tid,
@@ -166,7 +166,7 @@ impl Sink for Feeder {
                 buffer,
                 count,
                 kind,
-            } => Aside::Lost {
+            } => SideCopy::Lost {
                 time: host(time),
                 cpu,
                 buffer,
@@ -185,11 +185,11 @@ impl Sink for Feeder {
 }
 
 /// What of a guest has come and has not been passed on.
-struct Fed {
+struct GuestFeed {
     machine: u16,
     /// Its kinds of events, by the index that they have in its recording.
     kinds: Vec<Option<OwnedType>>,
-    from: Receiver<Message>,
+    from: Receiver<FeedMessage>,
     answers: Sender<bool>,
     batch: Batch,
     /// The next event of the batch, and the next side record.
@@ -205,19 +205,19 @@ struct Fed {
     closed: bool,
 }
 
-impl Fed {
-    /// Makes sure that there is something to pass on, if anything will ever come. `inner` is asked whether it wants a kind; each gets the
-    /// `next` index of all recordings.
+impl GuestFeed {
+    /// Makes sure that there is something to pass on, if anything will ever come. `inner` is asked whether it wants a
+    /// kind; each gets the `next` index of all recordings.
     fn fill(&mut self, inner: &mut dyn Sink, next: &mut u32) {
         while !self.over && self.at >= self.batch.events.len() {
             self.asides(inner, usize::MAX);
             match self.from.recv() {
-                Ok(Message::Batch(batch)) => {
+                Ok(FeedMessage::Batch(batch)) => {
                     self.batch = batch;
                     self.at = 0;
                     self.aside = 0;
                 }
-                Ok(Message::Kind(kind)) => {
+                Ok(FeedMessage::Kind(kind)) => {
                     let index = kind.ty().index as usize;
                     let kind = kind.with(self.machine, *next);
                     *next += 1;
@@ -242,7 +242,7 @@ impl Fed {
             }
             self.aside += 1;
             let side = match aside {
-                Aside::Comm {
+                SideCopy::Comm {
                     time,
                     pid,
                     tid,
@@ -255,7 +255,7 @@ impl Fed {
                     comm,
                     exec: *exec,
                 },
-                Aside::Lost {
+                SideCopy::Lost {
                     time,
                     cpu,
                     buffer,
@@ -313,12 +313,12 @@ impl Fed {
             pid: event.pid,
             ty: &ty,
             body: match &event.said {
-                Said::Raw(range) => Body::Raw(bytes(range)),
-                Said::Text(range, data) => Body::Text {
+                BodyCopy::Raw(range) => Body::Raw(bytes(range)),
+                BodyCopy::Text(range, data) => Body::Text {
                     text: text(range),
                     data: *data,
                 },
-                Said::Nothing => Body::None,
+                BodyCopy::Nothing => Body::None,
             },
             sample: None,
             buffer: event.buffer,
@@ -330,7 +330,7 @@ impl Fed {
 /// The host's walk, with what comes of guests before each of its events.
 struct Lockstep<'s> {
     inner: &'s mut dyn Sink,
-    guests: Vec<Fed>,
+    guests: Vec<GuestFeed>,
     /// When the next event of any guest is; 0 as long as nobody has looked, `u64::MAX` if there is none.
     next: u64,
     /// The index that the next kind of events of a guest gets.
@@ -397,7 +397,7 @@ impl Sink for Lockstep<'_> {
 }
 
 /// A guest to be walked with its host.
-pub(super) struct Walked<'w> {
+pub(super) struct GuestWalk<'w> {
     /// Its recording.
     pub(super) reader: &'w RecordingReader<'w>,
     /// How its clock reads on the host's.
@@ -410,13 +410,14 @@ pub(super) struct Walked<'w> {
     pub(super) last: Option<u64>,
 }
 
-/// Kinds of events that a text of a host may have: it asks for each when it comes upon it, when those of guests have their indexes.
+/// Kinds of events that a text of a host may have: it asks for each when it comes upon it, when those of guests have
+/// their indexes.
 const OF_TEXT: u32 = 1 << 13;
 
 /// Walks a sink over all events of a host and its guests. Returns what is missing in each recording, the host's first.
 pub(super) fn walk(
     host: &RecordingReader<'_>,
-    guests: &[Walked<'_>],
+    guests: &[GuestWalk<'_>],
     sink: &mut dyn Sink,
 ) -> Vec<WalkOutcome> {
     std::thread::scope(|scope| {
@@ -444,7 +445,7 @@ pub(super) fn walk(
                 feeder.hand_over();
                 outcome
             }));
-            fed.push(Fed {
+            fed.push(GuestFeed {
                 machine: guest.machine,
                 kinds: Vec::new(),
                 from,

@@ -1,4 +1,5 @@
-//! A host's recording with those of its guests: whose guest each is, how its clock reads on the host's, and all of them in one walk.
+//! A host's recording with those of its guests: whose guest each is, how its clock reads on the host's, and all of them
+//! in one walk.
 
 mod functions;
 mod gather;
@@ -15,9 +16,9 @@ use model::Vm;
 use paths::Paths;
 use source::{RecordingReader, WalkOutcome};
 
-use crate::{Error, FilterScope, Opened};
+use crate::{Error, FilterScope, OpenRecording};
 
-pub use host_input::{HostInput, NamedGuest, Paired};
+pub use host_input::{GuestPairing, HostInput, NamedGuest};
 pub use pair::PairingEvidence;
 
 /// A recording that was made inside a guest, and what the user says of it.
@@ -61,12 +62,13 @@ pub struct GuestAbout {
 /// What is known of a guest's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuestClock {
-    /// Its events have one offset, and a drift if that is not 0, by which they lie between entries and exits of their vCPUs.
+    /// Its events have one offset, and a drift if that is not 0, by which they lie between entries and exits of their
+    /// vCPUs.
     Fitted,
     /// The offset is the one that the recorder used, which its events do not contradict.
     Recorded,
-    /// The offset is the one that the recorder used: too few of its events say anything, since the vCPUs were in the guest nearly all the
-    /// time, or nearly never.
+    /// The offset is the one that the recorder used: too few of its events say anything, since the vCPUs were in the
+    /// guest nearly all the time, or nearly never.
     Undecided,
 }
 
@@ -112,19 +114,21 @@ impl<'s> Guest<'s> {
     }
 }
 
-impl Opened<'_> {
-    /// Finds whose guest each of some recordings is, and how its clock reads on this recording's. Where that is known beforehand it is still
-    /// held against what both sides recorded.
+impl OpenRecording<'_> {
+    /// Finds whose guest each of some recordings is, and how its clock reads on this recording's. Where that is known
+    /// beforehand it is still held against what both sides recorded.
     ///
     /// # Errors
     ///
-    /// Fails when a recording is of no guest of this host, or of none that was recorded at this time, and says what speaks against it.
+    /// Fails when a recording is of no guest of this host, or of none that was recorded at this time, and says what
+    /// speaks against it.
     pub fn guests<'g>(&self, inputs: Vec<GuestInput<'g>>) -> Result<Vec<Guest<'g>>, Error> {
         pair::pair(self, inputs, &mut |_, error| Err(error))
     }
 
-    /// Walks a sink over all events of this recording and of guests, in the order of this one's clock. Events of the first guest are of
-    /// machine 1 ([`event::EventType::machine`]), and so on. Returns what is missing in each recording, this one's first.
+    /// Walks a sink over all events of this recording and of guests, in the order of this one's clock. Events of the
+    /// first guest are of machine 1 ([`event::EventType::machine`]), and so on. Returns what is missing in each
+    /// recording, this one's first.
     pub fn walk_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<WalkOutcome> {
         if guests.is_empty() {
             return vec![self.walk(sink)];
@@ -132,14 +136,14 @@ impl Opened<'_> {
         let walked = guests
             .iter()
             .zip(1..)
-            .map(|(guest, machine)| lockstep::Walked {
+            .map(|(guest, machine)| lockstep::GuestWalk {
                 reader: &guest.reader,
                 fit: *guest.fit(),
                 machine,
                 ends: &guest.ends,
                 last: guest.last,
             });
-        let walked: Vec<lockstep::Walked<'_>> = walked.collect();
+        let walked: Vec<lockstep::GuestWalk<'_>> = walked.collect();
         let outcomes = lockstep::walk(self.reader(), &walked, sink).into_iter();
         // CPUs and threads that are chosen are the host's.
         let outcomes = outcomes.enumerate().map(|(at, outcome)| match at {
@@ -149,14 +153,15 @@ impl Opened<'_> {
         outcomes.collect()
     }
 
-    /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for, as
-    /// [`Opened::walk_with`] does.
+    /// Walks a sink over the events that the filters let through, and those of guests at the time that was asked for,
+    /// as [`OpenRecording::walk_with`] does.
     pub fn walk_events_with(&self, guests: &[Guest<'_>], sink: &mut dyn Sink) -> Vec<WalkOutcome> {
         let walk = |sink: &mut dyn Sink| self.walk_with(guests, sink);
         self.filtered(sink, FilterScope::Events, walk).0
     }
 
-    /// Gives paths what is known beside the events ([`Opened::locate`]), and which guests' recordings are walked with this one.
+    /// Gives paths what is known beside the events ([`OpenRecording::locate`]), and which guests' recordings are walked
+    /// with this one.
     pub fn locate_with(&self, paths: &mut Paths, guests: &[Guest<'_>]) {
         self.locate(paths);
         for (guest, machine) in guests.iter().zip(1..) {
@@ -164,7 +169,8 @@ impl Opened<'_> {
         }
     }
 
-    /// Gives a study what is known beside the events ([`Opened::prepare`]), and which of this host's threads are the vCPUs of guests that are walked with it.
+    /// Gives a study what is known beside the events ([`OpenRecording::prepare`]), and which of this host's threads are
+    /// the vCPUs of guests that are walked with it.
     pub fn prepare_with(&self, study: &mut Study, guests: &[Guest<'_>]) {
         self.prepare(study);
         for (guest, machine) in guests.iter().zip(1..) {

@@ -6,20 +6,21 @@ use clocks::{Fit, VcpuWindows, fit, likely, search};
 use model::Vm;
 use source::{TimeStampUnit, WalkOutcome};
 
-use super::gather::{Times, Windows};
+use super::gather::{GuestTimes, Windows};
 use super::{Guest, GuestAbout, GuestClock, GuestInput};
-use crate::{Error, Opened};
+use crate::{Error, OpenRecording};
 
-/// How far from where the recorder saw it an offset is looked for. What trace-cmd measures over a network or vsock is wrong by some
-/// hundred microseconds where a machine is busy, as the corpus shows.
+/// How far from where the recorder saw it an offset is looked for. What trace-cmd measures over a network or vsock is
+/// wrong by some hundred microseconds where a machine is busy, as the corpus shows.
 const NEAR_NS: u64 = 2_000_000;
-/// How much better than chance the best offset of a pair has to be that nothing but causality shows, in parts of a hundred of what there is
-/// above chance. Of true pairs it is 100 where clocks run alike, and 92 where the guest's times are text that carries what trace-cmd measured; of
-/// guests of other boots it is 4 to 20.
+/// How much better than chance the best offset of a pair has to be that nothing but causality shows, in parts of a
+/// hundred of what there is above chance. Of true pairs it is 100 where clocks run alike, and 92 where the guest's
+/// times are text that carries what trace-cmd measured; of guests of other boots it is 4 to 20.
 const ABOVE_CHANCE_PER_CENT: u64 = 80;
 /// The same of a pair that the files themselves show: events of the host may be missing.
 const ABOVE_CHANCE_OF_KNOWN_PER_CENT: u64 = 50;
-/// Parts of a hundred of the events that may lie in a window by chance, if they are to say anything of whose guest it is.
+/// Parts of a hundred of the events that may lie in a window by chance, if they are to say anything of whose guest it
+/// is.
 const BY_CHANCE_PER_CENT: u64 = 95;
 /// Offsets that are tried where the files know nothing of it.
 const TRIES: usize = 4;
@@ -46,7 +47,7 @@ struct Candidate {
 }
 
 /// What was tried of a candidate.
-struct Tried {
+struct CandidateFit {
     candidate: Candidate,
     fit: Option<Fit>,
     /// The recorder's offset, and whether that is exact.
@@ -54,9 +55,10 @@ struct Tried {
     exact: bool,
 }
 
-/// Finds whose guests recordings are. `refuses` takes which one is of no guest and why, and says whether the others are looked at.
+/// Finds whose guests recordings are. `refuses` takes which one is of no guest and why, and says whether the others are
+/// looked at.
 pub(super) fn pair<'g>(
-    host: &Opened<'_>,
+    host: &OpenRecording<'_>,
     inputs: Vec<GuestInput<'g>>,
     refuses: &mut dyn FnMut(&str, Error) -> Result<(), Error>,
 ) -> Result<Vec<Guest<'g>>, Error> {
@@ -92,7 +94,7 @@ fn refused(name: &str, reason: String) -> Error {
 
 /// Finds whose guest one recording is. VMs of `others` are taken.
 fn one<'g>(
-    host: &Opened<'_>,
+    host: &OpenRecording<'_>,
     windows: &mut Windows,
     input: GuestInput<'g>,
     others: &[Guest<'_>],
@@ -100,15 +102,15 @@ fn one<'g>(
     let refuse = |reason: String| refused(input.name, reason);
     let header = input.reader.header();
     let around = header.together.offset_ns;
-    let mut times = Times::new(around.unwrap_or(0));
+    let mut times = GuestTimes::new(around.unwrap_or(0));
     if header.time_unit != TimeStampUnit::Nanoseconds {
         return Err(refuse(without_nanoseconds(&input, &mut times)));
     }
     if windows.by_tid.is_empty() {
         return Err(refused(
             host.name(),
-            "holds no kvm_entry and kvm_exit events, by which guests' recordings are related to it; record the host with \
-             'trace-cmd record -e kvm' or 'perf record -a -e kvm:*'"
+            "holds no kvm_entry and kvm_exit events, by which guests' recordings are related to it; record the host \
+             with 'trace-cmd record -e kvm' or 'perf record -a -e kvm:*'"
                 .to_owned(),
         ));
     }
@@ -143,15 +145,15 @@ fn one<'g>(
             by_chance: 0,
             uncovered: 0,
         });
-        Tried {
+        CandidateFit {
             candidate,
             fit: found,
             recorded,
             exact: header.together.constant,
         }
     });
-    let mut tried: Vec<Tried> = tried.collect();
-    let above = |one: &Tried| one.fit.as_ref().map_or(0, above_chance);
+    let mut tried: Vec<CandidateFit> = tried.collect();
+    let above = |one: &CandidateFit| one.fit.as_ref().map_or(0, above_chance);
     tried.sort_by_key(|one| Reverse(above(one)));
     let mut tried = tried.into_iter();
     let Some(best) = tried.next() else {
@@ -186,7 +188,7 @@ fn one<'g>(
     })
 }
 
-fn without_nanoseconds(input: &GuestInput<'_>, times: &mut Times) -> String {
+fn without_nanoseconds(input: &GuestInput<'_>, times: &mut GuestTimes) -> String {
     // A file that was cut before its first event may not say what its clock counts either.
     let outcome = input.reader.walk(times);
     match times.ends().is_empty() {
@@ -205,7 +207,7 @@ fn without_events(outcome: &WalkOutcome) -> String {
 }
 
 /// Refuses what the files themselves say is another's.
-fn contradicted(host: &Opened<'_>, input: &GuestInput<'_>) -> Result<(), Error> {
+fn contradicted(host: &OpenRecording<'_>, input: &GuestInput<'_>) -> Result<(), Error> {
     let guests = &host.header().together;
     let guest = &input.reader.header().together;
     if let (Some(of), Some(own)) = (guest.host, guests.own)
@@ -228,7 +230,8 @@ fn contradicted(host: &Opened<'_>, input: &GuestInput<'_>) -> Result<(), Error> 
         return Err(refused(
             input.name,
             format!(
-                "is none of the guests that were recorded with {}: its trace id is {own:#x}, and the host's recording lists {}",
+                "is none of the guests that were recorded with {}: its trace id is {own:#x}, and the host's recording \
+                 lists {}",
                 host.name(),
                 ids.join(", ")
             ),
@@ -239,7 +242,7 @@ fn contradicted(host: &Opened<'_>, input: &GuestInput<'_>) -> Result<(), Error> 
 
 /// Returns the VMs whose guest it may be, and how that is known.
 fn candidates(
-    host: &Opened<'_>,
+    host: &OpenRecording<'_>,
     input: &GuestInput<'_>,
     others: &[Guest<'_>],
 ) -> Result<(PairingEvidence, Vec<Candidate>), Error> {
@@ -307,9 +310,10 @@ fn candidates(
     Ok((whose, found))
 }
 
-/// Returns the VMs whose guest it may be where none is listed, and why others are not. `known` says that the host's recording names it.
+/// Returns the VMs whose guest it may be where none is listed, and why others are not. `known` says that the host's
+/// recording names it.
 fn possible(
-    host: &Opened<'_>,
+    host: &OpenRecording<'_>,
     input: &GuestInput<'_>,
     others: &[Guest<'_>],
     known: bool,
@@ -368,7 +372,7 @@ fn words_of(vm: &Vm) -> String {
 fn fitted(
     input: &GuestInput<'_>,
     windows: &mut Windows,
-    times: &mut Times,
+    times: &mut GuestTimes,
     vcpus: &[(u32, i32)],
 ) -> Option<Fit> {
     if let Some(around) = input.reader.header().together.offset_ns {
@@ -406,11 +410,11 @@ fn fitted(
 fn near(
     input: &GuestInput<'_>,
     windows: &mut Windows,
-    times: &Times,
+    times: &GuestTimes,
     vcpus: &[(u32, i32)],
     (about, within_ns): (i64, u64),
 ) -> Option<Fit> {
-    let mut again = Times::new(about);
+    let mut again = GuestTimes::new(about);
     let times = match windows.spread.is_all() && times.spread.is_all() {
         true => times,
         false => {
@@ -427,7 +431,11 @@ fn near(
     fit(&sides, around, NEAR_NS)
 }
 
-fn sides<'a>(windows: &'a Windows, times: &'a Times, vcpus: &[(u32, i32)]) -> Vec<VcpuWindows<'a>> {
+fn sides<'a>(
+    windows: &'a Windows,
+    times: &'a GuestTimes,
+    vcpus: &[(u32, i32)],
+) -> Vec<VcpuWindows<'a>> {
     let sides = vcpus.iter().filter_map(|(cpu, tid)| {
         Some(VcpuWindows {
             windows: windows.by_tid.get(tid)?,
@@ -447,8 +455,8 @@ fn above_chance(fit: &Fit) -> u64 {
 /// Says whether a candidate is the guest's VM, and what its clock is; or what speaks against it.
 fn judge(
     whose: PairingEvidence,
-    best: &Tried,
-    next: Option<&Tried>,
+    best: &CandidateFit,
+    next: Option<&CandidateFit>,
 ) -> Result<(GuestClock, Fit), String> {
     let known = matches!(whose, PairingEvidence::Listed | PairingEvidence::Named);
     let undecided = |why: &str| match &best.recorded {
@@ -475,8 +483,8 @@ fn judge(
     };
     if above_chance(fit) < needed {
         return Err(format!(
-            "at the best offset of its clock {} of its {tried} events lie between an entry of their vCPU and the exit behind it, and by \
-             chance {} would",
+            "at the best offset of its clock {} of its {tried} events lie between an entry of their vCPU and the exit \
+             behind it, and by chance {} would",
             words::share::of(fit.inside, tried),
             words::share::of(fit.by_chance, tried)
         ));

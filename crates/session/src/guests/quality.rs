@@ -4,11 +4,11 @@ use doubts::DoubtKind;
 use event::Quality;
 use source::WalkOutcome;
 
-use super::Paired;
+use super::GuestPairing;
 
-impl Paired<'_> {
-    /// Returns what has to be known of recordings that were walked together ([`crate::Opened::walk_with`]), the host's first. Doubts about a
-    /// guest's name it. What could not be taken of the host's folder is one.
+impl GuestPairing<'_> {
+    /// Returns what has to be known of recordings that were walked together ([`crate::OpenRecording::walk_with`]), the
+    /// host's first. Doubts about a guest's name it. What could not be taken of the host's folder is one.
     pub fn quality(&self, outcomes: Vec<WalkOutcome>) -> Quality {
         let mut outcomes = outcomes.into_iter();
         let mut all = outcomes.next().unwrap_or_default().quality;

@@ -24,7 +24,8 @@ impl Spread {
         last - first <= 1 && self.has(from) && self.has(to)
     }
 
-    /// Keeps every second one of the stretches that were kept until now. Returns `false` if there is next to nothing left to leave out.
+    /// Keeps every second one of the stretches that were kept until now. Returns `false` if there is next to nothing
+    /// left to leave out.
     pub(crate) fn thin(&mut self) -> bool {
         let may = self.thinned < 32;
         self.thinned += u32::from(may);

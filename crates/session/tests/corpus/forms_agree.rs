@@ -1,4 +1,5 @@
-//! Any form, one answer: a recording and its own text. Wrapped forms and pipes are in `crates/cli/tests/forms_agree.rs`.
+//! Any form, one answer: a recording and its own text. Wrapped forms and pipes are in
+//! `crates/cli/tests/forms_agree.rs`.
 
 use std::path::Path;
 
@@ -21,7 +22,8 @@ fn exits(path: &Path) -> Result<Value, session::Error> {
 
 /// Whether a recording's clock counts ticks.
 fn in_ticks(path: &Path) -> bool {
-    let session = session::Session::open(session::Options::default()).expect("no files beside");
+    let session =
+        session::Session::open(session::SessionOptions::default()).expect("no files beside");
     let input = session.input(path).expect("a file");
     input
         .recording()

@@ -1,9 +1,9 @@
 //! Paths through guests in pictures: what is found of a host is the same, whether its guests are walked too or not.
 
-use analysis::{LaneGroup, Measured, Picture, TimelineNames};
+use analysis::{LaneGroup, Picture, SliceMeasure, TimelineNames};
 use fixtures::Failures;
 use fixtures::pairs::{GuestPair, pairs};
-use session::{Options, PictureOptions, Session};
+use session::{PictureOptions, Session, SessionOptions};
 
 use crate::timeline::TINY;
 
@@ -14,9 +14,9 @@ fn guest_paths() -> Vec<&'static str> {
 
 /// Returns a picture of a host with some guests.
 fn picture(pair: &GuestPair, with: bool, options: &PictureOptions) -> Picture {
-    let session = Session::open(Options {
+    let session = Session::open(SessionOptions {
         threads: 1,
-        ..Options::default()
+        ..SessionOptions::default()
     });
     let mut recordings = vec![pair.host.clone()];
     if with {
@@ -44,10 +44,10 @@ fn of_host(mut picture: Picture) -> String {
     picture.series.of.retain(|measured, _| {
         !matches!(
             measured,
-            Measured::GuestTime(_)
-                | Measured::GuestSteal(_)
-                | Measured::GuestKnown
-                | Measured::GuestExits(..)
+            SliceMeasure::GuestTime(_)
+                | SliceMeasure::GuestSteal(_)
+                | SliceMeasure::GuestKnown
+                | SliceMeasure::GuestExits(..)
         )
     });
     if let Some(timeline) = &mut picture.timeline {
@@ -128,10 +128,11 @@ fn marks(failures: &mut Failures, picture: &Picture) {
     }
 }
 
-/// Of a large recording the page has every event of some times only: the host's are the same, and the slowest instances have theirs.
+/// Of a large recording the page has every event of some times only: the host's are the same, and the slowest instances
+/// have theirs.
 #[test]
 fn slow_instances_are_of_interest_behind_all_that_is_of_the_host() {
-    let session = Session::open(Options::default()).expect("no files beside");
+    let session = Session::open(SessionOptions::default()).expect("no files beside");
     let whys = |pair: &GuestPair, with: bool| -> Vec<(u64, u64, String)> {
         let mut recordings = vec![pair.host.clone()];
         recordings.extend(with.then(|| pair.guest.clone()));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use analysis::{By, ExitTable};
+use analysis::{ExitTable, RowSplit};
 use fixtures::json::{list, number};
 use fixtures::pairs::{GUEST, GuestPair, HOST, pairs};
 use fixtures::{Failures, Question, file, read};
@@ -85,9 +85,9 @@ fn exits_of_guests_tasks_add_up_to_all_exits() {
         for more in [&[][..], &["--vcpu", "1"]] {
             let name = format!("{} {more:?}", guest.display());
             let asked = tables.into_iter().fold(asked(more), Question::table);
-            let by = By {
+            let by = RowSplit {
                 task: true,
-                ..By::default()
+                ..RowSplit::default()
             };
             let both = asked.clone().by(by).guest(guest).exits_document(host);
             let both = both.expect("it can be read");

@@ -1,4 +1,5 @@
-//! Recordings of the corpus, and what is found in them when they are cut off, printed as text, or walked with their guests.
+//! Recordings of the corpus, and what is found in them when they are cut off, printed as text, or walked with their
+//! guests.
 
 mod forms_agree;
 mod guest_paths;

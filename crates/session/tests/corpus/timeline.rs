@@ -1,6 +1,6 @@
-//! The timeline's data adds up to what the tables say: states of vCPUs to `vcpus`, CPUs and what they ran to `sched`, marks to
-//! the instances of paths. It does so however few cells there may be, in a part of the recording, after details took the place of
-//! sums.
+//! The timeline's data adds up to what the tables say: states of vCPUs to `vcpus`, CPUs and what they ran to `sched`,
+//! marks to the instances of paths. It does so however few cells there may be, in a part of the recording, after
+//! details took the place of sums.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use analysis::{
 };
 use model::State;
 use rules::Case;
-use session::{Filters, Input, Options, PictureOptions, Session, TimeRange};
+use session::{Filters, Input, PictureOptions, Session, SessionOptions, TimeRange};
 
 use fixtures::{Failures, case, cases, listed_events};
 
@@ -41,10 +41,10 @@ pub(crate) fn options(timeline_limits: TimelineLimits) -> PictureOptions {
 }
 
 pub(crate) fn session(filters: Filters) -> Session {
-    let options = Options {
+    let options = SessionOptions {
         threads: 1,
         filters,
-        ..Options::default()
+        ..SessionOptions::default()
     };
     Session::open(options).expect("no files beside")
 }
@@ -166,8 +166,8 @@ fn check_tasks(failures: &mut Failures, name: &str, picture: &Picture) -> usize 
             *ran.entry(timeline.names.get(one.what)).or_default() += one.ns();
         }
     }
-    // perf begins to record one CPU after the other, and moves between those that it records already and others: where it is
-    // seen to leave is not where it was seen to go.
+    // perf begins to record one CPU after the other, and moves between those that it records already and others: where
+    // it is seen to leave is not where it was seen to go.
     ran.retain(|name, _| !name.starts_with("perf:"));
     let mut expected: BTreeMap<String, u64> = BTreeMap::new();
     for row in sched.rows.iter().filter(|row| row.on_cpu_ns > 0) {
@@ -322,8 +322,8 @@ fn shown(
     shown.collect()
 }
 
-/// Where there is room for details, no sum is left in a window, and what stands in its place is what is there where nothing was
-/// ever summed.
+/// Where there is room for details, no sum is left in a window, and what stands in its place is what is there where
+/// nothing was ever summed.
 #[test]
 fn details_are_what_was_summed() {
     let few = TimelineLimits {

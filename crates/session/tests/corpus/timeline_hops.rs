@@ -1,5 +1,5 @@
-//! A second walk that passes over what nobody asks for finds what one over everything finds: every lane, stretch, window and event
-//! is the same, however few places there are from which a walk can go on.
+//! A second walk that passes over what nobody asks for finds what one over everything finds: every lane, stretch,
+//! window and event is the same, however few places there are from which a walk can go on.
 
 use analysis::{Picture, TimelineLimits, TimelineReport};
 use session::{Filters, Input, Session};

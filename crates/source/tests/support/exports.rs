@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{ExitTable, Exits, Options, Study, Vcpus, Window};
+use analysis::{ExitOptions, ExitTable, Exits, Study, Vcpus, Window};
 use export::{
     ExitRows, ExportFile, ExportSources, ExportWalk, ExportWish, FirstWalk, InstanceRows, Perfetto,
     SpanRows, Tap, TraceMachine,
@@ -12,10 +12,10 @@ use render::ClockUnit;
 use source::RecordingReader;
 
 fn exits() -> Exits {
-    Exits::new(Options {
+    Exits::new(ExitOptions {
         tables: vec![ExitTable::Vmexit],
         split: true,
-        ..Options::default()
+        ..ExitOptions::default()
     })
 }
 

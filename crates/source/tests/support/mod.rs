@@ -12,8 +12,8 @@ pub(crate) mod trim_perf;
 use std::ops::ControlFlow;
 
 use analysis::{
-    By, Convention, Exits, Info, Merge, Options, Picture, Profile, ProfileBy, ProfileOf,
-    ProfileOptions, Sched, Slices, Study, Vcpus, Window,
+    Convention, ExitOptions, Exits, Merge, Picture, Profile, ProfileBy, ProfileOf, ProfileOptions,
+    RecordingContents, RowSplit, SchedLatencies, Slices, Study, Vcpus, Window,
 };
 use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
@@ -215,8 +215,8 @@ fn profile(reader: &RecordingReader<'_>, which: usize) {
         reader.walk(&mut study);
         let profile = study.finish().take(profile);
         let walked = study.walked();
-        let mut beside = analysis::Beside {
-            namer: analysis::Namer::default(),
+        let mut beside = analysis::ProfileContext {
+            namer: analysis::FunctionNamer::default(),
             keep: &|_, _| true,
             guests: &[],
             guest_ns: &[],
@@ -243,7 +243,7 @@ fn profile(reader: &RecordingReader<'_>, which: usize) {
         };
         assert!(!render::flame::table(&report, layout).is_empty());
         // Its own stacks in the place of its guests'.
-        let mut side = profile.guest_side(&walked, analysis::Namer::default(), &mut ());
+        let mut side = profile.guest_side(&walked, analysis::FunctionNamer::default(), &mut ());
         side.vcpus = profile.vcpu_threads(&walked.machine.vms(), walked.machine);
         let sides = [&side];
         beside.guests = &sides;
@@ -257,27 +257,27 @@ fn profile(reader: &RecordingReader<'_>, which: usize) {
 fn analyse(reader: &RecordingReader<'_>, which: usize) {
     profile(reader, which);
     let mut study = Study::default().slices(Slices::new());
-    let info = study.add(Info::new());
-    let exits = study.add(Exits::new(Options {
+    let info = study.add(RecordingContents::new());
+    let exits = study.add(Exits::new(ExitOptions {
         split: true,
-        ..Options::default()
+        ..ExitOptions::default()
     }));
     let vcpus = study.add(Vcpus::new(Window::default()));
-    let sched = study.add(Sched::new());
+    let sched = study.add(SchedLatencies::new());
     let paths = study.add(Paths::new(paths::all_builtin()));
     let mut whole = Study::default().slices(Slices::new());
     let (handles, _) = pictures::ask(&mut whole, Paths::new(paths::all_builtin()));
     let mut perf = Study::default();
-    let as_perf = perf.add(Exits::new(Options {
+    let as_perf = perf.add(Exits::new(ExitOptions {
         tables: Vec::new(),
         convention: Convention::Perf,
-        by: By {
+        by: RowSplit {
             vm: true,
             vcpu: true,
-            ..By::default()
+            ..RowSplit::default()
         },
         split: false,
-        ..Options::default()
+        ..ExitOptions::default()
     }));
     if let Some(formats) = reader.formats() {
         let names = formats
@@ -383,7 +383,7 @@ fn causes(picture: &Picture) -> String {
 }
 
 /// What the recording shows of paths: stages add up to totals, and groups to all instances.
-fn latencies(paths: &Paths, walked: &analysis::Walked<'_>) -> String {
+fn latencies(paths: &Paths, walked: &analysis::WalkState<'_>) -> String {
     let machine = walked.machine;
     assert_eq!(paths.in_flight(), 0);
     let reports = paths.report(machine, &|_| None);

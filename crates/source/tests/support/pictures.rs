@@ -1,9 +1,9 @@
 //! Pictures of recordings, as `trapline diagnose` takes them.
 
 use analysis::{
-    Answers, Continuity, Exits, Faults, Handle, Info, Ipis, Irqs, Moves, Options, Picture,
-    PictureContext, PictureHandles, Recorder, SampledTime, Sched, Signs, Sleeps, Stalls, Study,
-    Timers, Vcpus, Window,
+    Answers, Continuity, ExitOptions, Exits, Faults, Handle, Ipis, Irqs, Moves, Picture,
+    PictureContext, PictureHandles, Recorder, RecordingContents, SampledTime, SchedLatencies,
+    Signs, Sleeps, Stalls, Study, Timers, Vcpus, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -12,15 +12,15 @@ use symbols::KernelFunctions;
 /// Adds everything that rules look at to a study.
 pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Handle<SampledTime>) {
     let ipis = Ipis::new(&mut follower);
-    let split = Options {
+    let split = ExitOptions {
         split: true,
-        ..Options::default()
+        ..ExitOptions::default()
     };
     let handles = PictureHandles {
-        info: study.add(Info::new()),
+        info: study.add(RecordingContents::new()),
         exits: study.add(Exits::new(split)),
         vcpus: study.add(Vcpus::new(Window::default())),
-        sched: study.add(Sched::new()),
+        sched: study.add(SchedLatencies::new()),
         sleeps: study.add(Sleeps::new()),
         signs: study.add(Signs::new()),
         faults: study.add(Faults::new()),

@@ -103,7 +103,7 @@ fn is_recording(bytes: &[u8]) -> bool {
         return false;
     };
     let mut study = analysis::Study::default();
-    let info = study.add(analysis::Info::new());
+    let info = study.add(analysis::RecordingContents::new());
     if let Ok(reader) = recording.reader(source::ReaderOptions::default()) {
         let _ = reader.walk(&mut study);
     }

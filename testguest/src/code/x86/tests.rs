@@ -265,9 +265,9 @@ fn a_guest_is_held_only_when_that_is_asked_for() {
 #[test]
 fn an_interrupt_is_counted_where_it_belongs_and_ended() {
     for (vector, counter) in [
-        (Vector::Message, "inc 0xc00"),
-        (Vector::Timer, "inc 0xc04"),
-        (Vector::Pin, "inc 0xc08"),
+        (IrqVector::Message, "inc 0xc00"),
+        (IrqVector::Timer, "inc 0xc04"),
+        (IrqVector::Pin, "inc 0xc08"),
     ] {
         let expected = seen(&[(counter, 1), ("wrmsr 0x80b 0", 1)]);
         assert_eq!(round(&handler(vector), 0), expected);

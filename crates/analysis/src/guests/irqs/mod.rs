@@ -1,12 +1,14 @@
-//! What guests did with the interrupts that KVM put into them: which handler ran, how long after the injection, and for how long.
+//! What guests did with the interrupts that KVM put into them: which handler ran, how long after the injection, and for
+//! how long.
 //!
-//! Linux handles an interrupt with interrupts masked. So the first handler that begins on a vCPU behind an injection (`kvm_inj_virq`) is of
-//! that interrupt, whatever exits are between: the EOI of an edge interrupt leaves the guest before the handler begins. This holds until
-//! the next injection into that vCPU, or until the guest handles a softirq or switches tasks, which it does behind the handler. An
-//! injection that an exit undid, and that KVM repeats, is the same interrupt.
+//! Linux handles an interrupt with interrupts masked. So the first handler that begins on a vCPU behind an injection
+//! (`kvm_inj_virq`) is of that interrupt, whatever exits are between: the EOI of an edge interrupt leaves the guest
+//! before the handler begins. This holds until the next injection into that vCPU, or until the guest handles a softirq
+//! or switches tasks, which it does behind the handler. An injection that an exit undid, and that KVM repeats, is the
+//! same interrupt.
 //!
-//! Interrupts of devices have `irq_handler_entry`. Linux gives vectors of its own to what it handles itself (timer, IPIs): these have
-//! events of `irq_vectors`, which say the vector, or none.
+//! Interrupts of devices have `irq_handler_entry`. Linux gives vectors of its own to what it handles itself (timer,
+//! IPIs): these have events of `irq_vectors`, which say the vector, or none.
 
 mod track;
 mod vectors;
@@ -18,10 +20,10 @@ use event::{Body, Data, Event, EventType, FieldReader, FieldScalar, Kind, LostKi
 use model::ByNumber;
 use stats::Stats;
 
-use track::{Run, Track, Which};
-use vectors::{NAMED_VECTORS, Whose, of_vectors, whose};
+use track::{HandlerId, Run, VcpuHandlers};
+use vectors::{NAMED_VECTORS, VectorOwner, of_vectors, whose};
 
-use crate::analysis::{Analysis, Context, FilterScope, GuestEvent, Walked, Want};
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, GuestEvent, WalkState};
 use crate::chosen::Window;
 
 /// Names of handlers that are kept at most: a machine has some hundred.
@@ -53,7 +55,8 @@ pub struct IrqGuest {
     pub handled: Option<u64>,
     /// Injections at times that the guest's recording covers, behind which none began; `None` as above.
     pub unseen: Option<u64>,
-    /// Injections of which the recordings do not say it. With the two above they are all injections. `None` where there are none.
+    /// Injections of which the recordings do not say it. With the two above they are all injections. `None` where there
+    /// are none.
     pub uncovered: Option<u64>,
     /// From the injection to the first handler.
     pub delay: Stats,
@@ -63,7 +66,7 @@ pub struct IrqGuest {
 
 /// What events of a kind say.
 #[derive(Debug)]
-enum Says {
+enum HandlerFields {
     /// The host injects an interrupt.
     Inject {
         vector: FieldReader,
@@ -93,8 +96,8 @@ enum Says {
 #[derive(Debug)]
 pub struct GuestIrqs {
     window: Window,
-    kinds: Vec<Option<Says>>,
-    tracks: ByNumber<Track>,
+    kinds: Vec<Option<HandlerFields>>,
+    tracks: ByNumber<VcpuHandlers>,
     tids: Vec<i32>,
     names: Vec<(Option<u32>, String)>,
     by_name: HashMap<(Option<u32>, String), u32>,
@@ -107,13 +110,14 @@ pub struct GuestIrqs {
 }
 
 impl GuestIrqs {
-    /// Looks at guests whose vCPUs are these: the number of the guest's machine, of its CPU, and the host's thread that is the vCPU.
+    /// Looks at guests whose vCPUs are these: the number of the guest's machine, of its CPU, and the host's thread that
+    /// is the vCPU.
     pub fn new(window: Window, vcpus: impl IntoIterator<Item = (u16, u32, i32)>) -> GuestIrqs {
         let mut tracks = ByNumber::default();
         let mut tids = Vec::new();
         for (machine, number, tid) in vcpus {
             tids.push(tid);
-            tracks.entry(tid, || Track::new(machine, number));
+            tracks.entry(tid, || VcpuHandlers::new(machine, number));
         }
         GuestIrqs {
             window,
@@ -134,7 +138,8 @@ impl GuestIrqs {
         &self.tids
     }
 
-    /// Returns runs of handlers that are in no row: of CPUs of which it is not known which vCPU they are, and of more handlers than are kept.
+    /// Returns runs of handlers that are in no row: of CPUs of which it is not known which vCPU they are, and of more
+    /// handlers than are kept.
     pub fn unplaced(&self) -> u64 {
         self.unplaced
     }
@@ -157,9 +162,9 @@ impl GuestIrqs {
         };
         for (number, vector) in &track.vectors {
             let recorded = match whose(*number) {
-                Whose::Device => self.handlers.contains(&track.machine),
-                Whose::System => self.vectors.contains(&(track.machine, *number)),
-                Whose::Either => vector.handled > 0,
+                VectorOwner::Device => self.handlers.contains(&track.machine),
+                VectorOwner::System => self.vectors.contains(&(track.machine, *number)),
+                VectorOwner::Either => vector.handled > 0,
             };
             let known = |count: u64| recorded.then_some(count);
             let hidden = match recorded {
@@ -219,7 +224,7 @@ impl GuestIrqs {
     }
 
     /// A handler of a guest begins.
-    fn begins(&mut self, guest: &GuestEvent<'_>, which: Which, name: u32) {
+    fn begins(&mut self, guest: &GuestEvent<'_>, which: HandlerId, name: u32) {
         let time = guest.event.time;
         let track = guest.vcpu_tid.and_then(|tid| self.tracks.get_mut(tid));
         let Some(track) = track else {
@@ -244,14 +249,14 @@ impl GuestIrqs {
         track.starts(which, key, time, counts, injected);
     }
 
-    fn takes(&mut self, says: &Says, guest: &GuestEvent<'_>) {
+    fn takes(&mut self, says: &HandlerFields, guest: &GuestEvent<'_>) {
         let (event, data) = (guest.event, guest.data);
         let number = |field: &FieldReader| field.number(event, data);
-        let irq = |field: &FieldReader| Which::Irq(number(field).map(|irq| irq as u32));
+        let irq = |field: &FieldReader| HandlerId::Irq(number(field).map(|irq| irq as u32));
         let vector = |field: &FieldReader| number(field).and_then(|one| u8::try_from(one).ok());
         let machine = event.machine();
         match says {
-            Says::Handler { irq: field, name } => {
+            HandlerFields::Handler { irq: field, name } => {
                 self.handlers.insert(machine);
                 let text = match name.get(event, data) {
                     Some(FieldScalar::Text(text)) => text,
@@ -260,12 +265,12 @@ impl GuestIrqs {
                 };
                 let irq = number(field).map(|irq| irq as u32);
                 let name = self.name(irq, &text);
-                self.begins(guest, Which::Irq(irq), name);
+                self.begins(guest, HandlerId::Irq(irq), name);
             }
-            Says::Vector(field, name) => {
+            HandlerFields::Vector(field, name) => {
                 if let Some(vector) = vector(field) {
                     self.vectors.insert((machine, vector));
-                    self.begins(guest, Which::Vector(vector), *name);
+                    self.begins(guest, HandlerId::Vector(vector), *name);
                 }
             }
             _ => {}
@@ -274,19 +279,19 @@ impl GuestIrqs {
             return;
         };
         match says {
-            Says::HandlerEnds(field) => track.ends(irq(field), event.time),
-            Says::VectorEnds(field) => {
+            HandlerFields::HandlerEnds(field) => track.ends(irq(field), event.time),
+            HandlerFields::VectorEnds(field) => {
                 if let Some(vector) = vector(field) {
-                    track.ends(Which::Vector(vector), event.time);
+                    track.ends(HandlerId::Vector(vector), event.time);
                 }
             }
-            Says::Behind => track.goes_on(),
+            HandlerFields::Behind => track.goes_on(),
             _ => {}
         }
         track.covers();
     }
 
-    fn keep(&mut self, ty: &EventType<'_>, says: Option<Says>) -> bool {
+    fn keep(&mut self, ty: &EventType<'_>, says: Option<HandlerFields>) -> bool {
         let any = says.is_some();
         let at = ty.index as usize;
         if self.kinds.len() <= at {
@@ -306,7 +311,7 @@ impl Analysis for GuestIrqs {
         Concerns::of(&[Concern::Interrupts, Concern::Guests])
     }
 
-    fn doubts(&self, _: &Walked<'_>, doubts: &mut Doubts) {
+    fn doubts(&self, _: &WalkState<'_>, doubts: &mut Doubts) {
         if !self.has_handlers() {
             doubts.raise(DoubtKind::NoHandlers);
         }
@@ -317,22 +322,22 @@ impl Analysis for GuestIrqs {
         }
     }
 
-    fn wants(&mut self, ty: &EventType<'_>) -> Want {
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let field = |name: &str| FieldReader::of(ty, name);
         let (says, want) = match (ty.kind, ty.system, ty.name) {
-            (Kind::KvmEntry, _, _) => (Says::Enter, Want::Head),
-            (Kind::KvmExit, _, _) => (Says::Exit, Want::Head),
+            (Kind::KvmEntry, _, _) => (HandlerFields::Enter, EventDetail::Head),
+            (Kind::KvmExit, _, _) => (HandlerFields::Exit, EventDetail::Head),
             (_, "" | "kvm", "kvm_inj_virq") => {
-                let says = Says::Inject {
+                let says = HandlerFields::Inject {
                     vector: field("vector"),
                     soft: field("soft"),
                     repeated: field("reinjected"),
                     says_repeated: (ty.format)
                         .is_none_or(|format| format.field("reinjected").is_some()),
                 };
-                (says, Want::Order)
+                (says, EventDetail::Order)
             }
-            _ => return Want::Nothing,
+            _ => return EventDetail::Nothing,
         };
         self.keep(ty, Some(says));
         want
@@ -340,7 +345,7 @@ impl Analysis for GuestIrqs {
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let says = self.kinds.get(event.ty.index as usize);
-        let Some(Some(Says::Inject {
+        let Some(Some(HandlerFields::Inject {
             vector,
             soft,
             repeated,
@@ -374,8 +379,8 @@ impl Analysis for GuestIrqs {
         };
         track.cpu = event.cpu;
         match says {
-            Some(Says::Enter) => track.enters(event.time),
-            Some(Says::Exit) => track.leaves(event.time),
+            Some(HandlerFields::Enter) => track.enters(event.time),
+            Some(HandlerFields::Exit) => track.leaves(event.time),
             _ => {}
         }
     }
@@ -387,25 +392,25 @@ impl Analysis for GuestIrqs {
                 if ty.recorded {
                     self.handlers.insert(ty.machine);
                 }
-                Some(Says::Handler {
+                Some(HandlerFields::Handler {
                     irq: field("irq"),
                     name: field("name"),
                 })
             }
-            ("irq" | "", "irq_handler_exit") => Some(Says::HandlerEnds(field("irq"))),
-            ("irq" | "", "softirq_entry") => Some(Says::Behind),
+            ("irq" | "", "irq_handler_exit") => Some(HandlerFields::HandlerEnds(field("irq"))),
+            ("irq" | "", "softirq_entry") => Some(HandlerFields::Behind),
             ("irq_vectors" | "", name) if let Some((name, entry)) = of_vectors(ty.system, name) => {
                 let known = NAMED_VECTORS.iter().find(|(one, _)| *one == name);
                 if let Some((_, vector)) = known.filter(|_| ty.recorded) {
                     self.vectors.insert((ty.machine, *vector));
                 }
                 Some(match entry {
-                    true => Says::Vector(field("vector"), self.name(None, name)),
-                    false => Says::VectorEnds(field("vector")),
+                    true => HandlerFields::Vector(field("vector"), self.name(None, name)),
+                    false => HandlerFields::VectorEnds(field("vector")),
                 })
             }
-            _ if ty.kind == Kind::SchedSwitch => Some(Says::Behind),
-            _ if ty.kind.is_sched() => Some(Says::Covers),
+            _ if ty.kind == Kind::SchedSwitch => Some(HandlerFields::Behind),
+            _ if ty.kind.is_sched() => Some(HandlerFields::Covers),
             _ => None,
         };
         self.keep(ty, says)

@@ -4,22 +4,22 @@ use event::NONE;
 use rustc_hash::FxHashMap;
 use stats::Stats;
 
-use super::vectors::{Whose, whose};
+use super::vectors::{VectorOwner, whose};
 
 /// Handlers within each other that are followed.
 const MAX_DEPTH: usize = 8;
 
 /// Which handler it is, as its end says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum HandlerId {
     Irq(Option<u32>),
     Vector(u8),
 }
 
 /// A handler that has begun.
 #[derive(Debug)]
-struct Frame {
-    which: Which,
+struct OpenHandler {
+    which: HandlerId,
     /// Where it is counted.
     key: (Option<u8>, u32),
     start: u64,
@@ -31,7 +31,7 @@ struct Frame {
 
 /// An injection, until the next one.
 #[derive(Debug)]
-struct Injected {
+struct PendingInjection {
     vector: u8,
     time: u64,
     /// The vCPU has entered the guest since then.
@@ -41,15 +41,16 @@ struct Injected {
     /// The guest's recording had begun on this CPU.
     covered: bool,
     /// The interrupt whose handler began first.
-    first: Option<Which>,
+    first: Option<HandlerId>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Vector {
+pub(super) struct VectorSums {
     pub(super) handled: u64,
     pub(super) unseen: u64,
     pub(super) uncovered: u64,
-    /// Without a handler since the guest's last event on this CPU: if the next one comes after a loss, they are not covered.
+    /// Without a handler since the guest's last event on this CPU: if the next one comes after a loss, they are not
+    /// covered.
     pending: u64,
     pub(super) delay: Stats,
 }
@@ -71,7 +72,7 @@ impl Run {
 
 /// A vCPU of which there is a guest's recording.
 #[derive(Debug, Default)]
-pub(super) struct Track {
+pub(super) struct VcpuHandlers {
     pub(super) machine: u16,
     /// The guest's number of it.
     pub(super) number: i32,
@@ -81,9 +82,9 @@ pub(super) struct Track {
     pub(super) known: bool,
     covered: bool,
     out_since: Option<u64>,
-    injected: Option<Injected>,
-    frames: Vec<Frame>,
-    pub(super) vectors: FxHashMap<u8, Vector>,
+    injected: Option<PendingInjection>,
+    frames: Vec<OpenHandler>,
+    pub(super) vectors: FxHashMap<u8, VectorSums>,
     /// Vectors that have something pending.
     pending: Vec<u8>,
     pub(super) runs: FxHashMap<(Option<u8>, u32), Run>,
@@ -93,14 +94,14 @@ pub(super) struct Track {
     pub(super) outside: u64,
 }
 
-impl Track {
+impl VcpuHandlers {
     /// Returns the vCPU that is a CPU of a guest's machine.
-    pub(super) fn new(machine: u16, number: u32) -> Track {
-        Track {
+    pub(super) fn new(machine: u16, number: u32) -> VcpuHandlers {
+        VcpuHandlers {
             machine,
             number: i32::try_from(number).unwrap_or(i32::MAX),
             cpu: NONE,
-            ..Track::default()
+            ..VcpuHandlers::default()
         }
     }
 
@@ -149,7 +150,7 @@ impl Track {
             None if same => self.forget(),
             _ => self.close(),
         }
-        self.injected = Some(Injected {
+        self.injected = Some(PendingInjection {
             vector,
             time,
             entered: false,
@@ -160,10 +161,10 @@ impl Track {
     }
 
     /// A handler begins: returns its vector, and whether the injection was seen that it is of.
-    pub(super) fn begins(&mut self, which: Which, time: u64) -> (Option<u8>, bool) {
+    pub(super) fn begins(&mut self, which: HandlerId, time: u64) -> (Option<u8>, bool) {
         let alone = match which {
-            Which::Irq(_) => (None, false),
-            Which::Vector(vector) => (Some(vector), false),
+            HandlerId::Irq(_) => (None, false),
+            HandlerId::Vector(vector) => (Some(vector), false),
         };
         // What happens before the entry is of something earlier.
         let Some(last) = self.injected.as_mut().filter(|last| last.entered) else {
@@ -171,7 +172,7 @@ impl Track {
         };
         let of_it = match alone.0 {
             Some(vector) => vector == last.vector,
-            None => whose(last.vector) != Whose::System,
+            None => whose(last.vector) != VectorOwner::System,
         };
         // Several handlers share a line; another interrupt's is none of them.
         if !of_it || last.first.is_some_and(|first| first != which) {
@@ -192,7 +193,7 @@ impl Track {
         (Some(last.vector), injected)
     }
 
-    pub(super) fn ends(&mut self, which: Which, time: u64) {
+    pub(super) fn ends(&mut self, which: HandlerId, time: u64) {
         let Some(at) = self.frames.iter().rposition(|one| one.which == which) else {
             return;
         };
@@ -220,7 +221,7 @@ impl Track {
     /// A handler has begun that is counted there.
     pub(super) fn starts(
         &mut self,
-        which: Which,
+        which: HandlerId,
         key: (Option<u8>, u32),
         time: u64,
         counts: bool,
@@ -234,7 +235,7 @@ impl Track {
             runs.entry(key).or_default().runs += 1;
         }
         if self.frames.len() < MAX_DEPTH {
-            self.frames.push(Frame {
+            self.frames.push(OpenHandler {
                 which,
                 key,
                 start: time,

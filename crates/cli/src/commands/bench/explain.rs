@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use analysis::{During, Meanwhile, Walked};
+use analysis::{StretchWatch, WalkState, WatchedStretch};
 use anyhow::{Result, bail};
-use model::Access;
+use model::GuestAccess;
 use paths::Paths;
 use render::ClockUnit;
 use render::bench_explain::{self as render_explain, Explained, Inside, Iteration, OnVcpu, Task};
 use results::{BenchResults, BenchRow, Slow};
-use session::{Guest, Opened, Paired};
+use session::{Guest, GuestPairing, OpenRecording};
 
 use crate::answer::Answer;
 use crate::commands::bench::args::ExplainArgs;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     let named = inputs.len() > 1;
     let paired = match named {
         true => host.paired(&recording)?,
-        false => Paired::default(),
+        false => GuestPairing::default(),
     };
     let guests = &paired.guests;
     let clock = Clock::of(&result, &recording, guests)?;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     follower.list();
     let mut question = recording.question(&paired);
     let follower = question.add(follower);
-    let during = question.add(During::new(stretches));
+    let during = question.add(StretchWatch::new(stretches));
     let answered = question.walk();
     let (follower, during) = (answered.take(follower), answered.take(during));
     let quality = &answered.quality;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
     let teller = Teller {
         follower: &follower,
         walked: &answered.walked(),
-        names: &|access: &Access| analysis::name_access(access, &names),
+        names: &|access: &GuestAccess| analysis::name_access(access, &names),
         vcpus: guests.first().map(Guest::vcpus),
     };
     let iterations = slow.iter().filter_map(|(at, slow)| {
@@ -135,7 +135,7 @@ struct Clock<'g> {
 impl<'g> Clock<'g> {
     fn of(
         result: &BenchResults,
-        recording: &Opened<'_>,
+        recording: &OpenRecording<'_>,
         guests: &'g [Guest<'g>],
     ) -> Result<Clock<'g>> {
         let head = &result.head;
@@ -203,14 +203,14 @@ impl<'g> Clock<'g> {
 /// Puts what was found into words.
 struct Teller<'w> {
     follower: &'w Paths,
-    walked: &'w Walked<'w>,
+    walked: &'w WalkState<'w>,
     names: paths::AccessNamer<'w>,
     /// CPUs of the guest that measured, each with its thread.
     vcpus: Option<&'w [(u32, i32)]>,
 }
 
 impl Teller<'_> {
-    fn iteration(&self, row: &BenchRow, one: &Meanwhile) -> Iteration {
+    fn iteration(&self, row: &BenchRow, one: &WatchedStretch) -> Iteration {
         let to = row.to.as_deref().and_then(|to| to.parse::<u32>().ok());
         let from = row.from.and_then(|from| u32::try_from(from).ok());
         let cpus = [(from, "from"), (to, "to")].map(|(cpu, role)| cpu.map(|cpu| (cpu, role)));
@@ -229,7 +229,7 @@ impl Teller<'_> {
         }
     }
 
-    fn on_vcpus(&self, cpus: &[(u32, &'static str)], one: &Meanwhile) -> Vec<OnVcpu> {
+    fn on_vcpus(&self, cpus: &[(u32, &'static str)], one: &WatchedStretch) -> Vec<OnVcpu> {
         let machine = self.walked.machine;
         let places: BTreeMap<i32, u32> = machine.vcpus().map(|vcpu| vcpu.tid).zip(0..).collect();
         let seen = machine.seen();
@@ -242,7 +242,7 @@ impl Teller<'_> {
         known.collect()
     }
 
-    fn inside(&self, instance: &paths::CompletedInstance, one: &Meanwhile) -> Inside {
+    fn inside(&self, instance: &paths::CompletedInstance, one: &WatchedStretch) -> Inside {
         let recorded = self
             .follower
             .describe(instance, self.walked.machine, self.names);
@@ -269,7 +269,7 @@ impl Teller<'_> {
     }
 
     /// Returns whether a thread of the benchmark had a CPU in any of the iterations.
-    fn has_bench(&self, result: &BenchResults, during: &During) -> bool {
+    fn has_bench(&self, result: &BenchResults, during: &StretchWatch) -> bool {
         let cpus = result.rows.iter().filter_map(|row| row.from);
         let cpus: BTreeSet<i32> = cpus.filter_map(|cpu| i32::try_from(cpu).ok()).collect();
         let ran = during.stretches().iter().flat_map(|one| one.tasks.keys());
@@ -283,7 +283,7 @@ impl Teller<'_> {
     }
 
     /// Returns who else had the CPUs of the row: the benchmark's own threads and the idle task are not said.
-    fn tasks(&self, cpus: &[(u32, &'static str)], one: &Meanwhile) -> Vec<Task> {
+    fn tasks(&self, cpus: &[(u32, &'static str)], one: &WatchedStretch) -> Vec<Task> {
         if self.vcpus.is_some() {
             return Vec::new();
         }

@@ -8,7 +8,7 @@ use event::Quality;
 use model::Vm;
 use render::ClockUnit;
 use render::console::{self, Lines, Writer, Written};
-use session::{FilterScope, HostFacts, Opened};
+use session::{FilterScope, HostFacts, OpenRecording};
 
 use crate::answer::Answer;
 use crate::commands::events::args::EventsArgs;
@@ -18,7 +18,11 @@ use crate::output;
 use crate::stream::Stream;
 
 /// Runs the command.
-pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) -> Result<()> {
+pub(super) fn run(
+    args: &EventsArgs,
+    recording: &OpenRecording<'_>,
+    facts: &HostFacts,
+) -> Result<()> {
     let name = recording.name();
     let header = recording.header();
     // Whose thread is whose is known at the end of a recording, and asked for at its lines.
@@ -55,7 +59,7 @@ pub(super) fn run(args: &EventsArgs, recording: &Opened<'_>, facts: &HostFacts) 
 }
 
 /// Returns how the table or the document begins.
-fn begin(format: Format, recording: &Opened<'_>, facts: &HostFacts) -> String {
+fn begin(format: Format, recording: &OpenRecording<'_>, facts: &HostFacts) -> String {
     match format {
         Format::Table => String::new(),
         Format::Csv => Lines::new(ClockUnit::of(recording.nanoseconds())).csv_head(),

@@ -16,7 +16,7 @@ use render::ClockUnit;
 #[cfg(test)]
 use render::schema::{Member, Shape, Shaped};
 use serde::Serialize;
-use session::{Guest, Opened, Paired};
+use session::{Guest, GuestPairing, OpenRecording};
 use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
 
@@ -112,7 +112,7 @@ const TIME: &str = "time_ns";
 
 /// Returns what prints the events of each recording, the host's first.
 fn machines<'f>(
-    recording: &'f Opened<'_>,
+    recording: &'f OpenRecording<'_>,
     guests: &'f [Guest<'_>],
     none: &'f FormatCatalog,
     style: (Option<As>, bool),
@@ -140,8 +140,8 @@ fn machines<'f>(
 
 /// Writes the events that filters let through, and those of guests, as CSV. Returns what the recordings lack.
 pub(super) fn csv<'o>(
-    recording: &'o Opened<'_>,
-    paired: &'o Paired<'_>,
+    recording: &'o OpenRecording<'_>,
+    paired: &'o GuestPairing<'_>,
     out: Box<dyn Write + 'o>,
 ) -> Result<Quality> {
     let guests = &paired.guests;
@@ -257,7 +257,7 @@ impl<'f> Events<'f> {
     }
 
     /// Takes what is known of the host's threads beside its events.
-    fn learn(&mut self, host: &Opened<'_>) {
+    fn learn(&mut self, host: &OpenRecording<'_>) {
         if let Some(machine) = self.machines.first_mut() {
             machine.threads.saved_names(host.saved_names());
             machine.threads.add_facts(host.thread_facts());

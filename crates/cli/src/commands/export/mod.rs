@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use event::Quality;
 use paths::lang;
-use session::{Guest, HostInput, Opened, Paired};
+use session::{Guest, GuestPairing, HostInput, OpenRecording};
 
 use crate::commands::events;
 use crate::commands::export::args::{ExportArgs, Kind, Rows};
@@ -30,12 +30,12 @@ struct WrittenExport {
 
 /// A host's recording and those of its guests, which are walked together.
 struct Together<'t> {
-    recording: &'t Opened<'t>,
-    paired: Paired<'t>,
+    recording: &'t OpenRecording<'t>,
+    paired: GuestPairing<'t>,
 }
 
 impl<'t> Together<'t> {
-    fn of(host: &'t HostInput<'_>, recording: &'t Opened<'t>) -> Result<Together<'t>> {
+    fn of(host: &'t HostInput<'_>, recording: &'t OpenRecording<'t>) -> Result<Together<'t>> {
         Ok(Together {
             recording,
             paired: host.paired(recording)?,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use analysis::{ExitTable, Exits, GuestTasks, Options, Shared, Study, Vcpus};
+use analysis::{ExitOptions, ExitTable, Exits, GuestTasks, SharedAnalysis, Study, Vcpus};
 use anyhow::Result;
 use devices::AddressNames;
 use doubts::{Concern, Concerns};
@@ -22,16 +22,16 @@ use crate::commands::export::args::{Kind, Rows};
 pub(super) struct First {
     kind: Kind,
     rows: Rows,
-    tasks: Option<Shared<GuestTasks>>,
+    tasks: Option<SharedAnalysis<GuestTasks>>,
     names: AddressNames,
     answered: RecordingAnswers,
 }
 
 fn exits() -> Exits {
-    Exits::new(Options {
+    Exits::new(ExitOptions {
         tables: vec![ExitTable::Vmexit],
         split: true,
-        ..Options::default()
+        ..ExitOptions::default()
     })
 }
 

@@ -13,7 +13,7 @@ use report::quoted;
 use rules::Diagnosis;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use session::{HostInput, PictureOptions, Session, Taken};
+use session::{HostInput, PictureOptions, RecordingPicture, Session};
 
 use crate::answer::Answer;
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
@@ -79,7 +79,7 @@ pub(super) fn text(
     let asked: Vec<String> = wanted.paths.iter().map(|path| path.name.clone()).collect();
     options.paths.retain(|path| !asked.contains(&path.name));
     options.paths.extend(wanted.paths);
-    let Taken {
+    let RecordingPicture {
         mut picture,
         header,
         formats_missing,

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use analysis::{Profile, ProfileReport, VcpuThread, VcpusReport, Walked};
+use analysis::{Profile, ProfileReport, VcpuThread, VcpusReport, WalkState};
 use anyhow::{Result, anyhow, bail};
 use model::Vm;
-use session::{GuestStacks, NamedGuest, Opened, Options, Session};
+use session::{GuestStacks, NamedGuest, OpenRecording, Session, SessionOptions};
 
 /// A recording made inside a guest, and the VM whose it is if that is said.
 #[derive(Debug, Clone)]
@@ -83,9 +83,9 @@ impl GuestRecording {
     pub(super) fn stacks(
         &self,
         inside: &Session,
-        recording: &Opened<'_>,
+        recording: &OpenRecording<'_>,
         host: &Profile,
-        walked: &Walked<'_>,
+        walked: &WalkState<'_>,
     ) -> Result<GuestStacks> {
         let name = self.path.display().to_string();
         let vcpus = chosen(
@@ -94,7 +94,7 @@ impl GuestRecording {
             recording.vms(),
             host.vcpu_threads(recording.vms(), walked.machine),
             || {
-                let session = Session::open(Options::default())?;
+                let session = Session::open(SessionOptions::default())?;
                 let input = session.input(&self.path)?;
                 let guests = recording.guests(vec![input.guest(None)?])?;
                 let vcpus = guests.iter().flat_map(|guest| guest.vcpus());

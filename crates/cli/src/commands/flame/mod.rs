@@ -9,7 +9,9 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use analysis::{GuestSide, Namer, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Vcpus};
+use analysis::{
+    FunctionNamer, GuestSide, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Vcpus,
+};
 use anyhow::{Result, bail};
 use binaries::BinaryArgs;
 use clap::{Args, ValueEnum};
@@ -18,7 +20,7 @@ use event::Quality;
 use folded::CountUnit;
 use guest::GuestRecording;
 use render::{ClockUnit, flame};
-use session::{GuestStacks, Input, NamedGuest, Opened, Paired, Session};
+use session::{GuestPairing, GuestStacks, Input, NamedGuest, OpenRecording, Session};
 use write::Form;
 
 use crate::answer::Answer;
@@ -219,7 +221,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let name = recording.name().to_owned();
     let options = options(args)?;
     let waits = args.off_cpu || args.both;
-    let paired = Paired::default();
+    let paired = GuestPairing::default();
     let mut question = recording.question(&paired);
     question.all_threads();
     let profile = question.add(recording.collector(options));
@@ -241,7 +243,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         doubts.raise(DoubtKind::GuestKernelUnnamed { pid: *pid });
     }
     let of_guests = guests.functions();
-    let namer = Namer {
+    let namer = FunctionNamer {
         host: recording.functions(),
         guest: recording.guest_functions(),
         guests: &of_guests,
@@ -262,7 +264,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     }
     guest::each_of_its_own(&inside)?;
     let sides: Vec<&GuestSide> = inside.iter().map(GuestStacks::side).collect();
-    let beside = analysis::Beside {
+    let beside = analysis::ProfileContext {
         namer,
         keep: &keep,
         guests: &sides,
@@ -355,7 +357,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
 }
 
 /// Refuses a recording that does not have what is asked for.
-fn require(args: &FlameArgs, recording: &Opened<'_>, report: &ProfileReport) -> Result<()> {
+fn require(args: &FlameArgs, recording: &OpenRecording<'_>, report: &ProfileReport) -> Result<()> {
     if args.off_cpu || args.both {
         recording.require(
             report.switches > 0,

@@ -3,10 +3,10 @@
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 
-use analysis::{Shared, Study};
+use analysis::{SharedAnalysis, Study};
 use anyhow::Result;
 use event::{Event, EventType, Side, Sink};
-use model::Access;
+use model::GuestAccess;
 use paths::{CompletedInstance, Paths};
 use render::ClockUnit;
 use render::paths as render_paths;
@@ -80,7 +80,7 @@ pub(super) fn run(
 /// Prints instances during the walk.
 struct Each<'d> {
     study: Study,
-    paths: Shared<Paths>,
+    paths: SharedAnalysis<Paths>,
     devices: &'d DeviceNames,
     names: Option<devices::AddressNames>,
     isa: Option<event::Isa>,
@@ -115,7 +115,7 @@ impl Each<'_> {
         };
         let paths = self.paths.get();
         let machine = self.study.walked().machine;
-        let name_access = |access: &Access| analysis::name_access(access, names);
+        let name_access = |access: &GuestAccess| analysis::name_access(access, names);
         let instance = paths.describe(one, machine, &name_access);
         let nanoseconds = self.clock.is_nanoseconds();
         match self.format {

@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{Shared, Study};
+use analysis::{SharedAnalysis, Study};
 use anyhow::{Result, bail};
 use event::{Event, EventType, Side, Sink};
 use eventtext::EventPrinter;
-use model::Access;
+use model::GuestAccess;
 use paths::{CompletedInstance, InstanceReport, Paths};
 use render::ClockUnit;
 use render::paths_instance;
@@ -54,7 +54,7 @@ pub(super) fn run(
     let paths = paths.get();
     let machine = answered.walked().machine;
     let names = devices.names(paths.isa());
-    let name_access = |access: &Access| analysis::name_access(access, &names);
+    let name_access = |access: &GuestAccess| analysis::name_access(access, &names);
     let instance = paths.describe(&found, machine, &name_access);
     let diagram = match args.diagram {
         Diagram::Text => paths_instance::text_diagram(&instance, recording.nanoseconds()),
@@ -106,7 +106,7 @@ pub(super) fn run(
 /// Follows paths until the instance has completed.
 struct Find {
     study: Study,
-    paths: Shared<Paths>,
+    paths: SharedAnalysis<Paths>,
     number: u64,
     found: Option<CompletedInstance>,
     seen: u64,

@@ -5,12 +5,12 @@ mod each;
 mod instance;
 
 use anyhow::{Context, Result};
-use model::Access;
+use model::GuestAccess;
 use paths::Paths;
 use paths::lang::{self, PathDefinition};
 use render::ClockUnit;
 use render::paths as render_paths;
-use session::{Opened, Paired};
+use session::{GuestPairing, OpenRecording};
 
 use crate::answer::Answer;
 use crate::commands::paths::args::PathsArgs;
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let answers = question.walk();
     let follower = answers.take(asked);
     let names = devices.names(follower.isa());
-    let name_access = |access: &Access| analysis::name_access(access, &names);
+    let name_access = |access: &GuestAccess| analysis::name_access(access, &names);
     let reports = follower.report(answers.walked().machine, &name_access);
     let quality = &answers.quality;
     let answer = Answer {
@@ -95,8 +95,8 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
 
 /// A host's recording and those of its guests, which are walked together.
 struct Together<'t> {
-    recording: &'t Opened<'t>,
-    paired: &'t Paired<'t>,
+    recording: &'t OpenRecording<'t>,
+    paired: &'t GuestPairing<'t>,
     /// Of all, the host's first.
     names: Vec<String>,
 }

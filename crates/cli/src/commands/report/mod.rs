@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use render::ClockUnit;
 use render::exits;
-use session::{PictureOptions, Printed, Session};
+use session::{PictureOptions, PrintedTables, Session};
 
 use crate::answer::Answer;
 use crate::commands::report::args::ReportArgs;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     for host in session.hosts(&args.recordings, &args.guests.named)? {
         let input = host.input();
         hosts.push(host.path().to_owned());
-        let mut own = Printed::default();
+        let mut own = PrintedTables::default();
         if input.printed(&mut own, &options)? && !host.has_guests() {
             tables.alone.push(input.name().to_owned());
         } else {
@@ -138,7 +138,7 @@ fn one_way_to_print(args: &ReportArgs) -> Result<()> {
 /// Printed tables of all inputs.
 #[derive(Default)]
 struct Tables {
-    printed: Printed,
+    printed: PrintedTables,
     /// The inputs that are tables and nothing else.
     alone: Vec<String>,
 }

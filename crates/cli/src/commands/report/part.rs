@@ -6,7 +6,7 @@ use render::ClockUnit;
 use render::info::{self, GuestRow};
 use report::Invocation;
 use rules::Diagnosis;
-use session::{Flame, HostInput, PictureOptions, Session, Taken};
+use session::{HostInput, PictureOptions, RecordingPicture, RecordingStacks, Session};
 
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
 use crate::commands::info::{head, row};
@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub(super) picture: Picture,
     pub(super) diagnosis: Diagnosis,
     /// Its stacks, where they were asked for.
-    pub(super) flames: Vec<Flame>,
+    pub(super) flames: Vec<RecordingStacks>,
     /// How the recordings of its guests join it.
     pub(super) guests: Vec<GuestRow>,
     /// How it was given.
@@ -46,7 +46,7 @@ pub(super) fn read(
     session: &Session,
     invocation: Invocation,
 ) -> Result<Part> {
-    let Taken {
+    let RecordingPicture {
         mut picture,
         header,
         flames,
