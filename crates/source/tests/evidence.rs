@@ -12,7 +12,7 @@ use source::{ReaderOptions, RecordingBytes};
 use symbols::KernelFunctions;
 
 /// What a sentence may have of numbers that are none of the recording's: limits, addresses, names of things.
-const CONSTANTS: [&str; 15] = [
+const CONSTANTS: [&str; 16] = [
     "x86",
     "arm64",
     "5 ms",
@@ -23,6 +23,7 @@ const CONSTANTS: [&str; 15] = [
     "0xfee00000",
     "0xfed000f0",
     "p50",
+    "p90",
     "p99",
     "1st percentile",
     "x2APIC",
