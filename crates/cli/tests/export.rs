@@ -103,7 +103,11 @@ fn exits_agree(failures: &mut Failures, what: &str, path: &Path) {
     let Some(exits) = printed(&["export", "--table", "exits", "--format", "csv"], path) else {
         return;
     };
-    let told = json(&["exits"], path).expect("exits");
+    let Ok(told) = json(&["exits"], path) else {
+        // Of a recording without KVM's events there is no exit in either.
+        failures.equal(what, &rows(&exits).len(), &0);
+        return;
+    };
     let fields = [
         "duration_ns",
         "guest_ns",

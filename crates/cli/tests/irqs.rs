@@ -46,7 +46,7 @@ fn every_event_is_in_a_row_or_said_to_be_in_none() {
 #[test]
 fn posted_interrupts_are_those_that_were_accepted() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/path_instances/ipi_posted.txt");
+        .join("../paths/tests/by_hand/ipi_posted.txt");
     let document = json(&["irqs"], &file).expect("a document");
     let row = &document["rows"][0];
     assert_eq!((number(row, "vector"), number(row, "vcpu")), (251, 1));

@@ -100,7 +100,7 @@ fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
         let refused = run([&["exits", path.as_str()], args].concat());
         assert_eq!((refused.status, refused.stdout.len()), (1, 0), "{args:?}");
         assert!(
-            refused.stderr.contains("printed tables"),
+            refused.stderr.contains("printed table"),
             "{}",
             refused.stderr
         );

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use fixtures::json::number;
-use fixtures::{CorpusCase, Failures, Question, cases, events_text, fold, note, open};
+use fixtures::{CorpusCase, Failures, FixtureQuestion, cases, events_text, fold, note, open};
 
 /// Why a line may differ from the reference tool's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,7 +140,7 @@ fn compare(case: &CorpusCase, reference: &str) -> Result<(u64, BTreeMap<Rule, u6
             .trim()
             .strip_prefix("cpus=")
             .and_then(|n| n.parse().ok());
-        let info = Question::new().info_document(&case.path);
+        let info = FixtureQuestion::new().info_document(&case.path);
         let info = info.map_err(|e| e.to_string())?;
         if cpus != Some(number(&info, "cpus")) {
             return Err(format!(

@@ -10,16 +10,17 @@
 //! #= kick none
 //! ```
 //!
-//! The Nth instance of a path, in the order in which they complete, with the time of every step it reached; the group it
-//! belongs to; and those that did not complete, by reason: all that is not named is 0. Paths that no line names are not
-//! looked at. The truth was derived from docs/paths.md and from what the kernel does, not from what the program said.
+//! The Nth instance of a path, in the order in which they complete, with the time of every step it reached; the group
+//! it belongs to; and those that did not complete, by reason: all that is not named is 0. Paths that no line names are
+//! not looked at. The truth was derived from docs/paths.md and from what the kernel does, not from what the program
+//! said.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use fixtures::Question;
+use fixtures::FixtureQuestion;
 
 /// What a file says of one path, or is found of it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -79,7 +80,7 @@ fn truth(text: &str) -> BTreeMap<String, Truth> {
 /// What is found of a path.
 fn found(file: &Path, path: &str) -> Truth {
     let mut out = Truth::default();
-    let asked = Question::new().path(path);
+    let asked = FixtureQuestion::new().path(path);
     for one in asked.instances(file).unwrap() {
         let steps = one
             .steps

@@ -201,9 +201,9 @@ fn table_commands(printers: &[&str]) -> String {
 /// Says what an input is: of the kinds that trapline knows, the first that its content is.
 ///
 /// ```
-/// use session::{Kind, sniff};
-/// assert_eq!(sniff(b"<domain><name>web</name></domain>"), Kind::Definition("web".to_owned()));
-/// assert_eq!(sniff(b"* CPU #0: thread_id=1700\n"), Kind::Facts("1 VM".to_owned()));
+/// use session::{InputKind, sniff};
+/// assert_eq!(sniff(b"<domain><name>web</name></domain>"), InputKind::Definition("web".to_owned()));
+/// assert_eq!(sniff(b"* CPU #0: thread_id=1700\n"), InputKind::Facts("1 VM".to_owned()));
 /// ```
 pub fn sniff(bytes: &[u8]) -> InputKind {
     let bytes = bytes.get(..MAX_TEXT).unwrap_or(bytes);

@@ -15,14 +15,14 @@ use crate::{Guest, GuestClock, GuestPairing, OpenRecording};
 /// A walk over a recording that is being put together.
 ///
 /// ```no_run
-/// use analysis::{Exits, Options};
-/// use session::{Session, Paired};
+/// use analysis::{ExitOptions, Exits};
+/// use session::{GuestPairing, Session};
 ///
 /// # fn exits(session: &Session) -> Result<(), session::Error> {
 /// let input = session.input("perf.data".as_ref())?;
-/// let (recording, paired) = (input.recording()?, Paired::default());
+/// let (recording, paired) = (input.recording()?, GuestPairing::default());
 /// let mut question = recording.question(&paired);
-/// let exits = question.add(Exits::new(Options::default()));
+/// let exits = question.add(Exits::new(ExitOptions::default()));
 /// let answers = question.walk();
 /// for report in answers.take(exits).reports(answers.walked().machine) {
 ///     println!("{} exits", report.total_count);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::ExitTable;
 use fixtures::json::number;
 use fixtures::perf_kvm::{self, PerfKvmTable};
-use fixtures::{CorpusCase, Failures, Question, cases, note, read_text};
+use fixtures::{CorpusCase, Failures, FixtureQuestion, cases, note, read_text};
 use serde_json::Value;
 
 /// The tables, as their documents name them.
@@ -18,7 +18,7 @@ const EVENTS: [(&str, ExitTable); 4] = [
 
 /// Returns a table as perf prints it, of what a filter takes.
 fn text_as_perf(case: &CorpusCase, table: ExitTable, filter: Option<(&str, &str)>) -> String {
-    let question = Question::new().table(table).like_perf();
+    let question = FixtureQuestion::new().table(table).like_perf();
     let question = filter.iter().fold(question, |question, (option, value)| {
         question.filter(option, value)
     });
@@ -122,7 +122,7 @@ fn every_table_equals_perf_kvm_stat() {
                 format!("{what}: rows are not sorted by samples")
             });
             // The JSON has the same numbers; on arm64 only with perf's own way of timing.
-            let question = Question::new().table(asked);
+            let question = FixtureQuestion::new().table(asked);
             let question = match case.arch.as_str() {
                 "arm64" => question.like_perf(),
                 _ => question,
@@ -142,7 +142,9 @@ fn every_table_equals_perf_kvm_stat() {
         // All tables in one pass are the tables of a pass each.
         let all = EVENTS
             .iter()
-            .fold(Question::new(), |asked, (_, table)| asked.table(*table));
+            .fold(FixtureQuestion::new(), |asked, (_, table)| {
+                asked.table(*table)
+            });
         let all = all.exits_document(&case.path);
         let all = all.unwrap_or_else(|error| panic!("{}: {error}", case.name));
         for table in all["tables"].as_array().expect("several tables") {
@@ -332,7 +334,7 @@ fn arm64_exits_are_timed_from_exit_to_entry() {
             continue;
         }
         recordings += 1;
-        let document = Question::new().exits_document(&case.path);
+        let document = FixtureQuestion::new().exits_document(&case.path);
         let document = document.unwrap_or_else(|e| panic!("{}: {e}", case.name));
         let rows = document["rows"].as_array().expect("rows");
         failures.equal(
@@ -362,7 +364,9 @@ fn arm64_exits_are_timed_from_exit_to_entry() {
             }
         }
         // What perf calls the time of an exit is another quantity: never the same by accident.
-        let perf = Question::new().like_perf().exits_document(&case.path);
+        let perf = FixtureQuestion::new()
+            .like_perf()
+            .exits_document(&case.path);
         let perf = perf.expect("it reads");
         failures.check(perf["total_ns"] != document["total_ns"], || {
             format!("{}: both ways of timing agree", case.name)

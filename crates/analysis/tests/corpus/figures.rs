@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fixtures::json::{list, number, text};
-use fixtures::{Failures, Question, case, cases};
+use fixtures::{Failures, FixtureQuestion, case, cases};
 
 /// Returns `N` and `M` of each "N of M ... (X %)" in a sentence, with X; nothing stands between but words.
 fn shares(sentence: &str) -> Vec<(f64, f64, f64)> {
@@ -30,7 +30,8 @@ fn shares(sentence: &str) -> Vec<(f64, f64, f64)> {
 fn a_share_is_of_what_stands_before_it() {
     let mut failures = Failures::default();
     for case in cases() {
-        let Ok((diagnosis, _)) = Question::new().diagnosis(std::slice::from_ref(&case.path)) else {
+        let Ok((diagnosis, _)) = FixtureQuestion::new().diagnosis(std::slice::from_ref(&case.path))
+        else {
             continue;
         };
         for finding in &diagnosis.findings {
@@ -54,7 +55,7 @@ fn a_share_is_of_what_stands_before_it() {
 fn the_recorders_time_is_that_of_the_window() {
     let mut failures = Failures::default();
     let path = case("x86/console-sick/perf.data.zst").path;
-    let sched = Question::new().sched_document(&path).expect("tasks");
+    let sched = FixtureQuestion::new().sched_document(&path).expect("tasks");
     let recorders = list(&sched["rows"])
         .iter()
         .filter(|row| row["comm"] == "perf");
@@ -62,7 +63,7 @@ fn the_recorders_time_is_that_of_the_window() {
     let cost = |from: u64, ns: u64| -> u64 {
         let decimal = |ns: u64| format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
         let time = format!("{},{}", decimal(from), decimal(from + ns));
-        let found = Question::new()
+        let found = FixtureQuestion::new()
             .time(&time)
             .diagnosis(std::slice::from_ref(&path));
         let (diagnosis, _) = found.expect("a diagnosis");
@@ -77,7 +78,7 @@ fn the_recorders_time_is_that_of_the_window() {
 }
 
 /// Delays of tasks by thread and name: how many, and the longest.
-fn delays(path: &Path, asked: &Question) -> Option<BTreeMap<(u64, String), (u64, u64)>> {
+fn delays(path: &Path, asked: &FixtureQuestion) -> Option<BTreeMap<(u64, String), (u64, u64)>> {
     let document = asked.sched_document(path).ok()?;
     let rows = list(&document["rows"])
         .iter()
@@ -97,11 +98,11 @@ fn a_filter_by_cpu_makes_no_delay_longer() {
     let mut failures = Failures::default();
     let sick = case("x86/console-sick/perf.data.zst");
     for case in cases().into_iter().chain([sick]) {
-        let Some(all) = delays(&case.path, &Question::new()) else {
+        let Some(all) = delays(&case.path, &FixtureQuestion::new()) else {
             continue;
         };
         for cpu in ["0", "1", "2"] {
-            let Some(some) = delays(&case.path, &Question::new().cpu(cpu)) else {
+            let Some(some) = delays(&case.path, &FixtureQuestion::new().cpu(cpu)) else {
                 continue;
             };
             for (task, ours) in some {
@@ -126,7 +127,7 @@ fn a_vcpu_polls_in_a_halt_only_if_the_halt_ended_by_that() {
         ("x86/ipi-haltpoll/trace-cmd.pingpong.txt.gz", true),
     ] {
         let path = case(name).path;
-        let each = Question::new()
+        let each = FixtureQuestion::new()
             .path("ipi")
             .instances(&path)
             .expect("instances");
@@ -149,9 +150,9 @@ fn a_vcpu_polls_in_a_halt_only_if_the_halt_ended_by_that() {
         }
     }
     let path = case("x86/ipi-default/trace-cmd.pingpong.txt.gz").path;
-    let found = Question::new().diagnosis(std::slice::from_ref(&path));
+    let found = FixtureQuestion::new().diagnosis(std::slice::from_ref(&path));
     let (diagnosis, _) = found.expect("a diagnosis");
-    let paths = Question::new()
+    let paths = FixtureQuestion::new()
         .path("ipi")
         .paths_document(&path)
         .expect("paths");

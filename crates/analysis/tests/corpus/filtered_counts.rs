@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use fixtures::json::number;
-use fixtures::{Failures, ListedEvent, Question, case, listed_events};
+use fixtures::{Failures, FixtureQuestion, ListedEvent, case, listed_events};
 
 /// Counts events by name.
 fn counted<'e>(events: impl Iterator<Item = &'e ListedEvent>) -> BTreeMap<String, u64> {
@@ -16,10 +16,10 @@ fn counted<'e>(events: impl Iterator<Item = &'e ListedEvent>) -> BTreeMap<String
 }
 
 /// Returns a question about what a filter takes: an option and its value, or nothing.
-fn question(filter: &[&str]) -> Question {
+fn question(filter: &[&str]) -> FixtureQuestion {
     match filter {
-        [option, value] => Question::new().filter(option, value),
-        _ => Question::new(),
+        [option, value] => FixtureQuestion::new().filter(option, value),
+        _ => FixtureQuestion::new(),
     }
 }
 
@@ -131,7 +131,7 @@ fn filters_let_through_what_they_say() {
             false,
         );
 
-        let info = Question::new().info_document(&path).expect("info");
+        let info = FixtureQuestion::new().info_document(&path).expect("info");
         let vms = info["vms"].as_array().expect("VMs");
         for vm in vms {
             let vcpus = vm["vcpus"].as_array().expect("vCPUs");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use fixtures::{Failures, Question, case, cases, events_text};
+use fixtures::{Failures, FixtureQuestion, case, cases, events_text};
 use serde_json::Value;
 
 /// How the warning begins.
@@ -25,7 +25,7 @@ fn warned(document: &Value) -> bool {
 
 /// Checks what is said of a text with holes.
 fn check(failures: &mut Failures, what: &str, path: &Path) {
-    let asked = Question::new();
+    let asked = FixtureQuestion::new();
     for (name, document) in [
         ("exits", asked.exits_document(path)),
         ("vcpus", asked.vcpus_document(path)),
@@ -84,7 +84,7 @@ fn thinned_recordings_are_noticed() {
 fn recordings_that_lost_nothing_have_no_holes() {
     let mut failures = Failures::default();
     for case in cases() {
-        let asked = Question::new();
+        let asked = FixtureQuestion::new();
         for (name, document) in [
             ("exits", asked.exits_document(&case.path)),
             ("vcpus", asked.vcpus_document(&case.path)),
@@ -107,7 +107,7 @@ fn recordings_that_lost_nothing_have_no_holes() {
 #[test]
 fn a_cut_off_file_is_not_said_to_have_lost_events() {
     let path = case("x86/format-variants/truncated.dat.zst").path;
-    let document = Question::new().diagnosis_document(&path);
+    let document = FixtureQuestion::new().diagnosis_document(&path);
     let document = document.expect("a diagnosis");
     let findings = document["findings"].as_array().expect("findings");
     let found = findings
@@ -118,7 +118,7 @@ fn a_cut_off_file_is_not_said_to_have_lost_events() {
     assert!(!text.contains("faster"), "{text}");
     assert!(text.contains("copy"), "{text}");
     let lost = case("x86/format-variants/lost.perf.data.zst").path;
-    let document = Question::new().diagnosis_document(&lost);
+    let document = FixtureQuestion::new().diagnosis_document(&lost);
     let document = document.expect("a diagnosis");
     assert!(document.to_string().contains("faster than the recorder"));
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use analysis::ExitTable;
 use fixtures::json::number;
-use fixtures::{CorpusCase, Failures, Question, all_cases, read};
+use fixtures::{CorpusCase, Failures, FixtureQuestion, all_cases, read};
 use serde_json::Value;
 
 /// Counts by exit reason.
@@ -17,7 +17,7 @@ type Counts = BTreeMap<String, u64>;
 
 /// Returns what the exits table of one vCPU counts, timed or not.
 fn counts(case: &CorpusCase, vcpu: u32) -> (Counts, u64) {
-    let document = Question::new().vcpu(vcpu).exits_document(&case.path);
+    let document = FixtureQuestion::new().vcpu(vcpu).exits_document(&case.path);
     let document = document.expect("it reads");
     let mut counts = Counts::new();
     for row in document["rows"].as_array().expect("rows") {
@@ -46,7 +46,7 @@ fn counts(case: &CorpusCase, vcpu: u32) -> (Counts, u64) {
 
 /// Returns the counts of one of the other tables.
 fn accesses(case: &CorpusCase, vcpu: u32, table: ExitTable) -> Counts {
-    let document = Question::new()
+    let document = FixtureQuestion::new()
         .vcpu(vcpu)
         .table(table)
         .exits_document(&case.path);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use fixtures::json::number;
-use fixtures::{Failures, Question, cases, events_text};
+use fixtures::{Failures, FixtureQuestion, cases, events_text};
 
 /// Halts by thread, read from the text of the events.
 #[derive(Default)]
@@ -67,7 +67,9 @@ fn polls_are_those_that_kvm_made() {
         if halts.slept < 10 || !events.contains("sched_switch:") {
             continue;
         }
-        let vcpus = Question::new().vcpus_document(&case.path).expect("vcpus");
+        let vcpus = FixtureQuestion::new()
+            .vcpus_document(&case.path)
+            .expect("vcpus");
         let rows = vcpus["rows"].as_array().cloned().unwrap_or_default();
         let sum = |of: &str| {
             rows.iter()

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fixtures::json::number;
-use fixtures::{Failures, Question, case, cases, note};
+use fixtures::{Failures, FixtureQuestion, case, cases, note};
 use serde_json::Value;
 
 /// A line of perf's table: task, run time, switches, mean and longest delay, and when that began; as printed.
@@ -65,8 +65,8 @@ fn every_task_has_the_numbers_of_perf() {
             tables += 1;
             let what = format!("{} by {by}", case.name);
             let question = match by {
-                "comm" => Question::new().by_comm(),
-                _ => Question::new(),
+                "comm" => FixtureQuestion::new().by_comm(),
+                _ => FixtureQuestion::new(),
             };
             let document = match question.sched_document(&case.path) {
                 Ok(document) => document,
@@ -154,7 +154,7 @@ fn a_recording_made_by_hand_has_known_answers() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("sched.txt");
     std::fs::write(&path, BY_HAND).expect("a file");
-    let document = Question::new().sched_document(&path).expect("sched");
+    let document = FixtureQuestion::new().sched_document(&path).expect("sched");
     let rows = document["rows"].as_array().expect("rows");
     let row = |pid: u64| {
         let found = rows.iter().find(|row| row["pid"].as_u64() == Some(pid));
@@ -238,7 +238,7 @@ fn a_recording_made_by_hand_has_known_answers() {
     let counted: u64 = buckets.map(|bucket| number(bucket, "count")).sum();
     failures.equal("histogram", &counted, &4);
 
-    let one = Question::new()
+    let one = FixtureQuestion::new()
         .pid(101)
         .sched_document(&path)
         .expect("sched");
@@ -249,8 +249,11 @@ fn a_recording_made_by_hand_has_known_answers() {
         limit: usize::MAX,
         nanoseconds: true,
     };
-    let (report, _) = Question::new().sched(&path).expect("sched");
-    let (by_comm, _) = Question::new().by_comm().sched(&path).expect("sched");
+    let (report, _) = FixtureQuestion::new().sched(&path).expect("sched");
+    let (by_comm, _) = FixtureQuestion::new()
+        .by_comm()
+        .sched(&path)
+        .expect("sched");
     for (what, text) in [
         ("CPUs", render::sched::cpus(&report, layout)),
         ("by name", render::sched::table(&by_comm, layout)),
@@ -286,7 +289,7 @@ kworker/1:1-eve    45 [001]  5520.601416: sched:sched_switch: prev_comm=kworker/
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("stacks.txt");
     std::fs::write(&path, TEXT).expect("a file");
-    let document = Question::new().sched_document(&path).expect("sched");
+    let document = FixtureQuestion::new().sched_document(&path).expect("sched");
     let work = document["work"].as_array().expect("work");
     failures.equal("functions", &work.len(), &1);
     failures.equal("function", &work[0]["function"], &"od_dbs_update".into());
@@ -302,7 +305,7 @@ fn time_on_cpus_is_the_tasks() {
         "vmx/tiny-irqchip/perf.data.zst",
         "vmx/tiny-irqchip/trace.dat",
     ] {
-        let document = Question::new()
+        let document = FixtureQuestion::new()
             .sched_document(&case(name).path)
             .expect("sched");
         let sum = |list: &str, field: &str| {

@@ -1,6 +1,6 @@
 //! Exits whose reason no table knows are counted under the name that the text has for them.
 
-use fixtures::{Question, write_text};
+use fixtures::{FixtureQuestion, write_text};
 use serde_json::Value;
 
 /// Returns the rows of a text in which the reasons come one after the other, so many times each.
@@ -25,7 +25,7 @@ fn rows(reasons: &[(&str, usize)]) -> Vec<(String, u64)> {
     }
     let place = tempfile::tempdir().unwrap();
     let path = write_text(place.path(), "exits.txt", &text);
-    let document = Question::new().exits_document(&path).unwrap();
+    let document = FixtureQuestion::new().exits_document(&path).unwrap();
     let warnings = document["quality"]["warnings"].to_string();
     assert!(!warnings.contains("not understood"), "{warnings}");
     let rows = document["rows"].as_array().unwrap().iter();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use analysis::RowSplit;
 use fixtures::json::number;
-use fixtures::{Failures, ListedEvent, Question, case, cases, listed_events};
+use fixtures::{Failures, FixtureQuestion, ListedEvent, case, cases, listed_events};
 use serde_json::Value;
 
 const STATES: [&str; 7] = [
@@ -37,10 +37,12 @@ fn states_add_up_to_the_observed_time() {
     let mut checked = 0;
     for case in cases() {
         let name = &case.name;
-        let Ok(vcpus) = Question::new().vcpus_document(&case.path) else {
+        let Ok(vcpus) = FixtureQuestion::new().vcpus_document(&case.path) else {
             continue;
         };
-        let info = Question::new().info_document(&case.path).expect("info");
+        let info = FixtureQuestion::new()
+            .info_document(&case.path)
+            .expect("info");
         let start = number(&info, "start_ns");
         let end = start + number(&info, "duration_ns");
         let mut observed = Vec::new();
@@ -80,7 +82,7 @@ fn states_add_up_to_the_observed_time() {
             vcpu: true,
             ..RowSplit::default()
         };
-        let exits = Question::new().by(by).exits_document(&case.path);
+        let exits = FixtureQuestion::new().by(by).exits_document(&case.path);
         let exits = exits.expect("exits");
         let mut out: BTreeMap<(Option<u64>, u64), BTreeMap<&str, u64>> = BTreeMap::new();
         for row in rows(&exits) {
@@ -122,7 +124,7 @@ fn a_window_is_a_part_of_the_whole() {
         "vmx/tiny-irqchip/trace.dat",
     ] {
         let path = case(name).path;
-        let whole = Question::new().vcpus_document(&path).expect("vcpus");
+        let whole = FixtureQuestion::new().vcpus_document(&path).expect("vcpus");
         let from = rows(&whole)
             .iter()
             .map(|r| number(r, "from_ns"))
@@ -137,7 +139,7 @@ fn a_window_is_a_part_of_the_whole() {
         let middle = from + (to - from) / 3;
         let part = |from: u64, to: u64| {
             let range = format!("{},{}", seconds(from), seconds(to));
-            Question::new()
+            FixtureQuestion::new()
                 .time(&range)
                 .vcpus_document(&path)
                 .expect("vcpus")
@@ -155,7 +157,7 @@ fn a_window_is_a_part_of_the_whole() {
             let sum = of(&early, "observed_ns") + of(&late, "observed_ns");
             failures.equal(name, &sum, &number(row, "observed_ns"));
             let vcpu = number(row, "vcpu") as u32;
-            let one = Question::new()
+            let one = FixtureQuestion::new()
                 .vcpu(vcpu)
                 .vcpus_document(&path)
                 .expect("vcpus");
@@ -222,7 +224,7 @@ fn the_scheduler_says_the_same() {
         } else {
             "sched_waking"
         };
-        let Ok(vcpus) = Question::new().vcpus_document(&case.path) else {
+        let Ok(vcpus) = FixtureQuestion::new().vcpus_document(&case.path) else {
             continue;
         };
         if number(&vcpus["quality"], "lost_events") > 0 || case.cut_from.is_some() {

@@ -1,5 +1,5 @@
-//! No stage is longer than what bounds it: an instance of a built-in path ends where its vCPU goes on, over every recording
-//! of the corpus. Random streams are asked the same in `crates/paths/tests/anything`.
+//! No stage is longer than what bounds it: an instance of a built-in path ends where its vCPU goes on, over every
+//! recording of the corpus. Random streams are asked the same in `crates/paths/tests/anything`.
 
 #[path = "../common/stages.rs"]
 mod stages;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fixtures::json::number;
-use fixtures::{Failures, Question, case, cases, note};
+use fixtures::{Failures, FixtureQuestion, case, cases, note};
 use serde_json::Value;
 
 /// Returns how many events of a name a recording has.
@@ -25,7 +25,7 @@ fn instances_are_as_many_as_the_events_that_each_has_one_of() {
     let mut failures = Failures::default();
     let mut compared: BTreeMap<&str, u64> = BTreeMap::new();
     for case in cases() {
-        let Ok(info) = Question::new().info_document(&case.path) else {
+        let Ok(info) = FixtureQuestion::new().info_document(&case.path) else {
             continue;
         };
         let exits = events(&info, "kvm_exit") > 0 && events(&info, "kvm_entry") > 0;
@@ -54,7 +54,7 @@ fn instances_are_as_many_as_the_events_that_each_has_one_of() {
             if there == 0 || !comparable {
                 continue;
             }
-            let (reports, _) = Question::new().path(path).paths(&case.path).unwrap();
+            let (reports, _) = FixtureQuestion::new().path(path).paths(&case.path).unwrap();
             let report = &reports[0];
             let dropped = report.dropped.iter().map(|(_, count)| *count);
             let all = report.count + dropped.sum::<u64>();
@@ -77,17 +77,17 @@ fn instances_are_as_many_as_the_events_that_each_has_one_of() {
     failures.finish(15);
 }
 
-/// What is said of a path does not depend on what else is followed: here instances of `kick` do not end for long, and they watch the
-/// vCPU whose wake-ups `halt-wake` follows.
+/// What is said of a path does not depend on what else is followed: here instances of `kick` do not end for long, and
+/// they watch the vCPU whose wake-ups `halt-wake` follows.
 #[test]
 fn a_path_is_the_same_alone_and_among_others() {
     let recording = case("vmx/tiny-irqchip/perf.data.zst").path;
-    let all = Question::new().paths_document(&recording).unwrap();
+    let all = FixtureQuestion::new().paths_document(&recording).unwrap();
     let all = all["paths"].as_array().unwrap();
     assert!(all.iter().any(|one| one["path"] == "kick"));
     for one in all {
         let name = one["path"].as_str().unwrap();
-        let alone = Question::new()
+        let alone = FixtureQuestion::new()
             .path(name)
             .paths_document(&recording)
             .unwrap();

@@ -1,8 +1,9 @@
-//! The path `packet` against what pings printed, and `guest-ipi` and the others with guests' recordings: the pairs of the corpus.
+//! The path `packet` against what pings printed, and `guest-ipi` and the others with guests' recordings: the pairs of
+//! the corpus.
 
 use std::path::{Path, PathBuf};
 
-use fixtures::{Failures, Question, note, read_text};
+use fixtures::{Failures, FixtureQuestion, note, read_text};
 use paths::InstanceReport;
 
 /// The corpus that is not shipped, if it is there.
@@ -16,7 +17,7 @@ fn corpus() -> Option<PathBuf> {
 /// Returns the instances of a path in a host's recording, and in those of its guests.
 fn instances(recordings: &[&Path], path: &str) -> Vec<InstanceReport> {
     let (host, guests) = recordings.split_first().expect("a host");
-    let asked = Question::new().path(path);
+    let asked = FixtureQuestion::new().path(path);
     let asked = guests.iter().fold(asked, |asked, guest| asked.guest(guest));
     asked.instances(host).expect("it can be read")
 }
@@ -63,7 +64,8 @@ fn correlation(pairs: &[(f64, f64)]) -> f64 {
     sums.0 / (sums.1 * sums.2).sqrt()
 }
 
-/// Of each ping the one instance that had begun when its request was handed on, and was not over: its total and the ping's.
+/// Of each ping the one instance that had begun when its request was handed on, and was not over: its total and the
+/// ping's.
 fn matched(pings: &[Ping], instances: &[InstanceReport]) -> Vec<(f64, f64)> {
     let mut used = vec![false; instances.len()];
     let mut out = Vec::new();
@@ -126,7 +128,8 @@ fn pings_are_packets_with_the_host_alone() {
     failures.finish(12);
 }
 
-/// The same where QEMU is the back end: its main loop is at work with one packet when the next comes, and nobody wakes it.
+/// The same where QEMU is the back end: its main loop is at work with one packet when the next comes, and nobody wakes
+/// it.
 #[test]
 fn pings_through_qemu_are_packets_too() {
     let Some(corpus) = corpus() else {
@@ -146,7 +149,8 @@ fn pings_through_qemu_are_packets_too() {
         let printed: Vec<f64> = printed.collect();
         let all = instances(&[&folder.join(recording)], "packet");
         let totals: Vec<f64> = all.iter().map(|one| total(one) as f64 / 1e6).collect();
-        // The recording ends before the pings do, and begins with one of the first. Both are in order; one instance may be none of a ping.
+        // The recording ends before the pings do, and begins with one of the first. Both are in order; one instance may
+        // be none of a ping.
         let mut best = 0.0f64;
         for first in 0..3 {
             for left_out in 0..=totals.len() {

@@ -7,7 +7,7 @@ use fixtures::instances::{InstanceRow, instances, path_reports, said};
 use fixtures::json::{list, number, text};
 use fixtures::pings::{PingRecording, WAS, WRITES, consoles, writes_of};
 use fixtures::related::related;
-use fixtures::{CorpusCase, Failures, Question, case, note};
+use fixtures::{CorpusCase, Failures, FixtureQuestion, case, note};
 use serde_json::Value;
 
 /// Checks that a path has one instance in a recording, with these steps at these microseconds of its second.
@@ -28,7 +28,7 @@ fn only(
     failures.equal(&case.name, &one.steps, &expected);
     let total = expected.last().map_or(0, |last| last.1) - expected[0].1;
     failures.equal(&format!("{}: total", case.name), &one.total, &total);
-    let report = &path_reports(&case.path, &Question::new().path(path))[path];
+    let report = &path_reports(&case.path, &FixtureQuestion::new().path(path))[path];
     let what = format!("{}: the report's", case.name);
     failures.equal(&format!("{what} count"), &number(report, "count"), &1);
     let sum: u64 = list(&report["stages"])
@@ -78,7 +78,7 @@ fn a_kick_through_the_vmm_and_one_through_vhost() {
         (virtio, "VMM thread", 568_000),
         (vhost, "vhost thread", 187_000),
     ] {
-        let report = &path_reports(&case.path, &Question::new())["kick"];
+        let report = &path_reports(&case.path, &FixtureQuestion::new())["kick"];
         let groups: Vec<String> = list(&report["groups"])
             .iter()
             .map(|g| text(&g["label"]))
@@ -149,7 +149,7 @@ fn an_interrupt_through_a_kworker() {
     failures.equal("steps of the slow ping", &steps, &expected);
     let vcpus: Vec<i32> = found.iter().map(|one| one.vcpu).collect();
     failures.equal("vCPUs of the slow ping", &vcpus, &vec![6912, 6912, 6853]);
-    let report = &path_reports(&slow.path, &Question::new())["irqfd"];
+    let report = &path_reports(&slow.path, &FixtureQuestion::new())["irqfd"];
     let slowest = &report["slow"]["slowest"];
     failures.equal("the slowest", &number(slowest, "instance"), &2);
     failures.equal("slow ones", &number(&report["slow"], "count"), &1);
@@ -229,7 +229,10 @@ fn a_printing_vcpu_is_found_to_be_why() {
         let name = &console.case.name;
         let path = &console.case.path;
         let found = instances(path, "irqfd");
-        for asked in [Question::new(), Question::new().slow(10_000_000)] {
+        for asked in [
+            FixtureQuestion::new(),
+            FixtureQuestion::new().slow(10_000_000),
+        ] {
             let report = &path_reports(path, &asked)["irqfd"];
             let threshold = number(&report["slow"], "threshold_ns");
             let (slow, fast): (Vec<&InstanceRow>, Vec<&InstanceRow>) =
@@ -353,7 +356,7 @@ fn a_vcpu_that_does_not_print_is_not_blamed() {
         let path = &console.case.path;
         failures.equal(name, &console.writes(console.target, 0, u64::MAX / 2), &0);
         // Of that vCPU alone: no serial port on any path, and no waiting between accepted and injected.
-        let only = path_reports(path, &Question::new().pid(console.target));
+        let only = path_reports(path, &FixtureQuestion::new().pid(console.target));
         failures.check(number(&only["irqfd"], "count") >= 250, || {
             format!("{name}: {only:?}")
         });
@@ -368,7 +371,7 @@ fn a_vcpu_that_does_not_print_is_not_blamed() {
         }
         // Of all: the command that starts the pings is typed on A's console, so single instances of A's do meet it.
         // It separates no slow ones, and what is said of the slowest happened.
-        for (which, report) in &path_reports(path, &Question::new()) {
+        for (which, report) in &path_reports(path, &FixtureQuestion::new()) {
             for one in list(&report["slow"]["because"]) {
                 let said = text(&one["text"]);
                 failures.check(!said.contains("0x3f8"), || {

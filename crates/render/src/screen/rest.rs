@@ -2,7 +2,9 @@
 //! where no vCPU was recorded.
 
 use analysis::SchedReport;
-use doubts::{Doubt, DoubtKind};
+use std::cmp::Reverse;
+
+use doubts::{DOUBT_LIST, Doubt, DoubtKind};
 use textwrap::core::display_width;
 use words::share;
 
@@ -122,7 +124,9 @@ pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line>
     // What can be done about it counts most, then what changes most.
     let grave = |doubt: &&Doubt| {
         let advice = matches!(doubt.kind, DoubtKind::FormatMissing { .. });
-        (advice, doubt.severity())
+        // Of those that are as severe the list has first what limits more.
+        let place = DOUBT_LIST.iter().position(|one| one.id == doubt.id());
+        (advice, doubt.severity(), Reverse(place))
     };
     let first = doubts.clone().rev().max_by_key(grave);
     if let Some(first) = first.map(Doubt::text) {

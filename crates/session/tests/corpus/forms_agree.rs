@@ -5,7 +5,7 @@ use std::path::Path;
 
 use analysis::ExitTable;
 use fixtures::json::number;
-use fixtures::{CorpusCase, Failures, Question, cases, note, open};
+use fixtures::{CorpusCase, Failures, FixtureQuestion, cases, note, open};
 use serde_json::Value;
 
 /// All tables of exits of a file.
@@ -16,7 +16,9 @@ fn exits(path: &Path) -> Result<Value, session::Error> {
         ExitTable::Mmio,
         ExitTable::Msr,
     ];
-    let asked = tables.into_iter().fold(Question::new(), Question::table);
+    let asked = tables
+        .into_iter()
+        .fold(FixtureQuestion::new(), FixtureQuestion::table);
     asked.exits_document(path)
 }
 
@@ -122,7 +124,7 @@ fn a_recording_and_its_text_agree() {
 fn vcpus_of_a_recording_and_its_text_agree() {
     let mut failures = Failures::default();
     for case in cases() {
-        let Ok(ours) = Question::new().vcpus_document(&case.path) else {
+        let Ok(ours) = FixtureQuestion::new().vcpus_document(&case.path) else {
             continue;
         };
         let ticks = in_ticks(&case.path);
@@ -131,7 +133,7 @@ fn vcpus_of_a_recording_and_its_text_agree() {
                 continue;
             };
             let what = format!("{} as text of {name}", case.name);
-            let text = match Question::new().vcpus_document(path) {
+            let text = match FixtureQuestion::new().vcpus_document(path) {
                 Ok(text) => text,
                 Err(error) => {
                     failures.check(false, || format!("{what}: {error}"));
@@ -193,7 +195,7 @@ fn paths_of_a_recording_and_its_text_agree() {
     let mut instances = 0;
     for case in cases() {
         let ticks = in_ticks(&case.path);
-        let Ok(ours) = Question::new().paths_document(&case.path) else {
+        let Ok(ours) = FixtureQuestion::new().paths_document(&case.path) else {
             continue;
         };
         for name in ["script", "report-N", "report"] {
@@ -201,7 +203,7 @@ fn paths_of_a_recording_and_its_text_agree() {
                 continue;
             };
             let what = format!("{} as text of {name}", case.name);
-            let text = match Question::new().paths_document(path) {
+            let text = match FixtureQuestion::new().paths_document(path) {
                 Ok(text) => text,
                 Err(error) => {
                     failures.check(false, || format!("{what}: {error}"));
@@ -212,7 +214,7 @@ fn paths_of_a_recording_and_its_text_agree() {
             if lost(&text) != lost(&ours) {
                 continue;
             }
-            let vms = Question::new()
+            let vms = FixtureQuestion::new()
                 .info_document(path)
                 .map(|info| info["vms"].clone());
             let vms = vms.unwrap_or_default();
@@ -258,7 +260,7 @@ fn a_text_has_the_events_of_its_recording() {
                 continue;
             };
             // An event of several lines shows its stack: lines of it are not events.
-            let Ok(ours) = Question::new().info_document(&case.path) else {
+            let Ok(ours) = FixtureQuestion::new().info_document(&case.path) else {
                 continue;
             };
             if !ours["events"]
@@ -283,7 +285,7 @@ fn a_text_has_the_events_of_its_recording() {
                 counts.sort();
                 counts
             };
-            match Question::new().info_document(path) {
+            match FixtureQuestion::new().info_document(path) {
                 Ok(text) => failures.equal(&what, &counts(&text), &counts(&ours)),
                 Err(error) => failures.check(false, || format!("{what}: {error}")),
             }
@@ -314,7 +316,7 @@ fn the_kernels_own_text_is_counted_by_line() {
         if !case.name.contains("ftrace-trace.txt") && !case.name.starts_with("seed-text/case4") {
             continue;
         }
-        let info = Question::new().info_document(&case.path);
+        let info = FixtureQuestion::new().info_document(&case.path);
         let info = info.unwrap_or_else(|e| panic!("{}: {e}", case.name));
         let events = info["events"].as_array().expect("events");
         let found = events.iter().filter(|e| number(e, "count") > 0);
@@ -327,7 +329,7 @@ fn the_kernels_own_text_is_counted_by_line() {
             })
             .collect();
         failures.equal(&case.name, &found, &expected);
-        let exits = Question::new().exits_document(&case.path);
+        let exits = FixtureQuestion::new().exits_document(&case.path);
         let exits = exits.unwrap_or_else(|e| panic!("{}: {e}", case.name));
         failures.check(number(&exits, "total_count") > 0, || {
             format!("{}: no exits", case.name)

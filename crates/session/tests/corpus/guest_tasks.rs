@@ -5,18 +5,18 @@ use std::path::Path;
 use analysis::{ExitTable, RowSplit};
 use fixtures::json::{list, number};
 use fixtures::pairs::{GUEST, GuestPair, HOST, pairs};
-use fixtures::{Failures, Question, file, read};
+use fixtures::{Failures, FixtureQuestion, file, read};
 use serde_json::Value;
 
 /// Returns a question about what a filter takes: an option and its value, or nothing.
-fn asked(filter: &[&str]) -> Question {
+fn asked(filter: &[&str]) -> FixtureQuestion {
     match filter {
-        [option, value] => Question::new().filter(option, value),
-        _ => Question::new(),
+        [option, value] => FixtureQuestion::new().filter(option, value),
+        _ => FixtureQuestion::new(),
     }
 }
 
-fn vcpus(asked: Question, host: &Path) -> Value {
+fn vcpus(asked: FixtureQuestion, host: &Path) -> Value {
     asked.vcpus_document(host).expect("it can be read")
 }
 
@@ -35,7 +35,7 @@ fn times_of_guests_tasks_add_up_to_those_of_their_vcpus() {
         "exits",
     ];
     for GuestPair { host, guest } in &pairs() {
-        let alone = vcpus(Question::new(), host);
+        let alone = vcpus(FixtureQuestion::new(), host);
         let begin = number(&list(&alone["rows"])[0], "from_ns") + 500_000_000;
         let window = format!("{}.{:09},", begin / 1_000_000_000, begin % 1_000_000_000);
         for more in [
@@ -84,7 +84,7 @@ fn exits_of_guests_tasks_add_up_to_all_exits() {
     for GuestPair { host, guest } in &pairs() {
         for more in [&[][..], &["--vcpu", "1"]] {
             let name = format!("{} {more:?}", guest.display());
-            let asked = tables.into_iter().fold(asked(more), Question::table);
+            let asked = tables.into_iter().fold(asked(more), FixtureQuestion::table);
             let by = RowSplit {
                 task: true,
                 ..RowSplit::default()
@@ -118,7 +118,7 @@ fn the_guest_is_seen_to_print() {
     // The workload's output goes to the serial line, whose exits the VMM handles.
     let host = file(HOST);
     let guest = file(GUEST);
-    let document = vcpus(Question::new().vcpu(1).guest(&guest), &host);
+    let document = vcpus(FixtureQuestion::new().vcpu(1).guest(&guest), &host);
     let row = &list(&document["rows"])[0];
     let tasks = list(&row["guest"]);
     let serial = tasks.iter().find(|task| task["name"] == "ttyS0");
@@ -144,7 +144,7 @@ fn behind_the_last_event_of_a_cpu_in_a_cut_file_nobody_knows_what_it_does() {
     let cut = folder.path().join("cut.dat");
     // CPU 1 has events until 1021.5868 on the host's clock then, and CPU 0 until 1025.2277.
     std::fs::write(&cut, &guest[..guest.len() * 9 / 10]).expect("there is room");
-    let document = vcpus(Question::new().guest(&cut), &host);
+    let document = vcpus(FixtureQuestion::new().guest(&cut), &host);
     let ends = [1_025_227_700_000_u64, 1_021_586_900_000];
     for (row, end) in list(&document["rows"]).iter().zip(ends) {
         let states = [

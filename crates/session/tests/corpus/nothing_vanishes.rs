@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 
 use fixtures::json::number;
-use fixtures::{CorpusCase, Failures, Question, case, cases, events_text_with, fold, read, walk};
+use fixtures::{
+    CorpusCase, Failures, FixtureQuestion, case, cases, events_text_with, fold, read, walk,
+};
 use serde_json::Value;
 
 /// Where to cut, in thousandths of what may be cut.
@@ -35,7 +37,7 @@ fn lines_by_cpu(lender: Option<&Path>, path: &Path) -> BTreeMap<String, Vec<Stri
 
 /// Checks what a cut recording says of itself.
 fn says_truncated(failures: &mut Failures, what: &str, path: &Path) {
-    let info = Question::new().info_document(path);
+    let info = FixtureQuestion::new().info_document(path);
     let info = info.unwrap_or_else(|error| panic!("{what}: {error}"));
     let quality = &info["quality"];
     failures.equal(
@@ -294,7 +296,9 @@ fn the_corpus_own_cut_recordings_are_read() {
         );
         says_truncated(&mut failures, &case.name, &case.path);
         // Exit statistics of what is left, and of all of it, have the same kinds of exits.
-        let ours = Question::new().formats(whole).exits_document(&case.path);
+        let ours = FixtureQuestion::new()
+            .formats(whole)
+            .exits_document(&case.path);
         let ours = ours.expect("exits");
         failures.check(number(&ours, "total_count") > 0, || {
             format!("{}: no exits", case.name)
@@ -343,7 +347,7 @@ fn lost_lines(report: &str) -> (u64, u64) {
 }
 
 fn lost_events(case: &CorpusCase) -> Option<u64> {
-    let info = Question::new().info_document(&case.path).ok()?;
+    let info = FixtureQuestion::new().info_document(&case.path).ok()?;
     Some(number(&info["quality"], "lost_events"))
 }
 
@@ -391,7 +395,7 @@ fn intact_recordings_are_not_called_truncated() {
         if case.kind == "text" || case.name.contains("truncated") {
             continue;
         }
-        let info = Question::new().info_document(&case.path);
+        let info = FixtureQuestion::new().info_document(&case.path);
         let info = info.unwrap_or_else(|e| panic!("{}: {e}", case.name));
         failures.equal(
             &case.name,
