@@ -5,8 +5,9 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Ipis, Moves, Picture, PictureContext, PictureHandles, Recorder,
-    RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study, Timers, Vcpus, Window,
+    Continuity, Exits, Faults, Ipis, Irqs, Moves, Picture, PictureContext, PictureHandles,
+    Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study, Timers,
+    Vcpus, Window,
 };
 use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
@@ -98,6 +99,7 @@ fuzz_target!(|data: &[u8]| {
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),
+        irqs: Some(study.add(Irqs::new())),
         paths: Some(study.add(follower)),
         continuity: Some(study.add(Continuity::new())),
         timeline: None,

@@ -2,7 +2,7 @@
 What documents look like, as JSON Schema (draft 2020-12).
 
 A table's shape is that of its columns: name, unit, and what the value's type may be. Members of a document beside tables are
-listed once with [`shape!`], which takes their types from the struct's own. `docs/schema` has a file for each command, and a
+listed once with `shape!`, which takes their types from the struct's own. `docs/schema` has a file for each command, and a
 test writes it.
 */
 
