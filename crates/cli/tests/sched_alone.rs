@@ -236,10 +236,11 @@ fn a_preempted_vm_is_found_in_every_form_and_a_healthy_one_is_not() {
         let sure = found["confidence"].as_f64().unwrap_or(1.0);
         assert!((0.5..=0.8).contains(&sure), "{}: {sure}", path.display());
     }
+    // With KVM's events 2.2 % of the vCPUs' time is a finding; without them twice the share is asked for.
+    assert!(finding(&file(TRACE_DAT), "vcpu-preempted").is_some());
     for path in forms(TRACE_DAT, folder.path()) {
-        let found =
-            finding(&path, "vcpu-preempted").unwrap_or_else(|| panic!("{}", path.display()));
-        assert_eq!(found["severity"], "medium", "{}", path.display());
+        let found = finding(&path, "vcpu-preempted");
+        assert!(found.is_none(), "{}: {found:?}", path.display());
     }
     let path = folder.path().join("sick.dat");
     std::fs::write(&path, trace_dat(false)).expect("room");

@@ -26,9 +26,10 @@ pub(crate) static RULE: Rule = Rule {
          one vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single \
          wait of {long}, which users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Time in \
          which the CPU was idle is the way out of idling and does not count.",
-        "Without one event of KVM, threads are taken for vCPUs that are called so (`CPU 0/KVM`) or that facts name. Their \
-         waits are the scheduler's and as sure; confidence is {presumed} at most, since any thread may be called so. What \
-         they had to do is then the time in which they had a CPU or waited for one.",
+        "Without one event of KVM, threads are taken for vCPUs that are called so (`CPU 0/KVM`) or that facts name. \
+         Their waits are the scheduler's and as sure. Twice the shares are asked for, since what they had to do is \
+         only known as the time in which they had a CPU or waited for one. Confidence is {presumed} at most, since any \
+         thread may be called so.",
         "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of \
          a name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
          does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
@@ -95,8 +96,14 @@ impl<'a> WaitsBehind<'a> {
         let observed = row.map_or(0, |row| row.times.total());
         let busy = case.picture.busy_ns().max(1);
         let share = case.vcpu_cost(total_ns).share;
+        // Without KVM's events nobody knows in which of that time a vCPU had something to do.
+        let factor = match case.picture.presumes_vcpus() {
+            true => 2.0,
+            false => 1.0,
+        };
         let often = case.waits_often()
-            && (share >= 0.02 || worst.others_ns as f64 >= 0.05 * observed as f64)
+            && (share >= 0.02 * factor
+                || worst.others_ns as f64 >= 0.05 * factor * observed as f64)
             && total_ns >= busy / 50;
         Some(WaitsBehind {
             total_ns,
