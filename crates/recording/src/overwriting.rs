@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use record::file::Features;
 use record::{OpenedEvents, Overwriting, ShortRing};
 
-use crate::error::{AtPlace, RecordingError};
-use crate::flight::{FlightRequest, NOTHING_WRITTEN, check_room};
-use crate::folder::HOST_DATA;
+use crate::error::RecordingError;
+use crate::kept::{FlightRequest, NOTHING_WRITTEN, WrittenRecordings, command_status};
 use crate::news::RecordingNews;
 
 /// How long the recorder sleeps where nothing wakes it.
@@ -25,8 +24,7 @@ pub struct OverwritingRecorder<'a> {
     begun: Instant,
     /// Has something to read when a signal came.
     woken: UnixStream,
-    written: u32,
-    bytes: u64,
+    written: WrittenRecordings,
 }
 
 impl<'a> OverwritingRecorder<'a> {
@@ -50,8 +48,7 @@ impl<'a> OverwritingRecorder<'a> {
             flight,
             begun,
             woken,
-            written: 0,
-            bytes: 0,
+            written: WrittenRecordings::default(),
         })
     }
 
@@ -67,8 +64,8 @@ impl<'a> OverwritingRecorder<'a> {
     ) -> Result<(), RecordingError> {
         let until = self.request.seconds.map(|time| self.begun + time);
         self.request.say_keeping(child, news)?;
-        while self.request.goes_on(self.written) {
-            let status = child.as_mut().map(Child::try_wait).transpose()?.flatten();
+        while self.request.goes_on(self.written.count()) {
+            let status = command_status(child)?;
             if let Some(status) = status {
                 if !status.success() {
                     self.write(&format!("the command ended with {status}"), news)?;
@@ -107,34 +104,23 @@ impl<'a> OverwritingRecorder<'a> {
     fn write(&mut self, why: &str, news: &mut dyn RecordingNews) -> Result<(), RecordingError> {
         let begun = self.begun;
         let held = self.flight.hold(|| begun.elapsed())?;
-        check_room(&self.request, self.bytes, why, held.bytes())?;
-        let folder = self.request.folder(self.written + 1)?;
-        let (time, until_ns) = (held.time(), held.until_ns());
+        let until_ns = held.until_ns();
         let short = held.short().to_vec();
-        let written = held.write(folder.file(HOST_DATA)?);
-        let bytes = written.at(|| folder.recording())?;
-        folder.facts(self.request.facts)?;
-        self.bytes += bytes;
-        self.written += 1;
-        let mut text = format!(
-            "{why}\nwrote {}: the last {}, {} KiB\n",
-            folder.shown(),
-            words::duration::human(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
-            bytes / 1024
-        );
+        let about = (why, held.time(), held.bytes());
+        let write = |file| held.write(file);
+        let mut text = self.written.write(&self.request, about, write)?;
         text.push_str(&short_rings_text(&short, until_ns, self.request.more));
-        news.made(&text)?;
-        Ok(())
+        Ok(news.made(&text)?)
     }
 
     /// Ends, and says what there was.
     fn end(&mut self, news: &mut dyn RecordingNews) -> Result<(), RecordingError> {
         let summary = self.flight.stop()?;
-        if self.written == 0 {
+        if self.written.count() == 0 {
             news.made(NOTHING_WRITTEN)?;
         }
         // Nothing else is lost in rings that go over what is old.
-        if let Some(lost @ 1..) = summary.lost().filter(|_| self.written > 1) {
+        if let Some(lost @ 1..) = summary.lost().filter(|_| self.written.count() > 1) {
             news.remark(&format!(
                 "{} came while a recording was written, and are in none",
                 words::plural(lost, "event")
