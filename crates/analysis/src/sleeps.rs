@@ -339,17 +339,7 @@ mod tests {
         machine.task_states_mut().follow();
         let mut take =
             |ty: &EventType<'_>, time: u64, cpu: i32, tid: i32, record: &[u8], data: Data| {
-                let event = Event {
-                    time,
-                    cpu,
-                    tid,
-                    pid: event::NONE,
-                    ty,
-                    body: Body::Raw(record),
-                    sample: None,
-                    buffer: 0,
-                    comm: None,
-                };
+                let event = Event::bare(ty, (time, cpu, tid), Body::Raw(record));
                 machine.learn(&event, &data);
                 sleeps.take(&event, machine.task_states());
             };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fixtures::json::STATE_FIELDS;
 use serde_json::{Value, json};
 
 use crate::common::list;
@@ -150,16 +151,7 @@ fn a_guests_iterations_are_found_on_its_hosts_clock() {
         for name in names {
             assert_eq!(number(vcpu, name), number(row, name), "vCPU {id}: {name}");
         }
-        let all = [
-            "guest_ns",
-            "kernel_ns",
-            "user_ns",
-            "poll_ns",
-            "halted_ns",
-            "runnable_ns",
-            "unknown_ns",
-        ];
-        let sum: u64 = all.iter().map(|name| number(vcpu, name)).sum();
+        let sum: u64 = STATE_FIELDS.iter().map(|name| number(vcpu, name)).sum();
         assert_eq!(sum, 100_000_000);
     }
     // The host's recording alone is of another machine.

@@ -1,14 +1,13 @@
 //! `trapline compare`: its forms, files that are the same, and what the command line refuses. What changed, and what is
 //! noise, is in `crates/compare/tests`.
 
+use fixtures::made_folder::MadeFolder;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Run, file, read, read_text, run, run_with};
 use crate::common::{list, text};
-use fixtures::made_vm::MadeVm as Process;
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Runs the command with more arguments.
 fn compare(paths: &[&Path], more: &[&str]) -> Run {
@@ -55,31 +54,9 @@ fn refuses(output: &Run, words: &[&str]) {
     }
 }
 
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::write(&path, content).expect("a file");
-        path
-    }
-
-    /// Records four seconds of the made-up VM.
-    fn record(&self, name: &str, change: impl FnOnce(&mut Process)) -> PathBuf {
-        let mut process = Process::new(name.bytes().map(u64::from).sum());
-        process.seconds = 4.0;
-        change(&mut process);
-        self.write(name, process.record())
-    }
-}
-
 #[test]
 fn the_document_is_the_contract() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = folder.record("a", |_| {});
     let b = folder.record("b", |process| {
         process.port_rate = 0.0;
@@ -169,7 +146,7 @@ fn all_forms_say_the_same() {
 
 #[test]
 fn the_same_twice_has_not_changed() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let recording = folder.record("a", |_| {});
     for path in [
         recording,
@@ -200,7 +177,7 @@ fn the_same_twice_has_not_changed() {
 
 #[test]
 fn a_file_that_is_on_both_sides_is_said_to_be() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let [a, b] = ["a", "b"].map(|name| folder.record(name, |_| {}));
     fs::write(&b, [read(&a), b"\n".to_vec()].concat()).expect("a written file");
     let with = ["--with", a.to_str().expect("a path")];

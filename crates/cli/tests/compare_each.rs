@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::common::{Run, file, run};
 use crate::common::{list, text};
+use fixtures::json::sides_of;
 use serde_json::Value;
 
 const CLOCKS: [&str; 4] = ["kvm-clock", "tsc", "acpi_pm", "hpet"];
@@ -33,14 +34,6 @@ fn document(more: &[&str]) -> Value {
     each(&all).json().expect("a document")
 }
 
-fn row<'a>(document: &'a Value, what: &str) -> &'a [Value] {
-    let found = list(&document["rows"])
-        .iter()
-        .find(|row| row["what"] == what);
-    let found = found.unwrap_or_else(|| panic!("no row {what} in {:#}", document["rows"]));
-    list(&found["sides"])
-}
-
 #[test]
 fn four_clock_sources_stand_side_by_side() {
     let score = format!("sysbench={}", SCORES.join(","));
@@ -48,13 +41,13 @@ fn four_clock_sources_stand_side_by_side() {
     assert_eq!(document["command"], "compare");
     assert_eq!(list(&document["sides"]).len(), 4);
     let values = |what: &str| -> Vec<Option<f64>> {
-        row(&document, what)
+        sides_of(&document, what)
             .iter()
             .map(|cell| cell["value"].as_f64())
             .collect()
     };
     let tiers = |what: &str| -> Vec<Option<String>> {
-        let cells = row(&document, what).iter();
+        let cells = sides_of(&document, what).iter();
         cells
             .map(|cell| cell["tier"].as_str().map(str::to_owned))
             .collect()
@@ -79,10 +72,10 @@ fn four_clock_sources_stand_side_by_side() {
         [None, Some(1.0), Some(24618.0), None]
     );
     assert_eq!(tiers("vmexit IO_INSTRUCTION")[2], news);
-    for cell in row(&document, "vmexit IO_INSTRUCTION") {
+    for cell in sides_of(&document, "vmexit IO_INSTRUCTION") {
         assert_eq!(cell["compared"], true, "{cell}");
     }
-    let finding = row(&document, "finding hpet-mmio-exits");
+    let finding = sides_of(&document, "finding hpet-mmio-exits");
     assert!(finding[3]["value"].is_string() && finding[2]["value"].is_null());
     let score = &list(&document["scores"])[0];
     assert_eq!(score["name"], "sysbench");

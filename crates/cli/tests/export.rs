@@ -60,9 +60,9 @@ fn known_ns(row: &BTreeMap<String, String>, column: &str) -> u64 {
 /// Sums of rows against what `vcpus` says.
 fn spans_agree(failures: &mut Failures, what: &str, path: &Path) {
     let spans = printed(&["export", "--as", "csv"], path);
-    let told = json(&["vcpus"], path);
-    let (Some(spans), Ok(told)) = (&spans, &told) else {
-        return failures.check(spans.is_none() && told.is_err(), || what.to_owned());
+    let document = json(&["vcpus"], path);
+    let (Some(spans), Ok(document)) = (&spans, &document) else {
+        return failures.check(spans.is_none() && document.is_err(), || what.to_owned());
     };
     let mut found: BTreeMap<(String, String), u64> = BTreeMap::new();
     let mut last: BTreeMap<String, u64> = BTreeMap::new();
@@ -84,7 +84,7 @@ fn spans_agree(failures: &mut Failures, what: &str, path: &Path) {
         *found.entry(key).or_default() += ns(&row, "duration_ns");
     }
     let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for row in told["rows"].as_array().expect("rows") {
+    for row in document["rows"].as_array().expect("rows") {
         for state in [
             "guest", "kernel", "user", "poll", "halted", "runnable", "unknown",
         ] {
@@ -103,7 +103,7 @@ fn exits_agree(failures: &mut Failures, what: &str, path: &Path) {
     let Some(exits) = printed(&["export", "--table", "exits", "--format", "csv"], path) else {
         return;
     };
-    let Ok(told) = json(&["exits"], path) else {
+    let Ok(document) = json(&["exits"], path) else {
         // Of a recording without KVM's events there is no exit in either.
         failures.equal(what, &rows(&exits).len(), &0);
         return;
@@ -131,7 +131,7 @@ fn exits_agree(failures: &mut Failures, what: &str, path: &Path) {
         }
     }
     let mut expected = BTreeMap::new();
-    for row in told["rows"].as_array().expect("rows") {
+    for row in document["rows"].as_array().expect("rows") {
         let key = row["key"].as_str().expect("a key").to_owned();
         let mut sums = vec![number(row, "count"), number(row, "total_ns")];
         sums.extend(fields.iter().skip(1).map(|field| number(row, field)));
@@ -204,12 +204,12 @@ fn exits_say_which_access_made_them() {
     let rows = rows(&text);
     let timer = rows.iter().filter(|row| row["access"] == "0x608:PIN");
     let timer: Vec<_> = timer.collect();
-    let told = json(&["exits", "--event", "ioport"], &path).expect("exits");
-    let told = told["rows"].as_array().expect("rows").iter();
-    let told = told
+    let document = json(&["exits", "--event", "ioport"], &path).expect("exits");
+    let document = document["rows"].as_array().expect("rows").iter();
+    let document = document
         .filter(|row| row["key"] == "0x608:PIN")
         .map(|row| number(row, "count"));
-    assert_eq!(timer.len() as u64, told.sum::<u64>());
+    assert_eq!(timer.len() as u64, document.sum::<u64>());
     assert!(
         timer
             .iter()
@@ -418,10 +418,10 @@ fn the_manual_has_every_column() {
             .split_once(&format!("### `{table}`\n"))
             .expect("a chapter");
         let part = part.split("\n#").next().unwrap_or_default();
-        let told: Vec<&str> = part
+        let document: Vec<&str> = part
             .lines()
             .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
             .collect();
-        assert_eq!(told.join(","), head, "{table}");
+        assert_eq!(document.join(","), head, "{table}");
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fixtures::json::STATE_FIELDS;
 use fixtures::json::{list, number, text};
 use fixtures::pairs::{GUEST, HOST, PartedPair};
 use serde_json::Value;
@@ -65,17 +66,12 @@ impl Told {
             .iter()
             .flat_map(|row| list(&row["guest"]));
         let tasks: Vec<&Value> = tasks.collect();
-        let states = [
-            "guest_ns",
-            "kernel_ns",
-            "user_ns",
-            "poll_ns",
-            "halted_ns",
-            "runnable_ns",
-            "unknown_ns",
-        ];
-        let total =
-            |task: &Value| -> f64 { states.iter().map(|state| number(task, state) as f64).sum() };
+        let total = |task: &Value| -> f64 {
+            STATE_FIELDS
+                .iter()
+                .map(|state| number(task, state) as f64)
+                .sum()
+        };
         let known = tasks.iter().filter(|task| task["what"] != "unknown");
         let known: Vec<&Value> = known.copied().collect();
         let all: f64 = tasks.iter().map(|task| total(task)).sum();

@@ -1,6 +1,7 @@
 //! What was not computed is null in JSON and empty in CSV, and never 0: what a recording cannot show, and the
 //! percentiles, means and extremes of nothing. What was measured as 0 stays 0.
 
+use fixtures::json::STATE_FIELDS;
 use serde_json::Value;
 
 use crate::common::{Failures, cases, json, number, run};
@@ -40,16 +41,7 @@ fn states(failures: &mut Failures, what: &str, document: &Value, part: &Value) {
         .flat_map(|one| rows(one, "fields"))
         .filter_map(Value::as_str)
         .collect();
-    let states = [
-        "guest_ns",
-        "kernel_ns",
-        "user_ns",
-        "poll_ns",
-        "halted_ns",
-        "runnable_ns",
-        "unknown_ns",
-    ];
-    for state in states.iter().filter(|state| !unknown.contains(state)) {
+    for state in STATE_FIELDS.iter().filter(|state| !unknown.contains(state)) {
         for row in rows(part, "rows") {
             failures.check(row[*state].is_u64(), || format!("{what}: {state} of {row}"));
         }

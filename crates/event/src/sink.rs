@@ -195,6 +195,27 @@ pub struct Event<'a> {
     pub comm: Option<&'a str>,
 }
 
+impl<'a> Event<'a> {
+    /// Returns an event of a kind with nothing beside it: its time, CPU and thread, and what it says.
+    pub fn bare(
+        ty: &'a EventType<'a>,
+        (time, cpu, tid): (u64, i32, i32),
+        body: Body<'a>,
+    ) -> Event<'a> {
+        Event {
+            time,
+            cpu,
+            tid,
+            pid: NONE,
+            ty,
+            body,
+            sample: None,
+            buffer: 0,
+            comm: None,
+        }
+    }
+}
+
 impl Event<'_> {
     /// Returns the machine it happened on ([`EventType::machine`]).
     #[inline]

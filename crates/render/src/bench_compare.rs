@@ -218,8 +218,8 @@ pub fn document<'a>(
     sides: &'a [BenchResults],
     files: &'a [String],
 ) -> Document<'a> {
-    let told = sides.iter().zip(files).enumerate();
-    let told = told.map(|(at, (outcome, file))| Side {
+    let described = sides.iter().zip(files).enumerate();
+    let described = described.map(|(at, (outcome, file))| Side {
         side: letter(at),
         inputs: [file.as_str()],
         label: outcome.head.label.as_deref(),
@@ -236,7 +236,7 @@ pub fn document<'a>(
     });
     Document {
         bench: found.bench,
-        sides: told.collect(),
+        sides: described.collect(),
         differs: differs.collect(),
         rows: columns(sides.len()).json(&found.rows),
         changes: changes.collect(),

@@ -65,19 +65,19 @@ pub fn text(
         .unreported
         .iter()
         .partition(|change| change.is_none());
-    let untold = differ.len();
-    if all && untold > 0 {
+    let within_noise = differ.len();
+    if all && within_noise > 0 {
         out.push_str("\nwhat may be noise, or is small:\n");
         for change in differ {
             one(&mut out, change, layout.width);
         }
-    } else if untold > 0 {
+    } else if within_noise > 0 {
         wrap(
             &mut out,
             "",
             &format!(
                 "{} within the noise, or small, and not listed (--all)",
-                words::counted(untold, "difference is", "differences are")
+                words::counted(within_noise, "difference is", "differences are")
             ),
             layout.width,
         );
@@ -101,7 +101,7 @@ fn one(out: &mut String, change: &SideChange, width: usize) {
         .per_work
         .iter()
         .take(1)
-        .filter(|work| tells(change, work))
+        .filter(|work| adds_to(change, work))
     {
         let (a, b) = (number(work.a, change.unit), number(work.b, change.unit));
         wrap(
@@ -114,7 +114,7 @@ fn one(out: &mut String, change: &SideChange, width: usize) {
 }
 
 /// Whether what is for each unit of work says more than the change does: it does not where both sides did as much.
-fn tells(change: &SideChange, work: &PerWork) -> bool {
+fn adds_to(change: &SideChange, work: &PerWork) -> bool {
     if work.a == 0.0 && work.b == 0.0 {
         return false;
     }
@@ -282,10 +282,10 @@ pub fn document<'a>(comparison: &'a Comparison, a: &'a [String], b: &'a [String]
 /// Returns changes as comma separated values; with `all` those that are likely and those that may be noise as well.
 pub fn csv(comparison: &Comparison, all: bool, clock: ClockUnit) -> String {
     let less = comparison.likely.iter().chain(&comparison.unreported);
-    let untold = less.filter(|_| all);
+    let within_noise = less.filter(|_| all);
     columns()
         .counted_in(clock)
-        .csv(comparison.changes.iter().chain(untold))
+        .csv(comparison.changes.iter().chain(within_noise))
 }
 
 /// Returns changes for a page.

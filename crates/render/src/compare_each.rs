@@ -189,12 +189,12 @@ pub fn text(
             width,
         );
     }
-    let mut told: Vec<String> = Vec::new();
+    let mut noted: Vec<String> = Vec::new();
     for (side, difference) in &each.differs {
         let text = difference.of_side(*side);
-        if !told.contains(&text) {
+        if !noted.contains(&text) {
             wrap(&mut out, "! ", &text, width);
-            told.push(text);
+            noted.push(text);
         }
     }
     for note in &each.notes {

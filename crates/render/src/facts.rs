@@ -15,10 +15,10 @@ const LABEL: usize = 11;
 const LIST: usize = 14;
 
 /// Returns the facts as rows of their path in the JSON document and value.
-pub fn csv(told: &Facts) -> String {
+pub fn csv(facts: &Facts) -> String {
     let mut out = String::new();
     csv::row(&mut out, ["key", "value"]);
-    if let Ok(Value::Object(members)) = serde_json::to_value(facts::write(told)) {
+    if let Ok(Value::Object(members)) = serde_json::to_value(facts::write(facts)) {
         for (name, value) in &members {
             csv_rows(&mut out, name, value);
         }
@@ -46,25 +46,25 @@ fn csv_rows(out: &mut String, path: &str, value: &Value) {
 }
 
 /// Returns the facts as lines for people.
-pub fn table(told: &Facts, layout: Layout) -> String {
+pub fn table(facts: &Facts, layout: Layout) -> String {
     let mut page = Page {
         out: String::new(),
         layout,
     };
-    if let Some(host) = &told.host {
+    if let Some(host) = &facts.host {
         machine(&mut page, host);
         settings(&mut page, host);
         kvm(&mut page, host);
     }
-    for vm in &told.vms {
+    for vm in &facts.vms {
         one_vm(&mut page, vm);
     }
-    threads(&mut page, told);
-    if let Some(host) = &told.host {
+    threads(&mut page, facts);
+    if let Some(host) = &facts.host {
         irqs(&mut page, host);
         rest(&mut page, host);
     }
-    let regions = told.mtree.as_deref().map(|text| text.lines().count());
+    let regions = facts.mtree.as_deref().map(|text| text.lines().count());
     if let Some(lines) = regions {
         page.line("devices", &format!("{lines} lines of info mtree"));
     }
@@ -148,12 +148,12 @@ fn machine(page: &mut Page, host: &Host) {
         parts.dedup();
         parts.len()
     };
-    let told = host.cpus.iter().any(|cpu| cpu.core.is_some());
+    let facts = host.cpus.iter().any(|cpu| cpu.core.is_some());
     let text = joined([
         host.online
             .as_ref()
             .map(|set| format!("{} online ({set})", set.len())),
-        told.then(|| {
+        facts.then(|| {
             let packages = count(|cpu| [cpu.package, None, None]);
             let cores = count(|cpu| [cpu.package, cpu.die, cpu.core]);
             format!(
@@ -322,8 +322,8 @@ fn thread_row(name: &str, tid: i32, affinity: Option<&CpuSet>, policy: Option<&P
 }
 
 /// Threads that are no vCPUs, and may not run everywhere.
-fn threads(page: &mut Page, told: &Facts) {
-    let vcpus: Vec<i32> = told
+fn threads(page: &mut Page, facts: &Facts) {
+    let vcpus: Vec<i32> = facts
         .vms
         .iter()
         .flat_map(|vm| &vm.vcpus)
@@ -332,19 +332,19 @@ fn threads(page: &mut Page, told: &Facts) {
     let vcpus: std::collections::HashSet<i32> = vcpus.into_iter().collect();
     let pinned = |thread: &ReportedThread| {
         let affinity = thread.affinity.as_ref();
-        let online = told.host.as_ref().and_then(|host| host.online.as_ref());
+        let online = facts.host.as_ref().and_then(|host| host.online.as_ref());
         affinity.is_some_and(|set| online.is_none_or(|online| set.len() < online.len()))
     };
-    let others: Vec<(&i32, &ReportedThread)> = told
+    let others: Vec<(&i32, &ReportedThread)> = facts
         .threads
         .iter()
         .filter(|(tid, thread)| !vcpus.contains(tid) && pinned(thread))
         .collect();
-    if told.threads.is_empty() {
+    if facts.threads.is_empty() {
         return;
     }
     page.gap();
-    page.line("threads", &format!("{} known", told.threads.len()));
+    page.line("threads", &format!("{} known", facts.threads.len()));
     if others.is_empty() {
         return;
     }
@@ -437,7 +437,7 @@ fn ghz(khz: u64) -> String {
 mod tests {
     use super::*;
 
-    fn told() -> Facts {
+    fn facts() -> Facts {
         let text = br#"{"facts_version": 1,
             "host": {"kernel": "6.1.0", "cmdline": "a=0-3 \u001b[31m isolcpus=2-3,6-7 nohz_full=2-3,6-7 rcu_nocbs=2-3,6-7 x=\"y\"",
               "online": "0-7", "isolated": "2-3", "nohz_full": "",
@@ -457,9 +457,9 @@ mod tests {
             "threads": [{"tid": 1700, "pid": 1689, "comm": "CPU 0/KVM", "affinity": "2"},
                         {"tid": 951, "pid": 950, "comm": "pmd-c02", "affinity": "4"},
                         {"tid": 952, "pid": 950, "comm": "main", "affinity": "0-7"}]}"#;
-        let (told, notes) = facts::read(text);
+        let (facts, notes) = facts::read(text);
         assert_eq!(notes, [""; 0]);
-        told
+        facts
     }
 
     #[test]
@@ -469,7 +469,7 @@ mod tests {
             limit: 1,
             nanoseconds: true,
         };
-        let table = table(&told(), layout);
+        let table = table(&facts(), layout);
         assert!(
             table.lines().all(|line| line.chars().count() <= 80),
             "{table}"
@@ -503,7 +503,7 @@ mod tests {
         // Lists of CPUs are not torn apart.
         assert!(table.contains("nohz_full=2-3,6-7"), "{table}");
         let all = super::table(
-            &told(),
+            &facts(),
             Layout {
                 width: 80,
                 limit: usize::MAX,
@@ -515,7 +515,7 @@ mod tests {
 
     #[test]
     fn rows_have_the_path_of_each_value() {
-        let text = csv(&told());
+        let text = csv(&facts());
         for line in [
             "key,value",
             "facts_version,1",

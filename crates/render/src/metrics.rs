@@ -29,7 +29,7 @@ const STATES: [(&str, State); State::COUNT] = [
 /// first KVM's own, and polling or halted once it is over.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    told: HashMap<(RowOwner, State), u64>,
+    exported_ns: HashMap<(RowOwner, State), u64>,
 }
 
 /// A label's value, as the format has it.
@@ -102,15 +102,18 @@ impl Metrics {
         for vcpu in &named.vcpus {
             for (state_name, state) in STATES {
                 let ns = vcpu.vcpu.times.get(state);
-                let told = self.told.entry((vcpu.whose.clone(), state)).or_default();
-                *told = ns.max(*told);
-                let (labels, seconds) = (labels(&vcpu.whose), seconds(*told));
+                let exported_ns = self
+                    .exported_ns
+                    .entry((vcpu.whose.clone(), state))
+                    .or_default();
+                *exported_ns = ns.max(*exported_ns);
+                let (labels, seconds) = (labels(&vcpu.whose), seconds(*exported_ns));
                 let _ = writeln!(out, "{name}{{{labels},state=\"{state_name}\"}} {seconds}");
             }
         }
         let here = |whose: &RowOwner| named.vcpus.iter().any(|vcpu| vcpu.whose == *whose);
-        if self.told.len() > named.vcpus.len() * STATES.len() {
-            self.told.retain(|(whose, _), _| here(whose));
+        if self.exported_ns.len() > named.vcpus.len() * STATES.len() {
+            self.exported_ns.retain(|(whose, _), _| here(whose));
         }
     }
 }

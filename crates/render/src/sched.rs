@@ -25,7 +25,7 @@ pub(crate) struct Task<'r> {
 }
 
 /// What perf's printed table does not have.
-fn told<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
+fn of_task<'r, V>(value: impl Fn(&TaskRow) -> V + 'static) -> impl Fn(&Task<'r>) -> Option<V> {
     move |task| (!task.printed).then(|| value(task.row))
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .column("threads", Count, |t| t.row.threads)
         .page("threads")
         .after("process")
-        .column("on_cpu_ns", Nanoseconds, told(|r| r.on_cpu_ns))
+        .column("on_cpu_ns", Nanoseconds, of_task(|r| r.on_cpu_ns))
         .page("on CPU")
         .after("runtime_ns")
         .column("delay_total_ns", Nanoseconds, |t| t.row.delays.total())
@@ -108,10 +108,10 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
         .within(Vec::<Peer<'static>>::shape())
         .column("woken_by", Nested, |t| others(&t.row.woken_by, false))
         .within(Vec::<Peer<'static>>::shape())
-        .column("migrations", Count, told(|r| r.migrations))
+        .column("migrations", Count, of_task(|r| r.migrations))
         .page("migrations")
         .after("switches")
-        .column("off_cpu_ns", Nanoseconds, told(|r| r.off_cpu_ns))
+        .column("off_cpu_ns", Nanoseconds, of_task(|r| r.off_cpu_ns))
         .json_only()
         .page("off CPU")
         .after("on_cpu_ns")
@@ -142,12 +142,12 @@ fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
         })
         .json_only()
         .page("that max")
-        .column("preempted", Count, told(|r| r.preempted.count()))
+        .column("preempted", Count, of_task(|r| r.preempted.count()))
         .page("preempted")
         .column(
             "preempted_wait_ns",
             Nanoseconds,
-            told(|r| r.preempted.total()),
+            of_task(|r| r.preempted.total()),
         )
         .heading("preempted", 10)
         .page("waited when preempted")

@@ -7,7 +7,7 @@ use crate::amounts;
 use crate::table::{Table, Unit, Views};
 
 /// A column: states that are added up.
-struct Told {
+struct StateColumn {
     /// Its duration, and what unknowable times call it.
     duration: &'static str,
     /// Its share.
@@ -20,15 +20,15 @@ struct Told {
     width: usize,
 }
 
-const fn told(
+const fn state_column(
     duration: &'static str,
     share: &'static str,
     heading: &'static str,
     page: &'static str,
     states: &'static [State],
     width: usize,
-) -> Told {
-    Told {
+) -> StateColumn {
+    StateColumn {
         duration,
         share,
         heading,
@@ -39,8 +39,8 @@ const fn told(
 }
 
 /// The columns; they add up to the whole.
-const TOLD: [Told; 7] = [
-    told(
+const STATE_COLUMNS: [StateColumn; 7] = [
+    state_column(
         "guest_ns",
         "guest_share",
         "guest",
@@ -48,7 +48,7 @@ const TOLD: [Told; 7] = [
         &[State::Guest],
         6,
     ),
-    told(
+    state_column(
         "kernel_ns",
         "kernel_share",
         "kernel",
@@ -56,7 +56,7 @@ const TOLD: [Told; 7] = [
         &[State::Kernel, State::KernelBlocked],
         7,
     ),
-    told(
+    state_column(
         "user_ns",
         "user_share",
         "user",
@@ -64,7 +64,7 @@ const TOLD: [Told; 7] = [
         &[State::User, State::UserBlocked],
         6,
     ),
-    told(
+    state_column(
         "poll_ns",
         "poll_share",
         "poll",
@@ -72,7 +72,7 @@ const TOLD: [Told; 7] = [
         &[State::Poll],
         6,
     ),
-    told(
+    state_column(
         "halted_ns",
         "halted_share",
         "halted",
@@ -80,7 +80,7 @@ const TOLD: [Told; 7] = [
         &[State::Halted],
         7,
     ),
-    told(
+    state_column(
         "runnable_ns",
         "runnable_share",
         "runnable",
@@ -88,7 +88,7 @@ const TOLD: [Told; 7] = [
         &[State::Runnable],
         9,
     ),
-    told(
+    state_column(
         "unknown_ns",
         "unknown_share",
         "unknown",
@@ -104,7 +104,7 @@ const WIDE: usize = 10;
 /// A row's time by state, and how much of it cannot be known.
 pub(crate) type Split<'r> = (Times, &'r [Unknowable]);
 
-impl Told {
+impl StateColumn {
     fn ns(&self, times: &Times) -> u64 {
         let of = self.states.iter().map(|state| times.get(*state));
         of.fold(0, u64::saturating_add)
@@ -118,8 +118,9 @@ impl Told {
 
 /// Returns the time in each column's states, by its heading; `None` where nothing can be known of it.
 pub(crate) fn known(split: Split<'_>) -> impl Iterator<Item = (&'static str, Option<u64>)> {
-    TOLD.iter()
-        .map(move |told| (told.heading, told.known(split)))
+    STATE_COLUMNS
+        .iter()
+        .map(move |column| (column.heading, column.known(split)))
 }
 
 /// The views that columns of time by state stand in.
@@ -157,22 +158,23 @@ pub(crate) fn columns<'t, R: 't>(
     views: TimesViews,
     of: fn(&R) -> Split<'_>,
 ) -> Table<'t, R> {
-    for told in &TOLD {
-        let views = views.of(told.states);
+    for column in &STATE_COLUMNS {
+        let views = views.of(column.states);
         table = table
-            .column(told.duration, Unit::Nanoseconds, move |row| {
-                told.known(of(row))
+            .column(column.duration, Unit::Nanoseconds, move |row| {
+                column.known(of(row))
             })
-            .heading(told.heading, WIDE)
+            .heading(column.heading, WIDE)
             .views(views.durations)
-            .page_if(views.guest, told.page)
-            .column(told.share, Unit::Share, move |row| {
+            .page_if(views.guest, column.page)
+            .column(column.share, Unit::Share, move |row| {
                 let (times, _) = of(row);
-                told.known(of(row))
+                column
+                    .known(of(row))
                     .and_then(|ns| amounts::share(ns, times.total()))
             })
             .text_only()
-            .heading(told.heading, told.width)
+            .heading(column.heading, column.width)
             .views(views.shares);
     }
     for (name, page, state) in [

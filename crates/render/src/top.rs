@@ -390,11 +390,11 @@ pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
     let others = of_threads.view(Views::TERMINAL);
     let states = of_vcpus.view(Views::TERMINAL);
     let rows = of_exits.view(Views::TERMINAL);
-    let told = of_exits.view(NOTIFICATIONS);
+    let notifications_view = of_exits.view(NOTIFICATIONS);
     let waits = of_behind.view(Views::TERMINAL);
     let vcpus = all(&named.vcpus, ns).map(|row| states.line(&row, layout));
     let exits = all(&named.rows, ns).map(|row| rows.line(&row, layout));
-    let notified = notifications(named).map(|row| told.line(&row, layout));
+    let notified = notifications(named).map(|row| notifications_view.line(&row, layout));
     let threads = all(&named.threads, ns).map(|row| others.line(&row, layout));
     let behind = all(&named.behind, ns).map(|row| waits.line(&row, layout));
     [
@@ -410,7 +410,7 @@ pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
         },
         Part {
             title: "virtio notifications",
-            head: told.head(),
+            head: notifications_view.head(),
             lines: notified.collect(),
         },
         Part {
@@ -462,7 +462,7 @@ pub fn table(named: &NamedCounts, layout: Layout) -> String {
 /// Returns the warnings about what was counted in no row.
 pub fn warnings(named: &NamedCounts) -> Vec<String> {
     let dropped = named.dropped;
-    let told = [
+    let left_out = [
         (
             dropped.vcpus,
             "events are of vCPUs beyond the most that are followed",
@@ -476,8 +476,9 @@ pub fn warnings(named: &NamedCounts) -> Vec<String> {
             "waits were for a CPU with too many waiters, so that the task ahead is unknown",
         ),
     ];
-    let told = told.into_iter().filter(|(count, _)| *count > 0);
-    let told = told.map(|(count, what)| format!("{count} {what}, and are counted nowhere else"));
+    let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
+    let left_out =
+        left_out.map(|(count, what)| format!("{count} {what}, and are counted nowhere else"));
     let threads = (dropped.threads > 0).then(|| {
         let threads = dropped.threads;
         format!("{threads} threads of VMs are beyond the most that are followed")
@@ -493,5 +494,9 @@ pub fn warnings(named: &NamedCounts) -> Vec<String> {
              here"
         )
     });
-    told.chain(threads).chain(events).chain(withheld).collect()
+    left_out
+        .chain(threads)
+        .chain(events)
+        .chain(withheld)
+        .collect()
 }

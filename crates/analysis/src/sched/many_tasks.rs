@@ -2,7 +2,7 @@
 
 use doubts::Doubts;
 use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
-use event::{Decoder, EventType, NONE};
+use event::{Decoder, EventType};
 use symbols::KernelFunctions;
 
 use super::*;
@@ -28,17 +28,7 @@ fn run(sched: &mut SchedLatencies, dies: bool) -> Machine {
         recorded: true,
     };
     let mut take = |time: u64, tid: i32, data: Data| {
-        let event = Event {
-            time,
-            cpu: 0,
-            tid,
-            pid: NONE,
-            ty: &ty,
-            body: Body::None,
-            sample: None,
-            buffer: 0,
-            comm: None,
-        };
+        let event = Event::bare(&ty, (time, 0, tid), Body::None);
         machine.learn(&event, &data);
         sched.changed(machine.task_states().changes(), &Window::default());
         sched.take(&event, &data, &mut machine);

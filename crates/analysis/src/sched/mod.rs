@@ -449,7 +449,7 @@ mod many_tasks;
 
 #[cfg(test)]
 mod tests {
-    use event::{Decoder, EventType, KERNEL_STACK, NONE};
+    use event::{Decoder, EventType, KERNEL_STACK};
     use symbols::KernelFunctions;
     use tracefmt::{FormatCatalog, Kallsyms};
 
@@ -494,17 +494,7 @@ print fmt: \"stack\"
             for address in addresses {
                 record.extend_from_slice(&address.to_le_bytes());
             }
-            let event = Event {
-                time: 1,
-                cpu: 0,
-                tid,
-                pid: NONE,
-                ty: &ty,
-                body: Body::Raw(&record),
-                sample: None,
-                buffer: 0,
-                comm: None,
-            };
+            let event = Event::bare(&ty, (1, 0, tid), Body::Raw(&record));
             sched.take(&event, &event.data(), &mut machine);
         };
         stack(45, &[0x9000, 0x2040, 0x1010, 0x3000]);

@@ -1,27 +1,10 @@
 //! Recordings in which events are missing though nobody lost any: every n-th line gone, one kind of event gone. They
 //! are distinguished from whole ones, and nothing that is found in them is sure.
 
-use std::fs;
 use std::path::Path;
 
-use fixtures::{Failures, FixtureQuestion, case, cases, events_text};
-use serde_json::Value;
-
-/// How the warning begins.
-const WARNING: &str = "Events are missing all through the recording";
-
-/// Returns the lines of a recording.
-fn lines(name: &str) -> Vec<String> {
-    let text = events_text(&case(name).path).expect(name);
-    let text = String::from_utf8_lossy(&text);
-    text.lines().map(str::to_owned).collect()
-}
-
-fn warned(document: &Value) -> bool {
-    let warnings = document["quality"]["warnings"].as_array();
-    let mut texts = warnings.into_iter().flatten().filter_map(Value::as_str);
-    texts.any(|text| text.starts_with(WARNING))
-}
+use fixtures::holes::{each_with_holes, warns_of_holes};
+use fixtures::{Failures, FixtureQuestion, case, cases};
 
 /// Checks what is said of a text with holes.
 fn check(failures: &mut Failures, what: &str, path: &Path) {
@@ -33,12 +16,16 @@ fn check(failures: &mut Failures, what: &str, path: &Path) {
     ] {
         // Without an exit or an entry there is nothing for these.
         if let Ok(document) = document {
-            failures.check(warned(&document), || format!("{what}: {name} is silent"));
+            failures.check(warns_of_holes(&document), || {
+                format!("{what}: {name} is silent")
+            });
         }
     }
     let document = asked.diagnosis_document(path);
     let document = document.unwrap_or_else(|error| panic!("{what}: {error}"));
-    failures.check(warned(&document), || format!("{what}: diagnose is silent"));
+    failures.check(warns_of_holes(&document), || {
+        format!("{what}: diagnose is silent")
+    });
     for finding in document["findings"].as_array().into_iter().flatten() {
         let confidence = finding["confidence"].as_f64().unwrap_or(1.0);
         let low = finding["severity"] == "low";
@@ -56,27 +43,7 @@ fn check(failures: &mut Failures, what: &str, path: &Path) {
 #[test]
 fn thinned_recordings_are_noticed() {
     let mut failures = Failures::default();
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("thinned.txt");
-    for name in [
-        "x86/console-healthy/perf.data.zst",
-        "arm64/vhost-mmio/boot1/trace.dat.zst",
-        "vmx/linux-boot/perf.data.kvmstat.zst",
-    ] {
-        let all = lines(name);
-        for n in [2, 3, 10] {
-            let kept = all.iter().zip(1..).filter(|(_, at)| at % n != 0);
-            let text: Vec<&str> = kept.map(|(line, _)| line.as_str()).collect();
-            fs::write(&path, text.join("\n")).expect("a written file");
-            check(&mut failures, &format!("{name}: every {n}th gone"), &path);
-        }
-        for class in ["kvm_entry:", "kvm_exit:"] {
-            let kept = all.iter().filter(|line| !line.contains(class));
-            let text: Vec<&str> = kept.map(String::as_str).collect();
-            fs::write(&path, text.join("\n")).expect("a written file");
-            check(&mut failures, &format!("{name}: no {class}"), &path);
-        }
-    }
+    each_with_holes(|what, path| check(&mut failures, what, path));
     failures.finish(40);
 }
 
@@ -95,7 +62,7 @@ fn recordings_that_lost_nothing_have_no_holes() {
                 continue;
             };
             let lost = document["quality"]["lost_events"].as_u64();
-            failures.check(!warned(&document) || lost > Some(0), || {
+            failures.check(!warns_of_holes(&document) || lost > Some(0), || {
                 format!("{}: {name}: {}", case.name, document["quality"])
             });
         }

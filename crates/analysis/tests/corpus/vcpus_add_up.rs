@@ -4,26 +4,16 @@
 use std::collections::BTreeMap;
 
 use analysis::RowSplit;
-use fixtures::json::number;
+use fixtures::json::{STATE_FIELDS, number};
 use fixtures::{Failures, FixtureQuestion, ListedEvent, case, cases, listed_events};
 use serde_json::Value;
-
-const STATES: [&str; 7] = [
-    "guest_ns",
-    "kernel_ns",
-    "user_ns",
-    "poll_ns",
-    "halted_ns",
-    "runnable_ns",
-    "unknown_ns",
-];
 
 fn rows(document: &Value) -> &[Value] {
     document["rows"].as_array().map_or(&[], Vec::as_slice)
 }
 
 fn sum(row: &Value) -> u64 {
-    STATES.iter().map(|state| number(row, state)).sum()
+    STATE_FIELDS.iter().map(|state| number(row, state)).sum()
 }
 
 fn list(row: &Value, name: &str, field: &str) -> u64 {
@@ -89,7 +79,7 @@ fn states_add_up_to_the_observed_time() {
             let of = out
                 .entry((row["vm_pid"].as_u64(), number(row, "vcpu")))
                 .or_default();
-            for state in STATES {
+            for state in STATE_FIELDS {
                 *of.entry(state).or_default() += number(row, state);
             }
         }
@@ -98,12 +88,12 @@ fn states_add_up_to_the_observed_time() {
             let of = inside
                 .entry((row["vm_pid"].as_u64(), number(row, "vcpu")))
                 .or_default();
-            for state in STATES {
+            for state in STATE_FIELDS {
                 *of.entry(state).or_default() += number(row, state);
             }
         }
         for (of, states) in &out {
-            for state in STATES {
+            for state in STATE_FIELDS {
                 let whole = inside.get(of).and_then(|s| s.get(state)).copied();
                 let (part, whole) = (states[state], whole.unwrap_or(0));
                 failures.check(part <= whole, || {
@@ -150,7 +140,7 @@ fn a_window_is_a_part_of_the_whole() {
                 let same = rows(document).iter().filter(|r| r["tid"] == row["tid"]);
                 same.map(|r| number(r, field)).sum::<u64>()
             };
-            for field in STATES.iter().chain(&["exits"]) {
+            for field in STATE_FIELDS.iter().chain(&["exits"]) {
                 let sum = of(&early, field) + of(&late, field);
                 failures.equal(&format!("{name}: {field}"), &sum, &number(row, field));
             }

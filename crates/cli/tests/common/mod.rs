@@ -23,8 +23,7 @@ pub(crate) use fixtures::{
 };
 
 /// Returns the text of axe-core, which finds what cannot be read by everybody. `None`, which is said, where `npm ci`
-/// was not run in
-/// `web`, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+/// was not run in `web`, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 pub(crate) fn axe() -> Option<String> {
     let file = "../../web/node_modules/axe-core/axe.min.js";
     let axe = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).ok();

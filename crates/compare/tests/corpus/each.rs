@@ -3,25 +3,16 @@
 use std::path::PathBuf;
 
 use fixtures::file;
-use fixtures::json::list;
-use serde_json::Value;
+use fixtures::json::{list, sides_of};
 
 use crate::{compared_each, each_document};
-
-fn row<'a>(document: &'a Value, what: &str) -> &'a [Value] {
-    let found = list(&document["rows"])
-        .iter()
-        .find(|row| row["what"] == what);
-    let found = found.unwrap_or_else(|| panic!("no row {what} in {:#}", document["rows"]));
-    list(&found["sides"])
-}
 
 #[test]
 fn three_idle_policies_stand_side_by_side() {
     let names = ["ipi-default", "ipi-haltpoll", "ipi-idlepoll"];
     let paths = names.map(|name| file(&format!("x86/{name}/perf.kvm.pingpong.data.zst")));
     let document = each_document(&paths.each_ref().map(PathBuf::as_path));
-    let hlt = row(&document, "vmexit hlt");
+    let hlt = sides_of(&document, "vmexit hlt");
     // idle=poll never halts.
     assert!(hlt[0]["value"].as_f64() > Some(100.0), "{hlt:?}");
     assert!(

@@ -1,6 +1,7 @@
 //! Comparisons of what was sampled: a made-up host whose threads run in bursts, the same again and changed, and halves
 //! of real recordings.
 
+use fixtures::made_folder::MadeFolder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use compare::{CompareOptions, ComparedSide, Comparison};
 use serde_json::Value;
 use session::{Filters, PictureOptions, Session};
 
-use crate::{Folder, document as compared, groups, said};
+use crate::{document as compared, groups, said};
 use fixtures::file;
 use fixtures::json::{list, text};
 use fixtures::perf_data;
@@ -35,7 +36,7 @@ const OTHER: &[&str] = &["memcpy_all", "do_syscall_64"];
 const WRITER: &[&str] = &["tun_get_user", "tun_chr_write_iter", "do_syscall_64"];
 
 /// Records 8 s of two CPUs with a sample every 2 ms. What runs goes on for up to 60 ms.
-fn record(folder: &Folder, name: &str, seed: u64, work: &[Work<'_>]) -> PathBuf {
+fn record(folder: &MadeFolder, name: &str, seed: u64, work: &[Work<'_>]) -> PathBuf {
     let mut random = Random(seed);
     let mut functions: Vec<&str> = work.iter().flat_map(|one| one.3).copied().collect();
     functions.sort_unstable();
@@ -86,7 +87,7 @@ fn usual() -> Vec<Work<'static>> {
 
 #[test]
 fn the_same_again_is_no_news() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let mut wrong = Vec::new();
     for pair in 0..20u64 {
         let a = record(&folder, "a", 2 * pair + 1, &usual());
@@ -107,7 +108,7 @@ fn the_same_again_is_no_news() {
 /// A back end moves from a thread of the VMM's to a worker of the kernel's, as from virtio-net in QEMU to vhost-net.
 #[test]
 fn work_that_moved_is_reported_by_its_innermost_function() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let before = vec![
         ("qemu-system-x86", 1781, 80, WRITER),
         ("iperf", 4001, 40, SENDER),
@@ -155,7 +156,7 @@ fn work_that_moved_is_reported_by_its_innermost_function() {
 /// What differs from run to run is no news, though each of the runs would be beside another.
 #[test]
 fn runs_that_differ_are_noise() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let of = |name: &str, often: u64| {
         let mut work = usual();
         work[0].2 = often;
@@ -174,7 +175,7 @@ fn runs_that_differ_are_noise() {
 
 #[test]
 fn what_has_no_samples_or_no_names_is_not_compared() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = record(&folder, "a", 1, &usual());
     let b = file("x86/format-variants/v7.dat.zst");
     let document = compared(&a, &b);

@@ -8,19 +8,16 @@ mod news;
 mod noise;
 mod tables;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use analysis::Picture;
 use compare::{CompareOptions, ComparedSide, Comparison, EachSide};
 use fixtures::json::{list, text};
-use fixtures::made_vm::MadeVm;
 use render::clock_unit::Clocked;
 use render::{ClockUnit, Layout};
 use rules::{Case, Diagnosis};
 use serde_json::Value;
 use session::{Error, HostInput, NamedGuest, PictureOptions, Session, SessionOptions};
-use tempfile::TempDir;
 
 /// What is compared with what.
 #[derive(Default)]
@@ -201,32 +198,4 @@ fn find<'a>(changes: &'a Value, what: &str) -> &'a Value {
     let mut all = list(changes).iter();
     let found = all.find(|change| change["what"] == what);
     found.unwrap_or_else(|| panic!("no change of {what} in {changes:#}"))
-}
-
-/// A folder for the recordings of a test.
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.path().join(name);
-        fs::write(&path, content).expect("a file");
-        path
-    }
-
-    /// Records four seconds of the made-up VM.
-    fn record(&self, name: &str, change: impl FnOnce(&mut MadeVm)) -> PathBuf {
-        self.record_of(name, name.bytes().map(u64::from).sum(), change)
-    }
-
-    /// Does the same, of a VM whose random numbers begin so.
-    fn record_of(&self, name: &str, seed: u64, change: impl FnOnce(&mut MadeVm)) -> PathBuf {
-        let mut vm = MadeVm::new(seed);
-        vm.seconds = 4.0;
-        change(&mut vm);
-        self.write(name, vm.record())
-    }
 }

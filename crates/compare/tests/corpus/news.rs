@@ -1,6 +1,7 @@
 //! What a comparison says first, and what it does not say: tails, what is likely, which side is worse, what one side
 //! did not record, and recordings that are not of the same.
 
+use fixtures::made_folder::MadeFolder;
 use std::path::{Path, PathBuf};
 
 use compare::CompareOptions;
@@ -8,7 +9,7 @@ use fixtures::json::{list, text};
 use fixtures::{events_text, file, fold, read_text};
 use serde_json::Value;
 
-use crate::{ComparedFiles, Folder, compared, document, said};
+use crate::{ComparedFiles, compared, document, said};
 
 fn joined(document: &Value, member: &str) -> String {
     let all = list(&document[member]).iter();
@@ -21,7 +22,7 @@ fn joined(document: &Value, member: &str) -> String {
 }
 
 /// A recording without the events that have this in their line.
-fn without(folder: &Folder, path: &Path, event: &str) -> PathBuf {
+fn without(folder: &MadeFolder, path: &Path, event: &str) -> PathBuf {
     let all = read_text(path);
     let lines = all.lines().filter(|line| !line.contains(event));
     let name = format!("without {}", event.trim_matches([' ', ':']));
@@ -222,7 +223,7 @@ fn what_is_likely_stands_by_itself() {
 
 #[test]
 fn every_change_says_which_side_is_worse() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = folder.record_of("a", 1, |_| {});
     let b = folder.record_of("b", 2, |process| {
         process.stolen = 5.0;
@@ -254,7 +255,7 @@ fn every_change_says_which_side_is_worse() {
 
 #[test]
 fn what_one_side_did_not_record_is_no_change() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let all = folder.record_of("all", 3, |_| {});
     for (event, member, words, never) in [
         (
@@ -300,7 +301,7 @@ fn what_one_side_did_not_record_is_no_change() {
 #[test]
 fn a_path_whose_beginning_was_not_recorded_is_not_compared() {
     let [sick, _] = console();
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let events = String::from_utf8(events_text(&sick).expect("a recording")).expect("text");
     let within = |line: &&str| {
         [444, 445, 446, 447, 448, 449]
@@ -361,7 +362,7 @@ fn other_machines_recorders_and_events_are_called_so_first() {
     // Nor does a recording from its own text.
     let variant = |name: &str| file(&format!("x86/format-variants/{name}"));
     let dat = variant("v7.dat.zst");
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let text_of = folder.write("v7.txt", events_text(&dat).expect("a recording"));
     let forms = self::document(&dat, &text_of);
     assert!(joined(&forms, "differs").is_empty(), "{}", forms["differs"]);
@@ -401,7 +402,7 @@ fn guests_that_do_other_work_are_called_so() {
 
 #[test]
 fn work_that_says_nothing_is_left_out() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = folder.record_of("a", 5, |_| {});
     let b = folder.record_of("b", 6, |process| process.stolen = 8.0);
     let document = document(&a, &b);
@@ -438,7 +439,7 @@ fn time_of_an_unknown_state_is_no_change() {
 /// Twenty thousand rows on each side, of which some change: as many as there are, in order.
 #[test]
 fn many_rows_are_compared_one_by_one() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let table = |name: &str, from: u64| {
         let mut out =
             String::from("cpus=1\nCPU 0/KVM-101 [000] 0.999900: kvm_entry: vcpu 0, rip 0x1\n");

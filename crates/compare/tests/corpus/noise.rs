@@ -1,5 +1,6 @@
 //! Comparisons distinguish noise from news: recordings of a made-up VM that does the same again, or something else.
 
+use fixtures::made_folder::MadeFolder;
 use std::path::PathBuf;
 
 use fixtures::json::{list, text};
@@ -7,10 +8,10 @@ use fixtures::made_vm::MadeVm;
 use fixtures::{note, sweeping};
 use serde_json::Value;
 
-use crate::{Folder, find, groups};
+use crate::{find, groups};
 
 /// Records a VM and compares it with another.
-fn compared(folder: &Folder, a: &MadeVm, b: &MadeVm) -> Value {
+fn compared(folder: &MadeFolder, a: &MadeVm, b: &MadeVm) -> Value {
     let [a, b] = [("a", a), ("b", b)].map(|(name, vm)| folder.write(name, vm.record()));
     groups(&[a], &[b])
 }
@@ -19,7 +20,7 @@ fn compared(folder: &Folder, a: &MadeVm, b: &MadeVm) -> Value {
 fn changed(change: impl FnOnce(&mut MadeVm)) -> Value {
     let mut vm = MadeVm::new(77);
     change(&mut vm);
-    compared(&Folder::new(), &MadeVm::new(76), &vm)["changes"].take()
+    compared(&MadeFolder::new(), &MadeVm::new(76), &vm)["changes"].take()
 }
 
 fn sentences(changes: &[Value]) -> String {
@@ -35,7 +36,7 @@ fn ratio(change: &Value) -> f64 {
 /// of ten are one case in two hundred.
 #[test]
 fn the_same_again_is_no_news() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let (mut wrong, mut compared, mut said) = (0, 0, String::new());
     for pair in 0..10u64 {
         let [a, b] = [0, 1].map(|side| MadeVm::new(1000 + pair * 2 + side));
@@ -62,7 +63,7 @@ fn many_pairs_of_the_same_are_no_news() {
     let pairs = if sweeping() { 60 } else { 6 };
     let (mut compared, mut news, mut likely, mut pairs_likely) = (0, 0, 0, 0);
     let mut said = String::new();
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     for pair in 0..pairs as u64 {
         let [a, b] = [0, 1].map(|side| MadeVm {
             seconds: 8.0,
@@ -93,7 +94,7 @@ fn many_pairs_of_the_same_are_no_news() {
 /// stays what it is.
 #[test]
 fn a_finding_at_its_threshold_is_no_news() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let mut crossed = 0;
     for step in 0..12u64 {
         let [a, b] = [0, 1].map(|side| MadeVm {
@@ -195,7 +196,13 @@ fn more_switches_of_a_task_are_news() {
 }
 
 /// Records a group of runs that go at these paces.
-fn group(folder: &Folder, name: &str, seed: u64, msr_rate: f64, paces: [f64; 3]) -> Vec<PathBuf> {
+fn group(
+    folder: &MadeFolder,
+    name: &str,
+    seed: u64,
+    msr_rate: f64,
+    paces: [f64; 3],
+) -> Vec<PathBuf> {
     let runs = paces.iter().enumerate();
     runs.map(|(run, pace)| {
         let vm = MadeVm {
@@ -211,7 +218,7 @@ fn group(folder: &Folder, name: &str, seed: u64, msr_rate: f64, paces: [f64; 3])
 
 #[test]
 fn runs_that_differ_more_than_groups_are_no_news() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = group(&folder, "apart-a", 300, 1.0, [0.7, 1.0, 1.4]);
     let b = group(&folder, "apart-b", 310, 1.0, [1.3, 1.6, 0.9]);
     let document = groups(&a, &b);
@@ -230,7 +237,7 @@ fn runs_that_differ_more_than_groups_are_no_news() {
 
 #[test]
 fn groups_that_differ_more_than_runs_are_news() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = group(&folder, "alike-a", 320, 1.0, [0.98, 1.0, 1.02]);
     let b = group(&folder, "alike-b", 330, 2.0, [1.01, 0.99, 1.0]);
     let document = groups(&a, &b);

@@ -1,5 +1,6 @@
 //! Comparisons of printed tables and of recordings, and of inputs that do not go together.
 
+use fixtures::made_folder::MadeFolder;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use fixtures::json::{list, text};
 use fixtures::{file, read};
 use serde_json::Value;
 
-use crate::{ComparedFiles, Folder, compared, document, notes, said as said_in};
+use crate::{ComparedFiles, compared, document, notes, said as said_in};
 
 /// Returns the sentences of what changed, in order.
 fn said(document: &Value) -> Vec<String> {
@@ -185,7 +186,7 @@ fn one_of_several_tables_must_be_chosen() {
     );
     // Each alone can be compared: for each second where both say how long they counted.
     let all = fs::read_to_string(&three).expect("a text");
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let blocks: Vec<PathBuf> = all
         .split("\n# ")
         .filter(|block| !block.trim().is_empty())
@@ -213,7 +214,7 @@ fn one_of_several_tables_must_be_chosen() {
 
 #[test]
 fn a_recording_against_a_table_is_compared_by_shares() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = folder.record("a", |_| {});
     let table = seed("case2-windows-before.perf-kvm-stat-vmexit");
     let document = document(&a, &table);
@@ -242,7 +243,7 @@ fn a_recording_against_a_table_is_compared_by_shares() {
 
 #[test]
 fn work_that_nobody_counts_is_an_error() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let a = folder.record("a", |_| {});
     let b = folder.record("b", |_| {});
     let words = ["'nothing_such'", "trapline info"];
@@ -265,7 +266,7 @@ fn work_that_nobody_counts_is_an_error() {
 
 #[test]
 fn what_one_side_did_not_record_is_said() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let both = folder.record("both", |_| {});
     let no_sched = folder.record("no_sched", |process| process.sched = false);
     let no_kvm = folder.record("no_kvm", |process| process.kvm = false);
@@ -303,7 +304,7 @@ fn what_one_side_did_not_record_is_said() {
 
 #[test]
 fn other_machines_have_other_reasons() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let x86 = folder.record("x86", |_| {});
     let arm64 = file("arm64/two-guests-mmio/perf.data.guest.zst");
     let document = document(&x86, &arm64);
@@ -319,7 +320,7 @@ fn other_machines_have_other_reasons() {
 
 #[test]
 fn one_event_is_not_a_rate() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let all = folder.record("a", |_| {});
     let recording = String::from_utf8(read(&all)).expect("a text");
     let exit = recording.lines().find(|line| line.contains("kvm_exit"));
@@ -338,7 +339,7 @@ fn one_event_is_not_a_rate() {
 
 #[test]
 fn ticks_are_no_seconds() {
-    let folder = Folder::new();
+    let folder = MadeFolder::new();
     let nanoseconds = folder.record("a", |_| {});
     // As with the clock x86-tsc: whole numbers.
     let ticks = |name: &str, port_rate: f64| {

@@ -37,7 +37,7 @@ mod tests {
     use tracefmt::FormatCatalog;
 
     use super::*;
-    use crate::{Body, Data, Event, EventType, FieldReader, NONE, TextReader};
+    use crate::{Body, Data, Event, EventType, FieldReader, TextReader};
 
     const FORMAT: &[u8] = b"name: kvm_apicv_inhibit_changed\nID: 7\nformat:\n\
         \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\
@@ -67,17 +67,7 @@ mod tests {
             (&printed, read("reason=2 set=1 inhibits=0x5")),
         ];
         for (ty, body) in forms {
-            let event = Event {
-                time: 1,
-                cpu: 0,
-                tid: 7,
-                pid: NONE,
-                ty,
-                body,
-                sample: None,
-                buffer: 0,
-                comm: None,
-            };
+            let event = Event::bare(ty, (1, 0, 7), body);
             let data = event.data();
             let expected = KvmApicvInhibitChanged {
                 set: true,

@@ -15,17 +15,7 @@ fn learn(machine: &mut Machine, tid: i32, data: Data) {
         kind: Kind::of("", name),
         ..EventType::bare(0, name, true)
     };
-    let event = Event {
-        time: 1,
-        cpu: 0,
-        tid,
-        pid: NONE,
-        ty: &ty,
-        body: Body::Text { text: "", data },
-        sample: None,
-        buffer: 0,
-        comm: None,
-    };
+    let event = Event::bare(&ty, (1, 0, tid), Body::Text { text: "", data });
     if machine.learns(&event) {
         machine.learn(&event, &data);
     }
@@ -76,17 +66,7 @@ fn cut(from: Option<u64>) -> Vec<Times> {
             kind: Kind::of("", name),
             ..EventType::bare(0, name, true)
         };
-        let event = Event {
-            time,
-            cpu,
-            tid,
-            pid: NONE,
-            ty: &ty,
-            body: Body::Text { text: "", data },
-            sample: None,
-            buffer: 0,
-            comm: None,
-        };
+        let event = Event::bare(&ty, (time, cpu, tid), Body::Text { text: "", data });
         machine.event(&event, &data, &mut ());
     };
     let entry = || {

@@ -34,17 +34,7 @@ impl Feed {
             decoder: Decoder::default(),
             recorded: true,
         };
-        let event = Event {
-            time,
-            cpu,
-            tid,
-            pid: NONE,
-            ty: &ty,
-            body: Body::None,
-            sample: None,
-            buffer: 0,
-            comm: None,
-        };
+        let event = Event::bare(&ty, (time, cpu, tid), Body::None);
         let rule = self.states.wake_rule(kind);
         let waker = rule.wakes.then_some(tid.cast_unsigned());
         self.states.take(&event, &data, tasks, rule, waker);

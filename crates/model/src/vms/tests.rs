@@ -1,6 +1,6 @@
 //! Threads grouped into VMs.
 
-use event::{Body, Decoder, Event, EventType, Kind, NONE};
+use event::{Body, Decoder, Event, EventType, Kind};
 
 use super::*;
 use crate::{ThreadFact, ThreadFacts, VcpuFact, VmFact};
@@ -28,17 +28,7 @@ fn enter(threads: &mut Threads, vcpus: &[(i32, Option<u32>)]) {
         recorded: true,
     };
     for &(tid, vcpu) in vcpus {
-        let event = Event {
-            time: 1,
-            cpu: 0,
-            tid,
-            pid: NONE,
-            ty: &ty,
-            body: Body::None,
-            sample: None,
-            buffer: 0,
-            comm: None,
-        };
+        let event = Event::bare(&ty, (1, 0, tid), Body::None);
         threads.vcpu_event(&event, vcpu);
     }
 }
@@ -199,17 +189,8 @@ print fmt: \"\"
         decoder: Decoder::default(),
         recorded: true,
     };
-    let event = Event {
-        time: 1,
-        cpu: 0,
-        tid: waker,
-        pid: NONE,
-        ty: &ty,
-        body: Body::Raw(&[4, 0, flags, 0, 0, 0, 0, 0]),
-        sample: None,
-        buffer: 0,
-        comm: None,
-    };
+    let record = [4, 0, flags, 0, 0, 0, 0, 0];
+    let event = Event::bare(&ty, (1, 0, waker), Body::Raw(&record));
     threads.wakes(&event, target);
 }
 

@@ -61,7 +61,7 @@ pub(super) fn json(boxes: &Boxes<'_>, nanoseconds: bool, top: u32) -> String {
         };
         noise = blocks.iter().map(is_noise).collect();
     }
-    let told = |of: fn(&Look) -> &'static str| -> BTreeMap<char, &'static str> {
+    let by_letter = |of: fn(&Look) -> &'static str| -> BTreeMap<char, &'static str> {
         let looks = boxes.looks.iter();
         looks.map(|look| (look.key, of(look))).collect()
     };
@@ -75,9 +75,9 @@ pub(super) fn json(boxes: &Boxes<'_>, nanoseconds: bool, top: u32) -> String {
         noise,
         samples,
         amount,
-        classes: told(|look| look.class),
-        words: told(|look| look.word),
-        marks: told(|look| look.mark),
+        classes: by_letter(|look| look.class),
+        words: by_letter(|look| look.word),
+        marks: by_letter(|look| look.mark),
     };
     serde_json::to_string(&data).unwrap_or_default()
 }

@@ -31,7 +31,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
     let title = Line::new(Tone::Strong, &title);
     // What is left of the vCPUs' time is not theirs alone.
     let (unknown, all) = unknown(report);
-    let untold = (unknown > 0).then(|| {
+    let unknown_line = (unknown > 0).then(|| {
         let text = format!(
             "  For {} ({}) the guest's recording does not say what it did.",
             input.time(unknown),
@@ -39,7 +39,10 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
         );
         Line::new(Tone::Plain, &text)
     });
-    std::iter::once(title).chain(rows).chain(untold).collect()
+    std::iter::once(title)
+        .chain(rows)
+        .chain(unknown_line)
+        .collect()
 }
 
 /// Returns the same in one line: shares of all vCPUs' time.

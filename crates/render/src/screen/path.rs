@@ -43,7 +43,7 @@ fn stage(path: &PathReport) -> Option<String> {
 }
 
 /// Returns how often it was seen, how long it took, and where most of that went.
-fn told(input: &Input<'_>, path: &PathReport) -> String {
+fn path_line(input: &Input<'_>, path: &PathReport) -> String {
     let mut text = took(input, path);
     if let Some(stage) = stage(path) {
         text.push_str(&format!("; {stage}"));
@@ -60,7 +60,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
     let guests = guests.filter(|path| path.in_guests == Some(true));
     if let Some(path) = slowest(guests) {
         let label = (Tone::Strong, "slowest through guests: ");
-        let text = told(input, path);
+        let text = path_line(input, path);
         let room = most.saturating_sub(out.len()).min(2);
         out.extend(wrapped(label, (Tone::Plain, &text), width, room));
     }
@@ -72,7 +72,7 @@ fn of_host(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
         return Vec::new();
     };
     let label = (Tone::Strong, "slowest path: ");
-    let text = told(input, path);
+    let text = path_line(input, path);
     let mut out = wrapped(label, (Tone::Plain, &text), width, most.min(2));
     if let Some(slowest) = path.slow.as_ref().and_then(|slow| slow.slowest.as_ref()) {
         let text = format!(

@@ -12,10 +12,9 @@
 //!
 //! `positive*.txt` has to lead to the rule's finding, `negative*.txt` to its being looked for and not found,
 //! `unknown*.txt` to its saying what has to be recorded. `NAME.facts.json` and `NAME.domain.xml` beside one are given
-//! with it. Lines between
-//! `#*` are repeated, each time later by the step, and all lines are then put in the order of their times. With a line
-//! `#! perf.data` the text is made into the recording of which it is the text (`fixtures/src/perf_data.rs`). Lines `#=`
-//! are what has to be true of the finding:
+//! with it. Lines between `#*` are repeated, each time later by the step, and all lines are then put in the order of
+//! their times. With a line `#! perf.data` the text is made into the recording of which it is the text
+//! (`fixtures/src/perf_data.rs`). Lines `#=` are what has to be true of the finding:
 //!
 //! - `says TEXT`: its title or its evidence says so (of a rule that cannot decide: what it needs),
 //! - `severity high`, `first`: how it is ranked,
@@ -33,7 +32,7 @@ use fixtures::Failures;
 use fixtures::handmade::{self, fixtures, folder};
 use rules::{Diagnosis, Finding};
 
-use crate::{Beside, DiagnosedFiles, diagnosed};
+use crate::{CaseFiles, DiagnosedFiles, diagnosed};
 
 /// Returns all ids.
 fn ids() -> Vec<&'static str> {
@@ -72,11 +71,11 @@ fn diagnose(fixture: &Path) -> (Vec<Demand>, Result<DiagnosedFiles, session::Err
         symbols
     });
     let beside = |ending: &str| Some(fixture.with_extension(ending)).filter(|file| file.exists());
-    let beside = Beside {
+    let beside = CaseFiles {
         facts: beside("facts.json"),
         domain: beside("domain.xml"),
         guest_kallsyms: symbols,
-        ..Beside::default()
+        ..CaseFiles::default()
     };
     (demands(&text), diagnosed(&[recording], beside))
 }
@@ -272,7 +271,7 @@ fn what_cannot_be_decided_is_said() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("nothing.txt");
     fs::write(&file, nothing).unwrap();
-    let diagnosis = diagnosed(&[file], Beside::default()).unwrap().diagnosis;
+    let diagnosis = diagnosed(&[file], CaseFiles::default()).unwrap().diagnosis;
     assert!(diagnosis.findings.is_empty());
     for id in ids() {
         if ["lossy-recording", "tracing-disturbs"].contains(&id) {

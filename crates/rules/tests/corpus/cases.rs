@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use fixtures::{Failures, all_cases, file, note};
 use rules::{Finding, UncheckedRule};
 
-use crate::{Beside, DiagnosedFiles, diagnosed};
+use crate::{CaseFiles, DiagnosedFiles, diagnosed};
 
 /// What recordings whose names begin so, and hold one of these words, have to lead to.
 struct Truth {
@@ -123,7 +123,7 @@ fn seed(name: &str) -> PathBuf {
 
 /// Diagnoses one recording.
 fn diagnose(file: &Path) -> DiagnosedFiles {
-    diagnosed(&[file.to_owned()], Beside::default()).unwrap()
+    diagnosed(&[file.to_owned()], CaseFiles::default()).unwrap()
 }
 
 /// Diagnoses what documents printed.
@@ -134,9 +134,9 @@ fn seeds(names: &[&str]) -> DiagnosedFiles {
 /// Does the same, with a guest's definition.
 fn seeds_of(names: &[&str], domain: Option<PathBuf>) -> DiagnosedFiles {
     let files: Vec<PathBuf> = names.iter().map(|name| seed(name)).collect();
-    let beside = Beside {
+    let beside = CaseFiles {
         domain,
-        ..Beside::default()
+        ..CaseFiles::default()
     };
     diagnosed(&files, beside).unwrap_or_else(|error| panic!("{names:?}: {error}"))
 }
@@ -404,9 +404,9 @@ fn the_patch_of_case_2_applies_and_validates() {
         let domain = place.path().join(name);
         fs::write(&domain, text).unwrap();
         let patch = || {
-            let beside = Beside {
+            let beside = CaseFiles {
                 domain: Some(domain.clone()),
-                ..Beside::default()
+                ..CaseFiles::default()
             };
             diagnosed(&tables, beside).unwrap().patch
         };
@@ -442,9 +442,9 @@ fn the_patch_of_case_2_applies_and_validates() {
 fn case_5_with_kernel_symbols() {
     let kallsyms = file("host/kallsyms.txt");
     let with = |name: &str| {
-        let beside = Beside {
+        let beside = CaseFiles {
             kallsyms: Some(kallsyms.clone()),
-            ..Beside::default()
+            ..CaseFiles::default()
         };
         diagnosed(&[file(&format!("host/{name}/perf.data.zst"))], beside).unwrap()
     };

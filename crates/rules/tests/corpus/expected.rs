@@ -7,7 +7,7 @@ use fixtures::expected::tables;
 use fixtures::{Failures, note};
 use rules::Severity;
 
-use crate::{Beside, diagnosed};
+use crate::{CaseFiles, diagnosed};
 
 #[test]
 fn findings_are_the_expected_ones() {
@@ -31,7 +31,7 @@ fn findings_are_the_expected_ones() {
             failures.check(twice.is_empty(), || {
                 format!("{name}: listed twice: {twice:?}")
             });
-            let findings = match diagnosed(&expected.files, Beside::default()) {
+            let findings = match diagnosed(&expected.files, CaseFiles::default()) {
                 Ok(findings) => findings,
                 Err(error) => {
                     failures.check(false, || format!("{name}: {error}"));

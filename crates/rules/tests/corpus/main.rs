@@ -14,7 +14,7 @@ use session::{DomainFile, Error, PictureOptions, Session, SessionOptions};
 
 /// What stands beside recordings.
 #[derive(Default)]
-struct Beside {
+struct CaseFiles {
     facts: Option<PathBuf>,
     domain: Option<PathBuf>,
     kallsyms: Option<PathBuf>,
@@ -37,7 +37,7 @@ impl DiagnosedFiles {
 }
 
 /// Diagnoses files together.
-fn diagnosed(files: &[PathBuf], beside: Beside) -> Result<DiagnosedFiles, Error> {
+fn diagnosed(files: &[PathBuf], beside: CaseFiles) -> Result<DiagnosedFiles, Error> {
     let session = Session::open(SessionOptions {
         facts: beside.facts.into_iter().collect(),
         kallsyms: beside.kallsyms,

@@ -17,7 +17,7 @@ use fixtures::expected::{ExpectedFindings, tables};
 use fixtures::{Failures, events_text, note, read, small, sweeping};
 use rules::Severity;
 
-use crate::{Beside, diagnosed};
+use crate::{CaseFiles, diagnosed};
 
 /// The most that may be said of what the whole recording does not show.
 const UNSURE: f64 = 0.5;
@@ -226,7 +226,7 @@ fn check(failures: &Mutex<Failures>, input: &Input<'_>, form: &str, way: &str, b
     let name = &expected.name;
     let thinned = tempfile::NamedTempFile::new().expect("a file");
     fs::write(thinned.path(), bytes).expect("a written file");
-    let found = diagnosed(&[thinned.path().to_owned()], Beside::default());
+    let found = diagnosed(&[thinned.path().to_owned()], CaseFiles::default());
     let findings = found.map(|found| found.diagnosis.findings);
     let mut failures = failures.lock().expect("nobody panics");
     failures.check(true, String::new);
@@ -248,7 +248,7 @@ fn thin_all_ways(failures: &Mutex<Failures>, expected: &ExpectedFindings, all: b
     let [file] = expected.files.as_slice() else {
         return;
     };
-    let whole = diagnosed(&expected.files, Beside::default());
+    let whole = diagnosed(&expected.files, CaseFiles::default());
     let whole = whole
         .map(|found| found.diagnosis.findings)
         .unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Each way in which it is known who recorded, and processes that only have the recorder's name.
 
 use event::sched::{SchedSwitch, SchedWakeup, TaskComm, TaskState};
-use event::{Body, Data, Event, EventType, Kind, NONE, Side};
+use event::{Body, Data, Event, EventType, Kind, Side};
 
 use crate::{RecorderClue, ThreadFacts, Threads};
 
@@ -47,17 +47,7 @@ fn takes(threads: &mut Threads, tid: i32, data: Data) {
         kind: Kind::of("sched", name),
         ..EventType::bare(0, name, true)
     };
-    let event = Event {
-        time: 1,
-        cpu: 0,
-        tid,
-        pid: NONE,
-        ty: &ty,
-        body: Body::Text { text: "", data },
-        sample: None,
-        buffer: 0,
-        comm: None,
-    };
+    let event = Event::bare(&ty, (1, 0, tid), Body::Text { text: "", data });
     threads.shows_recorder(&event, &data);
     threads.sched(&data);
 }
