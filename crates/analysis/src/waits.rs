@@ -52,8 +52,12 @@ pub struct VcpuWaits {
     pub tid: i32,
     /// Behind tasks that are not the recorder's.
     pub others_ns: u64,
+    /// How often such a task ran meanwhile.
+    pub others_count: u64,
     /// Behind the recorder and its helpers.
     pub recorder_ns: u64,
+    /// How often one of them ran meanwhile.
+    pub recorder_count: u64,
 }
 
 /// All waits for CPUs that were not idle.
@@ -72,9 +76,21 @@ impl WaitsReport {
         all.fold(0, u64::saturating_add)
     }
 
+    /// Returns how often a task that is not the recorder's ran while a vCPU waited.
+    pub fn others_count(&self) -> u64 {
+        let all = self.vcpus.iter().map(|vcpu| vcpu.others_count);
+        all.fold(0, u64::saturating_add)
+    }
+
     /// Returns how long vCPUs waited behind the recorder and its helpers.
     pub fn recorder_ns(&self) -> u64 {
         let all = self.vcpus.iter().map(|vcpu| vcpu.recorder_ns);
+        all.fold(0, u64::saturating_add)
+    }
+
+    /// Returns how often the recorder or a helper ran while a vCPU waited.
+    pub fn recorder_count(&self) -> u64 {
+        let all = self.vcpus.iter().map(|vcpu| vcpu.recorder_count);
         all.fold(0, u64::saturating_add)
     }
 }
@@ -117,11 +133,12 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             tid: tids.get(vcpu as usize).copied().unwrap_or(0),
             ..VcpuWaits::default()
         });
-        let sum = match who {
-            CpuOwner::Recorder(_) => &mut sum.recorder_ns,
-            _ => &mut sum.others_ns,
+        let (sum_ns, sum_count) = match who {
+            CpuOwner::Recorder(_) => (&mut sum.recorder_ns, &mut sum.recorder_count),
+            _ => (&mut sum.others_ns, &mut sum.others_count),
         };
-        *sum = sum.saturating_add(ns);
+        *sum_ns = sum_ns.saturating_add(ns);
+        *sum_count = sum_count.saturating_add(count);
         let tid = task.map(|(tid, _)| tid);
         let behind = by_who
             .entry(who)

@@ -10,8 +10,10 @@ use crate::{Base, Case, Finding, FindingCost, TimeWindow, Verdict};
 /// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start or at
 /// an end no longer is most of it.
 const LEAST_SPAN_NS: u64 = 100_000_000;
-/// A share of fewer waits than this is chance.
-const WAITS: u64 = 10;
+/// A share of fewer waits than this is chance, unless it is a large one.
+pub(crate) const OFTEN_WAITS: u64 = 10;
+/// Times of its limit that make a share a large one: what so few waits add up to is then nothing that happens by chance.
+pub(crate) const LARGE_TIMES: f64 = 5.0;
 
 impl Case<'_> {
     /// Returns a cost that the vCPUs bear: a share of their time, or where that is not known of all exits'.
@@ -78,12 +80,6 @@ impl Case<'_> {
         }
     }
 
-    /// Returns whether vCPUs waited for a CPU so often that a share of their time means something.
-    pub(crate) fn waits_often(&self) -> bool {
-        let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
-        rows.map(|row| row.waits.count()).sum::<u64>() >= WAITS
-    }
-
     /// Returns the command that shows what happened in a time.
     pub(crate) fn command(&self, from: u64, to: u64) -> ShowCommand {
         let name = self.picture.names.first().map_or("REC", String::as_str);
@@ -144,4 +140,13 @@ pub(crate) fn listed(
         .row(table(row), row)
     };
     rows.iter().take(most).map(line).collect()
+}
+
+/// Returns whether waits for a CPU, which have a share of the vCPUs' time, reach a limit by more than chance.
+pub(crate) fn waits_reach(limit: f64, share: f64, waits: u64) -> bool {
+    let needed = match waits >= OFTEN_WAITS {
+        true => limit,
+        false => limit * LARGE_TIMES,
+    };
+    share >= needed
 }

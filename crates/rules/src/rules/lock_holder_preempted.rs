@@ -4,6 +4,7 @@ use analysis::{ProfileSums, ProfileThread};
 use stacks::{FrameOwner, Weight};
 use words::share::tenths;
 
+use crate::common::waits_reach;
 use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
 use crate::sampled::{self, SampleShare};
 use crate::{
@@ -157,7 +158,8 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
     if known.is_some() {
         let waited = case.picture.waits.others_ns();
         let observed = case.picture.observed_ns();
-        if waited as f64 >= WAITS * observed as f64 && case.waits_often() {
+        let share = waited as f64 / observed.max(1) as f64;
+        if waits_reach(WAITS, share, case.picture.waits.others_count()) {
             return HolderWaits::Waited(says!(
                 "Meanwhile vCPUs waited {time} behind other tasks ({share} of their observed time).",
                 time = Ns(waited),

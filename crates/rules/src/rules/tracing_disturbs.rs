@@ -3,6 +3,7 @@
 use analysis::{CostReport, Role};
 use words::{duration::human, share};
 
+use crate::common::{LARGE_TIMES, OFTEN_WAITS, waits_reach};
 use crate::evidence::{Id, Ns, Of, Share, ThreadMention, says};
 use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, Remedy, RestsOn, Rule, Verdict};
 
@@ -19,7 +20,7 @@ pub(crate) static RULE: Rule = Rule {
         may cause the findings below, and may even hide the slow case.",
     found: &[
         "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
-         vCPUs waited {waits} of theirs behind them. Confidence 0.9, also where the recorder says that it lost events: \
+         vCPUs waited {waits} of theirs behind them, {often} times or so long that it is {large} times that. Confidence 0.9, also where the recorder says that it lost events: \
          what it ran around those is left out.",
         "A recording of `trapline record` has the cost of an event in it, measured when it began: that times the \
          events of the busiest CPU, from {share} on, with confidence 0.8. There is no bound then.",
@@ -35,6 +36,8 @@ pub(crate) static RULE: Rule = Rule {
     limits: &[
         ("share", EvidenceNumber::Share(SHARE)),
         ("waits", EvidenceNumber::Share(WAITS)),
+        ("often", EvidenceNumber::Count(OFTEN_WAITS)),
+        ("large", EvidenceNumber::Ratio(LARGE_TIMES)),
         ("span", EvidenceNumber::Nanoseconds(LEAST_NS)),
         ("events", EvidenceNumber::Count(LEAST_EVENTS)),
         ("event", EvidenceNumber::Nanoseconds(EVENT_NS)),
@@ -167,6 +170,7 @@ fn look(case: &Case<'_>) -> Verdict {
 /// What the recorder's threads took, as the scheduler's events tell.
 struct RecorderShare {
     ran: FindingCost,
+    /// What vCPUs waited behind them: nothing, where that may be chance.
     waits: FindingCost,
 }
 
@@ -177,13 +181,15 @@ impl RecorderShare {
         // All of the host's CPUs, as far as their numbers tell: one of which nothing was recorded was idle.
         let cpus = case.picture.signs.cpus.len() as u64;
         let cpu_ns = span.saturating_mul(cpus.max(1));
-        let waits = match case.waits_often() {
-            true => case.picture.waits.recorder_ns(),
-            false => 0,
-        };
+        let waits = &case.picture.waits;
+        let waited = |ns| FindingCost::of(ns, case.picture.observed_ns(), Base::VcpuTime);
+        let all = waited(waits.recorder_ns());
         RecorderShare {
             ran: FindingCost::of(ran, cpu_ns, Base::CpuTime),
-            waits: FindingCost::of(waits, case.picture.observed_ns(), Base::VcpuTime),
+            waits: match waits_reach(WAITS, all.share, waits.recorder_count()) {
+                true => all,
+                false => waited(0),
+            },
         }
     }
 

@@ -7,6 +7,7 @@ use model::State;
 use words::duration::human;
 
 use crate::caps::OF_PRESUMED;
+use crate::common::{LARGE_TIMES, OFTEN_WAITS, waits_reach};
 use crate::evidence::{Evidence, Ns, Of, ThreadMention, Times, says};
 use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
 
@@ -23,9 +24,10 @@ pub(crate) static RULE: Rule = Rule {
         time. If the vCPU holds a lock, the guest's other vCPUs wait as well.",
     found: &[
         "Time in state `runnable` while another task than the idle one ran there: 2 % of the vCPUs' time, or 5 % of \
-         one vCPU's, in ten waits at least, and a fiftieth of the time in which vCPUs had something to do; or a single \
-         wait of {long}, which users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Time in \
-         which the CPU was idle is the way out of idling and does not count.",
+         one vCPU's, and a fiftieth of the time in which vCPUs had something to do; or a single wait of {long}, which \
+         users notice by itself (at least `medium`, from 1 s on `high`). Such tasks have to have run {often} times \
+         meanwhile; where they did not, the shares have to be {large} times as large, since a few waits may be chance. \
+         Confidence 0.9. Time in which the CPU was idle is the way out of idling and does not count.",
         "Without one event of KVM, threads are taken for vCPUs that are called so (`CPU 0/KVM`) or that facts name. \
          Their waits are the scheduler's and as sure. Twice the shares are asked for, since what they had to do is \
          only known as the time in which they had a CPU or waited for one. Confidence is {presumed} at most, since any \
@@ -38,6 +40,8 @@ pub(crate) static RULE: Rule = Rule {
     limits: &[
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
         ("presumed", EvidenceNumber::Ratio(OF_PRESUMED)),
+        ("often", EvidenceNumber::Count(OFTEN_WAITS)),
+        ("large", EvidenceNumber::Ratio(LARGE_TIMES)),
     ],
     unknown: "*all*, of the whole host (`-a`): `sched_switch`, `sched_wakeup`, and exits or threads that are called as \
         vCPUs are.",
@@ -101,9 +105,12 @@ impl<'a> WaitsBehind<'a> {
             true => 2.0,
             false => 1.0,
         };
-        let often = case.waits_often()
-            && (share >= 0.02 * factor
-                || worst.others_ns as f64 >= 0.05 * factor * observed as f64)
+        let worst_share = match observed {
+            0 => 0.0,
+            observed => worst.others_ns as f64 / observed as f64,
+        };
+        let often = (waits_reach(0.02 * factor, share, waits.others_count())
+            || waits_reach(0.05 * factor, worst_share, worst.others_count))
             && total_ns >= busy / 50;
         Some(WaitsBehind {
             total_ns,
@@ -185,7 +192,7 @@ fn look(case: &Case<'_>) -> Verdict {
 
 fn title(case: &Case<'_>, waited: &WaitsBehind<'_>) -> String {
     match waited.long {
-        Some(long) if !waited.often => format!(
+        Some(long) if !waited.often || long.held_ns > waited.total_ns / 2 => format!(
             "{} waited {} for a CPU in one wait{}",
             case.vcpu_called(long.tid).capital(),
             human(long.held_ns),
