@@ -193,6 +193,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         vm_pid: None,
         vm_name: None,
         vcpu: None,
+        tids: Vec::new(),
         task: None,
         function: None,
         stats: Stats::of_sums(

@@ -112,7 +112,13 @@ fn the_losses_of_cpus_add_up() {
     failures.finish(4);
 }
 
-/// Doubts that name threads stand in the output of the VM that has them.
+/// Returns whether a row has the doubt that its VM was guessed.
+fn is_guess(row: &Value) -> bool {
+    let ids = row["doubts"].as_array().expect("rows have doubts");
+    ids.iter().any(|id| id == "vms-guessed")
+}
+
+/// Doubts that name threads stand in the output of the VM that has them, and in the rows of its vCPUs alone.
 #[test]
 fn a_guess_about_a_vm_is_said_of_that_vm() {
     let mut failures = Failures::default();
@@ -120,17 +126,44 @@ fn a_guess_about_a_vm_is_said_of_that_vm() {
         let Ok(vcpus) = json(&["vcpus"], &case.path) else {
             continue;
         };
+        let mut guesses: BTreeMap<&str, bool> = BTreeMap::new();
         let rows = vcpus["rows"].as_array().into_iter().flatten();
         for row in rows.filter(|row| row["vm_name"].is_string()) {
             let name = row["vm_name"].as_str().unwrap_or_default();
+            let guessed = row["guessed"] == true;
+            failures.equal(
+                &format!("{}: vCPU {}", case.name, row["tid"]),
+                &is_guess(row),
+                &guessed,
+            );
+            *guesses.entry(name).or_default() |= guessed;
+        }
+        for (name, guessed) in &guesses {
             let Ok(one) = json(&["vcpus", "--vm", name], &case.path) else {
                 continue;
             };
             failures.equal(
                 &format!("{}: --vm {name}", case.name),
                 &ids(&one).contains(&"vms-guessed"),
-                &(row["guessed"] == true),
+                guessed,
             );
+        }
+        let exits = json(&["exits", "--by", "vm"], &case.path).unwrap_or_default();
+        for row in exits["rows"].as_array().into_iter().flatten() {
+            let vm = row["vm"].as_str().or(row["vm_name"].as_str());
+            let guessed = vm.and_then(|name| guesses.get(name)).copied();
+            failures.equal(
+                &format!("{}: exits of {vm:?}", case.name),
+                &is_guess(row),
+                &guessed.unwrap_or_default(),
+            );
+        }
+        let any = guesses.values().any(|guessed| *guessed);
+        let paths = json(&["paths"], &case.path).unwrap_or_default();
+        for path in paths["paths"].as_array().into_iter().flatten() {
+            failures.check(any || !is_guess(path), || {
+                format!("{}: {}", case.name, path["path"])
+            });
         }
     }
     failures.finish(5);

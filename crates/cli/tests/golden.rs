@@ -95,10 +95,9 @@ fn jobs() -> Vec<Job> {
         let full = IN_FULL.contains(&name.as_str());
         for (question, args) in QUESTIONS {
             for (format, extension) in [("table", "txt"), ("json", "json"), ("csv", "csv")] {
-                let kept = if full || format == "table" {
-                    Kept::InFull
-                } else {
-                    Kept::Digest
+                let kept = match full {
+                    true => Kept::InFull,
+                    false => Kept::Digest,
                 };
                 // JSON has both tables of sched.
                 if question == "sched-by-cpu" && format == "json" {
@@ -115,7 +114,11 @@ fn jobs() -> Vec<Job> {
         }
         let file = format!("{name}/events.txt");
         let args = format!("events {name}");
-        jobs.push(Job::new(file, &args, Kept::Beginning, full));
+        let kept = match full {
+            true => Kept::Beginning,
+            false => Kept::Digest,
+        };
+        jobs.push(Job::new(file, &args, kept, full));
         for convention in ["perf", "trace-cmd"] {
             let args = format!("events --ns --as {convention} {name}");
             jobs.push(Job::new(String::new(), &args, Kept::Digest, full));

@@ -6,12 +6,14 @@ use analysis::{
     ExitRow, ExitTable, ExitsReport, GuestCode, GuestContext, GuestFunction, HandledBy, Stats,
     Unknowable, known_amount,
 };
+use doubts::Doubts;
 use event::Isa;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::amounts::{of_any, percentile, share};
 use crate::html::Frame;
+use crate::row_doubts::{RowScope, with_doubts};
 use crate::shape;
 use crate::table::{Table, Unit, Views, more};
 use crate::times::{self, TimesViews};
@@ -317,25 +319,35 @@ pub struct OneTable {
     unknowable: Option<Vec<Unknowable>>,
 }
 
-shape!(OneTable { event, isa, rows: columns().shape().list(), total_count, total_ns, handling_ns, unknowable? });
+shape!(OneTable { event, isa, rows: columns_in_documents(&Doubts::default()).shape().list(), total_count, total_ns, handling_ns, unknowable? });
 
-/// Returns the fields of a document.
-pub fn document(isa: Option<Isa>, reports: &[ExitsReport]) -> Document {
+/// Columns in documents: behind the others the doubts that are about a row's VM or vCPU and not about all.
+pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Exit<'r>> {
+    with_doubts(columns(), doubts, |e| {
+        RowScope::of_threads(e.row.tids.iter().copied())
+    })
+}
+
+/// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
+pub fn document(isa: Option<Isa>, reports: &[ExitsReport], doubts: &Doubts) -> Document {
+    let first = reports.first();
     Document {
-        first: reports.first().map(|report| one_table(isa, report)),
-        tables: (reports.len() > 1).then(|| tables(isa, reports)),
+        first: first.map(|report| one_table(isa, report, doubts)),
+        tables: (reports.len() > 1).then(|| tables(isa, reports, doubts)),
     }
 }
 
 /// Returns the tables of a document.
-pub fn tables(isa: Option<Isa>, reports: &[ExitsReport]) -> Vec<OneTable> {
+pub fn tables(isa: Option<Isa>, reports: &[ExitsReport], doubts: &Doubts) -> Vec<OneTable> {
     let reports = reports.iter();
-    reports.map(|report| one_table(isa, report)).collect()
+    reports
+        .map(|report| one_table(isa, report, doubts))
+        .collect()
 }
 
-fn one_table(isa: Option<Isa>, report: &ExitsReport) -> OneTable {
+fn one_table(isa: Option<Isa>, report: &ExitsReport, doubts: &Doubts) -> OneTable {
     let unknowable = unknowable(report);
-    let rows = columns().json(rows(isa, report, &unknowable));
+    let rows = columns_in_documents(doubts).json(rows(isa, report, &unknowable));
     OneTable {
         event: report.table.name(),
         isa: isa.map(Isa::name),

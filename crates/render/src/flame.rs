@@ -1,11 +1,13 @@
 //! Profiles: threads and functions by what they weigh.
 
 use analysis::{ProfileOf, ProfileReport, ProfileRow, ProfileUnit, ProfileVm, SplicedVcpu, VcpuBy};
+use doubts::Doubts;
 use serde::Serialize;
 use serde_json::Value;
 use stacks::{FrameOwner, FunctionWeight, Weight};
 use words::{counted, plural, share};
 
+use crate::row_doubts::{RowScope, with_doubts};
 use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, amounts, clean, speedscope};
@@ -250,7 +252,7 @@ pub struct Document<'r> {
 }
 
 shape!(Document<'static> {
-    event, samples, idle_samples, unresolved_samples, of, unit, total, idle, rows: columns().shape().list(),
+    event, samples, idle_samples, unresolved_samples, of, unit, total, idle, rows: columns_in_documents(&Doubts::default()).shape().list(),
     vms: vms().shape().list(), spliced: spliced().shape().list(), functions: functions().shape().list(),
 });
 
@@ -271,8 +273,13 @@ fn shown_as(report: &ProfileReport) -> &'static str {
     }
 }
 
-/// Returns the fields of a document.
-pub fn document(report: &ProfileReport) -> Document<'_> {
+/// Columns in documents: behind the others the doubts that are about a thread and not about all.
+pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Row<'r>> {
+    with_doubts(columns(), doubts, |row| RowScope::of_thread(row.row.tid))
+}
+
+/// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
+pub fn document<'r>(report: &'r ProfileReport, doubts: &Doubts) -> Document<'r> {
     let whole = report.shown();
     let all = report.functions();
     Document {
@@ -284,7 +291,7 @@ pub fn document(report: &ProfileReport) -> Document<'_> {
         unit: unit(report),
         total: whole.amount,
         idle: report.idle.amount,
-        rows: columns().json(rows(report)),
+        rows: columns_in_documents(doubts).json(rows(report)),
         vms: vms().json(of_vms(report)),
         spliced: spliced().json(of_guests(report)),
         functions: functions().json(heavy(&all, whole)),

@@ -72,7 +72,10 @@ fn tables() -> Vec<(&'static str, String)> {
     let none = doubts::Doubts::default();
     vec![
         ("`info`: `events`", info::columns().described()),
-        ("`exits`: `rows`", exits::columns().described()),
+        (
+            "`exits`: `rows`",
+            exits::columns_in_documents(&none).described(),
+        ),
         (
             "`vcpus`: `rows`",
             vcpus::columns_in_documents(&none).described(),
@@ -85,7 +88,10 @@ fn tables() -> Vec<(&'static str, String)> {
             "`sched`: `cpus` (CSV: `--by cpu`)",
             sched::cpus_in_documents(&none).described(),
         ),
-        ("`flame`: `rows`", flame::columns().described()),
+        (
+            "`flame`: `rows`",
+            flame::columns_in_documents(&none).described(),
+        ),
         ("`flame`: `vms`", flame::vms().described()),
         ("`flame --guest`: `spliced`", flame::spliced().described()),
         ("`flame`: `functions`", flame::functions().described()),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use analysis::Stats;
+use doubts::Doubts;
 use paths::{
     GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport,
     ThresholdOrigin,
@@ -13,6 +14,7 @@ use words::{duration, share};
 
 use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
+use crate::row_doubts::{RowScope, ids_about};
 use crate::schema::Shape;
 use crate::shape;
 use crate::table::Unit::{Count, Name, Nanoseconds, Text};
@@ -151,17 +153,24 @@ struct Path<'a> {
     groups: Value,
     /// Instances that did not complete, by reason.
     dropped: Map<String, Value>,
+    /// Ids of the doubts that are about its vCPUs and not about all.
+    doubts: Vec<&'static str>,
 }
 
 shape!(Path<'static> {
     path, count, total: totals().shape(), stages: stages().shape().list(),
     slow, by, groups: groups().shape().list(), dropped: Shape::Map(Box::new(Shape::Integer)),
+    doubts,
 });
 
-/// Returns the fields of a document.
-pub fn document<'r>(reports: impl IntoIterator<Item = &'r PathReport>) -> Document<'r> {
+/// Returns the fields of a document. Paths have the ids of those of the doubts that are about their vCPUs.
+pub fn document<'r>(
+    reports: impl IntoIterator<Item = &'r PathReport>,
+    doubts: &Doubts,
+) -> Document<'r> {
+    let reports = reports.into_iter();
     Document {
-        paths: reports.into_iter().map(path_object).collect(),
+        paths: reports.map(|report| path_object(report, doubts)).collect(),
     }
 }
 
@@ -178,7 +187,7 @@ fn groups() -> Table<'static, GroupReport> {
     durations(groups, |group| &group.stats)
 }
 
-fn path_object(report: &PathReport) -> Path<'_> {
+fn path_object<'r>(report: &'r PathReport, doubts: &Doubts) -> Path<'r> {
     let lines = report
         .stages
         .iter()
@@ -194,6 +203,10 @@ fn path_object(report: &PathReport) -> Path<'_> {
         by: report.by,
         groups: groups().json(&report.groups),
         dropped: dropped.collect(),
+        doubts: ids_about(
+            doubts,
+            RowScope::of_threads(report.vcpus.iter().map(|(tid, ..)| *tid)),
+        ),
     }
 }
 

@@ -34,6 +34,7 @@ fn exit(key: &str) -> ExitRow {
         vm_pid: None,
         vm_name: None,
         vcpu: None,
+        tids: Vec::new(),
         task: None,
         function: None,
         stats: stats(&[1_000, 2_500]),

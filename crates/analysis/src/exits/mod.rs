@@ -540,6 +540,7 @@ impl Exits {
             into.vm_pid = vm.and_then(|vm| vms.0[vm].pid);
             into.vm_name = vm.map(|vm| vms.1[vm].clone());
             into.vcpu = vcpu;
+            into.tids.extend(vm.map(|_| self.groups.tid(row.group)));
             self.groups.describe(row.group, into);
             into.stats.merge(&row.stats);
             into.user_count += row.user_count;

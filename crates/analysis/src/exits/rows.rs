@@ -55,6 +55,8 @@ pub struct ExitRow {
     pub vm_name: Option<String>,
     /// vCPU, where there are rows by vCPU.
     pub vcpu: Option<u32>,
+    /// vCPU threads whose exits it sums, where there are rows by VM or vCPU.
+    pub tids: Vec<i32>,
     /// What the guest did that made the exits, where there are rows by that.
     pub task: Option<NamedContext>,
     /// Where the guest was when it left, where there are rows by that.
@@ -289,6 +291,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         vm_pid: None,
         vm_name: None,
         vcpu: None,
+        tids: Vec::new(),
         task: None,
         function: None,
         stats: Stats::default(),

@@ -292,7 +292,7 @@ fn print(
             text.push_str(&output::quality(&inputs.join(", "), quality));
             text
         },
-        || exits::document(isa, reports),
+        || exits::document(isa, reports, &quality.all_doubts()),
         |clock| exits::csv(isa, reports, clock),
     )
 }

@@ -413,7 +413,10 @@ fn latencies(paths: &Paths, walked: &analysis::WalkState<'_>) -> String {
         limit: 3,
         nanoseconds: true,
     };
-    let document = serde_json::to_value(render::paths::document(&reports));
+    let document = serde_json::to_value(render::paths::document(
+        &reports,
+        &doubts::Doubts::default(),
+    ));
     let document = document.expect("a document");
     assert_eq!(
         document["paths"].as_array().map(Vec::len),

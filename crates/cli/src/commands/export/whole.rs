@@ -150,8 +150,8 @@ fn document(
     let doubts = picture.quality.all_doubts();
     answer.document(Document {
         info: info::document(head, &picture.info, guests),
-        exits: exits::tables(picture.isa, &picture.exits),
-        guest_exits: exits::tables(picture.isa, &picture.guest_exits),
+        exits: exits::tables(picture.isa, &picture.exits, &doubts),
+        guest_exits: exits::tables(picture.isa, &picture.guest_exits, &doubts),
         vcpus: picture
             .vcpus
             .as_ref()
@@ -161,7 +161,7 @@ fn document(
             .as_ref()
             .map(|one| sched::document(one, &doubts)),
         parts: parts::members(picture),
-        paths: render_paths::document(picture.all_paths()),
+        paths: render_paths::document(picture.all_paths(), &doubts),
         findings: diagnose::findings(&diagnosis.findings),
     })
 }

@@ -351,7 +351,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
             text.push_str(&output::quality(&name, &quality));
             text
         },
-        || flame::document(&report),
+        || flame::document(&report, &quality.all_doubts()),
         |clock| flame::csv(&report, clock),
     )
 }

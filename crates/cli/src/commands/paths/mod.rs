@@ -88,7 +88,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
             text.push_str(&output::quality(&together.names.join(", "), quality));
             text
         },
-        || render_paths::document(&reports),
+        || render_paths::document(&reports, &quality.all_doubts()),
         |clock| render_paths::csv(&reports, clock),
     )
 }

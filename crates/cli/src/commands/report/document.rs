@@ -66,8 +66,8 @@ fn unclocked(part: &Part) -> Recording<'_> {
     Recording {
         input: &part.name,
         info: info::document(&part.head, &picture.info, &part.guests),
-        exits: exits::tables(picture.isa, &picture.exits),
-        guest_exits: exits::tables(picture.isa, &picture.guest_exits),
+        exits: exits::tables(picture.isa, &picture.exits, &doubts),
+        guest_exits: exits::tables(picture.isa, &picture.guest_exits, &doubts),
         sched: picture
             .sched
             .as_ref()
@@ -77,7 +77,7 @@ fn unclocked(part: &Part) -> Recording<'_> {
             .as_ref()
             .map(|one| vcpus::document(one, &doubts)),
         parts: parts::members(picture),
-        paths: any_paths.then(|| paths::document(picture.all_paths())),
+        paths: any_paths.then(|| paths::document(picture.all_paths(), &doubts)),
         counts: counted
             .then(|| perf_stat::document(&analysis::ratios(picture), picture.counted_ns)),
         recording_cost: analysis::recording_cost(picture)
