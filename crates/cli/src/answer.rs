@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use event::Quality;
-use render::clock_unit::Clocked;
+use render::clock_unit::ClockedDocument;
 use render::{ClockUnit, Layout, json};
 use serde::Serialize;
 
@@ -57,7 +57,7 @@ impl Answer<'_> {
     pub(crate) fn document(self, part: impl Serialize) -> String {
         output::note_doubts(self.quality);
         let clock = self.clock;
-        let own = Clocked { clock, part };
+        let own = ClockedDocument { clock, part };
         json::document(VERSION, self.command, self.inputs, self.quality, own)
     }
 

@@ -8,8 +8,8 @@ use crate::commands::Command;
 /// Where did my virtual machine's time go, and what do I change?
 ///
 /// Reads KVM recordings made by perf or trace-cmd, and their text output: perf.data (file and pipe mode, compressed or
-/// not), trace.dat version 6 and 7, the text of `perf script` and `trace-cmd report`, and the kernel's own trace file. Each
-/// may be packed with gzip or zstd. `-` is standard input.
+/// not), trace.dat version 6 and 7, the text of `perf script` and `trace-cmd report`, and the kernel's own trace file.
+/// Each may be packed with gzip or zstd. `-` is standard input.
 #[derive(Debug, Parser)]
 #[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -17,12 +17,16 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never.
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto, hide_possible_values = true)]
+    /// Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or
+    /// never.
+    #[arg(
+        long, global = true, value_enum, value_name = "WHEN", default_value_t = Colour::Auto,
+        hide_possible_values = true
+    )]
     pub color: Colour,
 
-    /// End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a
-    /// warning below a table.
+    /// End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever
+    /// stands as a warning below a table.
     #[arg(long, global = true)]
     pub strict: bool,
 }
@@ -46,5 +50,5 @@ const EXAMPLES: &str = "Examples:
                                            this host's settings, for --facts
   perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
 
-Exit status: 0 success; 1 the recording cannot be read, or does not have the events that \
-the command needs; 2 wrong usage; 3 with --strict, a doubt touches what was printed.";
+Exit status: 0 success; 1 the recording cannot be read, or does not have the events that the command needs; 2 wrong \
+usage; 3 with --strict, a doubt touches what was printed.";

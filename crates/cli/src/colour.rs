@@ -1,7 +1,7 @@
 //! Colour on a terminal.
 //!
-//! Colour is put around parts of lines that were made plain before, so that nothing in a recording can make any. Everything can
-//! be read without it.
+//! Colour is put around parts of lines that were made plain before, so that nothing in a recording can make any.
+//! Everything can be read without it.
 
 use std::io;
 
@@ -63,8 +63,8 @@ const LABELS: [(&str, Tone); 2] = [("warning:", Tone::Warning), ("quality:", Ton
 /// How severe findings are, as their first line says it.
 const SEVERITIES: [(&str, Tone); 2] = [("high", Tone::Severe), ("medium", Tone::Warning)];
 
-/// Returns a text, in which nothing steers, with the labels of its lines in colour: the doubts about a recording, and how severe
-/// findings are. No name begins a line, nor stands before a severity.
+/// Returns a text, in which nothing steers, with the labels of its lines in colour: the doubts about a recording, and
+/// how severe findings are. No name begins a line, nor stands before a severity.
 pub(crate) fn labels(text: &str) -> String {
     let lines = text.split_inclusive('\n');
     lines

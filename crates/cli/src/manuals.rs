@@ -1,8 +1,8 @@
 //! The man pages in `docs/man` and the shells' completions in `completions`, made of the definitions of the commands.
 //!
-//! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins manuals` writes them; without it the same tests compare. They stand
-//! beside the definitions because the program has no library that other tests could ask for them. Whoever installs them needs
-//! nothing but the files, and the program carries none of this.
+//! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins manuals` writes them; without it the same tests compare. They
+//! stand beside the definitions because the program has no library that other tests could ask for them. Whoever
+//! installs them needs nothing but the files, and the program carries none of this.
 
 mod examples;
 mod page;

@@ -12,8 +12,8 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::Builder;
 
-/// Writes a file. One that was there before stays as it is until this one is whole; where the program is interrupted, nothing of
-/// this one stays.
+/// Writes a file. One that was there before stays as it is until this one is whole; where the program is interrupted,
+/// nothing of this one stays.
 ///
 /// # Errors
 /// The file cannot be written; the error names it.
@@ -53,8 +53,8 @@ fn whole(file: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     result
 }
 
-/// Returns an error without the name of the half file, which nobody knows: `tempfile` puts ` at path "..."` behind what the system
-/// says.
+/// Returns an error without the name of the half file, which nobody knows: `tempfile` puts ` at path "..."` behind what
+/// the system says.
 fn without_name(error: io::Error) -> io::Error {
     let text = error.to_string();
     match text.rsplit_once(" at path ") {
@@ -82,7 +82,8 @@ fn half() -> MutexGuard<'static, Option<PathBuf>> {
     HALF.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the file that is half written removed when a signal ends the program, which then dies of that signal, as a shell expects.
+/// Has the file that is half written removed when a signal ends the program, which then dies of that signal, as a shell
+/// expects.
 fn clean_up_when_interrupted() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -10,7 +10,7 @@ use crate::progress;
 
 /// Files that some commands take beside those that all take.
 #[derive(Debug, Default)]
-pub(crate) struct Beside<'a> {
+pub(crate) struct AccompanyingFiles<'a> {
     /// The text of `info mtree`.
     pub mtree: Option<&'a Path>,
     /// A copy of `/proc/kallsyms`.
@@ -37,7 +37,7 @@ pub(crate) struct Beside<'a> {
 /// Standard input is named twice, or a file beside the inputs cannot be used.
 pub(crate) fn session(
     common: &Common,
-    beside: &Beside<'_>,
+    beside: &AccompanyingFiles<'_>,
     inputs: &[&Path],
 ) -> Result<Session, Error> {
     let options = SessionOptions {

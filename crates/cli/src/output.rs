@@ -116,7 +116,8 @@ pub(crate) fn is_doubted() -> bool {
     DOUBTED.load(Ordering::Relaxed)
 }
 
-/// Says on standard error the doubts about an input, where what is asked for goes into a file, or has no place for them.
+/// Says on standard error the doubts about an input, where what is asked for goes into a file, or has no place for
+/// them.
 pub(crate) fn say_doubts(name: &str, about: &Quality) -> Result<()> {
     note_doubts(about);
     if !about.all_doubts().is_empty() {

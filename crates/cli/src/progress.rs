@@ -26,8 +26,8 @@ pub(crate) fn streams() {
     }
 }
 
-/// Returns whom to tell how far reading is: nobody, unless somebody sits at a terminal and looks at it. What goes through a
-/// pipe goes to a program that may draw on the terminal itself, such as `less`.
+/// Returns whom to tell how far reading is: nobody, unless somebody sits at a terminal and looks at it. What goes
+/// through a pipe goes to a program that may draw on the terminal itself, such as `less`.
 pub(crate) fn progress() -> Option<ReadProgress> {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     if !io::stderr().is_terminal() || dumb || output_is_pipe() {
@@ -103,7 +103,8 @@ impl Meter {
         if let Some(bar) = &self.bar {
             return bar.set_message(text);
         }
-        // What was read before it was drawn counts too, so that rate and time left are ours, and the line is all it has.
+        // What was read before it was drawn counts too, so that rate and time left are ours, and the line is all it
+        // has.
         let target = ProgressDrawTarget::stderr_with_hz(RATE);
         let bar = ProgressBar::with_draw_target(None, target).with_message(text);
         if let Ok(style) = ProgressStyle::with_template("{msg}") {
@@ -120,7 +121,8 @@ impl Meter {
     }
 }
 
-/// Returns the line: how much was read, of how much if that is known, in a second, and how long the rest takes at this rate.
+/// Returns the line: how much was read, of how much if that is known, in a second, and how long the rest takes at this
+/// rate.
 fn text(doing: ReadActivity, read: u64, all: Option<u64>, elapsed: Duration) -> String {
     let doing = match (doing, all) {
         (ReadActivity::Reading, _) => "reading",

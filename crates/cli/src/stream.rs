@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use anyhow::Result;
-use render::clock_unit::Clocked;
+use render::clock_unit::ClockedDocument;
 use render::{ClockUnit, json, neutral};
 use serde::Serialize;
 use tracefmt::{FormatText, is_plain};
@@ -68,10 +68,11 @@ impl<'o> Stream<'o> {
         self.suspect = true;
     }
 
-    /// Appends an item of a JSON document's list that is open ([`crate::answer::Answer::up_to`]). Its times count what `clock` says.
+    /// Appends an item of a JSON document's list that is open ([`crate::answer::Answer::up_to`]). Its times count what
+    /// `clock` says.
     pub(crate) fn item(&mut self, part: impl Serialize, clock: ClockUnit) {
         self.text(if self.items == 0 { "\n    " } else { ",\n    " });
-        self.text(&json::line(Clocked { clock, part }));
+        self.text(&json::line(ClockedDocument { clock, part }));
         self.items += 1;
     }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use render::flame_picture::{self, Graph, Picture};
+use render::flame_picture::{self, FlamePicture, Graph};
 use serde_json::json;
 use stacks::{Diff, FrameName, FrameOwner, StackTree, Stacks, Weight};
 
@@ -55,7 +55,7 @@ fn stacks(lists: &[(&[&str], u64)]) -> Stacks {
 /// Draws a graph, and writes it as a file of each kind.
 fn written(folder: &Path, graph: Graph<'_>) -> [PathBuf; 2] {
     let notes = ["a note & <b>".to_owned()];
-    let picture = Picture {
+    let picture = FlamePicture {
         title: "perf.data",
         notes: &notes,
         graph,
@@ -272,7 +272,7 @@ fn a_page_can_hold_several_pictures() {
     ];
     let notes = [];
     let drawn = [&a, &b].map(|stacks| {
-        let picture = Picture {
+        let picture = FlamePicture {
             title: "one of two",
             notes: &notes,
             graph: Graph::Stacks(stacks),

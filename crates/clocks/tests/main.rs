@@ -67,7 +67,8 @@ proptest! {
         ppm in prop_oneof![-200..-50i64, 50..200i64],
     ) {
         // Some seconds of it.
-        let vcpus: Vec<Turns> = seed.iter().map(|turns| (0..20).flat_map(|_| turns.iter().cloned()).collect()).collect();
+        let repeat = |turns: &Turns| (0..20).flat_map(|_| turns.iter().cloned()).collect();
+        let vcpus: Vec<Turns> = seed.iter().map(repeat).collect();
         let events: usize = seed.iter().flatten().map(|(_, _, places)| places.len()).sum();
         prop_assume!(events >= 100);
         let guest = |host: u64| {

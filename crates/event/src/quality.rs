@@ -14,17 +14,18 @@ pub struct Quality {
     pub losses: CpuLosses,
     /// Whether the recording ends before its own end: cut off, or its recorder was killed.
     pub truncated: bool,
-    /// From when on events of some CPUs are missing and those of others are there, because the recording holds them CPU by
-    /// CPU and was cut off: a time in nanoseconds of its clock, 0 where of some CPU there is nothing.
+    /// From when on events of some CPUs are missing and those of others are there, because the recording holds them CPU
+    /// by CPU and was cut off: a time in nanoseconds of its clock, 0 where of some CPU there is nothing.
     pub uneven_from: Option<u64>,
-    /// How many events were read, and how many of them are counted in what is printed; `None` where nothing counts them.
+    /// How many events were read, and how many of them are counted in what is printed; `None` where nothing counts
+    /// them.
     pub accounted: Option<EventAccounting>,
     /// What else has to be known.
     pub doubts: Doubts,
 }
 
-/// How many events an answer is made of: what analyses counted into rows, merged rows, "not timed" and "left out", of what the
-/// reader itself handed out.
+/// How many events an answer is made of: what analyses counted into rows, merged rows, "not timed" and "left out", of
+/// what the reader itself handed out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EventAccounting {
     /// Events that are counted somewhere.

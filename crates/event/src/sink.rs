@@ -388,10 +388,10 @@ pub trait Sink {
     /// walk, so a reader may leave out what nobody needs:
     ///
     /// - [`EventOrder::Any`]: they come as the reader finds them.
-    /// - [`EventOrder::Thread`]: between two events that need time order, they come thread by thread. A thread's first ones
-    ///   come in time order, so that threads are met in order.
-    /// - [`EventOrder::Time`]: before each of them and each side record, all other events come that stand before it, but for
-    ///   those that need no order.
+    /// - [`EventOrder::Thread`]: between two events that need time order, they come thread by thread. A thread's first
+    ///   ones come in time order, so that threads are met in order.
+    /// - [`EventOrder::Time`]: before each of them and each side record, all other events come that stand before it,
+    ///   but for those that need no order.
     fn order(&self, ty: &EventType<'_>) -> EventOrder {
         let _ = ty;
         EventOrder::Time

@@ -8,13 +8,13 @@ use paths::CompletedInstance;
 use render::ClockUnit;
 use render::exit_list::{self, ExitLine};
 use render::paths_instance::Instances;
-use render::spans::{self, Behind, SpanLine, Vcpu};
+use render::spans::{self, SpanHolder, SpanLine, SpanVcpu};
 
 use crate::known::{Devices, FirstWalk, VcpuName};
 use crate::walk::{ExportFile, ExportedThing, Scene};
 
-fn vcpu(name: &VcpuName) -> Vcpu {
-    Vcpu {
+fn vcpu(name: &VcpuName) -> SpanVcpu {
+    SpanVcpu {
         vm_pid: name.vm_pid,
         vm_name: name.vm_name.clone(),
         number: name.vm.map(|_| name.number),
@@ -61,7 +61,7 @@ impl SpanRows {
     ) {
         let behind = span.behind.and_then(|slot| {
             let (tid, thread) = scene.machine.threads().at(slot)?;
-            Some(Behind {
+            Some(SpanHolder {
                 tid,
                 comm: thread.comm.clone(),
             })
@@ -109,7 +109,7 @@ impl ExportFile for SpanRows {
 #[derive(Debug)]
 pub struct ExitRows {
     made: Vec<u8>,
-    exits: exit_list::Exits,
+    exits: exit_list::ExitList,
     devices: Devices,
     causes: ExitAccesses,
 }
@@ -117,7 +117,7 @@ pub struct ExitRows {
 impl ExitRows {
     /// Returns rows whose times count this.
     pub fn new(clock: ClockUnit) -> ExitRows {
-        let exits = exit_list::Exits::new(clock);
+        let exits = exit_list::ExitList::new(clock);
         ExitRows {
             made: exits.csv_head().into_bytes(),
             exits,

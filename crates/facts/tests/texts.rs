@@ -89,7 +89,9 @@ fn a_list_without_its_header_says_itself_what_its_numbers_are() {
             .all(|(tid, thread)| thread.pid == Some(*tid))
     );
     // The threads of one process.
-    let (facts, _) = read(b" 1689  1700   1 CPU 0/KVM       qemu -name a\n 1689  1703   2 CPU 1/KVM       qemu -name a\n");
+    let (facts, _) = read(
+        b" 1689  1700   1 CPU 0/KVM       qemu -name a\n 1689  1703   2 CPU 1/KVM       qemu -name a\n",
+    );
     assert_eq!(facts.threads[&1703].pid, Some(1689));
     assert_eq!(comm(&facts, 1703), Some("CPU 1/KVM"));
     // Processes and their parents could look the same.
@@ -303,7 +305,8 @@ proptest::proptest! {
 
     #[test]
     fn any_lines(lines in proptest::collection::vec(
-        "( {0,3}[0-9]{1,8}){0,4} {0,4}(PID|TID|PSR|COMMAND|CPU #|thread_id=|\\(qemu\\)|\\[|\\{|:| |[a-z/]{1,20}|.){0,6}", 0..12
+        "( {0,3}[0-9]{1,8}){0,4} {0,4}(PID|TID|PSR|COMMAND|CPU #|thread_id=|\\(qemu\\)|\\[|\\{|:| |[a-z/]{1,20}|.)\
+         {0,6}", 0..12
     )) {
         read(lines.join("\n").as_bytes());
     }

@@ -7,12 +7,13 @@ use words::duration::{human, round, seconds};
 use words::share;
 
 use crate::quality::wrap;
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{Layout, json};
 
-/// A share of its time that a thread which only reads a clock loses on a quiet CPU: interrupts take less. Beyond it the CPU was not quiet.
+/// A share of its time that a thread which only reads a clock loses on a quiet CPU: interrupts take less. Beyond it the
+/// CPU was not quiet.
 const LOST: f64 = 0.02;
 /// A time that it loses at once on a quiet CPU; a tick takes some microseconds.
 const GAP_NS: u64 = 1_000_000;
@@ -164,8 +165,8 @@ pub fn warnings(outcome: &BenchResults) -> Vec<String> {
     } = head.noise;
     if lost_share > LOST || longest_gap_ns > GAP_NS {
         out.push(format!(
-            "CPU {cpu} was not quiet: in {} before the start, a thread that only read a clock lost {} of its time, {} at once. Means \
-             and high percentiles have that in them; the median has least.",
+            "CPU {cpu} was not quiet: in {} before the start, a thread that only read a clock lost {} of its time, {} \
+             at once. Means and high percentiles have that in them; the median has least.",
             human(watched_ns),
             share::tenths(lost_share),
             human(longest_gap_ns)
@@ -310,8 +311,8 @@ fn below(outcome: &BenchResults, width: usize) -> String {
     }
 }
 
-/// Returns on which clock times are said, and what it is ahead of `CLOCK_MONOTONIC`: that of this machine's recordings where it is known, so that
-/// they can be looked up there.
+/// Returns on which clock times are said, and what it is ahead of `CLOCK_MONOTONIC`: that of this machine's recordings
+/// where it is known, so that they can be looked up there.
 fn recording_clock(head: &ResultsHead) -> (&'static str, i128) {
     match head.started.recording_ns {
         Some(recording) => (
@@ -324,17 +325,17 @@ fn recording_clock(head: &ResultsHead) -> (&'static str, i128) {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct BenchDocument<'a> {
     #[serde(flatten)]
     head: &'a ResultsHead,
     rows: Value,
 }
 
-shape!(Document<'static> { ..head, rows: columns(0).shape().list() });
+shape!(BenchDocument<'static> { ..head, rows: columns(0).shape().list() });
 
 /// Returns the fields of a document, which [`results::read`] reads.
-pub fn document(outcome: &BenchResults) -> Document<'_> {
-    Document {
+pub fn document(outcome: &BenchResults) -> BenchDocument<'_> {
+    BenchDocument {
         head: &outcome.head,
         rows: columns(0).json(&outcome.rows),
     }
@@ -351,7 +352,7 @@ mod tests {
 
     use super::*;
     use crate::ClockUnit;
-    use crate::clock_unit::Clocked;
+    use crate::clock_unit::ClockedDocument;
 
     fn outcome() -> BenchResults {
         BenchResults {
@@ -410,7 +411,7 @@ mod tests {
     fn a_result_is_read_as_it_was_written() {
         let quality = event::Quality::default();
         let found = outcome();
-        let own = Clocked {
+        let own = ClockedDocument {
             clock: ClockUnit::Nanoseconds,
             part: document(&found),
         };

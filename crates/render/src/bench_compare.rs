@@ -9,7 +9,7 @@ use words::duration::human;
 use crate::bench::named;
 use crate::compare_each::{blocks, letter};
 use crate::quality::wrap;
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::Table;
 use crate::{bench, json};
@@ -122,8 +122,8 @@ pub fn text(found: &Results, sides: &[BenchResults], files: &[String], width: us
     wrap(
         &mut out,
         "",
-        "x: times the first side's value. Each side is one run: what differs from run to run shows when a setting is measured several \
-         times.",
+        "x: times the first side's value. Each side is one run: what differs from run to run shows when a setting is \
+         measured several times.",
         width,
     );
     out
@@ -156,15 +156,15 @@ fn differs(fact: &Fact) -> String {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct BenchCompareDocument<'a> {
     bench: results::Bench,
     sides: Vec<Side<'a>>,
-    differs: Vec<Differs<'a>>,
+    differs: Vec<FactDifference<'a>>,
     rows: Value,
     changes: Vec<Change>,
 }
 
-shape!(Document<'static> { bench, sides, differs, rows: columns(0).shape().list(), changes });
+shape!(BenchCompareDocument<'static> { bench, sides, differs, rows: columns(0).shape().list(), changes });
 
 #[derive(Debug, Serialize)]
 struct Side<'a> {
@@ -178,12 +178,12 @@ struct Side<'a> {
 shape!(Side<'static> { side, inputs, label, machine, warnings });
 
 #[derive(Debug, Serialize)]
-struct Differs<'a> {
+struct FactDifference<'a> {
     what: &'a str,
     values: &'a [Option<String>],
 }
 
-shape!(Differs<'static> { what, values });
+shape!(FactDifference<'static> { what, values });
 
 /// A change as documents of `compare` have it.
 #[derive(Debug, Serialize)]
@@ -217,7 +217,7 @@ pub fn document<'a>(
     found: &'a Results,
     sides: &'a [BenchResults],
     files: &'a [String],
-) -> Document<'a> {
+) -> BenchCompareDocument<'a> {
     let described = sides.iter().zip(files).enumerate();
     let described = described.map(|(at, (outcome, file))| Side {
         side: letter(at),
@@ -226,7 +226,7 @@ pub fn document<'a>(
         machine: &outcome.head.machine,
         warnings: bench::warnings(outcome),
     });
-    let differs = found.differs.iter().map(|fact| Differs {
+    let differs = found.differs.iter().map(|fact| FactDifference {
         what: &fact.name,
         values: &fact.values,
     });
@@ -234,7 +234,7 @@ pub fn document<'a>(
         let rows = found.rows.iter();
         rows.filter_map(move |row| change(row, side))
     });
-    Document {
+    BenchCompareDocument {
         bench: found.bench,
         sides: described.collect(),
         differs: differs.collect(),

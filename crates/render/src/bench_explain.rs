@@ -32,7 +32,7 @@ pub struct Iteration {
     /// What the vCPUs of the row did meanwhile.
     pub vcpus: Vec<OnVcpu>,
     /// The instances of paths that were under way in it, those first that were for the longest.
-    pub paths: Vec<Inside>,
+    pub paths: Vec<OverlappingPath>,
     /// Which other tasks had the CPUs of the row, longest first, where the recording is of the machine that measured.
     pub tasks: Vec<Task>,
 }
@@ -82,7 +82,8 @@ shape!(OnVcpu {
 });
 
 impl OnVcpu {
-    /// Returns what a vCPU did in an iteration that took `total_ns`. The part before and behind the recording is not known.
+    /// Returns what a vCPU did in an iteration that took `total_ns`. The part before and behind the recording is not
+    /// known.
     pub fn new(vcpu: u32, role: &'static str, times: &Times, total_ns: u64) -> OnVcpu {
         let of = |states: &[State]| -> u64 { states.iter().map(|state| times.get(*state)).sum() };
         OnVcpu {
@@ -113,7 +114,7 @@ impl OnVcpu {
 
 /// An instance of a path in an iteration.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Inside {
+pub struct OverlappingPath {
     /// Its path.
     pub path: String,
     /// Its number among those of the path.
@@ -134,7 +135,7 @@ pub struct Inside {
     pub vcpu: Option<String>,
 }
 
-shape!(Inside {
+shape!(OverlappingPath {
     path,
     number,
     begin_ns,
@@ -163,7 +164,7 @@ shape!(Task { cpu, tid, comm, ns });
 
 /// What is known of a benchmark's slow iterations.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Explained {
+pub struct BenchExplanation {
     /// The benchmark.
     pub bench: String,
     /// Slow iterations of the result; those of which the recording says nothing are not among `iterations`.
@@ -174,15 +175,16 @@ pub struct Explained {
     pub iterations: Vec<Iteration>,
 }
 
-shape!(Explained {
+shape!(BenchExplanation {
     bench,
     slow,
     bound_ns,
     iterations
 });
 
-impl Explained {
-    /// Returns what most of the iterations were spent with: path, its longest stage, iterations and their time, most time first.
+impl BenchExplanation {
+    /// Returns what most of the iterations were spent with: path, its longest stage, iterations and their time, most
+    /// time first.
     fn causes(&self) -> Vec<(&str, &str, usize, u64)> {
         let mut causes: BTreeMap<(&str, &str), (usize, u64)> = BTreeMap::new();
         for one in &self.iterations {
@@ -203,7 +205,7 @@ impl Explained {
 }
 
 /// Returns it as text.
-pub fn text(found: &Explained, width: usize) -> String {
+pub fn text(found: &BenchExplanation, width: usize) -> String {
     let mut out = format!(
         "bench {}: {} of {} slow iterations are in the recording\n",
         found.bench,
@@ -219,7 +221,8 @@ pub fn text(found: &Explained, width: usize) -> String {
     let explained: usize = causes.iter().map(|cause| cause.2).sum();
     if explained > 0 {
         let text = format!(
-            "In {explained} of them one instance of a path was under way for half of the time or more. Where it was longest:"
+            "In {explained} of them one instance of a path was under way for half of the time or more. Where it was \
+             longest:"
         );
         out.push('\n');
         wrap(&mut out, "", &text, width);
@@ -313,6 +316,6 @@ pub(crate) fn columns<'r>() -> Table<'r, Iteration> {
 }
 
 /// Returns the iterations as CSV.
-pub fn csv(found: &Explained) -> String {
+pub fn csv(found: &BenchExplanation) -> String {
     columns().csv(&found.iterations)
 }

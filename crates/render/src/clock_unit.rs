@@ -1,8 +1,8 @@
 //! Times of clocks that do not count nanoseconds.
 //!
-//! A recording may have times of a counter whose rate nobody knows (trace-cmd's `x86-tsc`, `counter`). Documents and tables call times
-//! `..._ns`. Of such a recording these fields are null, and the same name with `_ticks` behind each has the value: here, and nowhere
-//! else, so that a command says only what the clock of its recording counts.
+//! A recording may have times of a counter whose rate nobody knows (trace-cmd's `x86-tsc`, `counter`). Documents and
+//! tables call times `..._ns`. Of such a recording these fields are null, and the same name with `_ticks` behind each
+//! has the value: here, and nowhere else, so that a command says only what the clock of its recording counts.
 
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -16,7 +16,8 @@ pub enum ClockUnit {
     Nanoseconds,
     /// Ticks of which nobody knows how many make a second.
     Ticks,
-    /// Clocks of several recordings, of which one at least counts ticks: sums and differences of their times mean nothing.
+    /// Clocks of several recordings, of which one at least counts ticks: sums and differences of their times mean
+    /// nothing.
     Mixed,
 }
 
@@ -110,14 +111,14 @@ impl ClockUnit {
 
 /// A part of a document whose times are of one clock.
 #[derive(Debug, Clone, Copy)]
-pub struct Clocked<D> {
+pub struct ClockedDocument<D> {
     /// What the clock counts.
     pub clock: ClockUnit,
     /// The part, in which times are called `..._ns`.
     pub part: D,
 }
 
-impl<D: Serialize> Serialize for Clocked<D> {
+impl<D: Serialize> Serialize for ClockedDocument<D> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.clock.is_nanoseconds() {
             return self.part.serialize(serializer);
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
 
     fn moved(clock: ClockUnit, part: Value) -> String {
-        serde_json::to_string(&Clocked { clock, part }).unwrap()
+        serde_json::to_string(&ClockedDocument { clock, part }).unwrap()
     }
 
     #[test]
@@ -154,7 +155,8 @@ mod tests {
         assert_eq!(
             moved(ClockUnit::Ticks, document()),
             "{\"count\":3,\"rows\":[{\"wait_ns\":null,\"wait_ticks\":5,\"name\":\"a\"},\
-             {\"wait_ns\":null,\"wait_ticks\":null,\"runtime_ns\":7}],\"polls\":{\"failed_ns\":null,\"failed_ticks\":8}}"
+             {\"wait_ns\":null,\"wait_ticks\":null,\"runtime_ns\":7}],\
+             \"polls\":{\"failed_ns\":null,\"failed_ticks\":8}}"
         );
         let mixed = moved(ClockUnit::Mixed, json!({"effect_ns": 9}));
         assert_eq!(mixed, "{\"effect_ns\":null,\"effect_ticks\":null}");

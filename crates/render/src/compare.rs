@@ -7,7 +7,7 @@ use words::{duration, share};
 
 use crate::html::Frame;
 use crate::quality::wrap;
-use crate::schema::{Shape, Shaped};
+use crate::schema::{HasShape, Shape};
 use crate::shape;
 use crate::table::{self, Table};
 use crate::{ClockUnit, Layout, json};
@@ -250,7 +250,7 @@ pub(crate) fn plain(value: &SideAmount) -> String {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct CompareDocument<'a> {
     a: &'a [String],
     b: &'a [String],
     differs: &'a [Difference],
@@ -260,15 +260,19 @@ pub struct Document<'a> {
     noise: Value,
 }
 
-shape!(Document<'static> {
+shape!(CompareDocument<'static> {
     a, b, differs, notes, changes: columns().shape().list(), likely: columns().shape().list(),
     noise: columns().shape().list(),
 });
 
 /// Returns the fields of a document.
-pub fn document<'a>(comparison: &'a Comparison, a: &'a [String], b: &'a [String]) -> Document<'a> {
+pub fn document<'a>(
+    comparison: &'a Comparison,
+    a: &'a [String],
+    b: &'a [String],
+) -> CompareDocument<'a> {
     let columns = columns();
-    Document {
+    CompareDocument {
         a,
         b,
         differs: &comparison.differs,

@@ -7,7 +7,7 @@ use words::{duration, share};
 
 use crate::compare::{self as two, plain, side};
 use crate::quality::wrap;
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::Table;
 use crate::{ClockUnit, Layout, json};
@@ -230,8 +230,8 @@ pub fn text(
         wrap(
             &mut out,
             "",
-            "* changed against A, ? likely to have; - is not there, n/a not recorded or not to be compared. Shares are of \
-             the vCPUs' time, or of the instances of a path; times of exits and tasks are for each second, where \
+            "* changed against A, ? likely to have; - is not there, n/a not recorded or not to be compared. Shares are \
+             of the vCPUs' time, or of the instances of a path; times of exits and tasks are for each second, where \
              recordings say how long they are.",
             width,
         );
@@ -242,8 +242,8 @@ pub fn text(
     out
 }
 
-/// Lays out rows whose names are so wide at least, with a heading for each side; in several blocks, each with the first column, where
-/// not all columns have room.
+/// Lays out rows whose names are so wide at least, with a heading for each side; in several blocks, each with the first
+/// column, where not all columns have room.
 pub(crate) fn blocks(
     out: &mut String,
     heads: &[String],
@@ -332,15 +332,15 @@ pub fn letter(side: usize) -> String {
 
 /// The fields of a document: the contract's `changes` of every side against the first, and the table.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct CompareEachDocument<'a> {
     sides: Vec<Inputs<'a>>,
-    scores: Vec<Scored<'a>>,
+    scores: Vec<ScoreRow<'a>>,
     rows: Value,
-    against: Vec<Against<'a>>,
-    changes: Vec<Changed>,
+    against: Vec<ComparedSide<'a>>,
+    changes: Vec<ChangeOfSide>,
 }
 
-shape!(Document<'static> { sides, scores, rows: columns(0).shape().list(), against, changes });
+shape!(CompareEachDocument<'static> { sides, scores, rows: columns(0).shape().list(), against, changes });
 
 /// What a side is of.
 #[derive(Debug, Serialize)]
@@ -353,17 +353,17 @@ shape!(Inputs<'static> { side, inputs });
 
 /// A score in a document.
 #[derive(Debug, Serialize)]
-struct Scored<'a> {
+struct ScoreRow<'a> {
     name: &'a str,
     /// By side; null where nothing was printed.
     values: Vec<Option<f64>>,
 }
 
-shape!(Scored<'static> { name, values });
+shape!(ScoreRow<'static> { name, values });
 
 /// A side against the first.
 #[derive(Debug, Serialize)]
-struct Against<'a> {
+struct ComparedSide<'a> {
     side: String,
     differs: &'a [Difference],
     notes: &'a [String],
@@ -371,39 +371,39 @@ struct Against<'a> {
     noise: Value,
 }
 
-shape!(Against<'static> {
+shape!(ComparedSide<'static> {
     side, differs, notes, likely: crate::compare::columns().shape().list(),
     noise: crate::compare::columns().shape().list(),
 });
 
 /// A change, and the side that it is of.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct ChangeOfSide {
     #[serde(flatten)]
     change: Map<String, Value>,
     side: String,
 }
 
-shape!(Changed { ..change: crate::compare::columns().shape(), side });
+shape!(ChangeOfSide { ..change: crate::compare::columns().shape(), side });
 
 /// Returns the fields of a document.
 pub fn document<'a>(
     each: &'a EachSide,
     names: &'a [Vec<String>],
     scores: &'a [Score],
-) -> Document<'a> {
+) -> CompareEachDocument<'a> {
     let changes = &two::columns();
     let sides = names.iter().enumerate().map(|(at, inputs)| Inputs {
         side: letter(at),
         inputs,
     });
     let number = |value: &Option<String>| value.as_ref()?.parse().ok();
-    let scores = scores.iter().map(|score| Scored {
+    let scores = scores.iter().map(|score| ScoreRow {
         name: &score.name,
         values: score.values.iter().map(number).collect(),
     });
     let others = || each.against.iter().zip((1..).map(letter));
-    let against = others().map(|(one, side)| Against {
+    let against = others().map(|(one, side)| ComparedSide {
         side,
         differs: &one.differs,
         notes: &one.notes,
@@ -411,12 +411,12 @@ pub fn document<'a>(
         noise: changes.json(&one.unreported),
     });
     let changed = others().flat_map(|(one, side)| {
-        one.changes.iter().map(move |change| Changed {
+        one.changes.iter().map(move |change| ChangeOfSide {
             change: changes.object(change),
             side: side.clone(),
         })
     });
-    Document {
+    CompareEachDocument {
         sides: sides.collect(),
         scores: scores.collect(),
         rows: columns(names.len()).json(each.rows.iter().map(Line::Row)),

@@ -21,8 +21,8 @@ pub struct Writer {
 }
 
 /// Returns the text of a line with everything that is not a character to look at written out: control characters as
-/// `^[`, bytes that are no UTF-8 as `\x9b`, characters that steer how others are shown as `<U+202E>`, bytes of which the
-/// recording does not have the values as `<5 bytes not recorded>`.
+/// `^[`, bytes that are no UTF-8 as `\x9b`, characters that steer how others are shown as `<U+202E>`, bytes of which
+/// the recording does not have the values as `<5 bytes not recorded>`.
 pub fn visible(line: &ConsoleLine) -> String {
     let mut out = String::new();
     let mut from = 0;
@@ -103,7 +103,7 @@ pub fn sums(sums: &ConsoleSums) -> String {
 
 /// A line, and who wrote it.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct ConsoleRow {
     /// The line.
     pub line: ConsoleLine,
     /// Who wrote it.
@@ -112,7 +112,7 @@ pub struct Written {
 
 /// Lines as rows of JSON and CSV.
 #[derive(Debug)]
-pub struct Lines(Table<'static, Written>);
+pub struct Lines(Table<'static, ConsoleRow>);
 
 impl Default for Lines {
     fn default() -> Lines {
@@ -121,10 +121,10 @@ impl Default for Lines {
 }
 
 /// Columns of the lines.
-pub(crate) fn columns() -> Table<'static, Written> {
+pub(crate) fn columns() -> Table<'static, ConsoleRow> {
     use Unit::{Address, Count, Flag, Name, Nanoseconds, Number, Text};
     Table::new()
-        .column("time_ns", Nanoseconds, |w: &Written| w.line.start)
+        .column("time_ns", Nanoseconds, |w: &ConsoleRow| w.line.start)
         .column("end_ns", Nanoseconds, |w| w.line.end)
         .column("vm", Name, |w| w.writer.vm.clone())
         .column("vm_pid", Number, |w| w.writer.vm_pid)
@@ -160,12 +160,12 @@ impl Lines {
     }
 
     /// Returns a line of the console as a line of CSV.
-    pub fn csv(&self, written: &Written) -> String {
+    pub fn csv(&self, written: &ConsoleRow) -> String {
         self.0.csv_row(written)
     }
 
     /// Returns a line of the console as an object of a document.
-    pub fn json(&self, written: &Written) -> Value {
+    pub fn json(&self, written: &ConsoleRow) -> Value {
         self.0.object(written).into()
     }
 }

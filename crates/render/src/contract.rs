@@ -6,11 +6,14 @@ use std::path::Path;
 const HEAD: &str = "# Columns
 
 The columns of every table, as `crates/render` has them: one entry each, from which all outputs come. A `name` is what
-somebody called a VM, a host, a task or a file, or a sentence with such names; a `text` is a word of KVM's, of the kernel's
+somebody called a VM, a host, a task or a file, or a sentence with such names; a `text` is a word of KVM's, of the \
+kernel's
 or of ours. JSON says where a row's object has the column, CSV whether the CSV has it; a row without it leaves the field
 empty. The last columns are the heading on a terminal and on a page. Where the recording's
-clock counts ticks of unknown rate (`x86-tsc`, `counter`), `_ns` is null and empty, and the same name with `_ticks` behind
-it has the value, in CSV too. `runtime_ns`, `event_ns` and `recorder_ns` are nanoseconds whatever the clock counts. Names
+clock counts ticks of unknown rate (`x86-tsc`, `counter`), `_ns` is null and empty, and the same name with `_ticks` \
+behind
+it has the value, in CSV too. `runtime_ns`, `event_ns` and `recorder_ns` are nanoseconds whatever the clock counts. \
+Names
 and units are a contract. A test writes this file: `TRAPLINE_WRITE_GOLDEN=1 cargo test -p render contract`.
 ";
 

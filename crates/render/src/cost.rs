@@ -8,8 +8,8 @@ use words::{duration::human, share};
 /// Returns what it cost, in full sentences.
 pub fn sentences(report: &CostReport) -> Vec<String> {
     let mut out = vec![format!(
-        "Recording an event cost {} when this was recorded (measured, with warm caches: it is this much or more): {} of CPU {}, \
-         which has most of them.",
+        "Recording an event cost {} when this was recorded (measured, with warm caches: it is this much or more): {} \
+         of CPU {}, which has most of them.",
         human(report.event_ns),
         share::tenths(report.share),
         report.cpu
@@ -35,7 +35,7 @@ pub fn short(report: &CostReport) -> String {
 
 /// What a document says of it.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct CostDocument {
     event_ns: u64,
     cpu: u32,
     events: u64,
@@ -44,7 +44,7 @@ pub struct Document {
     recorder_ns: Option<u64>,
 }
 
-shape!(Document {
+shape!(CostDocument {
     event_ns,
     cpu,
     events,
@@ -54,8 +54,8 @@ shape!(Document {
 });
 
 /// Returns what a document says of it.
-pub fn document(report: &CostReport) -> Document {
-    Document {
+pub fn document(report: &CostReport) -> CostDocument {
+    CostDocument {
         event_ns: report.event_ns,
         cpu: report.cpu,
         events: report.events,

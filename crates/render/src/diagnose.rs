@@ -6,7 +6,7 @@ use serde_json::Value;
 use words::share;
 
 use crate::quality::wrap;
-use crate::schema::{Shape, Shaped};
+use crate::schema::{HasShape, Shape};
 use crate::shape;
 use crate::table::{Table, Unit};
 use crate::{ClockUnit, json};
@@ -127,7 +127,7 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct DiagnoseDocument<'a> {
     findings: Value,
     unknown: Vec<Unknown<'a>>,
     /// Rules that found nothing, by their names.
@@ -136,7 +136,7 @@ pub struct Document<'a> {
     definition: Option<Definition<'a>>,
 }
 
-shape!(Document<'static> { findings: columns().shape().list(), unknown, not_found, ..definition });
+shape!(DiagnoseDocument<'static> { findings: columns().shape().list(), unknown, not_found, ..definition });
 
 /// A rule that cannot tell.
 #[derive(Debug, Serialize)]
@@ -162,13 +162,16 @@ pub struct Definition<'a> {
 shape!(Definition<'static> { domain_remarks, patch });
 
 /// Returns the fields of a document.
-pub fn document<'a>(diagnosis: &'a Diagnosis, definition: Option<Definition<'a>>) -> Document<'a> {
+pub fn document<'a>(
+    diagnosis: &'a Diagnosis,
+    definition: Option<Definition<'a>>,
+) -> DiagnoseDocument<'a> {
     let unknown = diagnosis.unchecked.iter().map(|lack| Unknown {
         id: lack.rule.id,
         needs: &lack.what,
         record: RecordNeeds::command(lack.rule.record.iter().copied()),
     });
-    Document {
+    DiagnoseDocument {
         findings: findings(&diagnosis.findings),
         unknown: unknown.collect(),
         not_found: diagnosis.clear.iter().map(|rule| rule.id).collect(),

@@ -7,7 +7,7 @@ use event::ExitReason;
 use model::{Cause, Times};
 
 use crate::ClockUnit;
-use crate::spans::{Vcpu, text, vcpu_columns};
+use crate::spans::{SpanVcpu, text, vcpu_columns};
 use crate::table::Table;
 use crate::table::Unit::{Flag, Nanoseconds, Number, Text};
 use crate::times::{self, TimesViews};
@@ -16,7 +16,7 @@ use crate::times::{self, TimesViews};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExitLine {
     /// Whose.
-    pub vcpu: Vcpu,
+    pub vcpu: SpanVcpu,
     /// When the vCPU left its guest.
     pub start: u64,
     /// When it entered it again.
@@ -31,7 +31,7 @@ pub struct ExitLine {
     pub user: Option<bool>,
     /// What the vCPU did in that time. It adds up to the exit's.
     pub times: Times,
-    /// What of it cannot be known.
+    /// Which parts of these times cannot be known.
     pub unknowable: Arc<[Unknowable]>,
 }
 
@@ -62,12 +62,12 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
 
 /// Exits as rows of CSV.
 #[derive(Debug)]
-pub struct Exits(Table<'static, ExitLine>);
+pub struct ExitList(Table<'static, ExitLine>);
 
-impl Exits {
+impl ExitList {
     /// Returns rows of exits whose times count this.
-    pub fn new(clock: ClockUnit) -> Exits {
-        Exits(columns().counted_in(clock))
+    pub fn new(clock: ClockUnit) -> ExitList {
+        ExitList(columns().counted_in(clock))
     }
 
     /// Returns the names of CSV's columns as a line.

@@ -262,7 +262,8 @@ fn is_split(exit: &Exit<'_>) -> bool {
 /// Columns of the key.
 const KEY_WIDTH: usize = 20;
 
-/// Returns the key, and a name behind it where both fit; else the name has a line of its own, in the wide form the line's end.
+/// Returns the key, and a name behind it where both fit; else the name has a line of its own, in the wide form the
+/// line's end.
 fn narrow_key(exit: &Exit<'_>) -> String {
     let row = exit.row;
     let name = row.name.as_deref().unwrap_or_default();
@@ -296,14 +297,14 @@ fn unknowable(report: &ExitsReport) -> Vec<Unknowable> {
 
 /// The fields of a document: those of the first table, and the list of all where there are several.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct ExitsDocument {
     #[serde(flatten)]
     first: Option<OneTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tables: Option<Vec<OneTable>>,
 }
 
-shape!(Document { ..first, tables? });
+shape!(ExitsDocument { ..first, tables? });
 
 /// A table in a document.
 #[derive(Debug, Serialize)]
@@ -319,7 +320,10 @@ pub struct OneTable {
     unknowable: Option<Vec<Unknowable>>,
 }
 
-shape!(OneTable { event, isa, rows: columns_in_documents(&Doubts::default()).shape().list(), total_count, total_ns, handling_ns, unknowable? });
+shape!(OneTable {
+    event, isa, rows: columns_in_documents(&Doubts::default()).shape().list(), total_count, total_ns, handling_ns,
+    unknowable?
+});
 
 /// Columns in documents: behind the others the doubts that are about a row's VM or vCPU and not about all.
 pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Exit<'r>> {
@@ -329,9 +333,9 @@ pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Exit<'r>
 }
 
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document(isa: Option<Isa>, reports: &[ExitsReport], doubts: &Doubts) -> Document {
+pub fn document(isa: Option<Isa>, reports: &[ExitsReport], doubts: &Doubts) -> ExitsDocument {
     let first = reports.first();
-    Document {
+    ExitsDocument {
         first: first.map(|report| one_table(isa, report, doubts)),
         tables: (reports.len() > 1).then(|| tables(isa, reports, doubts)),
     }
@@ -479,8 +483,8 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     out
 }
 
-/// Returns why reads of ports seem to take no time in the VMM, where the VMM handled any: whoever sets this table beside what vCPUs
-/// were in the VMM for would find that they contradict each other.
+/// Returns why reads of ports seem to take no time in the VMM, where the VMM handled any: whoever sets this table
+/// beside what vCPUs were in the VMM for would find that they contradict each other.
 ///
 /// An IN that the VMM handles leaves for it before KVM has the value, and `trace_kvm_pio` follows when it has
 /// (`complete_fast_pio_in` and `complete_emulated_pio` in `arch/x86/kvm/x86.c`); of an OUT it comes first.
@@ -488,8 +492,8 @@ pub fn note(report: &ExitsReport) -> Option<&'static str> {
     let rows = &report.rows;
     let late = rows.iter().any(|row| !row.write && row.user_count > 0);
     (report.table == ExitTable::Ioport && late).then_some(
-        "An IN (PIN) is timed from kvm_pio, which comes after the VMM has answered it: its time in the VMM is in its exit, and in \
-         what vCPUs were in the VMM for.",
+        "An IN (PIN) is timed from kvm_pio, which comes after the VMM has answered it: its time in the VMM is in its \
+         exit, and in what vCPUs were in the VMM for.",
     )
 }
 

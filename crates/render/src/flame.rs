@@ -231,7 +231,7 @@ pub(crate) fn part(part: FrameOwner) -> &'static str {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'r> {
+pub struct FlameDocument<'r> {
     /// The event that was sampled.
     event: Option<&'r str>,
     /// All samples that the recording has of it.
@@ -251,8 +251,9 @@ pub struct Document<'r> {
     functions: Value,
 }
 
-shape!(Document<'static> {
-    event, samples, idle_samples, unresolved_samples, of, unit, total, idle, rows: columns_in_documents(&Doubts::default()).shape().list(),
+shape!(FlameDocument<'static> {
+    event, samples, idle_samples, unresolved_samples, of, unit, total, idle,
+    rows: columns_in_documents(&Doubts::default()).shape().list(),
     vms: vms().shape().list(), spliced: spliced().shape().list(), functions: functions().shape().list(),
 });
 
@@ -279,10 +280,10 @@ pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Row<'r>>
 }
 
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document<'r>(report: &'r ProfileReport, doubts: &Doubts) -> Document<'r> {
+pub fn document<'r>(report: &'r ProfileReport, doubts: &Doubts) -> FlameDocument<'r> {
     let whole = report.shown();
     let all = report.functions();
-    Document {
+    FlameDocument {
         event: report.event.as_deref(),
         samples: report.samples.samples,
         idle_samples: report.idle.samples,
@@ -323,7 +324,8 @@ pub fn table(report: &ProfileReport, layout: Layout) -> String {
         text.push_str(&vms().view(Views::TERMINAL).text(of_vms, layout));
     }
     if !report.spliced.is_empty() {
-        text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and\nof the guest, and by how much a share of them may be off.\n");
+        text.push_str("\nStacks recorded inside the guest, in its place: samples of the host there and\nof the guest, \
+            and by how much a share of them may be off.\n");
         text.push_str(
             &spliced()
                 .view(Views::TERMINAL)

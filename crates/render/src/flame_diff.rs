@@ -87,13 +87,13 @@ shape!(SideFields<'static> { event, samples, idle_samples, alone });
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'r> {
+pub struct FlameDiffDocument<'r> {
     a: SideFields<'r>,
     b: SideFields<'r>,
     functions: Value,
 }
 
-shape!(Document<'static> { a, b, functions: columns().shape().list() });
+shape!(FlameDiffDocument<'static> { a, b, functions: columns().shape().list() });
 
 /// Returns the share of each side's stacks that the other one does not have.
 fn alone(diff: &Diff) -> [f64; 2] {
@@ -101,7 +101,7 @@ fn alone(diff: &Diff) -> [f64; 2] {
 }
 
 /// Returns the fields of a document. `reports` are of A and B.
-pub fn document<'r>(diff: &Diff, reports: [&'r ProfileReport; 2]) -> Document<'r> {
+pub fn document<'r>(diff: &Diff, reports: [&'r ProfileReport; 2]) -> FlameDiffDocument<'r> {
     let [alone_a, alone_b] = alone(diff);
     let side = |report: &'r ProfileReport, alone| SideFields {
         event: report.event.as_deref(),
@@ -109,7 +109,7 @@ pub fn document<'r>(diff: &Diff, reports: [&'r ProfileReport; 2]) -> Document<'r
         idle_samples: report.idle.samples,
         alone,
     };
-    Document {
+    FlameDiffDocument {
         a: side(reports[0], alone_a),
         b: side(reports[1], alone_b),
         functions: columns().json(rows(diff)),

@@ -96,7 +96,7 @@ fn heavy<'r>(
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct FlameFoldedDocument {
     /// What was sampled: folded text does not say that.
     event: Option<String>,
     /// What its counts say; `null` where they are times.
@@ -112,7 +112,7 @@ pub struct Document {
     functions: Value,
 }
 
-shape!(Document {
+shape!(FlameFoldedDocument {
     event,
     samples,
     idle_samples,
@@ -125,9 +125,9 @@ shape!(Document {
 });
 
 /// Returns the fields of a document.
-pub fn document(folded: &FoldedText) -> Document {
+pub fn document(folded: &FoldedText) -> FlameFoldedDocument {
     let all = folded.stacks.functions();
-    Document {
+    FlameFoldedDocument {
         event: None,
         samples: count(folded.all, folded.unit),
         idle_samples: count(folded.idle, folded.unit),

@@ -126,14 +126,15 @@ fn columns_of<R: 'static>(
 
 /// What guests did on all vCPUs of a VM together.
 #[derive(Debug, Clone)]
-pub(crate) struct Summed {
+pub(crate) struct TaskSum {
     /// What stands for the VM in a column, where there are several.
     vm: Option<String>,
     pub(crate) task: GuestTask,
 }
 
-/// Returns what guests did on all their vCPUs together, the heaviest first. Idle time and what is not known are left out.
-pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
+/// Returns what guests did on all their vCPUs together, the heaviest first. Idle time and what is not known are left
+/// out.
+pub(crate) fn summed(report: &VcpusReport) -> Vec<TaskSum> {
     let mut sums: BTreeMap<(&str, &NamedContext), (Times, u64)> = BTreeMap::new();
     let mut cells: BTreeMap<&str, String> = BTreeMap::new();
     for row in &report.rows {
@@ -149,7 +150,7 @@ pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
     }
     let first = sums.keys().next().map(|(vm, _)| *vm);
     let several = sums.keys().any(|(vm, _)| Some(*vm) != first);
-    let tasks = sums.into_iter().map(|((vm, who), (times, exits))| Summed {
+    let tasks = sums.into_iter().map(|((vm, who), (times, exits))| TaskSum {
         vm: cells.get(vm).filter(|_| several).cloned(),
         task: GuestTask {
             who: who.clone(),
@@ -157,7 +158,7 @@ pub(crate) fn summed(report: &VcpusReport) -> Vec<Summed> {
             exits,
         },
     });
-    let mut tasks: Vec<Summed> = tasks.collect();
+    let mut tasks: Vec<TaskSum> = tasks.collect();
     tasks.sort_by_key(|one| Reverse(one.task.times.total()));
     tasks
 }
@@ -177,7 +178,7 @@ pub(crate) fn unknown(report: &VcpusReport) -> (u64, u64) {
         })
 }
 
-impl Summed {
+impl TaskSum {
     /// Returns what it is called: among several VMs with its own.
     pub(crate) fn called(&self) -> String {
         let name = called(&self.task.who);
@@ -189,8 +190,8 @@ impl Summed {
 }
 
 /// Returns them as text.
-pub(crate) fn summed_text(tasks: &[Summed], unknowable: &[Unknowable], layout: Layout) -> String {
-    let columns = columns_of(unknowable, |one: &Summed| &one.task, Summed::called);
+pub(crate) fn summed_text(tasks: &[TaskSum], unknowable: &[Unknowable], layout: Layout) -> String {
+    let columns = columns_of(unknowable, |one: &TaskSum| &one.task, TaskSum::called);
     columns.view(Views::TERMINAL).text(tasks, layout)
 }
 
@@ -198,8 +199,8 @@ pub(crate) fn summed_text(tasks: &[Summed], unknowable: &[Unknowable], layout: L
 pub(crate) fn markdown(report: &VcpusReport, layout: Layout) -> Option<String> {
     let tasks = summed(report);
     let unknowable = report.unknowable();
-    let columns = columns_of(&unknowable, |one: &Summed| &one.task, Summed::called)
-        .column("guest's task", Unit::Name, Summed::called)
+    let columns = columns_of(&unknowable, |one: &TaskSum| &one.task, TaskSum::called)
+        .column("guest's task", Unit::Name, TaskSum::called)
         .views(Views::TICKET)
         .after("");
     (!tasks.is_empty()).then(|| columns.markdown(Views::TICKET, &tasks, layout))
@@ -242,7 +243,8 @@ fn vcpu_columns(unknowable: &[Unknowable]) -> Table<'_, OfVcpu> {
     .after("vcpu")
 }
 
-/// How long what guests did waited while their vCPUs had no CPU, most time first. Idle tasks wait as well: for what wakes them.
+/// How long what guests did waited while their vCPUs had no CPU, most time first. Idle tasks wait as well: for what
+/// wakes them.
 fn stolen(report: &VcpusReport) -> Vec<OfVcpu> {
     let mut all = of_vcpus(report);
     let ns = |row: &OfVcpu| row.task.times.get(State::Runnable);

@@ -36,7 +36,7 @@ pub struct Head {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct InfoDocument<'a> {
     format: &'a str,
     arch: Option<&'a str>,
     kernel: Option<&'a str>,
@@ -51,7 +51,7 @@ pub struct Document<'a> {
     guests: &'a [GuestRow],
 }
 
-shape!(Document<'static> {
+shape!(InfoDocument<'static> {
     format, arch, kernel, cpus, start_ns, duration_ns, events: columns().shape().list(), vms, guests?,
 });
 
@@ -60,7 +60,7 @@ shape!(Document<'static> {
 struct Vm<'a> {
     pid: Option<i32>,
     name: Option<&'a str>,
-    vcpus: Vec<Vcpu>,
+    vcpus: Vec<InfoVcpu>,
     /// Left out where it is false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     guessed: bool,
@@ -70,14 +70,14 @@ shape!(Vm<'static> { pid, name, vcpus, guessed? });
 
 /// A vCPU in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Vcpu {
+pub struct InfoVcpu {
     /// Its number.
     pub id: u32,
     /// Its thread.
     pub tid: i32,
 }
 
-shape!(Vcpu { id, tid });
+shape!(InfoVcpu { id, tid });
 
 /// How a guest's recording joins its host's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,12 +89,13 @@ pub struct GuestRow {
     /// Name of its VM, if known.
     pub vm_name: Option<String>,
     /// Its CPUs, each with the host's thread that is that vCPU.
-    pub vcpus: Vec<Vcpu>,
-    /// How it is known whose guest it is: `listed`, `named`, `told` or `shown`.
+    pub vcpus: Vec<InfoVcpu>,
+    /// How it is known whose guest it is: `listed`, `named`, `chosen` or `shown`.
     pub whose: &'static str,
     /// How its clock is known: `fitted`, `recorded` or `undecided`.
     pub clock: &'static str,
-    /// What is to be added to the guest's time to make it the host's, in nanoseconds, in the middle of the guest's recording.
+    /// What is to be added to the guest's time to make it the host's, in nanoseconds, in the middle of the guest's
+    /// recording.
     pub offset_ns: i64,
     /// How much more the host's clock advances than the guest's, in parts of 10^9.
     pub drift_ppb: i64,
@@ -141,8 +142,8 @@ impl GuestRow {
         let tried = self.inside + self.outside;
         (self.outside * 1000 > tried).then(|| {
             format!(
-                "{input}: {} of {} lie up to {} outside of the time in which their vCPU was in the guest: its times are not of one \
-                 steady clock, or events of the host are missing.",
+                "{input}: {} of {} lie up to {} outside of the time in which their vCPU was in the guest: its times \
+                 are not of one steady clock, or events of the host are missing.",
                 self.outside,
                 words::plural(tried, "event"),
                 duration::human(self.residual_ns)
@@ -165,7 +166,7 @@ impl GuestRow {
         let how = match self.whose {
             "listed" => "the host's recording lists it",
             "named" => "the recordings name each other",
-            "told" => "--guest says so",
+            "chosen" => "--guest says so",
             _ => "its events show it",
         };
         let _ = write!(out, "guest of {vm} ({how}). ");
@@ -234,9 +235,9 @@ pub fn document<'a>(
     head: &'a Head,
     report: &'a InfoReport,
     guests: &'a [GuestRow],
-) -> Document<'a> {
+) -> InfoDocument<'a> {
     let span = report.start.zip(report.end);
-    let vcpu = |vcpu: &model::Vcpu| Vcpu {
+    let vcpu = |vcpu: &model::Vcpu| InfoVcpu {
         id: vcpu.id,
         tid: vcpu.tid,
     };
@@ -246,7 +247,7 @@ pub fn document<'a>(
         vcpus: vm.vcpus.iter().map(vcpu).collect(),
         guessed: vm.guessed,
     });
-    Document {
+    InfoDocument {
         format: &head.format,
         arch: head.arch.as_deref(),
         kernel: head.kernel.as_deref(),

@@ -12,7 +12,7 @@ use crate::amounts::of_any;
 use crate::html::Frame;
 use crate::part::PicturePart;
 use crate::row_doubts::{RowScope, with_doubts};
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, neutral, vms};
@@ -288,7 +288,7 @@ fn guest_tables(out: &mut String, rows: &[Row<'_>], layout: Layout) {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct IrqsDocument {
     rows: Value,
     /// Interrupts that are in no row: it is not known whose vCPU they were for.
     unresolved: u64,
@@ -300,7 +300,10 @@ pub struct Document {
     guest_outside: Option<u64>,
 }
 
-shape!(Document { rows: with_doubts(columns_with_guests(), &Doubts::default(), |_| RowScope::default()).shape().list(), unresolved, guest_unplaced?, guest_outside? });
+shape!(IrqsDocument {
+    rows: with_doubts(columns_with_guests(), &Doubts::default(), |_| RowScope::default()).shape().list(),
+    unresolved, guest_unplaced?, guest_outside?
+});
 
 /// Returns the columns that a report has.
 fn columns_of<'r>(report: &IrqsReport) -> Table<'r, Row<'r>> {
@@ -311,9 +314,9 @@ fn columns_of<'r>(report: &IrqsReport) -> Table<'r, Row<'r>> {
 }
 
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> Document {
+pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> IrqsDocument {
     let labels = model::vm_names(vms);
-    Document {
+    IrqsDocument {
         rows: with_doubts(columns_of(report), doubts, |r| {
             RowScope::of_thread(r.row.tid)
         })
@@ -339,7 +342,7 @@ pub(crate) const PART: PicturePart = PicturePart {
             .recorded
             .then(|| serde_json::to_value(document).unwrap_or_default())
     },
-    shape: Document::shape,
+    shape: IrqsDocument::shape,
     html,
     text: |picture, layout| table(&picture.irqs, &picture.info.vms, layout),
 };

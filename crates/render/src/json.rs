@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::clock_unit::Clocked;
-use crate::schema::{Member, Shape, Shaped};
+use crate::clock_unit::ClockedDocument;
+use crate::schema::{HasShape, Member, Shape};
 use crate::shape;
 
 /// A document: what all begin with, and behind it the command's own fields.
@@ -101,7 +101,7 @@ pub fn document(
     command: &str,
     inputs: &[String],
     quality: &event::Quality,
-    own: Clocked<impl Serialize>,
+    own: ClockedDocument<impl Serialize>,
 ) -> String {
     let document = Document {
         trapline: version,
@@ -115,7 +115,7 @@ pub fn document(
 }
 
 /// Returns an item of a list as text, in one line.
-pub fn line(item: Clocked<impl Serialize>) -> String {
+pub fn line(item: ClockedDocument<impl Serialize>) -> String {
     shown(serde_json::to_string(&item))
 }
 

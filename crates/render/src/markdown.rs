@@ -1,10 +1,11 @@
 /*!
 Text that stands in Markdown, as tickets show it (GitHub's and GitLab's flavours).
 
-What a recording says must stay what it is: no markup, no HTML, no link or image, no mention of a person, and no cell of a table
-may come of it. Both flavours make mentions and references after everything else, of text that is escaped too, but leave code
-spans alone. So names are code spans, and of sentences, in which names stand, all words are that are not plain ones. Inside a code span
-only its end and, in tables, `|` have a meaning; these are shown as control characters are: `\x60`, `\x7c`.
+What a recording says must stay what it is: no markup, no HTML, no link or image, no mention of a person, and no cell of
+a table may come of it. Both flavours make mentions and references after everything else, of text that is escaped too,
+but leave code spans alone. So names are code spans, and of sentences, in which names stand, all words are that are not
+plain ones. Inside a code span only its end and, in tables, `|` have a meaning; these are shown as control characters
+are: `\x60`, `\x7c`.
 */
 
 use crate::neutral;

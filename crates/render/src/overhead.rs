@@ -61,17 +61,17 @@ pub fn table(rows: &[OverheadRow], layout: Layout) -> String {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct OverheadDocument {
     rows: Value,
 }
 
-shape!(Document {
+shape!(OverheadDocument {
     rows: columns().shape().list()
 });
 
 /// Returns the fields of a document.
-pub fn document(rows: &[OverheadRow]) -> Document {
-    Document {
+pub fn document(rows: &[OverheadRow]) -> OverheadDocument {
+    OverheadDocument {
         rows: columns().json(rows.to_vec()),
     }
 }

@@ -1,5 +1,5 @@
-//! What a part of a picture needs to have its section of the page, its place in the text of `report`, and its member of the
-//! documents of `report` and `export`: one entry.
+//! What a part of a picture needs to have its section of the page, its place in the text of `report`, and its member of
+//! the documents of `report` and `export`: one entry.
 
 use analysis::Picture;
 use serde_json::Value;

@@ -135,11 +135,11 @@ fn lines<'r>(called: &'static str) -> Table<'r, Line<'r>> {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct PathsDocument<'a> {
     paths: Vec<Path<'a>>,
 }
 
-shape!(Document<'static> { paths });
+shape!(PathsDocument<'static> { paths });
 
 /// A path in a document.
 #[derive(Debug, Serialize)]
@@ -167,9 +167,9 @@ shape!(Path<'static> {
 pub fn document<'r>(
     reports: impl IntoIterator<Item = &'r PathReport>,
     doubts: &Doubts,
-) -> Document<'r> {
+) -> PathsDocument<'r> {
     let reports = reports.into_iter();
-    Document {
+    PathsDocument {
         paths: reports.map(|report| path_object(report, doubts)).collect(),
     }
 }
@@ -247,7 +247,8 @@ const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: 
                       'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'.";
 
 /// What to give, where a path through guests was not found.
-const NEEDED_OF_GUESTS: &str = "Paths through guests are complete only with the guests' own recordings, given behind the host's: 'trapline \
+const NEEDED_OF_GUESTS: &str = "Paths through guests are complete only with the guests' own recordings, given behind \
+the host's: 'trapline \
                                 agent --for cpus,io,sockets' makes them.";
 
 /// Returns all paths as text.
@@ -557,7 +558,8 @@ pub fn dropped_html(report: &PathReport, frame: &Frame<'_>) -> String {
     table.html(rows, frame)
 }
 
-/// Returns how the slow instances of a path were found, and what they would gain, in sentences; nothing where there are none.
+/// Returns how the slow instances of a path were found, and what they would gain, in sentences; nothing where there are
+/// none.
 pub fn slow_sentences(report: &PathReport, layout: Layout) -> Vec<String> {
     let Some(slow) = report.slow.as_ref().filter(|slow| slow.count > 0) else {
         return Vec::new();

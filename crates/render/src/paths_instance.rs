@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
-use crate::schema::{Member, Shape, Shaped};
+use crate::schema::{HasShape, Member, Shape};
 use crate::shape;
 use crate::table::Table;
 use crate::table::Unit::{Name, Nanoseconds, Nested, Number, Text};
@@ -149,8 +149,8 @@ pub fn parts(one: &InstanceReport) -> Vec<&str> {
     parts
 }
 
-/// Returns where the arrow of a step comes from and goes to, as places among those who take part: who wakes, and who is woken; or who
-/// did the step before, and who does this one.
+/// Returns where the arrow of a step comes from and goes to, as places among those who take part: who wakes, and who is
+/// woken; or who did the step before, and who does this one.
 pub fn arrow(one: &InstanceReport, at: usize, parts: &[&str]) -> (usize, usize) {
     let place = |thread: &str| parts.iter().position(|part| *part == thread).unwrap_or(0);
     let Some(step) = one.steps.get(at) else {
@@ -236,11 +236,11 @@ pub fn mermaid(one: &InstanceReport, nanoseconds: bool) -> String {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct PathsInstanceDocument<'a> {
     instance: Instance<'a>,
 }
 
-shape!(Document<'static> { instance });
+shape!(PathsInstanceDocument<'static> { instance });
 
 /// An instance with what is around it.
 #[derive(Debug, Serialize)]
@@ -255,8 +255,12 @@ struct Instance<'a> {
 shape!(Instance<'static> { ..one: instances().shape(), diagram, events });
 
 /// Returns the fields of a document.
-pub fn document<'a>(one: &InstanceReport, diagram: &'a str, events: Vec<String>) -> Document<'a> {
-    Document {
+pub fn document<'a>(
+    one: &InstanceReport,
+    diagram: &'a str,
+    events: Vec<String>,
+) -> PathsInstanceDocument<'a> {
+    PathsInstanceDocument {
         instance: Instance {
             one: Instances::new(ClockUnit::default()).json(one),
             diagram,

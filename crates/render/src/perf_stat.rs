@@ -69,20 +69,20 @@ pub(crate) fn columns() -> Table<'static, RatioRow> {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct PerfStatDocument {
     counts: Value,
     /// For how long was counted; null where the text does not say.
     counted_ns: Option<u64>,
 }
 
-shape!(Document {
+shape!(PerfStatDocument {
     counts: columns().shape().list(),
     counted_ns
 });
 
 /// Returns the fields of a document.
-pub fn document(rows: &[RatioRow], counted_ns: Option<u64>) -> Document {
-    Document {
+pub fn document(rows: &[RatioRow], counted_ns: Option<u64>) -> PerfStatDocument {
+    PerfStatDocument {
         counts: columns().json(rows),
         counted_ns,
     }

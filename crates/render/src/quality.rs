@@ -38,8 +38,8 @@ pub fn doubts(quality: &Quality, width: usize) -> String {
     out
 }
 
-/// Appends text behind a label, broken at the width and indented under itself. Names and paths have hyphens, and are not broken there, so
-/// that they can be found and copied.
+/// Appends text behind a label, broken at the width and indented under itself. Names and paths have hyphens, and are
+/// not broken there, so that they can be found and copied.
 pub fn wrap(out: &mut String, label: &str, text: &str, width: usize) {
     let indent = " ".repeat(label.len());
     let text = crate::clean(text);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::json;
 use crate::quality::wrap;
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::{Table, Unit};
 
@@ -69,17 +69,17 @@ pub(crate) fn columns() -> Table<'static, &'static Rule> {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct RulesDocument {
     rules: Value,
 }
 
-shape!(Document {
+shape!(RulesDocument {
     rules: columns().shape().list()
 });
 
 /// Returns the fields of a document.
-pub fn document(rules: &[&'static Rule]) -> Document {
-    Document {
+pub fn document(rules: &[&'static Rule]) -> RulesDocument {
+    RulesDocument {
         rules: columns().json(rules),
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::amounts::{of_any, percentile, share};
 use crate::row_doubts::{RowScope, with_doubts};
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::{ClockUnit, Layout, clean, json};
@@ -238,14 +238,18 @@ fn mean(stats: &Stats) -> Option<u64> {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct SchedDocument<'a> {
     rows: Value,
     cpus: Value,
     work: Vec<Work<'a>>,
     delays: Vec<Octave>,
 }
 
-shape!(Document<'static> { rows: tasks_in_documents(&Doubts::default()).shape().list(), cpus: cpus_in_documents(&Doubts::default()).shape().list(), work, delays });
+shape!(SchedDocument<'static> {
+    rows: tasks_in_documents(&Doubts::default()).shape().list(),
+    cpus: cpus_in_documents(&Doubts::default()).shape().list(),
+    work, delays
+});
 
 /// A function of kworkers.
 #[derive(Debug, Serialize)]
@@ -290,7 +294,7 @@ pub(crate) fn cpus_in_documents(doubts: &Doubts) -> Table<'_, CpuRow> {
 }
 
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> Document<'a> {
+pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> SchedDocument<'a> {
     let work = report.work.iter().map(|row| Work {
         function: &row.function,
         count: report.kinds.work.then_some(row.stats.count()),
@@ -299,7 +303,7 @@ pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> Document<'a> {
         max_ns: of_any(&row.stats, Stats::max),
         stacks: row.stacks,
     });
-    Document {
+    SchedDocument {
         rows: tasks_in_documents(doubts).json(task_rows(report)),
         cpus: cpus_in_documents(doubts).json(&report.cpus),
         work: work.collect(),
@@ -394,9 +398,9 @@ pub fn note(report: &SchedReport) -> Option<&'static str> {
     let counted = report.rows.iter().any(|row| row.runtime_ns > 0);
     let switched = report.rows.iter().any(|row| row.on_cpu_ns > 0);
     (counted && switched).then_some(
-        "'runtime' is the kernel's own account (sched_stat_runtime), which is kept of tasks of the fair class and may leave \
-         out interrupts; 'on CPU' is the time between switches, without stretches of which one end was not recorded. So they \
-         differ.",
+        "'runtime' is the kernel's own account (sched_stat_runtime), which is kept of tasks of the fair class and may \
+         leave out interrupts; 'on CPU' is the time between switches, without stretches of which one end was not \
+         recorded. So they differ.",
     )
 }
 

@@ -1,9 +1,9 @@
 /*!
 What documents look like, as JSON Schema (draft 2020-12).
 
-A table's shape is that of its columns: name, unit, and what the value's type may be. Members of a document beside tables are
-listed once with `shape!`, which takes their types from the struct's own. `docs/schema` has a file for each command, and a
-test writes it.
+A table's shape is that of its columns: name, unit, and what the value's type may be. Members of a document beside
+tables are listed once with `shape!`, which takes their types from the struct's own. `docs/schema` has a file for each
+command, and a test writes it.
 */
 
 use std::borrow::Cow;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::ClockUnit;
-use crate::clock_unit::Clocked;
+use crate::clock_unit::ClockedDocument;
 
 /// What a value of a document may be.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,14 +54,14 @@ pub struct Member {
 }
 
 /// A type whose values are written as JSON of one shape.
-pub trait Shaped {
+pub trait HasShape {
     /// Returns the shape.
     fn shape() -> Shape;
 }
 
 macro_rules! plain {
     ($($shape:ident: $($ty:ty),*;)*) => {
-        $($(impl Shaped for $ty { fn shape() -> Shape { Shape::$shape } })*)*
+        $($(impl HasShape for $ty { fn shape() -> Shape { Shape::$shape } })*)*
     };
 }
 
@@ -73,49 +73,49 @@ plain! {
     Any: Value;
 }
 
-impl<T: Shaped + ?Sized> Shaped for &T {
+impl<T: HasShape + ?Sized> HasShape for &T {
     fn shape() -> Shape {
         T::shape()
     }
 }
 
-impl<T: Shaped> Shaped for Option<T> {
+impl<T: HasShape> HasShape for Option<T> {
     fn shape() -> Shape {
         T::shape().or_null()
     }
 }
 
-impl<T: Shaped> Shaped for [T] {
+impl<T: HasShape> HasShape for [T] {
     fn shape() -> Shape {
         T::shape().list()
     }
 }
 
-impl<T: Shaped> Shaped for Vec<T> {
+impl<T: HasShape> HasShape for Vec<T> {
     fn shape() -> Shape {
         T::shape().list()
     }
 }
 
-impl<T: Shaped, const N: usize> Shaped for [T; N] {
+impl<T: HasShape, const N: usize> HasShape for [T; N] {
     fn shape() -> Shape {
         T::shape().list()
     }
 }
 
-impl<T: Shaped> Shaped for BTreeMap<String, T> {
+impl<T: HasShape> HasShape for BTreeMap<String, T> {
     fn shape() -> Shape {
         Shape::Map(Box::new(T::shape()))
     }
 }
 
-impl Shaped for Map<String, Value> {
+impl HasShape for Map<String, Value> {
     fn shape() -> Shape {
         Shape::Map(Box::new(Shape::Any))
     }
 }
 
-impl<T: Shaped> Shaped for Clocked<T> {
+impl<T: HasShape> HasShape for ClockedDocument<T> {
     fn shape() -> Shape {
         T::shape()
     }
@@ -127,16 +127,17 @@ pub fn no_members() -> Vec<Member> {
 }
 
 /// Returns the shape of a member, by how it is reached.
-pub fn of<T, M: Shaped>(_: fn(&T) -> &M) -> Shape {
+pub fn of<T, M: HasShape>(_: fn(&T) -> &M) -> Shape {
     M::shape()
 }
 
-/// Lists the members of a struct as they are in JSON: `name`, or `name?` where it may be left out, `..name` where its own members
-/// stand in its place, `name: shape` where the type does not say the shape, and `"json" = name` where JSON has another name.
+/// Lists the members of a struct as they are in JSON: `name`, or `name?` where it may be left out, `..name` where its
+/// own members stand in its place, `name: shape` where the type does not say the shape, and `"json" = name` where JSON
+/// has another name.
 #[macro_export]
 macro_rules! shape {
     ($ty:ty { $($members:tt)* }) => {
-        impl $crate::schema::Shaped for $ty {
+        impl $crate::schema::HasShape for $ty {
             fn shape() -> $crate::schema::Shape {
                 let mut members = $crate::schema::no_members();
                 $crate::shape!(@ $ty, members, $($members)*);

@@ -10,7 +10,7 @@ use paths::{SlowCause, SlowReport, SlowestInstance};
 use results::{BenchMachine, BenchPlan, ClockReadings, Noise, ResultsHead, Slow};
 use rules::Remedy;
 
-use crate::schema::{Member, Shape, Shaped};
+use crate::schema::{HasShape, Member, Shape};
 use crate::shape;
 
 shape!(Unknowable { fields, why });
@@ -111,7 +111,7 @@ shape!(CpuIdle { driver?, governor? });
 shape!(Irq { irq, name, affinity?: Shape::Text, effective?: Shape::Text });
 shape!(Unreadable { path, why });
 
-impl Shaped for FactsDocument<'static> {
+impl HasShape for FactsDocument<'static> {
     fn shape() -> Shape {
         let thread = ReportedThread::shape().with([Member::new("tid", Shape::Integer)]);
         Shape::Object(vec![

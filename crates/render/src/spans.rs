@@ -12,7 +12,7 @@ use crate::{ClockUnit, guest_tasks};
 
 /// A vCPU in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vcpu {
+pub struct SpanVcpu {
     /// Process of its VM, if known.
     pub vm_pid: Option<i32>,
     /// What its VM is called, if it is known.
@@ -25,7 +25,7 @@ pub struct Vcpu {
 
 /// The task that had the CPU while a vCPU waited for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Behind {
+pub struct SpanHolder {
     /// Its thread id; 0 is the idle task.
     pub tid: i32,
     /// Its name, if known.
@@ -36,7 +36,7 @@ pub struct Behind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpanLine {
     /// Whose.
-    pub vcpu: Vcpu,
+    pub vcpu: SpanVcpu,
     /// What it did, as sums by state have it.
     pub state: State,
     /// From when.
@@ -50,13 +50,13 @@ pub struct SpanLine {
     /// Device and register behind the access.
     pub device: Option<Arc<str>>,
     /// Behind whom it waited, if it did and that is known.
-    pub behind: Option<Behind>,
+    pub behind: Option<SpanHolder>,
     /// What its guest did meanwhile, where the guest's recording is known.
     pub guest: Option<NamedContext>,
 }
 
-/// Returns what a state is called in rows and tracks: as the columns of `vcpus`, where the blocked ones are part of `kernel`
-/// and `user`.
+/// Returns what a state is called in rows and tracks: as the columns of `vcpus`, where the blocked ones are part of
+/// `kernel` and `user`.
 pub fn state_name(state: State) -> &'static str {
     match state {
         State::Guest => "guest",
@@ -71,7 +71,8 @@ pub fn state_name(state: State) -> &'static str {
     }
 }
 
-/// Returns what something that a guest does is called in tracks: `bash:125`, `interrupt ttyS0`, `softirq RCU`, `idle`, `unknown`.
+/// Returns what something that a guest does is called in tracks: `bash:125`, `interrupt ttyS0`, `softirq RCU`, `idle`,
+/// `unknown`.
 pub fn guest_called(who: &NamedContext) -> String {
     guest_tasks::called(who)
 }
@@ -87,7 +88,7 @@ pub(crate) fn text(text: Option<&str>) -> Option<String> {
 }
 
 /// Columns of a row's vCPU.
-pub(crate) fn vcpu_columns<R>(of: fn(&R) -> &Vcpu) -> Table<'static, R>
+pub(crate) fn vcpu_columns<R>(of: fn(&R) -> &SpanVcpu) -> Table<'static, R>
 where
     R: 'static,
 {

@@ -8,14 +8,14 @@ use stacks::{Stacks, Weight};
 struct Speedscope<'r> {
     #[serde(rename = "$schema")]
     schema: &'static str,
-    shared: Shared<'r>,
-    profiles: [Sampled<'r>; 1],
+    shared: SharedFrames<'r>,
+    profiles: [SampledProfile<'r>; 1],
     name: &'r str,
     exporter: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-struct Shared<'r> {
+struct SharedFrames<'r> {
     frames: Vec<Frame<'r>>,
 }
 
@@ -26,7 +26,7 @@ struct Frame<'r> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Sampled<'r> {
+struct SampledProfile<'r> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'r str,
@@ -37,7 +37,8 @@ struct Sampled<'r> {
     weights: Vec<u64>,
 }
 
-/// Returns stacks as a file of speedscope's: what they are of, whether their amounts are nanoseconds, and the input's name.
+/// Returns stacks as a file of speedscope's: what they are of, whether their amounts are nanoseconds, and the input's
+/// name.
 pub(crate) fn sampled(
     stacks: &Stacks,
     whole: Weight,
@@ -54,10 +55,10 @@ pub(crate) fn sampled(
     let names = stacks.names().iter();
     serde_json::to_string(&Speedscope {
         schema: "https://www.speedscope.app/file-format-schema.json",
-        shared: Shared {
+        shared: SharedFrames {
             frames: names.map(|name| Frame { name: &name.text }).collect(),
         },
-        profiles: [Sampled {
+        profiles: [SampledProfile {
             kind: "sampled",
             name: event,
             unit: if nanoseconds { "nanoseconds" } else { "none" },

@@ -1,10 +1,10 @@
 /*!
 Tables. Each is one list of columns, from which its JSON, its CSV and its text come.
 
-A column is one entry: a name, a unit and a value, and where it stands. It stands in JSON and in CSV under its name, unless
-it says otherwise; on a terminal and in Markdown in the views that it says ([`Views`]); on a page where it has a heading
-there. Documents have columns as they are declared, since scripts rely on that; people see a column behind the one that it
-names ([`Table::after`]). No list of names says it once more.
+A column is one entry: a name, a unit and a value, and where it stands. It stands in JSON and in CSV under its name,
+unless it says otherwise; on a terminal and in Markdown in the views that it says ([`Views`]); on a page where it has a
+heading there. Documents have columns as they are declared, since scripts rely on that; people see a column behind the
+one that it names ([`Table::after`]). No list of names says it once more.
 */
 
 #[cfg(test)]
@@ -19,7 +19,7 @@ use std::fmt::{self, Write};
 use serde_json::{Map, Value};
 use words::share;
 
-use crate::schema::{Shape, Shaped};
+use crate::schema::{HasShape, Shape};
 use crate::{ClockUnit, Layout, clean, csv, markdown};
 
 pub(crate) use views::Views;
@@ -60,7 +60,7 @@ struct Heading {
     gap: &'static str,
 }
 
-type Show<'t, R> = Box<dyn Fn(&R, Layout) -> String + 't>;
+type CellText<'t, R> = Box<dyn Fn(&R, Layout) -> String + 't>;
 type Form<'t, R> = Box<dyn Fn(&R) -> String + 't>;
 
 struct Column<'t, R> {
@@ -87,7 +87,7 @@ struct Column<'t, R> {
     page: Option<&'static str>,
     /// The column that people see before it: `""` for none, and `None` for the one that was declared before it.
     after: Option<&'static str>,
-    show: Option<Show<'t, R>>,
+    show: Option<CellText<'t, R>>,
 }
 
 impl<R> Column<'_, R> {
@@ -155,7 +155,7 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
-    pub(crate) fn column<V: Into<Value> + Shaped>(
+    pub(crate) fn column<V: Into<Value> + HasShape>(
         mut self,
         name: impl Into<Cow<'static, str>>,
         unit: Unit,
@@ -241,8 +241,8 @@ impl<'t, R> Table<'t, R> {
         self.last(|column| column.csv_after = Some(name))
     }
 
-    /// It has a heading on terminals, where it stands in the ordinary view unless [`Table::views`] says otherwise, to the
-    /// right of so many columns.
+    /// It has a heading on terminals, where it stands in the ordinary view unless [`Table::views`] says otherwise, to
+    /// the right of so many columns.
     pub(crate) fn heading(self, text: impl Into<Cow<'static, str>>, width: usize) -> Table<'t, R> {
         let (text, left, gap) = (text.into(), false, "");
         self.last(|column| {

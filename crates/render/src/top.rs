@@ -25,7 +25,7 @@ const ALL: Views = Views::TERMINAL.and(NOTIFICATIONS);
 
 /// A row with the interval that it is of, for what there was of it in a second and in a whole.
 #[derive(Debug)]
-pub(crate) struct In<'r, R> {
+pub(crate) struct IntervalRow<'r, R> {
     row: &'r R,
     interval_ns: u64,
 }
@@ -114,9 +114,9 @@ fn waits<'t, R: 't>(
 }
 
 /// Columns of vCPUs.
-pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
+pub(crate) fn vcpus<'r>() -> Table<'r, IntervalRow<'r, NamedVcpu>> {
     use Unit::{Count, Flag, Nanoseconds};
-    type Row<'r> = In<'r, NamedVcpu>;
+    type Row<'r> = IntervalRow<'r, NamedVcpu>;
     let table = whose(Table::new(), |v: &Row<'_>| &v.row.whose).column(
         "observed_ns",
         Nanoseconds,
@@ -156,9 +156,9 @@ pub(crate) fn vcpus<'r>() -> Table<'r, In<'r, NamedVcpu>> {
 }
 
 /// Columns of threads that are no vCPUs.
-pub(crate) fn threads<'r>() -> Table<'r, In<'r, NamedThread>> {
+pub(crate) fn threads<'r>() -> Table<'r, IntervalRow<'r, NamedThread>> {
     use Unit::{Flag, Name, Nanoseconds, Number, Share, Text};
-    type Row<'r> = In<'r, NamedThread>;
+    type Row<'r> = IntervalRow<'r, NamedThread>;
     let table = Table::new()
         .column("vm", Name, |t: &Row<'_>| vm(&t.row.whose))
         .text_only()
@@ -197,9 +197,9 @@ pub(crate) fn threads<'r>() -> Table<'r, In<'r, NamedThread>> {
 }
 
 /// Columns of exits and accesses.
-pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
+pub(crate) fn exits<'r>() -> Table<'r, IntervalRow<'r, NamedRow>> {
     use Unit::{Count, Flag, Nanoseconds, Share, Text};
-    type Row<'r> = In<'r, NamedRow>;
+    type Row<'r> = IntervalRow<'r, NamedRow>;
     let table = Table::new().column("table", Text, |r: &Row<'_>| r.row.table.name());
     let table = whose(table, |r| &r.row.whose)
         .column("key", Text, |r| r.row.key.clone())
@@ -249,9 +249,9 @@ pub(crate) fn exits<'r>() -> Table<'r, In<'r, NamedRow>> {
 }
 
 /// Columns of tasks that ran while vCPUs and threads waited.
-pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
+pub(crate) fn behind<'r>() -> Table<'r, IntervalRow<'r, NamedBehind>> {
     use Unit::{Count, Name, Nanoseconds, Number, Share};
-    type Row<'r> = In<'r, NamedBehind>;
+    type Row<'r> = IntervalRow<'r, NamedBehind>;
     whose(Table::new(), |b: &Row<'_>| &b.row.whose)
         .column("thread", Name, |b| b.row.thread.clone())
         .left("or thread", 15)
@@ -282,7 +282,7 @@ pub(crate) fn behind<'r>() -> Table<'r, In<'r, NamedBehind>> {
 
 /// What found no room.
 #[derive(Debug, Serialize)]
-struct Dropped {
+struct DroppedCounts {
     vcpus: u64,
     rows: u64,
     behind: u64,
@@ -291,7 +291,7 @@ struct Dropped {
     withheld: u64,
 }
 
-shape!(Dropped {
+shape!(DroppedCounts {
     vcpus,
     rows,
     behind,
@@ -302,7 +302,7 @@ shape!(Dropped {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct TopDocument {
     interval_ns: u64,
     counted_by: &'static str,
     counted_why: Option<String>,
@@ -312,10 +312,10 @@ pub struct Document {
     rows: Value,
     notifications: Value,
     behind: Value,
-    dropped: Dropped,
+    dropped: DroppedCounts,
 }
 
-shape!(Document {
+shape!(TopDocument {
     interval_ns,
     counted_by,
     counted_why,
@@ -328,18 +328,18 @@ shape!(Document {
     dropped,
 });
 
-fn all<R>(rows: &[R], interval_ns: u64) -> impl Iterator<Item = In<'_, R>> {
-    rows.iter().map(move |row| In { row, interval_ns })
+fn all<R>(rows: &[R], interval_ns: u64) -> impl Iterator<Item = IntervalRow<'_, R>> {
+    rows.iter().map(move |row| IntervalRow { row, interval_ns })
 }
 
-fn notifications(named: &NamedCounts) -> impl Iterator<Item = In<'_, NamedRow>> {
+fn notifications(named: &NamedCounts) -> impl Iterator<Item = IntervalRow<'_, NamedRow>> {
     all(&named.rows, named.interval_ns).filter(|r| r.row.is_notification())
 }
 
 /// Returns the fields of a document.
-pub fn document(named: &NamedCounts) -> Document {
+pub fn document(named: &NamedCounts) -> TopDocument {
     let ns = named.interval_ns;
-    Document {
+    TopDocument {
         interval_ns: ns,
         counted_by: match named.way {
             CountingWay::Bpf => "bpf",
@@ -355,7 +355,7 @@ pub fn document(named: &NamedCounts) -> Document {
         rows: exits().json(all(&named.rows, ns)),
         notifications: exits().json(notifications(named)),
         behind: behind().json(all(&named.behind, ns)),
-        dropped: Dropped {
+        dropped: DroppedCounts {
             vcpus: named.dropped.vcpus,
             rows: named.dropped.rows,
             behind: named.dropped.behind,
@@ -382,7 +382,8 @@ pub struct Part {
     pub lines: Vec<String>,
 }
 
-/// Returns the parts: vCPUs, exits and accesses, notifications, other threads, tasks that ran while vCPUs and threads waited.
+/// Returns the parts: vCPUs, exits and accesses, notifications, other threads, tasks that ran while vCPUs and threads
+/// waited.
 pub fn parts(named: &NamedCounts, layout: Layout) -> [Part; 5] {
     let ns = named.interval_ns;
     let (of_vcpus, of_exits, of_behind) = (vcpus(), exits(), behind());

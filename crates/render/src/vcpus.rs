@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
 use crate::row_doubts::{RowScope, with_doubts};
-use crate::schema::Shaped;
+use crate::schema::HasShape;
 use crate::shape;
 use crate::table::{Table, Unit, Views};
 use crate::times::{self, TimesViews};
@@ -223,12 +223,12 @@ fn causes(list: &[UserCause]) -> Value {
 
 /// The fields of a document.
 #[derive(Debug, Serialize)]
-pub struct Document {
+pub struct VcpusDocument {
     rows: Value,
     unknowable: Vec<Unknowable>,
 }
 
-shape!(Document {
+shape!(VcpusDocument {
     rows: columns_in_documents(&Doubts::default()).shape().list(),
     unknowable
 });
@@ -242,10 +242,10 @@ pub(crate) fn columns_in_documents<'r>(doubts: &'r Doubts) -> Table<'r, Vcpu<'r>
 }
 
 /// Returns the fields of a document. Rows have the ids of those of the doubts that are about them.
-pub fn document(report: &VcpusReport, doubts: &Doubts) -> Document {
+pub fn document(report: &VcpusReport, doubts: &Doubts) -> VcpusDocument {
     let unknowable = report.unknowable();
     let rows = columns_in_documents(doubts).json(rows(report, &unknowable));
-    Document { rows, unknowable }
+    VcpusDocument { rows, unknowable }
 }
 
 /// Returns the rows as CSV.
@@ -254,8 +254,8 @@ pub fn csv(report: &VcpusReport, clock: ClockUnit) -> String {
     columns().counted_in(clock).csv(rows(report, &unknowable))
 }
 
-/// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for, with as many items
-/// as the layout's limit. `durations` has durations in place of shares.
+/// Returns the table, and below it for each vCPU behind whom it waited and what it was in the VMM for, with as many
+/// items as the layout's limit. `durations` has durations in place of shares.
 pub fn table(report: &VcpusReport, durations: bool, layout: Layout) -> String {
     let all = Layout {
         limit: usize::MAX,
@@ -445,7 +445,8 @@ pub fn behind_html(report: &VcpusReport, frame: &Frame<'_>) -> String {
     table.html(all, frame)
 }
 
-/// Returns what guests did on all their vCPUs together as a table of Markdown; `None` where no guest's recording was given.
+/// Returns what guests did on all their vCPUs together as a table of Markdown; `None` where no guest's recording was
+/// given.
 pub fn guest_markdown(report: &VcpusReport, layout: Layout) -> Option<String> {
     guest_tasks::markdown(report, layout)
 }

@@ -6,12 +6,12 @@ use compare::{Comparison, SideChange};
 use render::compare as table;
 use render::html::{Frame, escape};
 
-use crate::out::Out;
+use crate::out::PageWriter;
 use crate::{Invocation, Recording};
 
 /// What the recordings of a page were compared with, and what came of it.
 #[derive(Debug, Clone)]
-pub struct Against<'r> {
+pub struct ReportComparison<'r> {
     /// What changed.
     pub comparison: &'r Comparison,
     /// The recordings that these are compared with: side A.
@@ -23,11 +23,15 @@ pub struct Against<'r> {
 }
 
 /// Writes the section.
-pub(crate) fn section(recordings: &[Recording<'_>], against: Option<&Against<'_>>, out: &mut Out) {
+pub(crate) fn section(
+    recordings: &[Recording<'_>],
+    against: Option<&ReportComparison<'_>>,
+    out: &mut PageWriter,
+) {
     let (Some(against), Some(first)) = (against, recordings.first()) else {
         out.nothing(
-            "There is nothing to compare with. 'trapline report REC -o FILE --against OTHER' puts here what changed from OTHER \
-             to REC.",
+            "There is nothing to compare with. 'trapline report REC -o FILE --against OTHER' puts here what changed \
+             from OTHER to REC.",
         );
         return;
     };
@@ -88,7 +92,7 @@ fn changed(
     changes: &[SideChange],
     command: &str,
     first: &Recording<'_>,
-    out: &mut Out,
+    out: &mut PageWriter,
 ) {
     if changes.is_empty() {
         return;

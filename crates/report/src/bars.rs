@@ -9,7 +9,7 @@ use words::share;
 use crate::out::cut;
 
 /// How a state looks. Letters and patterns stand beside colours, for those who do not see these, and for print.
-struct Look {
+struct BarStyle {
     state: State,
     class: &'static str,
     letter: char,
@@ -25,8 +25,8 @@ const fn look(
     letter: char,
     (label, short): (&'static str, &'static str),
     pattern: Option<&'static str>,
-) -> Look {
-    Look {
+) -> BarStyle {
+    BarStyle {
         state,
         class,
         letter,
@@ -37,7 +37,7 @@ const fn look(
 }
 
 /// All states, in the order in which they stand in a bar.
-const LOOKS: [Look; State::COUNT] = [
+const LOOKS: [BarStyle; State::COUNT] = [
     look(
         State::Guest,
         "s-guest",
@@ -95,11 +95,16 @@ const ROW: u32 = 42;
 const LETTER: f64 = 12.0;
 
 /// The patterns that states have, once in a page: pictures refer to them.
-pub(crate) const PATTERNS: &str = "<svg class=\"patterns\" width=\"0\" height=\"0\" aria-hidden=\"true\" focusable=\"false\"><defs>\n\
-<pattern id=\"pattern-rising\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"line\" d=\"M-1 7L7 -1M2 10L10 2\"/></pattern>\n\
-<pattern id=\"pattern-upright\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><path class=\"line\" d=\"M2.5 0V5\"/></pattern>\n\
-<pattern id=\"pattern-dots\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><circle class=\"dot\" cx=\"3\" cy=\"3\" r=\"1.3\"/></pattern>\n\
-<pattern id=\"pattern-crossed\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\"><path class=\"line\" d=\"M0 0L7 7M7 0L0 7\"/></pattern>\n\
+pub(crate) const PATTERNS: &str = "<svg class=\"patterns\" width=\"0\" height=\"0\" aria-hidden=\"true\" \
+    focusable=\"false\"><defs>\n\
+<pattern id=\"pattern-rising\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path class=\"line\" d=\"M-1 \
+    7L7 -1M2 10L10 2\"/></pattern>\n\
+<pattern id=\"pattern-upright\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><path class=\"line\" \
+    d=\"M2.5 0V5\"/></pattern>\n\
+<pattern id=\"pattern-dots\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><circle class=\"dot\" cx=\"3\" \
+    cy=\"3\" r=\"1.3\"/></pattern>\n\
+<pattern id=\"pattern-crossed\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\"><path class=\"line\" d=\"M0 \
+    0L7 7M7 0L0 7\"/></pattern>\n\
 </defs></svg>\n";
 
 /// A bar: what it is called, its times, and whether it is the sum of others.
@@ -133,8 +138,9 @@ pub(crate) fn figure(caption: &str, bars: &[Bar]) -> String {
     out.push_str(&legend(bars));
     let _ = writeln!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg \
+         xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" aria-label=\"{}\">",
         escape(caption)
     );
     for (at, bar) in bars.iter().enumerate() {
@@ -147,11 +153,12 @@ pub(crate) fn figure(caption: &str, bars: &[Bar]) -> String {
 /// Returns what the states that there are look like.
 fn legend(bars: &[Bar]) -> String {
     let mut out = "<ul class=\"legend\">\n".to_owned();
-    let has = |look: &&Look| bars.iter().any(|bar| bar.times.get(look.state) > 0);
+    let has = |look: &&BarStyle| bars.iter().any(|bar| bar.times.get(look.state) > 0);
     for look in LOOKS.iter().filter(has) {
         let _ = writeln!(
             out,
-            "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"22\" height=\"16\" aria-hidden=\"true\">{}</svg> {}</li>",
+            "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"22\" height=\"16\" aria-hidden=\"true\">{}</svg> \
+             {}</li>",
             part(look, 0.0, 22.0, 0, 16),
             look.label
         );
@@ -160,7 +167,7 @@ fn legend(bars: &[Bar]) -> String {
 }
 
 /// Returns a part of a bar.
-fn part(look: &Look, x: f64, width: f64, y: u32, height: u32) -> String {
+fn part(look: &BarStyle, x: f64, width: f64, y: u32, height: u32) -> String {
     let place = format!("x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{height}\"");
     let mut out = format!("<rect class=\"{}\" {place}/>", look.class);
     if let Some(pattern) = look.pattern {

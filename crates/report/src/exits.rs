@@ -4,10 +4,10 @@ use analysis::ExitTable;
 use render::exits;
 
 use crate::Recording;
-use crate::out::{Out, TableLabel};
+use crate::out::{PageWriter, TableLabel};
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     let with_rows = picture.exits.iter().filter(|one| !one.rows.is_empty());
     if with_rows.clone().next().is_none() {
@@ -64,7 +64,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
 }
 
 /// Writes which of the guests' tasks, interrupts and softirqs made them, where guests' recordings say it.
-fn guests(recording: &Recording<'_>, out: &mut Out) {
+fn guests(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     let tables = picture.guest_exits.iter();
     for report in tables.filter(|one| !one.rows.is_empty()) {

@@ -8,14 +8,14 @@ use rules::{Evidence, Finding};
 use words::duration;
 
 use crate::Recording;
-use crate::out::Out;
+use crate::out::PageWriter;
 use crate::recording::ROWS;
 
 /// Links that one piece of evidence has at most to times, and to rows.
 const LINKS: usize = 6;
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let diagnosis = recording.diagnosis;
     let _ = writeln!(
         out.html,
@@ -61,7 +61,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     out.command("findings", &command);
 }
 
-fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut Out) {
+fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut PageWriter) {
     let severity = finding.severity().name();
     let head = diagnose::head(finding);
     let prefix = format!("{}, {severity}", finding.rule.id);
@@ -119,7 +119,7 @@ fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut Out) {
 }
 
 /// Returns links to the places in the timeline, and to the rows of tables, that a piece of evidence is about.
-fn links(evidence: &Evidence, recording: &Recording<'_>, out: &Out) -> String {
+fn links(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> String {
     let mut links = Vec::new();
     if recording.timeline.is_some() {
         links.extend(times(evidence, recording, out));
@@ -143,7 +143,7 @@ fn links(evidence: &Evidence, recording: &Recording<'_>, out: &Out) -> String {
     }
 }
 
-fn times(evidence: &Evidence, recording: &Recording<'_>, out: &Out) -> Vec<String> {
+fn times(evidence: &Evidence, recording: &Recording<'_>, out: &PageWriter) -> Vec<String> {
     let nanoseconds = recording.head.nanoseconds;
     let time = |at: u64| match nanoseconds {
         true => duration::seconds(at),

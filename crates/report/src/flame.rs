@@ -3,30 +3,30 @@
 use analysis::ProfileOf;
 use render::Layout;
 use render::flame;
-use render::flame_picture::{Graph, Picture};
+use render::flame_picture::{FlamePicture, Graph};
 use stacks::LayoutBounds;
 
 use crate::Recording;
-use crate::out::Out;
+use crate::out::PageWriter;
 
 /// What all flame graphs of a page take at most, in bytes.
 const BYTES: usize = 1 << 20;
 
-/// Boxes of all flame graphs, the levels of each, and the share of a whole that is drawn at least: a page shows less than a
-/// picture of its own, which `trapline flame -o` writes.
+/// Boxes of all flame graphs, the levels of each, and the share of a whole that is drawn at least: a page shows less
+/// than a picture of its own, which `trapline flame -o` writes.
 const BOXES: usize = 8_000;
 const LEVELS: u32 = 200;
 const PARTS: u64 = 12_000;
 
 /// Writes the section. `graphs` is how many the page has in all.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     if recording.flames.is_empty() {
         out.nothing(match recording.is_printed() {
             true => "Printed tables have no stacks.",
             false if recording.is_filtered() => "Of what passes the filters, nothing has a stack.",
             false => {
-                "There are no samples with stacks and no switches with stacks. Record with 'perf record -a -g', or 'perf \
-                 record -a -g -e sched:sched_switch' to see what threads waited for."
+                "There are no samples with stacks and no switches with stacks. Record with 'perf record -a -g', or \
+                 'perf record -a -g -e sched:sched_switch' to see what threads waited for."
             }
         });
         return;
@@ -45,7 +45,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
         };
         let mut notes = flame::headline(report, layout);
         notes.extend_from_slice(&one.notes);
-        let picture = Picture {
+        let picture = FlamePicture {
             title,
             notes: &[],
             graph: Graph::Stacks(&report.stacks),

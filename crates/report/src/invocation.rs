@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Returns an argument as shells read it: as it is where it has nothing that they read, else in quotes. What could not be seen, and
-/// what is no text, stands in `$'...'` (bash, zsh, ksh), so that it can be copied.
+/// Returns an argument as shells read it: as it is where it has nothing that they read, else in quotes. What could not
+/// be seen, and what is no text, stands in `$'...'` (bash, zsh, ksh), so that it can be copied.
 pub fn quoted(argument: &OsStr) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-./,:=@%+".contains(b);
     let bytes = argument.as_bytes();
@@ -80,7 +80,8 @@ impl Invocation {
         self
     }
 
-    /// Adds a guest's recording, and the VM that it is said to be of. Only commands take it that show of the host what they show without it.
+    /// Adds a guest's recording, and the VM that it is said to be of. Only commands take it that show of the host what
+    /// they show without it.
     pub fn guest(mut self, recording: &OsStr, vm: Option<&str>) -> Invocation {
         let value = match vm {
             Some(vm) => {
@@ -149,7 +150,8 @@ impl Invocation {
         self
     }
 
-    /// Says that no command but `report` takes this one out of its file: of several printed tables, or one beside a recording.
+    /// Says that no command but `report` takes this one out of its file: of several printed tables, or one beside a
+    /// recording.
     pub fn only_report(mut self) -> Invocation {
         self.only_report = true;
         self

@@ -8,7 +8,7 @@ use crate::Recording;
 
 /// HTML under way.
 #[derive(Debug, Default)]
-pub(crate) struct Out {
+pub(crate) struct PageWriter {
     /// The HTML.
     pub(crate) html: String,
     /// What each command prints, and the command, in the order in which the page names them.
@@ -29,7 +29,7 @@ pub(crate) struct TableLabel<'t> {
     pub(crate) command: &'t str,
 }
 
-impl Out {
+impl PageWriter {
     /// Returns an id that is this recording's own.
     pub(crate) fn id(&self, name: &str) -> String {
         let plain = |c: char| match c.is_ascii_alphanumeric() || c == '-' || c == '_' {
@@ -69,7 +69,8 @@ impl Out {
         }
     }
 
-    /// Writes a heading: those of sections are of level 2, and where there are several recordings, theirs are of level 3.
+    /// Writes a heading: those of sections are of level 2, and where there are several recordings, theirs are of level
+    /// 3.
     pub(crate) fn heading(&mut self, text: &str) {
         let level = if self.several { 4 } else { 3 };
         let _ = writeln!(self.html, "<h{level}>{}</h{level}>", escape(text));

@@ -7,10 +7,10 @@ use render::html::{escape, source};
 use render::part::PicturePart;
 use render::parts::PARTS;
 
-use crate::out::{Out, TableLabel};
+use crate::out::{PageWriter, TableLabel};
 use crate::{
-    Against, Recording, against, bars, exits, findings, flame, paths, quality, sched, timeline,
-    vcpus,
+    Recording, ReportComparison, against, bars, exits, findings, flame, paths, quality, sched,
+    timeline, vcpus,
 };
 
 /// What the front end is built to (`web/`).
@@ -23,11 +23,11 @@ const FIGURES: &str = include_str!("figures.css");
 #[derive(Clone, Copy)]
 enum Contents {
     /// Something of each recording.
-    Each(fn(&Recording<'_>, &mut Out)),
+    Each(fn(&Recording<'_>, &mut PageWriter)),
     /// A part of each recording's picture.
     Part(&'static PicturePart),
     /// Something of all together.
-    Whole(fn(&Page<'_>, &mut Out)),
+    Whole(fn(&Page<'_>, &mut PageWriter)),
 }
 
 /// A section: its id, its heading and what it has.
@@ -81,7 +81,7 @@ pub struct Page<'p> {
     /// What was found of each recording.
     pub recordings: &'p [Recording<'p>],
     /// What they were compared with.
-    pub against: Option<Against<'p>>,
+    pub against: Option<ReportComparison<'p>>,
 }
 
 impl Page<'_> {
@@ -120,10 +120,10 @@ impl Page<'_> {
     }
 
     fn body(&self) -> String {
-        let mut out = Out {
+        let mut out = PageWriter {
             several: self.recordings.len() > 1,
             flames: self.flames(),
-            ..Out::default()
+            ..PageWriter::default()
         };
         let _ = write!(
             out.html,
@@ -155,7 +155,7 @@ impl Page<'_> {
     }
 
     /// Writes a section that has something for each recording.
-    fn each(&self, out: &mut Out, section: impl Fn(&Recording<'_>, &mut Out)) {
+    fn each(&self, out: &mut PageWriter, section: impl Fn(&Recording<'_>, &mut PageWriter)) {
         for (at, recording) in self.recordings.iter().enumerate() {
             out.recording = at;
             if out.several {
@@ -166,16 +166,16 @@ impl Page<'_> {
     }
 
     /// Writes what the recordings were compared with.
-    fn comparison(&self, out: &mut Out) {
+    fn comparison(&self, out: &mut PageWriter) {
         out.recording = 0;
         against::section(self.recordings, self.against.as_ref(), out);
     }
 
     /// Writes all commands that the page has named.
-    fn commands(&self, out: &mut Out) {
+    fn commands(&self, out: &mut PageWriter) {
         out.paragraph(
-            "Each number of this page is printed by one of these commands, as text, and with --format json or --format csv \
-             for programs. They are run in the folder in which this page was made.",
+            "Each number of this page is printed by one of these commands, as text, and with --format json or --format \
+             csv for programs. They are run in the folder in which this page was made.",
         );
         let commands = std::mem::take(&mut out.commands);
         let mut printed: Vec<(String, Vec<String>)> = Vec::new();
@@ -199,7 +199,7 @@ impl Page<'_> {
 }
 
 /// Writes a part of a picture.
-fn part(part: &PicturePart, recording: &Recording<'_>, out: &mut Out) {
+fn part(part: &PicturePart, recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     if (part.document)(picture).is_none() {
         out.nothing(match recording.is_printed() {

@@ -6,14 +6,14 @@ use render::html::escape;
 use render::paths as table;
 use serde::Serialize;
 
-use crate::out::{Out, TableLabel, data};
+use crate::out::{PageWriter, TableLabel, data};
 use crate::{Recording, invocation, sequence, waterfall};
 
 /// Groups whose distribution is drawn beside that of all.
 const GROUPS: usize = 4;
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     let (found, none): (Vec<&PathReport>, Vec<&PathReport>) = picture
         .all_paths()
@@ -41,7 +41,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
     }
 }
 
-fn path(report: &PathReport, recording: &Recording<'_>, out: &mut Out) {
+fn path(report: &PathReport, recording: &Recording<'_>, out: &mut PageWriter) {
     let name = report.name.as_str();
     out.heading(&match report.about.is_empty() {
         true => name.to_owned(),
@@ -92,8 +92,8 @@ fn command(name: &str, recording: &Recording<'_>) -> String {
     let picture = recording.picture;
     let mut own = format!("--path {}", invocation::argument(name));
     let through_guests = is_through_guests(name, recording);
-    // One that is followed on request alone, or through guests, is followed beside all others here, and what is known of who woke
-    // a vCPU may come from these.
+    // One that is followed on request alone, or through guests, is followed beside all others here, and what is known
+    // of who woke a vCPU may come from these.
     if !::paths::BUILTIN.iter().any(|(built, _)| *built == name) {
         let most = if through_guests {
             usize::MAX
@@ -155,7 +155,7 @@ fn distribution(
     id: &str,
     command: &str,
     recording: &Recording<'_>,
-    out: &mut Out,
+    out: &mut PageWriter,
 ) {
     let groups = report.groups.iter().filter(|one| one.stats.count() > 1);
     let groups = groups.take(GROUPS).map(|one| line(&one.label, &one.stats));
@@ -193,7 +193,7 @@ fn distribution(
 }
 
 /// Writes a slow and a fast instance of a path side by side, where there are any.
-fn examples(examples: Option<&PathExamples>, recording: &Recording<'_>, out: &mut Out) {
+fn examples(examples: Option<&PathExamples>, recording: &Recording<'_>, out: &mut PageWriter) {
     let Some(examples) = examples else {
         return;
     };

@@ -8,10 +8,10 @@ use render::{cost, info, quality};
 use words::{duration, share};
 
 use crate::Recording;
-use crate::out::{Out, TableLabel};
+use crate::out::{PageWriter, TableLabel};
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     facts(recording, out);
     let trust = &picture.quality;
@@ -100,7 +100,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
 }
 
 /// Writes what the recording says of itself.
-fn facts(recording: &Recording<'_>, out: &mut Out) {
+fn facts(recording: &Recording<'_>, out: &mut PageWriter) {
     let all = match recording.is_printed() {
         true => vec![("format".to_owned(), recording.head.format.clone())],
         false => {

@@ -3,10 +3,10 @@
 use render::{perf_stat, sched, sched_page};
 
 use crate::Recording;
-use crate::out::{Out, TableLabel};
+use crate::out::{PageWriter, TableLabel};
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     counts(recording, out);
     let Some(report) = &picture.sched else {
@@ -62,7 +62,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
 }
 
 /// Writes what perf stat counted.
-fn counts(recording: &Recording<'_>, out: &mut Out) {
+fn counts(recording: &Recording<'_>, out: &mut PageWriter) {
     let picture = recording.picture;
     if picture.counts.is_empty() {
         return;

@@ -27,9 +27,9 @@ pub(crate) fn figure(caption: &str, one: &InstanceReport, nanoseconds: bool) -> 
     let height = HEAD + STEP * steps + 20;
     let text = paths_instance::steps(one, nanoseconds, 100);
     let mut out = format!(
-        "<figure class=\"sequence\"><figcaption>{}</figcaption>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg \
-         xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         role=\"img\" aria-label=\"{}\">\n",
+        "<figure class=\"sequence\"><figcaption>{}</figcaption>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" \
+         aria-label=\"diagram\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         width=\"{width}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">\n",
         escape(caption),
         escape(&format!(
             "{caption}: its steps stand below the diagram as text"
@@ -39,7 +39,8 @@ pub(crate) fn figure(caption: &str, one: &InstanceReport, nanoseconds: bool) -> 
         let x = line_of(at);
         let _ = writeln!(
             out,
-            "<g><title>{}</title><text class=\"thread\" x=\"{x}\" y=\"16\">{}</text><path class=\"life\" d=\"M{x} 24V{}\"/></g>",
+            "<g><title>{}</title><text class=\"thread\" x=\"{x}\" y=\"16\">{}</text><path class=\"life\" d=\"M{x} \
+             24V{}\"/></g>",
             escape(&render::neutral::name(part)),
             escape(&cut(part, 20)),
             height - 8

@@ -7,13 +7,13 @@ use base64::prelude::BASE64_STANDARD;
 use miniz_oxide::deflate::compress_to_vec;
 
 use crate::Recording;
-use crate::out::Out;
+use crate::out::PageWriter;
 
 /// How hard the data is packed: 6 takes twice the time and gains a tenth.
 const LEVEL: u8 = 3;
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     match recording.timeline.as_deref() {
         Some(json) => element(json, out),
         None if recording.is_printed() => {
@@ -24,13 +24,13 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
 }
 
 /// Writes the element with its data: JSON, deflated without a header, in base64.
-fn element(json: &str, out: &mut Out) {
+fn element(json: &str, out: &mut PageWriter) {
     let packed = BASE64_STANDARD.encode(compress_to_vec(json.as_bytes(), LEVEL));
     let _ = writeln!(
         out.html,
         "<div class=\"timeline\" data-recording=\"{}\">\n<script type=\"application/octet-stream\" \
-         class=\"timeline-data\">{packed}</script>\n<noscript>The timeline is drawn by the page's script, which does not run \
-         here. All numbers stand in the tables.</noscript>\n</div>",
+         class=\"timeline-data\">{packed}</script>\n<noscript>The timeline is drawn by the page's script, which does \
+         not run here. All numbers stand in the tables.</noscript>\n</div>",
         out.recording
     );
 }

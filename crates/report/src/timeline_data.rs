@@ -1,10 +1,11 @@
 /*!
 The data that the page's timeline is drawn from, as JSON.
 
-All times are integers: the beginning is the recording's clock as decimal text, since it may be beyond what a script's numbers hold, and
-everything else is relative to it or to what stands before it, so that the text is small and compresses well. Lists are flat for
-the same reason. A cell is either a stretch, `gap, length, kind, what, behind, cpu`, or the sum of several, `gap, length, -n,
-count, kind1, ns1 .. kindN, nsN`, whose times add up to its length. Names are numbers in `names`.
+All times are integers: the beginning is the recording's clock as decimal text, since it may be beyond what a script's
+numbers hold, and everything else is relative to it or to what stands before it, so that the text is small and
+compresses well. Lists are flat for the same reason. A cell is either a stretch, `gap, length, kind, what, behind, cpu`,
+or the sum of several, `gap, length, -n, count, kind1, ns1 .. kindN, nsN`, whose times add up to its length. Names are
+numbers in `names`.
 */
 
 use std::fmt::Write;

@@ -6,13 +6,13 @@ use render::vcpus;
 
 use crate::Recording;
 use crate::bars::{self, Bar};
-use crate::out::{Out, TableLabel};
+use crate::out::{PageWriter, TableLabel};
 
 /// Bars that are drawn at most; the table has more.
 const BARS: usize = 80;
 
 /// Writes the section.
-pub(crate) fn section(recording: &Recording<'_>, out: &mut Out) {
+pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
     let report = recording.picture.vcpus.as_ref();
     let Some(report) = report.filter(|report| !report.rows.is_empty()) else {
         out.nothing(match recording.is_printed() {

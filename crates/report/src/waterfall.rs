@@ -44,7 +44,8 @@ const SLOW: Side = Side {
     of: |stage| stage.slow_mean_ns,
 };
 
-/// Returns the stages as a figure, those of each chain by themselves: of slow instances and of fast ones, where there are slow ones.
+/// Returns the stages as a figure, those of each chain by themselves: of slow instances and of fast ones, where there
+/// are slow ones.
 pub(crate) fn figure(report: &PathReport, nanoseconds: bool) -> String {
     let slow = report.slow.as_ref().is_some_and(|slow| slow.count > 0);
     let sides: &[Side] = if slow { &[FAST, SLOW] } else { &[ALL] };
@@ -61,8 +62,9 @@ pub(crate) fn figure(report: &PathReport, nanoseconds: bool) -> String {
     for side in sides {
         let _ = writeln!(
             out,
-            "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"22\" height=\"16\" aria-hidden=\"true\"><rect class=\"{}\" \
-             width=\"22\" height=\"16\"/><text class=\"letter {}\" x=\"11\" y=\"12\">{}</text></svg> {}</li>",
+            "<li><svg xmlns=\"http://www.w3.org/2000/svg\" width=\"22\" height=\"16\" aria-hidden=\"true\"><rect \
+             class=\"{}\" width=\"22\" height=\"16\"/><text class=\"letter {}\" x=\"11\" y=\"12\">{}</text></svg> \
+             {}</li>",
             side.class, side.class, side.letter, side.label
         );
     }
@@ -98,8 +100,9 @@ fn chain(
     let height = head + row * stages.len() as u32 + 4;
     let _ = writeln!(
         out,
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{}\">",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"diagram\"><svg \
+         xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" aria-label=\"{}\">",
         escape(&said(stages, sides, nanoseconds))
     );
     if let Some(name) = name {

@@ -1,5 +1,5 @@
-//! Pages of pictures made by hand: that links lead to the times, threads and rows of their evidence, that whatever has a name is
-//! shown as text, and that the data of the timeline comes out as it went in.
+//! Pages of pictures made by hand: that links lead to the times, threads and rows of their evidence, that whatever has
+//! a name is shown as text, and that the data of the timeline comes out as it went in.
 
 use std::ffi::OsStr;
 
@@ -254,7 +254,8 @@ fn whatever_has_a_name_is_shown_as_text() {
             assert!(name != "style" && !name.starts_with("on"), "{name}");
         }
     }
-    let shown = "&lt;/script&gt;&lt;img src=x onerror=&quot;document.title=&#39;owned&#39;&quot;&gt;\\x1b[2J\\u{202e}&amp;amp;";
+    let shown = "&lt;/script&gt;&lt;img src=x onerror=&quot;\
+                 document.title=&#39;owned&#39;&quot;&gt;\\x1b[2J\\u{202e}&amp;amp;";
     assert!(page.matches(shown).count() >= 12);
 }
 

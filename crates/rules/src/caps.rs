@@ -10,19 +10,20 @@ use crate::{Case, Finding, RecordNeeds, RestsOn, Severity};
 const OF_TIMES: f64 = 0.5;
 /// And one that rests on absence: other events that are missing as well may explain it.
 const OF_ABSENCE: f64 = 0.45;
-/// A finding about vCPUs that are known by their threads' names alone: QEMU, libvirt's included, gives no other thread such a
-/// name (`CPU 0/KVM`), but any thread may have it.
+/// A finding about vCPUs that are known by their threads' names alone: QEMU, libvirt's included, gives no other thread
+/// such a name (`CPU 0/KVM`), but any thread may have it.
 pub(crate) const OF_PRESUMED: f64 = 0.8;
 /// A cut that takes no more than this of the time from some CPUs changes little.
 const UNEVEN: f64 = 0.05;
 /// A finding that is less sure than this is no reason to doubt those below it.
 const FOREMOST: f64 = 0.6;
-/// One turn in so many that is missed, and so many at least: fewer are what the beginning and the end of a recording leave.
+/// One turn in so many that is missed, and so many at least: fewer are what the beginning and the end of a recording
+/// leave.
 const ONE_IN: u64 = 500;
 const AT_LEAST: u64 = 3;
 
-/// Returns for how long events of some CPUs are missing at the end of the recording while those of others are there, and what
-/// share of the recorded time that is; `None` where it was not cut so.
+/// Returns for how long events of some CPUs are missing at the end of the recording while those of others are there,
+/// and what share of the recorded time that is; `None` where it was not cut so.
 pub(crate) fn uneven(case: &Case<'_>) -> Option<(u64, f64)> {
     let from = case.picture.quality.uneven_from?;
     let (start, end) = (case.picture.info.start?, case.picture.info.end?);
@@ -118,7 +119,8 @@ impl Case<'_> {
         }
         if many(&continuity.chain) {
             return Some(says!(
-                "{missed} of {all} switches leave another task than the one before had switched to: events are missing.",
+                "{missed} of {all} switches leave another task than the one before had switched to: events are \
+                 missing.",
                 missed = continuity.chain.missed,
                 all = continuity.chain.all,
             ));

@@ -7,12 +7,13 @@ use words::duration::seconds_us;
 use crate::evidence::{Evidence, Ns, Of, ShowCommand, says};
 use crate::{Base, Case, Finding, FindingCost, TimeWindow, Verdict};
 
-/// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start or at
-/// an end no longer is most of it.
+/// A rate takes a tenth of a second: the tick of the slowest kernel comes ten times in it, and what happens at a start
+/// or at an end no longer is most of it.
 const LEAST_SPAN_NS: u64 = 100_000_000;
 /// A share of fewer waits than this is chance, unless it is a large one.
 pub(crate) const OFTEN_WAITS: u64 = 10;
-/// Times of its limit that make a share a large one: what so few waits add up to is then nothing that happens by chance.
+/// Times of its limit that make a share a large one: what so few waits add up to is then nothing that happens by
+/// chance.
 pub(crate) const LARGE_TIMES: f64 = 5.0;
 
 impl Case<'_> {
@@ -39,8 +40,8 @@ impl Case<'_> {
         }
     }
 
-    /// Returns what a rule has to say that asks how long or how often, where the recording's clock counts ticks of which
-    /// nobody knows how many make a second.
+    /// Returns what a rule has to say that asks how long or how often, where the recording's clock counts ticks of
+    /// which nobody knows how many make a second.
     pub(crate) fn in_ticks(&self) -> Option<Verdict> {
         self.counts_ticks().then(|| {
             Verdict::Unknown(
@@ -116,8 +117,8 @@ pub(crate) fn called(row: &ExitRow) -> String {
     }
 }
 
-/// Returns evidence for the rows of a table that count most. `whole` is how many there are in all that their counts are shares
-/// of, and what these are: they may be others than the sentence before speaks of.
+/// Returns evidence for the rows of a table that count most. `whole` is how many there are in all that their counts are
+/// shares of, and what these are: they may be others than the sentence before speaks of.
 pub(crate) fn listed(
     table: impl Fn(&ExitRow) -> ExitTable,
     rows: &[&ExitRow],

@@ -128,7 +128,11 @@ fn clocks(domain: &Domain, out: &mut Vec<String>) {
     let present = |name: &str| domain.timer(name).and_then(|timer| timer.present);
     if domain.os == GuestOs::Windows {
         if present("hypervclock") != Some(true) {
-            out.push("The guest is Windows and has no Hyper-V clock (<timer name='hypervclock' present='yes'/>).".to_owned());
+            out.push(
+                "The guest is Windows and has no Hyper-V clock (<timer name='hypervclock' \
+                present='yes'/>)."
+                    .to_owned(),
+            );
         }
         let missing: Vec<&str> = ["vpindex", "synic", "stimer"]
             .into_iter()

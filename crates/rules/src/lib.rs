@@ -1,8 +1,8 @@
 /*!
 What makes a VM slow, and what to change.
 
-A rule is one file in `rules/`: what it looks at, what it needs, the cause it explains, remedies each with its price, when
-not to use it, how to check afterwards, and where the knowledge is from. It looks at a [`Case`], which is what a
+A rule is one file in `rules/`: what it looks at, what it needs, the cause it explains, remedies each with its price,
+when not to use it, how to check afterwards, and where the knowledge is from. It looks at a [`Case`], which is what a
 recording says ([`analysis::Picture`]) with what is known of the host and of the guest's definition, and says one of
 three things: a finding with its evidence, nothing, or what has to be recorded to know.
 

@@ -12,8 +12,8 @@ use rules::{Case, Diagnosis};
 use session::{DomainFile, PictureOptions};
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
-use crate::options::values::Named;
+use crate::opening::{self, AccompanyingFiles};
+use crate::options::values::NameParser;
 use crate::options::{Common, GuestOptions};
 use crate::output;
 
@@ -44,7 +44,7 @@ pub(crate) struct DiagnoseArgs {
     pub guest_kallsyms: Option<PathBuf>,
 
     /// Only check this rule. May be repeated.
-    #[arg(long, value_name = "ID", hide_possible_values = true, value_parser = Named::rule())]
+    #[arg(long, value_name = "ID", hide_possible_values = true, value_parser = NameParser::rule())]
     pub rule: Vec<String>,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
@@ -59,11 +59,11 @@ pub(crate) struct DiagnoseArgs {
     pub common: Common,
 }
 
-const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be checked, with the events \
-that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
+const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be \
+checked, with the events that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
 
-Record with 'trace-cmd record -e kvm -e sched -e irq' or with 'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that most \
-rules can be checked, and add the host's settings: 'trapline facts --format json > facts.json'.
+Record with 'trace-cmd record -e kvm -e sched -e irq' or with 'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that \
+most rules can be checked, and add the host's settings: 'trapline facts --format json > facts.json'.
 
 Examples:
   trapline diagnose perf.data.guest
@@ -75,13 +75,13 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         empty: true,
         recordings: Some(args.recordings.len()),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.recordings.iter().chain(&args.domain);
     let inputs = inputs.map(PathBuf::as_path).chain(args.guests.paths());

@@ -10,8 +10,8 @@ use session::Session;
 use crate::commands::exits::Sort;
 use crate::commands::exits::sort;
 
-/// Warns where a recording has no exits, or filters leave none of them. Of events without formats nobody knows what they are, and
-/// another warning says so.
+/// Warns where a recording has no exits, or filters leave none of them. Of events without formats nobody knows what
+/// they are, and another warning says so.
 pub(super) fn warn_without_exits(picture: &mut Picture, formats_missing: bool, session: &Session) {
     if picture.info.has_exits || formats_missing {
         return;

@@ -14,7 +14,7 @@ use render::{ClockUnit, exits, perf_kvm};
 use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, GuestArgs};
 use crate::output;
 
@@ -39,8 +39,8 @@ pub(crate) struct ExitsArgs {
     )]
     pub event: Vec<Table>,
 
-    /// Give each VM, each vCPU, each task of a guest, or each function of a guest's kernel, rows of its own. With guests' recordings that
-    /// is 'task' unless something else is asked for.
+    /// Give each VM, each vCPU, each task of a guest, or each function of a guest's kernel, rows of its own. With
+    /// guests' recordings that is 'task' unless something else is asked for.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     pub by: Vec<GroupBy>,
 
@@ -61,8 +61,8 @@ pub(crate) struct ExitsArgs {
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
-    /// Name functions of guests' kernels with FILE, a copy of a guest's /proc/kallsyms made by root, where the guest's own recording has no
-    /// symbols or is not given.
+    /// Name functions of guests' kernels with FILE, a copy of a guest's /proc/kallsyms made by root, where the guest's
+    /// own recording has no symbols or is not given.
     #[arg(long, value_name = "FILE")]
     pub guest_kallsyms: Option<PathBuf>,
 
@@ -74,8 +74,8 @@ pub(crate) struct ExitsArgs {
     pub common: Common,
 }
 
-const EXITS_HELP: &str = "An exit is timed from kvm_exit to the next kvm_entry of the same thread. Accesses to \
-ports and registers are timed from their own event to that entry, MMIO reads from the exit to the event with the value. \
+const EXITS_HELP: &str = "An exit is timed from kvm_exit to the next kvm_entry of the same thread. Accesses to ports \
+and registers are timed from their own event to that entry, MMIO reads from the exit to the event with the value. \
 Exits in which the guest asked to wait (HLT, WFx) are marked, and are not part of the handling time.
 
 Examples:
@@ -137,12 +137,12 @@ pub(crate) enum Sort {
 
 /// Runs the command.
 pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
         mtree: args.mtree.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         guest_modules: args.guest_modules.as_deref(),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
@@ -164,8 +164,8 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     let functions = args.by.contains(&GroupBy::Function);
     let starts = match functions {
         true => recording.guest_starts(guests).context(
-            "--by function takes symbols of the guest's kernel: a copy of its /proc/kallsyms, read by root in the guest (--guest-kallsyms FILE), or \
-             the guest's own trace.dat, which has them",
+            "--by function takes symbols of the guest's kernel: a copy of its /proc/kallsyms, read by root in the \
+             guest (--guest-kallsyms FILE), or the guest's own trace.dat, which has them",
         )?,
         false => GuestStarts::default(),
     };
@@ -191,7 +191,8 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
     print(args, &names, isa, &reports, &quality, clock)
 }
 
-/// Returns what is to be counted. Tasks and functions of several guests may have the same names, so each says of which VM it is.
+/// Returns what is to be counted. Tasks and functions of several guests may have the same names, so each says of which
+/// VM it is.
 fn options(args: &ExitsArgs, guests: usize, starts: GuestStarts) -> ExitOptions {
     let perf = args.convention == Some(TimesAs::Perf);
     let by = |what| args.by.contains(&what);

@@ -40,9 +40,9 @@ pub(crate) struct FactsArgs {
     pub wide: bool,
 }
 
-const FACTS_HELP: &str = "Reads files in /proc, /sys and /boot, and changes nothing. Root can read more, above all KVM's \
-counters. What cannot be read is listed. The environment of processes is never read. Values in command lines that are or \
-may be secret are masked (***).
+const FACTS_HELP: &str = "Reads files in /proc, /sys and /boot, and changes nothing. Root can read more, above all \
+KVM's counters. What cannot be read is listed. The environment of processes is never read. Values in command lines \
+that are or may be secret are masked (***).
 
 Examples:
   trapline facts

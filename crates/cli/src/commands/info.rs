@@ -11,7 +11,7 @@ use session::{GuestAbout, GuestClock, PairingEvidence};
 use source::{RecordingHeader, TimeStampUnit};
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, GuestArgs};
 use crate::output;
 
@@ -40,10 +40,10 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &InfoArgs) -> Result<()> {
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
         empty: true,
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
 /// Returns what is said of a guest.
 pub(crate) fn row(guest: &GuestAbout, inside: &InsideReport) -> GuestRow {
     let fit = &guest.fit;
-    let vcpu = |&(id, tid): &(u32, i32)| info::Vcpu { id, tid };
+    let vcpu = |&(id, tid): &(u32, i32)| info::InfoVcpu { id, tid };
     GuestRow {
         input: guest.name.clone(),
         vm_pid: guest.vm.pid,
@@ -109,7 +109,7 @@ pub(crate) fn row(guest: &GuestAbout, inside: &InsideReport) -> GuestRow {
         whose: match guest.whose {
             PairingEvidence::Listed => "listed",
             PairingEvidence::Named => "named",
-            PairingEvidence::Chosen => "told",
+            PairingEvidence::Chosen => "chosen",
             PairingEvidence::Shown => "shown",
         },
         clock: match guest.clock {

@@ -9,7 +9,7 @@ use render::ClockUnit;
 use render::irqs;
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, GuestArgs};
 use crate::output;
 
@@ -74,9 +74,9 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;

@@ -18,8 +18,8 @@ impl Sink for NoEvents {
     }
 }
 
-/// Returns the doubts about a recording, for a document in which that stands first: a walk of its own, since otherwise it is
-/// known last.
+/// Returns the doubts about a recording, for a document in which that stands first: a walk of its own, since otherwise
+/// it is known last.
 pub(super) fn quality(recording: &OpenRecording<'_>, facts: &HostFacts) -> Quality {
     let mut quality = recording.walk_filtered(&mut NoEvents, FilterScope::Events);
     quality.quality.doubts.extend(facts.doubts());

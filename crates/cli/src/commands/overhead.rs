@@ -29,9 +29,9 @@ pub(crate) struct OverheadArgs {
 }
 
 const HELP: &str =
-    "Sends signals to itself that it ignores, with an event of them on and off, and \
-takes the median of the differences in CPU time: some 50 ms on each CPU, one after another. \
-Nothing else is recorded or changed but for a probe, which is removed at the end.
+    "Sends signals to itself that it ignores, with an event of them on and off, and takes the median of the \
+differences in CPU time: some 50 ms on each CPU, one after another. Nothing else is recorded or changed but for a \
+probe, which is removed at the end.
 
 Caches are warm here as they are not behind a VM-exit: an event costs this much or
 more. A recorder also takes time of its own, and what it writes takes room and I/O.
@@ -89,7 +89,8 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
     }
     for row in rows.iter().filter(|row| row.is_in_noise()) {
         let note = format!(
-            "CPU {}: 0 ns is a cost that was lost in what else went on, so the others of this CPU are uncertain too: measure again while less runs.",
+            "CPU {}: 0 ns is a cost that was lost in what else went on, so the others of this CPU are uncertain too: \
+             measure again while less runs.",
             row.cpu
         );
         quality.raise(DoubtKind::MeasurementNote { note });

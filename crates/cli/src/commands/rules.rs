@@ -8,7 +8,7 @@ use render::rules as render_rules;
 
 use crate::answer::Answer;
 use crate::options::Format;
-use crate::options::values::Named;
+use crate::options::values::NameParser;
 use crate::output;
 
 /// `trapline rules`.
@@ -16,7 +16,7 @@ use crate::output;
 #[command(after_help = RULES_HELP)]
 pub(crate) struct RulesArgs {
     /// Explain these rules. Without any, list all.
-    #[arg(value_name = "ID", hide_possible_values = true, value_parser = Named::rule())]
+    #[arg(value_name = "ID", hide_possible_values = true, value_parser = NameParser::rule())]
     pub rule: Vec<String>,
 
     /// Explain all rules.

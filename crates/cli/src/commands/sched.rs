@@ -16,7 +16,7 @@ use serde_json::Value;
 use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, GuestArgs};
 use crate::output;
 
@@ -51,11 +51,11 @@ pub(crate) struct SchedArgs {
     pub common: Common,
 }
 
-const SCHED_HELP: &str = "Delays, switches and run times equal those of perf sched latency: --by task is its \
-table with -p, --by comm its table without. The last two columns are the total time that tasks waited for a CPU after \
-they were woken and after they were preempted; perf leaves the latter out. Recordings of guests (GUEST, --guest) add below \
-it which of their tasks waited while their vCPU had no CPU: steal, by who suffered. --vm, --vcpu and --pid choose rows; --time and \
---cpu choose events.
+const SCHED_HELP: &str = "Delays, switches and run times equal those of perf sched latency: --by task is its table \
+with -p, --by comm its table without. The last two columns are the total time that tasks waited for a CPU after they \
+were woken and after they were preempted; perf leaves the latter out. Recordings of guests (GUEST, --guest) add below \
+it which of their tasks waited while their vCPU had no CPU: steal, by who suffered. --vm, --vcpu and --pid choose \
+rows; --time and --cpu choose events.
 
 Examples:
   trapline sched perf.data
@@ -92,9 +92,9 @@ pub(crate) enum SchedSort {
 
 /// Runs the command.
 pub(crate) fn run(args: &SchedArgs) -> Result<()> {
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
@@ -160,7 +160,7 @@ struct Found<'r> {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
-    sched: sched::Document<'a>,
+    sched: sched::SchedDocument<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steal: Option<Value>,
 }
@@ -171,7 +171,7 @@ render::shape!(Document<'static> { ..sched, steal?: sched::steal_shape() });
 /// Returns what a document has.
 #[cfg(test)]
 pub(crate) fn shape() -> render::schema::Shape {
-    <Document<'static> as render::schema::Shaped>::shape()
+    <Document<'static> as render::schema::HasShape>::shape()
 }
 
 /// Prints what perf sched latency printed, in the layout of all tables.

@@ -8,7 +8,7 @@ use clap::Args;
 use render::{ClockUnit, vcpus};
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, GuestArgs};
 use crate::output;
 
@@ -66,10 +66,10 @@ const LISTED: usize = 5;
 
 /// Runs the command.
 pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
         mtree: args.mtree.as_deref(),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;

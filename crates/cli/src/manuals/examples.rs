@@ -8,7 +8,8 @@ use super::page::Below;
 use super::{definition, root};
 use crate::args::Args;
 
-/// Returns the command lines of the program in a line of a shell: of `virsh dumpxml a | trapline exits - > x` the second.
+/// Returns the command lines of the program in a line of a shell: of `virsh dumpxml a | trapline exits - > x` the
+/// second.
 fn of_program(line: &str) -> Vec<Vec<String>> {
     let Some(words) = shlex::split(line) else {
         panic!("a quote is missing in: {line}")

@@ -11,8 +11,8 @@ const EXIT_STATUS: [(&str, &str); 3] = [
     ("0", "Success, with or without findings."),
     (
         "1",
-        "The recording cannot be read, or does not have the events that the command needs; one line on standard error says \
-         which.",
+        "The recording cannot be read, or does not have the events that the command needs; one line on standard error \
+         says which.",
     ),
     ("2", "Wrong usage."),
 ];
@@ -46,7 +46,8 @@ const ENVIRONMENT: [Variable; 10] = [
     },
     Variable {
         name: "TMPDIR",
-        about: "The folder for recordings that are compressed or come through a pipe, as far as they are longer than 16 MiB. \
+        about: "The folder for recordings that are compressed or come through a pipe, as far as they are longer than \
+            16 MiB. \
                 The file has no name there and is gone with the program. Default: /tmp.",
         of: None,
     },
@@ -77,7 +78,8 @@ const ENVIRONMENT: [Variable; 10] = [
     },
     Variable {
         name: "TRAPLINE_NO_LOCAL_FILES",
-        about: "If it is 1, functions are named by nothing but the recording and the folders that options name, so that the \
+        about: "If it is 1, functions are named by nothing but the recording and the folders that options name, so \
+            that the \
                 output is the same on every machine.",
         of: FLAME,
     },
@@ -178,8 +180,8 @@ fn page(command: &Command, names: &[&str]) -> (String, Vec<u8>) {
 /// What roff begins every piece with: how an apostrophe is written.
 const PREAMBLE: &str = ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n";
 
-/// Puts the pieces of a page together, and mends what mandoc warns of: roff leaves an empty date out, so that what follows is
-/// taken for it, and clap_mangen breaks a line before and after an empty one.
+/// Puts the pieces of a page together, and mends what mandoc warns of: roff leaves an empty date out, so that what
+/// follows is taken for it, and clap_mangen breaks a line before and after an empty one.
 fn mended(page: Vec<u8>) -> Vec<u8> {
     let page = String::from_utf8(page).unwrap();
     let page = page

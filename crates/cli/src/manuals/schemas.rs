@@ -1,15 +1,15 @@
 //! The schemas of all documents in `docs/schema`, made of the tables' columns and of what documents have beside them.
 //!
-//! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins schemas` writes them; without it the same test compares. Another one
-//! looks whether the documents in `corpus/golden` are as the schemas say; `cli/tests/schemas.rs` asks PyPI's `jsonschema` of many
-//! more.
+//! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins schemas` writes them; without it the same test compares.
+//! Another one looks whether the documents in `corpus/golden` are as the schemas say; `cli/tests/schemas.rs` asks
+//! PyPI's `jsonschema` of many more.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use facts::FactsDocument;
-use render::schema::{Shape, Shaped};
+use render::schema::{HasShape, Shape};
 use render::{
     bench, bench_compare, compare, compare_each, console, diagnose, exits, flame, flame_diff,
     flame_folded, info, irqs, json, overhead, paths, paths_instance, rules, top, vcpus,
@@ -22,43 +22,47 @@ use crate::commands::{self, export, report};
 fn documents() -> Vec<(&'static str, Shape, bool)> {
     let forms = |forms: &[fn() -> Shape]| Shape::OneOf(forms.iter().map(|shape| shape()).collect());
     vec![
-        ("bench", bench::Document::<'static>::shape(), false),
+        ("bench", bench::BenchDocument::<'static>::shape(), false),
         (
             "compare",
             forms(&[
-                compare::Document::<'static>::shape,
-                compare_each::Document::<'static>::shape,
-                bench_compare::Document::<'static>::shape,
+                compare::CompareDocument::<'static>::shape,
+                compare_each::CompareEachDocument::<'static>::shape,
+                bench_compare::BenchCompareDocument::<'static>::shape,
             ]),
             true,
         ),
-        ("diagnose", diagnose::Document::<'static>::shape(), true),
+        (
+            "diagnose",
+            diagnose::DiagnoseDocument::<'static>::shape(),
+            true,
+        ),
         (
             "events",
             forms(&[commands::events::shape, console::Lines::shape]),
             true,
         ),
-        ("exits", exits::Document::shape(), true),
+        ("exits", exits::ExitsDocument::shape(), true),
         ("export", export::whole::shape(), true),
         ("facts", FactsDocument::<'static>::shape(), false),
         (
             "flame",
             forms(&[
-                flame::Document::<'static>::shape,
-                flame_diff::Document::<'static>::shape,
-                flame_folded::Document::shape,
+                flame::FlameDocument::<'static>::shape,
+                flame_diff::FlameDiffDocument::<'static>::shape,
+                flame_folded::FlameFoldedDocument::shape,
             ]),
             true,
         ),
-        ("info", info::Document::<'static>::shape(), true),
-        ("irqs", irqs::Document::shape(), true),
-        ("overhead", overhead::Document::shape(), false),
+        ("info", info::InfoDocument::<'static>::shape(), true),
+        ("irqs", irqs::IrqsDocument::shape(), true),
+        ("overhead", overhead::OverheadDocument::shape(), false),
         (
             "paths",
             forms(&[
-                paths::Document::<'static>::shape,
+                paths::PathsDocument::<'static>::shape,
                 paths_instance::Instances::shape,
-                paths_instance::Document::<'static>::shape,
+                paths_instance::PathsInstanceDocument::<'static>::shape,
             ]),
             true,
         ),
@@ -67,10 +71,10 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
             report::document::Document::<'static>::shape(),
             true,
         ),
-        ("rules", rules::Document::shape(), false),
+        ("rules", rules::RulesDocument::shape(), false),
         ("sched", commands::sched::shape(), true),
-        ("top", top::Document::shape(), false),
-        ("vcpus", vcpus::Document::shape(), true),
+        ("top", top::TopDocument::shape(), false),
+        ("vcpus", vcpus::VcpusDocument::shape(), true),
     ]
 }
 

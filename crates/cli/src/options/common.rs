@@ -19,14 +19,14 @@ pub(crate) struct Common {
 
     /// Read from FILE what the recording does not say about its host: the JSON of 'trapline facts' (everything but
     /// devices), the text of 'ps -eLo pid,tid,comm,args' (threads and VMs), of 'info cpus' in QEMU's monitor or
-    /// query-cpus-fast in QMP (vCPUs), or of 'info mtree' (devices). Where the recording has a name itself, that name is
-    /// used. - is standard input. May be repeated.
+    /// query-cpus-fast in QMP (vCPUs), or of 'info mtree' (devices). Where the recording has a name itself, that name
+    /// is used. - is standard input. May be repeated.
     #[arg(long, value_name = "FILE")]
     pub facts: Vec<PathBuf>,
 
-    /// Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an error.
-    /// The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G, and less
-    /// for a compressed file that expands more than recordings do.
+    /// Unpack at most SIZE (500M, 2T) of a recording that is compressed or comes through a pipe; a longer one is an
+    /// error. The first 16 MiB are kept in memory, longer ones in a temporary file below TMPDIR. The default is 64G,
+    /// and less for a compressed file that expands more than recordings do.
     #[arg(long, value_name = "SIZE", value_parser = super::values::size)]
     pub spool_limit: Option<u64>,
 
@@ -38,8 +38,8 @@ pub(crate) struct Common {
     pub filter: FilterArgs,
 }
 
-/// Filters shared by all commands. They choose vCPUs, whose numbers are the same as without a filter. In the commands events
-/// and info they choose events.
+/// Filters shared by all commands. They choose vCPUs, whose numbers are the same as without a filter. In the commands
+/// events and info they choose events.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {

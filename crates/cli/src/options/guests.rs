@@ -8,8 +8,8 @@ use session::NamedGuest;
 /// Recordings of guests beside their host's.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GuestArgs {
-    /// Recordings that were made in guests of REC at the same time. Whose guest each is, and how its clock reads, is found from the
-    /// recordings themselves.
+    /// Recordings that were made in guests of REC at the same time. Whose guest each is, and how its clock reads, is
+    /// found from the recordings themselves.
     #[arg(value_name = "GUEST")]
     pub found: Vec<PathBuf>,
 
@@ -21,8 +21,9 @@ pub(crate) struct GuestArgs {
 /// Recordings of guests of which an option says that they are guests'.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct GuestOptions {
-    /// A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is
-    /// one host then. May be repeated. Guests whose recordings and the host's name each other need no option.
+    /// A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose
+    /// guest it is. There is one host then. May be repeated. Guests whose recordings and the host's name each other
+    /// need no option.
     #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = named_guest)]
     pub named: Vec<NamedGuest>,
 }

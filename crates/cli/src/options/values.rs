@@ -10,25 +10,25 @@ use session::{TimeError, TimeRange};
 
 /// Reads a name of which some are known: shells complete those, and what another one is worth is for `parse` to say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Named {
+pub(crate) struct NameParser {
     /// Returns the names that are known.
     names: fn() -> Vec<&'static str>,
     /// Reads one.
     parse: fn(&str) -> Result<String, String>,
 }
 
-impl Named {
+impl NameParser {
     /// Reads the names of rules, and no others.
-    pub(crate) fn rule() -> Named {
-        Named {
+    pub(crate) fn rule() -> NameParser {
+        NameParser {
             names: || rules::all().iter().map(|rule| rule.id).collect(),
             parse: parse_rule,
         }
     }
 
     /// Reads the names of built-in paths, and of files.
-    pub(crate) fn path() -> Named {
-        Named {
+    pub(crate) fn path() -> NameParser {
+        NameParser {
             names: || {
                 let all = paths::BUILTIN
                     .iter()
@@ -41,7 +41,7 @@ impl Named {
     }
 }
 
-impl TypedValueParser for Named {
+impl TypedValueParser for NameParser {
     type Value = String;
 
     fn parse_ref(
@@ -143,7 +143,8 @@ pub(crate) fn duration(text: &str) -> Result<u64, String> {
     whole.checked_add(fraction).ok_or_else(bad)
 }
 
-/// Parses a duration that has to have its unit: who leaves it out means seconds or milliseconds, hardly ever nanoseconds.
+/// Parses a duration that has to have its unit: who leaves it out means seconds or milliseconds, hardly ever
+/// nanoseconds.
 pub(crate) fn with_unit(text: &str) -> Result<u64, String> {
     let number = text.trim();
     match number.ends_with(|c: char| c.is_ascii_digit() || c == '.') {

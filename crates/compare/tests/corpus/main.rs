@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use analysis::Picture;
 use compare::{CompareOptions, ComparedSide, Comparison, EachSide};
 use fixtures::json::{list, text};
-use render::clock_unit::Clocked;
+use render::clock_unit::ClockedDocument;
 use render::{ClockUnit, Layout};
 use rules::{Case, Diagnosis};
 use serde_json::Value;
@@ -44,7 +44,7 @@ impl ComparisonOfFiles {
         let [a, b] = &self.names;
         let part = render::compare::document(&self.comparison, a, b);
         let clock = self.clock;
-        serde_json::to_value(Clocked { clock, part }).expect("a document")
+        serde_json::to_value(ClockedDocument { clock, part }).expect("a document")
     }
 
     /// Returns it as text; with `all` what may be noise too.

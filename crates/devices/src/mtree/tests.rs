@@ -162,7 +162,8 @@ address-space: memory
     000000000a000400-000000000a0005ff (prio 0, i/o): virtio-mmio
     0000000010000000-000000003efeffff (prio 0, i/o): alias pcie-mmio @gpex_mmio_window 0000000010000000-000000003efeffff
     0000004010000000-000000401fffffff (prio 0, i/o): alias pcie-ecam @pcie-mmcfg-mmio 0000000000000000-000000000fffffff
-    0000008000000000-000000ffffffffff (prio 0, i/o): alias pcie-mmio-high @gpex_mmio_window 0000008000000000-000000ffffffffff
+    0000008000000000-000000ffffffffff (prio 0, i/o): alias pcie-mmio-high @gpex_mmio_window \
+0000008000000000-000000ffffffffff
 
 memory-region: gpex_mmio_window
   0000000000000000-ffffffffffffffff (prio 0, i/o): gpex_mmio_window

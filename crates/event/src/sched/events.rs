@@ -202,7 +202,8 @@ mod tests {
     #[test]
     fn a_switch_reads_the_same_in_both_wordings() {
         let texts: [&[u8]; 2] = [
-            b"prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=S ==> next_comm=a b:c next_pid=7 next_prio=120",
+            b"prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=S ==> next_comm=a b:c next_pid=7 \
+                next_prio=120",
             b"CPU 0/KVM:1508 [120] S ==> a b:c:7 [120]",
         ];
         for text in texts {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use stacks::{Block, BoxContent, Diff, FlameLayout, FrameOwner, LayoutBounds, Stacks, Weight};
 use words::{duration, plural, share};
 
-use super::palette::{self, Look};
+use super::palette::{self, BoxStyle};
 use super::text::{CELL, fit, shown};
-use super::{Graph, Picture};
+use super::{FlamePicture, Graph};
 use crate::html::markup as escape;
 
 /// Height of a box with the gap above it, as in flame.js.
@@ -26,12 +26,12 @@ pub(super) struct Boxes<'p> {
     pub stacks: &'p Stacks,
     pub diff: Option<&'p Diff>,
     pub layout: FlameLayout,
-    pub looks: Vec<Look>,
+    pub looks: Vec<BoxStyle>,
     nanoseconds: bool,
 }
 
 impl<'p> Boxes<'p> {
-    pub(super) fn of(picture: &Picture<'p>, bounds: LayoutBounds) -> Boxes<'p> {
+    pub(super) fn of(picture: &FlamePicture<'p>, bounds: LayoutBounds) -> Boxes<'p> {
         let bytes = |stacks: &Stacks, frame: u32| {
             let name = stacks.name(frame);
             name.map_or(0, |name| escape(&shown(&name.text)).len() + 4)
@@ -60,7 +60,7 @@ impl<'p> Boxes<'p> {
         boxes
     }
 
-    fn look(&self, block: &Block) -> Look {
+    fn look(&self, block: &Block) -> BoxStyle {
         if let Some(diff) = self.diff {
             let pair = [block.before, block.weight];
             return palette::of_change(diff.shares(pair), diff.is_noise(pair));
@@ -95,7 +95,7 @@ impl<'p> Boxes<'p> {
     }
 
     /// Says what a box is, as `describe` in flame.js.
-    fn description(&self, block: &Block, look: &Look) -> String {
+    fn description(&self, block: &Block, look: &BoxStyle) -> String {
         let mut text = self.name(block);
         if !look.word.is_empty() {
             let _ = write!(text, " ({})", look.word);
@@ -152,8 +152,8 @@ impl<'p> Boxes<'p> {
         fit(&text, room) + &end
     }
 
-    /// Returns the rectangles that show without a script, all that are a pixel wide, as far as there is room, and how many levels
-    /// they have.
+    /// Returns the rectangles that show without a script, all that are a pixel wide, as far as there is room, and how
+    /// many levels they have.
     pub(super) fn rectangles(&self) -> (String, u32) {
         let blocks = &self.layout.blocks;
         let inner = f64::from(WIDTH - 2 * PAD);
@@ -185,7 +185,8 @@ impl<'p> Boxes<'p> {
         let y = (levels - 1 - block.level) * ROW;
         let gap = if width > 2.0 { 0.5 } else { 0.0 };
         let mut out = format!(
-            "<g class=\"box {}\"><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",
+            "<g class=\"box {}\"><title>{}</title><rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" \
+             rx=\"1\"/>",
             look.class,
             escape(&self.description(block, look)),
             width - gap,

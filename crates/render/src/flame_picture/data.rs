@@ -7,12 +7,12 @@ use serde::Serialize;
 use stacks::{Block, BoxContent};
 
 use super::boxes::Boxes;
-use super::palette::Look;
+use super::palette::BoxStyle;
 use super::text::shown;
 
 /// The numbers of a picture. Boxes are in the order of the layout, a number or a letter for each in every list.
 #[derive(Debug, Serialize)]
-struct Data<'d> {
+struct BoxArrays<'d> {
     /// `ns`, or nothing where amounts are not shown.
     unit: &'static str,
     /// Where boxes begin in the picture without a script, from above.
@@ -61,11 +61,11 @@ pub(super) fn json(boxes: &Boxes<'_>, nanoseconds: bool, top: u32) -> String {
         };
         noise = blocks.iter().map(is_noise).collect();
     }
-    let by_letter = |of: fn(&Look) -> &'static str| -> BTreeMap<char, &'static str> {
+    let by_letter = |of: fn(&BoxStyle) -> &'static str| -> BTreeMap<char, &'static str> {
         let looks = boxes.looks.iter();
         looks.map(|look| (look.key, of(look))).collect()
     };
-    let data = Data {
+    let data = BoxArrays {
         unit: if nanoseconds { "ns" } else { "" },
         top,
         names,

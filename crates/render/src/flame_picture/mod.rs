@@ -1,9 +1,9 @@
 /*!
 Flame graphs as pictures: an SVG file, an HTML page, or an element that any page can hold.
 
-A picture is an element `svg.flame` with rectangles, which show without a script, and with all boxes as numbers, from which
-[`SCRIPT`] draws what it is asked for. It takes nothing from elsewhere. Names are escaped twice: what steers is made visible, and
-what is markup is written as text.
+A picture is an element `svg.flame` with rectangles, which show without a script, and with all boxes as numbers, from
+which [`SCRIPT`] draws what it is asked for. It takes nothing from elsewhere. Names are escaped twice: what steers is
+made visible, and what is markup is written as text.
 */
 
 mod boxes;
@@ -18,7 +18,7 @@ use std::fmt::Write;
 use stacks::{Diff, LayoutBounds, Stacks};
 
 use boxes::{Boxes, PAD, ROW, WIDTH};
-use palette::Look;
+use palette::BoxStyle;
 use text::{fit, shown};
 
 use crate::html::{markup as escape, source};
@@ -56,7 +56,7 @@ pub enum Graph<'p> {
 
 /// A picture.
 #[derive(Debug, Clone, Copy)]
-pub struct Picture<'p> {
+pub struct FlamePicture<'p> {
     /// Its heading.
     pub title: &'p str,
     /// What stands below: sentences.
@@ -78,7 +78,7 @@ pub struct Drawn {
     pub left_out: Vec<String>,
 }
 
-impl Picture<'_> {
+impl FlamePicture<'_> {
     /// Draws it, with as many boxes as have room.
     pub fn draw(&self) -> Drawn {
         let bounds = LayoutBounds {
@@ -90,7 +90,8 @@ impl Picture<'_> {
         self.draw_at_most(bounds, MAX_BYTES)
     }
 
-    /// Draws it within bounds, with as many of their boxes as take at most so many bytes, and no fewer than some hundreds.
+    /// Draws it within bounds, with as many of their boxes as take at most so many bytes, and no fewer than some
+    /// hundreds.
     pub fn draw_at_most(&self, bounds: LayoutBounds, bytes: usize) -> Drawn {
         let mut bounds = bounds;
         loop {
@@ -107,7 +108,8 @@ impl Picture<'_> {
         let title = shown(self.title);
         let left_out = boxes.left_out();
         let mut body = format!(
-            "<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n<text class=\"title\" x=\"{PAD}\" y=\"26\">{}</text>\n",
+            "<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n<text class=\"title\" x=\"{PAD}\" \
+             y=\"26\">{}</text>\n",
             escape(&fit(&title, f64::from(WIDTH - 2 * PAD) * TITLE_SCALE))
         );
         let mut y = 30;
@@ -155,15 +157,15 @@ fn escape_text(json: &str) -> String {
 
 /// Returns the legend of the kinds that there are, and moves `y` below it.
 fn legend(boxes: &Boxes<'_>, y: &mut u32) -> String {
-    let all: &[Look] = match boxes.diff {
+    let all: &[BoxStyle] = match boxes.diff {
         None => &palette::PARTS,
         Some(_) => &palette::CHANGES,
     };
-    let has = |look: &&Look| boxes.diff.is_some() || boxes.looks.contains(look);
+    let has = |look: &&BoxStyle| boxes.diff.is_some() || boxes.looks.contains(look);
     let mut out = "<g class=\"legend\">\n".to_owned();
     let mut x = PAD;
     for look in all.iter().filter(has) {
-        let Look {
+        let BoxStyle {
             class,
             mark,
             legend,
@@ -173,7 +175,8 @@ fn legend(boxes: &Boxes<'_>, y: &mut u32) -> String {
         let _ = writeln!(
             out,
             "<g class=\"{class}\"><rect x=\"{x}\" y=\"{y}\" width=\"18\" height=\"17\" rx=\"1\"/>\
-             <text class=\"mark\" x=\"{mid}\" y=\"{base}\">{mark}</text><text x=\"{text}\" y=\"{base}\">{legend}</text></g>"
+             <text class=\"mark\" x=\"{mid}\" y=\"{base}\">{mark}</text><text x=\"{text}\" \
+             y=\"{base}\">{legend}</text></g>"
         );
         x += 24 + legend.chars().count() as u32 * 6 + 22;
     }
@@ -218,7 +221,8 @@ impl Drawn {
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{}</title>\n<style>{style}</style>\n</head>\n<body>\n{}<script>{SCRIPT}</script>\n</body>\n</html>\n",
+             <title>{}</title>\n<style>{style}</style>\n</head>\n<body>\n{}\
+             <script>{SCRIPT}</script>\n</body>\n</html>\n",
             escape(&self.title),
             self.element(),
         )
@@ -230,8 +234,8 @@ pub fn style() -> String {
     palette::style() + STYLE
 }
 
-/// Returns the content security policy of a page that has one element `style`, with this text, and one `script`, with [`SCRIPT`]:
-/// these are named by their hash, and all else is forbidden.
+/// Returns the content security policy of a page that has one element `style`, with this text, and one `script`, with
+/// [`SCRIPT`]: these are named by their hash, and all else is forbidden.
 pub fn policy(style: &str) -> String {
     format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",

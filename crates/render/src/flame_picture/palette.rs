@@ -1,13 +1,13 @@
 //! Colours of boxes, and the marks that say the same without colour.
 //!
-//! Those of parts are Okabe and Ito's ("Color Universal Design", 2008) or lighter, each of a lightness of its own, so that they can
-//! be distinguished in grey too. Those of changes go from blue by grey to orange.
+//! Those of parts are Okabe and Ito's ("Color Universal Design", 2008) or lighter, each of a lightness of its own, so
+//! that they can be distinguished in grey too. Those of changes go from blue by grey to orange.
 
 use stacks::FrameOwner;
 
 /// How boxes of a kind look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct BoxStyle {
     /// The letter that stands for it in the data.
     pub key: char,
     /// Its class.
@@ -31,8 +31,8 @@ const fn look(
     legend: &'static str,
     word: &'static str,
     mark: &'static str,
-) -> Look {
-    Look {
+) -> BoxStyle {
+    BoxStyle {
         key,
         class,
         fill,
@@ -44,25 +44,25 @@ const fn look(
 }
 
 /// Boxes that are no code.
-const GROUP: Look = look('t', "group", "#e8e8e8", "thread, CPU or VM", "", "T");
-const GUEST: Look = look('g', "guest", "#f0e442", "guest", "guest", "G");
-const KERNEL: Look = look('k', "kernel", "#e69f00", "host kernel", "host kernel", "K");
-const KVM: Look = look('v', "kvm", "#d55e00", "KVM", "KVM", "V");
-const VMM: Look = look('m', "vmm", "#a3d4f3", "VMM", "VMM", "M");
-const USER: Look = Look {
+const GROUP: BoxStyle = look('t', "group", "#e8e8e8", "thread, CPU or VM", "", "T");
+const GUEST: BoxStyle = look('g', "guest", "#f0e442", "guest", "guest", "G");
+const KERNEL: BoxStyle = look('k', "kernel", "#e69f00", "host kernel", "host kernel", "K");
+const KVM: BoxStyle = look('v', "kvm", "#d55e00", "KVM", "KVM", "V");
+const VMM: BoxStyle = look('m', "vmm", "#a3d4f3", "VMM", "VMM", "M");
+const USER: BoxStyle = BoxStyle {
     text: "#ffffff",
     ..look('u', "user", "#0072b2", "user space", "user space", "U")
 };
 /// Code whose owner is not known: other tools do not write it into folded text.
-const UNKNOWN: Look = look('x', "unknown", "#cc79a7", "code", "", "C");
+const UNKNOWN: BoxStyle = look('x', "unknown", "#cc79a7", "code", "", "C");
 /// Boxes that stand for several.
-pub(super) const SMALLER: Look = look('s', "smaller", "#c8c8c8", "smaller frames", "", "…");
+pub(super) const SMALLER: BoxStyle = look('s', "smaller", "#c8c8c8", "smaller frames", "", "…");
 
 /// All parts, in the order of the legend.
-pub(super) const PARTS: [Look; 8] = [GROUP, GUEST, VMM, USER, KERNEL, KVM, UNKNOWN, SMALLER];
+pub(super) const PARTS: [BoxStyle; 8] = [GROUP, GUEST, VMM, USER, KERNEL, KVM, UNKNOWN, SMALLER];
 
 /// Returns how the boxes of a part look.
-pub(super) fn of(part: FrameOwner) -> Look {
+pub(super) fn of(part: FrameOwner) -> BoxStyle {
     match part {
         FrameOwner::Group => GROUP,
         FrameOwner::Kernel => KERNEL,
@@ -74,8 +74,9 @@ pub(super) fn of(part: FrameOwner) -> Look {
     }
 }
 
-/// Changes of a share from A to B, the greatest decrease first. What a box weighs after is compared with what it weighs before.
-pub(super) const CHANGES: [Look; 7] = [
+/// Changes of a share from A to B, the greatest decrease first. What a box weighs after is compared with what it weighs
+/// before.
+pub(super) const CHANGES: [BoxStyle; 7] = [
     look('a', "less3", "#3c8dc4", "to a third or less", "", "−"),
     look('b', "less2", "#86bce0", "to two thirds or less", "", "−"),
     look('c', "less1", "#c6dff1", "less", "", "−"),
@@ -96,7 +97,7 @@ pub(super) const CHANGES: [Look; 7] = [
 const SAME: f64 = 0.1;
 
 /// Returns how a box looks whose share was one and became another.
-pub(super) fn of_change([before, after]: [f64; 2], is_noise: bool) -> Look {
+pub(super) fn of_change([before, after]: [f64; 2], is_noise: bool) -> BoxStyle {
     let larger = before.max(after);
     let change = match larger > 0.0 {
         true => (after - before) / larger,
@@ -120,7 +121,7 @@ pub(super) fn of_change([before, after]: [f64; 2], is_noise: bool) -> Look {
 pub(super) fn style() -> String {
     let looks = PARTS.iter().chain(&CHANGES);
     let rules = looks.map(|look| {
-        let Look {
+        let BoxStyle {
             class, fill, text, ..
         } = look;
         let mut rule = format!("svg.flame .{class} rect {{ fill: {fill}; }}\n");

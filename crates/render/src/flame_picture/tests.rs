@@ -58,8 +58,8 @@ fn stacks(count: u64, seed: u64, name: impl Fn(u32) -> String) -> Stacks {
     Stacks::of(&tree, name, |_| false)
 }
 
-fn picture(graph: Graph<'_>) -> Picture<'_> {
-    Picture {
+fn picture(graph: Graph<'_>) -> FlamePicture<'_> {
+    FlamePicture {
         title: "random",
         notes: &[],
         graph,

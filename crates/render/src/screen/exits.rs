@@ -6,7 +6,7 @@ use analysis::{ExitRow, ExitTable, ExitsReport};
 use event::Isa;
 use words::share;
 
-use super::input::Input;
+use super::input::ScreenInput;
 use super::line::{Line, Tone, cut, fit};
 use crate::exits::counted;
 
@@ -16,7 +16,7 @@ const ROWS: usize = 3;
 const NAME: usize = 30;
 
 /// Returns the tables that have anything, that of exits first.
-fn tables<'a>(input: &Input<'a>) -> impl Iterator<Item = &'a ExitsReport> + use<'a> {
+fn tables<'a>(input: &ScreenInput<'a>) -> impl Iterator<Item = &'a ExitsReport> + use<'a> {
     let tables = input.picture.exits.iter();
     tables.filter(|report| report.total_count > 0)
 }
@@ -39,7 +39,7 @@ fn called(row: &ExitRow) -> String {
 }
 
 /// Returns how many exits there are and what they took, waiting apart.
-pub(crate) fn sums(input: &Input<'_>, report: &ExitsReport) -> String {
+pub(crate) fn sums(input: &ScreenInput<'_>, report: &ExitsReport) -> String {
     let count = counted(report);
     let waiting = report.total_ns.saturating_sub(report.handling_ns);
     let exits = report.table == ExitTable::Vmexit;
@@ -54,7 +54,7 @@ pub(crate) fn sums(input: &Input<'_>, report: &ExitsReport) -> String {
 }
 
 /// Returns the heaviest exits, and the heaviest access to a port, to memory and to a register.
-pub(crate) fn lines(input: &Input<'_>) -> Vec<Line> {
+pub(crate) fn lines(input: &ScreenInput<'_>) -> Vec<Line> {
     let mut out = Vec::new();
     for report in tables(input) {
         if out.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn lines(input: &Input<'_>) -> Vec<Line> {
 }
 
 /// Returns the line above: the sums, and what the columns are.
-fn head(input: &Input<'_>, report: &ExitsReport) -> Line {
+fn head(input: &ScreenInput<'_>, report: &ExitsReport) -> Line {
     let isa = input.picture.isa.map(|isa| format!(" ({})", isa.name()));
     let sums = sums(input, report);
     Line::new(
@@ -93,7 +93,7 @@ pub(crate) fn columns() -> Line {
     Line::new(Tone::Plain, &text)
 }
 
-fn line(input: &Input<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
+fn line(input: &ScreenInput<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
     let stats = &row.stats;
     let p99 = match stats.has_percentiles() {
         true => input.time(stats.percentile(0.99)),
@@ -114,7 +114,7 @@ fn line(input: &Input<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
 }
 
 /// Returns the same in one line of so many columns: as many exits as have room.
-pub(crate) fn short(input: &Input<'_>, width: usize) -> Option<String> {
+pub(crate) fn short(input: &ScreenInput<'_>, width: usize) -> Option<String> {
     let report = tables(input).next()?;
     let mut out = sums(input, report);
     let rows = heaviest(report, false).into_iter().take(ROWS);

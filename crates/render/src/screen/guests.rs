@@ -3,7 +3,7 @@
 use textwrap::core::display_width;
 use words::share;
 
-use super::input::Input;
+use super::input::ScreenInput;
 use super::line::{Line, Tone};
 use crate::guest_tasks::{summed, summed_text, unknown};
 
@@ -11,7 +11,7 @@ use crate::guest_tasks::{summed, summed_text, unknown};
 const ROWS: usize = 4;
 
 /// Returns what guests did most, idle time left out.
-pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
+pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
     let Some(report) = &input.picture.vcpus else {
         return Vec::new();
     };
@@ -46,7 +46,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
 }
 
 /// Returns the same in one line: shares of all vCPUs' time.
-pub(crate) fn short(input: &Input<'_>, width: usize) -> Option<String> {
+pub(crate) fn short(input: &ScreenInput<'_>, width: usize) -> Option<String> {
     let report = input.picture.vcpus.as_ref()?;
     let tasks = summed(report);
     let whole = input.picture.observed_ns().max(1);

@@ -3,26 +3,27 @@
 use analysis::ExitsReport;
 use rules::{Finding, Severity};
 
-use super::input::Input;
+use super::input::ScreenInput;
 use super::line::Tone;
 use super::{exits, states};
 use crate::exits::counted;
 
-/// Returns the finding that a screen begins with: the first one, unless what it costs is not known and it may be little.
-pub(crate) fn first<'a>(input: &Input<'a>) -> Option<&'a Finding> {
+/// Returns the finding that a screen begins with: the first one, unless what it costs is not known and it may be
+/// little.
+pub(crate) fn first<'a>(input: &ScreenInput<'a>) -> Option<&'a Finding> {
     let first = input.diagnosis.findings.first()?;
     let grave = first.cost.is_some() || first.severity() > Severity::Low;
     grave.then_some(first)
 }
 
 /// Returns the other findings, in their order.
-pub(crate) fn others<'a>(input: &Input<'a>) -> &'a [Finding] {
+pub(crate) fn others<'a>(input: &ScreenInput<'a>) -> &'a [Finding] {
     let skipped = usize::from(first(input).is_some());
     input.diagnosis.findings.get(skipped..).unwrap_or_default()
 }
 
 /// Returns the sentence, and how it is to be shown.
-pub(crate) fn sentence(input: &Input<'_>) -> (Tone, String) {
+pub(crate) fn sentence(input: &ScreenInput<'_>) -> (Tone, String) {
     match first(input) {
         Some(finding) => (Tone::Strong, finding.sentence() + "."),
         None => {
@@ -43,7 +44,7 @@ pub(crate) fn tone(severity: Severity) -> Tone {
 }
 
 /// Returns what it is worth that there is no grave finding: not much where few causes could be looked for.
-fn verdict(input: &Input<'_>) -> String {
+fn verdict(input: &ScreenInput<'_>) -> String {
     let diagnosis = input.diagnosis;
     let (unknown, clear) = (diagnosis.unchecked.len(), diagnosis.clear.len());
     let all = unknown + clear + diagnosis.findings.len();
@@ -81,13 +82,13 @@ fn verdict(input: &Input<'_>) -> String {
 const SHORT_NS: u64 = 1_000_000_000;
 
 /// Returns how long the events of a window of time span, if that is short.
-fn short(input: &Input<'_>) -> Option<u64> {
+fn short(input: &ScreenInput<'_>) -> Option<u64> {
     let span = input.picture.span_ns?;
     (input.filters.contains("--time=") && span < SHORT_NS).then_some(span)
 }
 
 /// Returns what of a short window is longer than the window.
-fn beyond(input: &Input<'_>) -> Option<String> {
+fn beyond(input: &ScreenInput<'_>) -> Option<String> {
     let span = short(input)?;
     let paths = input.picture.paths.iter().filter(|path| path.count > 0);
     let longest = paths.max_by_key(|path| path.total.max())?;
@@ -102,7 +103,7 @@ fn beyond(input: &Input<'_>) -> Option<String> {
 }
 
 /// Returns what the vCPUs did; without them, what else there is.
-fn did(input: &Input<'_>) -> String {
+fn did(input: &ScreenInput<'_>) -> String {
     let picture = input.picture;
     if let Some(text) = states::spent(input) {
         return text;

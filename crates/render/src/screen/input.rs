@@ -8,7 +8,7 @@ use crate::info::Head;
 
 /// One recording, or a set of printed tables, with what was found in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
+pub struct ScreenInput<'a> {
     /// Its name, as it was given.
     pub name: &'a str,
     /// The command that shows all that there is, as it can be given to a shell.
@@ -23,7 +23,7 @@ pub struct Input<'a> {
     pub diagnosis: &'a Diagnosis,
 }
 
-impl Input<'_> {
+impl ScreenInput<'_> {
     /// Returns whether its numbers come from printed tables.
     pub(crate) fn printed(&self) -> bool {
         self.picture.origin == Origin::Printed

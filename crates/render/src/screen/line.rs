@@ -18,7 +18,7 @@ pub enum Tone {
 
 /// A part of a line. It is without anything that steers a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct StyledText {
     /// What it is.
     pub tone: Tone,
     /// Its text.
@@ -29,7 +29,7 @@ pub struct Span {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Line {
     /// Its parts, from left to right.
-    pub spans: Vec<Span>,
+    pub spans: Vec<StyledText>,
 }
 
 /// What stands for what was left out of a line.
@@ -44,7 +44,7 @@ impl Line {
     /// Appends a part.
     pub(crate) fn then(mut self, tone: Tone, text: &str) -> Line {
         let text = crate::clean(text);
-        self.spans.push(Span { tone, text });
+        self.spans.push(StyledText { tone, text });
         self
     }
 

@@ -2,8 +2,8 @@
 What `report` prints on a terminal: one screen that stands alone in a ticket. The sentence comes first that an engineer
 would say, then what it rests on, and what else there is to know; the last line says where the rest is.
 
-Whatever a recording holds, a screen of 80 columns has [`LINES`] lines at most, and [`brief`] has [`BRIEF_LINES`]. The last line,
-a command, is as long as it is.
+Whatever a recording holds, a screen of 80 columns has [`LINES`] lines at most, and [`brief`] has [`BRIEF_LINES`]. The
+last line, a command, is as long as it is.
 */
 
 mod exits;
@@ -15,8 +15,8 @@ mod path;
 mod rest;
 mod states;
 
-pub use input::Input;
-pub use line::{Line, Span, Tone};
+pub use input::ScreenInput;
+pub use line::{Line, StyledText, Tone};
 
 use line::wrapped;
 
@@ -36,7 +36,7 @@ const SENTENCE_LINES: usize = 4;
 const WARNING_LINES: usize = 3;
 
 /// Returns the screen about an input.
-pub fn screen(input: &Input<'_>, width: usize) -> Vec<Line> {
+pub fn screen(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
     let width = width.max(NARROWEST);
     let (tone, sentence) = headline::sentence(input);
     let mut out = wrapped((Tone::Plain, ""), (tone, &sentence), width, SENTENCE_LINES);
@@ -66,7 +66,7 @@ pub fn screen(input: &Input<'_>, width: usize) -> Vec<Line> {
 }
 
 /// Returns the sentence that a screen begins with.
-pub fn headline(input: &Input<'_>) -> String {
+pub fn headline(input: &ScreenInput<'_>) -> String {
     headline::sentence(input).1
 }
 
@@ -79,7 +79,7 @@ pub fn title(title: &str, width: usize) -> Vec<Line> {
 }
 
 /// Returns the same in ten lines of plain text without tables.
-pub fn brief(input: &Input<'_>) -> String {
+pub fn brief(input: &ScreenInput<'_>) -> String {
     let (_, mut sentence) = headline::sentence(input);
     if let Some(first) = headline::first(input) {
         let severity = first.severity().name();
@@ -126,7 +126,7 @@ fn also(finding: &rules::Finding) -> String {
 }
 
 /// Returns a line about the first finding, and one for each of those after it.
-fn findings(input: &Input<'_>) -> Vec<Line> {
+fn findings(input: &ScreenInput<'_>) -> Vec<Line> {
     let mut out = Vec::new();
     if let Some(first) = headline::first(input) {
         let severity = first.severity();
@@ -154,7 +154,7 @@ fn findings(input: &Input<'_>) -> Vec<Line> {
 }
 
 /// Returns the heaviest exits.
-fn exit_lines(input: &Input<'_>) -> Vec<Line> {
+fn exit_lines(input: &ScreenInput<'_>) -> Vec<Line> {
     let mut lines = exits::lines(input);
     if !lines.is_empty() {
         lines.insert(1, exits::columns());

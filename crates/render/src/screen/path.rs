@@ -3,7 +3,7 @@
 use paths::PathReport;
 use words::share;
 
-use super::input::Input;
+use super::input::ScreenInput;
 use super::line::{Line, Tone, wrapped};
 
 /// Instances of which a 99th percentile is worth a comparison.
@@ -17,7 +17,7 @@ fn slowest<'a>(paths: impl IntoIterator<Item = &'a PathReport>) -> Option<&'a Pa
 }
 
 /// Returns how often it was seen and how long it took.
-fn took(input: &Input<'_>, path: &PathReport) -> String {
+fn took(input: &ScreenInput<'_>, path: &PathReport) -> String {
     let total = &path.total;
     format!(
         "{}, {}: p50 {}, p99 {}, max {}",
@@ -43,7 +43,7 @@ fn stage(path: &PathReport) -> Option<String> {
 }
 
 /// Returns how often it was seen, how long it took, and where most of that went.
-fn path_line(input: &Input<'_>, path: &PathReport) -> String {
+fn path_line(input: &ScreenInput<'_>, path: &PathReport) -> String {
     let mut text = took(input, path);
     if let Some(stage) = stage(path) {
         text.push_str(&format!("; {stage}"));
@@ -51,9 +51,9 @@ fn path_line(input: &Input<'_>, path: &PathReport) -> String {
     text
 }
 
-/// Returns what is known of the host's slowest path and of the slowest one through guests, in so many lines at most. One through
-/// guests has several of the host's in it, so that it does not stand in their place.
-pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
+/// Returns what is known of the host's slowest path and of the slowest one through guests, in so many lines at most.
+/// One through guests has several of the host's in it, so that it does not stand in their place.
+pub(crate) fn lines(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<Line> {
     let mut out = of_host(input, width, most);
     // Without a step within a guest it is what a path of the host is.
     let guests = input.picture.guest_paths.iter();
@@ -67,7 +67,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
     out
 }
 
-fn of_host(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
+fn of_host(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<Line> {
     let Some(path) = slowest(&input.picture.paths) else {
         return Vec::new();
     };
@@ -90,7 +90,7 @@ fn of_host(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
 }
 
 /// Returns the same in one line.
-pub(crate) fn short(input: &Input<'_>) -> Option<String> {
+pub(crate) fn short(input: &ScreenInput<'_>) -> Option<String> {
     let path = slowest(&input.picture.paths)?;
     Some(format!("path {}", took(input, path)))
 }

@@ -8,7 +8,7 @@ use doubts::{DOUBT_LIST, Doubt, DoubtKind};
 use textwrap::core::display_width;
 use words::share;
 
-use super::input::Input;
+use super::input::ScreenInput;
 use super::line::{Line, Tone, wrapped};
 use crate::{cost, info, perf_stat, sched};
 
@@ -18,13 +18,13 @@ const ROWS: usize = 6;
 const COUNTS: usize = 10;
 
 /// Returns what the recording is.
-pub(crate) fn about(input: &Input<'_>, width: usize) -> Vec<Line> {
+pub(crate) fn about(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
     let text = format!("{}: {}", input.name, input.about());
     wrapped((Tone::Plain, ""), (Tone::Plain, &text), width, 2)
 }
 
 /// Returns the same in one line: a long name without its folders.
-pub(crate) fn about_in_one_line(input: &Input<'_>, width: usize) -> String {
+pub(crate) fn about_in_one_line(input: &ScreenInput<'_>, width: usize) -> String {
     let about = |name: &str| format!("in {name}: {}", input.about());
     let whole = about(input.name);
     let file = input.name.rsplit('/').next().unwrap_or(input.name);
@@ -35,7 +35,7 @@ pub(crate) fn about_in_one_line(input: &Input<'_>, width: usize) -> String {
 }
 
 /// Returns the lines for a recording without exits: events, tasks, counts.
-pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
+pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
     let picture = input.picture;
     if picture.exits.iter().any(|report| report.total_count > 0) {
         return Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
 }
 
 /// Returns how long tasks waited for a CPU, all together.
-fn sched_sums(input: &Input<'_>, report: &SchedReport) -> String {
+fn sched_sums(input: &ScreenInput<'_>, report: &SchedReport) -> String {
     let delays = &report.delays;
     format!(
         "sched: {}, {}, mean {}, max {}",
@@ -88,7 +88,7 @@ fn sched_sums(input: &Input<'_>, report: &SchedReport) -> String {
 }
 
 /// Returns the same in one line.
-pub(crate) fn short(input: &Input<'_>) -> Option<String> {
+pub(crate) fn short(input: &ScreenInput<'_>) -> Option<String> {
     let picture = input.picture;
     if picture.exits.iter().any(|report| report.total_count > 0) {
         return None;
@@ -106,7 +106,7 @@ pub(crate) fn short(input: &Input<'_>) -> Option<String> {
 
 /// Returns what is missing in the recording, in so many lines at most: losses, its end, and the warning that counts
 /// most.
-pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line> {
+pub(crate) fn quality(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<Line> {
     let quality = &input.picture.quality;
     let lost = match quality.lost_events {
         0 => "no events lost".to_owned(),
@@ -143,6 +143,6 @@ pub(crate) fn quality(input: &Input<'_>, width: usize, most: usize) -> Vec<Line>
 }
 
 /// Returns the command that shows more. It is whole, however long the name is: a part of it would be of no use.
-pub(crate) fn more(input: &Input<'_>) -> Line {
+pub(crate) fn more(input: &ScreenInput<'_>) -> Line {
     Line::new(Tone::Plain, &format!("more: {}", input.more))
 }

@@ -4,7 +4,7 @@ use analysis::{Unknowable, VcpuRow, VcpusReport};
 use model::Times;
 use words::share;
 
-use super::input::Input;
+use super::input::ScreenInput;
 use super::line::{Line, Tone, fit};
 use crate::{times, vcpus};
 
@@ -12,7 +12,7 @@ use crate::{times, vcpus};
 const ROWS: usize = 6;
 
 /// Returns all vCPUs' time together, if any was observed.
-fn together(input: &Input<'_>) -> Option<(Times, Vec<Unknowable>)> {
+fn together(input: &ScreenInput<'_>) -> Option<(Times, Vec<Unknowable>)> {
     let report = input.picture.vcpus.as_ref()?;
     let mut all = Times::default();
     for row in &report.rows {
@@ -22,7 +22,7 @@ fn together(input: &Input<'_>) -> Option<(Times, Vec<Unknowable>)> {
 }
 
 /// Returns the shares of all vCPUs' time that are known and not zero, most first, each with what it was spent on.
-fn shares(input: &Input<'_>) -> Vec<(f64, &'static str, u64)> {
+fn shares(input: &ScreenInput<'_>) -> Vec<(f64, &'static str, u64)> {
     let Some((all, unknowable)) = together(input) else {
         return Vec::new();
     };
@@ -37,7 +37,7 @@ fn shares(input: &Input<'_>) -> Vec<(f64, &'static str, u64)> {
 }
 
 /// Returns what the vCPUs did, in one sentence.
-pub(crate) fn spent(input: &Input<'_>) -> Option<String> {
+pub(crate) fn spent(input: &ScreenInput<'_>) -> Option<String> {
     let shares = shares(input);
     let rows = &input.picture.vcpus.as_ref()?.rows;
     let parts: Vec<(String, &str)> = shares
@@ -75,7 +75,7 @@ fn spent_on(state: &str) -> &'static str {
 }
 
 /// Returns all vCPUs' time by state in one line, as far as it is known: the states with most of it.
-pub(crate) fn short(input: &Input<'_>, width: usize) -> Option<String> {
+pub(crate) fn short(input: &ScreenInput<'_>, width: usize) -> Option<String> {
     let shares = shares(input);
     let part = |(part, state, _): &(f64, &str, u64)| format!("{state} {}", share::cell(*part));
     let parts: Vec<String> = shares.iter().map(part).collect();
@@ -86,7 +86,7 @@ pub(crate) fn short(input: &Input<'_>, width: usize) -> Option<String> {
 }
 
 /// Returns a row for each vCPU, or where there are many for each VM.
-pub(crate) fn lines(input: &Input<'_>, width: usize) -> Vec<Line> {
+pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
     let Some(report) = input.picture.vcpus.as_ref().filter(|r| !r.rows.is_empty()) else {
         return Vec::new();
     };

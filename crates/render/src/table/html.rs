@@ -83,8 +83,8 @@ impl<R> Table<'_, R> {
         })
     }
 
-    /// Returns rows as a table of a page; columns that no row has are left out. Beyond the frame's limit a sentence says how many
-    /// rows there are, and what prints them.
+    /// Returns rows as a table of a page; columns that no row has are left out. Beyond the frame's limit a sentence
+    /// says how many rows there are, and what prints them.
     pub(crate) fn html(
         &self,
         rows: impl IntoIterator<Item = impl Borrow<R>>,
@@ -112,8 +112,8 @@ impl<R> Table<'_, R> {
         });
         let columns: Vec<_> = columns.collect();
         let mut out = format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\"><table class=\"data\" id=\"table-{name}\" \
-             data-name=\"{name}\" data-command=\"{}\"><caption>{caption}</caption>\n<thead><tr>",
+            "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{caption}\"><table class=\"data\" \
+             id=\"table-{name}\" data-name=\"{name}\" data-command=\"{}\"><caption>{caption}</caption>\n<thead><tr>",
             escape(frame.command),
             caption = escape(frame.caption),
             name = escape(frame.name),
@@ -227,7 +227,9 @@ mod tests {
             },
         };
         let html = table.html(&rows, &frame);
-        assert!(html.contains("<tr id=\"row-waits-0\"><td>&lt;script&gt;&amp;&quot;\\x1b</td><td data-v=\"12345\">12.35us</td><td data-v=\"12345\">0.000012345</td><td data-v=\"0.25\">25.0 %</td></tr>"), "{html}");
+        assert!(html.contains("<tr id=\"row-waits-0\"><td>&lt;script&gt;&amp;&quot;\\x1b</td><td \
+            data-v=\"12345\">12.35us</td><td data-v=\"12345\">0.000012345</td><td data-v=\"0.25\">25.0 \
+            %</td></tr>"), "{html}");
         assert!(
             html.contains("<td>b</td><td class=\"none\">-</td>"),
             "{html}"
@@ -237,6 +239,12 @@ mod tests {
             html.contains("data-unit=\"ns\" data-column=\"wait_ns\">waited"),
             "{html}"
         );
-        assert!(html.contains("1 more row is not shown here; <code>trapline waits &#39;a b&#39;</code> prints all."), "{html}");
+        assert!(
+            html.contains(
+                "1 more row is not shown here; <code>trapline waits &#39;a b&#39;</code> prints \
+            all."
+            ),
+            "{html}"
+        );
     }
 }

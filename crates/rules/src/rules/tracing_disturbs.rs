@@ -20,8 +20,8 @@ pub(crate) static RULE: Rule = Rule {
         may cause the findings below, and may even hide the slow case.",
     found: &[
         "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
-         vCPUs waited {waits} of theirs behind them, {often} times or so long that it is {large} times that. Confidence 0.9, also where the recorder says that it lost events: \
-         what it ran around those is left out.",
+         vCPUs waited {waits} of theirs behind them, {often} times or so long that it is {large} times that. \
+         Confidence 0.9, also where the recorder says that it lost events: what it ran around those is left out.",
         "A recording of `trapline record` has the cost of an event in it, measured when it began: that times the \
          events of the busiest CPU, from {share} on, with confidence 0.8. There is no bound then.",
         "A bound: what an event costs lies between its time stamp and that of the thread's next one. So the 1st \

@@ -6,7 +6,7 @@
 //! # What the recording shows.
 //! #= says 300 of them
 //! #* 300 times, every 500 us
-//!        CPU 0/KVM-1010  [001]    10.000000: kvm_exit:  reason IO_INSTRUCTION rip 0xffffffff81a17a0b info1 6080003 info2 0
+//!        CPU 0/KVM-1010  [001]    10.000000: kvm_exit:  reason IO_INSTRUCTION rip 0xffffffff81a17a0b info1 6080003
 //! #*
 //! ```
 //!

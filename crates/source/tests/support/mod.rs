@@ -19,7 +19,7 @@ use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};
 use paths::Paths;
 use render::ClockUnit;
-use render::clock_unit::Clocked;
+use render::clock_unit::ClockedDocument;
 use source::{ReaderOptions, RecordingBytes, RecordingReader};
 use symbols::{KernelFile, KernelFunctions};
 use tracefmt::{FormatCatalog, FormatText};
@@ -370,7 +370,7 @@ fn causes(picture: &Picture) -> String {
     let same = compare::compare(side, side, None, compare::CompareOptions::default());
     let same = same.expect("the same input fits itself");
     assert_eq!(same.changes, []);
-    render::json::line(Clocked {
+    render::json::line(ClockedDocument {
         clock: ClockUnit::default(),
         part: render::diagnose::document(&diagnosis, None),
     });

@@ -24,7 +24,7 @@ use crate::output;
 const TURN: Duration = Duration::from_millis(250);
 
 /// Why a recording ended.
-enum Ended {
+enum AgentEnd {
     Asked,
     Command(ExitStatus),
     Time,
@@ -83,7 +83,7 @@ pub(super) fn run(args: &AgentArgs) -> Result<()> {
     say_running(child, &args.command)?;
     say_missing(&missing)?;
     match ended {
-        Ended::Command(status) if !status.success() => {
+        AgentEnd::Command(status) if !status.success() => {
             bail!("the command that was recorded ended with {status}")
         }
         _ => Ok(()),
@@ -114,27 +114,27 @@ fn watch(
     stop: &AtomicBool,
     child: &mut Option<Child>,
     args: &AgentArgs,
-) -> Result<Ended> {
+) -> Result<AgentEnd> {
     let until = Instant::now() + args.time;
     while !stop.load(Ordering::Relaxed) {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Ok(Ended::Time);
+            return Ok(AgentEnd::Time);
         }
         let status = child.as_mut().map(Child::try_wait).transpose()?.flatten();
         if let Some(status) = status {
-            return Ok(Ended::Command(status));
+            return Ok(AgentEnd::Command(status));
         }
         recorder.turn(left.min(TURN))?;
         if recorder.at_most() > args.size {
-            return Ok(Ended::Size);
+            return Ok(AgentEnd::Size);
         }
     }
-    Ok(Ended::Asked)
+    Ok(AgentEnd::Asked)
 }
 
 /// Says what was recorded.
-fn sentences(shown: &str, summary: &RecordSummary, ended: &Ended, args: &AgentArgs) -> String {
+fn sentences(shown: &str, summary: &RecordSummary, ended: &AgentEnd, args: &AgentArgs) -> String {
     let mut text = format!(
         "wrote {shown}: {}, {} KiB\n",
         words::plural(summary.samples, "event"),
@@ -149,12 +149,12 @@ fn sentences(shown: &str, summary: &RecordSummary, ended: &Ended, args: &AgentAr
         None => text.push_str("This kernel does not say how many events were lost.\n"),
     }
     match ended {
-        Ended::Size => text.push_str(&format!(
+        AgentEnd::Size => text.push_str(&format!(
             "It ended since its file may have {} KiB: allow more with --size.\n",
             args.size / 1024
         )),
-        Ended::Time => text.push_str("It ended since its time was over (--time).\n"),
-        Ended::Asked | Ended::Command(_) => {}
+        AgentEnd::Time => text.push_str("It ended since its time was over (--time).\n"),
+        AgentEnd::Asked | AgentEnd::Command(_) => {}
     }
     text
 }

@@ -16,7 +16,8 @@ pub(crate) struct AgentArgs {
     #[arg(value_name = "CMD", last = true, conflicts_with = "listen")]
     pub command: Vec<OsString>,
 
-    /// Write to this file, which must not be there yet. With --listen: to a file in this folder, which must be there, and be its owner's alone.
+    /// Write to this file, which must not be there yet. With --listen: to a file in this folder, which must be there,
+    /// and be its owner's alone.
     #[arg(short, long, value_name = "PATH")]
     pub output: PathBuf,
 
@@ -37,7 +38,8 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = some_size)]
     pub size: u64,
 
-    /// Wait for a host that records and has the same token: vsock:PORT, or tcp:ADDRESS:PORT. Without this, listen on nothing.
+    /// Wait for a host that records and has the same token: vsock:PORT, or tcp:ADDRESS:PORT. Without this, listen on
+    /// nothing.
     #[arg(long, value_name = "ADDRESS", requires = "token_file")]
     pub listen: Option<agent::Listen>,
 
@@ -61,7 +63,8 @@ pub(crate) enum ForGuest {
     Cpus,
     /// Packets and block requests on their way out and back, and when programs had what came.
     Io,
-    /// When programs asked to send, and when they had what they received. While this is open, each system call of each thread takes longer.
+    /// When programs asked to send, and when they had what they received. While this is open, each system call of each
+    /// thread takes longer.
     Sockets,
 }
 
@@ -84,8 +87,9 @@ impl ForGuest {
     }
 }
 
-const EXAMPLES: &str = "The file is perf's own kind of file, readable at any moment, whatever ends the agent. The clocks of a host and its guests differ: give \
-both recordings to one command, and it finds out how.
+const EXAMPLES: &str =
+    "The file is perf's own kind of file, readable at any moment, whatever ends the agent. The clocks of a host and \
+its guests differ: give both recordings to one command, and it finds out how.
 
 Examples:
   trapline agent -o guest.perf.data        until Ctrl-C, ten minutes at most

@@ -1,7 +1,7 @@
 //! What listens for hosts: it starts a process for each recording, and reads nothing that others send itself.
 //!
-//! Opening events takes permissions that nobody should have who reads what comes over a socket. So the process that has them hands the socket
-//! to one that gives them away, and starts the next one when that has ended.
+//! Opening events takes permissions that nobody should have who reads what comes over a socket. So the process that has
+//! them hands the socket to one that gives them away, and starts the next one when that has ended.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -30,7 +30,8 @@ pub(super) fn run(args: &AgentArgs, at: &Listen, token: &Path) -> Result<()> {
     SharedToken::read(token)?;
     let listener = Listener::bind(at).map_err(|error| match (at, error.kind()) {
         (Listen::Vsock(_), io::ErrorKind::Unsupported | io::ErrorKind::NotFound) => anyhow!(
-            "{at}: {}: this guest has no vsock device; give it one (QEMU: -device vhost-vsock-pci,guest-cid=3), or listen on tcp:ADDRESS:PORT",
+            "{at}: {}: this guest has no vsock device; give it one (QEMU: -device vhost-vsock-pci,guest-cid=3), or \
+             listen on tcp:ADDRESS:PORT",
             words::io_reason(&error)
         ),
         _ => anyhow!("{at}: cannot be listened on: {}", words::io_reason(&error)),
@@ -71,7 +72,8 @@ fn start(socket: &OwnedFd) -> Result<Child> {
         .context("this program cannot be started again")
 }
 
-/// Waits until it has ended, and ends it where this process is ended. Returns how it ended, and whether this process is to end.
+/// Waits until it has ended, and ends it where this process is ended. Returns how it ended, and whether this process is
+/// to end.
 fn wait(child: &mut Child, signals: &mut Signals) -> Result<(ExitStatus, bool)> {
     let mut ends = false;
     loop {

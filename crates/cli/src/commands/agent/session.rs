@@ -1,4 +1,5 @@
-//! One recording for a host: this process opens the events, gives everything away that it may do, and only then reads what others send.
+//! One recording for a host: this process opens the events, gives everything away that it may do, and only then reads
+//! what others send.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;

@@ -20,7 +20,8 @@ pub(crate) struct BenchArgs {
 /// What is measured.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchWhat {
-    /// Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs.
+    /// Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle
+    /// CPUs.
     Ipi(IpiArgs),
     /// Measure wake-ups of a thread on another CPU, which is idle, long idle or busy: futex, pipe, eventfd.
     Wake(WakeArgs),
@@ -42,11 +43,17 @@ pub(crate) enum BenchWhat {
 #[derive(Debug, Args)]
 pub(crate) struct BenchCommon {
     /// Measure so many iterations of each row.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(
+        short = 'n', long, value_name = "N", default_value_t = 10_000,
+        value_parser = clap::value_parser!(u64).range(1..=100_000_000)
+    )]
     pub iterations: u64,
 
     /// Leave out so many iterations before them; the very first is shown beside (first).
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
+    #[arg(
+        long, value_name = "N", default_value_t = 100,
+        value_parser = clap::value_parser!(u64).range(0..=100_000_000)
+    )]
     pub warmup: u64,
 
     /// End a row after TIME (500ms, 2s), however many iterations it has.
@@ -106,8 +113,8 @@ pub(crate) struct WakeArgs {
 #[derive(Debug, Args)]
 #[command(after_help = CLOCK_HELP)]
 pub(crate) struct ClockArgs {
-    /// Measure with every clock source that the kernel has, one after another. That changes the clock of the whole machine meanwhile; it
-    /// is set back at the end, after Ctrl-C too, but not after kill -9. It takes root.
+    /// Measure with every clock source that the kernel has, one after another. That changes the clock of the whole
+    /// machine meanwhile; it is set back at the end, after Ctrl-C too, but not after kill -9. It takes root.
     #[arg(long)]
     pub each_source: bool,
 
@@ -135,9 +142,14 @@ pub(crate) struct ExitsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = NET_HELP)]
 pub(crate) struct NetArgs {
-    /// Be the peer: answer at ADDR (10.0.0.2:7700) over TCP and UDP until Ctrl-C, and measure nothing. A port of 0 is any that is
-    /// free. Whoever reaches the address is answered.
-    #[arg(long, value_name = "ADDR", conflicts_with_all = ["connect", "size", "iterations", "warmup", "row_time", "cpu", "label", "output", "format"])]
+    /// Be the peer: answer at ADDR (10.0.0.2:7700) over TCP and UDP until Ctrl-C, and measure nothing. A port of 0 is
+    /// any that is free. Whoever reaches the address is answered.
+    #[arg(
+        long, value_name = "ADDR",
+        conflicts_with_all = [
+            "connect", "size", "iterations", "warmup", "row_time", "cpu", "label", "output", "format",
+        ]
+    )]
     pub serve: Option<SocketAddr>,
 
     /// Measure against the peer at ADDR. Without it, against one of this machine's own, over loopback.
@@ -212,13 +224,14 @@ fn file_size(text: &str) -> Result<u64, String> {
     }
 }
 
-const HELP: &str = "Each runs in user space, in a guest or on a host, and needs no kernel module. Threads are pinned to CPUs; the first iteration is \
-shown beside and those that warm up are left out; before it begins, a thread watches for 50 ms how much of its CPU others take, which is \
-said if it is much. What cannot be measured on a machine is said in its place. Ctrl-C ends a run with what it has. docs/bench.md says what \
-each number means.
+const HELP: &str = "Each runs in user space, in a guest or on a host, and needs no kernel module. Threads are pinned \
+to CPUs; the first iteration is shown beside and those that warm up are left out; before it begins, a thread watches \
+for 50 ms how much of its CPU others take, which is said if it is much. What cannot be measured on a machine is said \
+in its place. Ctrl-C ends a run with what it has. docs/bench.md says what each number means.
 
-A result is a JSON document (-o, or --format json). 'trapline compare' puts any number of them side by side, with the labels as columns. The slowest \
-iterations are in it with their times: 'trapline bench explain' looks them up in a recording that was made meanwhile.
+A result is a JSON document (-o, or --format json). 'trapline compare' puts any number of them side by side, with the \
+labels as columns. The slowest iterations are in it with their times: 'trapline bench explain' looks them up in a \
+recording that was made meanwhile.
 
 Examples:
   trapline bench ipi
@@ -228,9 +241,10 @@ Examples:
   trapline bench clock --format csv
   trapline bench net --serve 10.0.0.2:7700";
 
-const EXPLAIN_HELP: &str = "Of each of the ten slowest iterations of each row: the instances of latency paths that began and ended in it, with their longest \
-stage, and what the vCPUs of the row did. Where a guest measured, give the host's recording and the guest's own: 'trapline record --agent', or 'trapline agent' \
-in the guest, made at the same time. The guest's is what puts its times on the host's clock.
+const EXPLAIN_HELP: &str = "Of each of the ten slowest iterations of each row: the instances of latency paths that \
+began and ended in it, with their longest stage, and what the vCPUs of the row did. Where a guest measured, give the \
+host's recording and the guest's own: 'trapline record --agent', or 'trapline agent' in the guest, made at the same \
+time. The guest's is what puts its times on the host's clock.
 
 Examples:
   trapline record -o during -- trapline bench wake -o wake.json
@@ -238,7 +252,8 @@ Examples:
   trapline bench explain ipi.json during during/guest-web1.perf.data
                                             measured in a guest, recorded by its host";
 
-const IPI_HELP: &str = "An IPI that a caller waits for, as the kernel's smp_call_function does: it ends when its function has run on the target.
+const IPI_HELP: &str = "An IPI that a caller waits for, as the kernel's smp_call_function does: it ends when its \
+function has run on the target.
 
 Targets:
   busy    a thread spins there in user space; the call is membarrier(2)
@@ -246,9 +261,11 @@ Targets:
           root, CAP_PERFMON or kernel.perf_event_paranoid=0. IPIs come one behind
           another, so a CPU or host that polls before it halts still does
 
-'idle 5 ms' is the same after the target slept for so long (--idle). The rows 'no IPI' are what both calls take by themselves.
+'idle 5 ms' is the same after the target slept for so long (--idle). The rows 'no IPI' are what both calls take by \
+themselves.
 
-'interrupts' in JSON and CSV is what the kernel counted on the targets meanwhile. A CPU that polls in its idle loop (idle=poll) gets none, and that is why it
+'interrupts' in JSON and CSV is what the kernel counted on the targets meanwhile. A CPU that polls in its idle loop \
+(idle=poll) gets none, and that is why it
 is fast.
 
 Examples:
@@ -256,43 +273,46 @@ Examples:
   trapline bench ipi -n 100000 --label default -o default.json
   trapline bench ipi --cpu 0-7 --pairs --format csv";
 
-const WAKE_HELP: &str = "Rows with a state are from the call that wakes until the woken thread reads the clock; the waking thread is awake all the \
-time. 'round trip' is a ping-pong of two threads that both sleep: two wake-ups.
+const WAKE_HELP: &str = "Rows with a state are from the call that wakes until the woken thread reads the clock; the \
+waking thread is awake all the time. 'round trip' is a ping-pong of two threads that both sleep: two wake-ups.
 
-'idle 20 us' is a target that slept so short (--short) that a CPU or host that polls before it halts is still at it (haltpoll, halt_poll_ns); 'idle \
-5 ms' is one that slept so long (--idle) that nobody polls any more; on a 'busy' one another thread spins, and the scheduler has to take the CPU away from it.
+'idle 20 us' is a target that slept so short (--short) that a CPU or host that polls before it halts is still at it \
+(haltpoll, halt_poll_ns); 'idle 5 ms' is one that slept so long (--idle) that nobody polls any more; on a 'busy' one \
+another thread spins, and the scheduler has to take the CPU away from it.
 
 Examples:
   trapline bench wake
   trapline bench wake --idle 20ms --label idle=poll -o idle-poll.json
   trapline bench wake --cpu 0,8";
 
-const CLOCK_HELP: &str = "64 reads are timed together, and an iteration is their mean. 'system call of it' is CLOCK_MONOTONIC without the vDSO: where the \
-row CLOCK_MONOTONIC costs as much, user space cannot read the clock source. Notes say where a read exits.
+const CLOCK_HELP: &str = "64 reads are timed together, and an iteration is their mean. 'system call of it' is \
+CLOCK_MONOTONIC without the vDSO: where the row CLOCK_MONOTONIC costs as much, user space cannot read the clock \
+source. Notes say where a read exits.
 
 Examples:
   trapline bench clock
   trapline bench clock --each-source -n 1000
   trapline bench clock --label tsc -o tsc.json";
 
-const TIMER_HELP: &str = "How late a thread runs that waits for an absolute time on CLOCK_MONOTONIC, by clock_nanosleep(2) and timerfd, 100 us, 1 ms and 10 ms \
-ahead. Its timer slack is 1 ns.
+const TIMER_HELP: &str =
+    "How late a thread runs that waits for an absolute time on CLOCK_MONOTONIC, by clock_nanosleep(2) and timerfd, 100 \
+us, 1 ms and 10 ms ahead. Its timer slack is 1 ns.
 
 Examples:
   trapline bench timer
   trapline bench timer --row-time 10s -o timer.json";
 
-const EXITS_HELP: &str = "One instruction at a time, between two reads of the clock, whose own cost is the first row. All of them read, and change nothing. Ports \
-and registers in memory take root, and a kernel that lets root have them. On bare metal the rows are what the hardware takes; on arm64 user space has no \
-instruction that always exits.
+const EXITS_HELP: &str = "One instruction at a time, between two reads of the clock, whose own cost is the first row. \
+All of them read, and change nothing. Ports and registers in memory take root, and a kernel that lets root have them. \
+On bare metal the rows are what the hardware takes; on arm64 user space has no instruction that always exits.
 
 Examples:
   trapline bench exits
   trapline bench exits --label mitigations=off -o exits.json";
 
-const NET_HELP: &str = "Without an address both ends are on this machine and the rows are what the kernel's loopback takes. The peer is bound to the address that is \
-given and to no other; it answers its own protocol, each datagram by one of the same length. It knows no password: bind it where only those reach it who \
-may.
+const NET_HELP: &str = "Without an address both ends are on this machine and the rows are what the kernel's loopback \
+takes. The peer is bound to the address that is given and to no other; it answers its own protocol, each datagram by \
+one of the same length. It knows no password: bind it where only those reach it who may.
 
 Examples:
   trapline bench net
@@ -300,8 +320,9 @@ Examples:
   trapline bench net --connect 10.0.0.2:7700         on the other
   trapline bench net --connect 10.0.0.2:7700 --size 1400 -o vhost.json";
 
-const DISK_HELP: &str = "Requests go past the page cache (O_DIRECT) to random places, one after another. Where a file system takes no O_DIRECT, memory is measured, which \
-is said. A file or device that is there is read and never written.
+const DISK_HELP: &str =
+    "Requests go past the page cache (O_DIRECT) to random places, one after another. Where a file system takes no \
+O_DIRECT, memory is measured, which is said. A file or device that is there is read and never written.
 
 Examples:
   trapline bench disk /var/tmp

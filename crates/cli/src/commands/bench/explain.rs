@@ -8,13 +8,15 @@ use anyhow::{Result, bail};
 use model::GuestAccess;
 use paths::Paths;
 use render::ClockUnit;
-use render::bench_explain::{self as render_explain, Explained, Inside, Iteration, OnVcpu, Task};
+use render::bench_explain::{
+    self as render_explain, BenchExplanation, Iteration, OnVcpu, OverlappingPath, Task,
+};
 use results::{BenchResults, BenchRow, Slow};
 use session::{Guest, GuestPairing, OpenRecording};
 
 use crate::answer::Answer;
 use crate::commands::bench::args::ExplainArgs;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::output;
 use crate::usage::Usage;
 
@@ -29,9 +31,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         ));
     }
     let result = crate::commands::compare::results::read(&args.result)?;
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         let row = result.rows.get(*at).filter(|_| seen)?;
         Some(teller.iteration(row, one))
     });
-    let found = Explained {
+    let found = BenchExplanation {
         bench: result.head.bench.name().to_owned(),
         slow: slow.len(),
         bound_ns: clock.bound_ns,
@@ -106,17 +108,19 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
 }
 
 /// Says why nothing was found, where that is so; `foreign` where no thread of the benchmark is in the recording.
-fn require(found: &Explained, foreign: bool, recording: &str, result: &Path) -> Result<()> {
+fn require(found: &BenchExplanation, foreign: bool, recording: &str, result: &Path) -> Result<()> {
     if foreign {
         bail!(
-            "{recording}: no thread of the benchmark had the benchmark's CPUs at the times of {}, so it is of another machine or time, or has no sched_switch; where a guest measured, give its \
-             host's recording and then the guest's own",
+            "{recording}: no thread of the benchmark had the benchmark's CPUs at the times of {}, so it is of another \
+             machine or time, or has no sched_switch; where a guest measured, give its host's recording and then the \
+             guest's own",
             result.display()
         );
     }
     if found.iterations.is_empty() {
         bail!(
-            "{recording}: nothing is in it of the time of any slow iteration of {}: it has to be recorded while the benchmark runs",
+            "{recording}: nothing is in it of the time of any slow iteration of {}: it has to be recorded while the \
+             benchmark runs",
             result.display()
         );
     }
@@ -141,8 +145,8 @@ impl<'g> Clock<'g> {
         let head = &result.head;
         let Some(ahead) = head.started.recording_ns else {
             bail!(
-                "the result does not have the clock of recordings, which takes perf events when the benchmark runs: run it as root, or with \
-                 kernel.perf_event_paranoid=1 or less"
+                "the result does not have the clock of recordings, which takes perf events when the benchmark runs: \
+                 run it as root, or with kernel.perf_event_paranoid=1 or less"
             );
         };
         let guest = match guests {
@@ -155,15 +159,17 @@ impl<'g> Clock<'g> {
             None => (recording.name(), recording.header()),
         };
         // Another machine's times mean nothing there. Who measured in a guest may well have the host's recording alone.
-        let differs = |recorded: Option<&str>, here: Option<&str>| matches!((recorded, here), (Some(recorded), Some(here)) if recorded != here);
+        let differs = |recorded: Option<&str>, here: Option<&str>| {
+            recorded.is_some() && here.is_some() && recorded != here
+        };
         let cpus = u32::try_from(head.machine.cpus).ok();
         let other = differs(header.kernel.as_deref(), head.machine.kernel.as_deref())
             || matches!((header.cpus, cpus), (Some(recorded), Some(here)) if recorded < here);
         if other {
             let (kernel, cpus) = (head.machine.kernel.as_deref(), head.machine.cpus);
             bail!(
-                "{name}: is of another machine than the result, which was measured on Linux {} with {}: where a guest measured, give its host's \
-                 recording and then the guest's own",
+                "{name}: is of another machine than the result, which was measured on Linux {} with {}: where a guest \
+                 measured, give its host's recording and then the guest's own",
                 kernel.unwrap_or("?"),
                 words::plural(cpus, "CPU")
             );
@@ -172,8 +178,8 @@ impl<'g> Clock<'g> {
         let clock = header.clock.as_deref().unwrap_or("local");
         if !matches!(clock, "local" | "perf" | "sched_clock") {
             bail!(
-                "{name}: its clock is {clock}; the result's times are known on the kernel's own clock, which perf and trace-cmd use where nothing else is asked \
-                 for"
+                "{name}: its clock is {clock}; the result's times are known on the kernel's own clock, which perf and \
+                 trace-cmd use where nothing else is asked for"
             );
         }
         Ok(Clock {
@@ -242,7 +248,7 @@ impl Teller<'_> {
         known.collect()
     }
 
-    fn inside(&self, instance: &paths::CompletedInstance, one: &WatchedStretch) -> Inside {
+    fn inside(&self, instance: &paths::CompletedInstance, one: &WatchedStretch) -> OverlappingPath {
         let recorded = self
             .follower
             .describe(instance, self.walked.machine, self.names);
@@ -255,7 +261,7 @@ impl Teller<'_> {
         let begin_ns = recorded.steps.first().map_or(one.from, |step| step.time);
         let end_ns = recorded.steps.last().map_or(one.from, |step| step.time);
         let here_ns = one.shared(begin_ns, end_ns);
-        Inside {
+        OverlappingPath {
             total_ns: recorded.total_ns(),
             here_ns,
             share: here_ns as f64 / length as f64,

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<()> {
     let stop = asked_to_stop()?;
     let facts = host::collect(Path::new("/"));
     let host = facts.host.unwrap_or_default();
-    let doing = Doing::new();
+    let doing = BenchProgress::new();
     let measured = bench::run(
         &what,
         &Setup {
@@ -167,15 +167,15 @@ fn asked_to_stop() -> Result<Arc<AtomicBool>> {
 }
 
 /// Says on a terminal what is being measured, in a line that goes away.
-struct Doing {
+struct BenchProgress {
     is_terminal: bool,
     said: AtomicBool,
 }
 
-impl Doing {
-    fn new() -> Doing {
+impl BenchProgress {
+    fn new() -> BenchProgress {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        Doing {
+        BenchProgress {
             is_terminal: io::stderr().is_terminal() && !dumb,
             said: AtomicBool::new(false),
         }

@@ -12,8 +12,8 @@ use crate::options::{Common, named_guest};
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
     /// Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm stat report, perf
-    /// sched latency or perf stat can stand for a recording. Or two or more results of 'trapline bench', which stand side by
-    /// side.
+    /// sched latency or perf stat can stand for a recording. Or two or more results of 'trapline bench', which stand
+    /// side by side.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 
@@ -21,9 +21,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "REC", num_args = 1..)]
     pub with: Vec<PathBuf>,
 
-    /// A recording that was made in a guest of the first side's host at the same time, with the name, UUID or process of the VM whose
-    /// guest it is. That side has one host then. May be repeated. Guests whose recordings and their host's name each other need no
-    /// option: they stand among the recordings.
+    /// A recording that was made in a guest of the first side's host at the same time, with the name, UUID or process
+    /// of the VM whose guest it is. That side has one host then. May be repeated. Guests whose recordings and their
+    /// host's name each other need no option: they stand among the recordings.
     #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = named_guest, conflicts_with = "each")]
     pub guest: Vec<NamedGuest>,
 
@@ -35,9 +35,9 @@ pub(crate) struct CompareArgs {
     #[arg(long, conflicts_with = "with")]
     pub each: bool,
 
-    /// With --each, show results that you measured yourself, such as a benchmark's: NAME=VALUE,VALUE,... with a value for
-    /// each recording in order; NAME=VALUE where NAME is the letter of one recording or a part of its path; or a FILE
-    /// with one line for each NAME and its values. May be repeated.
+    /// With --each, show results that you measured yourself, such as a benchmark's: NAME=VALUE,VALUE,... with a value
+    /// for each recording in order; NAME=VALUE where NAME is the letter of one recording or a part of its path; or a
+    /// FILE with one line for each NAME and its values. May be repeated.
     #[arg(long, value_name = "FILE|NAME=VALUE", requires = "each")]
     pub score: Vec<String>,
 
@@ -78,10 +78,11 @@ pub(crate) struct CompareArgs {
 
 const COMPARE_HELP: &str = "Rates are per second recorded, and per unit of work where both sides count the same work. \
 The number in brackets is the confidence that a change is more than the noise within the recordings. It is found by \
-resampling slices of time; with several recordings on a side, differences from run to run count as noise too; and it is \
-corrected for the number of things compared. Changes that are only likely (confidence 0.8 or more) stand below those that \
-are certain. With recordings of guests on both sides, what the guests did is compared too. Two printed tables are compared by their counts, which are assumed to come in bursts of ten. A recording and \
-a printed table are compared by shares and means only.
+resampling slices of time; with several recordings on a side, differences from run to run count as noise too; and it \
+is corrected for the number of things compared. Changes that are only likely (confidence 0.8 or more) stand below \
+those that are certain. With recordings of guests on both sides, what the guests did is compared too. Two printed \
+tables are compared by their counts, which are assumed to come in bursts of ten. A recording and a printed table are \
+compared by shares and means only.
 
 Examples:
   trapline compare before.dat after.dat

@@ -175,8 +175,8 @@ fn side_of(name: &str, sides: &[impl AsRef<Path>]) -> Result<usize> {
     match part.as_slice() {
         [at] => Ok(*at),
         [] => bail!(
-            "no recording is called '{name}': give a value for each of the {} (NAME=VALUE,VALUE,...), or name one by its \
-             letter or a part of its path",
+            "no recording is called '{name}': give a value for each of the {} (NAME=VALUE,VALUE,...), or name one by \
+             its letter or a part of its path",
             sides.len()
         ),
         many => bail!(

@@ -12,11 +12,11 @@ use compare::CompareOptions;
 use render::ClockUnit;
 use render::compare as render_compare;
 use session::{HostInput, PictureOptions, Session};
-use sides::{Compared, Ready, compared};
+use sides::{ComparedSides, Ready, compared};
 
 use crate::answer::Answer;
 use crate::commands::compare::args::CompareArgs;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::output;
 use crate::usage::Usage;
 
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let guests = args.guest.iter().chain(&args.with_guest);
     let inputs = recordings.chain(guests.map(|one| &one.path));
     let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         recordings: Some(args.recordings.len() + args.with.len()),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let session = opening::session(&args.common, &beside, &inputs)?;
     let options = CompareOptions {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         return each::run(args, &ready, &first);
     }
     let work = args.work.as_deref();
-    let Compared {
+    let ComparedSides {
         comparison,
         a,
         b,
@@ -114,8 +114,8 @@ fn sides<'s>(args: &CompareArgs, session: &'s Session) -> Result<(Hosts<'s>, Hos
         if !guests.is_empty() && hosts.len() > 1 {
             let names: Vec<&str> = hosts.iter().map(|host| host.input().name()).collect();
             return Err(Usage::error(format!(
-                "{option} names recordings of one host's guests, and {side} has {} recordings of hosts ({}): give one host, or leave {option} \
-                 out where recordings name each other",
+                "{option} names recordings of one host's guests, and {side} has {} recordings of hosts ({}): give one \
+                 host, or leave {option} out where recordings name each other",
                 names.len(),
                 names.join(", ")
             )));
@@ -128,7 +128,7 @@ fn sides<'s>(args: &CompareArgs, session: &'s Session) -> Result<(Hosts<'s>, Hos
 /// Returns what to say where there are more recordings than two, and nobody knows which are to be compared.
 fn too_many(count: usize) -> String {
     format!(
-        "{count} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2', or --each for \
-         each of them with the first"
+        "{count} recordings: say which are to be compared with which, as in 'trapline compare A1 A2 --with B1 B2', or \
+         --each for each of them with the first"
     )
 }

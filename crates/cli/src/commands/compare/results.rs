@@ -31,7 +31,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
     if let Some(other) = inputs.iter().find(|path| !is_result(path)) {
         std::fs::metadata(other).with_context(|| other.display().to_string())?;
         bail!(
-            "{} is a result of 'trapline bench', and {} is none: compare results with results, and recordings with recordings",
+            "{} is a result of 'trapline bench', and {} is none: compare results with results, and recordings with \
+             recordings",
             first.display(),
             other.display()
         );
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
     ];
     if let Some((_, option)) = options.iter().find(|(given, _)| *given) {
         return Err(Usage::error(format!(
-            "{} is a result of 'trapline bench', for which there is no {option}: give results alone, as 'trapline compare A B C'",
+            "{} is a result of 'trapline bench', for which there is no {option}: give results alone, as 'trapline \
+             compare A B C'",
             first.display()
         )));
     }

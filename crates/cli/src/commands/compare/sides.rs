@@ -31,7 +31,7 @@ pub(crate) fn diagnose(pictures: &[Picture], session: &Session) -> Diagnosis {
 }
 
 /// Two sides that were compared.
-pub(crate) struct Compared {
+pub(crate) struct ComparedSides {
     pub comparison: Comparison,
     pub a: Vec<Picture>,
     pub b: Vec<Picture>,
@@ -45,7 +45,7 @@ pub(crate) fn compared(
     first: &[HostInput<'_>],
     second: &[HostInput<'_>],
     work: Option<&str>,
-) -> Result<Compared> {
+) -> Result<ComparedSides> {
     let session = ready.session;
     let mut found = session
         .sides(&[first, second], &ready.pictures)?
@@ -65,7 +65,7 @@ pub(crate) fn compared(
     comparison
         .notes
         .splice(0..0, on_both_sides(&given_a, &given_b));
-    Ok(Compared {
+    Ok(ComparedSides {
         comparison,
         a,
         b,
@@ -88,7 +88,8 @@ fn on_both_sides(first: &[&Path], second: &[&Path]) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether two paths lead to one file, or to two that hold the same. What is no file, or cannot be read, is not looked at.
+/// Returns whether two paths lead to one file, or to two that hold the same. What is no file, or cannot be read, is not
+/// looked at.
 fn is_same(one: &Path, other: &Path) -> bool {
     let found = |path: &Path| path.canonicalize().ok().zip(path.metadata().ok());
     let (Some((one, about_one)), Some((other, about_other))) = (found(one), found(other)) else {

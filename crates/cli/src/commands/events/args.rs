@@ -28,7 +28,7 @@ pub(crate) struct EventsArgs {
 
     /// Print lines in the form of this tool, whichever made the recording.
     #[arg(long = "as", value_enum, value_name = "TOOL")]
-    pub convention: Option<As>,
+    pub convention: Option<TextConvention>,
 
     /// Print times to the nanosecond.
     #[arg(long)]
@@ -50,7 +50,7 @@ Examples:
 
 /// Whose conventions to follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum As {
+pub(crate) enum TextConvention {
     /// As perf does.
     Perf,
     /// As trace-cmd does.

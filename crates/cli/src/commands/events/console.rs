@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use event::Quality;
 use model::Vm;
 use render::ClockUnit;
-use render::console::{self, Lines, Writer, Written};
+use render::console::{self, ConsoleRow, Lines, Writer};
 use session::{FilterScope, HostFacts, OpenRecording};
 
 use crate::answer::Answer;
@@ -49,9 +49,9 @@ pub(super) fn run(
     printer.stream.check()?;
     if sums.lines == 0 {
         bail!(
-            "{name}: no guest wrote to a serial line that is known (I/O ports 0x3f8, 0x2f8, 0x3e8, 0x2e8, 0xe9, 0x402; on arm64 \
-             the PL011 at 0x9000000); what it writes is in kvm_pio events, on arm64 in kvm_mmio events: record them with \
-             'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'"
+            "{name}: no guest wrote to a serial line that is known (I/O ports 0x3f8, 0x2f8, 0x3e8, 0x2e8, 0xe9, 0x402; \
+             on arm64 the PL011 at 0x9000000); what it writes is in kvm_pio events, on arm64 in kvm_mmio events: \
+             record them with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'"
         );
     }
     outcome.quality.doubts.extend(facts.doubts());
@@ -102,7 +102,7 @@ impl Printer<'_> {
     /// Prints a line; breaks off when nobody reads what is printed.
     fn take(&mut self, line: ConsoleLine) -> ControlFlow<()> {
         let writer = writer(&line, self.vms);
-        let written = Written { line, writer };
+        let written = ConsoleRow { line, writer };
         match self.format {
             Format::Table => {
                 let time = self.time(written.line.start);

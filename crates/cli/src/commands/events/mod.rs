@@ -14,16 +14,16 @@ use eventtext::EventPrinter;
 use model::Threads;
 use render::ClockUnit;
 #[cfg(test)]
-use render::schema::{Member, Shape, Shaped};
+use render::schema::{HasShape, Member, Shape};
 use serde::Serialize;
 use session::{Guest, GuestPairing, OpenRecording};
 use tracefmt::{FormatCatalog, FormatText};
 use wildmatch::WildMatch;
 
 use crate::answer::Answer;
-use crate::commands::events::args::{As, EventsArgs};
+use crate::commands::events::args::{EventsArgs, TextConvention};
 use crate::commands::no_events;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::Format;
 use crate::output;
 use crate::stream::Stream;
@@ -31,9 +31,9 @@ use crate::stream::Stream;
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let inputs = args.guests.inputs(&args.recording);
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let session = opening::session(&args.common, &beside, &inputs)?;
     let host = session.host(&args.recording, &args.guests.named())?;
@@ -115,7 +115,7 @@ fn machines<'f>(
     recording: &'f OpenRecording<'_>,
     guests: &'f [Guest<'_>],
     none: &'f FormatCatalog,
-    style: (Option<As>, bool),
+    style: (Option<TextConvention>, bool),
 ) -> Vec<Machine<'f>> {
     let (convention, ns) = style;
     let readers = std::iter::once(recording.reader()).chain(guests.iter().map(Guest::reader));
@@ -123,7 +123,7 @@ fn machines<'f>(
     let names: Vec<String> = names.map(str::to_owned).collect();
     let machines = readers.zip(prefixes(&names)).map(|(reader, called)| {
         let formats = reader.formats().unwrap_or(none);
-        let perf = convention.map_or_else(|| reader.is_perf(), |one| one == As::Perf);
+        let perf = convention.map_or_else(|| reader.is_perf(), |one| one == TextConvention::Perf);
         // Of guests' kernels the host's recording alone has build ids.
         let host = (called.number == 0).then_some(recording);
         let mut threads = Threads::default();
@@ -159,7 +159,7 @@ pub(super) fn csv<'o>(
 
 /// An event as an item of a document. What is not known is null.
 #[derive(Debug, Serialize)]
-struct Item<'a> {
+struct EventLine<'a> {
     /// Left out where there is one recording.
     #[serde(skip_serializing_if = "Option::is_none")]
     recording: Option<&'a str>,
@@ -173,17 +173,20 @@ struct Item<'a> {
 }
 
 #[cfg(test)]
-render::shape!(Item<'static> { recording?, time_ns, cpu, pid, tid, comm, event, text });
+render::shape!(EventLine<'static> { recording?, time_ns, cpu, pid, tid, comm, event, text });
 
 /// Returns what documents have of events.
 #[cfg(test)]
 pub(crate) fn shape() -> Shape {
-    Shape::Object(vec![Member::new("events", Vec::<Item<'static>>::shape())])
+    Shape::Object(vec![Member::new(
+        "events",
+        Vec::<EventLine<'static>>::shape(),
+    )])
 }
 
 /// What a recording is called where there are several.
 #[derive(Debug, Default)]
-struct Called {
+struct RecordingLabel {
     /// Its place among them; the host's is the first.
     number: usize,
     /// The file.
@@ -193,7 +196,7 @@ struct Called {
 }
 
 /// Returns what recordings are called: by their files' names, those in front that differ by no more by their paths.
-fn prefixes(names: &[String]) -> Vec<Called> {
+fn prefixes(names: &[String]) -> Vec<RecordingLabel> {
     let file = |name: &String| {
         let file = Path::new(name).file_name();
         file.map_or_else(|| name.clone(), |file| file.to_string_lossy().into_owned())
@@ -211,7 +214,7 @@ fn prefixes(names: &[String]) -> Vec<Called> {
         _ => format!("{name:>width$}: "),
     };
     let all = short.iter().zip(names).enumerate();
-    let called = all.map(|(number, (short, name))| Called {
+    let called = all.map(|(number, (short, name))| RecordingLabel {
         number,
         name: name.clone(),
         prefix: prefix(short),
@@ -223,7 +226,7 @@ fn prefixes(names: &[String]) -> Vec<Called> {
 struct Machine<'f> {
     printer: EventPrinter<'f>,
     threads: Threads,
-    called: Called,
+    called: RecordingLabel,
 }
 
 struct Events<'f> {
@@ -299,7 +302,7 @@ impl<'f> Events<'f> {
             self.stream.text(&row);
             return;
         }
-        let item = Item {
+        let item = EventLine {
             recording: several.then_some(machine.called.name.as_str()),
             time_ns: event.time,
             cpu: known(event.cpu),

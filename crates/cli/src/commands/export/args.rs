@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::options::values::Named;
+use crate::options::values::NameParser;
 use crate::options::{Common, GuestArgs};
 
 /// `trapline export`.
@@ -18,8 +18,8 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub guests: GuestArgs,
 
-    /// Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv,
-    /// .md, .json.
+    /// Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace,
+    /// .csv, .md, .json.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
@@ -31,9 +31,9 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<Rows>,
 
-    /// Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in paths but
-    /// those that are for --path only. May be repeated.
-    #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = Named::path())]
+    /// Export instances of this built-in path, or of the path that FILE describes. Without it, those of all built-in
+    /// paths but those that are for --path only. May be repeated.
+    #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = NameParser::path())]
     pub path: Vec<String>,
 
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and

@@ -16,7 +16,7 @@ use crate::commands::events;
 use crate::commands::export::args::{ExportArgs, Kind, Rows};
 use crate::commands::paths::read_path;
 use crate::new_file;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::Format;
 use crate::output;
 use crate::usage::Usage;
@@ -29,14 +29,14 @@ struct WrittenExport {
 }
 
 /// A host's recording and those of its guests, which are walked together.
-struct Together<'t> {
+struct HostWithGuests<'t> {
     recording: &'t OpenRecording<'t>,
     paired: GuestPairing<'t>,
 }
 
-impl<'t> Together<'t> {
-    fn of(host: &'t HostInput<'_>, recording: &'t OpenRecording<'t>) -> Result<Together<'t>> {
-        Ok(Together {
+impl<'t> HostWithGuests<'t> {
+    fn of(host: &'t HostInput<'_>, recording: &'t OpenRecording<'t>) -> Result<HostWithGuests<'t>> {
+        Ok(HostWithGuests {
             recording,
             paired: host.paired(recording)?,
         })
@@ -47,7 +47,7 @@ impl<'t> Together<'t> {
     }
 
     /// Returns the paths that are followed: where nobody named one, those through guests too.
-    fn paths(&self, wanted: &Wanted) -> Vec<lang::PathDefinition> {
+    fn paths(&self, wanted: &WantedPaths) -> Vec<lang::PathDefinition> {
         let mut all = wanted.paths.clone();
         if !wanted.named && !self.guests().is_empty() {
             all.extend(paths::with_guests());
@@ -63,11 +63,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         bail!("a trace for Perfetto is no text; name a file with -o FILE.pftrace");
     }
     let wanted = wanted(args)?;
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         mtree: args.mtree.as_deref(),
         empty: matches!(kind, Kind::Md | Kind::Json),
         with_guests: true,
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let given = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &given)?;
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         written.quality = text.quality;
     } else {
         let recording = host.input().recording_with_symbols()?;
-        let together = Together::of(&host, &recording)?;
+        let together = HostWithGuests::of(&host, &recording)?;
         let rows = args.table.unwrap_or(Rows::Spans);
         // What makes the command fail is known before the file is begun; what ends it early leaves no file.
         let first = match (kind, rows) {
@@ -148,8 +148,8 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
             ));
         }
         return Err(Usage::error(format!(
-            "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md or .json; \
-             --as says it for other names",
+            "-o {}: what to write is known by the end of the name, and recordings are exported as .pftrace, .csv, .md \
+             or .json; --as says it for other names",
             args.output.display()
         )));
     };
@@ -162,21 +162,21 @@ fn kind(args: &ExportArgs) -> Result<Kind> {
 }
 
 /// The paths that were asked for.
-struct Wanted {
+struct WantedPaths {
     paths: Vec<lang::PathDefinition>,
     /// Whether somebody named them; else they are the host's built-in ones.
     named: bool,
 }
 
 /// Returns the paths that were asked for.
-fn wanted(args: &ExportArgs) -> Result<Wanted> {
+fn wanted(args: &ExportArgs) -> Result<WantedPaths> {
     let named = args.path.iter().map(|name| read_path(name));
     let paths = named.collect::<Result<Vec<_>>>()?;
     Ok(match paths.is_empty() {
-        true => Wanted {
+        true => WantedPaths {
             paths: paths::all_builtin(),
             named: false,
         },
-        false => Wanted { paths, named: true },
+        false => WantedPaths { paths, named: true },
     })
 }

@@ -15,11 +15,11 @@ use paths::{Paths, lang};
 use render::ClockUnit;
 use session::{RecordingAnswers, Session};
 
-use super::{Together, WrittenExport};
+use super::{HostWithGuests, WrittenExport};
 use crate::commands::export::args::{Kind, Rows};
 
 /// What the first walk found.
-pub(super) struct First {
+pub(super) struct ExportAnswers {
     kind: Kind,
     rows: Rows,
     tasks: Option<SharedAnalysis<GuestTasks>>,
@@ -43,8 +43,8 @@ pub(super) fn first(
     kind: Kind,
     rows: Rows,
     session: &Session,
-    together: &Together<'_>,
-) -> Result<First> {
+    together: &HostWithGuests<'_>,
+) -> Result<ExportAnswers> {
     let recording = together.recording;
     let mut question = recording.question(&together.paired);
     let vcpus = question.add(Vcpus::new(recording.window()));
@@ -71,7 +71,7 @@ pub(super) fn first(
         _ => {}
     }
     let isa = answered.take(exits).isa();
-    Ok(First {
+    Ok(ExportAnswers {
         kind,
         rows,
         tasks,
@@ -80,7 +80,7 @@ pub(super) fn first(
     })
 }
 
-impl First {
+impl ExportAnswers {
     /// Walks the recording again, and writes what is found.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl First {
     pub(super) fn write(
         &self,
         wanted: &[lang::PathDefinition],
-        together: &Together<'_>,
+        together: &HostWithGuests<'_>,
         out: &mut dyn Write,
     ) -> Result<WrittenExport> {
         let recording = together.recording;
@@ -143,7 +143,7 @@ impl First {
     fn second(
         &self,
         wanted: &[lang::PathDefinition],
-        together: &Together<'_>,
+        together: &HostWithGuests<'_>,
     ) -> (Study, ExportSources) {
         let (recording, guests) = (together.recording, together.guests());
         let trace = self.kind == Kind::Pftrace;

@@ -21,7 +21,7 @@ use crate::commands::export::args::Kind;
 use crate::commands::info::{head, row};
 use crate::options::Format;
 
-use super::Wanted;
+use super::WantedPaths;
 
 /// A file's text, and the doubts about the recording.
 pub(super) struct Text {
@@ -33,20 +33,20 @@ pub(super) struct Text {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
-    info: info::Document<'a>,
+    info: info::InfoDocument<'a>,
     exits: Vec<exits::OneTable>,
     /// The same by what guests did, where their recordings were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     guest_exits: Vec<exits::OneTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vcpus: Option<vcpus::Document>,
+    vcpus: Option<vcpus::VcpusDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sched: Option<sched::Document<'a>>,
+    sched: Option<sched::SchedDocument<'a>>,
     /// What else was recorded.
     #[serde(flatten)]
     parts: Map<String, Value>,
     #[serde(flatten)]
-    paths: render_paths::Document<'a>,
+    paths: render_paths::PathsDocument<'a>,
     findings: Value,
 }
 
@@ -58,7 +58,7 @@ render::shape!(Document<'static> {
 /// Returns what the document has.
 #[cfg(test)]
 pub(crate) fn shape() -> render::schema::Shape {
-    <Document<'static> as render::schema::Shaped>::shape()
+    <Document<'static> as render::schema::HasShape>::shape()
 }
 
 /// Returns the text of a kind of file.
@@ -69,7 +69,7 @@ pub(super) fn text(
     kind: Kind,
     session: &Session,
     host: &HostInput<'_>,
-    wanted: Wanted,
+    wanted: WantedPaths,
 ) -> Result<Text> {
     let mut options = match wanted.named {
         true => PictureOptions::default(),

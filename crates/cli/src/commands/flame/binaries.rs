@@ -8,7 +8,8 @@ use clap::Args;
 use doubts::{DoubtKind, Doubts};
 use session::{SearchOptions, UserFunctions};
 
-/// How long `debuginfod-find` may take for one file. It is the program's own limit for a slow server (`DEBUGINFOD_TIMEOUT`).
+/// How long `debuginfod-find` may take for one file. It is the program's own limit for a slow server
+/// (`DEBUGINFOD_TIMEOUT`).
 const DEBUGINFOD: Duration = Duration::from_secs(90);
 /// With the value 1: no file of this machine is looked for where no option says so.
 const NO_LOCAL_FILES: &str = "TRAPLINE_NO_LOCAL_FILES";
@@ -18,8 +19,8 @@ const MAX_FILES: usize = 3;
 /// Options for names of user space.
 #[derive(Debug, Args)]
 pub(super) struct BinaryArgs {
-    /// Name functions of user space with the files below DIR, a copy of the recorded machine's. Files of which the recording
-    /// has no build id are taken from here alone.
+    /// Name functions of user space with the files below DIR, a copy of the recorded machine's. Files of which the
+    /// recording has no build id are taken from here alone.
     #[arg(long, value_name = "DIR")]
     symfs: Option<PathBuf>,
 
@@ -31,7 +32,8 @@ pub(super) struct BinaryArgs {
     #[arg(long, value_name = "DIR")]
     debug_dir: Vec<PathBuf>,
 
-    /// Name functions of just-in-time compilers with the files perf-PID.map in DIR, as they are in /tmp of the recorded machine.
+    /// Name functions of just-in-time compilers with the files perf-PID.map in DIR, as they are in /tmp of the recorded
+    /// machine.
     #[arg(long, value_name = "DIR")]
     perf_maps: Option<PathBuf>,
 

@@ -8,31 +8,31 @@ use doubts::DoubtKind;
 use render::ClockUnit;
 use render::flame;
 use render::flame_diff;
-use render::flame_picture::{Graph, Picture};
+use render::flame_picture::{FlamePicture, Graph};
 use stacks::{Diff, FrameName, FrameOwner};
 
 use super::picture::doubt_notes;
 use super::write::{Content, Form, write};
-use super::{Collected, FlameArgs, collect, limit, wrote};
+use super::{CollectedProfile, FlameArgs, collect, limit, wrote};
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::output;
 
 /// Runs the command. `a` is the first recording, `after` the file of the second.
 pub(super) fn run(
     args: &FlameArgs,
     output: Option<(&Path, Form)>,
-    a: Collected,
+    a: CollectedProfile,
     after: &Path,
 ) -> Result<()> {
     // Kernels lie elsewhere after the host booted again, so each recording may have names of its own.
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         kallsyms: args.diff_kallsyms.as_deref().or(args.kallsyms.as_deref()),
         guest_kallsyms: (args.diff_guest_kallsyms.as_deref()).or(args.guest_kallsyms.as_deref()),
         guest_modules: args.guest_modules.as_deref(),
         guestmount: args.guestmount.as_deref(),
         binaries: args.binaries.options(),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let session = opening::session(&args.common, &beside, &[after])?;
     let input = session.input(after)?;
@@ -46,7 +46,8 @@ pub(super) fn run(
     let (event_a, event_b) = (event(&a), event(&b));
     if event_a != event_b {
         let text = format!(
-            "A has samples of {event_a} and B of {event_b}: their shares mean different things. --event chooses the event."
+            "A has samples of {event_a} and B of {event_b}: their shares mean different things. --event chooses the \
+             event."
         );
         b.quality.raise(DoubtKind::SidesDiffer { text });
     }
@@ -86,7 +87,7 @@ pub(super) fn run(
 }
 
 /// The event of a recording, without modifiers (`perf help list`), which say where it was counted.
-fn event(side: &Collected) -> &str {
+fn event(side: &CollectedProfile) -> &str {
     let event = side.report.event.as_deref().unwrap_or("no event");
     let is_modifier = |letter: char| "ukhGHIpPSDWeb".contains(letter);
     match event.rsplit_once(':') {
@@ -110,7 +111,7 @@ fn write_file(
     form: Form,
     diff: &Diff,
     notes: &[String],
-    sides: [&Collected; 2],
+    sides: [&CollectedProfile; 2],
 ) -> Result<Vec<String>> {
     let mut notes = notes.to_vec();
     notes.push(
@@ -127,7 +128,7 @@ fn write_file(
         speedscope: &|| {
             bail!("speedscope's file format has no differences: -o x.svg, .html or .folded")
         },
-        picture: Picture {
+        picture: FlamePicture {
             title: &title,
             notes: &notes,
             graph: Graph::Diff(diff),

@@ -7,13 +7,13 @@ use clap::ValueEnum;
 use doubts::{DoubtKind, Doubts};
 use event::Quality;
 use render::ClockUnit;
-use render::flame_picture::{Graph, Picture};
+use render::flame_picture::{FlamePicture, Graph};
 use render::{flame_folded, quality};
 use session::{Input, Session};
 use stacks::{CountMeaning, FoldedText, LineCount, ReadOptions};
 
 use super::write::{Content, Form, write};
-use super::{By, FlameArgs, limit, wrote};
+use super::{FlameArgs, FlameGrouping, limit, wrote};
 use crate::answer::Answer;
 use crate::output;
 
@@ -88,7 +88,7 @@ pub(super) fn run(
             "they are sums of something already",
         ),
         (
-            args.by != By::Comm,
+            args.by != FlameGrouping::Comm,
             "--by",
             "what stands below them is in the text already",
         ),
@@ -150,7 +150,7 @@ fn picture(
     let content = Content {
         folded: &|most, line| stacks::folded(&folded.stacks, most, line),
         speedscope: &|| Ok(flame_folded::speedscope(folded, name)?),
-        picture: Picture {
+        picture: FlamePicture {
             title: name,
             notes: &quality.all_doubts().texts(),
             graph: Graph::Stacks(&folded.stacks),

@@ -32,7 +32,8 @@ impl From<&PathBuf> for GuestRecording {
     }
 }
 
-/// Returns the threads of the host that are vCPUs of a guest's VM. Where several VMs are left, `paired` says which they are, by the events of both.
+/// Returns the threads of the host that are vCPUs of a guest's VM. Where several VMs are left, `paired` says which they
+/// are, by the events of both.
 fn chosen(
     name: &str,
     guest: Option<&str>,
@@ -54,8 +55,8 @@ fn chosen(
         }
         let paired = paired().map_err(|error| {
             anyhow!(
-                "{name}: the host's recording has several VMs, {}; say whose guest this is with --guest NAME={name} (its events do not: \
-                 {error})",
+                "{name}: the host's recording has several VMs, {}; say whose guest this is with --guest NAME={name} \
+                 (its events do not: {error})",
                 list(&pids)
             )
         })?;
@@ -79,7 +80,8 @@ fn chosen(
 }
 
 impl GuestRecording {
-    /// Walks the guest's recording, and finds out which threads of the host are its vCPUs. `inside` is what it is read with.
+    /// Walks the guest's recording, and finds out which threads of the host are its vCPUs. `inside` is what it is read
+    /// with.
     pub(super) fn stacks(
         &self,
         inside: &Session,
@@ -119,7 +121,8 @@ pub(super) fn each_of_its_own(guests: &[GuestStacks]) -> Result<()> {
         };
         if let Some(other) = guests.iter().take(at).find(same) {
             bail!(
-                "{}: the VM whose guest it is taken for has another recording, {}; say whose each is with --guest NAME=REC",
+                "{}: the VM whose guest it is taken for has another recording, {}; say whose each is with --guest \
+                 NAME=REC",
                 one.name(),
                 other.name()
             );

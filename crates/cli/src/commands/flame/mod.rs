@@ -24,7 +24,7 @@ use session::{GuestPairing, GuestStacks, Input, NamedGuest, OpenRecording, Sessi
 use write::Form;
 
 use crate::answer::Answer;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, named_guest};
 use crate::output;
 
@@ -43,12 +43,13 @@ pub(crate) struct FlameArgs {
     #[arg(value_name = "GUEST", conflicts_with_all = ["guest", "diff", "off_cpu", "guest_exits"])]
     inside: Option<PathBuf>,
 
-    /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each
-    /// stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
+    /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for
+    /// each stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they left.
+    /// Show what threads waited for without a CPU instead: the time from switch to switch, by the stack with which they
+    /// left.
     #[arg(long, conflicts_with_all = ["both", "guest_exits", "event"])]
     off_cpu: bool,
 
@@ -64,13 +65,14 @@ pub(crate) struct FlameArgs {
     #[arg(long, conflicts_with_all = ["wakeup", "event"])]
     guest_exits: bool,
 
-    /// Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint.
+    /// Show the samples of this event. The default is the one of time with the most samples, else the first that is no
+    /// tracepoint.
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
 
     /// What stands below the stacks that -o writes.
-    #[arg(long, value_enum, default_value_t = By::Comm)]
-    by: By,
+    #[arg(long, value_enum, default_value_t = FlameGrouping::Comm)]
+    by: FlameGrouping,
 
     /// What the counts of folded stacks are. Without it they are numbers, unless the text says so in its first line.
     #[arg(long, value_enum, value_name = "UNIT")]
@@ -96,14 +98,18 @@ pub(crate) struct FlameArgs {
     #[arg(long, value_name = "FILE")]
     guest_modules: Option<PathBuf>,
 
-    /// Name functions of each guest's kernel with DIR/PID/proc/kallsyms (and modules), PID being its VM's process, as perf kvm has it.
+    /// Name functions of each guest's kernel with DIR/PID/proc/kallsyms (and modules), PID being its VM's process, as
+    /// perf kvm has it.
     #[arg(long, value_name = "DIR")]
     guestmount: Option<PathBuf>,
 
-    /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the same time.
-    /// Where the host has several VMs, NAME says whose it is: the VM's name, UUID or process. Without it the events of both show it,
-    /// where the host's has kvm_entry and kvm_exit. May be repeated.
-    #[arg(long, value_name = "[NAME=]REC", value_parser = named_guest, conflicts_with_all = ["diff", "off_cpu", "guest_exits"])]
+    /// Put the stacks of REC in the place of what the host knows of a guest. REC was recorded inside the guest at the
+    /// same time. Where the host has several VMs, NAME says whose it is: the VM's name, UUID or process. Without it the
+    /// events of both show it, where the host's has kvm_entry and kvm_exit. May be repeated.
+    #[arg(
+        long, value_name = "[NAME=]REC", value_parser = named_guest,
+        conflicts_with_all = ["diff", "off_cpu", "guest_exits"]
+    )]
     guest: Vec<NamedGuest>,
 
     /// Show what changed from REC to this recording, B. Shares are compared, so neither has to be as long as the other.
@@ -127,7 +133,7 @@ pub(crate) struct FlameArgs {
 
 /// What stands below stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum By {
+enum FlameGrouping {
     /// The names of threads.
     Comm,
     /// Threads.
@@ -183,7 +189,7 @@ fn wrote(file: &Path, left_out: &[String]) -> String {
 }
 
 /// What was found of one recording.
-struct Collected {
+struct CollectedProfile {
     report: ProfileReport,
     name: String,
     quality: Quality,
@@ -207,16 +213,16 @@ fn options(args: &FlameArgs) -> Result<ProfileOptions> {
         event: args.event.clone(),
         idle: args.idle,
         by: match args.by {
-            By::Comm => ProfileBy::Comm,
-            By::Thread => ProfileBy::Thread,
-            By::Cpu => ProfileBy::Cpu,
-            By::Vm => ProfileBy::Vm,
+            FlameGrouping::Comm => ProfileBy::Comm,
+            FlameGrouping::Thread => ProfileBy::Thread,
+            FlameGrouping::Cpu => ProfileBy::Cpu,
+            FlameGrouping::Vm => ProfileBy::Vm,
         },
     })
 }
 
 /// Reads a recording.
-fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Collected> {
+fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<CollectedProfile> {
     let recording = input.recording_with_stacks()?;
     let name = recording.name().to_owned();
     let options = options(args)?;
@@ -283,7 +289,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     doubts.extend(session::flame_doubts(&report));
     doubts.extend(args.binaries.doubts(&user));
     answered.quality.doubts.extend(doubts);
-    Ok(Collected {
+    Ok(CollectedProfile {
         report,
         name,
         quality: answered.quality,
@@ -304,13 +310,13 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let output = args.output.as_deref();
     let output = output.map(|file| Ok::<_, anyhow::Error>((file, Form::of(file)?)));
     let output = output.transpose()?;
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         guest_modules: args.guest_modules.as_deref(),
         guestmount: args.guestmount.as_deref(),
         binaries: args.binaries.options(),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs: Vec<&Path> = std::iter::once(&args.recording)
         .chain(&args.diff)
@@ -325,7 +331,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     if let Some(after) = &args.diff {
         return diff::run(args, output, collected, after);
     }
-    let Collected {
+    let CollectedProfile {
         report,
         name,
         quality,
@@ -363,7 +369,8 @@ fn require(args: &FlameArgs, recording: &OpenRecording<'_>, report: &ProfileRepo
             report.switches > 0,
             "switches",
             "sched_switch",
-            "record with 'perf record -a -g -e sched:sched_switch -e sched:sched_waking' or 'trace-cmd record -e sched -T'",
+            "record with 'perf record -a -g -e sched:sched_switch -e sched:sched_waking' or 'trace-cmd record -e \
+             sched -T'",
         )?;
     }
     if args.guest_exits {
@@ -375,8 +382,8 @@ fn require(args: &FlameArgs, recording: &OpenRecording<'_>, report: &ProfileRepo
             report.event.is_some(),
             "samples",
             wanted,
-            "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too; where there are \
-             switches --off-cpu shows waits, and where there are exits --guest-exits shows where guests were",
+            "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too; where there \
+             are switches --off-cpu shows waits, and where there are exits --guest-exits shows where guests were",
         )?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::path::Path;
 use analysis::ProfileReport;
 use anyhow::Result;
 use event::Quality;
-use render::flame_picture::{Graph, Picture};
+use render::flame_picture::{FlamePicture, Graph};
 use render::{Layout, flame};
 
 use super::write::{Content, Form, write};
@@ -22,7 +22,7 @@ pub(super) fn write_one(
     let content = Content {
         folded: &|most, line| stacks::folded(&report.stacks, most, line),
         speedscope: &|| Ok(flame::speedscope(report, name)?),
-        picture: Picture {
+        picture: FlamePicture {
             title: name,
             notes: &notes,
             graph: Graph::Stacks(&report.stacks),

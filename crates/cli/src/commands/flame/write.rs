@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use render::flame_picture::{Drawn, Picture};
+use render::flame_picture::{Drawn, FlamePicture};
 
 use crate::new_file;
 
@@ -28,7 +28,8 @@ impl Form {
             Some("svg") => Ok(Form::Svg),
             Some("html") => Ok(Form::Html),
             _ => bail!(
-                "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, .folded or .json",
+                "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, .folded \
+                 or .json",
                 file.display()
             ),
         }
@@ -36,16 +37,16 @@ impl Form {
 }
 
 /// Hands out folded lines whose stacks take at most so many bytes.
-type Folded<'c> = &'c dyn Fn(usize, &mut dyn FnMut(&str));
+type FoldedStacks<'c> = &'c dyn Fn(usize, &mut dyn FnMut(&str));
 
 /// What can be written.
 pub(super) struct Content<'c> {
     /// Folded text.
-    pub folded: Folded<'c>,
+    pub folded: FoldedStacks<'c>,
     /// Makes a file of speedscope's.
     pub speedscope: &'c dyn Fn() -> Result<String>,
     /// The picture.
-    pub picture: Picture<'c>,
+    pub picture: FlamePicture<'c>,
 }
 
 /// Writes a file, and returns what it leaves out, in sentences.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::options::values::Named;
+use crate::options::values::NameParser;
 use crate::options::{Common, GuestArgs};
 
 /// `trapline paths`.
@@ -20,7 +20,7 @@ pub(crate) struct PathsArgs {
 
     /// Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those
     /// that are for --path only; with guests' recordings, also those that go through guests. May be repeated.
-    #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = Named::path())]
+    #[arg(long, value_name = "NAME|FILE", hide_possible_values = true, value_parser = NameParser::path())]
     pub path: Vec<String>,
 
     /// Measure from this event: NAME, SYSTEM:NAME or fn:FUNCTION, with conditions in brackets, such as
@@ -73,14 +73,15 @@ fn paths_help() -> String {
     let with_guests = list(paths::WITH_GUESTS);
     let on_request = list(paths::ON_REQUEST);
     format!(
-        "Built-in paths:\n{always}and, with recordings of guests or --path:\n{with_guests}and, with --path only:\n{on_request}\n{PATHS_HELP}"
+        "Built-in paths:\n{always}and, with recordings of guests or --path:\n{with_guests}and, with --path \
+         only:\n{on_request}\n{PATHS_HELP}"
     )
 }
 
 const PATHS_HELP: &str = "\
-They are written in the language of --path (docs/path-language.md). They need the events of kvm and sched, and irqfd also needs \
-probes on eventfd_signal and irqfd_wakeup, which show where interrupts come from. --vm, --vcpu and --pid choose instances by \
-their vCPU; --time chooses those that begin in that time.
+They are written in the language of --path (docs/path-language.md). They need the events of kvm and sched, and irqfd \
+also needs probes on eventfd_signal and irqfd_wakeup, which show where interrupts come from. --vm, --vcpu and --pid \
+choose instances by their vCPU; --time chooses those that begin in that time.
 
 Examples:
   trapline paths trace.dat

@@ -13,7 +13,7 @@ use render::paths as render_paths;
 use render::paths_instance::Instances;
 use session::{DeviceNames, StudySink};
 
-use super::Together;
+use super::PairedRecordings;
 use crate::answer::Answer;
 use crate::commands::paths::args::PathsArgs;
 use crate::options::Format;
@@ -23,7 +23,7 @@ use crate::stream::Stream;
 /// Prints every instance.
 pub(super) fn run(
     args: &PathsArgs,
-    together: &Together<'_>,
+    together: &PairedRecordings<'_>,
     devices: &DeviceNames,
     follower: &dyn Fn() -> Paths,
 ) -> Result<()> {
@@ -53,7 +53,7 @@ pub(super) fn run(
     let mut question = together.recording.question(together.paired);
     let paths = question.share(follower());
     paths.get_mut().list();
-    let make = |study| Each {
+    let make = |study| InstancePrinter {
         study,
         paths,
         devices,
@@ -78,7 +78,7 @@ pub(super) fn run(
 }
 
 /// Prints instances during the walk.
-struct Each<'d> {
+struct InstancePrinter<'d> {
     study: Study,
     paths: SharedAnalysis<Paths>,
     devices: &'d DeviceNames,
@@ -92,7 +92,7 @@ struct Each<'d> {
     rows: Instances,
 }
 
-impl Each<'_> {
+impl InstancePrinter<'_> {
     /// Appends the instances that have completed.
     fn take(&mut self) {
         let listed = self.paths.get_mut().take_listed();
@@ -129,7 +129,7 @@ impl Each<'_> {
     }
 }
 
-impl StudySink for Each<'_> {
+impl StudySink for InstancePrinter<'_> {
     fn study(&mut self) -> &mut Study {
         &mut self.study
     }
@@ -139,7 +139,7 @@ impl StudySink for Each<'_> {
     }
 }
 
-impl Sink for Each<'_> {
+impl Sink for InstancePrinter<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.study.wants(ty)
     }

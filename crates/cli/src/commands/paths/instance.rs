@@ -13,7 +13,7 @@ use render::paths_instance;
 use session::{DeviceNames, StudySink};
 use tracefmt::{FormatCatalog, FormatText};
 
-use super::Together;
+use super::PairedRecordings;
 use crate::answer::Answer;
 use crate::commands::paths::args::{Diagram, PathsArgs};
 use crate::options::Format;
@@ -26,7 +26,7 @@ const MAX_EVENTS: usize = 400;
 pub(super) fn run(
     args: &PathsArgs,
     number: u64,
-    together: &Together<'_>,
+    together: &PairedRecordings<'_>,
     devices: &DeviceNames,
     follower: Paths,
 ) -> Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn run(
     let mut question = recording.question(together.paired);
     let paths = question.share(follower);
     paths.get_mut().list();
-    let (answered, mut find) = question.walk_by(|study| Find {
+    let (answered, mut find) = question.walk_by(|study| InstanceSearch {
         study,
         paths: paths.clone(),
         number,
@@ -104,7 +104,7 @@ pub(super) fn run(
 }
 
 /// Follows paths until the instance has completed.
-struct Find {
+struct InstanceSearch {
     study: Study,
     paths: SharedAnalysis<Paths>,
     number: u64,
@@ -112,7 +112,7 @@ struct Find {
     seen: u64,
 }
 
-impl Find {
+impl InstanceSearch {
     fn take(&mut self) {
         for one in self.paths.get_mut().take_listed() {
             self.seen = self.seen.max(one.number);
@@ -123,7 +123,7 @@ impl Find {
     }
 }
 
-impl StudySink for Find {
+impl StudySink for InstanceSearch {
     fn study(&mut self) -> &mut Study {
         &mut self.study
     }
@@ -135,7 +135,7 @@ impl StudySink for Find {
     }
 }
 
-impl Sink for Find {
+impl Sink for InstanceSearch {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         self.study.wants(ty)
     }

@@ -14,7 +14,7 @@ use session::{GuestPairing, OpenRecording};
 
 use crate::answer::Answer;
 use crate::commands::paths::args::PathsArgs;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::output;
 use crate::usage::Usage;
 
@@ -30,10 +30,10 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
             wanted.len()
         )));
     }
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         with_guests: true,
         mtree: args.mtree.as_deref(),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.guests.inputs(&args.recording);
     let session = opening::session(&args.common, &beside, &inputs)?;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     if args.path.is_empty() && args.from.is_none() && !guests.is_empty() {
         wanted.extend(paths::with_guests());
     }
-    let together = Together {
+    let together = PairedRecordings {
         recording: &recording,
         paired: &paired,
         names: host.names(),
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
 }
 
 /// A host's recording and those of its guests, which are walked together.
-struct Together<'t> {
+struct PairedRecordings<'t> {
     recording: &'t OpenRecording<'t>,
     paired: &'t GuestPairing<'t>,
     /// Of all, the host's first.

@@ -18,8 +18,8 @@ pub(crate) struct RecordArgs {
     #[arg(value_name = "CMD", last = true)]
     pub command: Vec<OsString>,
 
-    /// Write to this folder, which must not be there yet: perf.data, and the host's settings as facts.json. The default is the first of
-    /// trapline-1, trapline-2... that is free.
+    /// Write to this folder, which must not be there yet: perf.data, and the host's settings as facts.json. The default
+    /// is the first of trapline-1, trapline-2... that is free.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
@@ -30,7 +30,7 @@ pub(crate) struct RecordArgs {
         value_name = "QUESTION",
         value_delimiter = ','
     )]
-    pub questions: Vec<For>,
+    pub questions: Vec<RecordPurpose>,
 
     /// Stop after so many seconds. A command that still runs then goes on.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -40,20 +40,25 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "EVENT")]
     pub event: Vec<String>,
 
-    /// Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another status than 0,
-    /// somebody sent SIGUSR1, or what --until says.
+    /// Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another
+    /// status than 0, somebody sent SIGUSR1, or what --until says.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub keep: Option<Duration>,
 
-    /// With --keep: write when an instance of a path took longer, as 'irqfd > 20ms'. PATH is one of 'trapline paths --help', or a file.
+    /// With --keep: write when an instance of a path took longer, as 'irqfd > 20ms'. PATH is one of 'trapline paths
+    /// --help', or a file.
     #[arg(long, value_name = "PATH > TIME", requires = "keep", value_parser = until)]
-    pub until: Option<Until>,
+    pub until: Option<PathBound>,
 
     /// With --keep: write so many recordings, then end.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "keep", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long, value_name = "N", default_value_t = 1, requires = "keep",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub times: u32,
 
-    /// With --keep: take this much memory at most. Where the last seconds have more, less of them is kept, and it is said.
+    /// With --keep: take this much memory at most. Where the last seconds have more, less of them is kept, and it is
+    /// said.
     #[arg(long, value_name = "SIZE", default_value = "256M", requires = "keep", value_parser = some_size)]
     pub memory: u64,
 
@@ -61,7 +66,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE", default_value = "1G", requires = "keep", value_parser = some_size)]
     pub disk: u64,
 
-    /// Record this VM only, by its name: events that its vCPUs make, and the scheduler's on CPUs where its threads may run.
+    /// Record this VM only, by its name: events that its vCPUs make, and the scheduler's on CPUs where its threads may
+    /// run.
     #[arg(long, value_name = "NAME")]
     pub vm: Option<String>,
 
@@ -69,8 +75,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PID", conflicts_with = "vm")]
     pub pid: Option<i32>,
 
-    /// Have the agent in a guest record too ('trapline agent --listen' there), and put its recording beside this one as guest-NAME.perf.data:
-    /// vsock:CID:PORT, or tcp:HOST:PORT. May be repeated.
+    /// Have the agent in a guest record too ('trapline agent --listen' there), and put its recording beside this one as
+    /// guest-NAME.perf.data: vsock:CID:PORT, or tcp:HOST:PORT. May be repeated.
     #[arg(long, value_name = "ADDRESS", requires = "agent_token", conflicts_with_all = ["keep", "check"])]
     pub agent: Vec<agent::AgentAddress>,
 
@@ -78,8 +84,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "FILE", requires = "agent")]
     pub agent_token: Option<PathBuf>,
 
-    /// With --agent: what the guests' recordings are to answer, whatever --for says; an agent may allow less. May be repeated. The default is
-    /// cpus, and io where --for has paths.
+    /// With --agent: what the guests' recordings are to answer, whatever --for says; an agent may allow less. May be
+    /// repeated. The default is cpus, and io where --for has paths.
     #[arg(
         long,
         value_enum,
@@ -93,18 +99,19 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M", requires = "agent", value_parser = some_size)]
     pub agent_size: u64,
 
-    /// Probe a function too, as tracefs takes it: 'FUNCTION', 'p:NAME MODULE:FUNCTION ARGUMENTS', or '/FILE:0xOFFSET' for a program.
-    /// May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start.
+    /// Probe a function too, as tracefs takes it: 'FUNCTION', 'p:NAME MODULE:FUNCTION ARGUMENTS', or '/FILE:0xOFFSET'
+    /// for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next
+    /// start.
     #[arg(long, value_name = "PROBE")]
     pub probe: Vec<String>,
 
-    /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has
-    /// room for; with --keep and without --until, what --memory has room for.
+    /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32
+    /// of the memory has room for; with --keep and without --until, what --memory has room for.
     #[arg(long, value_name = "KIB", value_parser = kib)]
     pub ring: Option<usize>,
 
-    /// Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that
-    /// are missing, and what works without them. The exit status is 1 where nothing can be recorded.
+    /// Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to
+    /// get those that are missing, and what works without them. The exit status is 1 where nothing can be recorded.
     #[arg(long, conflicts_with_all = ["command", "seconds"])]
     pub check: bool,
 
@@ -115,7 +122,7 @@ pub(crate) struct RecordArgs {
 
 /// A path, and what its instances may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Until {
+pub(crate) struct PathBound {
     /// Its name, or a file.
     pub path: String,
     /// The bound.
@@ -137,7 +144,7 @@ fn kib(text: &str) -> Result<usize, String> {
 }
 
 /// Parses `PATH > TIME`.
-fn until(text: &str) -> Result<Until, String> {
+fn until(text: &str) -> Result<PathBound, String> {
     let Some((path, bound)) = text.split_once('>') else {
         return Err("expected a path and a time, such as 'irqfd > 20ms'".to_owned());
     };
@@ -146,12 +153,12 @@ fn until(text: &str) -> Result<Until, String> {
         return Err("expected a path before '>', such as 'irqfd > 20ms'".to_owned());
     }
     let bound_ns = values::with_unit(bound)?;
-    Ok(Until { path, bound_ns })
+    Ok(PathBound { path, bound_ns })
 }
 
 /// What a recording is to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum For {
+pub(crate) enum RecordPurpose {
     /// Exits by reason, port, address and register.
     Exits,
     /// Who waited for a CPU, and behind whom.
@@ -164,8 +171,9 @@ pub(crate) enum For {
     All,
 }
 
-const EXAMPLES: &str = "The folder is what other commands take. Its perf.data is perf's own kind of file, so perf script and perf kvm stat report read it \
-too, and it is readable at any moment, whatever ends the recorder.
+const EXAMPLES: &str =
+    "The folder is what other commands take. Its perf.data is perf's own kind of file, so perf script and perf kvm \
+stat report read it too, and it is readable at any moment, whatever ends the recorder.
 
 Examples:
   trapline record                          everything but stacks, until Ctrl-C
@@ -197,7 +205,11 @@ mod tests {
     fn what_rules_say_is_to_be_recorded_can_be_asked_for() {
         for rule in rules::all() {
             for one in rule.record {
-                assert!(For::from_str(one.name(), false).is_ok(), "{}", rule.id);
+                assert!(
+                    RecordPurpose::from_str(one.name(), false).is_ok(),
+                    "{}",
+                    rule.id
+                );
             }
         }
     }

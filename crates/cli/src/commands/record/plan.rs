@@ -7,14 +7,14 @@ use record::{Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
 
 use crate::commands::agent::args::ForGuest;
 use crate::commands::paths::read_path_of;
-use crate::commands::record::args::{For, RecordArgs};
+use crate::commands::record::args::{RecordArgs, RecordPurpose};
 use crate::usage::Usage;
 
 /// Returns what is asked.
 fn asked(args: &RecordArgs) -> Vec<Question> {
     match args.questions.as_slice() {
         [] => vec![Question::Exits, Question::Sched, Question::Paths],
-        some if some.contains(&For::All) => Question::ALL.to_vec(),
+        some if some.contains(&RecordPurpose::All) => Question::ALL.to_vec(),
         some => some.iter().filter_map(|one| question(*one)).collect(),
     }
 }
@@ -78,13 +78,13 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
     Ok(plan)
 }
 
-fn question(asked: For) -> Option<Question> {
+fn question(asked: RecordPurpose) -> Option<Question> {
     match asked {
-        For::Exits => Some(Question::Exits),
-        For::Sched => Some(Question::Sched),
-        For::Paths => Some(Question::Paths),
-        For::Stacks => Some(Question::Stacks),
-        For::All => None,
+        RecordPurpose::Exits => Some(Question::Exits),
+        RecordPurpose::Sched => Some(Question::Sched),
+        RecordPurpose::Paths => Some(Question::Paths),
+        RecordPurpose::Stacks => Some(Question::Stacks),
+        RecordPurpose::All => None,
     }
 }
 
@@ -104,7 +104,8 @@ pub(super) fn named_are_there(args: &RecordArgs, missing: &[Missing]) -> Result<
     Ok(())
 }
 
-/// Returns the events that a path is followed by, as far as this kernel has them: where they are not recorded it would never be slow.
+/// Returns the events that a path is followed by, as far as this kernel has them: where they are not recorded it would
+/// never be slow.
 fn of_path(name: &str) -> Result<Vec<PlannedEvent>> {
     let path = read_path_of("--until", name)?;
     // Without tracefs recording fails later, and says why.
@@ -176,9 +177,10 @@ fn target(vm: &ReportedVm, facts: &Facts) -> TargetVm {
     target
 }
 
-/// Returns what is to be asked of guests: packets and requests are parts of paths alone, if nothing is asked of guests by name.
-pub(super) fn questions_to_guests(asked: &[For], of_guests: &[ForGuest]) -> u8 {
-    let of_paths = |one: &For| matches!(one, For::Paths | For::All);
+/// Returns what is to be asked of guests: packets and requests are parts of paths alone, if nothing is asked of guests
+/// by name.
+pub(super) fn questions_to_guests(asked: &[RecordPurpose], of_guests: &[ForGuest]) -> u8 {
+    let of_paths = |one: &RecordPurpose| matches!(one, RecordPurpose::Paths | RecordPurpose::All);
     let default = match asked.is_empty() || asked.iter().any(of_paths) {
         true => CPU | IO,
         false => CPU,
@@ -196,10 +198,16 @@ mod tests {
     fn packets_are_asked_for_where_paths_are() {
         let questions = questions_to_guests;
         assert_eq!(questions(&[], &[]), CPU | IO);
-        assert_eq!(questions(&[For::Exits, For::Sched], &[]), CPU);
-        assert_eq!(questions(&[For::Exits, For::Paths], &[]), CPU | IO);
-        assert_eq!(questions(&[For::All], &[]), CPU | IO);
-        assert_eq!(questions(&[For::All], &[ForGuest::Cpus]), CPU);
+        assert_eq!(
+            questions(&[RecordPurpose::Exits, RecordPurpose::Sched], &[]),
+            CPU
+        );
+        assert_eq!(
+            questions(&[RecordPurpose::Exits, RecordPurpose::Paths], &[]),
+            CPU | IO
+        );
+        assert_eq!(questions(&[RecordPurpose::All], &[]), CPU | IO);
+        assert_eq!(questions(&[RecordPurpose::All], &[ForGuest::Cpus]), CPU);
         assert_eq!(questions(&[], &[ForGuest::Sockets]), SOCKETS);
     }
 }

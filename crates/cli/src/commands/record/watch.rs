@@ -11,10 +11,10 @@ use recording::{LateInstance, LateWatch};
 use session::PathWatch;
 use source::{RecordingBytes, RecordingReader};
 
-use crate::commands::record::args::Until;
+use crate::commands::record::args::PathBound;
 
-/// Returns what stands before the records that are watched. `formats` are those of the events, without the kernel's functions, which are
-/// megabytes that nobody needs for that.
+/// Returns what stands before the records that are watched. `formats` are those of the events, without the kernel's
+/// functions, which are megabytes that nobody needs for that.
 pub(super) fn head(
     opened: &OpenedEvents,
     (features, side): &(Features, Vec<u8>),
@@ -35,7 +35,7 @@ pub(super) struct PathLimit<'r> {
 impl<'r> PathLimit<'r> {
     /// Begins to watch the path that was named.
     pub(super) fn new(
-        until: &'r Until,
+        until: &'r PathBound,
         facts: &Facts,
         head: &'r RecordingReader<'_>,
     ) -> Result<PathLimit<'r>> {

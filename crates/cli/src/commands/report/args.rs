@@ -18,7 +18,8 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// With -o: compare the recordings with REC, and show what changed from REC to them. All of them are read again for it.
+    /// With -o: compare the recordings with REC, and show what changed from REC to them. All of them are read again for
+    /// it.
     #[arg(long, value_name = "REC", requires = "output")]
     pub against: Option<PathBuf>,
 
@@ -52,9 +53,10 @@ pub(crate) struct ReportArgs {
     pub common: Common,
 }
 
-const EXAMPLES: &str = "The HTML file has all that trapline found: causes and remedies, the doubts about the recording, where \
-the time of each vCPU went, exits, paths, a timeline, scheduling, flame graphs where there are stacks, and for each table the \
-command that prints it. It needs no network and no other file, so it can be attached to a ticket as it is.
+const EXAMPLES: &str = "The HTML file has all that trapline found: causes and remedies, the doubts about the \
+recording, where the time of each vCPU went, exits, paths, a timeline, scheduling, flame graphs where there are \
+stacks, and for each table the command that prints it. It needs no network and no other file, so it can be attached to \
+a ticket as it is.
 
 Examples:
   trapline report perf.data.guest          one screen: what is wrong, and why

@@ -1,6 +1,6 @@
 //! The JSON document.
 
-use render::clock_unit::Clocked;
+use render::clock_unit::ClockedDocument;
 use render::{cost, diagnose, exits, info, parts, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::part::Part;
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Document<'a> {
-    pub(super) recordings: Vec<Clocked<Recording<'a>>>,
+    pub(super) recordings: Vec<ClockedDocument<Recording<'a>>>,
 }
 
 /// A recording in a document.
@@ -18,27 +18,27 @@ pub(crate) struct Document<'a> {
 pub(super) struct Recording<'a> {
     input: &'a str,
     #[serde(flatten)]
-    info: info::Document<'a>,
+    info: info::InfoDocument<'a>,
     exits: Vec<exits::OneTable>,
     /// The same by what guests did, where their recordings were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     guest_exits: Vec<exits::OneTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sched: Option<sched::Document<'a>>,
+    sched: Option<sched::SchedDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    vcpus: Option<vcpus::Document>,
+    vcpus: Option<vcpus::VcpusDocument>,
     /// What else was recorded, each under the name of its command.
     #[serde(flatten)]
     parts: Map<String, Value>,
     /// Those that rules look at, and behind them those through guests whose recordings were given.
     #[serde(flatten)]
-    paths: Option<paths::Document<'a>>,
+    paths: Option<paths::PathsDocument<'a>>,
     /// Of what perf stat printed.
     #[serde(flatten)]
-    counts: Option<perf_stat::Document>,
+    counts: Option<perf_stat::PerfStatDocument>,
     /// Where the recorder measured it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    recording_cost: Option<cost::Document>,
+    recording_cost: Option<cost::CostDocument>,
     findings: Value,
 }
 
@@ -51,8 +51,8 @@ render::shape!(Recording<'static> {
 });
 
 /// Returns a recording's part of the document.
-pub(super) fn recording(part: &Part) -> Clocked<Recording<'_>> {
-    Clocked {
+pub(super) fn recording(part: &Part) -> ClockedDocument<Recording<'_>> {
+    ClockedDocument {
         clock: part.clock(),
         part: unclocked(part),
     }

@@ -15,7 +15,7 @@ use session::{PictureOptions, PrintedTables, Session};
 
 use crate::answer::Answer;
 use crate::commands::report::args::ReportArgs;
-use crate::opening::{self, Beside};
+use crate::opening::{self, AccompanyingFiles};
 use crate::options::Format;
 use crate::output;
 use crate::usage::Usage;
@@ -28,13 +28,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         page::check_name(file)?;
     }
     one_way_to_print(args)?;
-    let beside = Beside {
+    let beside = AccompanyingFiles {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         empty: true,
         recordings: Some(args.recordings.len()),
-        ..Beside::default()
+        ..AccompanyingFiles::default()
     };
     let inputs = args.recordings.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = inputs.chain(args.guests.paths()).collect();
@@ -124,7 +124,8 @@ fn one_way_to_print(args: &ReportArgs) -> Result<()> {
     };
     if args.output.is_some() {
         return Err(Usage::error(format!(
-            "--format {format} and -o exclude each other: -o writes the page, and --format prints the numbers; run report twice for both"
+            "--format {format} and -o exclude each other: -o writes the page, and --format prints the numbers; run \
+             report twice for both"
         )));
     }
     if args.brief {
@@ -144,7 +145,8 @@ struct Tables {
 }
 
 impl Tables {
-    /// Returns a part for each situation of which there are tables: those of different kinds are of one, as `diagnose` takes them.
+    /// Returns a part for each situation of which there are tables: those of different kinds are of one, as `diagnose`
+    /// takes them.
     fn parts(self, args: &ReportArgs, session: &Session) -> Result<Vec<Part>> {
         let pictures = session.of_printed(self.printed)?;
         let of: Vec<Vec<String>> = pictures.iter().map(|one| one.names.clone()).collect();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use compare::CompareOptions;
 use render::neutral;
-use report::{Against, Flame, Invocation, Page, Recording, timeline_data};
+use report::{Flame, Invocation, Page, Recording, ReportComparison, timeline_data};
 use session::{HostInput, PictureOptions, Session};
 
 use super::part::Part;
@@ -17,7 +17,8 @@ use crate::commands::report::args::ReportArgs;
 use crate::usage::Usage;
 use crate::{new_file, output};
 
-/// Checks, before anything is read, that a page is what the name of the file promises. What is no file may have any name.
+/// Checks, before anything is read, that a page is what the name of the file promises. What is no file may have any
+/// name.
 pub(super) fn check_name(file: &Path) -> Result<()> {
     if is_standard_output(file) && io::stdout().is_terminal() {
         return Err(Usage::error(
@@ -31,7 +32,8 @@ pub(super) fn check_name(file: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Usage::error(format!(
-        "-o {}: the report is one HTML file, so its name ends in .html or .htm; 'trapline export' writes .md, .json, .csv and .pftrace",
+        "-o {}: the report is one HTML file, so its name ends in .html or .htm; 'trapline export' writes .md, .json, \
+         .csv and .pftrace",
         file.display()
     )))
 }
@@ -79,7 +81,7 @@ pub(super) fn write(
         title: &neutral::name(&title),
         version: env!("CARGO_PKG_VERSION"),
         recordings: &recordings,
-        against: compared.as_ref().map(|compared| Against {
+        against: compared.as_ref().map(|compared| ReportComparison {
             comparison: &compared.comparison,
             a: &compared.names[0],
             b: &compared.names[1],

@@ -71,7 +71,8 @@ pub(super) fn read(
     Ok(part)
 }
 
-/// Returns what was found of printed tables. Where other tables of the same file are of another situation, its title says which these are.
+/// Returns what was found of printed tables. Where other tables of the same file are of another situation, its title
+/// says which these are.
 pub(super) fn of_tables(
     picture: Picture,
     shared: bool,

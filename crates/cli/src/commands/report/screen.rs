@@ -2,15 +2,15 @@
 
 use analysis::{ExitTable, Origin};
 use render::parts::PARTS;
-use render::screen::{self, Input, Line};
+use render::screen::{self, Line, ScreenInput};
 use render::{Layout, cost, diagnose, exits, info, paths, perf_stat, quality, sched, vcpus};
 
 use super::part::Part;
 use crate::output;
 
 impl Part {
-    fn input<'a>(&'a self, more: &'a str) -> Input<'a> {
-        Input {
+    fn input<'a>(&'a self, more: &'a str) -> ScreenInput<'a> {
+        ScreenInput {
             name: &self.name,
             more,
             filters: self.invocation.filters(),

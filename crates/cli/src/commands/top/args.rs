@@ -32,8 +32,9 @@ pub(crate) struct TopArgs {
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = TopBy::Vcpu)]
     pub by: TopBy,
 
-    /// Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The
-    /// numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for.
+    /// Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the
+    /// kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked
+    /// for.
     #[arg(long)]
     pub events: bool,
 
@@ -50,9 +51,12 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
 
-    /// Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a
-    /// port of this machine alone (9435), or an address and a port (0.0.0.0:9435).
-    #[arg(long, value_name = "ADDR", value_parser = address, conflicts_with_all = ["once", "interval", "format", "limit", "by"])]
+    /// Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR
+    /// is a port of this machine alone (9435), or an address and a port (0.0.0.0:9435).
+    #[arg(
+        long, value_name = "ADDR", value_parser = address,
+        conflicts_with_all = ["once", "interval", "format", "limit", "by"]
+    )]
     pub prometheus: Option<SocketAddr>,
 }
 
@@ -82,14 +86,14 @@ fn address(text: &str) -> Result<SocketAddr, String> {
         .map_err(|_| "expected a port, or an address and a port such as 127.0.0.1:9435".to_owned())
 }
 
-const TOP_HELP: &str = "The kernel counts: programs of BPF follow every vCPU at its events and keep sums, which are read once \
-an interval. Nothing is recorded. They count as the other commands do: exits as 'trapline exits', states as 'trapline vcpus'. \
-An exit counts when it is over. Percentiles are bounds, at most twice the exact value. Back ends of a VM (vhost, I/O threads and the rest of \
-its VMM) have the time that they ran and waited for a CPU.
+const TOP_HELP: &str = "The kernel counts: programs of BPF follow every vCPU at its events and keep sums, which are \
+read once an interval. Nothing is recorded. They count as the other commands do: exits as 'trapline exits', states as \
+'trapline vcpus'. An exit counts when it is over. Percentiles are bounds, at most twice the exact value. Back ends of \
+a VM (vhost, I/O threads and the rest of its VMM) have the time that they ran and waited for a CPU.
 
-This needs Linux 5.8 or later, KVM's events (the module is loaded), tracefs, and root or CAP_BPF and CAP_PERFMON. Without CAP_BPF, \
-or where the kernel allows no BPF, the same is counted out of events that the kernel writes to rings, which costs more; what it says \
-first is how it counts, and why. On a terminal, ? shows the keys.
+This needs Linux 5.8 or later, KVM's events (the module is loaded), tracefs, and root or CAP_BPF and CAP_PERFMON. \
+Without CAP_BPF, or where the kernel allows no BPF, the same is counted out of events that the kernel writes to rings, \
+which costs more; what it says first is how it counts, and why. On a terminal, ? shows the keys.
 
 Examples:
   trapline top

@@ -1,7 +1,7 @@
 //! The terminal that the live view is drawn on: what `ratatui-core` asks of one, by `crossterm`.
 //!
-//! `ratatui-crossterm` has the same for any program. It brings the colours, calendars and Windows consoles of others with it,
-//! 22 packages, and the view uses attributes of text alone.
+//! `ratatui-crossterm` has the same for any program. It brings the colours, calendars and Windows consoles of others
+//! with it, 22 packages, and the view uses attributes of text alone.
 
 use std::io::{self, Stdout, Write, stdout};
 use std::panic;

@@ -23,7 +23,8 @@ pub(super) fn serve(mut watch: Watch, address: SocketAddr, choice: Choice) -> Re
             looked = Instant::now();
             watch.look()?;
         }
-        // Prometheus may be set up to ask with parameters ('params' of a job), and whoever checks that it is up asks for the head alone.
+        // Prometheus may be set up to ask with parameters ('params' of a job), and whoever checks that it is up asks
+        // for the head alone.
         let url = request.url();
         let path = url.split_once('?').map_or(url, |(path, _)| path);
         let answered = match (request.method(), path) {

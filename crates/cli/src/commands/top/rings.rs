@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_millis(50);
 /// Looks after which everything that had happened when the first began is counted.
 const TURNS_BEHIND: usize = 2;
 /// What the reader is asked.
-enum Ask {
+enum RingRequest {
     /// For what was counted, all that had happened when this was asked.
     Snapshot(Sender<Snapshot>),
     /// To follow these threads, unless they are followed already.
@@ -30,7 +30,7 @@ enum Ask {
 /// A thread that reads the rings and counts. It ends with this value.
 #[derive(Debug)]
 pub(super) struct Rings {
-    ask: Option<Sender<Ask>>,
+    ask: Option<Sender<RingRequest>>,
     reader: Option<JoinHandle<Result<()>>>,
     /// Whether the kernel says how many events found no room.
     counts_losses: bool,
@@ -67,7 +67,7 @@ impl Rings {
         }
     }
 
-    fn ask(&mut self, what: Ask) -> Result<()> {
+    fn ask(&mut self, what: RingRequest) -> Result<()> {
         let asked = self.ask.as_ref().map(|ask| ask.send(what));
         match asked {
             Some(Ok(())) => Ok(()),
@@ -78,20 +78,20 @@ impl Rings {
     /// Returns what was counted, all that had happened when this was called.
     pub(super) fn snapshot(&mut self) -> Result<Snapshot> {
         let (sender, begun) = channel();
-        self.ask(Ask::Snapshot(sender))?;
+        self.ask(RingRequest::Snapshot(sender))?;
         begun.recv().map_err(|_| self.why())
     }
 
     /// Follows these threads, unless they are followed already.
     pub(super) fn follow(&mut self, vcpus: Vec<Seed>, threads: Vec<ThreadSeed>) -> Result<()> {
-        self.ask(Ask::Follow(vcpus, threads))
+        self.ask(RingRequest::Follow(vcpus, threads))
     }
 
     /// Counts nothing any more of threads that have ended.
     pub(super) fn forget(&mut self, tids: &HashSet<i32>) -> Result<()> {
         match tids.is_empty() {
             true => Ok(()),
-            false => self.ask(Ask::Forget(tids.clone())),
+            false => self.ask(RingRequest::Forget(tids.clone())),
         }
     }
 
@@ -142,7 +142,11 @@ fn open() -> Result<(Flight, RecordingBytes)> {
 }
 
 /// Reads the rings until it is asked to stop.
-fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -> Result<()> {
+fn read(
+    mut events: EventCounter,
+    asked: &Receiver<RingRequest>,
+    begun: &Sender<bool>,
+) -> Result<()> {
     let (mut flight, head) = open()?;
     let head = head.reader(ReaderOptions::default())?;
     let mut pieces = head.pieces()?;
@@ -169,7 +173,7 @@ fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -
     loop {
         turn(&mut flight, &mut events)?;
         match asked.try_recv() {
-            Ok(Ask::Snapshot(sender)) => {
+            Ok(RingRequest::Snapshot(sender)) => {
                 let before = flight.so_far()?;
                 for _ in 0..TURNS_BEHIND {
                     turn(&mut flight, &mut events)?;
@@ -177,13 +181,14 @@ fn read(mut events: EventCounter, asked: &Receiver<Ask>, begun: &Sender<bool>) -
                 let mut snapshot = events.snapshot();
                 let now = flight.so_far()?;
                 snapshot.dropped.events = now.lost().unwrap_or(0);
-                // What was counted then has been taken out of the rings by now, or never will be. What was written since hides some of it.
+                // What was counted then has been taken out of the rings by now, or never will be. What was written
+                // since hides some of it.
                 withheld = withheld.max(now.withheld_of(before.count()).unwrap_or(0));
                 snapshot.dropped.withheld = withheld;
                 let _ = sender.send(snapshot);
             }
-            Ok(Ask::Follow(vcpus, threads)) => events.follow(vcpus, threads),
-            Ok(Ask::Forget(tids)) => events.forget(&tids),
+            Ok(RingRequest::Follow(vcpus, threads)) => events.follow(vcpus, threads),
+            Ok(RingRequest::Forget(tids)) => events.forget(&tids),
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => return Ok(()),
         }

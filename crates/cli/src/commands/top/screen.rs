@@ -30,7 +30,7 @@ pub(super) enum Order {
 
 /// What the view is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum ScreenAction {
     /// Go on.
     Goes,
     /// End.
@@ -39,7 +39,7 @@ pub(super) enum Does {
 
 /// A key, as far as the view knows keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pressed {
+pub(super) enum PressedKey {
     /// A letter.
     Letter(char),
     /// Escape.
@@ -113,49 +113,49 @@ impl View {
     }
 
     /// Takes a key.
-    pub(super) fn press(&mut self, key: Pressed) -> Does {
+    pub(super) fn press(&mut self, key: PressedKey) -> ScreenAction {
         const PAGE: usize = 10;
         // Columns of the terminal.
         const ASIDE: usize = 10;
         const MOST_ASIDE: usize = 500;
         if self.typing {
             match key {
-                Pressed::Letter(letter) if !letter.is_control() => self.filter.push(letter),
-                Pressed::Back => {
+                PressedKey::Letter(letter) if !letter.is_control() => self.filter.push(letter),
+                PressedKey::Back => {
                     self.filter.pop();
                 }
-                Pressed::Escape => {
+                PressedKey::Escape => {
                     self.filter.clear();
                     self.typing = false;
                 }
-                Pressed::Enter => self.typing = false,
+                PressedKey::Enter => self.typing = false,
                 _ => {}
             }
-            return Does::Goes;
+            return ScreenAction::Goes;
         }
         match key {
-            Pressed::Letter('q') => return Does::Ends,
-            Pressed::Letter('?' | 'h') => self.help = !self.help,
-            Pressed::Escape if self.help => self.help = false,
-            Pressed::Escape => self.filter.clear(),
-            Pressed::Letter('t') => self.order = Order::Time,
-            Pressed::Letter('c') => self.order = Order::Count,
-            Pressed::Letter('m') => self.order = Order::Mean,
-            Pressed::Letter('x') => self.order = Order::Longest,
-            Pressed::Letter('v') => self.order = Order::Vcpu,
-            Pressed::Letter('e') => self.expanded = !self.expanded,
-            Pressed::Letter('p' | ' ') => self.paused = !self.paused,
-            Pressed::Letter('f' | '/') => self.typing = true,
-            Pressed::Up => self.from = self.from.saturating_sub(1),
-            Pressed::Down => self.down(1),
-            Pressed::PageUp => self.from = self.from.saturating_sub(PAGE),
-            Pressed::PageDown => self.down(PAGE),
-            Pressed::Left => self.across = self.across.saturating_sub(ASIDE),
-            Pressed::Right => self.across = (self.across + ASIDE).min(MOST_ASIDE),
-            Pressed::Home => (self.from, self.across) = (0, 0),
+            PressedKey::Letter('q') => return ScreenAction::Ends,
+            PressedKey::Letter('?' | 'h') => self.help = !self.help,
+            PressedKey::Escape if self.help => self.help = false,
+            PressedKey::Escape => self.filter.clear(),
+            PressedKey::Letter('t') => self.order = Order::Time,
+            PressedKey::Letter('c') => self.order = Order::Count,
+            PressedKey::Letter('m') => self.order = Order::Mean,
+            PressedKey::Letter('x') => self.order = Order::Longest,
+            PressedKey::Letter('v') => self.order = Order::Vcpu,
+            PressedKey::Letter('e') => self.expanded = !self.expanded,
+            PressedKey::Letter('p' | ' ') => self.paused = !self.paused,
+            PressedKey::Letter('f' | '/') => self.typing = true,
+            PressedKey::Up => self.from = self.from.saturating_sub(1),
+            PressedKey::Down => self.down(1),
+            PressedKey::PageUp => self.from = self.from.saturating_sub(PAGE),
+            PressedKey::PageDown => self.down(PAGE),
+            PressedKey::Left => self.across = self.across.saturating_sub(ASIDE),
+            PressedKey::Right => self.across = (self.across + ASIDE).min(MOST_ASIDE),
+            PressedKey::Home => (self.from, self.across) = (0, 0),
             _ => {}
         }
-        Does::Goes
+        ScreenAction::Goes
     }
 
     /// Scrolls down, and not so far beyond the end that the way back takes as many keys.
@@ -303,8 +303,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View) {
     }
 }
 
-/// Draws a table: its title with how many rows and columns have no room, its headings, its rows from one on, all but for so many
-/// columns of the terminal.
+/// Draws a table: its title with how many rows and columns have no room, its headings, its rows from one on, all but
+/// for so many columns of the terminal.
 fn table(frame: &mut Frame<'_>, part: &top::Part, area: Rect, (from, across): (usize, usize)) {
     if area.height < 3 && part.lines.is_empty() {
         return;
@@ -492,37 +492,37 @@ mod tests {
             ('x', ["MSR_WRITE", "EPT_VIOLATION", "HLT"]),
             ('v', ["EPT_VIOLATION", "HLT", "MSR_WRITE"]),
         ] {
-            assert_eq!(view.press(Pressed::Letter(key)), Does::Goes);
+            assert_eq!(view.press(PressedKey::Letter(key)), ScreenAction::Goes);
             assert_eq!(order(&screen(&view, 30), &KEYS), expected, "{key}");
         }
-        assert_eq!(view.press(Pressed::Letter('q')), Does::Ends);
+        assert_eq!(view.press(PressedKey::Letter('q')), ScreenAction::Ends);
     }
 
     #[test]
     fn a_filter_leaves_other_vms_out_and_keys_are_letters_while_it_is_typed() {
         let mut view = view();
         for key in ['f', 'd', 'q', 'b'] {
-            assert_eq!(view.press(Pressed::Letter(key)), Does::Goes);
+            assert_eq!(view.press(PressedKey::Letter(key)), ScreenAction::Goes);
         }
         assert!(screen(&view, 30).join("\n").contains("VMs with: dqb_"));
-        view.press(Pressed::Back);
-        view.press(Pressed::Back);
-        view.press(Pressed::Enter);
+        view.press(PressedKey::Back);
+        view.press(PressedKey::Back);
+        view.press(PressedKey::Enter);
         let text = screen(&view, 30).join("\n");
         assert!(
             text.contains("1 VM, 1 vCPU,") && !text.contains("MSR_WRITE"),
             "{text}"
         );
-        view.press(Pressed::Escape);
+        view.press(PressedKey::Escape);
         assert!(screen(&view, 30).join("\n").contains("MSR_WRITE"));
     }
 
     #[test]
     fn help_covers_and_goes() {
         let mut view = view();
-        view.press(Pressed::Letter('?'));
+        view.press(PressedKey::Letter('?'));
         assert!(screen(&view, 30).join("\n").contains("sort exits by time"));
-        view.press(Pressed::Escape);
+        view.press(PressedKey::Escape);
         assert!(!screen(&view, 30).join("\n").contains("sort exits by time"));
     }
 
@@ -533,11 +533,11 @@ mod tests {
         assert!(text.contains("(more columns: arrow keys)"), "{text}");
         assert!(!text.contains("steal max"), "{text}");
         for _ in 0..4 {
-            view.press(Pressed::Right);
+            view.press(PressedKey::Right);
         }
         let text = narrow_screen(&view, 80, 30).join("\n");
         assert!(text.contains("steal max"), "{text}");
-        view.press(Pressed::Home);
+        view.press(PressedKey::Home);
         let text = narrow_screen(&view, 80, 30).join("\n");
         assert!(text.contains("VM           vCPU"), "{text}");
         let text = narrow_screen(&view, 140, 30).join("\n");
@@ -567,7 +567,7 @@ mod tests {
     fn whoever_scrolls_beyond_the_end_is_soon_back() {
         let mut view = view();
         for _ in 0..100 {
-            view.press(Pressed::PageDown);
+            view.press(PressedKey::PageDown);
         }
         assert!(view.from < view.named.rows.len());
     }

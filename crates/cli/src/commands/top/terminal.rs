@@ -8,7 +8,7 @@ use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifier
 use ratatui_core::terminal::Terminal;
 
 use super::backend::ScreenBackend;
-use super::screen::{Does, Pressed, View, draw};
+use super::screen::{PressedKey, ScreenAction, View, draw};
 use super::watch::Watch;
 
 /// How often it is looked which VMs there are.
@@ -52,32 +52,32 @@ fn show(
         if event::poll(next.saturating_duration_since(Instant::now()))?
             && let Event::Key(key) = event::read()?
             && let Some(pressed) = pressed(key)
-            && view.press(pressed) == Does::Ends
+            && view.press(pressed) == ScreenAction::Ends
         {
             return Ok(());
         }
     }
 }
 
-fn pressed(key: KeyEvent) -> Option<Pressed> {
+fn pressed(key: KeyEvent) -> Option<PressedKey> {
     if key.kind == KeyEventKind::Release {
         return None;
     }
     Some(match key.code {
         KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-            Pressed::Letter('q')
+            PressedKey::Letter('q')
         }
-        KeyCode::Char(letter) => Pressed::Letter(letter),
-        KeyCode::Esc => Pressed::Escape,
-        KeyCode::Enter => Pressed::Enter,
-        KeyCode::Backspace => Pressed::Back,
-        KeyCode::Up => Pressed::Up,
-        KeyCode::Down => Pressed::Down,
-        KeyCode::Left => Pressed::Left,
-        KeyCode::Right => Pressed::Right,
-        KeyCode::PageUp => Pressed::PageUp,
-        KeyCode::PageDown => Pressed::PageDown,
-        KeyCode::Home => Pressed::Home,
+        KeyCode::Char(letter) => PressedKey::Letter(letter),
+        KeyCode::Esc => PressedKey::Escape,
+        KeyCode::Enter => PressedKey::Enter,
+        KeyCode::Backspace => PressedKey::Back,
+        KeyCode::Up => PressedKey::Up,
+        KeyCode::Down => PressedKey::Down,
+        KeyCode::Left => PressedKey::Left,
+        KeyCode::Right => PressedKey::Right,
+        KeyCode::PageUp => PressedKey::PageUp,
+        KeyCode::PageDown => PressedKey::PageDown,
+        KeyCode::Home => PressedKey::Home,
         _ => return None,
     })
 }

@@ -106,7 +106,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Takes over what was found, and the VMs that are gone since: what they did up to their end is still to be reported, by their names.
+    /// Takes over what was found, and the VMs that are gone since: what they did up to their end is still to be
+    /// reported, by their names.
     fn remember(&mut self, mut found: Facts) {
         let before = std::mem::take(&mut self.facts);
         let is_new = |vm: &ReportedVm| {
