@@ -1,10 +1,10 @@
-//! `trapline export`: tables, summaries and documents, and how the command is used.
+//! `trapline export`: which files it writes, and that they have what other commands print. What is in files of rows
+//! and in traces is in `crates/export/tests`.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Failures, case, cases, json, number, read_text, run, write_text};
+use crate::common::{Failures, case, json, number, read_text, run, write_text};
 use serde_json::Value;
 
 /// Runs the command and returns what it printed.
@@ -13,141 +13,6 @@ fn printed(args: &[&str], path: &Path) -> Option<String> {
     all.push(path.as_os_str());
     let run = run(all);
     (run.status == 0).then(|| run.text())
-}
-
-/// Reads CSV of which no cell has a line break, times under the name that they have in nanoseconds, whatever they count.
-pub(crate) fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
-    let cells = |line: &str| -> Vec<String> {
-        let (mut out, mut quoted) = (vec![String::new()], false);
-        for c in line.chars() {
-            match c {
-                '"' => quoted = !quoted,
-                ',' if !quoted => out.push(String::new()),
-                c => out.last_mut().expect("a cell").push(c),
-            }
-        }
-        out
-    };
-    let mut lines = text.lines();
-    let head = cells(lines.next().expect("names of columns"));
-    let row = |line: &str| {
-        let cells = cells(line);
-        assert_eq!(cells.len(), head.len(), "{line}");
-        // A column of ticks stands behind that of nanoseconds, and is taken for it.
-        let name = |name: &String| match name.strip_suffix("_ticks") {
-            Some(stem) => format!("{stem}_ns"),
-            None => name.clone(),
-        };
-        head.iter().map(name).zip(cells).collect()
-    };
-    lines.map(row).collect()
-}
-
-fn ns(row: &BTreeMap<String, String>, column: &str) -> u64 {
-    row[column]
-        .parse()
-        .unwrap_or_else(|_| panic!("{column}: {row:?}"))
-}
-
-/// The same of a column that is empty where the recording cannot show it.
-fn known_ns(row: &BTreeMap<String, String>, column: &str) -> u64 {
-    match row[column].is_empty() {
-        true => 0,
-        false => ns(row, column),
-    }
-}
-
-/// Sums of rows against what `vcpus` says.
-fn spans_agree(failures: &mut Failures, what: &str, path: &Path) {
-    let spans = printed(&["export", "--as", "csv"], path);
-    let document = json(&["vcpus"], path);
-    let (Some(spans), Ok(document)) = (&spans, &document) else {
-        return failures.check(spans.is_none() && document.is_err(), || what.to_owned());
-    };
-    let mut found: BTreeMap<(String, String), u64> = BTreeMap::new();
-    let mut last: BTreeMap<String, u64> = BTreeMap::new();
-    for row in rows(spans) {
-        assert_eq!(
-            ns(&row, "end_ns") - ns(&row, "start_ns"),
-            ns(&row, "duration_ns")
-        );
-        // Those of a thread come in order.
-        let end = last.insert(row["tid"].clone(), ns(&row, "end_ns"));
-        assert!(
-            end.is_none_or(|end| end <= ns(&row, "start_ns")),
-            "{what}: {row:?}"
-        );
-        let state = row["state"]
-            .strip_suffix("_blocked")
-            .unwrap_or(&row["state"]);
-        let key = (row["tid"].clone(), state.to_owned());
-        *found.entry(key).or_default() += ns(&row, "duration_ns");
-    }
-    let mut expected: BTreeMap<(String, String), u64> = BTreeMap::new();
-    for row in document["rows"].as_array().expect("rows") {
-        for state in [
-            "guest", "kernel", "user", "poll", "halted", "runnable", "unknown",
-        ] {
-            let sum = number(row, &format!("{state}_ns"));
-            if sum > 0 {
-                *expected
-                    .entry((row["tid"].to_string(), state.to_owned()))
-                    .or_default() += sum;
-            }
-        }
-    }
-    failures.equal(&format!("{what}: spans"), &found, &expected);
-}
-
-fn exits_agree(failures: &mut Failures, what: &str, path: &Path) {
-    let Some(exits) = printed(&["export", "--table", "exits", "--format", "csv"], path) else {
-        return;
-    };
-    let Ok(document) = json(&["exits"], path) else {
-        // Of a recording without KVM's events there is no exit in either.
-        failures.equal(what, &rows(&exits).len(), &0);
-        return;
-    };
-    let fields = [
-        "duration_ns",
-        "guest_ns",
-        "kernel_ns",
-        "user_ns",
-        "poll_ns",
-        "halted_ns",
-        "runnable_ns",
-        "unknown_ns",
-        "kernel_blocked_ns",
-        "user_blocked_ns",
-    ];
-    let mut found: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for row in rows(&exits) {
-        let sums = found
-            .entry(row["reason"].clone())
-            .or_insert_with(|| vec![0; fields.len() + 1]);
-        sums[0] += 1;
-        for (sum, field) in sums.iter_mut().skip(1).zip(fields) {
-            *sum += known_ns(&row, field);
-        }
-    }
-    let mut expected = BTreeMap::new();
-    for row in document["rows"].as_array().expect("rows") {
-        let key = row["key"].as_str().expect("a key").to_owned();
-        let mut sums = vec![number(row, "count"), number(row, "total_ns")];
-        sums.extend(fields.iter().skip(1).map(|field| number(row, field)));
-        expected.insert(key, sums);
-    }
-    failures.equal(&format!("{what}: exits"), &found, &expected);
-}
-
-#[test]
-fn rows_add_up_to_what_the_tables_say() {
-    let mut failures = Failures::default();
-    for case in cases() {
-        spans_agree(&mut failures, &case.name, &case.path);
-        exits_agree(&mut failures, &case.name, &case.path);
-    }
-    failures.finish(30);
 }
 
 /// Rows that other commands print too are the same rows.
@@ -194,27 +59,6 @@ fn instances_and_events_are_those_of_the_commands() {
         }
     }
     failures.finish(9);
-}
-
-/// Which exit a row is: the access and the device behind it, and who handled it.
-#[test]
-fn exits_say_which_access_made_them() {
-    let path = case("x86/clocksource-acpi_pm/loop/perf.data.guest.zst").path;
-    let text = printed(&["export", "--table", "exits", "--as", "csv"], &path).expect("exits");
-    let rows = rows(&text);
-    let timer = rows.iter().filter(|row| row["access"] == "0x608:PIN");
-    let timer: Vec<_> = timer.collect();
-    let document = json(&["exits", "--event", "ioport"], &path).expect("exits");
-    let document = document["rows"].as_array().expect("rows").iter();
-    let document = document
-        .filter(|row| row["key"] == "0x608:PIN")
-        .map(|row| number(row, "count"));
-    assert_eq!(timer.len() as u64, document.sum::<u64>());
-    assert!(
-        timer
-            .iter()
-            .all(|row| row["device"] == "acpi-tmr" && row["waiting"] == "false")
-    );
 }
 
 #[test]

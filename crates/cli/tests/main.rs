@@ -15,7 +15,6 @@ mod doubt_scopes;
 mod doubts_agree;
 mod errors;
 mod export;
-mod export_trace;
 mod facts;
 mod facts_command;
 mod filters;

@@ -13,7 +13,6 @@ use serde_json::Value;
 pub(crate) mod agents;
 pub(crate) mod browser;
 pub(crate) mod page;
-pub(crate) mod perfetto;
 
 pub(crate) use fixtures::expected;
 pub(crate) use fixtures::json::{list, number, text};

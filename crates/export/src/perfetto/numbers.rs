@@ -1,5 +1,5 @@
 //! Numbers of the messages' fields, from Perfetto's definitions (<https://github.com/google/perfetto>,
-//! `protos/perfetto/trace`, as of its release 50), each list from the file that it names. `cli/tests/perfetto` reads
+//! `protos/perfetto/trace`, as of its release 50), each list from the file that it names. `export/tests/perfetto` reads
 //! traces by these definitions.
 
 /// `trace.proto`.

@@ -1,32 +1,19 @@
-//! `trapline export -o x.pftrace`: what the trace holds, read by Perfetto's definitions, is what the tables say.
+//! What a trace holds, read by Perfetto's definitions, is what the tables say.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fixtures::json::{list, number};
+use fixtures::perfetto::{ReadTrace, SCHEMA, TraceSlice};
+use fixtures::{Failures, FileForm, FixtureQuestion, case, cases, note, write_text};
 use serde_json::Value;
 
-use crate::common::perfetto::Trace;
-use crate::common::{Failures, case, cases, json, number, run, tell, write_text};
-
-/// Exports a recording as a trace, with more arguments.
-fn export(path: &Path, more: &[&str], folder: &Path) -> Option<Vec<u8>> {
-    let out = folder.join("x.pftrace");
-    let mut args: Vec<&std::ffi::OsStr> = vec!["export".as_ref(), path.as_os_str()];
-    args.extend(["-o".as_ref(), out.as_os_str()]);
-    args.extend(more.iter().map(AsRef::<std::ffi::OsStr>::as_ref));
-    let run = run(args);
-    assert!(matches!(run.status, 0 | 1), "{}", run.stderr);
-    (run.status == 0).then(|| fs::read(&out).expect("the file that was written"))
-}
-
-fn rows(document: &Value) -> &[Value] {
-    document["rows"].as_array().map_or(&[], Vec::as_slice)
-}
+use crate::traced;
 
 /// The vCPU's thread of each track. The track of a vCPU's spans names the VM's pid and the vCPU's number.
-fn vcpu_of(trace: &Trace, track: u64) -> (String, String) {
+fn vcpu_of(trace: &ReadTrace, track: u64) -> (String, String) {
     let own = &trace.tracks[&track];
     let vm = own.parent.map(|parent| &trace.tracks[&parent]);
     let pid = vm
@@ -36,10 +23,13 @@ fn vcpu_of(trace: &Trace, track: u64) -> (String, String) {
 }
 
 /// States and exits against `vcpus` and `exits`.
-fn vcpus_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, more: &[&str]) {
-    let mut args = vec!["vcpus"];
-    args.extend(more);
-    let Ok(told) = json(&args, path) else {
+fn vcpus_agree(
+    failures: &mut Failures,
+    what: &str,
+    trace: &ReadTrace,
+    (asked, path): (&FixtureQuestion, &Path),
+) {
+    let Ok(said) = asked.vcpus_document(path) else {
         return failures.equal(what, &trace.of("state").count(), &0);
     };
     let sums = trace.sums("state", |slice| {
@@ -48,7 +38,7 @@ fn vcpus_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, 
     });
     let mut expected: BTreeMap<String, u64> = BTreeMap::new();
     let mut polls = 0;
-    for row in rows(&told) {
+    for row in list(&said["rows"]) {
         let pid = row["vm_pid"]
             .as_i64()
             .map_or(String::new(), |pid| pid.to_string());
@@ -83,13 +73,16 @@ fn vcpus_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, 
     failures.equal(&format!("{what}: polling"), &(polled as u64), &polls);
 }
 
-fn exits_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, more: &[&str]) {
-    let mut args = vec!["exits"];
-    args.extend(more);
-    let Ok(told) = json(&args, path) else {
+fn exits_agree(
+    failures: &mut Failures,
+    what: &str,
+    trace: &ReadTrace,
+    (asked, path): (&FixtureQuestion, &Path),
+) {
+    let Ok(said) = asked.exits_document(path) else {
         return failures.equal(what, &trace.of("exit").count(), &0);
     };
-    let expected: BTreeMap<String, (u64, u64)> = (rows(&told).iter())
+    let expected: BTreeMap<String, (u64, u64)> = (list(&said["rows"]).iter())
         .map(|row| {
             let key = row["key"].as_str().expect("a key").to_owned();
             (key, (number(row, "count"), number(row, "total_ns")))
@@ -99,14 +92,17 @@ fn exits_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, 
     failures.equal(&format!("{what}: exits"), &found, &expected);
 }
 
-fn paths_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, more: &[&str]) {
-    let mut args = vec!["paths"];
-    args.extend(more);
-    let told = json(&args, path).expect("paths of any recording");
+fn paths_agree(
+    failures: &mut Failures,
+    what: &str,
+    trace: &ReadTrace,
+    (asked, path): (&FixtureQuestion, &Path),
+) {
+    let said = asked.paths_document(path).expect("paths of any recording");
     let mut expected: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut stages: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let mut count = 0;
-    for one in told["paths"].as_array().expect("a list") {
+    for one in said["paths"].as_array().expect("a list") {
         if number(one, "count") == 0 {
             continue;
         }
@@ -139,10 +135,12 @@ fn paths_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path, 
 }
 
 /// Events of the scheduler against `info`, which counts them.
-fn events_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path) {
-    let told = json(&["info"], path).expect("info of any recording");
+fn events_agree(failures: &mut Failures, what: &str, trace: &ReadTrace, path: &Path) {
+    let said = FixtureQuestion::new()
+        .info_document(path)
+        .expect("info of any recording");
     let counted = |names: &[&str]| -> u64 {
-        let events = told["events"].as_array().expect("a list").iter();
+        let events = said["events"].as_array().expect("a list").iter();
         let named = events.filter(|event| {
             let name = event["name"].as_str().unwrap_or_default();
             let bare = name.split(':').next_back().unwrap_or(name);
@@ -173,18 +171,18 @@ fn events_agree(failures: &mut Failures, what: &str, trace: &Trace, path: &Path)
 #[test]
 fn a_trace_holds_what_the_tables_say() {
     let mut failures = Failures::default();
-    let folder = tempfile::tempdir().expect("a folder");
     let mut read = 0;
     for case in cases() {
-        let Some(bytes) = export(&case.path, &[], folder.path()) else {
+        let asked = FixtureQuestion::new();
+        let Ok(bytes) = asked.exported(&case.path, FileForm::Trace) else {
             continue;
         };
         read += 1;
-        let trace = Trace::read(&bytes);
+        let trace = ReadTrace::read(&bytes);
         let what = case.name.as_str();
-        vcpus_agree(&mut failures, what, &trace, &case.path, &[]);
-        exits_agree(&mut failures, what, &trace, &case.path, &[]);
-        paths_agree(&mut failures, what, &trace, &case.path, &[]);
+        vcpus_agree(&mut failures, what, &trace, (&asked, &case.path));
+        exits_agree(&mut failures, what, &trace, (&asked, &case.path));
+        paths_agree(&mut failures, what, &trace, (&asked, &case.path));
         // Texts may have events of which nothing could be read.
         if case.kind != "text" {
             events_agree(&mut failures, what, &trace, &case.path);
@@ -197,32 +195,31 @@ fn a_trace_holds_what_the_tables_say() {
 #[test]
 fn filters_choose_what_the_tables_choose() {
     let mut failures = Failures::default();
-    let folder = tempfile::tempdir().expect("a folder");
     let path = case("x86/preempted-sick/perf.data.zst").path;
-    for more in [
-        &["--vcpu", "1"][..],
-        &["--time", "88.430,89.5"],
-        &["--cpu", "0"],
-        &["--vcpu", "0", "--time", "88.5,"],
-        &["--path", "halt-wake"],
+    let all = FixtureQuestion::new;
+    for asked in [
+        all().vcpu(1),
+        all().time("88.430,89.5"),
+        all().cpu("0"),
+        all().vcpu(0).time("88.5,"),
     ] {
-        let trace = Trace::read(&export(&path, more, folder.path()).expect("a trace"));
-        let what = more.join(" ");
-        if more[0] != "--path" {
-            vcpus_agree(&mut failures, &what, &trace, &path, more);
-            exits_agree(&mut failures, &what, &trace, &path, more);
-        }
-        paths_agree(&mut failures, &what, &trace, &path, more);
+        let what = format!("{asked:?}");
+        let trace = traced(&path, &asked);
+        vcpus_agree(&mut failures, &what, &trace, (&asked, &path));
+        exits_agree(&mut failures, &what, &trace, (&asked, &path));
+        paths_agree(&mut failures, &what, &trace, (&asked, &path));
     }
+    let asked = all().path("halt-wake");
+    let trace = traced(&path, &asked);
+    paths_agree(&mut failures, "halt-wake", &trace, (&asked, &path));
     failures.finish(20);
 }
 
 /// What is named, and where it stands.
 #[test]
 fn tracks_and_arguments_say_who_and_why() {
-    let folder = tempfile::tempdir().expect("a folder");
     let path = case("x86/preempted-sick/perf.data.zst").path;
-    let trace = Trace::read(&export(&path, &[], folder.path()).expect("a trace"));
+    let trace = traced(&path, &FixtureQuestion::new());
     let release = trace.release.as_deref().unwrap_or_default();
     assert!(release.starts_with("6.1."), "{release}");
     let steps: Vec<_> = trace.of("step").collect();
@@ -263,22 +260,24 @@ fn tracks_and_arguments_say_who_and_why() {
         );
         assert!(exit.name.starts_with(&exit.args["reason"]), "{exit:?}");
     }
-    let named = |exit: &&crate::common::perfetto::Slice| exit.args.contains_key("device");
+    let named = |exit: &&TraceSlice| exit.args.contains_key("device");
     assert!(trace.of("exit").any(|exit| named(&exit)));
 }
 
 /// Counters have the exits of each slice of time as a rate; slices are as long as the recording asks for.
 #[test]
 fn counters_add_up() {
-    let folder = tempfile::tempdir().expect("a folder");
     for name in [
         "x86/preempted-sick/perf.data.zst",
         "vmx/tiny-irqchip/perf.data.zst",
     ] {
         let path = case(name).path;
-        let trace = Trace::read(&export(&path, &[], folder.path()).expect("a trace"));
-        let told = json(&["vcpus"], &path).expect("vCPUs");
-        let exits: u64 = rows(&told).iter().map(|row| number(row, "exits")).sum();
+        let trace = traced(&path, &FixtureQuestion::new());
+        let said = FixtureQuestion::new().vcpus_document(&path).expect("vCPUs");
+        let exits: u64 = list(&said["rows"])
+            .iter()
+            .map(|row| number(row, "exits"))
+            .sum();
         let per_second = |track: &u64| trace.tracks[track].name == "exits per second";
         // Of a VM and of its vCPUs, each of which counts all.
         let times: Vec<u64> = trace
@@ -309,24 +308,22 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 #[test]
 fn losses_are_marked() {
-    let folder = tempfile::tempdir().expect("a folder");
     let path = case("x86/format-variants/lost.dat.zst").path;
-    let trace = Trace::read(&export(&path, &[], folder.path()).expect("a trace"));
-    let info = json(&["info"], &path).expect("info");
+    let trace = traced(&path, &FixtureQuestion::new());
+    let info = FixtureQuestion::new().info_document(&path).expect("info");
     let lost = number(&info["quality"], "lost_events");
-    let told = trace.of("lost").map(|one| {
+    let said = trace.of("lost").map(|one| {
         let count = one.args.get("count").map(|count| count.parse::<u64>());
         // What only says that some were lost counts as one.
         count.map_or(1, |count| count.expect("a number"))
     });
     assert!(lost > 0);
-    assert_eq!(told.sum::<u64>(), lost);
+    assert_eq!(said.sum::<u64>(), lost);
 }
 
 /// Times at the end of what they can be, clocks that step back, ids and names that are none.
 #[test]
 fn odd_recordings_make_traces_that_nest() {
-    let folder = tempfile::tempdir().expect("a folder");
     let long = "n".repeat(64 << 10);
     let line = |comm: &str, tid: i64, cpu: u32, time: &str, event: &str| {
         format!("{comm}-{tid} [{cpu:03}] {time}: {event}\n")
@@ -355,15 +352,16 @@ fn odd_recordings_make_traces_that_nest() {
         "100.000002000",
         "sched_wakeup: comm=x pid=100 prio=120 target_cpu=001",
     ));
-    text.push_str(&line("a", -5, 3, "100.000002001", "sched_switch: prev_comm=a prev_pid=-5 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2147483647 next_prio=120"));
+    let switch = "sched_switch: prev_comm=a prev_pid=-5 prev_prio=120 prev_state=S ==> \
+                  next_comm=b next_pid=2147483647 next_prio=120";
+    text.push_str(&line("a", -5, 3, "100.000002001", switch));
+    let folder = tempfile::tempdir().expect("a folder");
     let path = write_text(folder.path(), "odd.txt", &text);
-    if let Some(bytes) = export(&path, &[], folder.path()) {
-        let trace = Trace::read(&bytes);
-        assert!(trace.of("state").count() > 0);
-        assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
-    } else {
-        panic!("the text is not read as a recording");
-    }
+    let bytes = FixtureQuestion::new().exported(&path, FileForm::Trace);
+    let bytes = bytes.expect("the text is read as a recording");
+    let trace = ReadTrace::read(&bytes);
+    assert!(trace.of("state").count() > 0);
+    assert!(bytes.len() < 64 << 10, "{} bytes", bytes.len());
 }
 
 /// Returns a python that has Perfetto's definitions.
@@ -380,7 +378,7 @@ fn python() -> Option<PathBuf> {
         !required,
         "TRAPLINE_REQUIRE_TOOLS=1 is set, and no python has the package perfetto"
     );
-    tell("skipped: no python with the package perfetto of PyPI here (TRAPLINE_PERFETTO)");
+    note("skipped: no python with the package perfetto of PyPI here (TRAPLINE_PERFETTO)");
     None
 }
 
@@ -389,20 +387,24 @@ fn python() -> Option<PathBuf> {
 fn perfettos_own_definitions_read_the_same() {
     let Some(python) = python() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto");
+    let file = folder.path().join("x.pftrace");
+    let schema = write_text(folder.path(), "schema.txt", SCHEMA);
+    let read = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/perfetto/read.py");
     for name in [
         "x86/preempted-sick/perf.data.zst",
         "arm64/vhost-mmio/boot1/trace.dat.zst",
         "x86/format-variants/lost.dat.zst",
     ] {
-        let bytes = export(&case(name).path, &[], folder.path()).expect("a trace");
-        let ours = Trace::read(&bytes);
-        let output = Command::new(&python)
-            .arg(tests.join("read.py"))
-            .arg(folder.path().join("x.pftrace"))
-            .arg(tests.join("schema.txt"))
-            .output()
-            .expect("python starts");
+        let bytes = FixtureQuestion::new().exported(&case(name).path, FileForm::Trace);
+        let bytes = bytes.expect("a trace");
+        fs::write(&file, &bytes).expect("there is room");
+        let ours = ReadTrace::read(&bytes);
+        let run = Command::new(&python)
+            .arg(&read)
+            .arg(&file)
+            .arg(&schema)
+            .output();
+        let output = run.expect("python starts");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");
         let theirs: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -411,12 +413,12 @@ fn perfettos_own_definitions_read_the_same() {
             let of = ours.sums(category, |slice| format!("{category}: {}", slice.name));
             sums.extend(of);
         }
-        let told = theirs["slices"].as_object().expect("an object").iter();
-        let told = told.map(|(name, sum)| {
+        let said = theirs["slices"].as_object().expect("an object").iter();
+        let said = said.map(|(name, sum)| {
             let pair = [0, 1].map(|at| sum[at].as_u64().expect("a number"));
             (name.clone(), (pair[0], pair[1]))
         });
-        assert_eq!(told.collect::<BTreeMap<_, _>>(), sums, "{name}");
+        assert_eq!(said.collect::<BTreeMap<_, _>>(), sums, "{name}");
         let switches = theirs["events"]["sched_switch"].as_u64().unwrap_or(0);
         assert_eq!(switches, ours.switches.len() as u64, "{name}");
     }
