@@ -39,6 +39,6 @@ pub use change::{
     SideChange, SideName,
 };
 pub use each::{EachCell, EachRow, EachSide, each, letter};
-pub use names::stack_group;
+pub use names::{comparable_frame, stack_group};
 pub use results::{Fact, ResultRow, Results, results};
 pub use whole::compare;

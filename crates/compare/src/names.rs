@@ -1,6 +1,7 @@
 //! Names of threads that two recordings have in common, though numbers in them differ.
 
 use model::NamedRole;
+use stacks::{FrameName, FrameOwner};
 
 /// Threads of the kernel that are called after a process or a thread: `vhost_worker_create` (`drivers/vhost/vhost.c`)
 /// and `create_io_thread` (`io_uring/io-wq.c`, `io_uring/sqpoll.c`).
@@ -39,6 +40,17 @@ pub fn stack_group(name: &str) -> String {
     }
     // The id of a kworker of CPU 1 comes behind two numbers: kworker/1:2/4711.
     group(name)
+}
+
+/// Returns the frame by which a frame is compared: what stands below stacks goes by the name that both sides have of
+/// it.
+pub fn comparable_frame(name: &FrameName) -> FrameName {
+    let text = match name.part {
+        FrameOwner::Group => stack_group(&name.text),
+        _ => name.text.clone(),
+    };
+    let part = name.part;
+    FrameName { text, part }
 }
 
 fn is_number(text: &str) -> bool {

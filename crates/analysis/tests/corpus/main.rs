@@ -11,6 +11,7 @@ mod intel_truth;
 mod one_walk;
 mod polls_equal_kvms;
 mod sched_equals_perf;
+mod stacks;
 mod unknown_reasons;
 mod vcpu_states;
 mod vcpus_add_up;

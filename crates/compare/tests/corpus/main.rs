@@ -6,6 +6,7 @@ mod functions;
 mod guests;
 mod news;
 mod noise;
+mod stacks;
 mod tables;
 
 use std::path::{Path, PathBuf};

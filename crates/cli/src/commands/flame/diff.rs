@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use compare::stack_group;
+use compare::comparable_frame;
 use doubts::DoubtKind;
 use render::ClockUnit;
 use render::flame;
 use render::flame_diff;
 use render::flame_picture::{FlamePicture, Graph};
-use stacks::{Diff, FrameName, FrameOwner};
+use stacks::Diff;
 
 use super::picture::doubt_notes;
 use super::write::{Content, Form, write};
@@ -51,7 +51,7 @@ pub(super) fn run(
         );
         b.quality.raise(DoubtKind::SidesDiffer { text });
     }
-    let diff = Diff::of(&a.report.stacks, &b.report.stacks, comparable);
+    let diff = Diff::of(&a.report.stacks, &b.report.stacks, comparable_frame);
     let reports = [&a.report, &b.report];
     let names = [a.name.as_str(), b.name.as_str()];
     let notes = flame_diff::notes(&diff, reports, names);
@@ -94,16 +94,6 @@ fn event(side: &CollectedProfile) -> &str {
         Some((event, modifiers)) if modifiers.chars().all(is_modifier) => event,
         _ => event,
     }
-}
-
-/// The name that both recordings have of what stands below stacks.
-fn comparable(name: &FrameName) -> FrameName {
-    let text = match name.part {
-        FrameOwner::Group => stack_group(&name.text),
-        _ => name.text.clone(),
-    };
-    let part = name.part;
-    FrameName { text, part }
 }
 
 fn write_file(

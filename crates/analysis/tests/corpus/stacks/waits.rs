@@ -1,21 +1,25 @@
-//! `flame --off-cpu`: every wait is in it, to the nanosecond, as the events of the scheduler tell it, and as `sched` and `vcpus` do.
+//! Off CPU: every wait is in it, to the nanosecond, as the events of the scheduler say, and as `sched` and `vcpus`
+//! do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::common::{Failures, cases, json, number, run};
+use std::path::Path;
+
+use analysis::{ProfileOf, ProfileOptions};
+use fixtures::events::events_text_as_perf;
+use fixtures::json::{list, number};
+use fixtures::{Failures, FixtureQuestion, cases};
 use serde_json::Value;
+
+use super::with_idle;
 
 /// What one thread did without a CPU: from, to, whether it could have run.
 type Waits = BTreeMap<i64, Vec<(u64, u64, bool)>>;
 
-fn rows(document: &Value) -> &[Value] {
-    document["rows"].as_array().map_or(&[], Vec::as_slice)
-}
-
 /// Sums of a field by thread.
 fn by_thread(document: &Value, tid: &str, field: &str) -> BTreeMap<i64, u64> {
     let mut sums = BTreeMap::new();
-    for row in rows(document) {
+    for row in list(&document["rows"]) {
         *sums.entry(row[tid].as_i64().unwrap()).or_default() += number(row, field);
     }
     sums
@@ -37,15 +41,16 @@ fn line(text: &str) -> Option<(u64, &str, &str)> {
         Some((event, rest)) if name == "sched" => (event, rest),
         _ => (name, rest),
     };
-    // Fields are told apart by the blank before them.
+    // Fields are known by the blank before them.
     Some((time, name, &text[text.len() - rest.len() - 1..]))
 }
 
 /// The waits of all threads, out of the printed events, whose go on when they end, and when that is.
-fn waits(path: &str) -> (Waits, BTreeSet<i64>, u64) {
-    let printed = run(["events", path, "--as", "perf", "--ns", "--event", "sched_*"]);
-    assert_eq!(printed.status, 0, "{}", printed.stderr);
-    let printed = String::from_utf8_lossy(&printed.stdout);
+fn waits(path: &Path) -> (Waits, BTreeSet<i64>, u64) {
+    let printed = events_text_as_perf(path).expect("events");
+    let printed = String::from_utf8_lossy(&printed);
+    let of_scheduler = |line: &&str| line.contains(" sched:sched_") || line.contains(" sched_");
+    let lines = printed.lines().filter(of_scheduler);
     let wakeups = printed.contains("sched_wakeup:");
     let mut waits = Waits::new();
     // By thread: since when it is away, whether it could run, and since when it is woken.
@@ -66,7 +71,7 @@ fn waits(path: &str) -> (Waits, BTreeSet<i64>, u64) {
             (None, None) => {}
         }
     };
-    for (time, name, rest) in printed.lines().filter_map(line) {
+    for (time, name, rest) in lines.filter_map(line) {
         end = end.max(time);
         let pid = |name: &str| field(rest, name).and_then(|pid| pid.parse::<i64>().ok());
         match name {
@@ -118,15 +123,20 @@ fn waits_are_those_of_the_events_and_of_sched_and_of_vcpus() {
     let mut checked = 0;
     for case in cases() {
         // Clocks that count ticks print no seconds; where events were lost nobody knows who had a CPU.
-        let Ok(flame) = json(&["flame", "--off-cpu", "--idle"], &case.path) else {
+        let asked = FixtureQuestion::new();
+        let off_cpu = ProfileOptions {
+            of: ProfileOf::OffCpu,
+            ..with_idle()
+        };
+        let Ok(flame) = asked.stacks_document(&case.path, off_cpu) else {
             continue;
         };
-        let info = json(&["info"], &case.path).expect("info");
+        let info = asked.info_document(&case.path).expect("info");
         if !info["start_ns"].is_u64() || number(&info["quality"], "lost_events") > 0 {
             continue;
         }
         let name = &case.name;
-        let sched = json(&["sched"], &case.path).expect("sched");
+        let sched = asked.sched_document(&case.path).expect("sched");
         let flame_sums = by_thread(&flame, "tid", "off_cpu_ns");
         let woken = by_thread(&sched, "pid", "woken_wait_ns");
         let preempted = by_thread(&sched, "pid", "preempted_wait_ns");
@@ -141,7 +151,7 @@ fn waits_are_those_of_the_events_and_of_sched_and_of_vcpus() {
         if !["perf.data", "trace.dat"].contains(&case.kind.as_str()) {
             continue;
         }
-        let (events, still, end) = waits(&case.path.display().to_string());
+        let (events, still, end) = waits(&case.path);
         for (tid, list) in &events {
             let what = format!("{name}: thread {tid} in events");
             let all: u64 = list.iter().map(|(from, to, _)| to - from).sum();
@@ -155,8 +165,8 @@ fn waits_are_those_of_the_events_and_of_sched_and_of_vcpus() {
                 failures.equal(&what, &(woken + preempted), &over);
             }
         }
-        let vcpus = json(&["vcpus"], &case.path);
-        for row in vcpus.iter().flat_map(rows) {
+        let vcpus = asked.vcpus_document(&case.path);
+        for row in vcpus.iter().flat_map(|vcpus| list(&vcpus["rows"])) {
             if number(row, "unknown_ns") > 0 {
                 continue;
             }

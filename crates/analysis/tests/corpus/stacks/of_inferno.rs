@@ -1,4 +1,4 @@
-//! `flame` beside `inferno-collapse-perf`, which folds what perf prints of the same recordings: stack for stack and
+//! Stacks beside `inferno-collapse-perf`, which folds what perf prints of the same recordings: stack for stack and
 //! weight for weight. The rules are those of inferno 0.12.8, which `.ci/run` installs.
 //!
 //! These differences are made equal here, one rule each:
@@ -17,19 +17,19 @@
 //!
 //! `perf script -F -trace` avoids the second one.
 //!
-//! `TRAPLINE_INFERNO` names the folder with inferno's programs, else they are looked for in `PATH`. Without them nothing is
-//! compared, unless `TRAPLINE_REQUIRE_TOOLS` is set.
-
-// Says what is skipped, and how much was compared.
-#![allow(clippy::print_stderr)]
+//! `TRAPLINE_INFERNO` names the folder with inferno's programs, else they are looked for in `PATH`. Without them
+//! nothing is compared, unless `TRAPLINE_REQUIRE_TOOLS` is set.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::common::{all_cases, read_text, small, sweeping, write_text};
-use crate::flame::{Folded, differ, of_program, one_name_each};
+use analysis::ProfileOptions;
+use fixtures::answers::{FoldedStacks, differing_stacks};
+use fixtures::{all_cases, note, read_text, small, sweeping, write_text};
+
+use super::{folded, folded_with, one_name_each, with_idle};
 
 /// How perf calls threads that have ended already.
 const ENDED: &str = ":-1";
@@ -43,7 +43,9 @@ fn inferno() -> Option<PathBuf> {
     match Command::new(&program).arg("--help").output() {
         Ok(_) => Some(program),
         Err(error) if error.kind() == ErrorKind::NotFound && !required => {
-            eprintln!("{name} is not installed: nothing is compared with it");
+            note(&format!(
+                "{name} is not installed: nothing is compared with it"
+            ));
             None
         }
         Err(error) => panic!("{}: {error}", program.display()),
@@ -51,7 +53,7 @@ fn inferno() -> Option<PathBuf> {
 }
 
 /// Folds a text by inferno.
-fn fold(program: &Path, text: &str) -> Folded {
+fn fold(program: &Path, text: &str) -> FoldedStacks {
     let mut child = Command::new(program)
         .args(["--nthreads", "1"])
         .stdin(Stdio::piped())
@@ -124,10 +126,10 @@ fn any_head(line: &str) -> Option<(&str, Option<u64>, &str, &str)> {
 }
 
 /// Makes perf's text such that inferno can read it, and returns by thread what samples weigh that it leaves out.
-fn readable(text: &str, event: &str) -> (String, Folded) {
+fn readable(text: &str, event: &str) -> (String, FoldedStacks) {
     let mut out = String::new();
     let mut wanted = false;
-    let mut left_out = Folded::new();
+    let mut left_out = FoldedStacks::new();
     let mut open: Option<(String, u64)> = None;
     for line in text.lines() {
         let Some((begin, period, name, rest)) = any_head(line) else {
@@ -162,8 +164,8 @@ fn readable(text: &str, event: &str) -> (String, Folded) {
             let comm = comm.map_or("", |(comm, _)| comm.trim()).replace(' ', "_");
             open = Some((comm, period.unwrap_or(1)));
         }
-        // 3. It counts samples instead of periods where several blanks stand before the event's name, with which perf aligns
-        //    names.
+        // 3. It counts samples instead of periods where several blanks stand before the event's name, with which perf
+        // aligns    names.
         let period = period.map_or(String::new(), |period| format!("{period} "));
         out.push_str(&format!("{begin} {period}{name}: {frame}\n"));
     }
@@ -183,7 +185,8 @@ fn frame_of(rest: &str) -> Option<&str> {
     (is_address && !name.is_empty()).then(|| &rest[begin..])
 }
 
-/// Takes the names of functions of user space out of a text. 7. perf had the files at hand, which a recording does not have.
+/// Takes the names of functions of user space out of a text. 7. perf had the files at hand, which a recording does not
+/// have.
 fn without_user_names(text: &str) -> String {
     let lines = text.lines().map(|line| {
         let frame = line
@@ -199,8 +202,8 @@ fn without_user_names(text: &str) -> String {
 }
 
 /// Names our stacks as inferno does.
-fn as_inferno(ours: &Folded) -> Folded {
-    let mut all = Folded::new();
+fn as_inferno(ours: &FoldedStacks) -> FoldedStacks {
+    let mut all = FoldedStacks::new();
     for (stack, weight) in ours {
         let (comm, frames) = stack.split_once(';').unwrap_or((stack, ""));
         // 4. Blanks in names of threads become underlines.
@@ -220,9 +223,9 @@ fn as_inferno(ours: &Folded) -> Folded {
     all
 }
 
-/// Takes out samples in guests, and returns what they weigh. 6. perf has no name for a vCPU's thread there, or that of all guests, and
-/// no stack.
-fn without_guests(folded: &Folded) -> (Folded, u64) {
+/// Takes out samples in guests, and returns what they weigh. 6. perf has no name for a vCPU's thread there, or that of
+/// all guests, and no stack.
+fn without_guests(folded: &FoldedStacks) -> (FoldedStacks, u64) {
     let guest = |stack: &str| {
         let begins = ["[guest/", ":"]
             .iter()
@@ -231,14 +234,18 @@ fn without_guests(folded: &Folded) -> (Folded, u64) {
             || stack.contains("[guest.kernel")
             || begins && stack.matches(';').count() <= 1
     };
-    let (guests, host): (Folded, Folded) =
+    let (guests, host): (FoldedStacks, FoldedStacks) =
         (folded.clone().into_iter()).partition(|(stack, _)| guest(stack));
     (host, guests.values().sum())
 }
 
-/// Takes out of ours what inferno leaves out: stacks of one frame that are heavier than its own. Returns what samples in guests
-/// weigh among these.
-fn without_left_out(mut ours: Folded, theirs: &Folded, mut left_out: Folded) -> (Folded, u64) {
+/// Takes out of ours what inferno leaves out: stacks of one frame that are heavier than its own. Returns what samples
+/// in guests weigh among these.
+fn without_left_out(
+    mut ours: FoldedStacks,
+    theirs: &FoldedStacks,
+    mut left_out: FoldedStacks,
+) -> (FoldedStacks, u64) {
     for (stack, weight) in &mut ours {
         let lone = stack
             .split_once(';')
@@ -274,22 +281,30 @@ fn stacks_are_those_that_inferno_folds() {
         for event in events {
             let (text, mut left_out) = readable(&text, &event);
             let theirs = fold(&program, &text);
-            let ours = of_program(&case.path, &["--idle", "--event", &event]);
+            let ours = folded(
+                &case.path,
+                ProfileOptions {
+                    event: Some(event.clone()),
+                    ..with_idle()
+                },
+            );
             let (theirs, their_guests) = without_guests(&theirs);
             let what = format!("{} {event}", case.name);
-            let (ended, ours): (Folded, Folded) = ours
+            let (ended, ours): (FoldedStacks, FoldedStacks) = ours
                 .into_iter()
                 .partition(|(stack, _)| stack.starts_with(&format!("{ENDED};")));
             let ended: u64 = ended.values().sum();
             assert_eq!(ended, left_out.remove(ENDED).unwrap_or(0), "{what}: ended");
             let (ours, our_guests) = without_guests(&ours);
             let (ours, rest) = without_left_out(as_inferno(&ours), &theirs, left_out);
-            differ(&what, &ours, &theirs);
+            differing_stacks(&what, &ours, &theirs);
             assert_eq!(our_guests, their_guests + rest, "{what}: guests");
             stacks += ours.len();
         }
     }
-    eprintln!("{stacks} stacks of {recordings} recordings are those of inferno");
+    note(&format!(
+        "{stacks} stacks of {recordings} recordings are those of inferno"
+    ));
     assert!(stacks > 100, "{stacks} stacks were compared");
 }
 
@@ -307,15 +322,14 @@ fn names_are_those_that_inferno_folds() {
     ] {
         let names = read_text(&folder.join(symbols));
         let symbols = write_text(beside.path(), "kallsyms", &names);
-        let symbols = symbols.display().to_string();
         let text = without_user_names(&read_text(&folder.join(text)));
         let event = events(&text).remove(0);
         let theirs = fold(&program, &readable(&text, &event).0);
-        let ours = of_program(&folder.join(recording), &["--idle", "--kallsyms", &symbols]);
+        let ours = folded_with(&folder.join(recording), &symbols);
         let (ours, theirs) = (without_guests(&ours).0, without_guests(&theirs).0);
         let ours = as_inferno(&ours);
         // 8. Of several names of one address perf takes another one.
         let (ours, theirs) = (one_name_each(&ours, &names), one_name_each(&theirs, &names));
-        differ(recording, &ours, &theirs);
+        differing_stacks(recording, &ours, &theirs);
     }
 }

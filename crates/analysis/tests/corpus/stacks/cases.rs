@@ -1,11 +1,15 @@
-//! The graphs that cases 4 and 5 were solved with, out of the corpus beside the repository: beside what perf says of the same
-//! recordings, and beside what stacks say that are folded here.
+//! The graphs that cases 4 and 5 were solved with, out of the corpus beside the repository: beside what perf says of
+//! the same recordings, and beside what stacks say that are folded here.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::common::{json, number, read_text, run, write_text};
+use analysis::{ProfileBy, ProfileOf, ProfileOptions};
+use fixtures::json::number;
+use fixtures::{FixtureQuestion, read_text, write_text};
 use serde_json::Value;
+
+use super::{folded, with_idle};
 
 /// Where the corpus is, if it is.
 fn corpus() -> Option<PathBuf> {
@@ -25,8 +29,8 @@ fn share(row: &Value, field: &str) -> f64 {
     row[field].as_f64().unwrap_or_default() * 100.0
 }
 
-/// A line of `perf kvm report --sort=comm --show-cpu-utilization` (or `--sort=pid,comm`): the thread, and how much of all samples it had
-/// in the kernel, in user space, in a guest's kernel and in its user space.
+/// A line of `perf kvm report --sort=comm --show-cpu-utilization` (or `--sort=pid,comm`): the thread, and how much of
+/// all samples it had in the kernel, in user space, in a guest's kernel and in its user space.
 fn utilization(line: &str) -> Option<(&str, [f64; 4])> {
     let mut words = line.split_whitespace();
     let mut percent = || words.next()?.strip_suffix('%')?.parse::<f64>().ok();
@@ -52,7 +56,9 @@ fn threads_have_the_shares_of_perf_kvm_report() {
     let mut lines = 0;
     for folder in ["virtio-mmio/boot2-vsock", "vhost-mmio/boot2-vsock"] {
         let folder = corpus.join("arm64").join(folder);
-        let document = json(&["flame", "--idle"], &recording(&folder, "perf.data.kvm")).unwrap();
+        let recording = recording(&folder, "perf.data.kvm");
+        let document = FixtureQuestion::new().stacks_document(&recording, with_idle());
+        let document = document.expect("stacks");
         let rows = document["rows"].as_array().unwrap();
         let mut ours: BTreeMap<String, [f64; 3]> = BTreeMap::new();
         for row in rows {
@@ -84,51 +90,6 @@ fn threads_have_the_shares_of_perf_kvm_report() {
         assert_eq!(shown, number(&document, "samples"));
     }
     assert_eq!(lines, 30);
-}
-
-/// Where the work went when vhost took it from QEMU.
-#[test]
-fn work_that_moved_shows_as_a_difference() {
-    let Some(corpus) = corpus() else {
-        return;
-    };
-    let folder = |name: &str| corpus.join("arm64").join(name).join("boot2-vsock");
-    let [a, b] =
-        ["virtio-mmio", "vhost-mmio"].map(|name| recording(&folder(name), "perf.data.kvm"));
-    let out = tempfile::tempdir().unwrap();
-    let out = out.path().join("out.folded");
-    let args = [&a, &b, &out].map(|path| path.display().to_string());
-    let done = run(["flame", &args[0], "--diff", &args[1], "-o", &args[2]]);
-    assert_eq!(done.status, 0, "{}", done.stderr);
-    let mut groups: BTreeMap<String, [u64; 2]> = BTreeMap::new();
-    let mut all = [0, 0];
-    for line in std::fs::read_to_string(&out).unwrap().lines() {
-        let mut words = line.rsplitn(3, ' ');
-        let (b, a, stack) = (
-            words.next().unwrap(),
-            words.next().unwrap(),
-            words.next().unwrap(),
-        );
-        let sum = groups
-            .entry(stack.split(';').next().unwrap().to_owned())
-            .or_default();
-        for (side, weight) in [a, b].iter().enumerate() {
-            let weight: u64 = weight.parse().unwrap();
-            sum[side] += weight;
-            all[side] += weight;
-        }
-    }
-    let percent = |name: &str| {
-        let sum = groups.get(name).copied().unwrap_or_default();
-        [0, 1].map(|side| sum[side] as f64 / all[side] as f64 * 100.0)
-    };
-    let [before, after] = percent("qemu-system-aar");
-    assert!(before > 30.0 && after < 15.0, "QEMU: {before} to {after}");
-    let [before, after] = percent("vhost");
-    assert!(before == 0.0 && after > 20.0, "vhost: {before} to {after}");
-    // Both are normalised to one whole.
-    let ratio = all[0] as f64 / all[1] as f64;
-    assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
 }
 
 /// What threads waited for, folded here from the text of perf script: by thread, state and stack.
@@ -266,24 +227,16 @@ fn senders_waits_are_those_of_the_text() {
                 .join("perf.data.script.txt.gz"),
         );
         let path = write_text(folder.path(), "script.txt", &text);
-        let out = folder.path().join("out.folded");
-        let args = [&path, &out].map(|path| path.display().to_string());
-        let done = run([
-            "flame",
-            "--off-cpu",
-            "--by",
-            "thread",
-            &args[0],
-            "-o",
-            &args[1],
-        ]);
-        assert_eq!(done.status, 0, "{}", done.stderr);
         let mut ours: BTreeMap<String, u64> = BTreeMap::new();
-        for line in std::fs::read_to_string(&out).unwrap().lines() {
-            let (stack, weight) = line.rsplit_once(' ').unwrap();
+        let options = ProfileOptions {
+            of: ProfileOf::OffCpu,
+            by: ProfileBy::Thread,
+            ..ProfileOptions::default()
+        };
+        for (stack, weight) in folded(&path, options) {
             let (thread, stack) = stack.split_once(';').unwrap();
             let tid = thread.rsplit_once('/').unwrap().1;
-            *ours.entry(format!("{tid};{stack}")).or_default() += weight.parse::<u64>().unwrap();
+            *ours.entry(format!("{tid};{stack}")).or_default() += weight;
         }
         let theirs = waits(&text);
         assert!(theirs.len() > 100, "{}", theirs.len());
@@ -310,8 +263,8 @@ fn senders_waits_are_those_of_the_text() {
     assert!(asleep[0] < 0.4 && asleep[1] > 0.8, "{asleep:?}");
 }
 
-/// Functions of a guest's kernel are those that perf names with the same symbols, sample for sample; with a folder of guests' file
-/// systems, as perf has it, too.
+/// Functions of a guest's kernel are those that perf names with the same symbols, sample for sample; with a folder of
+/// guests' file systems, as perf has it, too.
 #[test]
 fn functions_of_guests_are_those_that_perf_names() {
     let Some(corpus) = corpus() else {
@@ -353,12 +306,16 @@ fn functions_of_guests_are_those_that_perf_names() {
         }
         samples += theirs.values().sum::<u64>();
         let recording = recording(&folder, "perf.data.kvm");
-        let given = [&symbols, &modules].map(|path| path.display().to_string());
-        let mount = mount.path().display().to_string();
-        let by_file = ["--guest-kallsyms", &given[0], "--guest-modules", &given[1]];
-        for options in [&by_file[..], &["--guestmount", &mount]] {
-            let args = [&["flame", "--idle"], options].concat();
-            let document = json(&args, &recording).unwrap();
+        let by_file = FixtureQuestion::new().beside(|beside| {
+            beside.guest_kallsyms = Some(symbols.clone());
+            beside.guest_modules = Some(modules.clone());
+        });
+        let by_mount = FixtureQuestion::new()
+            .beside(|beside| beside.guestmount = Some(mount.path().to_owned()));
+        for asked in [by_file, by_mount] {
+            let document = asked
+                .stacks_document(&recording, with_idle())
+                .expect("stacks");
             let functions = document["functions"].as_array().unwrap().iter();
             let guest = functions.filter(|function| function["part"] == "guest");
             let mut ours: BTreeMap<String, u64> = BTreeMap::new();
