@@ -114,6 +114,14 @@ fn tasks_of_exits_are_asked_of_guests_alone() {
 }
 
 #[test]
+fn functions_of_exits_take_symbols_of_the_guest() {
+    let host = file("vmx/tiny-irqchip/perf.data.zst");
+    let run = over("exits", &[&host], &["--by", "function"]);
+    assert_eq!(run.status, 1);
+    assert!(run.stderr.contains("--guest-kallsyms"), "{}", run.stderr);
+}
+
+#[test]
 fn wrong_pairs_are_refused_with_what_speaks_against_them() {
     let arm = file("arm64/virtio-mmio/boot2-vsock/trace.dat.zst");
     let x86 = file(HOST);

@@ -1,71 +1,136 @@
-//! `trapline irqs` counts every interrupt that the events say, once.
+//! `trapline irqs`: with the recording of a guest its rows are what the lines of both say. What is counted is in
+//! `crates/session/tests/corpus/irqs.rs`.
 
-use crate::common::{Failures, cases, json, number, run, run_with, shipped};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
-#[test]
-fn every_event_is_in_a_row_or_said_to_be_in_none() {
-    let mut failures = Failures::default();
-    for case in cases() {
-        let Ok(document) = json(&["irqs"], &case.path) else {
-            continue;
+use crate::common::list;
+use crate::common::{file, number, run, shipped};
+use crate::guests::{GUEST, HOST, document, over};
+
+fn handlers(document: &Value) -> impl Iterator<Item = (&Value, &Value)> {
+    let rows = list(&document["rows"]).iter();
+    rows.flat_map(|row| {
+        list(&row["guest"]["handlers"])
+            .iter()
+            .map(move |one| (row, one))
+    })
+}
+
+/// What the events say: by vCPU and vector, delays of handled injections; by vCPU, vector and interrupt, times of runs.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct OfLines {
+    delays: BTreeMap<(u64, u64), Vec<u64>>,
+    times: BTreeMap<(u64, Option<u64>, u64), Vec<u64>>,
+}
+
+/// Reads lines of both recordings: the first handler of a device up to the next injection is that of the last one.
+fn of_lines(text: &str) -> OfLines {
+    let mut found = OfLines::default();
+    let mut last: BTreeMap<u64, (u64, u64, bool)> = BTreeMap::new();
+    let mut open = BTreeMap::new();
+    for line in text.lines() {
+        let behind = |word: &str| {
+            let rest = line.split_once(word)?.1;
+            let end = rest.find(|c: char| !c.is_ascii_hexdigit());
+            Some(&rest[..end.unwrap_or(rest.len())])
         };
-        let lines = run(["events".as_ref(), case.path.as_os_str()]);
-        let text = lines.text();
-        let count = |event: &str, of: &dyn Fn(&str) -> bool| {
-            let mut count = 0;
-            for line in text.lines() {
-                // The event's name stands once in its line.
-                let said = line.split_once(&format!("{event}:")).map(|(_, said)| said);
-                count += u64::from(said.is_some_and(of));
+        let decimal = |word: &str| behind(word).and_then(|text| text.parse::<u64>().ok());
+        let time = line
+            .split_once("] ")
+            .and_then(|(_, rest)| rest.split_once(": "));
+        let time = time.and_then(|(time, _)| time.trim().replace('.', "").parse::<u64>().ok());
+        let time = time.expect("a time");
+        if line.contains(" kvm_inj_virq: ") {
+            let vcpu = decimal("CPU ").expect("a vCPU's thread");
+            let vector = behind("IRQ 0x").and_then(|text| u64::from_str_radix(text, 16).ok());
+            if !line.contains("reinjected") {
+                last.insert(vcpu, (vector.expect("a vector"), time, false));
             }
-            count
-        };
-        let sum = |name: &str| -> u64 {
-            let rows = document["rows"].as_array().into_iter().flatten();
-            rows.map(|row| number(row, name)).sum()
-        };
-        let of_device = |said: &str| said.contains("(Fixed|") || said.contains("(LowPrio|");
-        let name = &case.name;
-        failures.equal(
-            &format!("{name}: accepted"),
-            &(sum("accepted") + number(&document, "unresolved")),
-            &count("kvm_apic_accept_irq", &of_device),
-        );
-        failures.equal(
-            &format!("{name}: injected"),
-            &(sum("injected") + sum("repeated")),
-            &count("kvm_inj_virq", &|said| {
-                said.contains("IRQ ") || said.contains("irq ")
-            }),
-        );
+        } else if line.contains(" irq_handler_entry: ") {
+            let (vcpu, irq) = (decimal(" [").expect("a CPU"), decimal("irq=").expect("irq"));
+            let of = last.get_mut(&vcpu).filter(|one| one.0 < 0xec);
+            let vector = of.as_ref().map(|one| one.0);
+            if let Some((vector, injected, handled)) = of
+                && !std::mem::replace(handled, true)
+            {
+                let delays = found.delays.entry((vcpu, *vector)).or_default();
+                delays.push(time - *injected);
+            }
+            open.insert((vcpu, irq), (vector, time));
+        } else if line.contains(" irq_handler_exit: ") {
+            let (vcpu, irq) = (decimal(" [").expect("a CPU"), decimal("irq=").expect("irq"));
+            if let Some((vector, since)) = open.remove(&(vcpu, irq)) {
+                let times = found.times.entry((vcpu, vector, irq)).or_default();
+                times.push(time - since);
+            }
+        }
     }
-    failures.finish(6);
-}
-
-/// With APICv nothing is injected: the processor takes what was posted.
-#[test]
-fn posted_interrupts_are_those_that_were_accepted() {
-    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../paths/tests/by_hand/ipi_posted.txt");
-    let document = json(&["irqs"], &file).expect("a document");
-    let row = &document["rows"][0];
-    assert_eq!((number(row, "vector"), number(row, "vcpu")), (251, 1));
-    assert_eq!((number(row, "accepted"), number(row, "posted")), (2, 2));
-    assert_eq!(number(row, "injected"), 0);
+    found
 }
 
 #[test]
-fn what_is_not_recorded_is_not_none() {
-    let text = "cpus=2\n\
-        \x20 CPU 0/KVM-1010 [001] 10.000001: kvm_entry: vcpu 0, rip 0x1000\n\
-        \x20 CPU 0/KVM-1010 [001] 10.000002: kvm_apic_accept_irq: apicid 0 vec 236 (Fixed|edge)\n";
-    let run = run_with(["irqs", "--format", "json", "-"], text.as_bytes());
-    let document = run.json().expect("a document");
-    let row = &document["rows"][0];
-    assert_eq!((number(row, "accepted"), number(row, "vector")), (1, 236));
-    for name in ["posted", "injected", "repeated"] {
-        assert!(row[name].is_null(), "{name}: {row}");
+fn handlers_are_those_that_the_lines_of_both_recordings_show() {
+    let (host, guest) = (file(HOST), file(GUEST));
+    let of_events = of_lines(&over("events", &[&host, &guest], &[]).text());
+    let both = document("irqs", &[&host, &guest], &[]);
+    // Lines have microseconds, each cut: a difference may be one off.
+    let near = |ns: u64, us: u64| ns.abs_diff(us * 1000) <= 1000;
+    let mut seen = 0;
+    for row in list(&both["rows"]) {
+        let guest = &row["guest"];
+        let (vcpu, vector) = (number(row, "vcpu"), row["vector"].as_u64());
+        let delays = vector.and_then(|vector| of_events.delays.get(&(vcpu, vector)));
+        let delays = delays.map_or(&[][..], Vec::as_slice);
+        assert_eq!(
+            guest["handled"].as_u64().unwrap_or(0),
+            delays.len() as u64,
+            "{row}"
+        );
+        if let Some(max) = delays.iter().max() {
+            assert!(near(number(guest, "delay_max_ns"), *max), "{row}: {max}");
+        }
+        for one in list(&guest["handlers"]) {
+            let times = &of_events.times[&(vcpu, vector, number(one, "irq"))];
+            assert_eq!(number(one, "runs"), times.len() as u64, "{row}");
+            let max = *times.iter().max().expect("one");
+            assert!(near(number(one, "max_ns"), max), "{one}: {max}");
+            let most = 1000 * times.len() as u64;
+            let sum: u64 = times.iter().sum();
+            assert!(
+                number(one, "total_ns").abs_diff(sum * 1000) <= most,
+                "{one}: {sum}"
+            );
+            seen += 1;
+        }
     }
+    // Four are before the host's recording.
+    let before = &of_events.times[&(1, None, 25)];
+    assert_eq!(before.len() as u64, number(&both, "guest_outside"));
+    assert_eq!((seen, of_events.times.len()), (2, 3), "{of_events:?}");
+    // What these are, and that the guest's recording has no events of Linux's own vectors.
+    let named: Vec<_> = handlers(&both)
+        .map(|(row, one)| {
+            (
+                row["vector"].as_u64(),
+                number(one, "irq"),
+                one["name"].as_str(),
+            )
+        })
+        .collect();
+    let virtio = Some("virtio0-virtqueues");
+    let expected = [(Some(0x23), 4, Some("ttyS0")), (Some(0x24), 25, virtio)];
+    assert_eq!(named, expected);
+    for row in list(&both["rows"])
+        .iter()
+        .filter(|row| number(row, "injected") > 0)
+    {
+        let known = matches!(row["vector"].as_u64(), Some(0x23 | 0x24));
+        assert_eq!(row["guest"]["handled"].is_u64(), known, "{row}");
+    }
+    // Who stands first, and the number of threads, do not matter.
+    let again = document("irqs", &[&guest, &host], &["--threads", "1"]);
+    assert_eq!(again["rows"], both["rows"]);
 }
 
 #[test]

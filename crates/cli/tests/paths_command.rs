@@ -1,124 +1,9 @@
-//! `trapline paths` as its users meet it: the contract's fields, every format, what filters choose, what is refused and how.
+//! `trapline paths` as its users meet it: its forms, any pair of events, what is refused and how. What is found is in
+//! `crates/paths/tests`.
 
 use std::fs;
 
 use crate::common::{Failures, case, cases, file, json, number, run};
-use serde_json::Value;
-
-/// Fields of the contract, and what stands behind them.
-const PATH: [&str; 8] = [
-    "path", "count", "total", "stages", "slow", "by", "groups", "dropped",
-];
-const TOTAL: [&str; 7] = [
-    "p50_ns", "p90_ns", "p99_ns", "max_ns", "min_ns", "mean_ns", "total_ns",
-];
-const STAGE: [&str; 13] = [
-    "name",
-    "p50_ns",
-    "p90_ns",
-    "p99_ns",
-    "max_ns",
-    "min_ns",
-    "mean_ns",
-    "total_ns",
-    "count",
-    "chain",
-    "slow_mean_ns",
-    "fast_mean_ns",
-    "saving_estimate_ns",
-];
-const SLOW: [&str; 7] = [
-    "threshold_ns",
-    "count",
-    "because",
-    "found",
-    "mean_ns",
-    "fast_mean_ns",
-    "slowest",
-];
-const BECAUSE: [&str; 7] = [
-    "feature",
-    "slow_share",
-    "fast_share",
-    "text",
-    "gain",
-    "slow_instances",
-    "fast_instances",
-];
-const NAMES: [&str; 6] = ["halt-wake", "irqfd", "ipi", "timer", "kick", "user-exit"];
-
-fn keys(value: &Value) -> Vec<&str> {
-    let object = value.as_object();
-    object
-        .map(|o| o.keys().map(String::as_str).collect())
-        .unwrap_or_default()
-}
-
-#[test]
-fn documents_have_the_contracts_fields_and_add_up() {
-    let mut failures = Failures::default();
-    let mut reasons = 0;
-    for case in cases() {
-        let Ok(document) = json(&["paths"], &case.path) else {
-            continue;
-        };
-        let what = &case.name;
-        let all = keys(&document);
-        failures.equal(
-            what,
-            &all,
-            &vec![
-                "trapline", "schema", "command", "inputs", "quality", "paths",
-            ],
-        );
-        let paths = document["paths"].as_array().unwrap();
-        let names: Vec<&str> = paths
-            .iter()
-            .filter_map(|path| path["path"].as_str())
-            .collect();
-        failures.equal(what, &names, &NAMES.to_vec());
-        for path in paths {
-            let what = format!("{what}, {}", path["path"]);
-            failures.equal(&what, &keys(path), &PATH.to_vec());
-            failures.equal(&what, &keys(&path["total"]), &TOTAL.to_vec());
-            let mut sum = 0;
-            for stage in path["stages"].as_array().unwrap() {
-                failures.equal(&what, &keys(stage), &STAGE.to_vec());
-                sum += number(stage, "total_ns");
-            }
-            // Stages are what totals are made of.
-            failures.equal(&what, &sum, &number(&path["total"], "total_ns"));
-            let groups = path["groups"].as_array().unwrap();
-            let grouped: u64 = groups.iter().map(|group| number(group, "count")).sum();
-            let counts = [0, number(path, "count")];
-            failures.check(
-                counts.contains(&grouped) || path["by"] == "back end",
-                || format!("{what}: groups have {grouped} of {}", counts[1]),
-            );
-            let slow = &path["slow"];
-            if slow.is_null() {
-                continue;
-            }
-            failures.equal(&what, &keys(slow), &SLOW.to_vec());
-            failures.check(number(slow, "count") <= counts[1], || {
-                format!("{what}: {slow}")
-            });
-            for one in slow["because"].as_array().unwrap() {
-                reasons += 1;
-                failures.equal(&what, &keys(one), &BECAUSE.to_vec());
-                let share =
-                    |name: &str| one[name].as_f64().is_some_and(|s| (0.0..=1.0).contains(&s));
-                failures.check(share("slow_share") && share("fast_share"), || {
-                    format!("{what}: {one}")
-                });
-                let text = one["text"].as_str().unwrap_or_default();
-                failures.check(text.ends_with('.'), || format!("{what}: {text}"));
-            }
-        }
-    }
-    failures.check(reasons > 20, || format!("only {reasons} reasons"));
-    failures.finish(1000);
-}
 
 #[test]
 fn tables_fit_80_columns() {
@@ -140,7 +25,7 @@ fn tables_fit_80_columns() {
 
 /// Rows of `--each` are the instances of the report, in JSON and CSV alike.
 #[test]
-fn each_instance_is_told_once() {
+fn each_instance_is_printed_once() {
     let mut failures = Failures::default();
     let path = case("arm64/vhost-mmio/boot1/trace.dat.zst").path;
     let report = json(&["paths"], &path).unwrap();
@@ -217,57 +102,6 @@ fn one_instance_is_shown_with_its_events() {
     let events = whole["instance"]["events"].as_array().map_or(0, Vec::len);
     failures.check(events >= 8, || whole.to_string());
     failures.finish(8);
-}
-
-/// Filters choose instances by the vCPU they are about and by their beginning, and never tear one apart.
-#[test]
-fn filters_choose_instances() {
-    let mut failures = Failures::default();
-    let path = case("arm64/vhost-mmio/boot1/trace.dat.zst").path;
-    let instances = |filter: &[&str]| {
-        let args: Vec<&str> = ["paths", "--each"].iter().chain(filter).copied().collect();
-        let each = json(&args, &path).unwrap();
-        each["instances"].as_array().unwrap().clone()
-    };
-    // Numbers change with what is chosen.
-    let plain = |mut one: Value| {
-        one["instance"] = Value::Null;
-        one.to_string()
-    };
-    let all = instances(&[]);
-    let info = json(&["info"], &path).unwrap();
-    let vcpus = info["vms"][0]["vcpus"].as_array().unwrap().clone();
-    let mut by_vcpu = 0;
-    for vcpu in &vcpus {
-        let id = vcpu["id"].to_string();
-        let chosen = instances(&["--vcpu", &id]);
-        let wanted: Vec<String> = all
-            .iter()
-            .filter(|one| one["vcpu_tid"] == vcpu["tid"])
-            .map(|one| plain(one.clone()))
-            .collect();
-        by_vcpu += chosen.len();
-        let chosen: Vec<String> = chosen.into_iter().map(plain).collect();
-        failures.check(chosen == wanted, || {
-            format!("vCPU {id}: {} of {}", chosen.len(), wanted.len())
-        });
-    }
-    failures.equal("all vCPUs", &by_vcpu, &all.len());
-    let middle = number(&all[all.len() / 2], "start_ns");
-    let seconds = format!("{}.{:09},", middle / 1_000_000_000, middle % 1_000_000_000);
-    let late: Vec<String> = instances(&["--time", &seconds])
-        .into_iter()
-        .map(plain)
-        .collect();
-    let wanted: Vec<String> = all
-        .iter()
-        .filter(|one| number(one, "start_ns") >= middle)
-        .map(|one| plain(one.clone()))
-        .collect();
-    failures.check(late == wanted, || {
-        format!("from {seconds} {} of {}", late.len(), wanted.len())
-    });
-    failures.finish(4);
 }
 
 #[test]

@@ -3,8 +3,17 @@
 
 use std::path::Path;
 
+use analysis::{ProfileOf, ProfileOptions};
 use fixtures::holes::{each_with_holes, warns_of_holes};
 use fixtures::{Failures, FixtureQuestion, case, cases};
+
+/// Asks for what threads waited for.
+fn off_cpu() -> ProfileOptions {
+    ProfileOptions {
+        of: ProfileOf::OffCpu,
+        ..ProfileOptions::default()
+    }
+}
 
 /// Checks what is said of a text with holes.
 fn check(failures: &mut Failures, what: &str, path: &Path) {
@@ -13,8 +22,9 @@ fn check(failures: &mut Failures, what: &str, path: &Path) {
         ("exits", asked.exits_document(path)),
         ("vcpus", asked.vcpus_document(path)),
         ("paths", asked.paths_document(path)),
+        ("flame", asked.stacks_document(path, off_cpu())),
     ] {
-        // Without an exit or an entry there is nothing for these.
+        // Without an exit, an entry or a switch there is nothing for these.
         if let Ok(document) = document {
             failures.check(warns_of_holes(&document), || {
                 format!("{what}: {name} is silent")
@@ -44,7 +54,7 @@ fn check(failures: &mut Failures, what: &str, path: &Path) {
 fn thinned_recordings_are_noticed() {
     let mut failures = Failures::default();
     each_with_holes(|what, path| check(&mut failures, what, path));
-    failures.finish(40);
+    failures.finish(50);
 }
 
 #[test]
@@ -56,6 +66,7 @@ fn recordings_that_lost_nothing_have_no_holes() {
             ("exits", asked.exits_document(&case.path)),
             ("vcpus", asked.vcpus_document(&case.path)),
             ("sched", asked.sched_document(&case.path)),
+            ("flame", asked.stacks_document(&case.path, off_cpu())),
         ] {
             // Some have no exits, some no switches.
             let Ok(document) = document else {
@@ -67,7 +78,7 @@ fn recordings_that_lost_nothing_have_no_holes() {
             });
         }
     }
-    failures.finish(60);
+    failures.finish(75);
 }
 
 /// A file that was cut off was not recorded too fast.

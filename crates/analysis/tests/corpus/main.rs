@@ -3,6 +3,7 @@
 //! `cargo test -p analysis --test corpus -- vcpu_states::` runs the tests of one.
 
 mod any_events;
+mod console;
 mod exits_equal_perf;
 mod figures;
 mod filtered_counts;

@@ -1,6 +1,7 @@
 //! Paths of recordings of the corpus, beside what is known of them otherwise.
 
 mod bounds;
+mod contract;
 mod counts;
 mod kicks;
 mod packets;

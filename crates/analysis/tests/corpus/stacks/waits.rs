@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use analysis::{ProfileOf, ProfileOptions};
-use fixtures::events::events_text_as_perf;
+use fixtures::events::events_text_in_style;
 use fixtures::json::{list, number};
 use fixtures::{Failures, FixtureQuestion, cases};
 use serde_json::Value;
@@ -47,7 +47,7 @@ fn line(text: &str) -> Option<(u64, &str, &str)> {
 
 /// The waits of all threads, out of the printed events, whose go on when they end, and when that is.
 fn waits(path: &Path) -> (Waits, BTreeSet<i64>, u64) {
-    let printed = events_text_as_perf(path).expect("events");
+    let printed = events_text_in_style(path, true).expect("events");
     let printed = String::from_utf8_lossy(&printed);
     let of_scheduler = |line: &&str| line.contains(" sched:sched_") || line.contains(" sched_");
     let lines = printed.lines().filter(of_scheduler);

@@ -1,11 +1,11 @@
 //! Exits by the functions of guests' kernels.
 
-use std::path::Path;
-
+use analysis::{ExitTable, RowSplit};
+use render::Layout;
 use serde_json::Value;
 
-use crate::common::list;
-use crate::common::{Failures, file, number, run, write_text};
+use fixtures::json::{list, number};
+use fixtures::{Failures, FixtureQuestion, file, write_text};
 
 /// Symbols of a guest's kernel, and a module that begins behind them.
 const KALLSYMS: &str = "ffffffff81000000 T _text\n\
@@ -51,12 +51,12 @@ fn recording() -> String {
     text
 }
 
-fn document(paths: &[&Path], more: &[&str]) -> Value {
-    let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
-    let more = more.iter().map(|one| (*one).to_owned());
-    let all = ["exits", "--format", "json"].map(str::to_owned);
-    let run = run(all.into_iter().chain(paths).chain(more));
-    run.json().expect("it can be read")
+/// Asks for rows of functions, and of what else is said.
+fn by_function(split: RowSplit) -> FixtureQuestion {
+    FixtureQuestion::new().by(RowSplit {
+        function: true,
+        ..split
+    })
 }
 
 #[test]
@@ -65,17 +65,11 @@ fn exits_are_of_the_function_that_their_address_lies_in() {
     let host = write_text(folder.path(), "host.txt", &recording());
     let kallsyms = write_text(folder.path(), "kallsyms", KALLSYMS);
     let modules = write_text(folder.path(), "modules", MODULES);
-    let kallsyms = kallsyms.to_string_lossy();
-    let modules = modules.to_string_lossy();
-    let more = [
-        "--by",
-        "function",
-        "--guest-kallsyms",
-        &kallsyms,
-        "--guest-modules",
-        &modules,
-    ];
-    let found = document(&[&host], &more);
+    let asked = by_function(RowSplit::default()).beside(|beside| {
+        beside.guest_kallsyms = Some(kallsyms);
+        beside.guest_modules = Some(modules);
+    });
+    let found = asked.exits_document(&host).expect("exits");
     let rows: Vec<(&str, &str, u64, u64)> = list(&found["rows"])
         .iter()
         .map(|row| {
@@ -113,10 +107,13 @@ fn exits_are_of_the_function_that_their_address_lies_in() {
     assert_eq!(list(&found["rows"])[2]["function_address"], Value::Null);
 
     // The table has whole names, behind all numbers.
-    let text = run(["exits".into(), host.to_string_lossy().into_owned()]
-        .into_iter()
-        .chain(more.iter().map(|one| (*one).to_owned())))
-    .text();
+    let (isa, reports, _) = asked.exits(&host).expect("exits");
+    let layout = Layout {
+        width: 80,
+        limit: usize::MAX,
+        nanoseconds: true,
+    };
+    let text = render::exits::table(isa, &reports[0], false, layout);
     let line = text.lines().find(|line| line.contains("io_serial_out"));
     assert_eq!(
         line.map(|line| line.split_whitespace().collect::<Vec<_>>()),
@@ -128,16 +125,6 @@ fn exits_are_of_the_function_that_their_address_lies_in() {
             "io_serial_out"
         ])
     );
-}
-
-#[test]
-fn functions_take_symbols_of_the_guest() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let host = write_text(folder.path(), "host.txt", &recording());
-    let path = host.to_string_lossy().into_owned();
-    let run = run(["exits", "--by", "function", &path]);
-    assert_eq!(run.status, 1);
-    assert!(run.stderr.contains("--guest-kallsyms"), "{}", run.stderr);
 }
 
 #[test]
@@ -155,11 +142,21 @@ fn rows_of_functions_add_up_to_those_of_their_reasons() {
         ],
     ] {
         let [host, guest] = pair.map(|name| file(&format!("{name}.dat.zst")));
-        let tables = ["--event", "vmexit,ioport,mmio,msr"];
-        let alone = document(&[&host], &tables);
-        for by in ["function", "task,function", "vcpu,function"] {
-            let asked: Vec<&str> = tables.into_iter().chain(["--by", by]).collect();
-            let both = document(&[&host, &guest], &asked);
+        let tables = |asked: FixtureQuestion| {
+            use ExitTable::{Ioport, Mmio, Msr, Vmexit};
+            let all = [Vmexit, Ioport, Mmio, Msr].into_iter();
+            let asked = all.fold(asked, FixtureQuestion::table);
+            asked.exits_document(&host).expect("exits")
+        };
+        let alone = tables(FixtureQuestion::new());
+        let no = RowSplit::default();
+        for split in [
+            no,
+            RowSplit { task: true, ..no },
+            RowSplit { vcpu: true, ..no },
+        ] {
+            let by = format!("{split:?}");
+            let both = tables(by_function(split).guest(&guest));
             for (table, alone) in list(&both["tables"]).iter().zip(list(&alone["tables"])) {
                 for row in list(&alone["rows"]) {
                     let rows = list(&table["rows"]);

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{file, json, read, run, write_text};
+use fixtures::events::events_text_in_style;
+use fixtures::{FixtureQuestion, file, read, write_text};
 
 /// A host where a task keeps a vCPU's CPU, recorded by perf.
 const PREEMPTED: &str = "x86/preempted-sick/perf.data.zst";
@@ -25,7 +26,9 @@ fn with_busy(name: &str) -> Vec<u8> {
 }
 
 fn findings(path: &Path) -> Vec<Value> {
-    let document = json(&["diagnose"], path).expect("a diagnosis");
+    let document = FixtureQuestion::new()
+        .diagnosis_document(path)
+        .expect("a diagnosis");
     document["findings"].as_array().expect("a list").clone()
 }
 
@@ -50,8 +53,8 @@ fn a_busy_process_that_is_called_as_a_recorder_is_none() {
         is_not_the_recorder(&path, name);
         // Its text has no list of processes.
         for form in ["perf", "trace-cmd"] {
-            let path = path.to_string_lossy();
-            let text = run(["events", &path, "--as", form, "--ns"]).text();
+            let text = events_text_in_style(&path, form == "perf").expect("events");
+            let text = String::from_utf8_lossy(&text);
             let written = write_text(folder.path(), &format!("{name}-{form}.txt"), &text);
             is_not_the_recorder(&written, name);
         }

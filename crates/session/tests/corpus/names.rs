@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::common::{Failures, case, json, run};
+use analysis::ExitTable;
+use fixtures::{Failures, FixtureQuestion, case};
 
 /// Returns the names of a table's rows by key.
-fn names(args: &[&str], recording: &str) -> BTreeMap<String, String> {
-    let document = json(args, &case(recording).path).expect("it reads");
+fn names(asked: FixtureQuestion, recording: &str) -> BTreeMap<String, String> {
+    let document = asked
+        .exits_document(&case(recording).path)
+        .expect("it reads");
     let rows = document["rows"].as_array().expect("rows").iter();
     rows.map(|row| {
         let text = |field: &str| row[field].as_str().expect("a text").to_owned();
@@ -20,17 +23,20 @@ fn names(args: &[&str], recording: &str) -> BTreeMap<String, String> {
 fn clock_sources_are_named() {
     let mut failures = Failures::default();
     let ports = names(
-        &["exits", "--event", "ioport"],
+        FixtureQuestion::new().table(ExitTable::Ioport),
         "x86/clocksource-acpi_pm/loop/perf.data.guest.zst",
     );
     failures.equal("0x608", &ports["0x608:PIN"].as_str(), &"acpi-tmr");
     let mmio = names(
-        &["exits", "--event", "mmio"],
+        FixtureQuestion::new().table(ExitTable::Mmio),
         "x86/clocksource-hpet/perf.data.guest.zst",
     );
     failures.equal("HPET", &mmio["0xfed000f0:R"].as_str(), &"HPET main counter");
     // Exit reasons have no device: their name is their key.
-    let reasons = names(&["exits"], "x86/clocksource-hpet/perf.data.guest.zst");
+    let reasons = names(
+        FixtureQuestion::new(),
+        "x86/clocksource-hpet/perf.data.guest.zst",
+    );
     failures.check(reasons.iter().all(|(key, name)| key == name), || {
         format!("{reasons:?}")
     });
@@ -40,7 +46,7 @@ fn clock_sources_are_named() {
 #[test]
 fn virtio_queues_of_arm64_are_named() {
     let mmio = names(
-        &["exits", "--event", "mmio"],
+        FixtureQuestion::new().table(ExitTable::Mmio),
         "arm64/virtio-mmio/boot1/perf.data.tracepoints.zst",
     );
     assert!(mmio["0xa003e50:W"].contains("queue notify"), "{mmio:?}");
@@ -57,23 +63,10 @@ fn a_map_of_the_vm_moves_the_names() {
          0000000000000608-000000000000060b (prio 0, i/o): another-timer\n",
     )
     .expect("a written file");
-    let mtree = mtree.display().to_string();
+    let asked = FixtureQuestion::new().table(ExitTable::Ioport);
     let ports = names(
-        &["exits", "--event", "ioport", "--mtree", &mtree],
+        asked.beside(|beside| beside.mtree = Some(mtree.clone())),
         "x86/clocksource-acpi_pm/loop/perf.data.guest.zst",
     );
     assert_eq!(ports["0x608:PIN"], "another-timer");
-    let path = case("x86/clocksource-hpet/perf.data.guest.zst").path;
-    let missing = run([
-        "exits".as_ref(),
-        "--mtree".as_ref(),
-        "/nowhere/mtree.txt".as_ref(),
-        path.as_os_str(),
-    ]);
-    assert_eq!(missing.status, 1);
-    assert!(
-        missing.stdout.is_empty() && missing.stderr.contains("info mtree"),
-        "{}",
-        missing.stderr
-    );
 }

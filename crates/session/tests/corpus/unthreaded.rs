@@ -1,10 +1,12 @@
-//! Texts that do not say which thread made an event: vCPUs are identified where that is sound, else the text is refused.
+//! Texts that do not say which thread made an event: vCPUs are identified where that is sound, else the text is
+//! refused.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::common::{Failures, case, json, number, read_text, run};
+use analysis::ExitTable;
+use fixtures::json::number;
+use fixtures::{Failures, FixtureQuestion, case, read_text, write_text};
 use serde_json::Value;
 
 /// What stands in the columns of a text.
@@ -50,16 +52,9 @@ fn rewritten(
     out
 }
 
-fn written(folder: &Path, name: &str, text: &str) -> PathBuf {
-    let path = folder.join(name);
-    fs::write(&path, text).expect("a written file");
-    path
-}
-
 /// Count and total of exits by reason.
-fn table(path: &Path, args: &[&str]) -> BTreeMap<String, (u64, u64)> {
-    let args: Vec<&str> = ["exits"].into_iter().chain(args.iter().copied()).collect();
-    let document = json(&args, path).expect("exits");
+fn table(path: &Path, asked: FixtureQuestion) -> BTreeMap<String, (u64, u64)> {
+    let document = asked.exits_document(path).expect("exits");
     let rows = document["rows"].as_array().expect("rows").clone();
     let row = |row: &Value| {
         let key = row["key"].as_str().expect("a key").to_owned();
@@ -69,8 +64,13 @@ fn table(path: &Path, args: &[&str]) -> BTreeMap<String, (u64, u64)> {
 }
 
 fn warnings(path: &Path) -> String {
-    let document = json(&["exits"], path).expect("exits");
+    let document = FixtureQuestion::new().exits_document(path).expect("exits");
     document["quality"]["warnings"].to_string()
+}
+
+/// Asks for the table of ports.
+fn ports() -> FixtureQuestion {
+    FixtureQuestion::new().table(ExitTable::Ioport)
 }
 
 const PLAIN: &str = "x86/format-variants/plain.perf.data.zst";
@@ -87,9 +87,9 @@ fn exits_of_texts_without_threads_are_those_of_each_vcpu() {
         .get("script")
         .expect("a text")
         .clone();
-    let expected = table(&whole, &[]);
-    let ports = table(&whole, &["--event", "ioport"]);
-    let by_vcpu = |vcpu: &str, path: &Path| table(path, &["--vcpu", vcpu]);
+    let expected = table(&whole, FixtureQuestion::new());
+    let of_ports = table(&whole, ports());
+    let by_vcpu = |vcpu: u32, path: &Path| table(path, FixtureQuestion::new().vcpu(vcpu));
     for (columns, keep, word) in [
         (
             Columns::Nothing,
@@ -103,17 +103,17 @@ fn exits_of_texts_without_threads_are_those_of_each_vcpu() {
     ] {
         let what = format!("{columns:?} {word}");
         let text = rewritten(PLAIN, columns, &process, keep);
-        let path = written(folder.path(), "text.txt", &text);
-        failures.equal(&what, &table(&path, &[]), &expected);
-        failures.equal(&what, &table(&path, &["--event", "ioport"]), &ports);
-        for vcpu in ["0", "1"] {
+        let path = write_text(folder.path(), "text.txt", &text);
+        failures.equal(&what, &table(&path, FixtureQuestion::new()), &expected);
+        failures.equal(&what, &table(&path, ports()), &of_ports);
+        for vcpu in [0, 1] {
             failures.equal(&what, &by_vcpu(vcpu, &path), &by_vcpu(vcpu, &whole));
         }
-        let told = warnings(&path);
-        let warned = told.contains("perf script -F comm,tid");
+        let said = warnings(&path);
+        let warned = said.contains("perf script -F comm,tid");
         failures.check(
-            warned == (columns != Columns::PerfProf) && told.contains(word),
-            || format!("{what}: {told}"),
+            warned == (columns != Columns::PerfProf) && said.contains(word),
+            || format!("{what}: {said}"),
         );
     }
     failures.finish(25);
@@ -138,18 +138,20 @@ fn vcpus_of_two_vms_are_not_paired() {
             ));
         }
     }
-    let path = written(folder.path(), "two.txt", &text);
-    let refused = run(["exits", &path.display().to_string()]);
-    failures.equal("status", &refused.status, &1);
+    let path = write_text(folder.path(), "two.txt", &text);
+    let refused = FixtureQuestion::new()
+        .exits_document(&path)
+        .expect_err("it is refused");
+    let refused = refused.to_string();
     failures.check(
-        refused.stderr.contains("has no thread ids") && refused.stderr.contains("-F comm,tid"),
-        || refused.stderr.clone(),
+        refused.contains("has no thread ids") && refused.contains("-F comm,tid"),
+        || refused.clone(),
     );
-    let info = json(&["info"], &path).expect("info");
+    let info = FixtureQuestion::new().info_document(&path).expect("info");
     failures.equal("VMs", &info["vms"].as_array().map(Vec::len), &Some(0));
-    let told = info["quality"]["warnings"].to_string();
-    failures.check(told.contains("several VMs have the same ones"), || {
-        told.clone()
+    let said = info["quality"]["warnings"].to_string();
+    failures.check(said.contains("several VMs have the same ones"), || {
+        said.clone()
     });
     let total: u64 = info["events"]
         .as_array()
@@ -158,5 +160,5 @@ fn vcpus_of_two_vms_are_not_paired() {
         .map(|one| number(one, "count"))
         .sum();
     failures.equal("events are counted all the same", &total, &800);
-    failures.finish(5);
+    failures.finish(4);
 }

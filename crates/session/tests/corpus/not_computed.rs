@@ -1,10 +1,12 @@
 //! What was not computed is null in JSON and empty in CSV, and never 0: what a recording cannot show, and the
 //! percentiles, means and extremes of nothing. What was measured as 0 stays 0.
 
-use fixtures::json::STATE_FIELDS;
+use fixtures::json::{STATE_FIELDS, list, number};
 use serde_json::Value;
 
-use crate::common::{Failures, cases, json, number, run};
+use fixtures::csv::csv_cells;
+use fixtures::{Failures, FixtureQuestion, cases};
+use render::ClockUnit;
 
 fn rows<'d>(document: &'d Value, list: &str) -> &'d [Value] {
     document[list].as_array().map_or(&[], Vec::as_slice)
@@ -70,7 +72,7 @@ fn nothing_that_was_not_computed_is_0() {
     let (mut unknown, mut measured) = (0, 0);
     for case in cases() {
         let name = &case.name;
-        if let Ok(vcpus) = json(&["vcpus"], &case.path) {
+        if let Ok(vcpus) = FixtureQuestion::new().vcpus_document(&case.path) {
             states(&mut failures, &format!("{name}: vcpus"), &vcpus, &vcpus);
             for row in rows(&vcpus, "rows") {
                 let fields = ["p50_ns", "p90_ns", "p99_ns", "max_ns"];
@@ -85,10 +87,10 @@ fn nothing_that_was_not_computed_is_0() {
                 measured += u64::from(row["runnable_ns"] == 0);
             }
         }
-        if let Ok(exits) = json(&["exits"], &case.path) {
+        if let Ok(exits) = FixtureQuestion::new().exits_document(&case.path) {
             states(&mut failures, &format!("{name}: exits"), &exits, &exits);
         }
-        if let Ok(sched) = json(&["sched"], &case.path) {
+        if let Ok(sched) = FixtureQuestion::new().sched_document(&case.path) {
             let what = format!("{name}: sched");
             let (runtimes, wakeups) = (
                 !has_doubt(&sched, "no-runtimes"),
@@ -138,7 +140,7 @@ fn nothing_that_was_not_computed_is_0() {
                 );
             }
         }
-        let paths = json(&["paths"], &case.path);
+        let paths = FixtureQuestion::new().paths_document(&case.path);
         for path in paths.iter().flat_map(|document| rows(document, "paths")) {
             let mut total = path["total"].clone();
             total["count"] = path["count"].clone();
@@ -163,38 +165,39 @@ fn nothing_that_was_not_computed_is_0() {
 fn csv_is_empty_where_json_is_null() {
     let mut failures = Failures::default();
     for case in cases() {
-        for (command, fields) in [
-            ("vcpus", ["poll_ns", "runnable_ns", "user_ns"]),
-            ("sched", ["runtime_ns", "delay_mean_ns", "woken_waits"]),
+        let asked = FixtureQuestion::new();
+        let clock = ClockUnit::Nanoseconds;
+        let vcpus = asked
+            .vcpus_document(&case.path)
+            .ok()
+            .zip(asked.vcpus(&case.path).ok());
+        let vcpus =
+            vcpus.map(|(document, (report, _))| (document, render::vcpus::csv(&report, clock)));
+        let sched = asked
+            .sched_document(&case.path)
+            .ok()
+            .zip(asked.sched(&case.path).ok());
+        let sched =
+            sched.map(|(document, (report, _))| (document, render::sched::csv(&report, clock)));
+        for (table, fields) in [
+            (vcpus, ["poll_ns", "runnable_ns", "user_ns"]),
+            (sched, ["runtime_ns", "delay_mean_ns", "woken_waits"]),
         ] {
-            let Ok(document) = json(&[command], &case.path) else {
+            let Some((document, text)) = table else {
                 continue;
             };
-            let path = case.path.to_string_lossy();
-            let text = run([command, path.as_ref(), "--format", "csv"]).text();
-            // Names of tasks may hold line breaks, and the first columns of these tables commas alone.
-            let lines: Vec<&str> = text.lines().collect();
-            if lines.len() != rows(&document, "rows").len() + 1 || text.contains('"') {
-                continue;
-            }
-            let head: Vec<&str> = lines[0].split(',').collect();
-            let ticks = head.iter().any(|name| name.ends_with("_ticks"));
-            for field in fields.iter().filter(|_| !ticks) {
-                let at = head
-                    .iter()
-                    .position(|name| name == field)
-                    .expect("a column");
-                for (line, row) in lines[1..].iter().zip(rows(&document, "rows")) {
-                    let cell = line.split(',').nth(at).unwrap_or_default();
-                    let value = match &row[*field] {
+            let rows = csv_cells(&text);
+            let of_json = list(&document["rows"]);
+            failures.equal(&case.name, &rows.len(), &(of_json.len() + 1));
+            for field in fields {
+                let at = rows[0].iter().position(|name| name == field);
+                let at = at.expect("a column");
+                for (row, of_json) in rows[1..].iter().zip(of_json) {
+                    let value = match &of_json[field] {
                         Value::Null => String::new(),
                         value => value.to_string(),
                     };
-                    failures.equal(
-                        &format!("{}: {command}: {field}", case.name),
-                        &cell,
-                        &value.as_str(),
-                    );
+                    failures.equal(&format!("{}: {field}", case.name), &row[at], &value);
                 }
             }
         }

@@ -3,15 +3,18 @@
 //! Those of perf are made of recordings of KVM hosts, in which KVM's events get another name of the same length, which
 //! nobody knows; texts are of the scheduler's events of these; a trace.dat is written event by event.
 
-#[path = "../../tracedat/tests/writer/mod.rs"]
+#[path = "../../../tracedat/tests/writer/mod.rs"]
 mod writer;
 
 use std::path::{Path, PathBuf};
 
+use render::Layout;
 use serde_json::Value;
 
 use self::writer::{BufferSpec, FileSpec, Machine, Page};
-use crate::common::{Failures, file, json, number, read, run, write_text};
+use fixtures::events::events_text_in_style;
+use fixtures::json::number;
+use fixtures::{Failures, FixtureQuestion, file, read, write_text};
 
 /// A host where a task keeps a vCPU's CPU, and the same one in health; a host where QEMU's threads do.
 const SICK: &str = "x86/preempted-sick/perf.data.zst";
@@ -38,15 +41,15 @@ fn without_kvm(name: &str, folder: &Path) -> PathBuf {
 
 /// Writes the scheduler's events of a recording as a text.
 fn text_of(name: &str, form: &str, folder: &Path) -> PathBuf {
-    let path = file(name);
-    let args = ["events", "--event", "sched:*", "--as", form, "--ns"];
-    let args = args.iter().map(AsRef::as_ref).chain([path.as_os_str()]);
-    let text = run(args).text();
-    write_text(
-        folder,
-        &format!("{}.{form}.txt", name.replace('/', "-")),
-        &text,
-    )
+    let text = events_text_in_style(&file(name), form == "perf").expect("events");
+    let text = String::from_utf8_lossy(&text);
+    let of_scheduler = |line: &&str| line.contains("sched:sched_") || line.contains(" sched_");
+    let lines = text
+        .lines()
+        .filter(of_scheduler)
+        .map(|line| format!("{line}\n"));
+    let name = format!("{}.{form}.txt", name.replace('/', "-"));
+    write_text(folder, &name, &lines.collect::<String>())
 }
 
 /// Returns a recording of the scheduler alone in each form that can be made of it.
@@ -109,8 +112,8 @@ fn wakeup(waker: Task, task: Task) -> Vec<u8> {
     payload(301, waker.0, &[&comm(task), &task.0.to_le_bytes(), &target])
 }
 
-/// Writes a trace.dat of the scheduler alone: 20 times in 200 ms a vCPU loses its CPU to another task for 3 ms, or in health sleeps
-/// for as long and is woken on an idle CPU.
+/// Writes a trace.dat of the scheduler alone: 20 times in 200 ms a vCPU loses its CPU to another task for 3 ms, or in
+/// health sleeps for as long and is woken on an idle CPU.
 fn trace_dat(healthy: bool) -> Vec<u8> {
     let machine = Machine::default();
     let pages: Vec<Page> = (0..20u64)
@@ -154,13 +157,15 @@ fn rows(document: &Value) -> Vec<&Value> {
 }
 
 fn finding(path: &Path, id: &str) -> Option<Value> {
-    let document = json(&["diagnose"], path).expect("a diagnosis");
+    let document = FixtureQuestion::new()
+        .diagnosis_document(path)
+        .expect("a diagnosis");
     let all = document["findings"].as_array().expect("a list");
     all.iter().find(|one| one["id"] == id).cloned()
 }
 
-/// Checks a row beside that of the recording with KVM's events: it was observed for as long, but for what came before its first
-/// exit or entry, and what texts round off.
+/// Checks a row beside that of the recording with KVM's events: it was observed for as long, but for what came before
+/// its first exit or entry, and what texts round off.
 fn is_like(failures: &mut Failures, what: &str, row: &Value, whole: &Value) {
     for state in UNKNOWN {
         failures.check(row[state].is_null(), || {
@@ -192,10 +197,12 @@ fn vcpus_wait_behind_the_same_tasks_as_with_kvms_events() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut failures = Failures::default();
     for name in [SICK, HEALTHY, TRACE_DAT, PLAIN_DAT] {
-        let whole = json(&["vcpus"], &file(name)).expect("vCPUs");
+        let whole = FixtureQuestion::new()
+            .vcpus_document(&file(name))
+            .expect("vCPUs");
         for path in forms(name, folder.path()) {
             let what = path.display().to_string();
-            let document = json(&["vcpus"], &path).expect("vCPUs");
+            let document = FixtureQuestion::new().vcpus_document(&path).expect("vCPUs");
             let doubts = document["quality"]["doubts"]
                 .as_array()
                 .into_iter()
@@ -261,26 +268,35 @@ fn info_lists_them_filters_find_them_and_exits_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     for path in forms(SICK, folder.path()) {
         let shown = path.display();
-        let info = json(&["info"], &path).expect("info");
+        let info = FixtureQuestion::new().info_document(&path).expect("info");
         let vms = info["vms"].as_array().expect("a list");
         assert_eq!(vms.len(), 1, "{shown}: {vms:?}");
         let vcpus = vms[0]["vcpus"].as_array().into_iter().flatten();
         let tids: Vec<u64> = vcpus.map(|vcpu| number(vcpu, "tid")).collect();
         assert_eq!(tids, [171, 173], "{shown}");
-        let one = json(&["vcpus", "--vcpu", "1"], &path).expect("one");
-        let all = json(&["vcpus"], &path).expect("all");
+        let one = FixtureQuestion::new()
+            .vcpu(1)
+            .vcpus_document(&path)
+            .expect("one");
+        let all = FixtureQuestion::new().vcpus_document(&path).expect("all");
         assert_eq!(rows(&one), [rows(&all)[1]], "{shown}");
         let vm = vms[0]["pid"].as_u64().unwrap_or(173).to_string();
-        let of_vm = json(&["vcpus", "--vm", &vm], &path).expect("a VM");
+        let of_vm = FixtureQuestion::new()
+            .vm(&vm)
+            .vcpus_document(&path)
+            .expect("a VM");
         assert_eq!(rows(&of_vm), rows(&all), "{shown}");
-        let exits = run(["exits".as_ref(), path.as_os_str()]);
-        assert!(
-            exits.status != 0 && exits.stderr.contains("kvm_exit"),
-            "{shown}: {}",
-            exits.stderr
-        );
+        let refused = FixtureQuestion::new().exits_document(&path);
+        let refused = refused.expect_err("it has no exits").to_string();
+        assert!(refused.contains("kvm_exit"), "{shown}: {refused}");
         // On a screen what was not recorded is a dash, and what a CSV does not know is empty.
-        let table = run(["vcpus".as_ref(), path.as_os_str()]).text();
+        let (report, _) = FixtureQuestion::new().vcpus(&path).expect("vCPUs");
+        let layout = Layout {
+            width: 120,
+            limit: usize::MAX,
+            nanoseconds: true,
+        };
+        let table = render::vcpus::table(&report, false, layout);
         let line = table
             .lines()
             .find(|line| line.contains(" - "))
