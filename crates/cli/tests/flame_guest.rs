@@ -5,28 +5,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use fixtures::answers::{FoldedStacks, read_folded_stacks};
+
 use crate::common::{file, json, number, run};
 
-/// Stacks with what they weigh.
-type Folded = BTreeMap<String, u64>;
-
-fn folded(recording: &Path, more: &[&str]) -> Folded {
+fn folded(recording: &Path, more: &[&str]) -> FoldedStacks {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.folded");
     let paths = [recording, &out].map(|path| path.display().to_string());
     let args = ["flame", &paths[0], "-o", &paths[1]];
     let done = run(args.iter().chain(more));
     assert_eq!(done.status, 0, "{}", done.stderr);
-    let text = fs::read_to_string(out).unwrap();
-    let lines = text.lines().map(|line| {
-        let (stack, weight) = line.rsplit_once(' ').unwrap();
-        (stack.to_owned(), weight.parse().unwrap())
-    });
-    lines.collect()
+    read_folded_stacks(&fs::read_to_string(out).unwrap())
 }
 
 /// What stands below each thread: in its guest, and in the host.
-fn by_thread(folded: &Folded) -> BTreeMap<String, (u64, u64)> {
+fn by_thread(folded: &FoldedStacks) -> BTreeMap<String, (u64, u64)> {
     let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for (stack, weight) in folded {
         let (thread, rest) = stack.split_once(';').unwrap_or((stack, ""));
@@ -56,7 +50,7 @@ fn host_and_guest_add_up() {
             let (_, stack) = stack.strip_prefix(&begin)?.split_once(';')?;
             Some((stack.to_owned(), *weight))
         });
-        let mut theirs = Folded::new();
+        let mut theirs = FoldedStacks::new();
         for (stack, weight) in below {
             *theirs.entry(stack).or_default() += weight;
         }
@@ -64,7 +58,7 @@ fn host_and_guest_add_up() {
         let ours = own
             .iter()
             .filter_map(|(stack, weight)| Some((stack.strip_prefix(&begin)?.to_owned(), *weight)));
-        let ours: Folded = ours.collect();
+        let ours: FoldedStacks = ours.collect();
         assert!(
             ours.len() > 10 && ours.keys().eq(theirs.keys()),
             "vCPU {vcpu}"

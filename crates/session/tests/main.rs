@@ -3,5 +3,6 @@
 mod accounted;
 mod folded_stacks;
 mod guest_pictures;
+mod guest_stacks;
 mod guests;
 mod watch;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fixtures::json::{list, text};
+use analysis::{ExitTable, RowSplit};
+use fixtures::json::{STATE_FIELDS, list, number, text};
 use fixtures::pairs::{GUEST, GuestPair, HOST, PartedPair, pairs};
-use fixtures::{Failures, file, write_text};
+use fixtures::{Failures, FixtureQuestion, file, write_text};
 use serde_json::Value;
 
 use crate::{ComparedFiles, document, each_document, notes};
@@ -289,4 +290,151 @@ fn what_a_guest_does_again_is_no_news_and_what_it_does_else_is() {
     assert_eq!(row["worse"], "b");
     let ratio = row["ratio"].as_f64().expect("a ratio");
     assert!((2.5..3.5).contains(&ratio), "{row}");
+}
+
+/// Returns what guests' tasks are compared by: kernel threads of all CPUs are one.
+fn called(what: &Value, name: &Value) -> Option<String> {
+    let name = text(name);
+    let name = match (name.strip_prefix("kworker/"), name.rsplit_once('/')) {
+        (Some(rest), _) if rest.starts_with('u') => "kworker (unbound)".to_owned(),
+        (Some(_), _) => "kworker (of a CPU)".to_owned(),
+        (None, Some((front, cpu))) if cpu.parse::<u32>().is_ok() => front.to_owned(),
+        _ => name,
+    };
+    match text(what).as_str() {
+        "idle" => Some("idle".to_owned()),
+        "unknown" => None,
+        what => Some(format!("{what} {name}")),
+    }
+}
+
+/// What other answers say of a host and its guest.
+#[derive(Default)]
+struct OtherAnswers {
+    /// By what is compared: shares, nanoseconds in a second, and exits in a second.
+    values: BTreeMap<String, f64>,
+}
+
+impl OtherAnswers {
+    fn of(host: &Path, guest: &Path) -> OtherAnswers {
+        let mut found = OtherAnswers::default();
+        let span_ns = number(
+            &FixtureQuestion::new().info_document(host).expect("info"),
+            "duration_ns",
+        ) as f64;
+        let asked = || FixtureQuestion::new().guest(guest);
+        let vcpus = asked().vcpus_document(host).expect("vCPUs");
+        let tasks = list(&vcpus["rows"])
+            .iter()
+            .flat_map(|row| list(&row["guest"]));
+        let tasks: Vec<&Value> = tasks.collect();
+        let total = |task: &Value| -> f64 {
+            STATE_FIELDS
+                .iter()
+                .map(|state| number(task, state) as f64)
+                .sum()
+        };
+        let known = tasks.iter().filter(|task| task["what"] != "unknown");
+        let known: Vec<&Value> = known.copied().collect();
+        let all: f64 = tasks.iter().map(|task| total(task)).sum();
+        let share: f64 = known.iter().map(|task| total(task)).sum::<f64>() / all;
+        let seconds = span_ns / 1e9 * share;
+        let guest_ns: f64 = known
+            .iter()
+            .map(|task| number(task, "guest_ns") as f64)
+            .sum();
+        for task in known {
+            let name = called(&task["what"], &task["name"]).expect("it is known");
+            let ran = number(task, "guest_ns") as f64 / guest_ns;
+            *found.values.entry(format!("guest {name}")).or_default() += ran;
+        }
+        for task in tasks.iter().filter(|task| number(task, "runnable_ns") > 0) {
+            if let Some(name) = called(&task["what"], &task["name"]) {
+                let ns = number(task, "runnable_ns") as f64 / seconds;
+                *found
+                    .values
+                    .entry(format!("guest steal {name}"))
+                    .or_default() += ns;
+            }
+        }
+        for (event, table) in [
+            ("vmexit", ExitTable::Vmexit),
+            ("msr", ExitTable::Msr),
+            ("ioport", ExitTable::Ioport),
+            ("mmio", ExitTable::Mmio),
+        ] {
+            let by_task = RowSplit {
+                task: true,
+                ..RowSplit::default()
+            };
+            let exits = asked().by(by_task).table(table).exits_document(host);
+            let exits = exits.expect("exits");
+            for row in list(&exits["rows"]) {
+                let Some(name) = called(&row["task_what"], &row["task_name"]) else {
+                    continue;
+                };
+                let key = text(&row["key"]);
+                let mut add = |words: &str, field: &str| {
+                    let what = format!("guest {event} {key}{words} in {name}");
+                    let value = number(row, field) as f64 / seconds;
+                    *found.values.entry(what).or_default() += value;
+                };
+                add("", "count");
+                add(" time", "total_ns");
+            }
+        }
+        found
+    }
+}
+
+#[test]
+fn values_of_guests_are_those_of_other_answers() {
+    let pair = PartedPair::default();
+    let both = parted(&pair);
+    let sides = [0, 1].map(|at: usize| OtherAnswers::of(&pair.hosts[at], &pair.guests[at]));
+    let mut failures = Failures::default();
+    let mut kinds: BTreeMap<String, u32> = BTreeMap::new();
+    for change in all(&both).into_iter().filter(|one| is_of_guest(one)) {
+        let what = text(&change["what"]);
+        let kind = what.split(' ').nth(1).unwrap_or_default().to_owned();
+        *kinds.entry(kind).or_default() += 1;
+        for (name, other) in ["a", "b"].iter().zip(&sides) {
+            let value = change[*name].as_f64();
+            let expected = other.values.get(&what).copied();
+            // Where a task did not wait there is no row of it in the other answer.
+            let expected = match (value, expected) {
+                (Some(0.0), None) => Some(0.0),
+                (_, expected) => expected,
+            };
+            let close = match (value, expected) {
+                (None, None) => true,
+                (Some(value), Some(expected)) => {
+                    (value - expected).abs() <= 1e-6 * expected.abs() + 0.5 * whole(change)
+                }
+                _ => false,
+            };
+            failures.check(close, || format!("{what} {name}: {value:?}, {expected:?}"));
+        }
+        let confidence = change["confidence"].as_f64().expect("it was tested");
+        failures.check((0.0..=1.0).contains(&confidence), || what.clone());
+    }
+    for kind in ["task", "idle", "softirq", "steal", "vmexit", "msr"] {
+        failures.check(kinds.contains_key(kind), || format!("{kind}: {kinds:?}"));
+    }
+    // Nothing of the recorder in the guest.
+    let recorder = |one: &&Value| text(&one["what"]).ends_with("task trace-cmd");
+    failures.equal(
+        "recorders",
+        &all(&both).into_iter().filter(recorder).count(),
+        &0,
+    );
+    failures.finish(60);
+}
+
+/// Returns by how much rounding may change a value: durations are whole nanoseconds.
+fn whole(change: &Value) -> f64 {
+    match change["unit"] == "ns" {
+        true => 1.0,
+        false => 0.0,
+    }
 }

@@ -1,11 +1,13 @@
 //! Comparisons of whole recordings: made-up ones in which one thing changed, those of the corpus, and printed tables. A
 //! file is a module: `cargo test -p compare --test corpus -- noise::` runs the tests of one.
 
+mod contract;
 mod each;
 mod functions;
 mod guests;
 mod news;
 mod noise;
+mod results;
 mod stacks;
 mod tables;
 

@@ -150,3 +150,38 @@ fn filters_choose_instances() {
     });
     failures.finish(4);
 }
+
+#[test]
+fn any_pair_of_events_is_a_path() {
+    let mut failures = Failures::default();
+    let path = case("arm64/vhost-mmio/boot1/trace.dat.zst").path;
+    let pair = |from: &str, to: &str, join: &str| {
+        let document = FixtureQuestion::new()
+            .pair(from, to, join)
+            .paths_document(&path);
+        document.expect("a path")["paths"][0].clone()
+    };
+    // An exit and the entry after it are what exits counts.
+    let exits = FixtureQuestion::new().exits_document(&path).expect("exits");
+    let ours = pair("kvm_exit", "kvm_entry", "vcpu");
+    failures.equal(
+        "exits",
+        &number(&ours, "count"),
+        &number(&exits, "total_count"),
+    );
+    failures.equal(
+        "exits",
+        &number(&ours["total"], "total_ns"),
+        &number(&exits, "total_ns"),
+    );
+    let rows = exits["rows"].as_array().unwrap();
+    for row in rows {
+        let key = row["key"].as_str().unwrap();
+        let ours = pair(&format!("kvm_exit[reason=={key}]"), "kvm_entry", "thread");
+        failures.equal(key, &number(&ours, "count"), &number(row, "count"));
+    }
+    // What is not there is not found, and that is no failure.
+    let none = pair("kvm_nothing", "kvm_entry", "any");
+    failures.equal("nothing", &number(&none, "count"), &0);
+    failures.finish(rows.len() + 3);
+}

@@ -2,3 +2,4 @@
 //! runs the tests of one.
 
 mod contract;
+mod screen;

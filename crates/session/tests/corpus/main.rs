@@ -13,6 +13,7 @@ mod irqs;
 mod names;
 mod not_computed;
 mod nothing_vanishes;
+mod printed_tables;
 mod recorder;
 mod sched_alone;
 mod timeline;
