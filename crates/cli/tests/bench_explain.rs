@@ -38,7 +38,8 @@ const HOST: &str = "cpus=2
 bench-measures-77 [000] 100.001200: sched_waking: comm=CPU 0/KVM pid=101 prio=120 target_cpu=001
          busy-55 [001] 100.001700: sched_switch: busy:55 [120] R ==> CPU 0/KVM:101 [120]
    CPU 0/KVM-101 [001] 100.001800: kvm_entry: vcpu 0, rip 0x1
-   CPU 0/KVM-101 [001] 100.002500: kvm_exit: vcpu 0 reason EXTERNAL_INTERRUPT rip 0x1 info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0
+   CPU 0/KVM-101 [001] 100.002500: kvm_exit: vcpu 0 reason EXTERNAL_INTERRUPT rip 0x1 \
+   info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0
    CPU 0/KVM-101 [001] 100.002510: kvm_entry: vcpu 0, rip 0x1
 ";
 

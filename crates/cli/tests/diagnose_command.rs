@@ -1,5 +1,5 @@
-//! `trapline diagnose` with input that is wrong, damaged or meant to do harm: one clear line on standard error and an exit
-//! status, or a warning beside what can be told; never a crash, and nothing read that was not named.
+//! `trapline diagnose` with input that is wrong, damaged or meant to do harm: one clear line on standard error and an
+//! exit status, or a warning beside what can be said; never a crash, and nothing read that was not named.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -359,10 +359,10 @@ fn recordings_and_tables_together_say_which_of_them_shows_it() {
     let document = json(&[&recording, &ports]);
     let findings = document["findings"].as_array().unwrap();
     // What recording takes is bounded beside it, which is no more than low.
-    let told = findings.iter().filter(|one| one["severity"] != "low");
-    assert_eq!(told.count(), 1, "{findings:#?}");
+    let reported = findings.iter().filter(|one| one["severity"] != "low");
+    assert_eq!(reported.count(), 1, "{findings:#?}");
     assert_eq!(findings[0]["id"], "timer-port-exits");
-    // The recording shows how much of the time it is, so it tells; the table shows it as well.
+    // The recording shows how much of the time it is, so it says so; the table shows it as well.
     let inputs: Vec<&str> = findings[0]["inputs"]
         .as_array()
         .unwrap()
@@ -375,7 +375,7 @@ fn recordings_and_tables_together_say_which_of_them_shows_it() {
 }
 
 #[test]
-fn the_same_table_twice_is_told_once_and_not_added_up() {
+fn the_same_table_twice_is_reported_once_and_not_added_up() {
     let (table, ports) = (table(), ports());
     let once = json(&[&table, &ports]);
     let twice = json(&[&table, &table, &ports, &ports]);
@@ -393,7 +393,7 @@ fn the_same_table_twice_is_told_once_and_not_added_up() {
 }
 
 #[test]
-fn a_clock_of_ticks_tells_no_seconds() {
+fn a_clock_of_ticks_has_no_seconds() {
     let ticks = path(&file("x86/format-variants/x86-tsc.dat.zst"));
     let document = json(&[&ticks]);
     assert!(
@@ -401,7 +401,7 @@ fn a_clock_of_ticks_tells_no_seconds() {
         "{}",
         warnings(&document)
     );
-    // Shares of the vCPUs' time can be told, whatever a tick is; rates and times cannot.
+    // Shares of the vCPUs' time are known, whatever a tick is; rates and times cannot.
     assert_eq!(document["findings"][0]["id"], "timer-port-exits");
     let unknown = document["unknown"].as_array().unwrap();
     for id in ["vcpu-migrates", "stalled-vcpu", "cpufreq-governor-kworker"] {
@@ -423,11 +423,11 @@ fn one_rule_alone_says_what_it_says_among_all() {
     assert_eq!(one["findings"][0], all["findings"][0]);
     assert_eq!(one["findings"].as_array().unwrap().len(), 1);
     assert!(one["unknown"].as_array().unwrap().is_empty());
-    let told = |document: &Value| {
+    let reported = |document: &Value| {
         let count = |name: &str| document[name].as_array().unwrap().len();
         count("findings") + count("unknown") + count("not_found")
     };
     let rules = run(["rules", "--format", "json"]).json().unwrap();
     let rules = rules["rules"].as_array().unwrap().len();
-    assert_eq!((told(&one), told(&all)), (1, rules));
+    assert_eq!((reported(&one), reported(&all)), (1, rules));
 }

@@ -153,7 +153,7 @@ fn a_recording_without_exits_is_refused_by_exits_alone() {
         &run,
         &["kvm_*", "info"],
     );
-    // A perf.data whose end is missing has no formats: exits cannot be told from other events.
+    // A perf.data whose end is missing has no formats: exits cannot be distinguished from other events.
     let cut = case("x86/format-variants/truncated.perf.data.zst").path;
     let run = crate::common::run(["exits".as_ref(), cut.as_os_str()]);
     refused(&mut failures, "exits without formats", &run, &["--formats"]);
@@ -162,7 +162,7 @@ fn a_recording_without_exits_is_refused_by_exits_alone() {
 
 /// Root may read everything, so for root the program runs as somebody else.
 #[test]
-fn permission_denied_is_told() {
+fn permission_denied_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &Path, mode| {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("own file");
@@ -308,7 +308,7 @@ fn a_closed_pipe_ends_it_silently() {
 
 /// Facts are files as recordings are.
 #[test]
-fn facts_that_tell_nothing_are_refused() {
+fn facts_that_say_nothing_are_refused() {
     let mut failures = Failures::default();
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path();
@@ -380,7 +380,7 @@ fn filters_that_nothing_passes_are_named() {
     failures.finish(20);
 }
 
-/// Where filters leave nothing, nobody is told to record what is recorded.
+/// Where filters leave nothing, nobody is asked to record what is recorded.
 #[test]
 fn filters_that_leave_nothing_are_no_lack_of_the_recording() {
     let mut failures = Failures::default();
@@ -488,7 +488,7 @@ fn help_that_cannot_be_written_is_no_success() {
 }
 
 #[test]
-fn what_cannot_be_unpacked_is_told_by_its_own_cause() {
+fn what_cannot_be_unpacked_is_reported_with_its_own_cause() {
     let mut failures = Failures::default();
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path();
@@ -508,30 +508,49 @@ fn what_cannot_be_unpacked_is_told_by_its_own_cause() {
         .args(["info".as_ref(), path.as_os_str()])
         .output()
         .expect("the program starts");
-    let told = Run {
+    let reported = Run {
         status: output.status.code().unwrap_or(-1),
         stdout: output.stdout,
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     };
     let words = ["TMPDIR", "temporary folder", &nowhere.display().to_string()];
-    refused(&mut failures, "TMPDIR that is missing", &told, &words);
+    refused(&mut failures, "TMPDIR that is missing", &reported, &words);
     let args = ["info", "--spool-limit", "1M"].map(AsRef::<std::ffi::OsStr>::as_ref);
-    let told = run(args.into_iter().chain([path.as_os_str()]));
-    refused(&mut failures, "a limit", &told, &["--spool-limit", "1M"]);
-    let told = run_with(["info", "--spool-limit", "1M", "-"], &text);
+    let reported = run(args.into_iter().chain([path.as_os_str()]));
+    refused(
+        &mut failures,
+        "a limit",
+        &reported,
+        &["--spool-limit", "1M"],
+    );
+    let reported = run_with(["info", "--spool-limit", "1M", "-"], &text);
     let words = ["standard input", "--spool-limit", "1M"];
-    refused(&mut failures, "a limit of a pipe", &told, &words);
+    refused(&mut failures, "a limit of a pipe", &reported, &words);
     let path = write(dir, "short.zst", b"\x28\xb5\x2f\xfd");
-    let told = run(["info".as_ref(), path.as_os_str()]);
-    refused(&mut failures, "4 bytes of zstd", &told, &["zstd data ends"]);
-    failures.check(!told.stderr.contains(['{', '(']), || told.stderr.clone());
-    let told = run(["info", "/dev/zero"]);
-    refused(&mut failures, "zeros without an end", &told, &["expected"]);
-    let told = run(["paths", "--path", "foo", "packed.txt.zst"]);
-    failures.equal("no path: exit status", &told.status, &2);
+    let reported = run(["info".as_ref(), path.as_os_str()]);
+    refused(
+        &mut failures,
+        "4 bytes of zstd",
+        &reported,
+        &["zstd data ends"],
+    );
+    failures.check(!reported.stderr.contains(['{', '(']), || {
+        reported.stderr.clone()
+    });
+    let reported = run(["info", "/dev/zero"]);
+    refused(
+        &mut failures,
+        "zeros without an end",
+        &reported,
+        &["expected"],
+    );
+    let reported = run(["paths", "--path", "foo", "packed.txt.zst"]);
+    failures.equal("no path: exit status", &reported.status, &2);
     for word in ["--path foo", "no built-in path", "halt-wake, irqfd"] {
-        failures.check(told.stderr.contains(word), || told.stderr.clone());
+        failures.check(reported.stderr.contains(word), || reported.stderr.clone());
     }
-    failures.check(!told.stderr.contains("os error"), || told.stderr.clone());
+    failures.check(!reported.stderr.contains("os error"), || {
+        reported.stderr.clone()
+    });
     failures.finish(30);
 }

@@ -127,7 +127,7 @@ fn facts_of_a_host_are_printed_and_taken_by_other_commands() {
 }
 
 #[test]
-fn what_is_not_understood_of_a_file_is_told() {
+fn what_is_not_understood_of_a_file_is_reported() {
     let mut failures = Failures::default();
     let text = br#"{"trapline": "9", "facts_version": 9, "host": {"hz": "many", "smt": "on"}}"#;
     let document = run_with(["facts", "-", "--format", "json"], text).json();

@@ -1,5 +1,5 @@
-//! Pictures of flame graphs in a browser: that they open from a file and ask for nothing, zoom, search, and that names in them
-//! are text.
+//! Pictures of flame graphs in a browser: that they open from a file and ask for nothing, zoom, search, and that names
+//! in them are text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -304,7 +304,8 @@ fn a_page_can_hold_several_pictures() {
     ];
     assert_eq!(browser.run(details), json!(said));
     // Each is as wide as what it stands in, and Ctrl-F is for the one that is looked at.
-    let fits = "return [...document.querySelectorAll('svg.flame')].every(one => one.clientWidth === one.parentElement.clientWidth)";
+    let fits = "return [...document.querySelectorAll('svg.flame')].every(one => one.clientWidth === \
+                one.parentElement.clientWidth)";
     assert_eq!(browser.run(fits), true);
     browser.keys(&format!("{CONTROL}f"));
     browser.write("read");
@@ -468,10 +469,10 @@ fn a_recording_s_picture_says_the_same_without_a_script() {
         let child = node.children().find(|child| child.tag_name().name() == tag);
         child.and_then(|child| child.text()).map(str::to_owned)
     };
-    let told: Vec<[Option<String>; 2]> = boxes
+    let reported: Vec<[Option<String>; 2]> = boxes
         .map(|node| [text(node, "title"), text(node, "text")])
         .collect();
-    assert!(told.len() > 100);
+    assert!(reported.len() > 100);
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -483,7 +484,7 @@ fn a_recording_s_picture_says_the_same_without_a_script() {
                 .filter(box => Number(box.querySelector('rect').getAttribute('width')) >= 0.999)
                 .map(box => [box.querySelector('title').textContent, box.querySelector('text')?.textContent ?? null])",
         );
-        assert_eq!(drawn, json!(told));
+        assert_eq!(drawn, json!(reported));
         assert_eq!(browser.complaints(), Vec::<String>::new());
     }
 }

@@ -1,7 +1,8 @@
 //! What the program prints of the shipped corpus, held against what is kept in `corpus/golden`.
 //!
-//! `TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline golden::` writes those files again, and `git diff corpus/golden` then
-//! shows what a change did to the output. Another value than 1 writes only the outputs that have it in their file or command.
+//! `TRAPLINE_WRITE_GOLDEN=1 cargo test -p trapline golden::` writes those files again, and `git diff corpus/golden`
+//! then shows what a change did to the output. Another value than 1 writes only the outputs that have it in their file
+//! or command.
 //! `corpus/golden/README.md` says which file holds what.
 //!
 //! `cargo test` runs the outputs that are kept in full of a part of the recordings and the report of each; with
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{shipped, sweeping, trapline};
 
-use asked::{COMMANDS, IN_FULL, OTHERS, QUESTIONS};
+use asked::{COMMANDS, IN_FULL, QUESTIONS, others};
 
 /// How many lines of events are kept.
 const EVENTS_KEPT: usize = 20;
@@ -134,7 +135,7 @@ fn jobs() -> Vec<Job> {
             }
         }
     }
-    for (file, args) in OTHERS {
+    for (file, args) in others() {
         let always = !args.contains("console-sick") && !args.contains("hpet");
         jobs.push(Job::new(
             format!("others/{file}.txt"),
@@ -161,7 +162,7 @@ fn jobs() -> Vec<Job> {
     jobs
 }
 
-/// The digest FNV-1a, 64 bits: it tells that something changed, no more is needed.
+/// The digest FNV-1a, 64 bits: it shows that something changed, no more is needed.
 fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)

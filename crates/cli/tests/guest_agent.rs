@@ -1,6 +1,7 @@
 //! `trapline agent` and `trapline record --agent` on the machine that runs the tests, which is host and guest at once.
 //!
-//! It needs root and tracefs; where they are missing nothing is tested, which is said, unless TRAPLINE_REQUIRE_TOOLS asks for it.
+//! It needs root and tracefs; where they are missing nothing is tested, which is said, unless TRAPLINE_REQUIRE_TOOLS
+//! asks for it.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +16,7 @@ use crate::common::agents::{
     Agent, NOBODY, TOKEN, command, done, events, folder, guests, header, info, perf_reads, said,
     status, token,
 };
-use crate::common::{tell, trapline};
+use crate::common::{note, trapline};
 use crate::record_command::possible;
 
 #[test]
@@ -41,11 +42,11 @@ fn a_guest_is_recorded_to_a_file() {
         assert!(names.contains(name), "{name}: {names}");
     }
     let count = events(&of_file);
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let told = told.replace(',', "");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = reported.replace(',', "");
     assert!(
-        told.contains(&format!(": {count} events")),
-        "{count}: {told}"
+        reported.contains(&format!(": {count} events")),
+        "{count}: {reported}"
     );
     perf_reads(&file, count);
     let mode = fs::metadata(&file).expect("a file").permissions().mode();
@@ -113,8 +114,11 @@ fn a_file_is_never_larger_than_it_may_be() {
         &["agent", "-o", "full", "--size", "2M", "--time", "500"],
     );
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(told.contains("its file may have 2048 KiB"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        reported.contains("its file may have 2048 KiB"),
+        "{reported}"
+    );
     let file = folder.path().join("full");
     let length = fs::metadata(&file).expect("a file").len();
     assert!((most / 2..=most).contains(&length), "{length}");
@@ -142,7 +146,8 @@ fn a_file_is_never_larger_than_it_may_be() {
         ],
     );
     host.args(["--agent-size", "1G", "--", "bash", "-c"]);
-    host.arg("until [ $(stat -c %s agent/agent.perf.data) -gt 1500000 ]; do (true); done; for i in {1..3000}; do (true); done");
+    host.arg("until [ $(stat -c %s agent/agent.perf.data) -gt 1500000 ]; do (true); done; for i in {1..3000}; do \
+              (true); done");
     let output = host.output().expect("it runs");
     assert!(output.status.success(), "{output:?}");
     let guest = guests(&folder.path().join("out"));
@@ -192,12 +197,16 @@ fn a_host_takes_its_guests_recordings() {
     ];
     let output = done(folder.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
-    let told = String::from_utf8_lossy(&output.stdout).replace(',', "");
+    let reported = String::from_utf8_lossy(&output.stdout).replace(',', "");
     let out = folder.path().join("out");
     let host = header(&out.join("perf.data"));
     let own = host.together.own.expect("a number");
     let guests = guests(&out);
-    assert_eq!((guests.len(), host.together.guests.len()), (2, 2), "{told}");
+    assert_eq!(
+        (guests.len(), host.together.guests.len()),
+        (2, 2),
+        "{reported}"
+    );
     let span = |info: &Value| {
         let start = info["start_ns"].as_u64().expect("a time");
         start..start + info["duration_ns"].as_u64().expect("a time")
@@ -208,8 +217,8 @@ fn a_host_takes_its_guests_recordings() {
         let of_file = info(guest);
         let count = events(&of_file);
         assert!(
-            told.contains(&format!(": {count} events")),
-            "{count}: {told}"
+            reported.contains(&format!(": {count} events")),
+            "{count}: {reported}"
         );
         assert_eq!(of_file["quality"]["truncated"], false);
         perf_reads(guest, count);
@@ -301,7 +310,7 @@ fn who_does_not_have_the_token_gets_nothing() {
     );
 
     // Nothing listens without one either.
-    for (file, told) in [("open", "chmod 600"), ("none", "cannot be read")] {
+    for (file, reported) in [("open", "chmod 600"), ("none", "cannot be read")] {
         let arguments = [
             "agent",
             "--listen",
@@ -314,7 +323,10 @@ fn who_does_not_have_the_token_gets_nothing() {
         let output = done(folder.path(), &arguments);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let said = said(&output);
-        assert!(said.contains(told) && !said.contains("listening"), "{said}");
+        assert!(
+            said.contains(reported) && !said.contains("listening"),
+            "{said}"
+        );
     }
     drop(agent);
     assert!(record(&address, "token").contains("no agent answers there"));
@@ -432,7 +444,7 @@ fn a_host_that_dies_ends_the_guests_recording() {
 }
 
 #[test]
-fn an_agent_that_is_told_to_end_leaves_nobody_behind() {
+fn an_agent_that_is_asked_to_end_leaves_nobody_behind() {
     if !possible() {
         return;
     }
@@ -445,8 +457,8 @@ fn an_agent_that_is_told_to_end_leaves_nobody_behind() {
     ] {
         let mut agent = Agent::start(folder.path(), &["--once"]);
         let session = agent.session();
-        let told = if to_keeper { agent.child.id() } else { session };
-        agent.signal(told, name);
+        let reported = if to_keeper { agent.child.id() } else { session };
+        agent.signal(reported, name);
         let ended = agent.child.wait().expect("it ends");
         assert_eq!(ended.success(), name != "KILL", "{name}: {ended}");
         // Its process ends too, though nobody waits for it where the other was killed.
@@ -458,7 +470,8 @@ fn an_agent_that_is_told_to_end_leaves_nobody_behind() {
     }
 }
 
-/// Runs a script that has a file system of its own at `full`, with room for so much; `None` where nothing can be mounted.
+/// Runs a script that has a file system of its own at `full`, with room for so much; `None` where nothing can be
+/// mounted.
 fn with_little_room(folder: &Path, room: &str, script: &str) -> Option<()> {
     let script =
         format!("mkdir full && mount -t tmpfs -o size={room} none full || exit 77\n{script}");
@@ -471,7 +484,7 @@ fn with_little_room(folder: &Path, room: &str, script: &str) -> Option<()> {
         .output()
         .expect("unshare");
     if output.status.code() == Some(77) {
-        tell("skipped: nothing can be mounted here");
+        note("skipped: nothing can be mounted here");
         return None;
     }
     assert!(output.status.success(), "{output:?}");
@@ -486,7 +499,8 @@ fn a_full_disk_leaves_what_had_room() {
     let folder = folder();
     let busy = "(while true; do (true); done) & busy=$!";
     let alone = format!(
-        "{busy}\n$TRAPLINE agent -o full/guest --time 500 2> error; echo $? > status; kill $busy; cp full/guest guest; umount full"
+        "{busy}\n$TRAPLINE agent -o full/guest --time 500 2> error; echo $? > status; kill $busy; cp full/guest \
+         guest; umount full"
     );
     if with_little_room(folder.path(), "3m", &alone).is_none() {
         return;
@@ -503,20 +517,22 @@ fn a_full_disk_leaves_what_had_room() {
     assert_eq!(of_guest["quality"]["truncated"], true);
     assert!(events(&of_guest) > 1000, "{of_guest}");
 
-    // With a host, which is told, and gets what there is.
+    // With a host, which hears of it, and gets what there is.
     fs::remove_dir(folder.path().join("full")).expect("nothing is in it");
     let listen = "$TRAPLINE agent --listen tcp:127.0.0.1:0 --token-file token -o full --once 2> said & agent=$!";
     let until =
         "until grep -q listening said; do sleep 0.05; done; at=$(sed -n 's/listening on //p' said)";
-    let record = "$TRAPLINE record --for exits -o out --agent $at --agent-token token -- bash -c 'for i in {1..12}; do for j in {1..2000}; do (true); done; done' > told";
+    let record = "$TRAPLINE record --for exits -o out --agent $at --agent-token token -- bash -c 'for i in {1..12}; \
+                  do for j in {1..2000}; do (true); done; done' > reported";
     let hosts = format!(
         "chmod 700 full\n{busy}\n{listen}\n{until}\n{record}\n kill $busy; wait $agent; umount full"
     );
     with_little_room(folder.path(), "3m", &hosts);
-    let told = read("told");
+    let reported = read("reported");
     assert!(
-        told.contains("It ended before this one did") && told.contains("No space left on device"),
-        "{told}"
+        reported.contains("It ended before this one did")
+            && reported.contains("No space left on device"),
+        "{reported}"
     );
     let guest = guests(&folder.path().join("out"));
     let of_guest = info(&guest[0]);
@@ -532,7 +548,7 @@ fn a_folder_where_others_may_write_is_refused() {
     let folder = folder();
     let of_agent = folder.path().join("agent");
     fs::set_permissions(&of_agent, fs::Permissions::from_mode(0o777)).expect("permissions");
-    for (path, told) in [
+    for (path, reported) in [
         ("agent", "chmod 700"),
         ("none", "No such file"),
         ("token", "Not a directory"),
@@ -548,6 +564,6 @@ fn a_folder_where_others_may_write_is_refused() {
         ];
         let output = done(folder.path(), &arguments);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(said(&output).contains(told), "{output:?}");
+        assert!(said(&output).contains(reported), "{output:?}");
     }
 }

@@ -1,4 +1,5 @@
-//! `compare` of hosts' recordings with those of their guests: which it takes, and what it refuses. Its values are tested in
+//! `compare` of hosts' recordings with those of their guests: which it takes, and what it refuses. Its values are
+//! tested in
 //! `crates/compare/tests/corpus/guests.rs`.
 
 use std::path::Path;

@@ -51,7 +51,7 @@ fn other_tables_are_those_of_their_commands() {
 #[test]
 fn the_document_and_the_summary_have_what_a_report_has() {
     let (host, guest) = (file(HOST), file(GUEST));
-    let told = format!("--guest={}", guest.display());
+    let reported = format!("--guest={}", guest.display());
     let whole = document("export", &[&host, &guest], &[]);
     let report = document("report", &[&host, &guest], &[]);
     let report = report["recordings"][0].as_object().expect("a part");
@@ -67,7 +67,7 @@ fn the_document_and_the_summary_have_what_a_report_has() {
     // In whatever order they stand, and however the guest is named.
     for (paths, more) in [
         (vec![guest.as_path(), host.as_path()], vec![]),
-        (vec![host.as_path()], vec![told.as_str()]),
+        (vec![host.as_path()], vec![reported.as_str()]),
     ] {
         let same = document("export", &paths, &more);
         for field in ["vcpus", "guest_exits", "findings", "inputs"] {
@@ -106,8 +106,8 @@ fn guests_that_cannot_be_used_are_refused() {
         let out = folder.path().join(kind);
         let written = format!("-o{}", out.display());
         for path in [&cut, &text, &arm] {
-            let told = format!("--guest={}", path.display());
-            let by_option = refused(&over("export", &[&host], &[&told, &written]), &told);
+            let reported = format!("--guest={}", path.display());
+            let by_option = refused(&over("export", &[&host], &[&reported, &written]), &reported);
             let by_place = refused(&over("export", &[&host, path], &[&written]), kind);
             let name = path.file_name().expect("a name").to_string_lossy();
             for said in [by_option, by_place] {
@@ -118,8 +118,8 @@ fn guests_that_cannot_be_used_are_refused() {
     }
     let known = file(GUEST).display().to_string();
     let host = host.display().to_string();
-    let told = format!("--guest={known}");
-    let twice = run(["export", "--as", "csv", &host, &known, &told]);
+    let reported = format!("--guest={known}");
+    let twice = run(["export", "--as", "csv", &host, &known, &reported]);
     assert!(
         refused(&twice, "twice").contains("is given twice"),
         "{}",

@@ -44,10 +44,10 @@ fn reports_and_exports_have_the_numbers_of_the_command() {
             ),
         ] {
             let what = format!("{what} {}", guest.display());
-            let (told, names) = by_name(document);
+            let (reported, names) = by_name(document);
             let all: Vec<&str> = of_host.into_iter().chain(guest_paths()).collect();
             failures.check(names == all, || format!("{what}: {names:?}"));
-            for (name, path) in &told {
+            for (name, path) in &reported {
                 // A path that is followed on request alone is not among the command's.
                 if let Some(expected) = expected.get(name) {
                     failures.check(path == expected, || {

@@ -8,7 +8,7 @@ use crate::common::list;
 use crate::common::page::Page;
 use crate::common::{Failures, file, number, read, run, write_text};
 use crate::guests::{GUEST, HOST, Pair, document, over, pairs, recorded};
-use crate::report_page::{commands_tell_the_same, is_sound};
+use crate::report_page::{commands_say_the_same, is_sound};
 
 /// Takes out of a recording's part what its guests' recordings say.
 fn of_host(part: &Value) -> Value {
@@ -47,11 +47,11 @@ fn a_report_of_a_host_says_the_same_of_it_with_its_guests() {
     for Pair { host, guest } in &pairs {
         let name = guest.display();
         let alone = document("report", &[host], &[]);
-        let told = format!("--guest={}", guest.display());
+        let reported = format!("--guest={}", guest.display());
         for (paths, more) in [
             (vec![host.as_path(), guest], None),
             (vec![guest.as_path(), host], None),
-            (vec![host.as_path()], Some(told.as_str())),
+            (vec![host.as_path()], Some(reported.as_str())),
         ] {
             let more: Vec<&str> = more.into_iter().collect();
             let both = document("report", &paths, &more);
@@ -109,8 +109,8 @@ fn recordings_of_two_hosts_are_two_reports() {
         list(&parts[1]["guests"])[0]["input"],
         guest.display().to_string()
     );
-    let told = format!("--guest={}", guest.display());
-    let run = over("report", &[&arm, &host], &[&told]);
+    let reported = format!("--guest={}", guest.display());
+    let run = over("report", &[&arm, &host], &[&reported]);
     assert_eq!(run.status, 1);
     assert!(run.stderr.contains("give one host"), "{}", run.stderr);
 }
@@ -126,9 +126,9 @@ fn guests_that_cannot_be_used_are_refused_by_name() {
     let arm = file("arm64/virtio-mmio/boot2-vsock/trace-guest1.dat.zst");
     for command in ["report", "diagnose", "sched"] {
         for path in [&cut, &text, &arm] {
-            let told = format!("--guest={}", path.display());
-            let run = over(command, &[&host], &[&told]);
-            assert_eq!(run.status, 1, "{command} {told}: {}", run.text());
+            let reported = format!("--guest={}", path.display());
+            let run = over(command, &[&host], &[&reported]);
+            assert_eq!(run.status, 1, "{command} {reported}: {}", run.text());
             let name = path
                 .file_name()
                 .expect("a name")
@@ -190,7 +190,7 @@ fn the_page_shows_what_guests_did() {
 }
 
 #[test]
-fn waiting_for_a_cpu_is_told_to_what_waited_in_the_guest() {
+fn waiting_for_a_cpu_is_counted_to_what_waited_in_the_guest() {
     let (host, guest) = (file(HOST), file(GUEST));
     let both = document("sched", &[&host, &guest], &[]);
     let alone = document("sched", &[&host], &[]);
@@ -220,8 +220,8 @@ fn waiting_for_a_cpu_is_told_to_what_waited_in_the_guest() {
 fn guests_are_no_inputs_twice() {
     let (host, guest) = (file(HOST), file(GUEST));
     let [host, guest] = [host, guest].map(|path| path.display().to_string());
-    let told = format!("--guest={guest}");
-    let run = run(["report", host.as_str(), guest.as_str(), told.as_str()]);
+    let reported = format!("--guest={guest}");
+    let run = run(["report", host.as_str(), guest.as_str(), reported.as_str()]);
     assert_eq!(run.status, 1);
     assert!(run.stderr.contains("is given twice"), "{}", run.stderr);
 }
@@ -242,7 +242,7 @@ fn a_host_and_its_guest_stand_in_one_page_whose_numbers_commands_print() {
                 format!("{what}: no {table}")
             });
         }
-        compared += commands_tell_the_same(&mut failures, &what, &page);
+        compared += commands_say_the_same(&mut failures, &what, &page);
     }
     failures.check(compared > 2_000, || format!("{compared} numbers"));
     failures.finish(2_000);

@@ -1,4 +1,4 @@
-//! A host and two guests: what is told of tasks says of which guest they are.
+//! A host and two guests: what is said of tasks says of which guest they are.
 
 use std::path::{Path, PathBuf};
 
@@ -59,11 +59,13 @@ fn files(folder: &Path) -> [PathBuf; 3] {
                 host.push(line("CPU 0/KVM", vm.pid, vm.pid + 1, at, time, event));
             };
             let entry = "kvm:kvm_entry: vcpu 0, rip 0x1";
-            let exit = |why: &str| format!("kvm:kvm_exit: vcpu 0 reason {why} rip 0x1 info1 0 info2 0 intr_info 0 error_code 0");
+            let exit = |why: &str| format!("kvm:kvm_exit: vcpu 0 reason {why} rip 0x1 info1 0 info2 0 intr_info 0 \
+                                            error_code 0");
             let runs = some(1, 60_000, 300_000);
             outside(time, entry);
             let switch = |from: &str, to: &str| {
-                format!("sched:sched_switch: prev_comm={from} prev_prio=120 prev_state=S ==> next_comm={to} next_prio=120")
+                format!("sched:sched_switch: prev_comm={from} prev_prio=120 prev_state=S ==> next_comm={to} \
+                         next_prio=120")
             };
             let (idle, task) = ("swapper/0 prev_pid=0", "bench next_pid=700");
             guest.push(line("swapper", 0, 0, 0, time + 100, &switch(idle, task)));
@@ -117,7 +119,7 @@ fn tasks_of_several_guests_say_whose_they_are() {
         .position(|name| *name == "vm_pid")
         .expect("a column");
     assert!(lines.all(|line| !line[vm].is_empty()), "{csv}");
-    // With one guest there is nothing to tell apart.
+    // With one guest there is nothing to distinguish.
     let one = document("exits", &paths[..2], &[]);
     assert!(list(&one["rows"]).iter().all(|row| row["vm_pid"].is_null()));
 }
@@ -132,7 +134,7 @@ fn what_a_folder_has_and_was_left_out_is_no_input() {
         assert!(used(&inputs), "{command}: {inputs}");
         assert!(!inputs.contains("guest-b"), "{command}: {inputs}");
     }
-    // What another is told to run has the folder alone, which brings its guests.
+    // What another is to run has the folder alone, which brings its guests.
     let whole = run(["report".as_ref(), path.as_os_str()]).text();
     let full = format!("trapline report --full {}", path.display());
     let next = whole.find(&full).map(|at| &whole[at + full.len()..]);
@@ -157,8 +159,8 @@ fn how_well_a_guest_fits_does_not_depend_on_what_is_asked_for() {
 fn what_speaks_against_a_guest_is_said_as_it_is() {
     let folder = tempfile::tempdir().expect("there is room for temporary files");
     let [host, a, _] = files(folder.path());
-    let refused = |told: &str| {
-        let run = over("vcpus", &[&host], &[told]);
+    let refused = |reported: &str| {
+        let run = over("vcpus", &[&host], &[reported]);
         assert_eq!(run.status, 1, "{}", run.text());
         run.stderr
     };

@@ -8,7 +8,7 @@ pub(crate) use fixtures::pairs::{GUEST, GuestPair as Pair, HOST, pairs};
 use serde_json::Value;
 
 use crate::common::list;
-use crate::common::{Failures, Run, file, number, read, run, run_with, tell, write_text};
+use crate::common::{Failures, Run, file, note, number, read, run, run_with, write_text};
 
 /// Runs a command over a host and more.
 pub(crate) fn over(command: &str, paths: &[&Path], more: &[&str]) -> Run {
@@ -68,7 +68,7 @@ fn guests_events_lie_in_the_windows_of_their_vcpus() {
         );
         failures.check(inside * 2 > all, || format!("{name}: {row}"));
         failures.equal(&format!("{name}: drift"), &row["drift_ppb"], &0.into());
-        // What is told of the host is what is told of it alone, whatever stands first, with any number of threads.
+        // What is said of the host is what is said of it alone, whatever stands first, with any number of threads.
         let of_host = document("info", &[host], &[]);
         for field in ["events", "vms", "start_ns", "duration_ns"] {
             failures.equal(&format!("{name}: {field}"), &both[field], &of_host[field]);
@@ -184,7 +184,7 @@ fn events_of_both_stand_in_the_order_that_trace_cmd_gives_them() {
         .output();
     let Ok(report) = report else {
         assert!(!required, "trace-cmd is missing");
-        tell("skipped: no trace-cmd here");
+        note("skipped: no trace-cmd here");
         return;
     };
     let theirs = String::from_utf8_lossy(&report.stdout).into_owned();

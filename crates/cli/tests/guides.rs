@@ -1,8 +1,8 @@
 //! The commands in `docs/guide` and in the README are run, and have to print what stands below them.
 //!
-//! A block of the kind `console` has commands in lines that begin with `$ `, which go on in the next line as a shell's do, and
-//! below each what it prints. A line `...` there stands for lines that are left out. The commands of a file run one after
-//! another, in a folder that has the corpus as `corpus`, as the root of the repository has.
+//! A block of the kind `console` has commands in lines that begin with `$ `, which go on in the next line as a shell's
+//! do, and below each what it prints. A line `...` there stands for lines that are left out. The commands of a file
+//! run one after another, in a folder that has the corpus as `corpus`, as the root of the repository has.
 //!
 //! `TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --test all -- guides::` writes what they print now. Commands of perf,
 //! trace-cmd and zstd are left out where one of these is not installed, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.

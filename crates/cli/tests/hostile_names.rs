@@ -32,7 +32,8 @@ const COMMANDS: [&[&str]; 15] = [
 /// Returns the first character that steers, if there is one.
 fn steering(bytes: &[u8]) -> Option<char> {
     String::from_utf8_lossy(bytes).chars().find(|&c| {
-        let marks = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let mark = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}');
+        let marks = mark || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         marks || c.is_control() && c != '\n' && c != '\t'
     })
 }
@@ -154,7 +155,7 @@ fn names_of_files_and_facts_do_not_steer_the_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = "a\x1b[2J\u{202e}\u{9b}7m\n.data";
     let path = folder.path().join(name);
-    let mut told = |what: &str, run: &crate::common::Run| {
+    let mut reported = |what: &str, run: &crate::common::Run| {
         failures.equal(what, &steering(&run.stdout), &None);
         failures.equal(what, &steering(run.stderr.as_bytes()), &None);
         let text = run.text() + &run.stderr;
@@ -168,17 +169,18 @@ fn names_of_files_and_facts_do_not_steer_the_terminal() {
             .into_iter()
             .chain(again);
         let run = run(args);
-        told(command, &run);
+        reported(command, &run);
         assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     }
     fs::copy(&case(&one_of(0)).path, &path).expect("a copy");
-    told("exits", &run(["exits".as_ref(), path.as_os_str()]));
+    reported("exits", &run(["exits".as_ref(), path.as_os_str()]));
     // A file's name may be taken for an option.
     let wrong = run(["exits", "--a\x1b[2J\u{202e}\u{9b}7m"]);
     assert_eq!((wrong.status, steering(wrong.stderr.as_bytes())), (2, None));
     assert!(wrong.stderr.contains("\\u{202e}\\x9b"), "{}", wrong.stderr);
     let facts = folder.path().join("ps.txt");
-    let line = "    PID     TID COMMAND         COMMAND\n   4711    4711 qemu-system-x86 /usr/bin/qemu-system-x86_64 -name a\x1b[2J\u{202e}\u{9b}7m,debug-threads=on -m 1G\n";
+    let line = "    PID     TID COMMAND         COMMAND\n   4711    4711 qemu-system-x86 /usr/bin/qemu-system-x86_64 \
+                -name a\x1b[2J\u{202e}\u{9b}7m,debug-threads=on -m 1G\n";
     fs::write(&facts, line).expect("a written file");
     let run = run(["facts".as_ref(), facts.as_os_str()]);
     assert_eq!(

@@ -83,7 +83,7 @@ impl Allowances {
     /// Notes what breaks the rule in a part of the workspace, if it is more than is still to be done there.
     fn check(&mut self, part: &str, found: &[String]) {
         let most = self.most.get(part).copied().unwrap_or_default();
-        crate::common::tell(&format!("{} {part} {}", self.rule, found.len()));
+        crate::common::note(&format!("{} {part} {}", self.rule, found.len()));
         if found.len() > most {
             let rule = self.rule;
             let number = found.len();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::common::{file, read, trapline};
 
-/// The program with signals as a shell gives them to what it runs: what runs the tests may have been told to ignore some (nohup,
-/// jobs in the background), and who starts with that goes on ignoring them.
+/// The program with signals as a shell gives them to what it runs: what runs the tests may have been made to ignore
+/// some (nohup, jobs in the background), and who starts with that goes on ignoring them.
 fn with_signals() -> Command {
     let program = trapline();
     let mut command = Command::new("env");

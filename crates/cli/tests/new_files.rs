@@ -35,8 +35,11 @@ fn a_name_that_promises_no_page_is_refused_before_anything_is_read() {
             Path::new("no-such-recording"),
         ]);
         assert_ne!(run.status, 0, "{name}");
-        let told = run.stderr;
-        assert!(told.contains("its name ends in .html or .htm"), "{told}");
+        let reported = run.stderr;
+        assert!(
+            reported.contains("its name ends in .html or .htm"),
+            "{reported}"
+        );
         assert!(!to.exists(), "{name}");
     }
     for name in ["report.html", "report.htm"] {

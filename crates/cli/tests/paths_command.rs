@@ -14,7 +14,8 @@ fn tables_fit_80_columns() {
             continue;
         }
         for line in run.text().lines() {
-            // Names of devices and events may be long; the numbers behind them stay in their columns. A path is not broken.
+            // Names of devices and events may be long; the numbers behind them stay in their columns. A path is not
+            // broken.
             let one_word = line.split_whitespace().nth(2).is_none();
             let long = line.chars().count() > 80 && !line.starts_with("  ") && !one_word;
             failures.check(!long, || format!("{}: {line}", case.name));

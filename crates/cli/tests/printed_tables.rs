@@ -1,5 +1,5 @@
-//! What tools printed, where a recording is expected: tables are read as they are, other texts are answered with the option
-//! that takes them.
+//! What tools printed, where a recording is expected: tables are read as they are, other texts are answered with the
+//! option that takes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,9 +72,10 @@ fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
 #[test]
 fn a_table_beside_a_recording_is_reported_after_it() {
     let table = fs::read_to_string(seed("case2-acpi_pm.perf-kvm-stat-ioport.txt")).unwrap();
-    let trace = "       CPU 0/KVM-1010  [001]    10.000001: kvm_entry:            vcpu 0, rip 0xffffffff81000000\n       \
-                 CPU 0/KVM-1010  [001]    10.000002: kvm_exit:             vcpu 0 reason hlt rip 0xffffffff81000000 info1 \
-                 0x0 info2 0x0 intr_info 0x0 error_code 0x0\n";
+    let trace = "       CPU 0/KVM-1010  [001]    10.000001: kvm_entry:            \
+                 vcpu 0, rip 0xffffffff81000000\n       \
+                 CPU 0/KVM-1010  [001]    10.000002: kvm_exit:             \
+                 vcpu 0 reason hlt rip 0xffffffff81000000 info1 0x0 info2 0x0 intr_info 0x0 error_code 0x0\n";
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ticket.txt");
     fs::write(

@@ -68,7 +68,8 @@ fn a_long_read_shows_how_far_it_is_on_a_terminal_alone() {
             true,
             format!("{SLOWLY} | \"$TRAPLINE\" events - > events.txt"),
         ),
-        // To a program that may be a pager; where standard error is a file; what takes no second; what prints meanwhile.
+        // To a program that may be a pager; where standard error is a file; what takes no second; what prints
+        // meanwhile.
         (false, format!("{SLOWLY} | \"$TRAPLINE\" exits - | cat")),
         (
             false,

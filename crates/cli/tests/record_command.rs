@@ -1,6 +1,7 @@
 //! `trapline record` on the machine that runs the tests: what it writes is what happened, whatever ends it.
 //!
-//! It needs root and tracefs; where they are missing nothing is tested, which is said, unless TRAPLINE_REQUIRE_TOOLS asks for it.
+//! It needs root and tracefs; where they are missing nothing is tested, which is said, unless TRAPLINE_REQUIRE_TOOLS
+//! asks for it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::common::{json, run, tell, trapline};
+use crate::common::{json, note, run, trapline};
 
-/// From a signal to the next one, both without effect: an instance that takes as long as a script wants. Tests run side by side and
-/// events are the whole machine's, so each has signals of its own.
+/// From a signal to the next one, both without effect: an instance that takes as long as a script wants. Tests run
+/// side by side and events are the whole machine's, so each has signals of its own.
 const PATH: &str = "name = \"signals\"\nabout = \"From one signal to another.\"\n
 [[step]]\nname = \"first\"\nevent = \"signal_generate\"\nwhere = \"sig == FIRST\"\nbind = \"sender = thread\"\n
 [[step]]\nname = \"second\"\nevent = \"signal_generate\"\nwhere = \"sig == SECOND\"\njoin = \"thread = sender\"\n";
@@ -26,7 +27,7 @@ pub(crate) fn possible() -> bool {
         "events cannot be recorded here: is tracefs mounted, and is this root?"
     );
     if !possible {
-        tell("skipped: events cannot be recorded here (needs root and tracefs)");
+        note("skipped: events cannot be recorded here (needs root and tracefs)");
     }
     possible
 }
@@ -56,7 +57,8 @@ pub(crate) fn signals(first: u32, count: u32, slow: &str) -> Vec<String> {
         slow => format!("kill -{first} $$; sleep {slow}; kill -{second} $$; sleep 0.4;"),
     };
     let script = format!(
-        "trap '' {first} {second}; i=0; while [ $i -lt {count} ]; do kill -{first} $$; kill -{second} $$; i=$((i+1)); done; {slow} true"
+        "trap '' {first} {second}; i=0; while [ $i -lt {count} ]; do kill -{first} $$; kill -{second} $$; i=$((i+1)); \
+         done; {slow} true"
     );
     ["bash", "-c", &script].map(str::to_owned).to_vec()
 }
@@ -79,7 +81,7 @@ fn what_is_recorded_is_what_happened() {
         .args(signals(40, 5000, "0"))
         .output()
         .expect("it runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     let file = folder.path().join("out/perf.data");
 
@@ -87,12 +89,15 @@ fn what_is_recorded_is_what_happened() {
     let path = write_path(folder.path(), 40);
     let paths = json(&["paths", "--path", &path.display().to_string()], &file);
     let paths = paths.expect("paths");
-    assert_eq!(paths["paths"][0]["count"], 5000, "{told}");
+    assert_eq!(paths["paths"][0]["count"], 5000, "{reported}");
     let info = json(&["info"], &file).expect("a recording");
     let events = info["events"].as_array().expect("events");
     let sum: u64 = events.iter().filter_map(|one| one["count"].as_u64()).sum();
-    assert!(told.contains(&format!(": {sum} events,")), "{sum}: {told}");
-    assert!(told.contains("No event was lost."), "{told}");
+    assert!(
+        reported.contains(&format!(": {sum} events,")),
+        "{sum}: {reported}"
+    );
+    assert!(reported.contains("No event was lost."), "{reported}");
     assert_eq!(info["quality"]["lost_events"], 0);
     assert_eq!(info["quality"]["truncated"], false);
     // The folder is a recording, with the host's settings.
@@ -127,7 +132,7 @@ fn perfs_reports_count_what_info_counts() {
         return;
     }
     let Ok(perf) = Command::new("perf").arg("--version").output() else {
-        tell("skipped: perf is not installed");
+        note("skipped: perf is not installed");
         return;
     };
     assert!(perf.status.success());
@@ -158,7 +163,8 @@ fn perfs_reports_count_what_info_counts() {
         said + &String::from_utf8_lossy(&output.stdout)
     };
 
-    // perf report has a heading for each event, with its count: each was recorded, so that there is nothing approximate in it.
+    // perf report has a heading for each event, with its count: each was recorded, so that there is nothing
+    // approximate in it.
     let text = of_perf("report", &["--stdio", "--sort", "comm"]);
     let mut of_report = Vec::new();
     let mut event = None;
@@ -210,28 +216,34 @@ fn small_rings_lose_and_say_so() {
         .args(signals(44, 20_000, "0"))
         .output()
         .expect("it runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     let file = folder.path().join("out/perf.data");
     let recorded = recorded(&file, "signal:signal_generate");
     // Other tests send signals meanwhile, so there may be more.
     let lost = json(&["info"], &file).expect("a recording")["quality"]["lost_events"].clone();
     let lost = lost.as_u64().expect("a number");
-    if told.contains("No event was lost.") {
+    if reported.contains("No event was lost.") {
         // Whoever reads was quick enough; then all is there.
-        assert!(recorded >= 40_000, "{recorded}: {told}");
+        assert!(recorded >= 40_000, "{recorded}: {reported}");
     } else {
-        assert!(told.contains("found no room in a ring"), "{told}");
+        assert!(reported.contains("found no room in a ring"), "{reported}");
         // What was recorded and what was lost is what happened.
         assert!(recorded < 40_000, "{recorded}");
-        let told_lost: u64 = told
+        let reported_lost: u64 = reported
             .lines()
             .find(|line| line.contains("found no room"))
             .and_then(|line| line.split(' ').next()?.replace(',', "").parse().ok())
             .expect("a number");
         // What the file says counts lost names and mappings of threads too.
-        assert!(lost >= told_lost && told_lost > 0, "{lost} and {told_lost}");
-        assert!(recorded + told_lost >= 40_000, "{recorded} and {told_lost}");
+        assert!(
+            lost >= reported_lost && reported_lost > 0,
+            "{lost} and {reported_lost}"
+        );
+        assert!(
+            recorded + reported_lost >= 40_000,
+            "{recorded} and {reported_lost}"
+        );
     }
 }
 
@@ -312,7 +324,7 @@ fn a_killed_recorder_leaves_a_recording() {
             assert!(!errors.contains("failed to process"), "{kill}: {errors}");
         }
     }
-    tell(&format!(
+    note(&format!(
         "{times} recorders were killed, {opened} of them while they recorded"
     ));
     assert!(opened >= times / 2, "{opened}");
@@ -375,7 +387,8 @@ fn a_full_disk_leaves_what_had_room() {
         "mkdir d && mount -t tmpfs -o size=24m none d || exit 77\n\
          (while true; do sleep 0.0003; done) & busy=$!\n\
          head -c 3M /dev/zero > d/filler\n\
-         {} record --for all --event raw_syscalls:sys_enter --event raw_syscalls:sys_exit -o d/out --seconds 20 2> error\n\
+         {} record --for all --event raw_syscalls:sys_enter --event raw_syscalls:sys_exit -o d/out --seconds 20 2> \
+         error\n\
          echo $? > status; kill $busy; cp d/out/perf.data perf.data; umount d",
         program.get_program().display()
     );
@@ -385,7 +398,7 @@ fn a_full_disk_leaves_what_had_room() {
         .args(["-m", "bash", "-c", &script]);
     let output = shell.output().expect("unshare");
     if output.status.code() == Some(77) {
-        tell("skipped: nothing can be mounted here");
+        note("skipped: nothing can be mounted here");
         return;
     }
     let status = fs::read_to_string(folder.path().join("status")).expect("a status");
@@ -425,9 +438,9 @@ fn the_flight_recorder_fires_on_what_is_slow_and_on_nothing_else() {
         .args(signals(48, 300, "0"))
         .output()
         .expect("it runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
-    assert!(told.contains("nothing was written"), "{told}");
+    assert!(reported.contains("nothing was written"), "{reported}");
     assert!(!folder.path().join("out").exists());
 
     // The path's events are recorded without being named.
@@ -441,11 +454,11 @@ fn the_flight_recorder_fires_on_what_is_slow_and_on_nothing_else() {
         .args(signals(48, 300, "0.7"))
         .output()
         .expect("it runs");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let reported = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
     assert!(
-        told.contains("path signals.toml: an instance took"),
-        "{told}"
+        reported.contains("path signals.toml: an instance took"),
+        "{reported}"
     );
     // The whole instance is there.
     let file = folder.path().join("out/perf.data");
@@ -478,12 +491,12 @@ fn a_failed_command_is_what_the_flight_recorder_waits_for_too() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    let told = keep("good", "kill -0 $$; sleep 0.2");
-    assert!(told.contains("nothing was written"), "{told}");
-    let told = keep("bad", "kill -0 $$; sleep 0.2; exit 3");
+    let reported = keep("good", "kill -0 $$; sleep 0.2");
+    assert!(reported.contains("nothing was written"), "{reported}");
+    let reported = keep("bad", "kill -0 $$; sleep 0.2; exit 3");
     assert!(
-        told.contains("the command ended with exit status: 3"),
-        "{told}"
+        reported.contains("the command ended with exit status: 3"),
+        "{reported}"
     );
     assert!(folder.path().join("bad/perf.data").exists() && !folder.path().join("good").exists());
 }
@@ -508,8 +521,8 @@ fn what_it_cost_is_in_the_recording() {
     assert!((1..100_000).contains(&number("event_ns")), "{cost}");
     assert!(number("recorder_ns") > 0, "{cost}");
     let share = (number("event_ns") * number("events")) as f64 / number("span_ns") as f64;
-    let told = cost["share"].as_f64().expect("a share");
-    assert!((share.min(1.0) - told).abs() < 1e-9, "{share}: {cost}");
+    let reported = cost["share"].as_f64().expect("a share");
+    assert!((share.min(1.0) - reported).abs() < 1e-9, "{share}: {cost}");
     assert!(
         number("events") <= recorded(&out, "signal:signal_generate"),
         "{cost}"
@@ -564,7 +577,7 @@ fn what_is_named_and_not_there_is_refused_before_anything_is_made() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    for (more, told) in [
+    for (more, reported) in [
         (
             &["--event", "signal:no_such_event"][..],
             "--event 'signal:no_such_event'",
@@ -579,7 +592,7 @@ fn what_is_named_and_not_there_is_refused_before_anything_is_made() {
         let output = command.args(more).output().expect("it runs");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{more:?}: {error}");
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(reported), "{error}");
         assert!(!folder.path().join("out").exists(), "{more:?}");
     }
 }

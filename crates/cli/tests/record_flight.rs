@@ -1,4 +1,5 @@
-//! The flight recorder that sleeps: the kernel keeps what happened last, and nobody looks at it before something has happened.
+//! The flight recorder that sleeps: the kernel keeps what happened last, and nobody looks at it before something has
+//! happened.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -29,8 +30,8 @@ fn quality(folder: &Path, recording: &str) -> Value {
     json(&["info"], &folder.join(recording)).expect("a recording")["quality"].clone()
 }
 
-/// Runs a recorder of a script. Returns what it told.
-fn told(folder: &Path, more: &[&str], script: &str) -> String {
+/// Runs a recorder of a script. Returns what it said.
+fn reported(folder: &Path, more: &[&str], script: &str) -> String {
     let mut command = record(folder, &["--for", "sched", "-o", "out"]);
     command.args(more).args(["--", "bash", "-c", script]);
     let output = command.output().expect("it runs");
@@ -47,10 +48,10 @@ fn what_happened_last_is_all_there_and_nothing_older() {
     let [old, new] =
         [(36, 2000), (38, 1500)].map(|(first, count)| signals(first, count, "0")[2].clone());
     let script = format!("{old}; sleep 3.2; {new}; exit 3");
-    let told = told(folder.path(), &["--keep", "3"], &script);
-    assert!(told.contains("the last 3.000s"), "{told}");
-    assert_eq!(instances(folder.path(), "out", 38), 1500, "{told}");
-    assert_eq!(instances(folder.path(), "out", 36), 0, "{told}");
+    let reported = reported(folder.path(), &["--keep", "3"], &script);
+    assert!(reported.contains("the last 3.000s"), "{reported}");
+    assert_eq!(instances(folder.path(), "out", 38), 1500, "{reported}");
+    assert_eq!(instances(folder.path(), "out", 36), 0, "{reported}");
     let quality = quality(folder.path(), "out");
     assert_eq!(quality["lost_events"], 0, "{quality}");
     assert_eq!(quality["truncated"], false, "{quality}");
@@ -81,15 +82,16 @@ fn a_ring_that_holds_less_is_named_in_what_is_printed_and_in_the_file() {
     let program = folder.path().join("oddly-named");
     fs::copy("/bin/sleep", &program).expect("a copy");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
-    let script = "./oddly-named 60 & i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done; kill %1; wait; ./oddly-named 60 & \
+    let script = "./oddly-named 60 & i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done; kill %1; wait; \
+                  ./oddly-named 60 & \
                   i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i+1)); done; (sleep 2; kill $!) & exit 3";
-    let told = told(folder.path(), &["--keep", "300", "--ring", "16"], script);
+    let reported = reported(folder.path(), &["--keep", "300", "--ring", "16"], script);
     assert!(
-        told.contains("its ring of 16 KiB holds the last "),
-        "{told}"
+        reported.contains("its ring of 16 KiB holds the last "),
+        "{reported}"
     );
     // Whoever says how large rings are is not sent to --memory, which would change nothing.
-    assert!(told.contains("give more --ring"), "{told}");
+    assert!(reported.contains("give more --ring"), "{reported}");
     let quality = quality(folder.path(), "out");
     let warnings = quality["warnings"].to_string();
     assert!(
@@ -107,7 +109,7 @@ fn a_ring_that_holds_less_is_named_in_what_is_printed_and_in_the_file() {
     // What an event costs is said beside what was kept.
     assert!(memchr::memmem::find(&bytes, b"{\"cost\":{\"event_ns\":").is_some());
     // Everything in it is of the time that is said.
-    let lines: Vec<&str> = told
+    let lines: Vec<&str> = reported
         .lines()
         .filter(|line| line.contains("holds the last"))
         .collect();
@@ -117,7 +119,7 @@ fn a_ring_that_holds_less_is_named_in_what_is_printed_and_in_the_file() {
     let since = since.fold(0.0, f64::max);
     let info = json(&["info"], &folder.path().join("out")).expect("a recording");
     let first = info["start_ns"].as_u64().expect("a time");
-    assert!(first as f64 / 1e9 > since - 1e-6, "{first} {told}");
+    assert!(first as f64 / 1e9 > since - 1e-6, "{first} {reported}");
 }
 
 /// How often a process was put off its CPU: by itself, and by others.

@@ -1,4 +1,5 @@
-//! Who records: what root gives away, what a user with CAP_PERFMON alone can record, and what a recorder without permission says.
+//! Who records: what root gives away, what a user with CAP_PERFMON alone can record, and what a recorder without
+//! permission says.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -8,14 +9,15 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{json, tell, trapline};
+use crate::common::{json, note, trapline};
 use crate::record_command::{possible, record, recorded};
 
 /// Whoever owns nothing.
 const NOBODY: u32 = 65534;
 
 /// Prints the capabilities of the recorder, and those of the command itself.
-const CAPABILITIES: &str = "sed -n 's/^Cap/recorder Cap/p' /proc/$PPID/task/*/status; sed -n 's/^Cap/own Cap/p' /proc/self/status";
+const CAPABILITIES: &str = "sed -n 's/^Cap/recorder Cap/p' /proc/$PPID/task/*/status; sed -n 's/^Cap/own Cap/p' \
+                            /proc/self/status";
 
 /// Returns the numbers of a set that somebody was found to have.
 fn sets(output: &Output, who: &str, set: &str) -> Vec<u64> {
@@ -29,13 +31,15 @@ fn sets(output: &Output, who: &str, set: &str) -> Vec<u64> {
     sets
 }
 
-/// Lets the tests' own files be used by everybody, in a file system of their own, and tracefs be read by everybody, from a copy of it: the
-/// machine's own stays as it is. What follows is run by nobody, with these capabilities.
+/// Lets the tests' own files be used by everybody, in a file system of their own, and tracefs be read by everybody,
+/// from a copy of it: the machine's own stays as it is. What follows is run by nobody, with these capabilities.
 const SETUP: &str = "set -e; capabilities=$1; shift; mkdir -p copy; mount -t tmpfs none copy; mkdir copy/events
 here=$PWD; cd /sys/kernel/tracing/events
-cp --parents -t \"$here/copy/events\" header_page header_event {kvm,sched,irq,workqueue,signal}/*/{id,format} 2> /dev/null || true
+cp --parents -t \"$here/copy/events\" header_page header_event {kvm,sched,irq,workqueue,signal}/*/{id,format} \
+2> /dev/null || true
 cd \"$here\"; chmod -R a+rX copy; mount --bind copy /sys/kernel/tracing
-exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all$capabilities --ambient-caps=-all$capabilities \"$@\"";
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all$capabilities \
+--ambient-caps=-all$capabilities \"$@\"";
 
 /// A folder where nobody may write, with the program.
 fn folder_of_nobody() -> (TempDir, PathBuf) {
@@ -73,7 +77,7 @@ fn possible_as_nobody(folder: &Path) -> bool {
     let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some();
     assert!(possible || !required, "{output:?}");
     if !possible {
-        tell("skipped: this machine has no setpriv, or nothing can be mounted");
+        note("skipped: this machine has no setpriv, or nothing can be mounted");
     }
     possible
 }
@@ -135,7 +139,7 @@ fn a_user_with_cap_perfmon_records_all_but_probes() {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let paranoid = paranoid.ok().and_then(|text| text.trim().parse().ok());
     if paranoid.is_none_or(|level: i32| level > 2) {
-        tell("skipped: kernel.perf_event_paranoid is above 2, where CAP_PERFMON is not looked at");
+        note("skipped: kernel.perf_event_paranoid is above 2, where CAP_PERFMON is not looked at");
         return;
     }
     let signals = "trap '' 34; i=0; while [ $i -lt 500 ]; do kill -34 $$; i=$((i+1)); done";
@@ -241,7 +245,7 @@ fn a_user_with_cap_perfmon_records_all_but_probes() {
 }
 
 #[test]
-fn a_user_without_permission_is_told_what_is_missing() {
+fn a_user_without_permission_hears_what_is_missing() {
     if !possible() {
         return;
     }
@@ -359,7 +363,7 @@ fn a_flight_recorder_whose_names_are_taken_does_not_begin() {
 #[test]
 fn what_is_asked_in_a_wrong_way_is_wrong_usage() {
     let folder = tempfile::tempdir().expect("a folder");
-    for (more, told) in [
+    for (more, reported) in [
         (&["--event", "cycles"][..], "SYSTEM:NAME"),
         (&["--event", "sched:*"], "no pattern"),
         (
@@ -378,7 +382,7 @@ fn what_is_asked_in_a_wrong_way_is_wrong_usage() {
         let output = command.args(more).args(["--", "false"]).output();
         let output = output.expect("it runs");
         assert_eq!(output.status.code(), Some(2), "{more:?}: {output:?}");
-        assert!(error(&output).contains(told), "{more:?}: {output:?}");
+        assert!(error(&output).contains(reported), "{more:?}: {output:?}");
         assert!(!folder.path().join("out").exists(), "{more:?}");
     }
     let output = record(folder.path(), &["-o", "not/there", "--", "true"]).output();
@@ -440,7 +444,8 @@ fn a_flight_recorder_looks_for_its_command_before_it_begins() {
     );
 }
 
-/// Starts a flight recorder and asks it to write as soon as it catches that. Returns whether that was before its events were open.
+/// Starts a flight recorder and asks it to write as soon as it catches that. Returns whether that was before its
+/// events were open.
 fn asked_early(folder: &Path) -> bool {
     let asked = [
         "--for",
@@ -526,7 +531,7 @@ fn a_disk_that_is_full_from_the_beginning_keeps_no_empty_recording() {
         .current_dir(folder.path())
         .args(["-m", "bash", "-c", &script]);
     if shell.status().expect("unshare").code() == Some(77) {
-        tell("skipped: nothing can be mounted here");
+        note("skipped: nothing can be mounted here");
         return;
     }
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("a file");

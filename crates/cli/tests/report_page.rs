@@ -1,5 +1,5 @@
-//! The report as one HTML file: its sections, that its numbers are those of the commands it names, that its links lead somewhere,
-//! and that no name in it becomes markup.
+//! The report as one HTML file: its sections, that its numbers are those of the commands it names, that its links lead
+//! somewhere, and that no name in it becomes markup.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::browser::Browser;
 use crate::common::page::{Page, Table, shell, text_of};
-use crate::common::{Failures, all_cases, cases, file, read, run, tell};
+use crate::common::{Failures, all_cases, cases, file, note, read, run};
 
 const SECTIONS: [&str; 11] = [
     "findings", "quality", "vcpus", "exits", "paths", "timeline", "sched", "irqs", "flame",
@@ -147,30 +147,34 @@ fn equals(failures: &mut Failures, what: &str, table: &Table, document: &Value) 
     let mut compared = 0;
     for (cells, row) in table.rows.iter().zip(&rows) {
         for (column, (exact, text)) in table.columns.iter().zip(cells) {
-            let told = said(row, column);
-            match (exact, told) {
-                (Some(exact), Some(told)) => {
+            let reported = said(row, column);
+            match (exact, reported) {
+                (Some(exact), Some(reported)) => {
                     // serde_json reads a share a last digit off.
                     let near = |a: f64, b: f64| (a - b).abs() <= 4.0 * f64::EPSILON * b.abs();
-                    let told_text = told.to_string();
-                    let same = match (exact.parse::<f64>(), told.as_f64()) {
-                        (Ok(exact), Some(told_f64)) if told.is_f64() => near(exact, told_f64),
-                        _ => *exact == told_text,
+                    let reported_text = reported.to_string();
+                    let same = match (exact.parse::<f64>(), reported.as_f64()) {
+                        (Ok(exact), Some(reported_f64)) if reported.is_f64() => {
+                            near(exact, reported_f64)
+                        }
+                        _ => *exact == reported_text,
                     };
-                    failures.check(same, || format!("{what}: {column}: {exact}, not {told}"));
+                    failures.check(same, || {
+                        format!("{what}: {column}: {exact}, not {reported}")
+                    });
                     compared += 1;
                 }
                 (Some(_), None) => {
                     let own = OWN.iter().any(|own| own == column);
                     failures.check(own, || format!("{what}: {column} is not in {row}"));
                 }
-                (None, Some(Value::String(told))) if !told.contains(char::is_control) => {
-                    failures.equal(&format!("{what}: {column}"), text, told);
+                (None, Some(Value::String(reported))) if !reported.contains(char::is_control) => {
+                    failures.equal(&format!("{what}: {column}"), text, reported);
                     compared += 1;
                 }
-                (None, Some(told)) => {
-                    let nothing = told.is_null() || told.is_array() || told.is_string();
-                    failures.check(nothing, || format!("{what}: {column} is {told}"));
+                (None, Some(reported)) => {
+                    let nothing = reported.is_null() || reported.is_array() || reported.is_string();
+                    failures.check(nothing, || format!("{what}: {column} is {reported}"));
                 }
                 (None, None) => {}
             }
@@ -179,8 +183,9 @@ fn equals(failures: &mut Failures, what: &str, table: &Table, document: &Value) 
     compared
 }
 
-/// Runs the commands of a page: all of them succeed, and their numbers are those of its tables. Returns how many were compared.
-pub(crate) fn commands_tell_the_same(failures: &mut Failures, what: &str, page: &Page) -> usize {
+/// Runs the commands of a page: all of them succeed, and their numbers are those of its tables. Returns how many were
+/// compared.
+pub(crate) fn commands_say_the_same(failures: &mut Failures, what: &str, page: &Page) -> usize {
     let mut documents: BTreeMap<String, Option<Value>> = BTreeMap::new();
     for command in page.commands() {
         let run = shell(&command, "--format json");
@@ -218,9 +223,9 @@ fn every_recording_makes_a_page_whose_numbers_its_commands_print() {
         };
         largest = largest.max(page.text.len());
         is_sound(&mut failures, what, &page);
-        compared += commands_tell_the_same(&mut failures, what, &page);
+        compared += commands_say_the_same(&mut failures, what, &page);
     }
-    tell(&format!(
+    note(&format!(
         "{compared} numbers; the largest page has {largest} bytes"
     ));
     failures.check(compared > 2_000, || format!("{compared} numbers"));
@@ -249,7 +254,7 @@ fn texts_and_printed_tables_make_a_page() {
         is_sound(&mut failures, &what, &page);
         let command = |one: &String| one.starts_with("trapline report --format json");
         if !page.commands().iter().any(command) {
-            compared += commands_tell_the_same(&mut failures, &what, &page);
+            compared += commands_say_the_same(&mut failures, &what, &page);
         }
     }
     failures.check(compared > 100, || format!("{compared} numbers"));
@@ -315,7 +320,7 @@ fn a_page_has_the_comparison_that_was_asked_for() {
         let known = with_unit(&text) || text.parse::<f64>().is_err();
         failures.check(known, || format!("{text} has no unit"));
     }
-    let compared = commands_tell_the_same(&mut failures, "against", &page);
+    let compared = commands_say_the_same(&mut failures, "against", &page);
     failures.check(compared > 50, || format!("{compared} numbers"));
     failures.finish(20);
     let without_file = run_report_against(&a, &b);
@@ -378,8 +383,8 @@ fn a_page_begins_with_the_sentence_of_its_screen() {
         );
         let diagnosis = run(["diagnose".as_ref(), path.as_os_str()]).text();
         let words: Vec<&str> = diagnosis.split_whitespace().collect();
-        let told = words.join(" ");
-        let record = told.split("'trapline record ").nth(1);
+        let reported = words.join(" ");
+        let record = reported.split("'trapline record ").nth(1);
         let record = record.and_then(|rest| rest.split('\'').next());
         let record = record.unwrap_or("is named by no line");
         failures.check(
@@ -401,7 +406,7 @@ fn a_page_explains_what_seems_to_contradict_itself() {
         "timed from kvm_pio, which comes after the VMM",
         "sched_stat_runtime), which is kept of",
     ] {
-        failures.check(page.contains(words), || format!("the page lacks: {words}"));
+        failures.check(page.contains(words), || format!("the page has no: {words}"));
     }
     for arguments in [&["report", "--full"][..], &["export", "--as", "md"]] {
         let arguments = arguments.iter().map(AsRef::<std::ffi::OsStr>::as_ref);
@@ -509,7 +514,8 @@ fn hostile_names_stay_text() {
     let info = info.json().expect("JSON");
     let pid = info["vms"][0]["pid"].as_i64().unwrap_or(1);
     let ps = format!(
-        "    PID     TID COMMAND         COMMAND\n{pid:>7} {pid:>7} qemu-system-x86 /usr/bin/qemu-system-x86_64 -name \"{vm}\",debug-threads=on -m 1G\n"
+        "    PID     TID COMMAND         COMMAND\n{pid:>7} {pid:>7} qemu-system-x86 /usr/bin/qemu-system-x86_64 \
+         -name \"{vm}\",debug-threads=on -m 1G\n"
     );
     let facts = folder.path().join("ps.txt");
     fs::write(&facts, ps).expect("a written file");
@@ -565,7 +571,8 @@ fn a_page_opens_in_a_browser_and_asks_for_nothing() {
         browser.open(&file);
         let ids = "return [...document.querySelectorAll('section[id]')].map(one => one.id)";
         failures.equal("sections", &browser.run(ids), &serde_json::json!(SECTIONS));
-        let tall = "return [...document.querySelectorAll('section')].every(one => one.getBoundingClientRect().height > 20)";
+        let tall = "return [...document.querySelectorAll('section')].every(one => one.getBoundingClientRect().height \
+                    > 20)";
         failures.equal("shown", &browser.run(tall), &Value::Bool(true));
         failures.equal("complaints", &browser.complaints(), &Vec::new());
     }

@@ -1,5 +1,5 @@
-//! The page of real recordings in a browser: what its timeline sums is what `vcpus` prints, its links lead to the places that they
-//! name, and everybody can read it.
+//! The page of real recordings in a browser: what its timeline sums is what `vcpus` prints, its links lead to the
+//! places that they name, and everybody can read it.
 //!
 //! `TRAPLINE_SCREENSHOTS=docs/screenshots` writes the pictures that the README shows.
 
@@ -78,8 +78,8 @@ fn the_timeline_sums_what_vcpus_prints() {
         .arg(&path)
         .output()
         .expect("the program starts");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("a document");
-    let rows = told["rows"].as_array().expect("rows");
+    let reported: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    let rows = reported["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 4);
     for row in rows {
         let script = format!(
@@ -157,8 +157,10 @@ fn everybody_can_read_it() {
         };
         page.browser.run(&axe);
         let found = page.browser.run_async(
-            "axe.run(document, arguments[0]).then(found => arguments[1]([found.passes.length, found.violations.map(one =>
-                [one.id, one.help, one.nodes.slice(0, 5).map(node => node.html.slice(0, 200) + ' ' + node.failureSummary)])]))",
+            "axe.run(document, arguments[0]).then(found => arguments[1]([found.passes.length, \
+             found.violations.map(one =>
+                [one.id, one.help, one.nodes.slice(0, 5).map(node => node.html.slice(0, 200) + ' ' + \
+                node.failureSummary)])]))",
             &json!({}),
         );
         assert!(found[0].as_u64().unwrap_or_default() > 20, "{found}");

@@ -1,5 +1,5 @@
-//! The report's front end in a browser: on a page that is made by hand in the shape that the report has, with lanes whose sums are
-//! known. What it computes is tested in `web/test` too.
+//! The report's front end in a browser: on a page that is made by hand in the shape that the report has, with lanes
+//! whose sums are known. What it computes is tested in `web/test` too.
 
 mod bench;
 mod data;
@@ -54,17 +54,20 @@ fn a_page_opens_quietly_and_its_sums_are_known() {
             format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
         };
         let caption = format!("shown: {} to {}", seconds(from), seconds(to));
-        let shown = "return document.querySelector('table[data-name=timeline-vcpus-0] caption').textContent.includes(CAPTION)";
+        let shown = "return document.querySelector('table[data-name=timeline-vcpus-0] \
+                     caption').textContent.includes(CAPTION)";
         page.browser
             .wait(&shown.replace("CAPTION", &json!(caption).to_string()));
         for (at, lane) in recording.lanes.iter().enumerate().take(6) {
             let row = "const table = document.querySelector('table[data-name=timeline-vcpus-0]');
                 const heads = [...table.tHead.rows[0].cells].map(head => head.dataset.column);
-                return Object.fromEntries([...table.tBodies[0].rows[AT].cells].map((cell, at) => [heads[at], Number(cell.dataset.v)])
-                    .filter(([head, ns]) => head.endsWith('_ns') && head !== 'observed_ns' && ns > 0).map(([head, ns]) => [head.slice(0, -3), ns]))";
-            let told = page.run(&row.replace("AT", &at.to_string()));
+                return Object.fromEntries([...table.tBodies[0].rows[AT].cells]
+                    .map((cell, at) => [heads[at], Number(cell.dataset.v)])
+                    .filter(([head, ns]) => head.endsWith('_ns') && head !== 'observed_ns' && ns > 0)
+                    .map(([head, ns]) => [head.slice(0, -3), ns]))";
+            let reported = page.run(&row.replace("AT", &at.to_string()));
             for (state, ns) in lane.sums(from, to) {
-                near(told[&state].as_f64().unwrap_or_default(), ns, 0.51);
+                near(reported[&state].as_f64().unwrap_or_default(), ns, 0.51);
             }
         }
     }
@@ -114,8 +117,8 @@ fn what_is_drawn_is_the_sum_of_each_column() {
             .sum();
         assert!(rows > 12.0, "{column}");
         for (state, ns) in known {
-            let told = column[1][&state].as_f64().unwrap_or_default();
-            near(told, ns / unit * 18.0, 1.01);
+            let reported = column[1][&state].as_f64().unwrap_or_default();
+            near(reported, ns / unit * 18.0, 1.01);
         }
     }
     page.is_quiet();
@@ -128,14 +131,16 @@ fn tables_sort_and_copy() {
         return;
     };
     let names = || {
-        page.run("return [...document.querySelectorAll('table[data-name=exits-vmexit] tbody tr')].map(row => row.cells[0].textContent)")
+        page.run("return [...document.querySelectorAll('table[data-name=exits-vmexit] tbody tr')].map(row => \
+                  row.cells[0].textContent)")
     };
     let order = |at: usize| names()[at].as_str().unwrap().to_owned();
     let head =
         |column: usize| format!("table[data-name=exits-vmexit] th:nth-child({column}) button");
     let sort = |column: usize| {
         let script = format!(
-            "return document.querySelector('table[data-name=exits-vmexit] th:nth-child({column})').getAttribute('aria-sort')"
+            "return document.querySelector('table[data-name=exits-vmexit] \
+             th:nth-child({column})').getAttribute('aria-sort')"
         );
         page.run(&script)
     };
@@ -206,16 +211,16 @@ fn a_table_wider_than_the_page_says_so() {
     let state = "const box = document.querySelector('#exits .table-box');
         const said = box.previousElementSibling.querySelector('.wider');
         const classes = ['more-left', 'more-right'].map(name => box.classList.contains(name));";
-    let told = |wanted: Value| {
+    let reported = |wanted: Value| {
         let state =
             format!("{state} return JSON.stringify([...classes, !said.hidden]) === '{wanted}';");
         page.browser.wait(&state);
     };
-    told(json!([false, false, false]));
+    reported(json!([false, false, false]));
     page.run("document.querySelector('#exits .table-box').style.width = '8rem'");
-    told(json!([false, true, true]));
+    reported(json!([false, true, true]));
     page.run("document.querySelector('#exits .table-box').scrollLeft = 100000");
-    told(json!([true, false, true]));
+    reported(json!([true, false, true]));
 }
 
 #[test]
@@ -416,7 +421,8 @@ fn ranges_links_and_groups() {
     page.open("#t=110.5,110.6&lane=tid-2700,cpu-1&rec=1");
     let view = page.run("const { from, to } = trapline.timelines[1].view; return [from, to]");
     near(view[0].as_f64().unwrap(), 110.5e9 - begin, 1.0);
-    assert_eq!(page.run("return document.querySelectorAll('.timeline')[1].querySelectorAll('.tl-row.marked').length"), 2);
+    assert_eq!(page.run("return \
+                         document.querySelectorAll('.timeline')[1].querySelectorAll('.tl-row.marked').length"), 2);
     assert_eq!(page.view(), [0.0, first.length as f64]);
     page.run("location.hash = '#t=105,106'");
     page.browser
@@ -434,7 +440,10 @@ fn ranges_links_and_groups() {
     let (x, y) = page.middle(".tl-ruler");
     page.browser
         .mouse(&[(x - 100, y), (x, y), (x + 100, y)], true);
-    page.browser.wait("return document.querySelector('table[data-name=timeline-cpus-0] caption').textContent.includes('selected')");
+    page.browser.wait(
+        "return document.querySelector('table[data-name=timeline-cpus-0] \
+                       caption').textContent.includes('selected')",
+    );
     let span = page.view()[1] - page.view()[0];
     page.browser.keys("f");
     let width = page.run("return document.querySelector('.tl-plot').clientWidth");
@@ -460,7 +469,8 @@ fn names_in_the_page_are_text() {
     let Some(page) = Page::of(&[&recording], &[]) else {
         return;
     };
-    page.run("trapline.timelines[0].setView(999e6, 1003e6); document.querySelectorAll('details').forEach(one => one.open = true)");
+    page.run("trapline.timelines[0].setView(999e6, 1003e6); document.querySelectorAll('details').forEach(one => \
+              one.open = true)");
     page.browser.keys("/");
     page.browser.write("</script");
     page.browser
@@ -502,7 +512,8 @@ fn a_spoilt_timeline_is_said() {
     );
 }
 
-/// In light and dark: nothing that axe-core finds wrong. With `TRAPLINE_SCREENSHOTS` naming a folder, pictures are put there.
+/// In light and dark: nothing that axe-core finds wrong. With `TRAPLINE_SCREENSHOTS` naming a folder, pictures are put
+/// there.
 #[test]
 fn a_page_can_be_read_by_all() {
     let Some(axe) = axe() else {
@@ -521,7 +532,8 @@ fn a_page_can_be_read_by_all() {
         page.browser.keys(&ENTER.to_string());
         page.run(&axe);
         let found = page.browser.run_async(
-            "axe.run(document, arguments[0]).then(found => arguments[1]([found.passes.length, found.violations.map(one =>
+            "axe.run(document, arguments[0]).then(found => arguments[1]([found.passes.length, \
+             found.violations.map(one =>
                 [one.id, one.help, one.nodes.map(node => node.html.slice(0, 200) + ' ' + node.failureSummary)])]))",
             &json!({}),
         );

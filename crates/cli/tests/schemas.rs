@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{cases, run, tell};
+use crate::common::{cases, note, run};
 
 /// What is asked of every recording; what one cannot answer it refuses.
 const QUESTIONS: [&[&str]; 20] = [
@@ -50,7 +50,7 @@ fn python() -> Option<PathBuf> {
         !required,
         "TRAPLINE_REQUIRE_TOOLS=1 is set, and no python has the package jsonschema"
     );
-    tell("skipped: no python with the package jsonschema of PyPI here (TRAPLINE_JSONSCHEMA)");
+    note("skipped: no python with the package jsonschema of PyPI here (TRAPLINE_JSONSCHEMA)");
     None
 }
 

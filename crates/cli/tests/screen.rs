@@ -1,5 +1,5 @@
-//! What `report` prints on a terminal: one screen, which begins with the sentence that counts, whatever the recording; and every
-//! number in it is one of its JSON.
+//! What `report` prints on a terminal: one screen, which begins with the sentence that counts, whatever the recording;
+//! and every number in it is one of its JSON.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

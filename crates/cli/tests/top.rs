@@ -1,5 +1,5 @@
-//! `trapline top` on this machine: what it prints, and that Prometheus reads what it exports. Where the kernel does not let it
-//! count, or Prometheus is not installed, that is skipped, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
+//! `trapline top` on this machine: what it prints, and that Prometheus reads what it exports. Where the kernel does
+//! not let it count, or Prometheus is not installed, that is skipped, unless `TRAPLINE_REQUIRE_TOOLS=1` is set.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{tell, trapline};
+use crate::common::{note, trapline};
 
-/// A process that looks like QEMU with one vCPU, as far as `/proc` tells, and works and sleeps.
+/// A process that looks like QEMU with one vCPU, as far as `/proc` says, and works and sleeps.
 struct Vm(Child);
 
 impl Vm {
@@ -50,16 +50,16 @@ fn top(args: &[&str]) -> Option<String> {
         return Some(String::from_utf8(output.stdout).expect("text"));
     }
     assert_eq!(said.lines().count(), 1, "an error is one line: {said}");
-    let lacks = [
+    let missing = [
         "tracefs",
         "KVM events",
         "needs root",
         "CAP_BPF",
         "does not allow BPF",
     ];
-    assert!(lacks.iter().any(|lack| said.contains(lack)), "{said}");
+    assert!(missing.iter().any(|one| said.contains(one)), "{said}");
     assert!(!required(), "TRAPLINE_REQUIRE_TOOLS is set: {said}");
-    tell(&format!("SKIPPED: top was not tested here: {said}"));
+    note(&format!("SKIPPED: top was not tested here: {said}"));
     None
 }
 
@@ -168,8 +168,8 @@ fn events_are_counted_as_the_programs_in_the_kernel_count() {
             (&"both".into(), &3.into())
         );
         let of = |name: &str| vcpus[0][name].as_u64().expect("a number");
-        // It sleeps 2 ms each time, and is woken each time. Some kernels keep many wake-ups to themselves (`Summary::withheld`): not
-        // from the programs, and how many it says.
+        // It sleeps 2 ms each time, and is woken each time. Some kernels keep many wake-ups to themselves
+        // (`Summary::withheld`): not from the programs, and how many it says.
         let withheld = document["dropped"]["withheld"].as_u64();
         let withheld = withheld.expect("a number");
         assert!(of("woken") + withheld > 5, "{document}");
@@ -201,7 +201,7 @@ fn where_bpf_is_not_allowed_events_are_counted_and_the_reason_is_said() {
         command.output()
     };
     let Ok(output) = run("-bpf,-sys_admin") else {
-        return tell("SKIPPED: no setpriv (util-linux) here");
+        return note("SKIPPED: no setpriv (util-linux) here");
     };
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
@@ -349,7 +349,7 @@ fn prometheus_reads_what_is_exported() {
             !required(),
             "TRAPLINE_REQUIRE_TOOLS is set, and promtool or prometheus is missing"
         );
-        return tell(
+        return note(
             "SKIPPED: no promtool and prometheus here, so what is exported was read by neither",
         );
     }
@@ -372,7 +372,8 @@ fn prometheus_reads_what_is_exported() {
     let place = tempfile::tempdir().expect("a folder");
     let config = place.path().join("prometheus.yml");
     let scrape = format!(
-        "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: trapline\n  static_configs:\n  - targets: ['{listen}']\n"
+        "global:\n  scrape_interval: 1s\nscrape_configs:\n- job_name: trapline\n  static_configs:\n  - targets: \
+         ['{listen}']\n"
     );
     fs::write(&config, scrape).expect("the folder is ours");
     let own = free_port();

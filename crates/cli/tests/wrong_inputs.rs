@@ -1,5 +1,5 @@
-//! Every kind of input in every place: where it is taken it is read, and elsewhere the answer says what it is, which command
-//! takes it, and what was expected, in the same words in every place.
+//! Every kind of input in every place: where it is taken it is read, and elsewhere the answer says what it is, which
+//! command takes it, and what was expected, in the same words in every place.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -121,7 +121,7 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            // Told, it tells the process that it has started too.
+            // On hearing of it, it lets the process know that it has started too.
             self.signal(self.child.id(), "TERM");
         }
         let _ = self.child.wait();

@@ -1,4 +1,5 @@
-//! A browser that tests drive: Debian's chromium by its chromium-driver, which speaks W3C's WebDriver over HTTP on this machine.
+//! A browser that tests drive: Debian's chromium by its chromium-driver, which speaks W3C's WebDriver over HTTP on
+//! this machine.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -7,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::tell;
+use super::note;
 
 /// The member by which WebDriver calls an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -41,7 +42,7 @@ impl Browser {
                 !required,
                 "TRAPLINE_REQUIRE_TOOLS=1 is set, and chromium or chromedriver is missing"
             );
-            tell(
+            note(
                 "skipped: no chromium with chromedriver here (TRAPLINE_CHROMIUM, TRAPLINE_CHROMEDRIVER)",
             );
             return None;
@@ -194,7 +195,8 @@ impl Browser {
         );
     }
 
-    /// Moves the mouse to places of the window, in pixels, with its button down between the first and the last where it drags.
+    /// Moves the mouse to places of the window, in pixels, with its button down between the first and the last where
+    /// it drags.
     pub(crate) fn mouse(&self, places: &[(i64, i64)], drags: bool) {
         let mut actions: Vec<Value> = Vec::new();
         for (at, (x, y)) in places.iter().enumerate() {
@@ -208,7 +210,9 @@ impl Browser {
         }
         self.post(
             "/actions",
-            &json!({"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]}),
+            &json!({"actions": [
+                {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions},
+            ]}),
         );
     }
 
@@ -216,8 +220,10 @@ impl Browser {
     pub(crate) fn pinch(&self, fingers: [[(i64, i64); 2]; 2]) {
         let move_to = |(x, y): (i64, i64), ms: u64| json!({"type": "pointerMove", "duration": ms, "x": x, "y": y});
         let fingers = fingers.iter().enumerate().map(|(at, [from, to])| {
-            let actions = json!([move_to(*from, 0), {"type": "pointerDown", "button": 0}, move_to(*to, 100), {"type": "pointerUp", "button": 0}]);
-            json!({"type": "pointer", "id": format!("finger{at}"), "parameters": {"pointerType": "touch"}, "actions": actions})
+            let (down, up) = (json!({"type": "pointerDown", "button": 0}), json!({"type": "pointerUp", "button": 0}));
+            let actions = json!([move_to(*from, 0), down, move_to(*to, 100), up]);
+            let touch = json!({"pointerType": "touch"});
+            json!({"type": "pointer", "id": format!("finger{at}"), "parameters": touch, "actions": actions})
         });
         let fingers: Vec<Value> = fingers.collect();
         self.post("/actions", &json!({"actions": fingers}));

@@ -17,7 +17,7 @@ pub(crate) mod page;
 pub(crate) use fixtures::expected;
 pub(crate) use fixtures::json::{list, number, text};
 pub(crate) use fixtures::{
-    CorpusCase as Case, Failures, all_cases, case, cases, corpus, file, fold, note as tell, read,
+    CorpusCase as Case, Failures, all_cases, case, cases, corpus, file, fold, note, read,
     read_text, shipped, small, sweeping, write_text,
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn axe() -> Option<String> {
     if axe.is_none() {
         let required = std::env::var_os("TRAPLINE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
         assert!(!required, "axe-core is missing: run `npm ci` in web");
-        tell("skipped: no axe-core here; run `npm ci` in web");
+        note("skipped: no axe-core here; run `npm ci` in web");
     }
     axe
 }

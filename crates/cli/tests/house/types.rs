@@ -139,7 +139,7 @@ fn few_types_share_their_name() {
         .map(|one| format!("{}: {}", one.place, one.name))
         .collect();
     if found.len() * 100 > total * SHARED_PERCENT {
-        crate::common::tell(&format!(
+        crate::common::note(&format!(
             "{} of {total} types share their name",
             found.len()
         ));

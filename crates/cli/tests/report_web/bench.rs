@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::data::Recording;
 use super::page::Page;
-use crate::common::tell;
+use crate::common::note;
 
-/// Zooms in frame by frame from all of a recording to a point of it; ends with how long each frame took to draw, and how long after the
-/// one before it came.
+/// Zooms in frame by frame from all of a recording to a point of it; ends with how long each frame took to draw, and
+/// how long after the one before it came.
 const ZOOM: &str = "const done = arguments[arguments.length - 1];
     const timeline = trapline.timelines[0];
     const whole = timeline.data.length;
@@ -26,7 +26,7 @@ const ZOOM: &str = "const done = arguments[arguments.length - 1];
     requestAnimationFrame(step);";
 
 /// Says how long frames took.
-fn told(times: &Value) -> String {
+fn reported(times: &Value) -> String {
     let times = times.as_array().unwrap().iter();
     let mut times: Vec<f64> = times.filter_map(Value::as_f64).collect();
     times.sort_by(f64::total_cmp);
@@ -50,7 +50,7 @@ fn zooming() {
         "return trapline.timelines[0].data.lanes.reduce((sum, lane) => sum + lane.cells.count, 0)",
     );
     let lanes = recording.lanes.len();
-    tell(&format!(
+    note(&format!(
         "{cells} cells in {lanes} lanes, zoomed from all of it to {:.0} ns",
         recording.length as f64 * 0.9_f64.powi(120)
     ));
@@ -60,7 +60,7 @@ fn zooming() {
             document.querySelector('.tl-scroll').style.maxHeight = '{height}'"
         ));
         let times = page.browser.run_async(ZOOM, &Value::Null);
-        tell(&format!("{what}: drawing: {}", told(&times[0])));
-        tell(&format!("{what}: frame to frame: {}", told(&times[1])));
+        note(&format!("{what}: drawing: {}", reported(&times[0])));
+        note(&format!("{what}: frame to frame: {}", reported(&times[1])));
     }
 }

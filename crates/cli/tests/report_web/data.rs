@@ -136,7 +136,10 @@ impl Lane {
                 }
             }
         }
-        json!({"id": self.id, "group": self.group, "label": format!("lane {}", self.id), "detail": HOSTILE, "vm": "a", "cells": cells})
+        json!({
+            "id": self.id, "group": self.group, "label": format!("lane {}", self.id), "detail": HOSTILE, "vm": "a",
+            "cells": cells
+        })
     }
 }
 
@@ -184,13 +187,16 @@ impl Recording {
             "begin_ns": BEGIN.to_string(),
             "length_ns": self.length,
             "nanoseconds": true,
-            "names": ["", "EPT_VIOLATION 0xfed000f0:R HPET main counter", "HLT", HOSTILE, "the slowest interrupt", "kvm_exit", "reason HLT rip 0xffffffff81000000"],
+            "names": ["", "EPT_VIOLATION 0xfed000f0:R HPET main counter", "HLT", HOSTILE, "the slowest interrupt",
+                      "kvm_exit", "reason HLT rip 0xffffffff81000000"],
             "kinds": kinds,
             "lanes": lanes,
             "marks": [
-                {"id": "findings", "label": "findings", "marks": [1_000_000_000, 67_000_000, 1, 67_000_000, 4, 4_000_000_000_u64, 0, 3, 61_000_000, 3]},
+                {"id": "findings", "label": "findings",
+                 "marks": [1_000_000_000, 67_000_000, 1, 67_000_000, 4, 4_000_000_000_u64, 0, 3, 61_000_000, 3]},
                 {"id": "lost", "label": "lost events", "marks": [9_000_000_000_u64, 1_000_000, 40, 0, 0]},
-                {"id": "path:irq", "label": "irq", "marks": [500_000_000, 2_000_000, 1, 2_000_000, 0, 3_000_000_000_u64, 1_000, 1, 1_000, 0]},
+                {"id": "path:irq", "label": "irq",
+                 "marks": [500_000_000, 2_000_000, 1, 2_000_000, 0, 3_000_000_000_u64, 1_000, 1, 1_000, 0]},
             ],
             "windows": [{"begin": 1_000_000_000, "end": 1_002_000_000, "why": HOSTILE, "events": events}],
             "notes": ["Stretches shorter than 20us are summed."],
@@ -225,7 +231,8 @@ pub(super) fn write(file: &Path, recordings: &[&Recording]) {
         packed.write_all(recording.json().to_string().as_bytes()).expect("memory is written");
         let data = BASE64_STANDARD.encode(packed.finish().expect("memory is written"));
         format!(
-            "<h3>Recording {at}</h3><div class=\"timeline\" data-recording=\"{at}\"><script type=\"application/octet-stream\" \
+            "<h3>Recording {at}</h3><div class=\"timeline\" data-recording=\"{at}\"><script \
+             type=\"application/octet-stream\" \
              class=\"timeline-data\">{data}</script><noscript>The timeline needs a script.</noscript></div>"
         )
     });

@@ -95,14 +95,14 @@ pub(super) fn near(a: f64, b: f64, within: f64) {
 }
 
 /// Sums are those that are known.
-pub(super) fn same(told: &Value, known: &BTreeMap<String, f64>) {
-    let told = told.as_object().unwrap();
+pub(super) fn same(reported: &Value, known: &BTreeMap<String, f64>) {
+    let reported = reported.as_object().unwrap();
     assert_eq!(
-        told.keys().collect::<Vec<_>>().len(),
+        reported.keys().collect::<Vec<_>>().len(),
         known.len(),
-        "{told:?} {known:?}"
+        "{reported:?} {known:?}"
     );
     for (state, ns) in known {
-        near(told[state].as_f64().unwrap(), *ns, 0.01);
+        near(reported[state].as_f64().unwrap(), *ns, 0.01);
     }
 }

@@ -1,6 +1,7 @@
 //! Stacks of recordings, as flame graphs show them: beside what perf and inferno make of the same samples, and beside
 //! the events of the scheduler.
 
+mod branches;
 mod by_hand;
 mod cases;
 mod of_inferno;
