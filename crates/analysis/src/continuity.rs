@@ -191,7 +191,10 @@ impl Continuity {
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
-                if let Some(thread) = self.vcpu(event, exit.vcpu) {
+                let thread = self.vcpu(event, exit.vcpu);
+                // What the exit before really was is no exit of its own.
+                let known = |thread: &&mut ThreadTurns| !exit.inner || thread.exited != Some(true);
+                if let Some(thread) = thread.filter(known) {
                     thread.exits += 1;
                     thread.exits_missed += u64::from(thread.exited == Some(true));
                     thread.exited = Some(true);
@@ -355,7 +358,7 @@ impl Analysis for Continuity {
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry => EventDetail::Thread,
+            Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry => EventDetail::Thread,
             Kind::SchedSwitch | Kind::SchedWaking | Kind::SchedWakeup | Kind::SchedMigrateTask => {
                 EventDetail::Order
             }
@@ -419,6 +422,7 @@ mod tests {
                 reason,
                 vcpu: Some(0),
                 guest_pc: None,
+                inner: false,
             };
             self.event(0, tid, Data::KvmExit(exit));
         }

@@ -111,7 +111,9 @@ impl RecordingContents {
             cpus_seen: counts.cpus().iter().filter(|cpu| cpu.chosen > 0).count() as u32,
             vms: walked.machine.vms(),
             has_kvm: happened(&|kind| kind.is_kvm),
-            has_exits: happened(&|kind| kind.kind == Some(Kind::KvmExit)),
+            has_exits: happened(&|kind| {
+                matches!(kind.kind, Some(Kind::KvmExit | Kind::KvmInnerExit))
+            }),
         }
     }
 }

@@ -89,6 +89,10 @@ impl Moves {
             Data::KvmExit(exit) => {
                 let waiting = ExitReason::is_waiting(exit.reason);
                 let vcpu = self.kvm(event);
+                if exit.inner {
+                    vcpu.exit = vcpu.exit.take().filter(|_| !waiting);
+                    return;
+                }
                 let fresh = vcpu.fresh.take();
                 vcpu.exit = fresh.filter(|_| !waiting).map(|moved| (event.time, moved));
             }
@@ -173,7 +177,9 @@ impl Analysis for Moves {
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmUserspaceExit => EventDetail::Order,
+            Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry | Kind::KvmUserspaceExit => {
+                EventDetail::Order
+            }
             _ => EventDetail::Nothing,
         }
     }

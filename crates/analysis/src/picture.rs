@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use devices::AddressNames;
-use event::{Isa, Quality, RecordingCost};
+use event::{ExitClass, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
 use symbols::KernelFunctions;
@@ -312,6 +312,13 @@ impl Picture {
     pub fn reason(&self, names: &[&str]) -> Vec<&ExitRow> {
         let rows = self.rows(ExitTable::Vmexit).iter();
         rows.filter(|row| names.contains(&row.key.as_str()))
+            .collect()
+    }
+
+    /// Returns the exits of a class, on any architecture.
+    pub fn exits_of_class(&self, class: ExitClass) -> Vec<&ExitRow> {
+        let rows = self.rows(ExitTable::Vmexit).iter();
+        rows.filter(|row| row.reason.is_some_and(|reason| reason.class() == class))
             .collect()
     }
 

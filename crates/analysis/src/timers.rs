@@ -202,6 +202,12 @@ impl Timers {
     #[inline]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
+            Data::KvmExit(exit) if exit.inner => {
+                let vcpu = self.vcpu(event, exit.vcpu);
+                if let Some(open) = &mut vcpu.exit {
+                    open.waiting = exit.reason.is_waiting();
+                }
+            }
             Data::KvmExit(exit) => {
                 let reader = self.readers.get(event.ty.index as usize);
                 let interrupt = exit.reason.is_interrupt();
@@ -334,7 +340,9 @@ impl Analysis for Timers {
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let has_reader = self.learn(ty);
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => EventDetail::Thread,
+            Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => {
+                EventDetail::Thread
+            }
             _ if has_reader => EventDetail::Thread,
             _ => EventDetail::Nothing,
         }

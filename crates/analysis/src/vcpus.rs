@@ -166,6 +166,8 @@ impl WaitSum {
 /// What goes on in a vCPU.
 #[derive(Debug, Clone, Copy, Default)]
 struct VcpuProgress {
+    /// Exits that the machine has counted.
+    exits: u64,
     /// A wait for a CPU that goes on: it may have been behind several tasks.
     wait_ns: u64,
     /// It is in the VMM, if with its CPU taken away.
@@ -198,6 +200,8 @@ pub struct Vcpus {
     now: Vec<VcpuProgress>,
     /// Exits outside of the window, and those of threads that are no vCPU's.
     elsewhere: u64,
+    /// Exits that only an inner event shows.
+    inner: u64,
     behind: FxHashMap<(u32, Option<u32>), WaitSum>,
     user: FxHashMap<(u32, Cause), WaitSum>,
 }
@@ -211,6 +215,7 @@ impl Vcpus {
             vcpus: Vec::new(),
             now: Vec::new(),
             elsewhere: 0,
+            inner: 0,
             behind: FxHashMap::default(),
             user: FxHashMap::default(),
         }
@@ -460,7 +465,9 @@ impl Analysis for Vcpus {
             kinds: &[Kind::KvmExit],
             name: "kvm_exit",
             of: AccountScope::Read,
-            events: exits.fold(self.elsewhere, u64::saturating_add),
+            events: exits
+                .fold(self.elsewhere, u64::saturating_add)
+                .saturating_sub(self.inner),
         }]
     }
 
@@ -487,18 +494,28 @@ impl Analysis for Vcpus {
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmVcpuWakeup => EventDetail::Thread,
+            Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmVcpuWakeup => EventDetail::Thread,
             _ => EventDetail::Nothing,
         }
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let Some(vcpu) = context.machine.vcpu_of(event.tid) else {
-            self.elsewhere += u64::from(matches!(data, Data::KvmExit(_)));
+            self.elsewhere += u64::from(matches!(data, Data::KvmExit(exit) if !exit.inner));
             return;
         };
         match data {
-            Data::KvmExit(_) => self.exit(vcpu, event.time, event.cpu),
+            Data::KvmExit(exit) => {
+                let exits = context.machine.exits(vcpu);
+                let before = std::mem::replace(&mut self.now(vcpu).exits, exits);
+                if !exit.inner {
+                    self.exit(vcpu, event.time, event.cpu);
+                } else if before != exits && self.window.has(event.time, event.cpu) {
+                    // It stands for an exit of which no event was recorded.
+                    self.vcpu(vcpu).exits += 1;
+                    self.inner += 1;
+                }
+            }
             Data::KvmVcpuWakeup(_) => {
                 let polls = context.machine.polls(vcpu);
                 self.halt(vcpu, event.time, event.cpu, &polls);

@@ -49,7 +49,7 @@ pub use kvm::{
 pub use losses::{CpuLoss, CpuLosses};
 pub use owned::OwnedType;
 pub use quality::{EventAccounting, Quality};
-pub use reasons::{ExitReason, Isa};
+pub use reasons::{ExitClass, ExitReason, Isa};
 pub use sink::{
     Body, CallBranches, Event, EventOrder, EventSample, EventType, LostKind, NONE, ResumePlace,
     Side, Sink, UserStackBytes,

@@ -21,7 +21,7 @@ macro_rules! vocabulary {
     ($(
         $(#[$doc:meta])*
         $kind:ident($type:ty) = $($system:literal)|+ / $($name:literal)|+
-        $(and $(#[$also_doc:meta])* $also:ident = $also_system:literal / $also_name:literal)?;
+        $(and $(#[$also_doc:meta])* $also:ident = $also_system:literal / $($also_name:literal)|+)?;
     )+) => {
         /// What an event means to trapline.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -43,7 +43,7 @@ macro_rules! vocabulary {
                 match (system, name) {
                     $(
                         ("" $(| $system)+, $($name)|+) => Kind::$kind,
-                        $(("" | $also_system, $also_name) => Kind::$also,)?
+                        $(("" | $also_system, $($also_name)|+) => Kind::$also,)?
                     )+
                     _ => Kind::Other,
                 }
@@ -148,10 +148,15 @@ macro_rules! vocabulary {
 vocabulary! {
     /// The vCPU left the guest: `kvm:kvm_exit`, on s390 `kvm_s390_sie_exit`, on powerpc
     /// `kvm_hv:kvm_guest_exit`.
-    KvmExit(KvmExit) = "kvm" | "kvm_hv" | "kvm-s390" / "kvm_exit" | "kvm_s390_sie_exit" | "kvm_guest_exit";
+    KvmExit(KvmExit) = "kvm" | "kvm_hv" | "kvm-s390" / "kvm_exit" | "kvm_s390_sie_exit" | "kvm_guest_exit"
+        and /// What the exit before it really was: of an SEV-ES or SEV-SNP guest `kvm_vmgexit_enter`,
+        /// `kvm_vmgexit_msr_protocol_enter` and `kvm_rmp_fault`, of a LoongArch guest `kvm_exit_gspr` and those behind it.
+        KvmInnerExit = "kvm" / "kvm_vmgexit_enter" | "kvm_vmgexit_msr_protocol_enter" | "kvm_rmp_fault"
+            | "kvm_exit_gspr" | "kvm_exit_idle" | "kvm_exit_cache" | "kvm_exit_cpucfg" | "kvm_exit_csr";
     /// The vCPU is about to enter the guest: `kvm:kvm_entry`, on s390 `kvm_s390_sie_enter`, on powerpc
-    /// `kvm_hv:kvm_guest_enter`.
-    KvmEntry(KvmEntry) = "kvm" | "kvm_hv" | "kvm-s390" / "kvm_entry" | "kvm_s390_sie_enter" | "kvm_guest_enter";
+    /// `kvm_hv:kvm_guest_enter`, on LoongArch `kvm:kvm_enter` and `kvm:kvm_reenter`.
+    KvmEntry(KvmEntry) = "kvm" | "kvm_hv" | "kvm-s390" / "kvm_entry" | "kvm_s390_sie_enter" | "kvm_guest_enter"
+        | "kvm_enter" | "kvm_reenter";
     /// `kvm:kvm_fpu`: `KVM_RUN` begins or ends, where the guest's floating point state is put in place (x86).
     KvmFpu(KvmFpu) = "kvm" / "kvm_fpu";
     /// `kvm:kvm_mmio`: the guest touched memory that KVM emulates.

@@ -89,7 +89,7 @@ INLINE int is_waiting(u32 kind, u64 code)
     code |= (u64)kind << 56;
     int waits = 0;
 #pragma unroll
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < MAX_WAITING; i++)
         waits |= i < layout.waiting_count && layout.waiting[i] == code;
     return waits;
 }

@@ -187,6 +187,9 @@ struct cpu {
 /* What found no room, by map. */
 enum dropped { DROPPED_VCPUS, DROPPED_ROWS, DROPPED_BLAMES, DROPPED_WAITING, DROPS };
 
+/* Ways in which a guest asks to wait, at most: raw.rs has the same number. */
+#define MAX_WAITING 12
+
 /* Where the fields of records are (-1: nowhere), from the running kernel's formats; and reasons with which guests ask to wait. */
 struct layout {
     s32 exit_reason;
@@ -208,7 +211,7 @@ struct layout {
     u32 arm_trap;
     u32 waiting_count;
     u32 unused;
-    u64 waiting[8];
+    u64 waiting[MAX_WAITING];
 };
 const volatile struct layout layout = {};
 

@@ -151,8 +151,10 @@ fn waiting(arm: bool) -> ([u64; MAX_WAITING], u32) {
 /// Reasons of the tables that this architecture has, with their codes.
 fn candidates(arm: bool) -> Vec<(u64, ExitReason)> {
     let of = |table: u8, code: u64| u64::from(table) << 56 | code;
+    // AMD's guests ask with numbers of their own (SEV-ES); in Intel's that bit says that an entry failed.
     let x86 = |table, isa| {
-        let codes = (0..0x1000u32).chain(0x8000_0000..0x8000_1000);
+        let own = if isa == Isa::Svm { 0x1000 } else { 0 };
+        let codes = (0..0x1000u32).chain(0x8000_0000..0x8000_0000 + own);
         codes.map(move |code| (of(table, code.into()), ExitReason { isa, code }))
     };
     let arm64 = |class: u32| {

@@ -11,7 +11,7 @@ pub(crate) const INDEX: usize = 256;
 /// Rows that are handed out at once (`ROWS_AT_ONCE`).
 pub(crate) const ROWS_AT_ONCE: u32 = 16;
 /// Reasons that [`RawLayout`] has room for.
-pub(crate) const MAX_WAITING: usize = 8;
+pub(crate) const MAX_WAITING: usize = 12;
 
 /// Of what a row is the sum (`enum table`).
 pub(crate) mod table {

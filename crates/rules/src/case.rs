@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
-use event::Isa;
+use event::{ExitClass, Isa};
 use facts::{Facts, Host};
 use model::Vm;
 
@@ -87,6 +87,11 @@ impl<'a> Case<'a> {
     /// Returns the exits of a reason that goes by one of these names.
     pub(crate) fn exits(&self, names: &[&str]) -> RowSum {
         RowSum::of(self.picture.reason(names))
+    }
+
+    /// Returns the exits of a class, on any architecture.
+    pub(crate) fn exits_of_class(&self, class: ExitClass) -> RowSum {
+        RowSum::of(self.picture.exits_of_class(class))
     }
 
     /// Says how much of all exits those of a reason are, which `exits` found.

@@ -57,7 +57,7 @@ impl Analysis for Exits {
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         let wanted = |table: usize| self.tables[table].wanted;
         let wanted = match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry => true,
+            Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry => true,
             Kind::KvmPio => wanted(IOPORT),
             Kind::KvmMmio => wanted(MMIO),
             Kind::KvmMsr => wanted(MSR),

@@ -115,6 +115,8 @@ struct UntimedExits {
     clock_back: u64,
     /// perf's convention on arm64 begins with an entry, and none came before.
     first: u64,
+    /// Of all exits, those that only an inner event shows.
+    inner: u64,
 }
 
 /// An interval that has begun.
@@ -322,6 +324,28 @@ impl Exits {
         };
     }
 
+    /// Takes what the exit under way really was, as far as it is known of the one before. Returns `false` where none is
+    /// under way: then it is the exit.
+    fn inner(&mut self, event: &Event<'_>, reason: ExitReason) -> bool {
+        let slot = self.slot(event.tid);
+        // perf prints what an SEV-ES guest asks for as the exit that it makes.
+        let as_perf = self.options.convention == Convention::Perf && reason.isa == Isa::Svm;
+        if as_perf || !self.vcpus[slot].known && self.counts_from_entry(reason.isa) {
+            return true;
+        }
+        if self.vcpus[slot].open.is_none() {
+            return false;
+        }
+        let group = self.groups.of(event.tid);
+        let row = self.tables[VMEXIT]
+            .wanted
+            .then(|| self.tables[VMEXIT].row(Key::Reason(reason), group));
+        let state = &mut self.vcpus[slot];
+        state.open = Some(reason);
+        state.exit.row = row;
+        true
+    }
+
     fn entry(&mut self, event: &Event<'_>, so_far: SoFar) {
         let times = so_far.times;
         let slot = self.slot(event.tid);
@@ -442,7 +466,8 @@ impl Exits {
         let key = |address: u64, write: bool| Key::Access { address, write };
         // The recording does not say whose it is.
         if event.tid < 0 {
-            self.untimed.without_thread += u64::from(matches!(data, Data::KvmExit(_)));
+            self.untimed.without_thread +=
+                u64::from(matches!(data, Data::KvmExit(exit) if !exit.inner));
             return;
         }
         let so_far = match self.options.split {
@@ -450,7 +475,9 @@ impl Exits {
             false => SoFar::default(),
         };
         match data {
+            Data::KvmExit(exit) if exit.inner && self.inner(event, exit.reason) => {}
             Data::KvmExit(exit) => {
+                self.untimed.inner += u64::from(exit.inner);
                 self.groups.left(event.tid, exit.guest_pc);
                 self.exit(event, exit.reason, so_far);
             }

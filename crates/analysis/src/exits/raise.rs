@@ -96,7 +96,10 @@ impl Exits {
             kinds: &[Kind::KvmExit],
             name: "kvm_exit",
             of: AccountScope::Chosen,
-            events: timed.saturating_add(not_timed).saturating_add(others),
+            events: timed
+                .saturating_add(not_timed)
+                .saturating_add(others)
+                .saturating_sub(untimed.inner),
         })
     }
 }

@@ -145,7 +145,9 @@ impl Ipis {
                     return;
                 };
                 let vcpu = &mut self.vcpus[at];
-                vcpu.over(event.time);
+                if !exit.inner {
+                    vcpu.over(event.time);
+                }
                 vcpu.inside = match exit.reason.is_waiting() {
                     true => VcpuDoing::Halt,
                     false => VcpuDoing::Exit(exit.reason),
@@ -321,7 +323,9 @@ impl Analysis for Ipis {
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
         match ty.kind {
-            Kind::KvmExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => EventDetail::Order,
+            Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => {
+                EventDetail::Order
+            }
             _ => EventDetail::Nothing,
         }
     }

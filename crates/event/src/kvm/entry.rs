@@ -13,7 +13,7 @@ event! {
         /// The vCPU's number; arm64 does not record it.
         vcpu: Option<u32> = "vcpu_id" | "id" | "vcpu" or None,
         /// Where the guest goes on, if recorded.
-        guest_pc: Option<u64> = "rip" | "vcpu_pc" | "sepc" or None,
+        guest_pc: Option<u64> = "rip" | "vcpu_pc" | "sepc" | "pc" or None,
     }
     text: TextForm::Parts(parse)
 }

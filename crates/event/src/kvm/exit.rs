@@ -11,14 +11,20 @@ use crate::text_reasons::TextReasons;
 ///
 /// The tracepoint fires a little after the hardware switched, so it bounds the switch from above
 /// (`arch/x86/kvm/trace.h`, `arch/arm64/kvm/trace_arm.h`).
+///
+/// Events that come behind it and say what the exit really was have the same view, and are `inner`: what an SEV-ES guest
+/// asks its hypervisor for (`kvm_vmgexit_enter`), what a LoongArch guest's privileged instruction is (`kvm_exit_gspr`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KvmExit {
     /// Why.
     pub reason: ExitReason,
     /// The vCPU's number; arm64 and old x86 kernels do not record it.
     pub vcpu: Option<u32>,
-    /// Where the guest was, if recorded.
+    /// Where the guest was, if recorded. Of a guest whose registers nobody may read (SEV-ES, TDX) the kernel records 0,
+    /// which is nowhere.
     pub guest_pc: Option<u64>,
+    /// Whether it says what the exit before it really was, and is no exit of its own.
+    pub inner: bool,
 }
 
 /// How the reason of an exit is recorded.
@@ -35,8 +41,19 @@ enum ReasonLoad {
         ret: Option<FieldLoad>,
         class: FieldLoad,
     },
+    /// RISC-V: the cause of the trap, and for an instruction that traps the instruction.
+    Riscv {
+        scause: FieldLoad,
+        stval: Option<FieldLoad>,
+    },
     /// One number of one table.
     Plain { reason: FieldLoad, isa: Isa },
+    /// LoongArch: the privileged instruction.
+    Instruction(FieldLoad),
+    /// What an SEV-ES guest asks for before it has a page to ask with: the low bits of its GHCB MSR.
+    MsrProtocol(FieldLoad),
+    /// `kvm_rmp_fault`, which is its own reason.
+    RmpFault,
 }
 
 /// Where the fields are in a record.
@@ -45,6 +62,7 @@ pub(crate) struct ExitPlaces {
     reason: ReasonLoad,
     vcpu: Option<FieldLoad>,
     pc: Option<FieldLoad>,
+    inner: bool,
 }
 
 impl TypedKind for KvmExit {
@@ -57,7 +75,7 @@ impl TypedKind for KvmExit {
             get: |exit| exit.vcpu.map(u64::from),
         },
         NamedCondition {
-            names: &["guest_rip", "vcpu_pc", "sepc"],
+            names: &["guest_rip", "vcpu_pc", "sepc", "pc"],
             number: true,
             get: |exit| exit.guest_pc,
         },
@@ -76,9 +94,37 @@ impl TypedKind for KvmExit {
         Some(KvmExit {
             reason: read_reason(places.reason, record)?,
             vcpu: number(places.vcpu).map(low32),
-            guest_pc: number(places.pc),
+            guest_pc: number(places.pc).filter(|pc| *pc != 0),
+            inner: places.inner,
         })
     }
+}
+
+/// Events that say what an exit really was.
+const INNER: [&str; 8] = [
+    "kvm_vmgexit_enter",
+    "kvm_vmgexit_msr_protocol_enter",
+    "kvm_rmp_fault",
+    "kvm_exit_gspr",
+    "kvm_exit_idle",
+    "kvm_exit_cache",
+    "kvm_exit_cpucfg",
+    "kvm_exit_csr",
+];
+
+/// Returns what a guest asks for in its GHCB MSR: the low twelve bits (GHCB specification 2.04, 2.3.1;
+/// `arch/x86/include/asm/sev-common.h`, `GHCB_MSR_*`). What has no code of its own is a `vmgexit`.
+pub(super) fn of_msr_protocol(msr: u64) -> ExitReason {
+    let code: u64 = match msr & 0xfff {
+        0x004 => 0x72,
+        0x006 => 0x8000_0004,
+        0x014 => 0x8000_0010,
+        0x016 => 0x8000_0018,
+        0x080 => 0x8000_fffd,
+        0x100 => 0x8000_fffe,
+        _ => 0x403,
+    };
+    ExitReason::of_number(Isa::Svm, code)
 }
 
 fn parse(text: &[u8], reasons: &mut TextReasons) -> Option<ParsedText<KvmExit>> {
@@ -93,9 +139,10 @@ fn parse(text: &[u8], reasons: &mut TextReasons) -> Option<ParsedText<KvmExit>> 
         event: KvmExit {
             reason: exit.reason,
             vcpu: exit.vcpu,
-            guest_pc: exit.guest_pc,
+            guest_pc: exit.guest_pc.filter(|pc| *pc != 0),
+            inner: exit.inner,
         },
-        complete: exit.guest_pc.is_some(),
+        complete: exit.inner || exit.guest_pc.is_some(),
         found: found.map(u8::from).iter().sum(),
     })
 }
@@ -108,9 +155,14 @@ fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<FieldLoad>) -> 
             isa,
         })
     };
-    let reason = match format.name.as_str() {
+    let name = format.name.as_str();
+    let reason = match name {
         "kvm_s390_sie_exit" => plain("icptcode", Isa::S390),
         "kvm_guest_exit" => plain("trap", Isa::Powerpc),
+        "kvm_vmgexit_enter" => plain("exit_reason", Isa::Svm),
+        "kvm_vmgexit_msr_protocol_enter" => load("ghcb_gpa").map(ReasonLoad::MsrProtocol),
+        "kvm_rmp_fault" => Some(ReasonLoad::RmpFault),
+        "kvm_exit_gspr" => load("inst_word").map(ReasonLoad::Instruction),
         _ => None,
     };
     let reason = reason
@@ -126,14 +178,21 @@ fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<FieldLoad>) -> 
                 class: load("esr_ec")?,
             })
         })
-        .or_else(|| plain("scause", Isa::Riscv))
+        .or_else(|| {
+            Some(ReasonLoad::Riscv {
+                scause: load("scause")?,
+                stval: load("stval"),
+            })
+        })
         .or_else(|| plain("reason", Isa::Loongarch))?;
     Some(ExitPlaces {
         reason,
         vcpu: load("vcpu_id").or_else(|| load("id")),
         pc: load("guest_rip")
             .or_else(|| load("vcpu_pc"))
-            .or_else(|| load("sepc")),
+            .or_else(|| load("sepc"))
+            .or_else(|| load("pc")),
+        inner: INNER.contains(&name),
     })
 }
 
@@ -146,10 +205,7 @@ fn read_reason(how: ReasonLoad, record: &[u8]) -> Option<ExitReason> {
                 // `KVM_ISA_VMX` is 1; kernels too old to say were asked on Intel when they were new.
                 _ => Isa::Vmx,
             };
-            ExitReason {
-                isa,
-                code: low32(reason.get(record)?),
-            }
+            ExitReason::of_number(isa, reason.get(record)?)
         }
         ReasonLoad::Arm64 { ret, class } => {
             let ret = match ret {
@@ -159,9 +215,15 @@ fn read_reason(how: ReasonLoad, record: &[u8]) -> Option<ExitReason> {
             // The return code's high bit says that an SError is pending as well (`ARM_EXIT_WITH_SERROR_BIT`).
             ExitReason::arm64(ret, low32(class.get(record)?))
         }
-        ReasonLoad::Plain { reason, isa } => ExitReason {
-            isa,
-            code: low32(reason.get(record)?),
-        },
+        ReasonLoad::Riscv { scause, stval } => {
+            let stval = stval.and_then(|load| load.get(record));
+            ExitReason::riscv(scause.get(record)?, stval)
+        }
+        ReasonLoad::Plain { reason, isa } => ExitReason::of_number(isa, reason.get(record)?),
+        ReasonLoad::Instruction(word) => {
+            ExitReason::loongarch_instruction(low32(word.get(record)?))
+        }
+        ReasonLoad::MsrProtocol(msr) => of_msr_protocol(msr.get(record)?),
+        ReasonLoad::RmpFault => ExitReason::rmp_fault(),
     })
 }

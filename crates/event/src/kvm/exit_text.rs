@@ -4,15 +4,14 @@ use std::hash::Hasher;
 
 use rustc_hash::FxHasher;
 
+use super::exit::of_msr_protocol;
 use crate::record::low32;
 use crate::text::{self, TextFields, TextWords};
 use crate::text_reasons::{RECENT, ReasonName, TextReasons};
 use crate::{ExitReason, Isa, reasons};
 
 /// Set in the reason of a VMX exit when the entry failed (`arch/x86/include/uapi/asm/vmx.h`).
-const FAILED_VMENTRY: u32 = 0x8000_0000;
-/// Set when the guest was in an SGX enclave.
-const SGX_ENCLAVE_MODE: u32 = 0x0800_0000;
+const FAILED_VMENTRY: u64 = 0x8000_0000;
 
 /// What the text of an exit says.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +19,8 @@ pub(crate) struct ExitText {
     pub reason: ExitReason,
     pub vcpu: Option<u32>,
     pub guest_pc: Option<u64>,
+    /// Whether it says what the exit before it really was.
+    pub inner: bool,
 }
 
 impl ExitText {
@@ -28,6 +29,15 @@ impl ExitText {
             reason,
             vcpu,
             guest_pc,
+            inner: false,
+        })
+    }
+
+    fn inner(reason: ExitReason, vcpu: Option<u32>, guest_pc: Option<u64>) -> Option<ExitText> {
+        let exit = ExitText::new(reason, vcpu, guest_pc)?;
+        Some(ExitText {
+            inner: true,
+            ..exit
         })
     }
 }
@@ -81,6 +91,26 @@ impl TextReasons {
                     return ExitText::new(reason, vcpu, pc);
                 }
                 b"HSR_EC:" | b"ESR_EC:" => return self.arm64(text),
+                b"exit_reason" => {
+                    let number = text::hex(words.next()?)?;
+                    self.isa = Some(Isa::Svm);
+                    return ExitText::inner(ExitReason::of_number(Isa::Svm, number), vcpu, None);
+                }
+                b"ghcb_gpa" => {
+                    let msr = text::hex(words.next()?)?;
+                    self.isa = Some(Isa::Svm);
+                    return ExitText::inner(of_msr_protocol(msr), vcpu, None);
+                }
+                b"rmp_level" => {
+                    self.isa = Some(Isa::Svm);
+                    return ExitText::inner(ExitReason::rmp_fault(), vcpu, None);
+                }
+                b"word:" | b"INST:" => {
+                    let word = low32(words.hex()?);
+                    self.isa = Some(Isa::Loongarch);
+                    return ExitText::inner(ExitReason::loongarch_instruction(word), vcpu, None);
+                }
+                _ if word.starts_with(b"[") => return self.loongarch(text, vcpu),
                 b"intercept" => return self.s390(text, &words),
                 _ if word.starts_with(b"SEPC:") => return self.riscv(text),
                 _ if word.starts_with(b"trap=") && text.starts_with(b"VCPU ") => {
@@ -139,15 +169,10 @@ impl TextReasons {
     fn look_up(&self, name: &str) -> Option<(ExitReason, bool)> {
         let numbered = |code: u64| {
             let isa = self.isa.filter(|i| matches!(i, Isa::Vmx | Isa::Svm));
-            let code = u32::try_from(code).ok()?;
+            let code = u64::from(u32::try_from(code).ok()?);
             // VMX is the kernel's own assumption where a recording does not say (see `event::Decoder`).
-            Some((
-                ExitReason {
-                    isa: isa.unwrap_or(Isa::Vmx),
-                    code,
-                },
-                false,
-            ))
+            let reason = ExitReason::of_number(isa.unwrap_or(Isa::Vmx), code);
+            Some((reason, false))
         };
         if let Some(reason) = ExitReason::from_name(None, name) {
             return Some((reason, true));
@@ -178,32 +203,20 @@ impl TextReasons {
         // Flags of VMX follow the reason.
         let (reason, flags) = name.split_once(' ')?;
         let base = match ExitReason::from_name(Some(Isa::Vmx), reason) {
-            Some(reason) => reason,
-            None => ExitReason {
-                isa: Isa::Vmx,
-                code: u32::try_from(
-                    text::hex(reason.as_bytes()).filter(|_| reason.starts_with("0x"))?,
-                )
-                .ok()?,
-            },
+            Some(reason) => u64::from(reason.code),
+            None => text::hex(reason.as_bytes()).filter(|_| reason.starts_with("0x"))?,
         };
         let mut flags = flags.split([' ', '|']).filter(|f| !f.is_empty());
-        let code = flags.try_fold(base.code, |code, flag| {
-            Some(
-                code | match flag {
-                    "FAILED_VMENTRY" => FAILED_VMENTRY,
-                    "SGX_ENCLAVE_MODE" => SGX_ENCLAVE_MODE,
-                    number => u32::try_from(text::number(number.as_bytes())?).ok()?,
-                },
-            )
+        let number = flags.try_fold(base, |number, flag| {
+            let flag = match flag {
+                "FAILED_VMENTRY" => FAILED_VMENTRY,
+                // Flags beside the reason, which make no other one.
+                "SGX_ENCLAVE_MODE" | "ENCLAVE_MODE" | "BUS_LOCK_DETECTED" => 0,
+                number => u64::from(u32::try_from(text::number(number.as_bytes())?).ok()?),
+            };
+            Some(number | flag)
         })?;
-        Some((
-            ExitReason {
-                isa: Isa::Vmx,
-                code,
-            },
-            true,
-        ))
+        Some((ExitReason::of_number(Isa::Vmx, number), true))
     }
 
     /// `TRAP: HSR_EC: 0x0024 (DABT_LOW), PC: 0x...` (`arch/arm64/kvm/trace_arm.h`). Kernels before 4.2 print
@@ -229,30 +242,49 @@ impl TextReasons {
 
     /// `SEPC:0x..., SCAUSE:0x..., STVAL:...` (`arch/riscv/kvm/trace.h`).
     fn riscv(&mut self, text: &[u8]) -> Option<ExitText> {
-        let mut pc = None;
-        let mut cause = None;
+        let (mut pc, mut cause, mut value) = (None, None, None);
         let mut words = TextWords::new(text);
         while let Some(word) = words.next() {
-            if let Some(value) = word.strip_prefix(b"SEPC:") {
-                pc = if value.is_empty() {
-                    words.hex()
-                } else {
-                    text::hex(value)
-                };
-            } else if let Some(value) = word.strip_prefix(b"SCAUSE:") {
-                cause = if value.is_empty() {
-                    words.hex()
-                } else {
-                    text::hex(value)
+            let fields = [
+                (&b"SEPC:"[..], &mut pc),
+                (b"SCAUSE:", &mut cause),
+                (b"STVAL:", &mut value),
+            ];
+            for (name, place) in fields {
+                *place = match word.strip_prefix(name) {
+                    Some([]) => words.hex(),
+                    Some(digits) => text::hex(digits),
+                    None => *place,
                 };
             }
         }
         self.isa = Some(Isa::Riscv);
-        let reason = ExitReason {
-            isa: Isa::Riscv,
-            code: low32(cause?),
+        ExitText::new(ExitReason::riscv(cause?, value), None, pc)
+    }
+
+    /// `vcpu 0 [0x1] PC: 0x...`, of kernels before 6.14 `[0x1]PC: 0x...`, and `[IDLE]` of an event that says what the exit
+    /// before it was (`arch/loongarch/kvm/trace.h`).
+    fn loongarch(&mut self, text: &[u8], vcpu: Option<u32>) -> Option<ExitText> {
+        let open = memchr::memchr(b'[', text)?;
+        let close = open + memchr::memchr(b']', text.get(open..)?)?;
+        let what = trim(text.get(open + 1..close)?);
+        let mut words = TextWords::new(text.get(close + 1..)?);
+        let pc = match words.next() {
+            Some(b"PC:") => words.hex(),
+            _ => return None,
         };
-        ExitText::new(reason, None, pc)
+        self.isa = Some(Isa::Loongarch);
+        if what.starts_with(b"0x") {
+            let reason = ExitReason::of_number(Isa::Loongarch, text::hex(what)?);
+            return ExitText::new(reason, vcpu, pc);
+        }
+        let name = std::str::from_utf8(what).ok()?;
+        let reason = match ExitReason::from_name(Some(Isa::Loongarch), name) {
+            Some(reason) => reason,
+            None if is_name(name) => ExitReason::named(Isa::Loongarch, name),
+            None => return None,
+        };
+        ExitText::inner(reason, vcpu, pc)
     }
 
     /// `00[0705000180000000-000000000010ab32]: intercept Instruction` (`arch/s390/kvm/trace.h`): vCPU, program
@@ -304,29 +336,46 @@ impl TextReasons {
     fn raw_exit(&mut self, text: &[u8]) -> Option<ExitText> {
         let fields = TextFields(text);
         let code = |name: &[u8]| fields.number(name).map(low32);
-        let reason = if let Some(code) = code(b"exit_reason") {
+        let pc = [&b"guest_rip"[..], b"vcpu_pc", b"sepc", b"pc"]
+            .iter()
+            .find_map(|f| fields.hex(f));
+        let mut inner = false;
+        let reason = if let Some(number) = fields.number(b"exit_reason") {
+            // What an SEV-ES guest asks for is recorded without the place in the guest.
+            inner = pc.is_none() && fields.get(b"info1").is_some() && fields.get(b"isa").is_none();
             let isa = match fields.number(b"isa") {
                 Some(1) => Isa::Vmx,
                 Some(2) => Isa::Svm,
+                _ if inner => Isa::Svm,
                 _ => self.isa.unwrap_or(Isa::Vmx),
             };
-            ExitReason { isa, code }
+            ExitReason::of_number(isa, number)
         } else if let Some(class) = code(b"esr_ec") {
             ExitReason::arm64(code(b"ret").unwrap_or(reasons::ARM_EXCEPTION_TRAP), class)
+        } else if let Some(word) = code(b"inst_word") {
+            inner = true;
+            ExitReason::loongarch_instruction(word)
+        } else if let Some(msr) = fields.hex(b"ghcb_gpa") {
+            inner = true;
+            of_msr_protocol(msr)
+        } else if fields.get(b"rmp_level").is_some() {
+            inner = true;
+            ExitReason::rmp_fault()
+        } else if let Some(scause) = fields.number(b"scause") {
+            ExitReason::riscv(scause, fields.number(b"stval"))
         } else {
-            let (isa, code) = code(b"scause")
-                .map(|c| (Isa::Riscv, c))
-                .or_else(|| code(b"icptcode").map(|c| (Isa::S390, c)))
-                .or_else(|| code(b"trap").map(|c| (Isa::Powerpc, c)))
-                .or_else(|| code(b"reason").map(|c| (Isa::Loongarch, c)))?;
-            ExitReason { isa, code }
+            let (isa, number) = (fields.number(b"icptcode").map(|number| (Isa::S390, number)))
+                .or_else(|| Some((Isa::Powerpc, fields.number(b"trap")?)))
+                .or_else(|| Some((Isa::Loongarch, fields.number(b"reason")?)))?;
+            let reason = ExitReason::of_number(isa, number);
+            // The numbers of the kernel's own events of LoongArch are behind those of the hardware.
+            inner = isa == Isa::Loongarch && number >= 64;
+            reason
         };
         self.isa = Some(reason.isa);
-        let pc = [&b"guest_rip"[..], b"vcpu_pc", b"sepc"]
-            .iter()
-            .find_map(|f| fields.hex(f));
         let vcpu = fields.number(b"vcpu_id").or_else(|| fields.number(b"id"));
-        ExitText::new(reason, vcpu.map(low32), pc)
+        let exit = ExitText::new(reason, vcpu.map(low32), pc)?;
+        Some(ExitText { inner, ..exit })
     }
 }
 

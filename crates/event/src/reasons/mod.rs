@@ -1,6 +1,7 @@
-//! Exit reasons of every architecture KVM runs on: numbers, names, and which of them are waiting.
+//! Exit reasons of every architecture KVM runs on: one table for each, with number, name, what others call it, and class.
 
 mod arm64;
+mod class;
 mod named;
 mod others;
 mod svm;
@@ -9,7 +10,10 @@ mod vmx;
 use std::borrow::Cow;
 use std::fmt;
 
+use class::ReasonEntry;
+
 pub use arm64::ARM_EXCEPTION_TRAP;
+pub use class::ExitClass;
 
 /// Instruction set and vendor whose table an exit reason is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +48,31 @@ impl Isa {
             Isa::Loongarch => "loongarch",
         }
     }
+
+    /// Returns its table, sorted by number; of arm64 that of traps.
+    fn table(self) -> &'static [ReasonEntry] {
+        match self {
+            Isa::Vmx => vmx::REASONS,
+            Isa::Svm => svm::REASONS,
+            Isa::Arm64 => arm64::CLASSES,
+            Isa::Riscv => others::RISCV,
+            Isa::S390 => others::S390,
+            Isa::Powerpc => others::POWERPC,
+            Isa::Loongarch => others::LOONGARCH,
+        }
+    }
+
+    /// Returns the number that a name has in it.
+    fn code(self, name: &str) -> Option<u32> {
+        match self {
+            Isa::Svm => svm::code(name),
+            Isa::Arm64 => arm64::code(name),
+            _ => {
+                let mut table = self.table().iter();
+                Some(table.find(|one| one.is_called(name))?.code)
+            }
+        }
+    }
 }
 
 /// Why a vCPU left its guest.
@@ -60,6 +89,50 @@ pub struct ExitReason {
 const VMX_FAILED_VMENTRY: u32 = 0x8000_0000;
 
 impl ExitReason {
+    /// Returns the reason that a record has as this number.
+    ///
+    /// Flags that VMX puts beside the basic reason (bus lock, enclave, pending trap, VMX root) make no other reason, but a failed
+    /// entry does. Of RISC-V's `scause` the highest bit says that it is an interrupt, and is kept.
+    pub fn of_number(isa: Isa, number: u64) -> ExitReason {
+        let low = u32::try_from(number & 0xffff_ffff).unwrap_or(u32::MAX);
+        let code = match isa {
+            Isa::Vmx => low & (0xffff | VMX_FAILED_VMENTRY),
+            Isa::Riscv => {
+                let interrupt = number >> 63 == 1 || (number >> 31) == 1;
+                (low & !others::RISCV_INTERRUPT) | u32::from(interrupt) << 31
+            }
+            _ => low,
+        };
+        ExitReason { isa, code }
+    }
+
+    /// Returns the reason of a RISC-V exit: `scause`, and of a virtual instruction fault `stval`, which has the instruction.
+    pub fn riscv(scause: u64, stval: Option<u64>) -> ExitReason {
+        match (scause, stval) {
+            (22, Some(others::RISCV_WFI_INSTRUCTION)) => ExitReason {
+                isa: Isa::Riscv,
+                code: others::RISCV_WFI,
+            },
+            _ => ExitReason::of_number(Isa::Riscv, scause),
+        }
+    }
+
+    /// Returns what a privileged instruction of a LoongArch guest is.
+    pub fn loongarch_instruction(word: u32) -> ExitReason {
+        ExitReason {
+            isa: Isa::Loongarch,
+            code: others::loongarch_instruction(word),
+        }
+    }
+
+    /// Returns what a nested page fault is for which the reverse map table is the cause (`kvm_rmp_fault`).
+    pub fn rmp_fault() -> ExitReason {
+        ExitReason {
+            isa: Isa::Svm,
+            code: svm::RMP_FAULT,
+        }
+    }
+
     /// Returns the reason for an arm64 exit: what the world switch returned (`ARM_EXCEPTION_*`) and, for
     /// traps, the exception class of `ESR_EL2`.
     pub fn arm64(ret: u32, class: u32) -> ExitReason {
@@ -94,20 +167,50 @@ impl ExitReason {
         named::name(self.code).is_some()
     }
 
-    /// Returns the name `perf kvm stat` and the kernel use, or `None` for numbers their tables lack.
-    pub fn name(self) -> Option<&'static str> {
-        if let Some(name) = named::name(self.code) {
-            return Some(name);
-        }
+    /// Returns its entry in the table of its architecture.
+    fn entry(self) -> Option<&'static ReasonEntry> {
         match self.isa {
-            Isa::Vmx => vmx::name(self.code & 0xffff),
-            Isa::Svm => svm::name(self.code),
-            Isa::Arm64 => arm64::name(self.code),
-            Isa::Riscv => others::riscv(self.code),
-            Isa::S390 => others::s390(self.code),
-            Isa::Powerpc => others::powerpc(self.code),
-            Isa::Loongarch => others::loongarch(self.code),
+            Isa::Arm64 => arm64::find(self.code),
+            Isa::Vmx => find(vmx::REASONS, self.code & 0xffff),
+            isa => find(isa.table(), self.code),
         }
+    }
+
+    /// Returns the name `perf kvm stat` and the kernel use, or `None` for numbers that their tables do not have.
+    pub fn name(self) -> Option<&'static str> {
+        named::name(self.code).or_else(|| Some(self.entry()?.name))
+    }
+
+    /// Returns what the guest did, or what happened to it.
+    #[inline]
+    pub fn class(self) -> ExitClass {
+        static VMX: [ExitClass; 128] = class::classes(vmx::REASONS);
+        static SVM: [ExitClass; 0x410] = class::classes(svm::REASONS);
+        let fast = match self.isa {
+            Isa::Vmx if self.code & named::BASE == 0 => {
+                return VMX
+                    .get((self.code & 0xffff) as usize)
+                    .copied()
+                    .unwrap_or_default();
+            }
+            Isa::Svm => SVM.get(self.code as usize).copied(),
+            Isa::Arm64 if self.code & named::BASE == 0 => Some(arm64::class(self.code)),
+            _ => None,
+        };
+        fast.unwrap_or_else(|| self.class_by_name())
+    }
+
+    /// Returns the class of a reason that has a number of its own, or is of a table that is searched.
+    fn class_by_name(self) -> ExitClass {
+        let entry = match named::name(self.code) {
+            // It is of a text, so its number stands for a name.
+            Some(name) => {
+                let code = self.isa.code(name);
+                code.and_then(|code| ExitReason { code, ..self }.entry())
+            }
+            None => self.entry(),
+        };
+        entry.map_or(ExitClass::Other, |entry| entry.class)
     }
 
     /// Returns what the exit tables print: the name, or the number where there is none. A VMX exit after a
@@ -146,8 +249,7 @@ impl ExitReason {
         match self.isa {
             Isa::Vmx => self.is_of(Isa::Vmx, &[1]),
             Isa::Svm => self.is_of(Isa::Svm, &[0x60]),
-            Isa::Arm64 => self.is_of(Isa::Arm64, &[0]),
-            _ => false,
+            _ => self.class() == ExitClass::Interrupt,
         }
     }
 
@@ -155,63 +257,44 @@ impl ExitReason {
     /// `npf`, `DABT_LOW` and `IABT_LOW`.
     #[inline]
     pub fn is_page_fault(self) -> bool {
-        match self.isa {
-            Isa::Vmx => self.is_of(Isa::Vmx, &[48]),
-            Isa::Svm => self.is_of(Isa::Svm, &[0x400]),
-            Isa::Arm64 => self.is_of(
-                Isa::Arm64,
-                &[arm64::TRAP_BASE | 0x20, arm64::TRAP_BASE | 0x24],
-            ),
-            _ => false,
-        }
+        self.class() == ExitClass::PageFault
     }
 
     /// Returns whether an arm64 guest called its hypervisor: `HVC32`, `SMC32`, `HVC64` and `SMC64`.
     #[inline]
     pub fn is_arm64_call(self) -> bool {
-        const CALLS: [u32; 4] = [0x12, 0x13, 0x16, 0x17];
-        self.is_of(Isa::Arm64, &CALLS.map(|class| arm64::TRAP_BASE | class))
+        self.isa == Isa::Arm64 && self.class() == ExitClass::Hypercall
     }
 
     /// Returns whether the guest asked to wait: the time until the next entry is then the guest's own
     /// idleness and nobody's work.
+    #[inline]
     pub fn is_waiting(self) -> bool {
-        match self.isa {
-            // HLT, MWAIT, UMWAIT and TPAUSE.
-            Isa::Vmx => matches!(self.code, 12 | 36 | 67 | 68),
-            // hlt, mwait, conditional mwait, and the AP halt loop of SEV-ES guests.
-            Isa::Svm => matches!(self.code, 0x78 | 0x8b | 0x8c | 0x8000_0004),
-            // WFI, WFE and their timed forms.
-            Isa::Arm64 => self.code == arm64::TRAP_BASE | 0x01,
-            // wfi traps as a virtual instruction; the recording does not say which one.
-            Isa::Riscv => false,
-            // Wait state.
-            Isa::S390 => self.code == 0x1c,
-            Isa::Powerpc => false,
-            Isa::Loongarch => false,
-        }
+        self.class() == ExitClass::Waiting
     }
 
     /// Returns the reason a text names. Texts print the kernel's names, or those of trace-cmd's plugin
     /// (`EXIT_IOIO`); numbers stand for reasons that neither names.
     pub fn from_name(isa: Option<Isa>, name: &str) -> Option<ExitReason> {
-        type Lookup = fn(&str) -> Option<u32>;
-        const TABLES: [(Isa, Lookup); 5] = [
-            (Isa::Vmx, vmx::code),
-            (Isa::Svm, svm::code),
-            (Isa::Arm64, arm64::class_code),
-            (Isa::S390, others::s390_code),
-            (Isa::Powerpc, others::powerpc_code),
+        // A name that two tables have is taken for the first one's.
+        const TABLES: [Isa; 7] = [
+            Isa::Vmx,
+            Isa::Svm,
+            Isa::Arm64,
+            Isa::S390,
+            Isa::Powerpc,
+            Isa::Riscv,
+            Isa::Loongarch,
         ];
-        TABLES
-            .iter()
-            .filter(|(table, _)| isa.is_none_or(|isa| isa == *table))
-            .find_map(|&(isa, code)| {
-                Some(ExitReason {
-                    isa,
-                    code: code(name)?,
-                })
+        let mut tables = TABLES
+            .into_iter()
+            .filter(|table| isa.is_none_or(|isa| isa == *table));
+        tables.find_map(|isa| {
+            Some(ExitReason {
+                isa,
+                code: isa.code(name)?,
             })
+        })
     }
 }
 
@@ -226,14 +309,9 @@ impl fmt::Display for ExitReason {
 }
 
 /// Looks a number up in a table sorted by number.
-fn find(table: &[(u32, &'static str)], code: u32) -> Option<&'static str> {
-    let at = table.binary_search_by_key(&code, |e| e.0).ok()?;
-    Some(table[at].1)
-}
-
-/// Looks a name up.
-fn find_name(table: &[(u32, &str)], name: &str) -> Option<u32> {
-    table.iter().find(|e| e.1 == name).map(|e| e.0)
+fn find(table: &'static [ReasonEntry], code: u32) -> Option<&'static ReasonEntry> {
+    let at = table.binary_search_by_key(&code, |one| one.code).ok()?;
+    table.get(at)
 }
 
 #[cfg(test)]
@@ -252,7 +330,10 @@ mod tests {
             others::LOONGARCH,
         ];
         for table in tables {
-            assert!(table.windows(2).all(|w| w[0].0 < w[1].0), "{table:?}");
+            assert!(
+                table.windows(2).all(|two| two[0].code < two[1].code),
+                "{table:?}"
+            );
         }
     }
 
@@ -301,6 +382,27 @@ mod tests {
                     &["DABT_LOW", "IABT_LOW"],
                     &["HVC64", "SMC64", "HVC32", "SMC32"],
                 ),
+                Isa::S390 => (
+                    &[
+                        "Host interruption",
+                        "External interruption",
+                        "I/O interruption",
+                        "External request",
+                        "I/O request",
+                        "Stop request",
+                    ],
+                    &[],
+                    &[],
+                ),
+                Isa::Riscv => (
+                    &[],
+                    &[
+                        "EXC_INST_GUEST_PAGE_FAULT",
+                        "EXC_LOAD_GUEST_PAGE_FAULT",
+                        "EXC_STORE_GUEST_PAGE_FAULT",
+                    ],
+                    &[],
+                ),
                 _ => (&[], &[], &[]),
             }
         };
@@ -318,6 +420,44 @@ mod tests {
                 assert_eq!(reason.is_arm64_call(), is(calls), "{reason:?}");
             }
         }
+    }
+
+    #[test]
+    fn flags_of_vmx_are_no_reasons_of_their_own() {
+        let halt = ExitReason::of_number(Isa::Vmx, 12);
+        for flag in [26, 27, 28, 29] {
+            assert_eq!(ExitReason::of_number(Isa::Vmx, 12 | 1 << flag), halt);
+        }
+        assert!(halt.is_waiting());
+        let failed = ExitReason::of_number(Isa::Vmx, 0x8000_0021);
+        assert_eq!(failed.key(), "INVALID_STATE FAILED_VMENTRY");
+    }
+
+    #[test]
+    fn an_interrupt_of_riscv_is_no_exception() {
+        let timer = ExitReason::riscv(1 << 63 | 5, None);
+        assert_eq!(timer.key(), "IRQ_S_TIMER");
+        assert!(timer.is_interrupt());
+        assert_eq!(ExitReason::riscv(1 << 31 | 5, None), timer);
+        assert_eq!(ExitReason::riscv(5, None).key(), "EXC_LOAD_ACCESS");
+        let (wfi, other) = (
+            ExitReason::riscv(22, Some(0x1050_0073)),
+            ExitReason::riscv(22, Some(0)),
+        );
+        assert!(wfi.is_waiting() && !other.is_waiting());
+    }
+
+    #[test]
+    fn every_way_to_wait_is_waiting() {
+        let waits = |isa: Isa, codes: &[u64]| {
+            let all = codes.iter().map(|code| ExitReason::of_number(isa, *code));
+            all.filter(|one| one.is_waiting()).count() == codes.len()
+        };
+        assert!(waits(Isa::Vmx, &[12, 36, 67, 68]));
+        assert!(waits(Isa::Svm, &[0x78, 0x8b, 0x8c, 0xa6, 0x8000_0004]));
+        assert!(waits(Isa::Loongarch, &[64]));
+        assert!(waits(Isa::S390, &[0x1c]));
+        assert_eq!(ExitReason::loongarch_instruction(0x0648_8000).key(), "Idle");
     }
 
     #[test]

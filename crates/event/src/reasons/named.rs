@@ -6,8 +6,8 @@
 
 use std::sync::OnceLock;
 
-/// Where the numbers begin.
-const BASE: u32 = 0x4000_0000;
+/// Where the numbers begin: a bit that no number of a table has.
+pub(super) const BASE: u32 = 0x4000_0000;
 /// Names that have a number each. No kernel has a hundred reasons that others lack; a damaged text may.
 const MOST: u16 = 256;
 /// What all names beyond that are called.

@@ -253,6 +253,12 @@ impl Machine {
             .map_or(Polls::default(), |track| track.polls)
     }
 
+    /// Returns how many exits a vCPU has made. What an inner event says of one that is under way makes none.
+    pub fn exits(&self, vcpu: u32) -> u64 {
+        let track = self.tracks.get(vcpu as usize);
+        track.map_or(0, |track| track.exits)
+    }
+
     /// Returns the vCPU that a thread is now.
     #[inline]
     pub fn vcpu_of(&mut self, tid: i32) -> Option<u32> {
@@ -276,7 +282,7 @@ impl Machine {
             Kind::KvmFpu => self.fpu |= ty.recorded && self.x86,
             // Where nothing else says that the VMM is done, an access that is answered does.
             Kind::KvmMmio | Kind::KvmPio | Kind::KvmMsr => return !(self.no_accesses && self.fpu),
-            Kind::KvmExit => {
+            Kind::KvmExit | Kind::KvmInnerExit => {
                 self.seen.exits |= ty.recorded;
                 let field = ty.format.and_then(|format| format.field("exit_reason"));
                 self.x86 |= field.is_some();
@@ -297,7 +303,7 @@ impl Machine {
     pub fn learns(&self, event: &Event<'_>) -> bool {
         let (tid, learned) = self.learned;
         match event.ty.kind {
-            Kind::KvmExit => tid != event.tid || !learned.exit,
+            Kind::KvmExit | Kind::KvmInnerExit => tid != event.tid || !learned.exit,
             Kind::KvmEntry => tid != event.tid || !learned.entry,
             kind => kind.is_sched(),
         }
@@ -306,7 +312,8 @@ impl Machine {
     /// Takes of an event what it says of threads, their names and which are vCPUs, where nobody asks for states.
     #[inline]
     pub fn learn(&mut self, event: &Event<'_>, data: &Data) {
-        if !matches!(event.ty.kind, Kind::KvmEntry | Kind::KvmExit) {
+        let kind = event.ty.kind;
+        if !matches!(kind, Kind::KvmEntry | Kind::KvmExit | Kind::KvmInnerExit) {
             self.learn_sched(event, data);
             let rule = self.task_states.wake_rule(event.ty.kind);
             return self.follow_tasks(event, data, rule);
@@ -361,6 +368,7 @@ impl Machine {
         match data {
             // Nobody knows whose it is.
             Data::KvmExit(_) | Data::KvmEntry(_) if event.tid < 0 => {}
+            Data::KvmExit(exit) if exit.inner && self.inner(event, exit) => {}
             Data::KvmExit(exit) => self.exit(event, exit, spans),
             Data::KvmEntry(entry) => self.entry(event, entry.vcpu, spans),
             Data::KvmUserspaceExit(exit) => {
@@ -442,6 +450,20 @@ impl Machine {
         track.exits += 1;
         track.vmm = false;
         track.halt_over = false;
+    }
+
+    /// Takes what the exit under way really was. Returns `false` where none is under way: then it is the exit.
+    fn inner(&mut self, event: &Event<'_>, exit: &KvmExit) -> bool {
+        let vcpu = self.known_vcpu(event.tid);
+        let track = vcpu.and_then(|vcpu| self.tracks.get_mut(vcpu as usize));
+        let under_way = |track: &&mut VcpuTrack| track.cause.reason.is_some();
+        match track.filter(under_way) {
+            Some(track) => {
+                track.cause.reason = Some(exit.reason);
+                true
+            }
+            None => false,
+        }
     }
 
     /// A vCPU enters its guest.

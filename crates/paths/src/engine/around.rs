@@ -98,7 +98,7 @@ impl Paths {
         {
             notes.polled = Some(!wakeup.waited);
         }
-        if matches!(now.data, Data::KvmExit(_)) {
+        if matches!(now.data, Data::KvmExit(exit) if !exit.inner) {
             // It was in its guest, as before every exit.
             notes.was = VcpuActivity::Unknown;
         }
@@ -267,7 +267,9 @@ impl Paths {
             }
             Data::KvmExit(exit) => {
                 let task = self.tasks.entry(now.thread, threads);
-                task.exit_at = now.event.time;
+                if !exit.inner {
+                    task.exit_at = now.event.time;
+                }
                 task.halts = exit.reason.is_waiting();
                 self.forget(now.thread);
             }

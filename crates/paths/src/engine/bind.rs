@@ -321,7 +321,17 @@ struct PathBinder<'b, 't> {
 impl PathBinder<'_, '_> {
     fn matches(&self, patterns: &[EventPattern]) -> bool {
         let (system, name) = (self.ty.system, self.ty.name);
-        patterns.iter().any(|p| p.matches(system, name))
+        // Paths name exits and entries as most architectures do.
+        let usual = match self.ty.kind {
+            Kind::KvmExit | Kind::KvmInnerExit => Some("kvm_exit"),
+            Kind::KvmEntry => Some("kvm_entry"),
+            _ => None,
+        };
+        let is_usual =
+            |pattern: &EventPattern| usual.is_some_and(|name| pattern.matches("kvm", name));
+        patterns
+            .iter()
+            .any(|pattern| pattern.matches(system, name) || is_usual(pattern))
     }
 
     /// Binds what a step of this number is reached by, what it counts for nothing by, and what ends instances there.
@@ -483,6 +493,7 @@ fn watch(binding: &mut EventBinding, ty: &EventType<'_>) {
         || matches!(
             ty.kind,
             Kind::KvmExit
+                | Kind::KvmInnerExit
                 | Kind::KvmEntry
                 | Kind::KvmUserspaceExit
                 | Kind::KvmVcpuWakeup

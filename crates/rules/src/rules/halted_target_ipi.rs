@@ -1,7 +1,7 @@
 //! Inter-processor interrupts to vCPUs that are halted.
 
 use analysis::{ExitTable, IpiSums};
-use event::Isa;
+use event::{ExitClass, Isa};
 use words::duration::human;
 
 use crate::case::RowSum;
@@ -298,7 +298,7 @@ const WAKES_NS: u64 = 2_500;
 /// Only sums: interrupts sent, and halts. They go together in a guest whose vCPUs wake each other, and as well in one
 /// that interrupts vCPUs which run while others halt: whom an interrupt found is not in them.
 fn by_sums(case: &Case<'_>) -> Verdict {
-    let waits = case.exits(&["HLT", "hlt", "WFx"]);
+    let waits = case.exits_of_class(ExitClass::Waiting);
     let (sent, exact) = sent(case);
     let handling = case.handling_ns();
     // Sending is a good part of what exits take, and halts go with it: one for every three interrupts where it is
@@ -331,7 +331,7 @@ fn by_sums(case: &Case<'_>) -> Verdict {
 /// Interrupts sent, and whether it is certain that they are. Their time is that of whole exits: KVM wakes the target
 /// before its event of the register.
 fn sent(case: &Case<'_>) -> (RowSum, bool) {
-    let registers = case.exits(&["MSR_WRITE", "msr", "APIC_WRITE"]);
+    let registers = case.exits(&["MSR_WRITE", "MSR_WRITE_IMM", "msr", "APIC_WRITE"]);
     // x2APIC's ICR, and the xAPIC's (Intel SDM volume 3, 11.6.1).
     let msr = RowSum::of(case.accesses(ExitTable::Msr, |row| {
         row.write && row.address == Some(0x830)

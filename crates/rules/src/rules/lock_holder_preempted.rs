@@ -1,6 +1,7 @@
 //! A guest's CPUs spin on locks whose holders have no CPU.
 
 use analysis::{ProfileSums, ProfileThread};
+use event::ExitClass;
 use stacks::{FrameOwner, Weight};
 use words::share::tenths;
 
@@ -168,7 +169,7 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
         }
         return HolderWaits::No;
     }
-    let pauses = case.exits(&["PAUSE_INSTRUCTION", "pause"]);
+    let pauses = case.exits_of_class(ExitClass::Pause);
     let all = case.all_exits();
     if pauses.count >= EXITS && pauses.count >= all.count / 20 {
         return HolderWaits::ThrownOut(case.says_exits("PAUSE_INSTRUCTION", pauses));

@@ -1,10 +1,9 @@
 //! The guest is a hypervisor itself.
 
 use analysis::ExitTable;
-use event::Isa;
+use event::ExitClass;
 use words::duration::human;
 
-use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Of, says};
 use crate::{Case, Finding, RecordNeeds, Remedy, RestsOn, Rule, Verdict};
@@ -59,14 +58,6 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
-const VMX: [&str; 12] = [
-    "VMCLEAR", "VMLAUNCH", "VMPTRLD", "VMPTRST", "VMREAD", "VMRESUME", "VMWRITE", "VMOFF",
-    "VMXOFF", "VMON", "INVEPT", "INVVPID",
-];
-const SVM: [&str; 7] = [
-    "vmrun", "vmload", "vmsave", "stgi", "clgi", "skinit", "invlpga",
-];
-
 fn look(case: &Case<'_>) -> Verdict {
     let inner = [
         "kvm_nested_vmexit",
@@ -83,18 +74,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
-    let sum = match case.picture.isa {
-        Some(Isa::Svm) => case.exits(&SVM),
-        Some(Isa::Arm64) => case.exits(&["ERET"]),
-        Some(Isa::Vmx) => case.exits(&VMX),
-        _ => {
-            let (a, b) = (case.exits(&VMX), case.exits(&SVM));
-            RowSum {
-                count: a.count + b.count,
-                ns: a.ns.saturating_add(b.ns),
-            }
-        }
-    };
+    let sum = case.exits_of_class(ExitClass::Nested);
     if sum.count.max(nested) < 100 || !(case.matters(sum.ns) || nested >= 1000) {
         return Verdict::Clear;
     }
@@ -114,9 +94,7 @@ fn look(case: &Case<'_>) -> Verdict {
             share = Of(sum.count, all.count),
             share_of_handling = Of(sum.ns, case.handling_ns()),
         ));
-    let mut rows = case.picture.reason(&VMX);
-    rows.extend(case.picture.reason(&SVM));
-    rows.extend(case.picture.reason(&["ERET"]));
+    let rows = case.picture.exits_of_class(ExitClass::Nested);
     for line in listed(|_| ExitTable::Vmexit, &rows, (all.count, "exits"), 4) {
         finding = finding.evidence(line);
     }

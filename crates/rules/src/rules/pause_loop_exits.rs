@@ -1,6 +1,7 @@
 //! vCPUs spin on locks.
 
 use analysis::ExitTable;
+use event::ExitClass;
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, says};
@@ -54,9 +55,6 @@ pub(crate) static RULE: Rule = Rule {
     look,
 };
 
-/// Intel's and AMD's name.
-const PAUSES: [&str; 2] = ["PAUSE_INSTRUCTION", "pause"];
-
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
@@ -66,7 +64,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
-    let pauses = case.exits(&PAUSES);
+    let pauses = case.exits_of_class(ExitClass::Pause);
     let all = case.all_exits();
     let often = pauses.count >= 1000 && pauses.count >= all.count / 20;
     if !often || !(case.matters(pauses.ns) || pauses.count >= all.count / 5) {
@@ -88,7 +86,7 @@ fn look(case: &Case<'_>) -> Verdict {
                 share_of_handling = Of(pauses.ns, case.handling_ns()),
                 each = Ns(pauses.ns / pauses.count.max(1)),
             )
-            .rows_of(ExitTable::Vmexit, &case.picture.reason(&PAUSES)),
+            .rows_of(ExitTable::Vmexit, &case.picture.exits_of_class(ExitClass::Pause)),
         );
     let runnable = case.picture.state_ns(model::State::Runnable);
     if runnable > 0 {

@@ -1,5 +1,6 @@
 //! The pages that a guest writes are being logged, and the log keeps running full.
 
+use event::ExitClass;
 use words::duration::human;
 
 use crate::evidence::{EvidenceNumber, Ns, says};
@@ -73,7 +74,7 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
         );
     }
-    let full = case.exits(&["PML_FULL"]);
+    let full = case.exits_of_class(ExitClass::DirtyLog);
     if full.count < MANY || !case.matters(full.ns) {
         return Verdict::Clear;
     }

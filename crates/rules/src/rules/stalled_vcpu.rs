@@ -1,7 +1,7 @@
 //! A vCPU that did nothing for long though its guest did not ask to wait.
 
 use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport};
-use event::Isa;
+use event::{ExitReason, Isa};
 use words::{capital, duration::human};
 
 use crate::common::called;
@@ -101,7 +101,7 @@ const HOST: usize = 4;
 
 /// Whether the guest may have asked for it: on arm64 it turns vCPUs off, and suspends them, by a call (PSCI).
 fn asked(row: &ExitRow) -> bool {
-    matches!(row.key.as_str(), "HVC64" | "SMC64" | "HVC32" | "SMC32")
+    row.reason.is_some_and(ExitReason::is_arm64_call)
 }
 
 fn look(case: &Case<'_>) -> Verdict {

@@ -359,6 +359,7 @@ fn printed(case: &Case<'_>) -> Verdict {
     }
     let sum = case.exits(&[
         "MSR_WRITE",
+        "MSR_WRITE_IMM",
         "msr",
         "EXTERNAL_INTERRUPT",
         "interrupt",

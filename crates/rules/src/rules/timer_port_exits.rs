@@ -2,6 +2,7 @@
 
 use analysis::{ExitRow, ExitTable};
 use domain::{Domain, DomainChange, GuestOs};
+use event::ExitClass;
 use words::{duration::human, share};
 
 use crate::case::RowSum;
@@ -161,7 +162,7 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::Clear;
     }
-    let exits = case.exits(&["IO_INSTRUCTION", "io"]);
+    let exits = case.exits_of_class(ExitClass::Port);
     let ports = RowSum::of(case.picture.rows(ExitTable::Ioport));
     if ports.count == 0 {
         return without_ports(case, exits);

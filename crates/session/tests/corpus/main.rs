@@ -9,6 +9,7 @@ mod forms_agree;
 mod guest_functions;
 mod guest_paths;
 mod guest_tasks;
+mod inner_exits;
 mod irqs;
 mod names;
 mod not_computed;

@@ -115,6 +115,7 @@ pub(crate) fn exit(isa: Isa, code: u32, vcpu: Option<u32>, guest_pc: Option<u64>
         reason,
         vcpu,
         guest_pc,
+        inner: false,
     })
 }
 
