@@ -98,6 +98,23 @@ doubt_list! {
         );
     /// Something in the file is not as its format wants it.
     FileDamaged { format: String, what: String } = "file-damaged", Serious, [All] => format!("{format}: {what}.");
+    /// Records of a kind that came after this release.
+    RecordTypesUnknown { records: u64, kind: u64 } = "record-types-unknown", Warning, [All]
+        => format!(
+            "{} of types that are not known (the first is {kind}) were passed over: a newer perf or kernel wrote them.",
+            plural(*records, "record")
+        );
+    /// Events stand in other files of the recording's folder.
+    FilesNotRead = "files-not-read", Serious, [All]
+        => "This is one file of a folder that perf record --threads made. The events are in the files beside it: give the \
+            folder, and they are read together.";
+    /// User space's part of stacks comes later than the stack.
+    StacksDeferred { stacks: u64 } = "stacks-deferred", Warning, [Stacks]
+        => format!(
+            "User space's part of {} was recorded in a record of its own (perf record --call-graph fp,defer) and is not \
+            read: these stacks end at the system call.",
+            plural(*stacks, "stack")
+        );
     /// The number of lost events is a lower bound.
     LossUncounted { places: u64 } = "loss-uncounted", Warning, [All]
         => format!(

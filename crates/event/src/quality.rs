@@ -78,6 +78,16 @@ impl Quality {
         self.doubts.extend(other.doubts);
     }
 
+    /// Returns how much of the recording was read, in words.
+    pub fn extent(&self) -> &'static str {
+        let elsewhere = |doubt: &Doubt| matches!(doubt.kind, DoubtKind::FilesNotRead);
+        match (self.truncated, self.doubts.iter().any(elsewhere)) {
+            (true, _) => "cut off before its end",
+            (false, true) => "a part of it",
+            (false, false) => "complete",
+        }
+    }
+
     /// Returns all doubts: that events were lost or that the end is missing first, then those that were raised.
     pub fn all_doubts(&self) -> Doubts {
         let mut all = Doubts::default();

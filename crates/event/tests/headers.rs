@@ -142,9 +142,7 @@ fn the_kernel_has_no_reason_that_the_tables_do_not_have() {
                     continue;
                 }
                 let reason = match header.isa {
-                    Isa::Arm64 => {
-                        ExitReason::arm64(2, u32::try_from(one.number).expect("a class"))
-                    }
+                    Isa::Arm64 => ExitReason::arm64(2, u32::try_from(one.number).expect("a class")),
                     isa => ExitReason::of_number(isa, one.number),
                 };
                 let kernel = called(&text, &format!("{prefix}{}", one.name));

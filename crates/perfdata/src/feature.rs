@@ -22,6 +22,7 @@ pub(crate) mod number {
     pub(crate) const EVENT_DESC: u32 = 12;
     pub(crate) const SAMPLE_TIME: u32 = 21;
     pub(crate) const CLOCKID: u32 = 23;
+    pub(crate) const DIR_FORMAT: u32 = 24;
     /// trapline's own (`record`), far from perf's: perf 6.18 has 32, and passes over those that it does not know.
     pub(crate) const TRAPLINE: u32 = 200;
 }
@@ -69,6 +70,8 @@ pub struct PerfMachine {
     pub clockid_res_ns: Option<u64>,
     /// What trapline's own recorder says of the recording: JSON, as it stands in the file.
     pub trapline: Option<String>,
+    /// Whether it is one file of a folder with several (`perf record --threads`).
+    pub of_folder: bool,
     /// Build ids of the files that samples fell into.
     pub build_ids: Vec<BuildId>,
 }
@@ -101,6 +104,11 @@ pub(crate) fn read(
         }
         number::TOTAL_MEM => set(&mut info.total_mem_kib, cursor.u64()),
         number::SAMPLE_TIME => set(&mut info.sample_time, cursor.u64().zip(cursor.u64())),
+        // The version of the format, which has been 1 since there is one.
+        number::DIR_FORMAT => {
+            info.of_folder = true;
+            Some(())
+        }
         number::CLOCKID => set(&mut info.clockid_res_ns, cursor.u64()),
         number::CMDLINE => read_cmdline(&mut cursor, &mut info.cmdline),
         number::TRAPLINE => {

@@ -24,9 +24,24 @@ pub(crate) mod kind {
     pub(crate) const HEADER_FEATURE: u32 = 80;
     pub(crate) const COMPRESSED: u32 = 81;
     pub(crate) const COMPRESSED2: u32 = 83;
-    /// The highest number known to kernel 6.18; above it a header is taken for garbage.
-    pub(crate) const HIGHEST: u32 = 84;
+    pub(crate) const CALLCHAIN_DEFERRED: u32 = 22;
+    /// The highest of the kernel's numbers that are known, and of perf's own (both of 7.2).
+    const HIGHEST_OF_KERNEL: u32 = 22;
+    const HIGHEST_OF_PERF: u32 = 86;
+    /// Numbers above this are taken for garbage: those of newer kernels and perfs come one at a time.
+    pub(crate) const HIGHEST: u32 = 127;
+
+    /// Returns whether a record of this number is one that kernel and perf did not have yet.
+    pub(crate) fn is_unknown(number: u32) -> bool {
+        match number < USER_START {
+            true => number > HIGHEST_OF_KERNEL,
+            false => number > HIGHEST_OF_PERF,
+        }
+    }
 }
+
+/// Of a `PERF_RECORD_LOST_SAMPLES`: a filter of BPF left the samples out (`PERF_RECORD_MISC_LOST_SAMPLES_BPF`).
+const MISC_LOST_SAMPLES_BPF: u16 = 1 << 15;
 
 /// Bytes of `struct perf_event_header`.
 pub(crate) const HEADER: usize = 8;
@@ -66,7 +81,9 @@ impl PerfRecordHeader {
 
     /// Whether no record begins like this: its kind or size is impossible.
     pub(crate) fn is_none(self) -> bool {
-        self.size < HEADER || self.kind == 0 || self.kind > kind::HIGHEST
+        let impossible = self.size < HEADER || self.kind == 0 || self.kind > kind::HIGHEST;
+        // What nobody knows has to look like a record at least: all are whole words.
+        impossible || kind::is_unknown(self.kind) && !self.size.is_multiple_of(8)
     }
 
     /// Reads the header at `at` in a byte order known only now.
@@ -269,6 +286,8 @@ pub(crate) fn parse_side<'a>(
             count: long(8)?,
             source: LostSource::Ring,
         },
+        // What a filter (perf record --filter, as a program of BPF) left out was not wanted.
+        kind::LOST_SAMPLES if header.misc & MISC_LOST_SAMPLES_BPF != 0 => return None,
         kind::LOST_SAMPLES => SideRecord::Lost {
             count: long(0)?,
             source: LostSource::Samples,

@@ -196,3 +196,44 @@ fn a_hole_is_reported_where_each_cpu_misses_something() {
         }
     }
 }
+
+/// Newer kernels and perfs add types one at a time, and say nothing of it in the header.
+#[test]
+fn records_of_a_type_that_came_later_are_passed_over_and_counted() {
+    let mut records = sample(1000);
+    for kind in [85, 86, 87, 99, 23] {
+        records.extend(framed(false, kind, 0, &[7; 24]));
+        records.extend(sample(1000 + u64::from(kind)));
+    }
+    let (out, totals, truncated) = walk(&pipe(&records));
+    assert!(!truncated && out.len() == 6, "{out:?}");
+    assert_eq!((totals.skipped_bytes, totals.holes), (0, 0));
+    // perf 7.2 has 85 and 86.
+    assert_eq!((totals.unknown_records, totals.unknown_kind), (3, 87));
+}
+
+/// What a filter leaves out is in a record of losses, with a bit that says so.
+#[test]
+fn samples_that_a_filter_left_out_are_not_lost() {
+    let lost = |misc: u16, count: u64| {
+        let mut body = Numbers::new(false);
+        body.u64(count).u64(1000);
+        framed(false, 13, misc, &body.out)
+    };
+    let mut records = sample(1000);
+    records.extend(lost(1 << 15, 500));
+    records.extend(lost(0, 3));
+    let (_, totals, _) = walk(&pipe(&records));
+    assert_eq!(totals.lost_samples, 3);
+}
+
+/// `PERF_RECORD_CALLCHAIN_DEFERRED`: the part of a stack that was walked when its thread went back to user space.
+#[test]
+fn stacks_that_come_later_are_counted() {
+    let mut records = sample(1000);
+    let mut body = Numbers::new(false);
+    body.u64(1).u64(1).u64(0x4000).u64(1000);
+    records.extend(framed(false, 22, 2, &body.out));
+    let (_, totals, _) = walk(&pipe(&records));
+    assert_eq!((totals.deferred_stacks, totals.unknown_records), (1, 0));
+}

@@ -11,14 +11,7 @@ pub fn lines(name: &str, quality: &Quality, width: usize) -> String {
         0 => parts.push("no events lost".to_owned()),
         lost => parts.push(format!("{} lost", words::plural(lost, "event"))),
     }
-    parts.push(
-        if quality.truncated {
-            "cut off before its end"
-        } else {
-            "complete"
-        }
-        .to_owned(),
-    );
+    parts.push(quality.extent().to_owned());
     let mut out = String::new();
     wrap(
         &mut out,

@@ -9,6 +9,7 @@ use crate::OpenError;
 use crate::bytes::InputBytes;
 use crate::layers::{self, MAX_LAYERS};
 use crate::map::FileMap;
+use crate::perf_folder;
 use crate::progress::{ActivityGuard, ReadActivity, ReadProgress};
 use crate::spool::spool;
 
@@ -35,7 +36,7 @@ pub struct RecordingBytes {
 }
 
 impl RecordingBytes {
-    /// Opens a file, the `perf.data` of a folder, or standard input for `-`.
+    /// Opens a file, the `perf.data` of a folder, the files of a folder that perf made, or standard input for `-`.
     ///
     /// # Errors
     ///
@@ -62,9 +63,17 @@ impl RecordingBytes {
         if meta.is_dir() {
             // 'trapline record' makes a folder.
             let inner = path.join(IN_FOLDER);
-            return match inner.is_file() {
-                true => RecordingBytes::open_with(&inner, options),
-                false => Err(OpenError::Directory(name)),
+            // 'perf record --threads' makes one with several files, 'perf record --kcore' one with a single one.
+            let of_perf = path.join(perf_folder::DATA);
+            return match (inner.is_file(), of_perf.is_file()) {
+                (true, _) => RecordingBytes::open_with(&inner, options),
+                (false, true) => match perf_folder::stream(path).map_err(fail)? {
+                    Some(all) => {
+                        RecordingBytes::unpacked(name, all.stream, Some(all.length), options)
+                    }
+                    None => RecordingBytes::open_with(&of_perf, options),
+                },
+                (false, false) => Err(OpenError::Directory(name)),
             };
         }
         // Pipes, and the files of /proc and tracefs, have no size.

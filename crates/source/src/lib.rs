@@ -51,6 +51,7 @@ mod layers;
 mod lines;
 mod map;
 mod perf;
+mod perf_folder;
 mod progress;
 mod reader;
 mod sniff;

@@ -304,12 +304,28 @@ impl<'r> PerfReader<'r> {
                 },
             ),
             (
+                totals.unknown_records,
+                DoubtKind::RecordTypesUnknown {
+                    records: totals.unknown_records,
+                    kind: u64::from(totals.unknown_kind),
+                },
+            ),
+            (
+                totals.deferred_stacks,
+                DoubtKind::StacksDeferred {
+                    stacks: totals.deferred_stacks,
+                },
+            ),
+            (
                 totals.aux_bytes,
                 DoubtKind::AuxNotRead {
                     bytes: totals.aux_bytes,
                 },
             ),
         ];
+        if self.data.info().of_folder {
+            quality.raise(DoubtKind::FilesNotRead);
+        }
         for (number, doubt) in numbers {
             if number > 0 {
                 quality.raise(doubt);

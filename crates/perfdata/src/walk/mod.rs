@@ -336,6 +336,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             }
             attr
         } else {
+            self.totals.note(header.kind);
             MergeRecord::SIDE
         };
         let time = self.reading.time_of::<BIG>(header, body, attr);
@@ -410,7 +411,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 let size = size.unwrap_or(0).min(payload.len());
                 self.compressed(&payload[..size], at);
             }
-            _ => {}
+            kind => self.totals.note(kind),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Who receives the records of a recording, and what a walk counts.
 
+use crate::record::kind;
 use std::ops::{ControlFlow, Range};
 
 use tracefmt::Diagnostic;
@@ -84,6 +85,12 @@ pub struct Totals {
     pub out_of_order: u64,
     /// Bytes of AUX data, which are not read.
     pub aux_bytes: u64,
+    /// Records of which neither kernel nor perf had the number yet, and the number of the first.
+    pub unknown_records: u64,
+    /// See `unknown_records`.
+    pub unknown_kind: u32,
+    /// User space's part of stacks that comes in a record of its own, which is not read.
+    pub deferred_stacks: u64,
     /// Bytes skipped because no record could be found in them.
     pub skipped_bytes: u64,
     /// How often bytes were skipped.
@@ -96,4 +103,18 @@ pub struct Totals {
     pub whole_until: Option<u64>,
     /// What was odd, with byte offsets; the first few.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Totals {
+    /// Counts a record that is no sample.
+    pub(super) fn note(&mut self, kind: u32) {
+        if kind == kind::CALLCHAIN_DEFERRED {
+            self.deferred_stacks += 1;
+        } else if kind::is_unknown(kind) {
+            if self.unknown_records == 0 {
+                self.unknown_kind = kind;
+            }
+            self.unknown_records += 1;
+        }
+    }
 }

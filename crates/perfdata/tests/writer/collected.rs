@@ -117,6 +117,8 @@ impl Out {
                 count: *count,
                 source: LostSource::Ring,
             },
+            // A filter left them out.
+            Body::LostSamples(_) if record.misc & 1 << 15 != 0 => return None,
             Body::LostSamples(count) => SideRecord::Lost {
                 count: *count,
                 source: LostSource::Samples,

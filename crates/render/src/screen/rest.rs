@@ -112,10 +112,7 @@ pub(crate) fn quality(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec
         0 => "no events lost".to_owned(),
         lost => format!("{} lost", words::plural(lost, "event")),
     };
-    let end = match quality.truncated {
-        true => "cut off before its end",
-        false => "complete",
-    };
+    let end = quality.extent();
     let mut text = format!("{lost}, {end}");
     if let Some(report) = analysis::recording_cost(input.picture) {
         text.push_str(&format!(", {}", cost::short(&report)));

@@ -14,6 +14,7 @@ mod irqs;
 mod names;
 mod not_computed;
 mod nothing_vanishes;
+mod perf_folders;
 mod printed_tables;
 mod recorder;
 mod sched_alone;

@@ -1,0 +1,130 @@
+//! Folders that `perf record --threads` and `--kcore` make: `data`, and `data.0`, `data.1` and so on with the events of each
+//! reading thread.
+//!
+//! Source: `tools/perf/util/data.c` (`open_dir`), `tools/perf/util/header.c` (`HEADER_DIR_FORMAT`). The files beside `data` are
+//! records and nothing else, each CPU's in the order of their times and without rounds. So one file is made of all: the records
+//! of the others behind those of `data`, and behind them its feature sections, moved.
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+/// The file that has the header.
+pub(crate) const DATA: &str = "data";
+/// Bytes of `struct perf_file_header`: magic, sizes, three sections, and 256 bits of features.
+const FILE_HEADER: usize = 104;
+/// Where its data section's offset and size are, and its features.
+const DATA_OFFSET: usize = 40;
+const DATA_SIZE: usize = 48;
+const FEATURES: usize = 72;
+/// `HEADER_DIR_FORMAT`: this is one of several files.
+const DIR_FORMAT: usize = 24;
+/// An entry of the table of feature sections: offset and size.
+const SECTION: usize = 16;
+/// Feature sections have a few megabytes; what is longer is not moved.
+const MAX_FEATURES: u64 = 1 << 30;
+
+/// The files of a folder as the stream of one, and how long that is.
+pub(crate) struct FolderStream {
+    pub(crate) stream: Box<dyn Read + Send>,
+    pub(crate) length: u64,
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes: &[u8; 8] = bytes.get(at..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*bytes))
+}
+
+fn put(bytes: &mut [u8], at: usize, value: u64) -> Option<()> {
+    let place: &mut [u8; 8] = bytes.get_mut(at..)?.first_chunk_mut()?;
+    *place = value.to_le_bytes();
+    Some(())
+}
+
+/// Returns the files `data.N` of a folder, by their numbers.
+fn others(folder: &Path) -> io::Result<Vec<File>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("data."));
+        if let Some(number) = number.and_then(|number| number.parse::<u32>().ok()) {
+            found.push((number, entry.path()));
+        }
+    }
+    found.sort();
+    found.iter().map(|(_, path)| File::open(path)).collect()
+}
+
+/// Opens the files of a folder as one. `None` where `data` alone is the recording, or is not as perf writes it: then it is read
+/// by itself, and says what is wrong.
+///
+/// # Errors
+///
+/// A file cannot be read.
+pub(crate) fn stream(folder: &Path) -> io::Result<Option<FolderStream>> {
+    let others = others(folder)?;
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let mut added = 0u64;
+    for file in &others {
+        added = added.saturating_add(file.metadata()?.len());
+    }
+    let mut data = File::open(folder.join(DATA))?;
+    let length = data.metadata()?.len();
+    let mut head = vec![0; FILE_HEADER];
+    if data.read_exact(&mut head).is_err() || !head.starts_with(b"PERFILE2") {
+        return Ok(None);
+    }
+    let place = word(&head, DATA_OFFSET).zip(word(&head, DATA_SIZE));
+    let Some(end) = place.and_then(|(offset, size)| offset.checked_add(size)) else {
+        return Ok(None);
+    };
+    if end < FILE_HEADER as u64 || end > length || length - end > MAX_FEATURES {
+        return Ok(None);
+    }
+    let mut tail = Vec::new();
+    {
+        use std::io::{Seek, SeekFrom};
+        let mut features = File::open(folder.join(DATA))?;
+        features.seek(SeekFrom::Start(end))?;
+        features.read_to_end(&mut tail)?;
+    }
+    if moved(&mut head, &mut tail, added).is_none() {
+        return Ok(None);
+    }
+    let body = data.take(end - FILE_HEADER as u64);
+    let length = (end + added).saturating_add(tail.len() as u64);
+    let mut stream: Box<dyn Read + Send> = Box::new(Cursor::new(head).chain(body));
+    for file in others {
+        stream = Box::new(stream.chain(file));
+    }
+    Ok(Some(FolderStream {
+        stream: Box::new(stream.chain(Cursor::new(tail))),
+        length,
+    }))
+}
+
+/// Makes header and feature sections those of a file with so many bytes more of records, which is one of its own.
+fn moved(head: &mut [u8], tail: &mut Vec<u8>, added: u64) -> Option<()> {
+    let size = word(head, DATA_SIZE)?.checked_add(added)?;
+    put(head, DATA_SIZE, size)?;
+    let has = |head: &[u8], bit: usize| head[FEATURES + bit / 8] >> (bit % 8) & 1 == 1;
+    let before = (0..DIR_FORMAT).filter(|bit| has(head, *bit)).count();
+    let mut gone = 0;
+    if has(head, DIR_FORMAT) {
+        head[FEATURES + DIR_FORMAT / 8] &= !(1 << (DIR_FORMAT % 8));
+        let entry = before * SECTION..(before + 1) * SECTION;
+        tail.get(entry.clone())?;
+        tail.drain(entry);
+        gone = SECTION as u64;
+    }
+    let sections = (0..256).filter(|bit| has(head, *bit)).count();
+    for entry in 0..sections {
+        let at = entry * SECTION;
+        let offset = word(tail, at)?.checked_add(added)?.checked_sub(gone)?;
+        put(tail, at, offset)?;
+    }
+    Some(())
+}
