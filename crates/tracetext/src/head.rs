@@ -88,7 +88,7 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Even
     if line.get(colon + 1).is_some_and(|b| !scan::is_blank(*b)) {
         return None;
     }
-    let clock = clock(line, colon)?;
+    let clock = clock(line, colon).or_else(|| joined_clock(line, colon))?;
     let name = known_name(line, colon + 1, types).or_else(|| name(line, colon + 1))?;
     let perf = perf || name.has_system;
     let who = who::parse(line, clock.start, perf);
@@ -198,6 +198,43 @@ fn clock(line: &[u8], end: usize) -> Option<HeadClock> {
         start: tail,
     };
     stands_apart(line, tail).then_some(clock)
+}
+
+/// Flags that trace-cmd prints: interrupts off, resched, interrupt, preempt depth and migration.
+const FLAGS: usize = 5;
+
+/// Reads the time stamp behind flags with no blank between, as trace-cmd 3.4 prints one that is wider than its column:
+/// `[003] d.s3.2217615388452:` of `x86-tsc` and `--raw-ts`, with `-l` `3d.s3.2217615388452:`.
+fn joined_clock(line: &[u8], end: usize) -> Option<HeadClock> {
+    let token = scan::token_start(line, end);
+    let cpu = line[token..end].iter().take_while(|b| b.is_ascii_digit());
+    let cpu = cpu.count();
+    let flags = token + cpu;
+    let start = flags + FLAGS;
+    let digits = line.get(start..end)?;
+    let before = scan::back_over_blanks(line, token);
+    let behind_cpu = before < token && (cpu > 0 || line[..before].last() == Some(&b']'));
+    if !behind_cpu || digits.is_empty() || !who::are_flags(&line[flags..start]) {
+        return None;
+    }
+    let (whole, fraction) = match memchr::memchr(b'.', digits) {
+        Some(point) => (&digits[..point], &digits[point + 1..]),
+        None => (digits, &digits[..0]),
+    };
+    let whole = scan::decimal(whole)?;
+    let time = match fraction {
+        [] => whole,
+        fraction => {
+            let scale = POWERS.get(9usize.checked_sub(fraction.len())?)?;
+            let below = scan::decimal(fraction)?.checked_mul(*scale)?;
+            whole.checked_mul(POWERS[9])?.checked_add(below)?
+        }
+    };
+    Some(HeadClock {
+        time,
+        decimals: u8::try_from(fraction.len()).ok()?,
+        start,
+    })
 }
 
 /// Reads the time stamp of the kernel's latency format: microseconds since the first event of the buffer,

@@ -151,7 +151,7 @@ fn latency_column(token: &[u8]) -> Option<i32> {
 }
 
 /// Returns whether these are the latency format's flags: `d..2.`, `dNh1`.
-fn are_flags(flags: &[u8]) -> bool {
+pub(crate) fn are_flags(flags: &[u8]) -> bool {
     let Some((first, rest)) = flags.split_first() else {
         return false;
     };

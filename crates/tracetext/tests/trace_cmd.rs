@@ -54,6 +54,43 @@ fn default_report_in_the_wording_of_plugins() {
     assert_eq!(who(&got.events[4]), (3, 77, NONE, None, "sched_waking"));
 }
 
+/// trace-cmd 3.4 leaves no blank between the flags and a time that is wider than its column.
+#[test]
+fn a_time_may_follow_the_flags_at_once() {
+    let wide = [
+        (
+            "          <idle>-0     [003] d.s3.2217615388452: sched_waking:  comm=a pid=15 prio=120 target_cpu=003",
+            0,
+        ),
+        (
+            "          <idle>-0     [003] d.s312217615388452: sched_waking:  comm=a pid=15 prio=120 target_cpu=003",
+            0,
+        ),
+        (
+            "          <idle>-0       3d.s3.2217615388452: sched_waking:  comm=a pid=15 prio=120 target_cpu=003",
+            0,
+        ),
+        (
+            "          <idle>-0     [003] d.s3.2217615.388452: sched_waking:  comm=a pid=15 prio=120 target_cpu=003",
+            6,
+        ),
+    ];
+    for (line, decimals) in wide {
+        let (got, summary) = read(&format!("cpus=4\n{line}\n"));
+        let event = got.events.first().unwrap_or_else(|| panic!("{line}"));
+        assert_eq!(
+            who(event),
+            (3, 0, NONE, Some("<idle>"), "sched_waking"),
+            "{line}"
+        );
+        let (time, unit) = match decimals {
+            0 => (2_217_615_388_452, TextTimeUnit::Ticks),
+            _ => (2_217_615_388_452_000, TextTimeUnit::Nanoseconds),
+        };
+        assert_eq!((event.time, summary.unit), (time, unit), "{line}");
+    }
+}
+
 #[test]
 fn latency_format() {
     let seen =
