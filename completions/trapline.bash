@@ -2353,7 +2353,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-h --guest --by --sort --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-h --guest --by --sort --as --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2369,6 +2369,10 @@ _trapline() {
                     ;;
                 --sort)
                     COMPREPLY=($(compgen -W "mean max switches runtime preempted" -- "${cur}"))
+                    return 0
+                    ;;
+                --as)
+                    COMPREPLY=($(compgen -W "perf-6.1 perf-6.12" -- "${cur}"))
                     return 0
                     ;;
                 --limit)

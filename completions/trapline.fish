@@ -367,6 +367,8 @@ max\t'Longest delay'
 switches\t'Switches'
 runtime\t'Run time'
 preempted\t'Time waited after preemption'"
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l as -d 'Count delays as this perf does. Since 6.9 a task that is preempted in the kernel waits, and since 6.12 a delay begins at sched_waking where that is recorded' -r -f -a "perf-6.1\t'Up to 6.8'
+perf-6.12\t'Since 6.12'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l limit -d 'Show at most N rows' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'

@@ -102,7 +102,8 @@ pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use resume::Resume;
 pub use sched::{
-    CpuRow, MAX_TASKS, Merge, OtherTask, SchedKinds, SchedLatencies, SchedReport, TaskRow, WorkRow,
+    CpuRow, DelayConvention, MAX_TASKS, Merge, OtherTask, SchedKinds, SchedLatencies, SchedReport,
+    TaskRow, WorkRow,
 };
 pub use series::{PartCounts, Series, SliceMeasure};
 pub use signs::{CpuSigns, Signs};

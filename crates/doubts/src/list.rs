@@ -106,13 +106,13 @@ doubt_list! {
         );
     /// Events stand in other files of the recording's folder.
     FilesNotRead = "files-not-read", Serious, [All]
-        => "This is one file of a folder that perf record --threads made. The events are in the files beside it: give the \
-            folder, and they are read together.";
+        => "This is one file of a folder that perf record --threads made. The events are in the files beside it: give \
+            the folder, and they are read together.";
     /// User space's part of stacks comes later than the stack.
     StacksDeferred { stacks: u64 } = "stacks-deferred", Warning, [Stacks]
         => format!(
-            "User space's part of {} was recorded in a record of its own (perf record --call-graph fp,defer) and is not \
-            read: these stacks end at the system call.",
+            "User space's part of {} was recorded in a record of its own (perf record --call-graph fp,defer) and is \
+            not read: these stacks end at the system call.",
             plural(*stacks, "stack")
         );
     /// The number of lost events is a lower bound.

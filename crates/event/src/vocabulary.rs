@@ -150,7 +150,8 @@ vocabulary! {
     /// `kvm_hv:kvm_guest_exit`.
     KvmExit(KvmExit) = "kvm" | "kvm_hv" | "kvm-s390" / "kvm_exit" | "kvm_s390_sie_exit" | "kvm_guest_exit"
         and /// What the exit before it really was: of an SEV-ES or SEV-SNP guest `kvm_vmgexit_enter`,
-        /// `kvm_vmgexit_msr_protocol_enter` and `kvm_rmp_fault`, of a LoongArch guest `kvm_exit_gspr` and those behind it.
+        /// `kvm_vmgexit_msr_protocol_enter` and `kvm_rmp_fault`, of a LoongArch guest `kvm_exit_gspr` and those behind
+        /// it.
         KvmInnerExit = "kvm" / "kvm_vmgexit_enter" | "kvm_vmgexit_msr_protocol_enter" | "kvm_rmp_fault"
             | "kvm_exit_gspr" | "kvm_exit_idle" | "kvm_exit_cache" | "kvm_exit_cpucfg" | "kvm_exit_csr";
     /// The vCPU is about to enter the guest: `kvm:kvm_entry`, on s390 `kvm_s390_sie_enter`, on powerpc

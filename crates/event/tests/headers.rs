@@ -1,8 +1,9 @@
-//! The tables of exit reasons beside the kernel's own headers: that none has an entry less, and that names are the kernel's.
+//! The tables of exit reasons beside the kernel's own headers: that none has an entry less, and that names are the
+//! kernel's.
 //!
-//! `TRAPLINE_HEADERS` is a folder that has `svm.h`, `vmx.h` and `sie.h` somewhere below it, as Debian's `linux-libc-dev` has
-//! them; `.ci/run` unpacks the newest one there (`.ci/newest-packages`). A kernel's source has `esr.h`, `csr.h` and
-//! `loongarch.h` as well. Without the folder nothing is compared.
+//! `TRAPLINE_HEADERS` is a folder that has `svm.h`, `vmx.h` and `sie.h` somewhere below it, as Debian's
+//! `linux-libc-dev` has them; `.ci/run` unpacks the newest one there (`.ci/newest-packages`). A kernel's source has
+//! `esr.h`, `csr.h` and `loongarch.h` as well. Without the folder nothing is compared.
 
 use std::fs;
 use std::path::{Path, PathBuf};

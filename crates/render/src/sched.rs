@@ -243,12 +243,14 @@ pub struct SchedDocument<'a> {
     cpus: Value,
     work: Vec<Work<'a>>,
     delays: Vec<Octave>,
+    /// Which perf's delays these are.
+    delays_as: &'static str,
 }
 
 shape!(SchedDocument<'static> {
     rows: tasks_in_documents(&Doubts::default()).shape().list(),
     cpus: cpus_in_documents(&Doubts::default()).shape().list(),
-    work, delays
+    work, delays, delays_as
 });
 
 /// A function of kworkers.
@@ -308,6 +310,7 @@ pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> SchedDocument<'
         cpus: cpus_in_documents(doubts).json(&report.cpus),
         work: work.collect(),
         delays: octaves(&report.delays).collect(),
+        delays_as: report.delays_as.name(),
     }
 }
 
@@ -378,12 +381,13 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let others = report.rows.iter().find(|row| row.is_others());
     let count = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
-        "sched: {}, {}, mean {}, p99 {}, max {}\n",
+        "sched: {}, {}, mean {}, p99 {}, max {} ({})\n",
         words::plural(count, "task"),
         words::plural(delays.count(), "delay"),
         layout.known_time(of_any(delays, Stats::mean)),
         layout.known_time(percentile(delays, 0.99)),
-        layout.known_time(of_any(delays, Stats::max))
+        layout.known_time(of_any(delays, Stats::max)),
+        report.delays_as.name().replace('-', " ")
     );
     out.push_str(
         &tasks()

@@ -116,6 +116,7 @@ fn picture() -> Picture {
             seen: None,
         }],
         sched: Some(SchedReport {
+            delays_as: Default::default(),
             kinds: SchedKinds::default(),
             rows: vec![task()],
             cpus: Vec::new(),

@@ -1,9 +1,9 @@
-//! Folders that `perf record --threads` and `--kcore` make: `data`, and `data.0`, `data.1` and so on with the events of each
-//! reading thread.
+//! Folders that `perf record --threads` and `--kcore` make: `data`, and `data.0`, `data.1` and so on with the events of
+//! each reading thread.
 //!
-//! Source: `tools/perf/util/data.c` (`open_dir`), `tools/perf/util/header.c` (`HEADER_DIR_FORMAT`). The files beside `data` are
-//! records and nothing else, each CPU's in the order of their times and without rounds. So one file is made of all: the records
-//! of the others behind those of `data`, and behind them its feature sections, moved.
+//! Source: `tools/perf/util/data.c` (`open_dir`), `tools/perf/util/header.c` (`HEADER_DIR_FORMAT`). The files beside
+//! `data` are records and nothing else, each CPU's in the order of their times and without rounds. So one file is made
+//! of all: the records of the others behind those of `data`, and behind them its feature sections, moved.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -56,8 +56,8 @@ fn others(folder: &Path) -> io::Result<Vec<File>> {
     found.iter().map(|(_, path)| File::open(path)).collect()
 }
 
-/// Opens the files of a folder as one. `None` where `data` alone is the recording, or is not as perf writes it: then it is read
-/// by itself, and says what is wrong.
+/// Opens the files of a folder as one. `None` where `data` alone is the recording, or is not as perf writes it: then it
+/// is read by itself, and says what is wrong.
 ///
 /// # Errors
 ///

@@ -76,7 +76,7 @@ fn a_time_may_follow_the_flags_at_once() {
         ),
     ];
     for (line, decimals) in wide {
-        let (got, summary) = read(&format!("cpus=4\n{line}\n"));
+        let (got, summary) = read(format!("cpus=4\n{line}\n"));
         let event = got.events.first().unwrap_or_else(|| panic!("{line}"));
         assert_eq!(
             who(event),

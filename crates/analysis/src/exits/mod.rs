@@ -20,6 +20,7 @@ mod asked;
 mod bounds;
 mod functions;
 mod groups;
+mod inner;
 mod named;
 mod raise;
 mod rows;
@@ -322,28 +323,6 @@ impl Exits {
             row: None,
             times,
         };
-    }
-
-    /// Takes what the exit under way really was, as far as it is known of the one before. Returns `false` where none is
-    /// under way: then it is the exit.
-    fn inner(&mut self, event: &Event<'_>, reason: ExitReason) -> bool {
-        let slot = self.slot(event.tid);
-        // perf prints what an SEV-ES guest asks for as the exit that it makes.
-        let as_perf = self.options.convention == Convention::Perf && reason.isa == Isa::Svm;
-        if as_perf || !self.vcpus[slot].known && self.counts_from_entry(reason.isa) {
-            return true;
-        }
-        if self.vcpus[slot].open.is_none() {
-            return false;
-        }
-        let group = self.groups.of(event.tid);
-        let row = self.tables[VMEXIT]
-            .wanted
-            .then(|| self.tables[VMEXIT].row(Key::Reason(reason), group));
-        let state = &mut self.vcpus[slot];
-        state.open = Some(reason);
-        state.exit.row = row;
-        true
     }
 
     fn entry(&mut self, event: &Event<'_>, so_far: SoFar) {

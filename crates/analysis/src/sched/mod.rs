@@ -3,7 +3,7 @@
 //! Count, mean and maximum of a task's delays, and its run time, are those of `perf sched latency`
 //! (`tools/perf/builtin-sched.c`, 6.1): a delay is from `sched_wakeup`, or from leaving a CPU with state 0, to
 //! getting one; a task that is seen getting its CPU first counts a delay of nothing. What perf leaves out, the waits
-//! of tasks that were preempted, is counted apart from that.
+//! of tasks that were preempted, is counted apart from that. [`DelayConvention::Perf612`] counts as later ones do.
 
 mod asked;
 mod report;
@@ -56,6 +56,28 @@ struct CpuSums {
     worst: Option<(u32, u64)>,
 }
 
+/// Whose delays are counted: perf changed what a delay is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DelayConvention {
+    /// Those of perf up to 6.8: a delay begins at `sched_wakeup`, and a task that is preempted in the kernel (`R+`)
+    /// waits for nothing.
+    #[default]
+    Perf61,
+    /// Those of perf since 6.12: it begins at `sched_waking` where that is recorded, and at any preemption (the latter
+    /// since 6.9, `evsel__taskstate`).
+    Perf612,
+}
+
+impl DelayConvention {
+    /// Returns what it is called on the command line and in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            DelayConvention::Perf61 => "perf-6.1",
+            DelayConvention::Perf612 => "perf-6.12",
+        }
+    }
+}
+
 /// Which kinds of events there are.
 #[derive(Debug, Clone, Copy, Default)]
 struct RecordedKinds {
@@ -74,6 +96,7 @@ struct RecordedKinds {
 /// Collects scheduling latencies.
 #[derive(Debug)]
 pub struct SchedLatencies {
+    convention: DelayConvention,
     /// Switches of which the CPU is not known.
     without_cpu: u64,
     /// By thread slot.
@@ -149,6 +172,7 @@ impl SchedLatencies {
     /// Returns one that keeps so many tasks apart at most.
     fn with_rows(most: usize) -> SchedLatencies {
         SchedLatencies {
+            convention: DelayConvention::default(),
             without_cpu: 0,
             tasks: Vec::new(),
             own: 0,
@@ -165,6 +189,19 @@ impl SchedLatencies {
             finished: false,
             end: 0,
             uneven_from: None,
+        }
+    }
+
+    /// Counts delays as another version of perf does.
+    pub fn count_as(&mut self, convention: DelayConvention) {
+        self.convention = convention;
+    }
+
+    /// Returns whether a delay begins with a wake-up of this event.
+    fn counts(&self, wakeup: &TaskWakeup) -> bool {
+        match self.convention {
+            DelayConvention::Perf61 => !wakeup.waking,
+            DelayConvention::Perf612 => wakeup.of_new || wakeup.waking == self.has.wakings,
         }
     }
 
@@ -314,7 +351,12 @@ impl SchedLatencies {
         self.has.switches = true;
         self.has.from_idle |= switch.prev_idle;
         let (time, next) = (switch.time, switch.next);
-        self.task(switch.prev).0.leaves(time, switch.left_as);
+        // The kernel has a bit of its own for a task that is preempted, beyond those of the states that it reports.
+        let runnable = match self.convention {
+            DelayConvention::Perf61 => switch.left_as.0 == 0,
+            DelayConvention::Perf612 => switch.left_as.0 & 0xff == 0,
+        };
+        self.task(switch.prev).0.leaves(time, runnable);
         if switch.left_as.leaves() == Leaves::Dead && !switch.prev_idle {
             self.ended(switch.prev);
         }
@@ -339,16 +381,18 @@ impl SchedLatencies {
     }
 
     fn wakes(&mut self, wakeup: &TaskWakeup) {
+        let counts = self.counts(wakeup);
         let (task, others) = self.task(wakeup.task);
         if let Some(waker) = wakeup.waker {
             task.woken_by(others, waker);
         }
-        // perf sched record takes sched_wakeup alone.
-        if !wakeup.waking {
+        if counts {
             task.woken(wakeup.time);
-            if let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu)) {
-                cpu.wakeups += 1;
-            }
+        }
+        if !wakeup.waking
+            && let Some(cpu) = wakeup.target_cpu.and_then(|cpu| self.cpu(cpu))
+        {
+            cpu.wakeups += 1;
         }
     }
 
@@ -386,7 +430,10 @@ impl SchedLatencies {
             }
         }
         if let Some(wakeup) = changes.wakeup
-            && !(wakeup.waking && self.has.wakeups)
+            && match self.convention {
+                DelayConvention::Perf61 => !(wakeup.waking && self.has.wakeups),
+                DelayConvention::Perf612 => self.counts(&wakeup),
+            }
             && let Some(task) = self.met(wakeup.task)
         {
             task.woken_elsewhere();

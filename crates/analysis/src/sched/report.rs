@@ -8,7 +8,7 @@ use model::Threads;
 use symbols::KernelFunctions;
 
 use super::task::{OtherTasks, SchedSums};
-use super::{Function, MAX_TASKS, SchedLatencies, WorkSums};
+use super::{DelayConvention, Function, MAX_TASKS, SchedLatencies, WorkSums};
 use crate::analysis::{AccountScope, EventAccount};
 use crate::continuity::Turns;
 use crate::{OTHERS, Stats};
@@ -131,6 +131,8 @@ pub struct SchedKinds {
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchedReport {
+    /// Whose delays are counted.
+    pub delays_as: DelayConvention,
     /// From which kinds of events.
     pub kinds: SchedKinds,
     /// Tasks, longest mean delay first, as perf sorts them.
@@ -279,6 +281,7 @@ impl SchedLatencies {
                 .then(a.tid.cmp(&b.tid))
         });
         SchedReport {
+            delays_as: self.convention,
             kinds: self.kinds(),
             rows,
             cpus: self.cpu_rows(threads),

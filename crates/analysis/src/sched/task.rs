@@ -1,6 +1,6 @@
 //! What is kept of one task.
 
-use event::sched::{Leaves, TaskState};
+use event::sched::Leaves;
 use model::{RunState, SpanEnd, TaskSpan};
 
 use crate::Stats;
@@ -158,14 +158,11 @@ impl SchedTask {
         (self.atom, self.atom_since, self.atom_at) = (atom, since, at);
     }
 
-    /// It leaves its CPU.
-    pub(super) fn leaves(&mut self, time: u64, state: TaskState) {
-        // perf looks at the state as a whole: a task that is preempted, which has a bit of its own since 4.14, is
-        // no runnable one to it.
-        let atom = if state.0 == 0 {
-            Atom::WaitCpu
-        } else {
-            Atom::Sleeping
+    /// It leaves its CPU, and wants it back if it is `runnable`.
+    pub(super) fn leaves(&mut self, time: u64, runnable: bool) {
+        let atom = match runnable {
+            true => Atom::WaitCpu,
+            false => Atom::Sleeping,
         };
         self.wait(atom, time, time);
     }
@@ -300,8 +297,9 @@ mod tests {
 
     use super::*;
 
-    const RUNNABLE: TaskState = TaskState(0);
-    const SLEEPS: TaskState = TaskState(1);
+    use event::sched::TaskState;
+
+    const SLEEPS: bool = false;
 
     /// A task with sums of its own.
     fn task() -> (SchedTask, SchedSums) {
@@ -325,7 +323,7 @@ mod tests {
             began_on: NONE,
             cpu: 0,
             left: None,
-            left_as: RUNNABLE,
+            left_as: TaskState(0),
             taken_by: Some(7),
             waker: None,
             behind: None,
@@ -371,9 +369,9 @@ mod tests {
     #[test]
     fn a_task_that_yields_waits_and_one_that_is_preempted_does_not_for_perf() {
         let (mut task, mut others) = task();
-        task.leaves(100, RUNNABLE);
+        task.leaves(100, true);
         assert_eq!(task.gets(&mut others, 130, 0), Some(30));
-        task.leaves(200, TaskState::PREEMPTED);
+        task.leaves(200, SLEEPS);
         assert_eq!(task.gets(&mut others, 270, 0), None);
     }
 
@@ -426,7 +424,7 @@ mod tests {
         task.woken(9_400);
         assert_eq!(task.gets(&mut others, 9_450, 1), Some(50));
         // It was preempted elsewhere.
-        task.leaves(9_500, RUNNABLE);
+        task.leaves(9_500, true);
         task.gets_elsewhere();
         task.leaves_elsewhere(9_600, Leaves::Runnable);
         assert_eq!(task.gets(&mut others, 9_900, 1), None);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use analysis::DelayConvention;
 use fixtures::json::number;
 use fixtures::{Failures, FixtureQuestion, case, cases, note};
 use serde_json::Value;
@@ -319,4 +320,56 @@ fn time_on_cpus_is_the_tasks() {
         });
     }
     failures.finish(2);
+}
+
+/// perf 6.12 and later: a delay begins at `sched_waking` where that is recorded, at the wake-up of a new task, and at any
+/// preemption.
+#[test]
+fn newer_perfs_count_from_waking_and_preemption_on() {
+    let line =
+        |at: u32, text: &str| format!("             a-1     [001] d..2.     1.{at:06}: {text}\n");
+    let wake = |name: &str, pid: u32| {
+        format!("sched_{name}: comm=t{pid} pid={pid} prio=120 target_cpu=001")
+    };
+    let switch = |from: u32, state: &str, to: u32| {
+        format!(
+            "sched_switch: prev_comm=t{from} prev_pid={from} prev_prio=120 prev_state={state} ==> next_comm=t{to} \
+             next_pid={to} next_prio=120"
+        )
+    };
+    let text = [
+        line(0, &switch(5, "S", 1)),
+        // 5 is woken: 30 us from waking, 20 us from wakeup.
+        line(10, &wake("waking", 5)),
+        line(20, &wake("wakeup", 5)),
+        line(40, &switch(1, "R+", 5)),
+        // 1 was preempted, and waits for 60 us.
+        line(100, &switch(5, "S", 1)),
+        // 6 is new, and has no sched_waking: 50 us.
+        line(150, &wake("wakeup_new", 6)),
+        line(200, &switch(1, "S", 6)),
+    ]
+    .concat();
+    let path = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(path.path(), text).expect("a written file");
+    let delays = |convention: DelayConvention| -> Vec<(i32, u64, u64)> {
+        let asked = FixtureQuestion::new().delays_as(convention);
+        let (report, _) = asked.sched(path.path()).expect("it reads");
+        assert_eq!(report.delays_as, convention);
+        let mut rows: Vec<_> = report
+            .rows
+            .iter()
+            .map(|row| (row.tid, row.delays.count(), row.delays.max()))
+            .collect();
+        rows.sort_unstable();
+        rows
+    };
+    assert_eq!(
+        delays(DelayConvention::Perf61),
+        [(1, 1, 0), (5, 1, 20_000), (6, 1, 50_000)]
+    );
+    assert_eq!(
+        delays(DelayConvention::Perf612),
+        [(1, 2, 60_000), (5, 1, 30_000), (6, 1, 50_000)]
+    );
 }

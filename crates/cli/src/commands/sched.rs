@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 
 use analysis::{
-    GuestTasks, Merge, Picture, SchedLatencies, SchedReport, TaskRow, Vcpus, VcpusReport,
+    DelayConvention, GuestTasks, Merge, Picture, SchedLatencies, SchedReport, TaskRow, Vcpus,
+    VcpusReport,
 };
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -39,6 +40,11 @@ pub(crate) struct SchedArgs {
     #[arg(long, value_enum, default_value_t = SchedSort::Mean)]
     pub sort: SchedSort,
 
+    /// Count delays as this perf does. Since 6.9 a task that is preempted in the kernel waits, and since 6.12 a delay
+    /// begins at sched_waking where that is recorded.
+    #[arg(long = "as", value_enum, value_name = "PERF", default_value_t = DelaysAs::Perf61)]
+    pub convention: DelaysAs,
+
     /// Show at most N rows.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -51,7 +57,8 @@ pub(crate) struct SchedArgs {
     pub common: Common,
 }
 
-const SCHED_HELP: &str = "Delays, switches and run times equal those of perf sched latency: --by task is its table \
+const SCHED_HELP: &str = "Delays, switches and run times equal those of perf 6.1's sched latency (--as perf-6.12: of \
+newer ones): --by task is its table \
 with -p, --by comm its table without. The last two columns are the total time that tasks waited for a CPU after they \
 were woken and after they were preempted; perf leaves the latter out. Recordings of guests (GUEST, --guest) add below \
 it which of their tasks waited while their vCPU had no CPU: steal, by who suffered. --vm, --vcpu and --pid choose \
@@ -73,6 +80,17 @@ pub(crate) enum SchedBy {
     Comm,
     /// CPUs.
     Cpu,
+}
+
+/// The perf whose delays are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DelaysAs {
+    /// Up to 6.8.
+    #[value(name = "perf-6.1")]
+    Perf61,
+    /// Since 6.12.
+    #[value(name = "perf-6.12")]
+    Perf612,
 }
 
 /// Orders of rows of scheduling latencies, largest first.
@@ -109,6 +127,10 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let recording = input.recording_with_symbols()?;
     let paired = host.paired(&recording)?;
     let mut sched = SchedLatencies::new();
+    sched.count_as(match args.convention {
+        DelaysAs::Perf61 => DelayConvention::Perf61,
+        DelaysAs::Perf612 => DelayConvention::Perf612,
+    });
     let functions = recording.functions();
     sched.caller_at(functions.range(SchedLatencies::caller()));
     let mut question = recording.question(&paired);

@@ -12,8 +12,9 @@ use crate::text_reasons::TextReasons;
 /// The tracepoint fires a little after the hardware switched, so it bounds the switch from above
 /// (`arch/x86/kvm/trace.h`, `arch/arm64/kvm/trace_arm.h`).
 ///
-/// Events that come behind it and say what the exit really was have the same view, and are `inner`: what an SEV-ES guest
-/// asks its hypervisor for (`kvm_vmgexit_enter`), what a LoongArch guest's privileged instruction is (`kvm_exit_gspr`).
+/// Events that come behind it and say what the exit really was have the same view, and are `inner`: what an SEV-ES
+/// guest asks its hypervisor for (`kvm_vmgexit_enter`), what a LoongArch guest's privileged instruction is
+/// (`kvm_exit_gspr`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KvmExit {
     /// Why.

@@ -262,8 +262,8 @@ impl TextReasons {
         ExitText::new(ExitReason::riscv(cause?, value), None, pc)
     }
 
-    /// `vcpu 0 [0x1] PC: 0x...`, of kernels before 6.14 `[0x1]PC: 0x...`, and `[IDLE]` of an event that says what the exit
-    /// before it was (`arch/loongarch/kvm/trace.h`).
+    /// `vcpu 0 [0x1] PC: 0x...`, of kernels before 6.14 `[0x1]PC: 0x...`, and `[IDLE]` of an event that says what the
+    /// exit before it was (`arch/loongarch/kvm/trace.h`).
     fn loongarch(&mut self, text: &[u8], vcpu: Option<u32>) -> Option<ExitText> {
         let open = memchr::memchr(b'[', text)?;
         let close = open + memchr::memchr(b']', text.get(open..)?)?;

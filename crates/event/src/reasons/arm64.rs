@@ -6,7 +6,7 @@
 use super::class::ExitClass::{
     End, Exception, Hypercall, Instruction, Interrupt, Nested, Other, PageFault, Register, Waiting,
 };
-use super::class::{ExitClass, ReasonEntry, classes, entry};
+use super::class::{ExitClass, TabledReason, classes, entry};
 
 /// A trap: the exception class says which (`ARM_EXCEPTION_TRAP`).
 pub const ARM_EXCEPTION_TRAP: u32 = 2;
@@ -15,7 +15,7 @@ pub const ARM_EXCEPTION_TRAP: u32 = 2;
 pub(super) const TRAP_BASE: u32 = 0x100;
 
 /// Exception classes, sorted.
-pub(super) const CLASSES: &[ReasonEntry] = &[
+pub(super) const CLASSES: &[TabledReason] = &[
     entry(0x00, "UNKNOWN", Other),
     entry(0x01, "WFx", Waiting),
     entry(0x03, "CP15_32", Register),
@@ -64,7 +64,7 @@ pub(super) const CLASSES: &[ReasonEntry] = &[
 ];
 
 /// What the world switch returned where it was no trap, sorted.
-const RETURNED: &[ReasonEntry] = &[
+const RETURNED: &[TabledReason] = &[
     entry(0, "IRQ", Interrupt),
     entry(1, "SERROR", Exception).also(&["EL1_SERROR"]),
     entry(ARM_EXCEPTION_TRAP, "TRAP", Other),
@@ -73,7 +73,7 @@ const RETURNED: &[ReasonEntry] = &[
     entry(0xbad_ca11, "HYP_GONE", End),
 ];
 
-pub(super) fn find(code: u32) -> Option<&'static ReasonEntry> {
+pub(super) fn find(code: u32) -> Option<&'static TabledReason> {
     match code & !0x3f {
         TRAP_BASE => super::find(CLASSES, code & 0x3f),
         _ => super::find(RETURNED, code),
@@ -93,7 +93,7 @@ pub(super) fn class(code: u32) -> ExitClass {
 
 /// Returns the code of a name as texts print it: an exception class, or a return code that is no trap.
 pub(super) fn code(name: &str) -> Option<u32> {
-    let of = |table: &'static [ReasonEntry]| table.iter().find(|one| one.is_called(name));
+    let of = |table: &'static [TabledReason]| table.iter().find(|one| one.is_called(name));
     match name {
         // In a text's brackets, this is the exception class.
         "SERROR" | "TRAP" => None,

@@ -78,7 +78,7 @@ impl ExitClass {
 
 /// A reason in the table of its architecture.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ReasonEntry {
+pub(super) struct TabledReason {
     pub code: u32,
     /// The kernel's name, which `perf kvm stat` prints too; where they differ, perf's.
     pub name: &'static str,
@@ -87,8 +87,8 @@ pub(super) struct ReasonEntry {
     pub others: &'static [&'static str],
 }
 
-pub(super) const fn entry(code: u32, name: &'static str, class: ExitClass) -> ReasonEntry {
-    ReasonEntry {
+pub(super) const fn entry(code: u32, name: &'static str, class: ExitClass) -> TabledReason {
+    TabledReason {
         code,
         name,
         class,
@@ -96,9 +96,9 @@ pub(super) const fn entry(code: u32, name: &'static str, class: ExitClass) -> Re
     }
 }
 
-impl ReasonEntry {
+impl TabledReason {
     /// Adds what others call it.
-    pub(super) const fn also(mut self, others: &'static [&'static str]) -> ReasonEntry {
+    pub(super) const fn also(mut self, others: &'static [&'static str]) -> TabledReason {
         self.others = others;
         self
     }
@@ -109,7 +109,7 @@ impl ReasonEntry {
 }
 
 /// Returns the classes of the first codes of a table, so that an exit's is one load.
-pub(super) const fn classes<const N: usize>(table: &[ReasonEntry]) -> [ExitClass; N] {
+pub(super) const fn classes<const N: usize>(table: &[TabledReason]) -> [ExitClass; N] {
     let mut classes = [ExitClass::Other; N];
     let mut at = 0;
     while at < table.len() {

@@ -1,4 +1,5 @@
-//! Exit reasons of every architecture KVM runs on: one table for each, with number, name, what others call it, and class.
+//! Exit reasons of every architecture KVM runs on: one table for each, with number, name, what others call it, and
+//! class.
 
 mod arm64;
 mod class;
@@ -10,7 +11,7 @@ mod vmx;
 use std::borrow::Cow;
 use std::fmt;
 
-use class::ReasonEntry;
+use class::TabledReason;
 
 pub use arm64::ARM_EXCEPTION_TRAP;
 pub use class::ExitClass;
@@ -50,7 +51,7 @@ impl Isa {
     }
 
     /// Returns its table, sorted by number; of arm64 that of traps.
-    fn table(self) -> &'static [ReasonEntry] {
+    fn table(self) -> &'static [TabledReason] {
         match self {
             Isa::Vmx => vmx::REASONS,
             Isa::Svm => svm::REASONS,
@@ -91,8 +92,8 @@ const VMX_FAILED_VMENTRY: u32 = 0x8000_0000;
 impl ExitReason {
     /// Returns the reason that a record has as this number.
     ///
-    /// Flags that VMX puts beside the basic reason (bus lock, enclave, pending trap, VMX root) make no other reason, but a failed
-    /// entry does. Of RISC-V's `scause` the highest bit says that it is an interrupt, and is kept.
+    /// Flags that VMX puts beside the basic reason (bus lock, enclave, pending trap, VMX root) make no other reason,
+    /// but a failed entry does. Of RISC-V's `scause` the highest bit says that it is an interrupt, and is kept.
     pub fn of_number(isa: Isa, number: u64) -> ExitReason {
         let low = u32::try_from(number & 0xffff_ffff).unwrap_or(u32::MAX);
         let code = match isa {
@@ -106,7 +107,8 @@ impl ExitReason {
         ExitReason { isa, code }
     }
 
-    /// Returns the reason of a RISC-V exit: `scause`, and of a virtual instruction fault `stval`, which has the instruction.
+    /// Returns the reason of a RISC-V exit: `scause`, and of a virtual instruction fault `stval`, which has the
+    /// instruction.
     pub fn riscv(scause: u64, stval: Option<u64>) -> ExitReason {
         match (scause, stval) {
             (22, Some(others::RISCV_WFI_INSTRUCTION)) => ExitReason {
@@ -168,7 +170,7 @@ impl ExitReason {
     }
 
     /// Returns its entry in the table of its architecture.
-    fn entry(self) -> Option<&'static ReasonEntry> {
+    fn entry(self) -> Option<&'static TabledReason> {
         match self.isa {
             Isa::Arm64 => arm64::find(self.code),
             Isa::Vmx => find(vmx::REASONS, self.code & 0xffff),
@@ -309,7 +311,7 @@ impl fmt::Display for ExitReason {
 }
 
 /// Looks a number up in a table sorted by number.
-fn find(table: &'static [ReasonEntry], code: u32) -> Option<&'static ReasonEntry> {
+fn find(table: &'static [TabledReason], code: u32) -> Option<&'static TabledReason> {
     let at = table.binary_search_by_key(&code, |one| one.code).ok()?;
     table.get(at)
 }

@@ -3,7 +3,7 @@
 use super::class::ExitClass::{
     Exception, Hypercall, Instruction, Interrupt, Mmio, Other, PageFault, Register, Waiting,
 };
-use super::class::{ReasonEntry, entry};
+use super::class::{TabledReason, entry};
 
 /// Set in the code of a RISC-V exit that is an interrupt: the highest bit of `scause`, wherever the register ends.
 pub(super) const RISCV_INTERRUPT: u32 = 0x8000_0000;
@@ -12,9 +12,10 @@ pub(super) const RISCV_WFI: u32 = 0x2000_0016;
 /// `wfi`, which `stval` has then (RISC-V unprivileged and privileged ISA).
 pub(super) const RISCV_WFI_INSTRUCTION: u64 = 0x1050_0073;
 
-/// RISC-V: `scause` of the trap into the hypervisor. Source: `arch/riscv/include/asm/csr.h` (`EXC_*`, `IRQ_*`; 7.2). Names are
-/// those of `perf kvm stat` (`riscv_trap_types.h`), which leaves the interrupt's bit out and takes a timer for a fault.
-pub(super) const RISCV: &[ReasonEntry] = &[
+/// RISC-V: `scause` of the trap into the hypervisor. Source: `arch/riscv/include/asm/csr.h` (`EXC_*`, `IRQ_*`; 7.2).
+/// Names are those of `perf kvm stat` (`riscv_trap_types.h`), which leaves the interrupt's bit out and takes a timer
+/// for a fault.
+pub(super) const RISCV: &[TabledReason] = &[
     entry(0, "EXC_INST_MISALIGNED", Exception).also(&["INST_MISALIGNED"]),
     entry(1, "EXC_INST_ACCESS", Exception).also(&["INST_ACCESS"]),
     entry(2, "EXC_INST_ILLEGAL", Exception).also(&["INST_ILLEGAL"]),
@@ -47,8 +48,9 @@ pub(super) const RISCV: &[ReasonEntry] = &[
     entry(RISCV_INTERRUPT | 13, "IRQ_PMU_OVF", Interrupt),
 ];
 
-/// s390: interception codes. Source: `arch/s390/include/uapi/asm/sie.h` (`icpt_insn_codes` and `sie_intercept_code`; 7.2).
-pub(super) const S390: &[ReasonEntry] = &[
+/// s390: interception codes. Source: `arch/s390/include/uapi/asm/sie.h` (`icpt_insn_codes` and `sie_intercept_code`;
+/// 7.2).
+pub(super) const S390: &[TabledReason] = &[
     entry(0x00, "Host interruption", Interrupt),
     entry(0x04, "Instruction", Instruction),
     entry(0x08, "Program interruption", Exception),
@@ -67,7 +69,7 @@ pub(super) const S390: &[ReasonEntry] = &[
 ];
 
 /// POWER: trap vectors (`arch/powerpc/include/asm/kvm_asm.h`, `BOOK3S_INTERRUPT_*`).
-pub(super) const POWERPC: &[ReasonEntry] = &[
+pub(super) const POWERPC: &[TabledReason] = &[
     entry(0x100, "SYSTEM_RESET", Interrupt),
     entry(0x200, "MACHINE_CHECK", Exception),
     entry(0x300, "DATA_STORAGE", Exception),
@@ -95,10 +97,10 @@ pub(super) const POWERPC: &[ReasonEntry] = &[
     entry(0xf80, "H_FAC_UNAVAIL", Exception),
 ];
 
-/// LoongArch: exception codes (`arch/loongarch/include/asm/loongarch.h`, `EXCCODE_*`; 7.2), and behind them what a privileged
-/// instruction was, by the numbers of the kernel's events (`arch/loongarch/kvm/trace.h`, `KVM_TRACE_EXIT_*`) and, for what
-/// has none there, perf's. Names are those of `perf kvm stat`, and the kernel's where that has none.
-pub(super) const LOONGARCH: &[ReasonEntry] = &[
+/// LoongArch: exception codes (`arch/loongarch/include/asm/loongarch.h`, `EXCCODE_*`; 7.2), and behind them what a
+/// privileged instruction was, by the numbers of the kernel's events (`arch/loongarch/kvm/trace.h`, `KVM_TRACE_EXIT_*`)
+/// and, for what has none there, perf's. Names are those of `perf kvm stat`, and the kernel's where that has none.
+pub(super) const LOONGARCH: &[TabledReason] = &[
     entry(0, "Interrupt", Interrupt),
     entry(1, "Mem Read", PageFault).also(&["TLBL"]),
     entry(2, "Mem Store", PageFault).also(&["TLBS"]),

@@ -1,22 +1,22 @@
 //! SVM exit codes.
 //!
-//! Source: `arch/x86/include/uapi/asm/svm.h` (7.2), the AMD64 APM, volume 2, appendix C, and the GHCB specification 2.04 (what
-//! SEV-ES guests ask for, from 0x8000_0000 on). Names are the kernel's and those `perf kvm stat` prints; codes that these
-//! leave without one are called as their constant is. trace-cmd's kvm plugin prints `EXIT_` and the constant's own name,
-//! which stands beside where it differs.
+//! Source: `arch/x86/include/uapi/asm/svm.h` (7.2), the AMD64 APM, volume 2, appendix C, and the GHCB specification
+//! 2.04 (what SEV-ES guests ask for, from 0x8000_0000 on). Names are the kernel's and those `perf kvm stat` prints;
+//! codes that these leave without one are called as their constant is. trace-cmd's kvm plugin prints `EXIT_` and the
+//! constant's own name, which stands beside where it differs.
 
 use super::class::ExitClass::{
     Apic, BusLock, Confidential, End, Exception, Hypercall, Instruction, Interrupt,
     InterruptWindow, Mmio, Msr, Nested, PageFault, Pause, Port, Register, Waiting,
 };
-use super::class::{ReasonEntry, entry};
+use super::class::{TabledReason, entry};
 
-/// A nested page fault for which `kvm_rmp_fault` says that the reverse map table does not let the guest have the page. No
-/// hardware has this number: it is `npf` (0x400) with a bit that no code has.
+/// A nested page fault for which `kvm_rmp_fault` says that the reverse map table does not let the guest have the page.
+/// No hardware has this number: it is `npf` (0x400) with a bit that no code has.
 pub(super) const RMP_FAULT: u32 = 0x2000_0400;
 
 /// Exit codes, sorted.
-pub(super) const REASONS: &[ReasonEntry] = &[
+pub(super) const REASONS: &[TabledReason] = &[
     entry(0x000, "read_cr0", Register),
     entry(0x002, "read_cr2", Register),
     entry(0x003, "read_cr3", Register),
@@ -155,6 +155,6 @@ pub(super) fn code(name: &str) -> Option<u32> {
         return Some(one.code);
     }
     let constant = name.strip_prefix("EXIT_")?;
-    let named = |one: &&ReasonEntry| one.name.eq_ignore_ascii_case(constant);
+    let named = |one: &&TabledReason| one.name.eq_ignore_ascii_case(constant);
     REASONS.iter().find(named).map(|one| one.code)
 }

@@ -1,16 +1,16 @@
 //! VMX basic exit reasons.
 //!
-//! Source: `arch/x86/include/uapi/asm/vmx.h` (7.2) and the Intel SDM, volume 3, appendix C. Names are the kernel's and those
-//! `perf kvm stat` prints; the others are older kernels' and those of trace-cmd's plugin.
+//! Source: `arch/x86/include/uapi/asm/vmx.h` (7.2) and the Intel SDM, volume 3, appendix C. Names are the kernel's and
+//! those `perf kvm stat` prints; the others are older kernels' and those of trace-cmd's plugin.
 
 use super::class::ExitClass::{
     Apic, BusLock, Confidential, DirtyLog, End, Exception, Hypercall, Instruction, Interrupt,
     InterruptWindow, Mmio, Msr, Nested, Other, PageFault, Pause, Port, Register, Timer, Waiting,
 };
-use super::class::{ReasonEntry, entry};
+use super::class::{TabledReason, entry};
 
 /// Basic exit reasons, sorted.
-pub(super) const REASONS: &[ReasonEntry] = &[
+pub(super) const REASONS: &[TabledReason] = &[
     entry(0, "EXCEPTION_NMI", Exception).also(&["NMI"]),
     entry(1, "EXTERNAL_INTERRUPT", Interrupt),
     entry(2, "TRIPLE_FAULT", End),

@@ -1,7 +1,7 @@
 //! Which threads are vCPUs, where threads alone are followed.
 
 use event::sched::{SchedProcessFork, TaskComm};
-use event::{Body, ExitReason};
+use event::{Body, ExitReason, Isa, KvmExit};
 
 use super::*;
 

@@ -221,6 +221,7 @@ impl TaskStates {
                     waker,
                     time: event.time,
                     waking: event.ty.kind == Kind::SchedWaking,
+                    of_new: event.ty.kind == Kind::SchedWakeupNew,
                     target_cpu: wakeup.target_cpu,
                 };
                 self.changes.wakeup = Some(change);

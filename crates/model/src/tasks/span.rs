@@ -155,6 +155,8 @@ pub struct TaskWakeup {
     pub time: u64,
     /// Whether it is `sched_waking`, which begins a wake-up that `sched_wakeup` finishes.
     pub waking: bool,
+    /// Whether the task is new (`sched_wakeup_new`): no `sched_waking` comes before.
+    pub of_new: bool,
     /// The CPU that it was woken for, if that is recorded.
     pub target_cpu: Option<i32>,
 }

@@ -1,5 +1,5 @@
-//! Halts under other numbers and behind other exits: what newer CPUs and confidential guests make of the same halt leads
-//! to the same states, exits and paths.
+//! Halts under other numbers and behind other exits: what newer CPUs and confidential guests make of the same halt
+//! leads to the same states, exits and paths.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -38,8 +38,8 @@ fn rounds(records: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// Cuts a perf.data into the files of a folder: `data` with some records, as perf writes those of processes there, and two
-/// files with the others.
+/// Cuts a perf.data into the files of a folder: `data` with some records, as perf writes those of processes there, and
+/// two files with the others.
 fn cut(bytes: &[u8], folder: &Path) {
     let (offset, size) = (word(bytes, DATA_OFFSET), word(bytes, DATA_SIZE));
     let has = |bit: usize| bytes[FEATURES + bit / 8] >> (bit % 8) & 1 == 1;
