@@ -322,8 +322,8 @@ fn time_on_cpus_is_the_tasks() {
     failures.finish(2);
 }
 
-/// perf 6.12 and later: a delay begins at `sched_waking` where that is recorded, at the wake-up of a new task, and at any
-/// preemption.
+/// perf 6.12 and later: a delay begins at `sched_waking` where that is recorded, at the wake-up of a new task, and at
+/// any preemption.
 #[test]
 fn newer_perfs_count_from_waking_and_preemption_on() {
     let line =
