@@ -49,6 +49,10 @@ const EXITS: &[(&str, &[&str])] = &[
             "kvm_msr",
             "kvm_apicv_inhibit_changed",
             "kvm_nested_vmexit",
+            // What guests of SEV-ES and SEV-SNP ask for, whose exits are all alike.
+            "kvm_vmgexit_enter",
+            "kvm_vmgexit_msr_protocol_enter",
+            "kvm_rmp_fault",
         ],
     ),
     #[cfg(target_arch = "aarch64")]

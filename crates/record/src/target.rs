@@ -33,6 +33,9 @@ const BY_VCPU: &[&str] = &[
     "kvm_guest_fault",
     "kvm_wfx_arm64",
     "kvm_hvc_arm64",
+    "kvm_vmgexit_enter",
+    "kvm_vmgexit_msr_protocol_enter",
+    "kvm_rmp_fault",
 ];
 
 /// Bytes of a filter that the kernel takes at most: a page, with its end (`perf_event_set_filter`).
