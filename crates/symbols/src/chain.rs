@@ -13,6 +13,9 @@ const HV: u64 = 0u64.wrapping_sub(32);
 const KERNEL: u64 = 0u64.wrapping_sub(128);
 /// What follows is user space's (`PERF_CONTEXT_USER`).
 const USER: u64 = 0u64.wrapping_sub(512);
+/// User space's part comes in a record of its own, which has the number that follows (`PERF_CONTEXT_USER_DEFERRED`, Linux
+/// 6.19): the chain ends here.
+const USER_DEFERRED: u64 = 0u64.wrapping_sub(640);
 /// The lowest number that is no address (`PERF_CONTEXT_MAX`).
 const LOWEST: u64 = 0u64.wrapping_sub(4095);
 
@@ -36,7 +39,8 @@ pub fn frames<'c>(
     chain: CallChain<'c>,
 ) -> impl Iterator<Item = Result<ChainFrame, UnknownMarker>> + use<'c> {
     let mut mode = CpuMode::User;
-    chain.words().filter_map(move |address| {
+    let chain = chain.words().take_while(|word| *word != USER_DEFERRED);
+    chain.filter_map(move |address| {
         if address < LOWEST {
             return Some(Ok(ChainFrame { address, mode }));
         }
@@ -52,7 +56,9 @@ pub fn frames<'c>(
 
 /// Returns the addresses of a call chain before those of user space, without markers.
 pub fn kernel_part<'c>(chain: CallChain<'c>) -> impl Iterator<Item = u64> + use<'c> {
-    let kernel = chain.words().take_while(|address| *address != USER);
+    let kernel = chain
+        .words()
+        .take_while(|address| !matches!(*address, USER | USER_DEFERRED));
     kernel.filter(|address| *address < LOWEST)
 }
 
@@ -77,5 +83,19 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(kernel_part(chain).collect::<Vec<_>>(), [0x10, 0x20]);
+    }
+
+    #[test]
+    fn a_chain_whose_rest_comes_later_keeps_what_it_has() {
+        let bytes: Vec<u8> = [KERNEL, 0x10, 0x20, USER_DEFERRED, 77]
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        let chain = CallChain::new(&bytes, false);
+        let found: Vec<_> = frames(chain).filter_map(Result::ok).collect();
+        let addresses: Vec<u64> = found.iter().map(|frame| frame.address).collect();
+        assert_eq!(addresses, [0x10, 0x20]);
+        assert_eq!(frames(chain).count(), 2);
+        assert_eq!(kernel_part(chain).count(), 2);
     }
 }
