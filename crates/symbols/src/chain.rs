@@ -13,8 +13,8 @@ const HV: u64 = 0u64.wrapping_sub(32);
 const KERNEL: u64 = 0u64.wrapping_sub(128);
 /// What follows is user space's (`PERF_CONTEXT_USER`).
 const USER: u64 = 0u64.wrapping_sub(512);
-/// User space's part comes in a record of its own, which has the number that follows (`PERF_CONTEXT_USER_DEFERRED`, Linux
-/// 6.19): the chain ends here.
+/// User space's part comes in a record of its own, which has the number that follows (`PERF_CONTEXT_USER_DEFERRED`,
+/// Linux 6.19): the chain ends here.
 const USER_DEFERRED: u64 = 0u64.wrapping_sub(640);
 /// The lowest number that is no address (`PERF_CONTEXT_MAX`).
 const LOWEST: u64 = 0u64.wrapping_sub(4095);

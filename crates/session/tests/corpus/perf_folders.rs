@@ -1,7 +1,9 @@
 //! Folders as `perf record --threads` makes them: a recording cut into several files is the same recording.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use fixtures::{FixtureQuestion, case, read};
 use serde_json::Value;
@@ -93,6 +95,11 @@ fn files_of_a_folder_are_read_as_one() {
     let path = case("x86/preempted-sick/perf.data.zst").path;
     let folder = tempfile::tempdir().expect("a folder");
     cut(&read(&path), folder.path());
+    // Links are not followed, and a pipe is not waited for.
+    symlink("/etc/passwd", folder.path().join("data.7")).expect("a link");
+    let pipe = folder.path().join("data.8");
+    let made = Command::new("mkfifo").arg(pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
     assert_eq!(documents(folder.path()), documents(&path));
     // What is asked of a part of it says that it is a part.
     let question = FixtureQuestion::new();
