@@ -13,8 +13,8 @@ A doubt is a reason to trust a number less. Every command says the doubts that t
 that begin with `warning:` below a table, `quality.doubts` of JSON (`quality.warnings` has their texts), standard error where
 CSV is printed, the section on quality of a page. With `--strict` a command ends with exit status 3 if there is one.
 `diagnose` lowers the confidence of findings by them, in one place, and each finding has the ids of those that touch it.
-In JSON rows of `vcpus`, `sched` and `irqs` have the ids of doubts that are about their thread, CPU or span (`doubts`); those
-about all alike stand in `quality` alone.
+In JSON rows of `exits`, `vcpus`, `sched`, `irqs`, `flame` and each path have the ids of doubts that are about their threads,
+CPU or span (`doubts`); those about all alike stand in `quality` alone.
 
 A doubt concerns kinds of numbers: `all`, or those in the column below. A command that shows none of these does not say it.
 A doubt may be about a part of the recording: threads, CPUs, a span of time. With `--vm`, `--vcpu`, `--pid`, `--cpu` or
