@@ -108,11 +108,11 @@ doubt_list! {
     FilesNotRead = "files-not-read", Serious, [All]
         => "This is one file of a folder that perf record --threads made. The events are in the files beside it: give \
             the folder, and they are read together.";
-    /// User space's part of stacks comes later than the stack.
+    /// User space's part of stacks that comes later than the stack, and did not.
     StacksDeferred { stacks: u64 } = "stacks-deferred", Warning, [Stacks]
         => format!(
-            "User space's part of {} was recorded in a record of its own (perf record --call-graph fp,defer) and is \
-            not read: these stacks end at the system call.",
+            "The callers in user space of {} are not shown: they are recorded when the thread goes back there \
+            (perf record --call-graph fp,defer), and that was not, or is of a wait.",
             plural(*stacks, "stack")
         );
     /// The number of lost events is a lower bound.

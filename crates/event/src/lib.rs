@@ -38,7 +38,7 @@ mod text_reasons;
 mod vocabulary;
 mod workqueue;
 
-pub use chain::CallChain;
+pub use chain::{CallChain, USER_DEFERRED};
 pub use cost::RecordingCost;
 pub use cpuset::{MAX_CPUS, cpu_index};
 pub use fields::{FieldReader, FieldScalar};

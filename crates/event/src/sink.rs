@@ -320,6 +320,18 @@ pub enum Side<'a> {
         /// Whether it is gone.
         gone: bool,
     },
+    /// User space's part of the call chains of a thread's events that have a number in its place
+    /// ([`CallChain::deferred`](crate::CallChain::deferred)): it comes behind them.
+    DeferredStack {
+        /// When.
+        time: u64,
+        /// The thread.
+        tid: i32,
+        /// The number.
+        cookie: u64,
+        /// Its addresses, innermost first.
+        chain: CallChain<'a>,
+    },
     /// A line of the stack of the event before it, innermost first, as texts print stacks.
     StackLine(StackFrame<'a>),
     /// The recording holds its events CPU by CPU and was cut off, so that from a time on those of some CPUs are missing

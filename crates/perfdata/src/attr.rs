@@ -180,6 +180,8 @@ pub struct SampleLayout {
     pub(crate) trailer_time: Option<u16>,
     /// Distance of the trailer's CPU number from the record's end.
     pub(crate) trailer_cpu: Option<u16>,
+    /// Distance of the trailer's process and thread from the record's end.
+    pub(crate) trailer_tid: Option<u16>,
     /// Distance of the trailer's id from the record's end.
     pub(crate) trailer_id: Option<u16>,
     /// Bytes of the trailer; 0 without one.
@@ -229,7 +231,7 @@ impl SampleLayout {
             let _stream_id = part(STREAM_ID);
             let id = part(ID);
             layout.trailer_time = part(TIME);
-            let _tid = part(TID);
+            layout.trailer_tid = part(TID);
             layout.trailer_id = identifier.or(id);
             layout.trailer = back;
         }

@@ -2,6 +2,8 @@
 
 use tracefmt::Endian;
 
+use crate::attr::SampleLayout;
+
 /// `PERF_RECORD_*` numbers: the kernel's below 64 (`include/uapi/linux/perf_event.h`), perf's own from 64
 /// (`tools/lib/perf/include/perf/event.h`).
 pub(crate) mod kind {
@@ -116,6 +118,24 @@ pub enum LostSource {
     Samples,
 }
 
+/// The part of a call chain that was walked when its thread went back to user space (`PERF_RECORD_CALLCHAIN_DEFERRED`).
+pub(crate) fn deferred_stack<'a>(
+    body: &'a [u8],
+    layout: &SampleLayout,
+    endian: Endian,
+) -> Option<SideRecord<'a>> {
+    let back = layout.trailer_tid?;
+    // Process and thread are one part.
+    let tid = endian.u32(body, body.len().checked_sub(usize::from(back))? + 4)?;
+    let count = usize::try_from(endian.u64(body, 8)?).ok()?;
+    let end = count.checked_mul(8)?.checked_add(16)?;
+    Some(SideRecord::DeferredStack {
+        tid: tid.cast_signed(),
+        cookie: endian.u64(body, 0)?,
+        chain: body.get(16..end)?,
+    })
+}
+
 /// What a recording says beside samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -141,6 +161,15 @@ pub enum SideRecord<'a> {
         ppid: i32,
         /// Its parent.
         ptid: i32,
+    },
+    /// User space's part of a call chain, innermost first.
+    DeferredStack {
+        /// The thread.
+        tid: i32,
+        /// The number that the chain has in its place.
+        cookie: u64,
+        /// The words of the chain, in the recording's byte order.
+        chain: &'a [u8],
     },
     /// A thread's end.
     Exit {

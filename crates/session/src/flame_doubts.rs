@@ -51,6 +51,12 @@ pub fn flame_doubts(report: &ProfileReport) -> Doubts {
             },
         ),
         (
+            report.deferred,
+            DoubtKind::StacksDeferred {
+                stacks: report.deferred,
+            },
+        ),
+        (
             report.shortened,
             DoubtKind::StacksShortened {
                 samples: report.shortened,

@@ -1,6 +1,7 @@
 //! The tests of this crate, in one binary: a file is a module. Those with recordings of the corpus are in `corpus`.
 
 mod accounted;
+mod deferred_stacks;
 mod folded_stacks;
 mod guest_pictures;
 mod guest_stacks;

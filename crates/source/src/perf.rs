@@ -311,12 +311,6 @@ impl<'r> PerfReader<'r> {
                 },
             ),
             (
-                totals.deferred_stacks,
-                DoubtKind::StacksDeferred {
-                    stacks: totals.deferred_stacks,
-                },
-            ),
-            (
                 totals.aux_bytes,
                 DoubtKind::AuxNotRead {
                     bytes: totals.aux_bytes,
@@ -486,6 +480,12 @@ impl PerfVisitor for PerfPush<'_> {
                 ptid,
             },
             SideRecord::Exit { pid, tid } => Side::Exit { time, pid, tid },
+            SideRecord::DeferredStack { tid, cookie, chain } => Side::DeferredStack {
+                time,
+                tid,
+                cookie,
+                chain: CallChain::new(chain, self.big_endian),
+            },
             SideRecord::Mmap {
                 pid,
                 tid,

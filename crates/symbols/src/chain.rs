@@ -3,7 +3,7 @@
 //! Source: `PERF_CONTEXT_*` in `include/uapi/linux/perf_event.h`, and `add_callchain_ip` in `tools/perf/util/machine.c`
 //! of kernel 6.1.
 
-use event::CallChain;
+use event::{CallChain, USER_DEFERRED};
 
 use crate::mode::CpuMode;
 
@@ -13,9 +13,6 @@ const HV: u64 = 0u64.wrapping_sub(32);
 const KERNEL: u64 = 0u64.wrapping_sub(128);
 /// What follows is user space's (`PERF_CONTEXT_USER`).
 const USER: u64 = 0u64.wrapping_sub(512);
-/// User space's part comes in a record of its own, which has the number that follows (`PERF_CONTEXT_USER_DEFERRED`,
-/// Linux 6.19): the chain ends here.
-const USER_DEFERRED: u64 = 0u64.wrapping_sub(640);
 /// The lowest number that is no address (`PERF_CONTEXT_MAX`).
 const LOWEST: u64 = 0u64.wrapping_sub(4095);
 
@@ -39,6 +36,7 @@ pub fn frames<'c>(
     chain: CallChain<'c>,
 ) -> impl Iterator<Item = Result<ChainFrame, UnknownMarker>> + use<'c> {
     let mut mode = CpuMode::User;
+    // What follows comes later.
     let chain = chain.words().take_while(|word| *word != USER_DEFERRED);
     chain.filter_map(move |address| {
         if address < LOWEST {

@@ -11,6 +11,7 @@ use symbols::{
     Addresses, CpuMode, FileId, FileRegion, KernelFile, SpaceId, ThreadName, UserUnwinder, frames,
 };
 
+use super::deferred::DeferredSample;
 use super::doing::ThreadState;
 
 /// Nodes of stacks that are kept, about 50 bytes each.
@@ -288,6 +289,20 @@ impl Calls {
             let place = self.code(address, &region, CpuMode::User, pid);
             self.stack.push(place);
         }
+    }
+
+    /// Returns the places of the stack that was taken last, innermost first.
+    pub(super) fn places(&self) -> Vec<u32> {
+        self.stack.clone()
+    }
+
+    /// Returns the node of a sample's stack with its callers in user space, which came later.
+    pub(super) fn joined(&mut self, sample: &DeferredSample, callers: CallChain<'_>) -> u32 {
+        self.stack.clear();
+        self.stack.extend_from_slice(&sample.places);
+        // Until a marker says otherwise, addresses are those of user space.
+        self.chain(callers, sample.pid, sample.space, sample.mode);
+        self.node()
     }
 
     /// Adds the frames of user space, which the recorder left to be made of registers and of what was on the stack.

@@ -10,6 +10,7 @@
 
 mod build;
 mod calls;
+mod deferred;
 mod doing;
 mod log;
 mod naming;
@@ -26,7 +27,8 @@ use std::collections::BTreeSet;
 
 use doubts::{Concern, Concerns};
 use event::{
-    Body, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame, kernel_stack,
+    Body, CallChain, Data, Event, EventType, KERNEL_STACK, Kind, NONE, Side, StackFrame,
+    kernel_stack,
 };
 use model::{Machine, TaskChanges};
 use rustc_hash::FxHashMap;
@@ -36,6 +38,7 @@ use symbols::{CpuMode, KernelFile, ThreadName, UserUnwinder};
 use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs};
 use crate::chosen::Window;
 use calls::{Calls, CodePlace, Comm, Mode, NOBODY, StackRow};
+use deferred::{DeferredSample, DeferredSamples};
 pub use doing::ThreadState;
 pub use naming::FunctionNamer;
 use off_cpu::{OffCpu, Waker};
@@ -68,6 +71,8 @@ pub struct Profile {
     nowhere: u64,
     /// By CPU, the thread of the last event, and what the stack is of that may follow as an event.
     stack_event: FxHashMap<i32, (i32, Waiting)>,
+    /// Samples whose callers in user space have yet to come.
+    deferred: DeferredSamples,
     /// What the lines of a stack are of that may follow: CPU and thread of its event.
     lines: Option<(i32, i32, Waiting)>,
     /// The row of the last sample, and what it weighed.
@@ -87,6 +92,7 @@ impl Profile {
             events: Vec::new(),
             nowhere: 0,
             stack_event: FxHashMap::default(),
+            deferred: DeferredSamples::default(),
             lines: None,
             last: None,
         }
@@ -172,7 +178,19 @@ impl Profile {
         match event.sample.filter(|sample| has_stack(sample)) {
             Some(sample) => {
                 let stack = self.calls.sampled(sample, event.pid, space, mode);
-                self.has_stack(waiting, stack);
+                let Some(cookie) = deferred::cookie(sample.callchain) else {
+                    return self.has_stack(waiting, stack);
+                };
+                let one = DeferredSample {
+                    of: waiting,
+                    places: self.calls.places(),
+                    pid: event.pid,
+                    space,
+                    mode,
+                };
+                if let Some(one) = self.deferred.keep(event.tid, cookie, one) {
+                    self.has_stack(one.of, stack);
+                }
             }
             None => self.awaits(event, event.tid, waiting),
         }
@@ -258,9 +276,10 @@ impl Profile {
     fn stack_of(&mut self, event: &Event<'_>, tid: i32, of: Waiting, space: Space) {
         match event.sample.filter(|sample| has_stack(sample)) {
             Some(sample) => {
-                let stack = self
-                    .calls
-                    .sampled(sample, event.pid, space, CpuMode::of(sample.misc));
+                let mode = CpuMode::of(sample.misc);
+                let stack = self.calls.sampled(sample, event.pid, space, mode);
+                // A wait is over, or goes on, before its callers come.
+                self.deferred.without += u64::from(deferred::cookie(sample.callchain).is_some());
                 self.has_stack(of, stack);
             }
             None => self.awaits(event, tid, of),
@@ -457,12 +476,24 @@ impl Analysis for Profile {
     fn side(&mut self, side: &Side<'_>) {
         match side {
             Side::StackLine(frame) if self.lines.is_some() => self.calls.line(frame),
+            Side::DeferredStack {
+                tid, cookie, chain, ..
+            } => {
+                for one in self.deferred.take(*tid, *cookie) {
+                    let stack = self.calls.joined(&one, *chain);
+                    self.has_stack(one.of, stack);
+                }
+            }
             _ => self.calls.side(side),
         }
     }
 
     fn finish(&mut self, context: &mut Context<'_>) {
         self.lines_end();
+        for one in self.deferred.rest() {
+            let stack = self.calls.joined(&one, CallChain::new(&[], false));
+            self.has_stack(one.of, stack);
+        }
         let left: Vec<Waiting> = self.stack_event.drain().map(|(_, (_, of))| of).collect();
         for of in left {
             self.has_stack(of, ROOT);

@@ -120,6 +120,8 @@ pub struct ProfileReport {
     pub still_off: Weight,
     /// Those whose stacks are damaged: the innermost address alone is used.
     pub damaged: u64,
+    /// Those that end at the system call: their callers in user space come in a record of its own, and did not.
+    pub deferred: u64,
     /// Those whose outer frames, or inner ones where there are too many stacks, are left out.
     pub shortened: u64,
     /// Samples of other events, which are not shown.
@@ -349,6 +351,7 @@ impl Profile {
             without_stack: Weight::default(),
             still_off: Weight::default(),
             damaged: self.calls.damaged,
+            deferred: self.deferred.without,
             shortened: self.calls.deep + self.calls.beyond.samples,
             other_events: all - samples.samples + self.nowhere,
             switches: self.off.switches,

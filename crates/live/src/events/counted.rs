@@ -62,6 +62,7 @@ fn time(side: &Side<'_>) -> u64 {
         | Side::Exit { time, .. }
         | Side::Mmap { time, .. }
         | Side::Ksymbol { time, .. }
+        | Side::DeferredStack { time, .. }
         | Side::Lost { time, .. } => time,
         _ => 0,
     }

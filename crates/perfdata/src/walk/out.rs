@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::reading::WalkPlan;
 use super::visitor::{PerfVisitor, Totals, WalkPlace};
-use crate::record::{HEADER, LostSource, PerfRecordHeader, SideRecord, parse_side};
+use crate::record::{
+    HEADER, LostSource, PerfRecordHeader, SideRecord, deferred_stack, kind, parse_side,
+};
 use crate::sample::PerfSample;
 
 /// The bytes that a record lies in.
@@ -117,7 +119,11 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         let body = from.data.get(at + HEADER..at + header.size);
         let body = body.unwrap_or_default();
         let layout = self.reading.trailer::<BIG>(body);
-        let Some(record) = parse_side(header, body, usize::from(layout.trailer), endian) else {
+        let record = match header.kind {
+            kind::CALLCHAIN_DEFERRED => deferred_stack(body, layout, endian),
+            _ => parse_side(header, body, usize::from(layout.trailer), endian),
+        };
+        let Some(record) = record else {
             return goes_on;
         };
         if let SideRecord::Lost { count, source } = record {
