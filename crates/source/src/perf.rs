@@ -527,16 +527,7 @@ impl PerfVisitor for PerfPush<'_> {
                     gone,
                 }
             }
-            SideRecord::Lost { count, source } => Side::Lost {
-                time,
-                cpu,
-                buffer: 0,
-                count: Some(count),
-                kind: match source {
-                    LostSource::Ring => LostKind::Ring,
-                    LostSource::Samples => LostKind::Sum,
-                },
-            },
+            SideRecord::Lost { count, source } => lost(time, cpu, count, source),
             SideRecord::Skipped => Side::Lost {
                 time,
                 cpu: NONE,
@@ -563,5 +554,19 @@ impl PerfVisitor for PerfPush<'_> {
 
     fn release(&mut self, range: Range<usize>) {
         self.watch.release(range);
+    }
+}
+
+/// Returns what the recorder lost.
+fn lost(time: u64, cpu: i32, count: u64, source: LostSource) -> Side<'static> {
+    Side::Lost {
+        time,
+        cpu,
+        buffer: 0,
+        count: Some(count),
+        kind: match source {
+            LostSource::Ring => LostKind::Ring,
+            LostSource::Samples => LostKind::Sum,
+        },
     }
 }

@@ -1,7 +1,7 @@
 //! Samples whose call chains end at the system call: user space's part comes when their thread goes back there.
 //!
-//! Linux 6.19 walks it then once for all samples since the last time (`PERF_RECORD_CALLCHAIN_DEFERRED`), and perf joins them by
-//! thread and number (`perf record --call-graph fp,defer`; `tools/perf/util/session.c`).
+//! Linux 6.19 walks it then once for all samples since the last time (`PERF_RECORD_CALLCHAIN_DEFERRED`), and perf joins
+//! them by thread and number (`perf record --call-graph fp,defer`; `tools/perf/util/session.c`).
 
 use event::CallChain;
 use rustc_hash::FxHashMap;
