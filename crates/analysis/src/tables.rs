@@ -5,8 +5,8 @@ use event::{ExitReason, Isa};
 use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
 use crate::{
-    DelayConvention, ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds,
-    SchedReport, Stats, TaskRow,
+    ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
+    TaskRow,
 };
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
@@ -223,7 +223,7 @@ fn sched(latency: &SchedLatency) -> SchedReport {
         delays.merge(&row.delays);
     }
     SchedReport {
-        delays_as: DelayConvention::default(),
+        delays_as: None,
         kinds: SchedKinds {
             runtimes: true,
             wakeups: true,

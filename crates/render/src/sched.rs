@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::{CpuRow, OtherTask, SchedKinds, SchedReport, Stats, TaskRow};
+use analysis::{CpuRow, DelayConvention, OtherTask, SchedKinds, SchedReport, Stats, TaskRow};
 use doubts::Doubts;
 use serde::Serialize;
 use serde_json::Value;
@@ -243,8 +243,8 @@ pub struct SchedDocument<'a> {
     cpus: Value,
     work: Vec<Work<'a>>,
     delays: Vec<Octave>,
-    /// Which perf's delays these are.
-    delays_as: &'static str,
+    /// Which perf's delays these are; null of a printed table.
+    delays_as: Option<&'static str>,
 }
 
 shape!(SchedDocument<'static> {
@@ -310,7 +310,7 @@ pub fn document<'a>(report: &'a SchedReport, doubts: &Doubts) -> SchedDocument<'
         cpus: cpus_in_documents(doubts).json(&report.cpus),
         work: work.collect(),
         delays: octaves(&report.delays).collect(),
-        delays_as: report.delays_as.name(),
+        delays_as: report.delays_as.map(DelayConvention::name),
     }
 }
 
@@ -381,13 +381,15 @@ pub fn summary(report: &SchedReport, layout: Layout) -> String {
     let others = report.rows.iter().find(|row| row.is_others());
     let count = report.rows.len() as u64 + others.map_or(0, |row| row.threads.saturating_sub(1));
     let mut out = format!(
-        "sched: {}, {}, mean {}, p99 {}, max {} ({})\n",
+        "sched: {}, {}, mean {}, p99 {}, max {}{}\n",
         words::plural(count, "task"),
         words::plural(delays.count(), "delay"),
         layout.known_time(of_any(delays, Stats::mean)),
         layout.known_time(percentile(delays, 0.99)),
         layout.known_time(of_any(delays, Stats::max)),
-        report.delays_as.name().replace('-', " ")
+        report.delays_as.map_or_else(String::new, |perf| {
+            format!(" ({})", perf.name().replace('-', " "))
+        })
     );
     out.push_str(
         &tasks()

@@ -131,8 +131,8 @@ pub struct SchedKinds {
 /// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchedReport {
-    /// Whose delays are counted.
-    pub delays_as: DelayConvention,
+    /// Whose delays are counted; `None` of a printed table, which does not say which perf printed it.
+    pub delays_as: Option<DelayConvention>,
     /// From which kinds of events.
     pub kinds: SchedKinds,
     /// Tasks, longest mean delay first, as perf sorts them.
@@ -281,7 +281,7 @@ impl SchedLatencies {
                 .then(a.tid.cmp(&b.tid))
         });
         SchedReport {
-            delays_as: self.convention,
+            delays_as: Some(self.convention),
             kinds: self.kinds(),
             rows,
             cpus: self.cpu_rows(threads),

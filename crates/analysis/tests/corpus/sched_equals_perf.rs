@@ -355,7 +355,7 @@ fn newer_perfs_count_from_waking_and_preemption_on() {
     let delays = |convention: DelayConvention| -> Vec<(i32, u64, u64)> {
         let asked = FixtureQuestion::new().delays_as(convention);
         let (report, _) = asked.sched(path.path()).expect("it reads");
-        assert_eq!(report.delays_as, convention);
+        assert_eq!(report.delays_as, Some(convention));
         let mut rows: Vec<_> = report
             .rows
             .iter()
