@@ -81,6 +81,14 @@ impl Case<'_> {
         }
     }
 
+    /// Returns how many waits of vCPUs for a CPU may be behind tasks that ran so often meanwhile: one wait may be behind
+    /// several, and many are behind nobody, as the CPU was idle.
+    pub(crate) fn waits_behind(&self, ran: u64) -> u64 {
+        let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
+        let waits = rows.map(|row| row.waits.count());
+        waits.fold(0, u64::saturating_add).min(ran)
+    }
+
     /// Returns the command that shows what happened in a time.
     pub(crate) fn command(&self, from: u64, to: u64) -> ShowCommand {
         let name = self.picture.names.first().map_or("REC", String::as_str);

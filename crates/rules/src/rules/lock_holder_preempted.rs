@@ -160,7 +160,11 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
         let waited = case.picture.waits.others_ns();
         let observed = case.picture.observed_ns();
         let share = waited as f64 / observed.max(1) as f64;
-        if waits_reach(WAITS, share, case.picture.waits.others_count()) {
+        if waits_reach(
+            WAITS,
+            share,
+            case.waits_behind(case.picture.waits.others_count()),
+        ) {
             return HolderWaits::Waited(says!(
                 "Meanwhile vCPUs waited {time} behind other tasks ({share} of their observed time).",
                 time = Ns(waited),

@@ -186,7 +186,7 @@ impl RecorderShare {
         let all = waited(waits.recorder_ns());
         RecorderShare {
             ran: FindingCost::of(ran, cpu_ns, Base::CpuTime),
-            waits: match waits_reach(WAITS, all.share, waits.recorder_count()) {
+            waits: match waits_reach(WAITS, all.share, case.waits_behind(waits.recorder_count())) {
                 true => all,
                 false => waited(0),
             },

@@ -25,9 +25,9 @@ pub(crate) static RULE: Rule = Rule {
     found: &[
         "Time in state `runnable` while another task than the idle one ran there: 2 % of the vCPUs' time, or 5 % of \
          one vCPU's, and a fiftieth of the time in which vCPUs had something to do; or a single wait of {long}, which \
-         users notice by itself (at least `medium`, from 1 s on `high`). Such tasks have to have run {often} times \
-         meanwhile; where they did not, the shares have to be {large} times as large, since a few waits may be chance. \
-         Confidence 0.9. Time in which the CPU was idle is the way out of idling and does not count.",
+         users notice by itself (at least `medium`, from 1 s on `high`). Confidence 0.9. Where it is less than {often} \
+         waits, which may be chance, the shares have to be {large} times as large, and confidence is {of_few}. Time in \
+         which the CPU was idle is the way out of idling and does not count.",
         "Without one event of KVM, threads are taken for vCPUs that are called so (`CPU 0/KVM`) or that facts name. \
          Their waits are the scheduler's and as sure. Twice the shares are asked for, since what they had to do is \
          only known as the time in which they had a CPU or waited for one. Confidence is {presumed} at most, since any \
@@ -42,6 +42,7 @@ pub(crate) static RULE: Rule = Rule {
         ("presumed", EvidenceNumber::Ratio(OF_PRESUMED)),
         ("often", EvidenceNumber::Count(OFTEN_WAITS)),
         ("large", EvidenceNumber::Ratio(LARGE_TIMES)),
+        ("of_few", EvidenceNumber::Ratio(OF_FEW)),
     ],
     unknown: "*all*, of the whole host (`-a`): `sched_switch`, `sched_wakeup`, and exits or threads that are called as \
         vCPUs are.",
@@ -76,6 +77,9 @@ pub(crate) static RULE: Rule = Rule {
 /// A wait that a guest's users notice by itself, however little of the time it is.
 const LONG_NS: u64 = analysis::LONG_NS;
 
+/// A large share that a few waits make may come of an event that is missing.
+const OF_FEW: f64 = 0.5;
+
 /// What vCPUs waited behind other tasks.
 struct WaitsBehind<'a> {
     /// All of them, but behind the recorder.
@@ -85,6 +89,8 @@ struct WaitsBehind<'a> {
     row: Option<&'a VcpuRow>,
     /// Whether that is a share of the time that counts.
     often: bool,
+    /// Whether it is of so few waits that one missing event may have made it.
+    few: bool,
     /// A wait that is noticed by itself.
     long: Option<&'a Stall>,
 }
@@ -109,14 +115,19 @@ impl<'a> WaitsBehind<'a> {
             0 => 0.0,
             observed => worst.others_ns as f64 / observed as f64,
         };
-        let often = (waits_reach(0.02 * factor, share, waits.others_count())
-            || waits_reach(0.05 * factor, worst_share, worst.others_count))
+        let count = case.waits_behind(waits.others_count());
+        let of_worst = row
+            .map_or(0, |row| row.waits.count())
+            .min(worst.others_count);
+        let often = (waits_reach(0.02 * factor, share, count)
+            || waits_reach(0.05 * factor, worst_share, of_worst))
             && total_ns >= busy / 50;
         Some(WaitsBehind {
             total_ns,
             worst,
             row,
             often,
+            few: count < OFTEN_WAITS,
             long: longest(case),
         })
     }
@@ -156,7 +167,12 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
-    let mut finding = Finding::new(&RULE, 0.9)
+    // A single wait that users notice stands by itself.
+    let confidence = match waited.few && waited.long.is_none() {
+        true => OF_FEW,
+        false => 0.9,
+    };
+    let mut finding = Finding::new(&RULE, confidence)
         .rests_on(RestsOn::Absence)
         .cost(case.vcpu_cost(waited.total_ns))
         .title(title(case, &waited))
