@@ -81,8 +81,8 @@ impl Case<'_> {
         }
     }
 
-    /// Returns how many waits of vCPUs for a CPU may be behind tasks that ran so often meanwhile: one wait may be behind
-    /// several, and many are behind nobody, as the CPU was idle.
+    /// Returns how many waits of vCPUs for a CPU may be behind tasks that ran so often meanwhile: one wait may be
+    /// behind several, and many are behind nobody, as the CPU was idle.
     pub(crate) fn waits_behind(&self, ran: u64) -> u64 {
         let rows = self.picture.vcpus.iter().flat_map(|report| &report.rows);
         let waits = rows.map(|row| row.waits.count());
