@@ -7,8 +7,8 @@ use crate::attr::EventAttr;
 use crate::file::{MAX_ATTRS, PerfRecording};
 use crate::pipe::{self, PIPE_HEADER};
 
-/// Bytes of `struct perf_file_header`.
-const FILE_HEADER: usize = 104;
+/// Bytes of `struct perf_file_header`: magic, sizes, three sections, and 256 bits of features.
+pub const FILE_HEADER: usize = 104;
 
 /// Returns whether these first bytes of a file are perf.data's.
 pub fn is_perf_data(head: &[u8]) -> bool {

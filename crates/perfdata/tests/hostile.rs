@@ -229,11 +229,27 @@ fn samples_that_a_filter_left_out_are_not_lost() {
 
 /// `PERF_RECORD_CALLCHAIN_DEFERRED`: the part of a stack that was walked when its thread went back to user space.
 #[test]
-fn stacks_that_come_later_are_counted() {
-    let mut records = sample(1000);
+fn stacks_that_come_later_are_read() {
+    let mut recording = Recording {
+        big: false,
+        pipe: true,
+        storage: Storage::Plain,
+        attrs: vec![timed()],
+        items: Vec::new(),
+    };
+    recording.attrs[0].sample_type |= TID;
     let mut body = Numbers::new(false);
-    body.u64(1).u64(1).u64(0x4000).u64(1000);
-    records.extend(framed(false, 22, 2, &body.out));
-    let (_, totals, _) = walk(&pipe(&records));
-    assert_eq!((totals.deferred_stacks, totals.unknown_records), (1, 0));
+    // Number, length, address, process and thread, time.
+    body.u64(7).u64(1).u64(0x4000).u32(40).u32(41).u64(1000);
+    let mut bytes = recording.write().bytes;
+    bytes.extend(framed(false, 22, 2, &body.out));
+    let (out, totals, _) = walk(&bytes);
+    let [Out::Side { text, .. }] = out.as_slice() else {
+        panic!("{out:?}");
+    };
+    assert!(
+        text.starts_with("DeferredStack { tid: 41, cookie: 7,"),
+        "{text}"
+    );
+    assert_eq!(totals.unknown_records, 0);
 }

@@ -52,6 +52,7 @@ mod holds;
 mod hops;
 mod host_facts;
 mod input;
+mod interrupts;
 mod kallsyms;
 mod kind;
 mod lender;
@@ -82,6 +83,7 @@ pub use guests::{
 };
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
+pub use interrupts::RecordingInterrupts;
 pub use kind::{InputKind, InputPurpose, sniff};
 pub use opened::OpenRecording;
 pub use options::{Filters, PictureOptions, SessionOptions};

@@ -10,18 +10,10 @@ use std::fs::{self, File};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use perfdata::{FILE_HEADER, join_records, records_end};
+
 /// The file that has the header.
 pub(crate) const DATA: &str = "data";
-/// Bytes of `struct perf_file_header`: magic, sizes, three sections, and 256 bits of features.
-const FILE_HEADER: usize = 104;
-/// Where its data section's offset and size are, and its features.
-const DATA_OFFSET: usize = 40;
-const DATA_SIZE: usize = 48;
-const FEATURES: usize = 72;
-/// `HEADER_DIR_FORMAT`: this is one of several files.
-const DIR_FORMAT: usize = 24;
-/// An entry of the table of feature sections: offset and size.
-const SECTION: usize = 16;
 /// Feature sections have a few megabytes; what is longer is not moved.
 const MAX_FEATURES: u64 = 1 << 30;
 
@@ -29,17 +21,6 @@ const MAX_FEATURES: u64 = 1 << 30;
 pub(crate) struct FolderStream {
     pub(crate) stream: Box<dyn Read + Send>,
     pub(crate) length: u64,
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    let bytes: &[u8; 8] = bytes.get(at..)?.first_chunk()?;
-    Some(u64::from_le_bytes(*bytes))
-}
-
-fn put(bytes: &mut [u8], at: usize, value: u64) -> Option<()> {
-    let place: &mut [u8; 8] = bytes.get_mut(at..)?.first_chunk_mut()?;
-    *place = value.to_le_bytes();
-    Some(())
 }
 
 /// One of several files: where it is, and how long it was when it was found.
@@ -107,21 +88,18 @@ pub(crate) fn stream(folder: &Path) -> io::Result<Option<FolderStream>> {
     let mut data = File::open(folder.join(DATA))?;
     let length = data.metadata()?.len();
     let mut head = vec![0; FILE_HEADER];
-    if data.read_exact(&mut head).is_err() || !head.starts_with(b"PERFILE2") {
+    if data.read_exact(&mut head).is_err() {
         return Ok(None);
     }
-    let place = word(&head, DATA_OFFSET).zip(word(&head, DATA_SIZE));
-    let Some(end) = place.and_then(|(offset, size)| offset.checked_add(size)) else {
+    let Some(end) = records_end(&head).filter(|end| *end <= length && length - end <= MAX_FEATURES)
+    else {
         return Ok(None);
     };
-    if end < FILE_HEADER as u64 || end > length || length - end > MAX_FEATURES {
-        return Ok(None);
-    }
     let mut tail = Vec::new();
     data.seek(SeekFrom::Start(end))?;
     (&mut data).take(MAX_FEATURES).read_to_end(&mut tail)?;
     data.seek(SeekFrom::Start(FILE_HEADER as u64))?;
-    if moved(&mut head, &mut tail, added).is_none() {
+    if join_records(&mut head, &mut tail, added).is_none() {
         return Ok(None);
     }
     let body = data.take(end - FILE_HEADER as u64);
@@ -134,27 +112,4 @@ pub(crate) fn stream(folder: &Path) -> io::Result<Option<FolderStream>> {
         stream: Box::new(Cursor::new(head).chain(records).chain(Cursor::new(tail))),
         length,
     }))
-}
-
-/// Makes header and feature sections those of a file with so many bytes more of records, which is one of its own.
-fn moved(head: &mut [u8], tail: &mut Vec<u8>, added: u64) -> Option<()> {
-    let size = word(head, DATA_SIZE)?.checked_add(added)?;
-    put(head, DATA_SIZE, size)?;
-    let has = |head: &[u8], bit: usize| head[FEATURES + bit / 8] >> (bit % 8) & 1 == 1;
-    let before = (0..DIR_FORMAT).filter(|bit| has(head, *bit)).count();
-    let mut gone = 0;
-    if has(head, DIR_FORMAT) {
-        head[FEATURES + DIR_FORMAT / 8] &= !(1 << (DIR_FORMAT % 8));
-        let entry = before * SECTION..(before + 1) * SECTION;
-        tail.get(entry.clone())?;
-        tail.drain(entry);
-        gone = SECTION as u64;
-    }
-    let sections = (0..256).filter(|bit| has(head, *bit)).count();
-    for entry in 0..sections {
-        let at = entry * SECTION;
-        let offset = word(tail, at)?.checked_add(added)?.checked_sub(gone)?;
-        put(tail, at, offset)?;
-    }
-    Some(())
 }

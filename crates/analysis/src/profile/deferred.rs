@@ -3,7 +3,6 @@
 //! Linux 6.19 walks it then once for all samples since the last time (`PERF_RECORD_CALLCHAIN_DEFERRED`), and perf joins
 //! them by thread and number (`perf record --call-graph fp,defer`; `tools/perf/util/session.c`).
 
-use event::CallChain;
 use rustc_hash::FxHashMap;
 use symbols::{CpuMode, SpaceId};
 
@@ -65,9 +64,4 @@ impl DeferredSamples {
         self.without += rest.len() as u64;
         rest
     }
-}
-
-/// Returns the number that stands for the callers in user space, if a chain has one.
-pub(super) fn cookie(chain: Option<CallChain<'_>>) -> Option<u64> {
-    chain?.deferred()
 }

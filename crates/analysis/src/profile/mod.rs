@@ -178,7 +178,7 @@ impl Profile {
         match event.sample.filter(|sample| has_stack(sample)) {
             Some(sample) => {
                 let stack = self.calls.sampled(sample, event.pid, space, mode);
-                let Some(cookie) = deferred::cookie(sample.callchain) else {
+                let Some(cookie) = sample.callchain.and_then(CallChain::deferred) else {
                     return self.has_stack(waiting, stack);
                 };
                 let one = DeferredSample {
@@ -279,7 +279,8 @@ impl Profile {
                 let mode = CpuMode::of(sample.misc);
                 let stack = self.calls.sampled(sample, event.pid, space, mode);
                 // A wait is over, or goes on, before its callers come.
-                self.deferred.without += u64::from(deferred::cookie(sample.callchain).is_some());
+                self.deferred.without +=
+                    u64::from(sample.callchain.and_then(CallChain::deferred).is_some());
                 self.has_stack(of, stack);
             }
             None => self.awaits(event, tid, of),

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use analysis::{GuestIrqs, Irqs};
 use anyhow::Result;
 use clap::Args;
 use render::ClockUnit;
 use render::irqs;
+use session::RecordingInterrupts;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
@@ -83,32 +83,12 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
     let host = session.host(&args.recording, &args.guests.named())?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
-    let guests = &paired.guests;
-    let mut question = recording.question(&paired);
-    let irqs = question.add(Irqs::new());
-    let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
-        let vcpus = guest.vcpus().iter();
-        vcpus.map(move |(number, tid)| (machine, *number, *tid))
-    });
-    let handlers =
-        (!guests.is_empty()).then(|| question.add(GuestIrqs::new(recording.window(), vcpus)));
-    let answers = question.walk();
-    let walked = answers.walked();
-    let mut report = answers.take(irqs).report(&walked);
-    let mut recorded = report.recorded;
-    if let Some(handlers) = handlers {
-        let handlers = answers.take(handlers);
-        recorded |= handlers.has_handlers();
-        report.with_guests(&handlers, &walked);
-    }
-    recording.require(
-        recorded,
-        "interrupts",
-        "kvm_apic_accept_irq and no kvm_inj_virq",
-        "record on an x86 host with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'",
-    )?;
-    let vms = walked.machine.vms();
-    let (names, quality) = (host.names(), &answers.quality);
+    let RecordingInterrupts {
+        report,
+        vms,
+        quality,
+    } = recording.interrupts(&paired)?;
+    let (names, quality) = (host.names(), &quality);
     let answer = Answer {
         format: args.common.format,
         command: "irqs",

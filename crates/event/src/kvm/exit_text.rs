@@ -10,9 +10,6 @@ use crate::text::{self, TextFields, TextWords};
 use crate::text_reasons::{RECENT, ReasonName, TextReasons};
 use crate::{ExitReason, Isa, reasons};
 
-/// Set in the reason of a VMX exit when the entry failed (`arch/x86/include/uapi/asm/vmx.h`).
-const FAILED_VMENTRY: u64 = 0x8000_0000;
-
 /// What the text of an exit says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExitText {
@@ -209,7 +206,7 @@ impl TextReasons {
         let mut flags = flags.split([' ', '|']).filter(|f| !f.is_empty());
         let number = flags.try_fold(base, |number, flag| {
             let flag = match flag {
-                "FAILED_VMENTRY" => FAILED_VMENTRY,
+                "FAILED_VMENTRY" => reasons::VMX_FAILED_VMENTRY.into(),
                 // Flags beside the reason, which make no other one.
                 "SGX_ENCLAVE_MODE" | "ENCLAVE_MODE" | "BUS_LOCK_DETECTED" => 0,
                 number => u64::from(u32::try_from(text::number(number.as_bytes())?).ok()?),

@@ -48,34 +48,6 @@ pub enum ExitClass {
     Other,
 }
 
-impl ExitClass {
-    /// Returns what it is called in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            ExitClass::Waiting => "waiting",
-            ExitClass::Pause => "pause",
-            ExitClass::Port => "port",
-            ExitClass::Mmio => "mmio",
-            ExitClass::PageFault => "page_fault",
-            ExitClass::Msr => "msr",
-            ExitClass::Apic => "apic",
-            ExitClass::Interrupt => "interrupt",
-            ExitClass::Timer => "timer",
-            ExitClass::InterruptWindow => "interrupt_window",
-            ExitClass::Exception => "exception",
-            ExitClass::Register => "register",
-            ExitClass::Instruction => "instruction",
-            ExitClass::Hypercall => "hypercall",
-            ExitClass::Nested => "nested",
-            ExitClass::DirtyLog => "dirty_log",
-            ExitClass::BusLock => "bus_lock",
-            ExitClass::Confidential => "confidential",
-            ExitClass::End => "end",
-            ExitClass::Other => "other",
-        }
-    }
-}
-
 /// A reason in the table of its architecture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TabledReason {

@@ -87,7 +87,7 @@ pub struct ExitReason {
 }
 
 /// Set in the reason of a VMX exit when entering the guest failed (`VMX_EXIT_REASONS_FAILED_VMENTRY`).
-const VMX_FAILED_VMENTRY: u32 = 0x8000_0000;
+pub(crate) const VMX_FAILED_VMENTRY: u32 = 0x8000_0000;
 
 impl ExitReason {
     /// Returns the reason that a record has as this number.

@@ -89,8 +89,6 @@ pub struct Totals {
     pub unknown_records: u64,
     /// See `unknown_records`.
     pub unknown_kind: u32,
-    /// User space's part of stacks that comes in a record of its own, which is not read.
-    pub deferred_stacks: u64,
     /// Bytes skipped because no record could be found in them.
     pub skipped_bytes: u64,
     /// How often bytes were skipped.
@@ -108,9 +106,7 @@ pub struct Totals {
 impl Totals {
     /// Counts a record that is no sample.
     pub(super) fn note(&mut self, kind: u32) {
-        if kind == kind::CALLCHAIN_DEFERRED {
-            self.deferred_stacks += 1;
-        } else if kind::is_unknown(kind) {
+        if kind::is_unknown(kind) {
             if self.unknown_records == 0 {
                 self.unknown_kind = kind;
             }

@@ -10,14 +10,14 @@ use fixtures::{Failures, FixtureQuestion, all_cases, events_text, small, sweepin
 
 /// What is found in a recording, as far as it has to stay the same: exits by reason, vCPUs, paths and findings.
 #[derive(Debug, PartialEq)]
-struct Found {
+struct RecordingSummary {
     exits: BTreeMap<(String, bool), (u64, u64)>,
     vcpus: String,
     paths: Vec<(String, u64, u64)>,
     findings: Vec<&'static str>,
 }
 
-fn found(path: &Path) -> Option<Found> {
+fn found(path: &Path) -> Option<RecordingSummary> {
     let question = FixtureQuestion::new();
     let (_, reports, _) = question.exits(path).ok()?;
     let rows = reports.iter().flat_map(|report| &report.rows);
@@ -41,7 +41,7 @@ fn found(path: &Path) -> Option<Found> {
     // What recording costs is taken from the gaps between events, and there are more events.
     let findings = diagnosis.findings.iter().map(|one| one.rule.id);
     let findings = findings.filter(|id| *id != "tracing-disturbs");
-    Some(Found {
+    Some(RecordingSummary {
         exits,
         vcpus: format!("{:?}", vcpus.rows),
         paths: paths.collect(),

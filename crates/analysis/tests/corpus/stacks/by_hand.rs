@@ -26,23 +26,23 @@ fn document(path: &Path, options: ProfileOptions) -> Value {
         .expect("stacks")
 }
 
+/// The lines of a stack, as perf script prints them.
+fn stack_lines(stack: &[&str]) -> String {
+    let line = |function: &&str| format!("\tffffffff81000000 {function}+0x1 ([kernel.kallsyms])\n");
+    stack.iter().map(line).collect::<String>() + "\n"
+}
+
 /// A thread's line of `sched_switch`, with the stack with which it leaves.
 fn switch(time: u64, prev: (&str, i32), state: &str, next: (&str, i32), stack: &[&str]) -> String {
     let (prev_comm, prev) = prev;
     let (next_comm, next) = next;
-    let mut text = format!(
+    let text = format!(
         "{prev_comm} {prev}/{prev} [001] {}.{:09}: sched:sched_switch: prev_comm={prev_comm} prev_pid={prev} \
          prev_prio=120 prev_state={state} ==> next_comm={next_comm} next_pid={next} next_prio=120\n",
         time / 1_000_000_000,
         time % 1_000_000_000
     );
-    for function in stack {
-        text.push_str(&format!(
-            "\tffffffff81000000 {function}+0x1 ([kernel.kallsyms])\n"
-        ));
-    }
-    text.push('\n');
-    text
+    text + &stack_lines(stack)
 }
 
 /// A recording made by hand: what was waited for, who ended it, and how long.
@@ -147,18 +147,12 @@ fn waits_have_their_states_and_wakers() {
 
 /// A sample of perf's text.
 fn sample(time: u64, (comm, tid): (&str, i32), stack: &[&str]) -> String {
-    let mut text = format!(
+    let text = format!(
         "{comm} {tid}/{tid} [001] {}.{:09}: 250000 cpu-clock: \n",
         time / 1_000_000_000,
         time % 1_000_000_000
     );
-    for function in stack {
-        text.push_str(&format!(
-            "\tffffffff81000000 {function}+0x1 ([kernel.kallsyms])\n"
-        ));
-    }
-    text.push('\n');
-    text
+    text + &stack_lines(stack)
 }
 
 /// Time on and off CPUs adds up to the time that each thread was watched, whatever the periods of samples.

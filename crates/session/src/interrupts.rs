@@ -1,0 +1,57 @@
+//! The interrupts of vCPUs, and what handled them in their guests.
+
+use analysis::{GuestIrqs, Irqs, IrqsReport};
+use event::Quality;
+use model::Vm;
+
+use crate::{Error, GuestPairing, OpenRecording};
+
+/// What a recording says of interrupts.
+#[derive(Debug)]
+pub struct RecordingInterrupts {
+    /// By vCPU and vector.
+    pub report: IrqsReport,
+    /// The VMs whose vCPUs they are.
+    pub vms: Vec<Vm>,
+    /// What has to be known of the recordings.
+    pub quality: Quality,
+}
+
+impl OpenRecording<'_> {
+    /// Returns the interrupts of the vCPUs, with what handled them where guests' recordings are given.
+    ///
+    /// # Errors
+    ///
+    /// No interrupts were recorded.
+    pub fn interrupts(&self, paired: &GuestPairing<'_>) -> Result<RecordingInterrupts, Error> {
+        let guests = &paired.guests;
+        let mut question = self.question(paired);
+        let irqs = question.add(Irqs::new());
+        let vcpus = guests.iter().zip(1..).flat_map(|(guest, machine)| {
+            let vcpus = guest.vcpus().iter();
+            vcpus.map(move |(number, tid)| (machine, *number, *tid))
+        });
+        let handlers =
+            (!guests.is_empty()).then(|| question.add(GuestIrqs::new(self.window(), vcpus)));
+        let answers = question.walk();
+        let walked = answers.walked();
+        let mut report = answers.take(irqs).report(&walked);
+        let mut recorded = report.recorded;
+        if let Some(handlers) = handlers {
+            let handlers = answers.take(handlers);
+            recorded |= handlers.has_handlers();
+            report.with_guests(&handlers, &walked);
+        }
+        self.require(
+            recorded,
+            "interrupts",
+            "kvm_apic_accept_irq and no kvm_inj_virq",
+            "record on an x86 host with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'",
+        )?;
+        Ok(RecordingInterrupts {
+            report,
+            vms: walked.machine.vms(),
+            quality: answers.quality.clone(),
+        })
+    }
+}
