@@ -26,6 +26,9 @@ mod list;
 mod raised;
 mod scope;
 
+#[doc = include_str!("../DOUBTS.md")]
+pub mod reference {}
+
 pub use concern::{Concern, Concerns, DoubtSeverity};
 pub use doubt::Doubt;
 pub use list::{DOUBT_LIST, DoubtDescription, DoubtKind};

@@ -1,6 +1,6 @@
 //! The list of all doubts: id, severity, what each concerns, and its one wording.
 //!
-//! A new doubt is one entry here and one place that raises it. `docs/doubts.md` is written from this list.
+//! A new doubt is one entry here and one place that raises it. `DOUBTS.md` is written from this list.
 
 use words::{counted, list, plural, share};
 

@@ -1,4 +1,4 @@
-//! `docs/doubts.md` is made of the list of doubts.
+//! `DOUBTS.md` is made of the list of doubts.
 //!
 //! `TRAPLINE_WRITE_DOCS=1 cargo test -p doubts --test docs` writes it.
 
@@ -53,7 +53,7 @@ fn document() -> String {
 
 #[test]
 fn the_document_has_the_doubts_of_the_list() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doubts.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("DOUBTS.md");
     let wanted = document();
     if std::env::var_os("TRAPLINE_WRITE_DOCS").is_some() {
         fs::write(&path, &wanted).unwrap();
@@ -64,7 +64,7 @@ fn the_document_has_the_doubts_of_the_list() {
     let differs = lines.find(|(is, should)| is != should);
     assert!(
         text == wanted,
-        "docs/doubts.md is not what the list says ({differs:?}); TRAPLINE_WRITE_DOCS=1 writes it"
+        "DOUBTS.md is not what the list says ({differs:?}); TRAPLINE_WRITE_DOCS=1 writes it"
     );
 }
 

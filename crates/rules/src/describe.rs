@@ -1,4 +1,4 @@
-//! Rules in Markdown: the section of `docs/diagnose.md` is made of what stands with each rule.
+//! Rules in Markdown: `RULES.md` is made of what stands with each rule.
 
 use words::{duration, share};
 

@@ -19,6 +19,24 @@ assert!(diagnosis.findings.is_empty());
 // What nobody recorded is not called healthy.
 assert!(diagnosis.unchecked.iter().any(|lack| lack.rule.id == "timer-port-exits"));
 ```
+
+# Writing another rule
+
+A rule is named by the id of its file: a `static RULE: Rule`, which `trapline rules ID` and [`reference`] print, and a
+function `look(&Case) -> Verdict`. Add a line for the module in `rules/mod.rs`, and one in `ALL`. [`Rule`] documents the
+fields. In short:
+
+- Numbers that the code uses are `limits`, and stand in the texts as `{name}`. A path that the rule looks at stands in
+  [`PATHS`]. `measures` names what a comparison calls the changes of what the rule measures (`vmexit HLT`): a finding
+  that comes or goes while these stay is no change.
+- Evidence is written with `says!("{exits} exits took {time}.", exits = count, time = Ns(ns))`: sentence and data are
+  made of the same parts, so a page can link to them.
+- Report a finding with the numbers as evidence, and a cost where there is one; *clear* only if the events that would
+  show the cause are there and do not; else what to record. State confidence by what *else* would look the same. A
+  change of the definition is a `domain::Change`.
+- `tests/by_hand/<id>/` has a recording in which it has to be found (`positive*.txt`), the near miss, the same situation
+  in health, in which it must not (`negative*.txt`), and `unknown*.txt` where it has to say what to record. They are
+  texts as the tools print them; `tests/corpus/by_hand.rs` says how they are written.
 */
 #![forbid(unsafe_code)]
 
@@ -42,6 +60,9 @@ pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
 pub use finding::{Base, CaseAdvice, Finding, FindingCost, RestsOn, Severity};
 pub use rule::{RecordNeeds, Remedy, Rule, Verdict};
+
+#[doc = include_str!("../RULES.md")]
+pub mod reference {}
 
 /// The built-in paths that rules look at.
 pub const PATHS: [&str; 4] = ["irqfd", "kick", "ipi", "device-irq"];

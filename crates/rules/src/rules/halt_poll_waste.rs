@@ -57,7 +57,7 @@ pub(crate) static RULE: Rule = Rule {
     advice: "",
     looks_alike: "A guest that polls itself (`idle=poll`, haltpoll) burns guest time; samples of the guest show it, \
         events do not. A host that is slow to put a thread to sleep keeps it on its CPU without polling \
-        ([vcpus.md](vcpus.md)).",
+        ([vcpus.md](../../docs/vcpus.md)).",
     remedies: &[
         Remedy {
             what: "Poll for less: lower /sys/module/kvm/parameters/halt_poll_ns (0 turns it off; 200000 is the default \

@@ -19,7 +19,8 @@ pub(crate) static RULE: Rule = Rule {
         packet or poll, function tracing without a filter, and stacks cost more than the code they observe. Recording \
         may cause the findings below, and may even hide the slow case.",
     found: &[
-        "Certain: the recorder's threads and helpers ([below](#who-is-the-recorder)) had {share} of the CPUs' time, or \
+        "Certain: the recorder's threads and helpers ([who that \
+        is](../../docs/diagnose.md#who-is-the-recorder)) had {share} of the CPUs' time, or \
          vCPUs waited {waits} of theirs behind them, {often} times or so long that it is {large} times that. \
          Confidence 0.9, also where the recorder says that it lost events: what it ran around those is left out.",
         "A recording of `trapline record` has the cost of an event in it, measured when it began: that times the \

@@ -33,7 +33,8 @@ pub(crate) static RULE: Rule = Rule {
          only known as the time in which they had a CPU or waited for one. Confidence is {presumed} at most, since any \
          thread may be called so.",
         "The threads of a process are summed before one is named; where processes are not recorded (ftrace), those of \
-         a name; vCPUs by VM; kworkers together. What the recorder and its helpers had ([below](#who-is-the-recorder)) \
+         a name; vCPUs by VM; kworkers together. What the recorder and its helpers had \
+         ([who that is](../../docs/diagnose.md#who-is-the-recorder)) \
          does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
          [tracing-disturbs](#tracing-disturbs).",
     ],
