@@ -1,6 +1,6 @@
 //! How many events there were: by kind, by CPU, and from when to when. EventAccount once a walk, for all who ask.
 
-use event::{Event, cpu_index};
+use event::{Event, cpu_index, index_of};
 
 use crate::chosen::Chosen;
 
@@ -39,7 +39,7 @@ impl Counts {
         if !chosen.counts {
             return;
         }
-        let kind = event.ty.index as usize;
+        let kind = index_of(event.ty.index);
         if self.kinds.len() <= kind {
             self.kinds.resize(kind + 1, 0);
         }

@@ -5,7 +5,7 @@
 //! Which it was, `kvm_page_fault` (arm64: `kvm_guest_fault`) and `kvm_mmio` tell within the exit. The page of the
 //! local APIC is emulated where APICv or AVIC does not take its accesses, and is no memory of the guest.
 
-use event::{Data, Event, EventType, Isa, Kind};
+use event::{Data, Event, EventType, Isa, Kind, index_of};
 use model::ByNumber;
 use rustc_hash::FxHashSet;
 
@@ -90,7 +90,7 @@ impl Faults {
 
     /// Takes a kind of events. Returns whether its events have an address.
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
-        let index = ty.index as usize;
+        let index = index_of(ty.index);
         if self.addresses.len() <= index {
             self.addresses.resize_with(index + 1, || None);
         }
@@ -153,7 +153,7 @@ impl Faults {
                 }
             }
             _ => {
-                let index = event.ty.index as usize;
+                let index = index_of(event.ty.index);
                 if let Some(Some(number)) = self.addresses.get(index)
                     && let Some(address) = number.get(event)
                     && let Some(open) = self.open.get_mut(event.tid)

@@ -1,7 +1,7 @@
 //! Latency paths as one of the analyses of a walk.
 
 use doubts::{Concern, Concerns};
-use event::{Data, Event, EventType, Side};
+use event::{Data, Event, EventType, Side, index_of};
 use paths::Paths;
 
 use crate::analysis::{
@@ -83,7 +83,7 @@ impl Analysis for Paths {
     }
 
     fn measured(&self, _: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
-        let path = self.paths().get(number as usize)?;
+        let path = self.paths().get(index_of(number))?;
         Some(SliceMeasure::Path(path.name.clone()))
     }
 }

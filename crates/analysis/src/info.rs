@@ -1,7 +1,7 @@
 //! What is in a recording: events and counts, time span, VMs and vCPUs.
 
 use doubts::{Concern, Concerns};
-use event::{EventType, Kind};
+use event::{EventType, Kind, index_of};
 use model::Vm;
 
 use crate::analysis::{
@@ -161,7 +161,7 @@ impl Analysis for RecordingContents {
             true => EventDetail::Count,
             false => EventDetail::Nothing,
         };
-        let index = ty.index as usize;
+        let index = index_of(ty.index);
         if self.kinds.len() <= index {
             self.kinds.resize_with(index + 1, RecordedKind::default);
         }
@@ -171,7 +171,7 @@ impl Analysis for RecordingContents {
 
     fn counters(&self, walked: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
         for (kind, number) in self.kinds.iter().zip(0u32..) {
-            let count = walked.counts.of_kind(number as usize);
+            let count = walked.counts.of_kind(index_of(number));
             if kind.counted && count > 0 {
                 report(0, number, Amount { count, ns: 0 });
             }
@@ -179,7 +179,7 @@ impl Analysis for RecordingContents {
     }
 
     fn measured(&self, _: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
-        let kind = self.kinds.get(number as usize)?;
+        let kind = self.kinds.get(index_of(number))?;
         Some(SliceMeasure::Events(kind.label.clone()))
     }
 }

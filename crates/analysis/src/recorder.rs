@@ -7,7 +7,7 @@
 //! tasks that send; that of vsock by the recorder's threads, which read and answer. kworkers do many things, and are
 //! nobody's helpers here.
 
-use event::{Data, Event, EventType, NONE};
+use event::{Data, Event, EventType, NONE, index_of};
 use model::{Machine, NamedRole, Threads};
 
 use crate::Stats;
@@ -122,7 +122,7 @@ impl Recorder {
     }
 
     fn task(&mut self, slot: u32) -> &mut Task {
-        let index = slot as usize;
+        let index = index_of(slot);
         if self.tasks.len() <= index {
             self.tasks.resize_with(index + 1, Task::default);
         }
@@ -176,7 +176,7 @@ impl Recorder {
 
     /// Returns whether a thread is a vhost worker that carries the recorder's traffic, and for which process.
     fn carries(&self, slot: u32, least: u64, threads: &Threads) -> Option<Option<i32>> {
-        let task = self.tasks.get(slot as usize)?;
+        let task = self.tasks.get(index_of(slot))?;
         task.helps(least).then(|| vhost(threads, slot))?
     }
 
@@ -194,7 +194,7 @@ impl Recorder {
         };
         for ((tid, thread), slot) in threads.iter().zip(0u32..) {
             let comm = thread.comm.as_deref().unwrap_or_default();
-            let task = self.tasks.get(slot as usize).copied().unwrap_or_default();
+            let task = self.tasks.get(index_of(slot)).copied().unwrap_or_default();
             let role = if recorder.has(tid, thread) {
                 Role::Recorder
             } else if !recorder.is_unknown() && self.carries(slot, least, threads).is_some() {

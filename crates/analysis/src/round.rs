@@ -1,6 +1,6 @@
 //! How one event goes round: to whom, and in what order.
 
-use event::{Event, EventOrder, Kind};
+use event::{Event, EventOrder, Kind, index_of};
 use model::{Machine, Span, TaskChanges};
 
 use crate::activity::Activity;
@@ -88,7 +88,7 @@ pub(crate) fn each(
     mut of: impl FnMut(&mut dyn Analysis),
 ) {
     while set != 0 {
-        if let Some(member) = members.get_mut(set.trailing_zeros() as usize) {
+        if let Some(member) = members.get_mut(index_of(set.trailing_zeros())) {
             of(member.analysis.as_mut());
         }
         set &= set - 1;

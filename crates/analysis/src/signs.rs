@@ -1,6 +1,6 @@
 //! Single events that tell of a cause by themselves, counted: what no table has.
 
-use event::{Data, Event, EventType, Kind, MmioAccess};
+use event::{Data, Event, EventType, Kind, MmioAccess, index_of};
 
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
 use crate::counts::Counts;
@@ -71,7 +71,7 @@ impl Signs {
 
     /// Takes a kind of events, and returns whether they are a timer's.
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
-        let index = ty.index as usize;
+        let index = index_of(ty.index);
         if self.timers.len() <= index {
             self.timers.resize(index + 1, None);
         }
@@ -109,7 +109,7 @@ impl Signs {
                     self.no_auto_eoi += 1;
                 }
             }
-            _ => match self.timers.get(event.ty.index as usize) {
+            _ => match self.timers.get(index_of(event.ty.index)) {
                 Some(Some(Timer::Host)) => signs.timer_interrupts += 1,
                 Some(Some(Timer::Guest)) => signs.guest_timers += 1,
                 _ => {}

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use event::sched::Leaves;
-use event::{Body, Data, Event, EventType, KERNEL_STACK, Side, kernel_stack};
+use event::{Body, Data, Event, EventType, KERNEL_STACK, Side, index_of, kernel_stack};
 use model::{CpuSwitch, SpanEnd, TaskSpan, TaskStates, Threads};
 use rustc_hash::FxHashMap;
 use symbols::{KernelFunctions, kernel_part};
@@ -216,14 +216,14 @@ impl Sleeps {
     pub fn report(&self, threads: &Threads, functions: KernelFunctions<'_>) -> Vec<SleepRow> {
         let mut frames: Vec<Vec<String>> = vec![Vec::new(); self.index.len()];
         for (stack, number) in &self.index {
-            if let Some(place) = frames.get_mut(*number as usize) {
+            if let Some(place) = frames.get_mut(index_of(*number)) {
                 *place = words(stack, functions);
             }
         }
         // Stacks that differ in addresses within functions only are one.
         let mut rows: BTreeMap<(u32, &[String]), Stats> = BTreeMap::new();
         for ((task, stack), stats) in &self.rows {
-            if let Some(frames) = frames.get(*stack as usize) {
+            if let Some(frames) = frames.get(index_of(*stack)) {
                 rows.entry((*task, frames)).or_default().merge(stats);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use event::{Body, Event, EventOrder, EventType, Kind, NONE, ResumePlace, Side, Sink};
+use event::{Body, Event, EventOrder, EventType, Kind, NONE, ResumePlace, Side, Sink, index_of};
 use model::{Span, ThreadFacts};
 
 use crate::analysis::{Analysis, Context, EventDetail, GuestEvent, Notes, States, Turn, WalkState};
@@ -222,7 +222,7 @@ impl Study {
     pub fn guest_vcpus(&mut self, machine: u16, vcpus: impl IntoIterator<Item = (u32, i32)>) {
         let threads = &mut self.followed(machine).vcpu_threads;
         for (cpu, tid) in vcpus {
-            let cpu = cpu as usize;
+            let cpu = index_of(cpu);
             if cpu >= event::MAX_CPUS {
                 continue;
             }
@@ -268,7 +268,7 @@ impl Study {
             .and_then(|(of, cpu)| of.vcpu_threads.get(cpu))
             .copied();
         let (Some(kind), Some(host)) = (
-            self.kinds.get(event.ty.index as usize),
+            self.kinds.get(index_of(event.ty.index)),
             self.machines.first_mut(),
         ) else {
             return;
@@ -442,7 +442,7 @@ impl Sink for Study {
             };
             wanted.order = wanted.order.max(order);
         }
-        let index = ty.index as usize;
+        let index = index_of(ty.index);
         if self.kinds.len() <= index {
             self.kinds.resize(index + 1, KindReaders::default());
         }
@@ -454,7 +454,7 @@ impl Sink for Study {
     fn order(&self, ty: &EventType<'_>) -> EventOrder {
         // What one analysis notes of an event others hear with it, and slices are cut at a time.
         let at_once = self.notes.heard || self.slices.is_some();
-        match self.kinds.get(ty.index as usize) {
+        match self.kinds.get(index_of(ty.index)) {
             Some(kind) if !at_once => kind.order,
             _ => EventOrder::Time,
         }
@@ -497,7 +497,7 @@ impl Sink for Study {
         {
             self.cut(event.time);
         }
-        let kind = self.kinds.get_mut(event.ty.index as usize);
+        let kind = self.kinds.get_mut(index_of(event.ty.index));
         let followed = self.machines.get_mut(usize::from(event.machine()));
         let (Some(kind), Some(followed)) = (kind, followed) else {
             return ControlFlow::Continue(());

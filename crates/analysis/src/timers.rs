@@ -6,7 +6,7 @@
 //! and the entry the timer was set, or its interrupt accepted or injected. What else interrupts, such as the host's
 //! tick, does none of these.
 
-use event::{Data, Event, EventType, Isa, Kind, MmioAccess};
+use event::{Data, Event, EventType, Isa, Kind, MmioAccess, index_of};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
@@ -156,7 +156,7 @@ impl Timers {
 
     /// Takes a kind of events. Returns whether it has something that only its own fields tell.
     fn learn(&mut self, ty: &EventType<'_>) -> bool {
-        let index = ty.index as usize;
+        let index = index_of(ty.index);
         if self.readers.len() <= index {
             self.readers.resize_with(index + 1, || None);
         }
@@ -209,7 +209,7 @@ impl Timers {
                 }
             }
             Data::KvmExit(exit) => {
-                let reader = self.readers.get(event.ty.index as usize);
+                let reader = self.readers.get(index_of(event.ty.index));
                 let interrupt = exit.reason.is_interrupt();
                 let intr_info = match reader {
                     // What AMD has there is the event that was being delivered.
@@ -266,7 +266,7 @@ impl Timers {
     }
 
     fn other(&mut self, event: &Event<'_>) {
-        let Some(Some(reader)) = self.readers.get(event.ty.index as usize) else {
+        let Some(Some(reader)) = self.readers.get(index_of(event.ty.index)) else {
             return;
         };
         match reader {

@@ -2,7 +2,7 @@
 //! the VMM.
 
 use doubts::{Concern, Concerns, Doubts};
-use event::{Data, Event, EventType, ExitReason, Kind};
+use event::{Data, Event, EventType, ExitReason, Kind, index_of};
 use model::{Cause, GuestAccess, Machine, Polls, SeenEvents, Span, State, Times, vm_names};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -229,7 +229,7 @@ impl Vcpus {
 
     #[inline]
     fn now(&mut self, vcpu: u32) -> &mut VcpuProgress {
-        let index = vcpu as usize;
+        let index = index_of(vcpu);
         if self.now.len() <= index {
             self.now.resize(index + 1, VcpuProgress::default());
         }
@@ -291,7 +291,7 @@ impl Vcpus {
             let at = place.map(|(at, _)| *at);
             let vm = at.map(|at| &vms[at]);
             let number = place.map_or(0, |(_, id)| *id);
-            let waits = self.now.get(index as usize).map_or(0, |now| now.wait_ns);
+            let waits = self.now.get(index_of(index)).map_or(0, |now| now.wait_ns);
             let row = self.report_row(index, &[waits], seen);
             // One that was woken with the last event has had no time yet.
             let named = seen.presumed && self.window.has(known.from, event::NONE);
@@ -341,7 +341,7 @@ impl Vcpus {
 
     /// Returns the sums of a row, with waits that went on to the end; `None` if nothing of it was observed.
     fn report_row(&self, index: u32, going_on: &[u64], seen: SeenEvents) -> Option<VcpuRow> {
-        let vcpu = self.vcpus.get(index as usize)?;
+        let vcpu = self.vcpus.get(index_of(index))?;
         let (from, to) = vcpu.span?;
         let mut waits = vcpu.waits.clone();
         for &ns in going_on.iter().filter(|ns| **ns > 0) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use event::index_of;
 use model::Machine;
 use rustc_hash::FxHashMap;
 
@@ -130,7 +131,7 @@ pub(crate) fn waits(vcpus: &Vcpus, machine: &Machine, recorder: &RecorderReport)
             }
         };
         let sum = by_vcpu.entry(vcpu).or_insert_with(|| VcpuWaits {
-            tid: tids.get(vcpu as usize).copied().unwrap_or(0),
+            tid: tids.get(index_of(vcpu)).copied().unwrap_or(0),
             ..VcpuWaits::default()
         });
         let (sum_ns, sum_count) = match who {

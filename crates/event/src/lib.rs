@@ -56,5 +56,6 @@ pub use sink::{
 };
 pub use stack::{KERNEL_STACK, kernel_stack};
 pub use stack_line::StackFrame;
+pub use tracefmt::index_of;
 pub use vocabulary::{Data, Decoder, Kind, TextReader, TextReading};
 pub use workqueue::{WorkqueueExecuteEnd, WorkqueueExecuteStart};

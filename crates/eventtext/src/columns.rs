@@ -40,7 +40,7 @@ impl<const N: usize> ShortText<N> {
     #[inline]
     pub(crate) fn put(&self, out: &mut FormatText) {
         match &self.long {
-            None => out.block(&self.bytes, self.len as usize),
+            None => out.block(&self.bytes, usize::from(self.len)),
             Some(long) => out.extend_from_slice(long),
         }
     }
@@ -99,7 +99,7 @@ impl StampCache {
                 *place = *byte;
             }
         }
-        let end = self.len as usize;
+        let end = usize::from(self.len);
         if let Some(place) = self.text.get_mut(end.saturating_sub(3)..end) {
             place.copy_from_slice(&three(millis as u32));
         }
@@ -152,7 +152,7 @@ pub(crate) fn copy<const N: usize>(
     match line.get_mut(at..at + N) {
         Some(place) => {
             place.copy_from_slice(bytes);
-            at + len as usize
+            at + usize::from(len)
         }
         None => at,
     }

@@ -1,5 +1,6 @@
 //! Numbers as text, at a fixed width and without a formatter in between: what a line per event costs.
 
+use event::index_of;
 use tracefmt::FormatText;
 
 /// The numbers 00 to 99 as two digits each.
@@ -101,7 +102,7 @@ pub(crate) fn signed(out: &mut FormatText, number: i64, width: usize) {
         return decimal(out, number.unsigned_abs(), width);
     }
     let magnitude = number.unsigned_abs();
-    let digits = magnitude.ilog10() as usize + 1;
+    let digits = index_of(magnitude.ilog10()) + 1;
     out.fill(b' ', width.saturating_sub(digits + 1));
     out.push(b'-');
     decimal(out, magnitude, 0);
@@ -112,7 +113,7 @@ pub(crate) fn signed(out: &mut FormatText, number: i64, width: usize) {
 pub(crate) fn hex16(number: u64) -> [u8; 16] {
     let mut digits = [0; 16];
     for (place, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
-        place.copy_from_slice(&HEX[byte as usize]);
+        place.copy_from_slice(&HEX[usize::from(byte)]);
     }
     let blank = (number | 1).leading_zeros() as usize / 4;
     if blank > 0 {

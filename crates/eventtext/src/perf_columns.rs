@@ -45,10 +45,10 @@ impl ThreadName for ThreadColumns {
     }
 
     fn comm(&self) -> &[u8] {
-        let from = self.pad as usize;
+        let from = usize::from(self.pad);
         self.piece
             .text()
-            .get(from..from + self.comm as usize)
+            .get(from..from + usize::from(self.comm))
             .unwrap_or_default()
     }
 }
@@ -58,7 +58,7 @@ impl ThreadColumns {
     fn narrow(&self) -> &[u8] {
         self.piece
             .text()
-            .get(self.pad as usize..)
+            .get(usize::from(self.pad)..)
             .unwrap_or_default()
     }
 }

@@ -7,6 +7,7 @@
 //! they are printed, as `perf script --guestkallsyms=FILE` does. Symbols are never looked up in files of the
 //! machine that reads the recording: what perf prints with an empty `--symfs` is printed.
 
+use event::index_of;
 use event::{Body, Event, EventSample, EventType, Side};
 use symbols::{Addresses, CpuMode, KernelFile};
 use tracefmt::{EventFormat, FormatCatalog, FormatText, PrintStyle};
@@ -107,7 +108,7 @@ impl PerfPrinter {
             && !self.style.tracepoint_addresses
             && let (Body::Raw(record), Some(format)) = (event.body, event.ty.format)
         {
-            let name = match self.names.get(event.ty.index as usize) {
+            let name = match self.names.get(index_of(event.ty.index)) {
                 Some(Some(name)) => name,
                 _ => new_name(&mut self.names, event.ty, self.width),
             };
@@ -139,7 +140,7 @@ impl PerfPrinter {
             _ => None,
         };
         let stack = address.and(sample.callchain);
-        let name = match self.names.get(event.ty.index as usize) {
+        let name = match self.names.get(index_of(event.ty.index)) {
             Some(Some(name)) => name,
             _ => new_name(&mut self.names, event.ty, self.width),
         };
@@ -198,7 +199,7 @@ fn new_name<'n>(
     ty: &EventType<'_>,
     width: usize,
 ) -> &'n PerfEventName {
-    let index = ty.index as usize;
+    let index = index_of(ty.index);
     if names.len() <= index {
         // Kinds of events are few: each has an attribute of 64 bytes or more in the recording.
         names.resize_with(index.saturating_add(1), || None);

@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use event::index_of;
 use tracefmt::{EventFormat, FormatCatalog, FormatText};
 
 use crate::columns::{CPUS, LINE, ShortText, StampCache, copy};
@@ -120,9 +121,9 @@ impl LineCache {
             style.time,
             style.buffer_width,
             format,
-            CPUS.get(head.cpu as usize),
+            CPUS.get(index_of(head.cpu)),
         ) {
-            let name = match self.names.get(index as usize) {
+            let name = match self.names.get(index_of(index)) {
                 Some(Some(name)) => name,
                 _ => new_name(&mut self.names, index, format),
             };
@@ -157,7 +158,7 @@ fn new_name<'n>(
     index: u32,
     format: &EventFormat,
 ) -> &'n TracecmdEventName {
-    let index = index as usize;
+    let index = index_of(index);
     if names.len() <= index {
         names.resize(index + 1, None);
     }
@@ -231,7 +232,7 @@ fn thread_column(out: &mut FormatText, pid: i32, formats: &FormatCatalog) {
 
 /// Appends the number of the CPU.
 fn cpu_column(out: &mut FormatText, cpu: u32) {
-    match CPUS.get(cpu as usize) {
+    match CPUS.get(index_of(cpu)) {
         Some(column) => out.extend_from_slice(&column[..5]),
         None => {
             out.push(b'[');

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use event::{Body, Event, NONE};
+use event::{Body, Event, NONE, index_of};
 use rustc_hash::FxHashMap;
 
 use crate::roles::NamedRole;
@@ -36,7 +36,7 @@ fn in_interrupt(event: &Event<'_>) -> Option<bool> {
         return None;
     };
     let field = event.ty.format?.field("common_flags")?;
-    let flags = record.get(field.offset as usize)?;
+    let flags = record.get(index_of(field.offset))?;
     Some(flags & IN_INTERRUPT != 0)
 }
 

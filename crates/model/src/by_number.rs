@@ -1,5 +1,6 @@
 //! What is known of each of some numbers, as thread ids.
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 
 /// How many numbers are found at once if they were asked for lately, as a power of two.
@@ -47,7 +48,7 @@ impl<T> ByNumber<T> {
             Some((known, at)) if *known == number => *at,
             _ => *self.index.get(&number)?,
         };
-        self.list.get(at as usize).map(|(_, one)| one)
+        self.list.get(index_of(at)).map(|(_, one)| one)
     }
 
     /// Returns the same, to change it.
@@ -58,7 +59,7 @@ impl<T> ByNumber<T> {
             Some((known, at)) if *known == number => *at,
             _ => self.find(number)?,
         };
-        self.list.get_mut(at as usize).map(|(_, one)| one)
+        self.list.get_mut(index_of(at)).map(|(_, one)| one)
     }
 
     /// Returns the same, and makes it if there is none.
@@ -72,7 +73,7 @@ impl<T> ByNumber<T> {
                 None => self.add(number, make()),
             },
         };
-        &mut self.list[at as usize].1
+        &mut self.list[index_of(at)].1
     }
 
     /// Finds a number by the hash table, and remembers it.
@@ -96,9 +97,9 @@ impl<T> ByNumber<T> {
     pub fn remove(&mut self, number: impl Into<i64>) -> Option<T> {
         let number = number.into();
         let at = self.index.remove(&number)?;
-        let (_, one) = self.list.swap_remove(at as usize);
+        let (_, one) = self.list.swap_remove(index_of(at));
         self.lately[place(number)] = NOBODY;
-        if let Some((moved, _)) = self.list.get(at as usize) {
+        if let Some((moved, _)) = self.list.get(index_of(at)) {
             self.index.insert(*moved, at);
             self.lately[place(*moved)] = (*moved, at);
         }

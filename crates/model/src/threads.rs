@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::sched::TaskComm;
-use event::{Data, Event, Side};
+use event::{Data, Event, Side, index_of};
 
 use crate::RecorderClue;
 use crate::bonds::Bonds;
@@ -96,7 +96,7 @@ impl Threads {
 
     /// Returns the thread of a slot, and its id.
     pub fn at(&self, slot: u32) -> Option<(i32, &Thread)> {
-        let (tid, thread) = self.all.get(slot as usize)?;
+        let (tid, thread) = self.all.get(index_of(slot))?;
         Some((*tid, thread))
     }
 
@@ -114,18 +114,18 @@ impl Threads {
     #[inline]
     pub fn acts(&mut self, tid: i32) -> u32 {
         let slot = self.slot(tid);
-        self.all[slot as usize].1.acted = true;
+        self.all[index_of(slot)].1.acted = true;
         slot
     }
 
     /// Returns the thread of a slot, to be changed.
     pub(crate) fn at_mut(&mut self, slot: u32) -> Option<&mut Thread> {
-        self.all.get_mut(slot as usize).map(|(_, thread)| thread)
+        self.all.get_mut(index_of(slot)).map(|(_, thread)| thread)
     }
 
     pub(crate) fn entry(&mut self, tid: i32) -> &mut Thread {
         let slot = self.slot(tid);
-        &mut self.all[slot as usize].1
+        &mut self.all[index_of(slot)].1
     }
 
     /// Returns all threads, in the order in which they were first seen.
@@ -144,7 +144,7 @@ impl Threads {
     #[inline]
     pub fn named(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.slot(tid);
-        let thread = &mut self.all[slot as usize].1;
+        let thread = &mut self.all[index_of(slot)].1;
         let known = thread.comm.as_deref().map(str::as_bytes);
         let same = known.is_some_and(|known| names(known, comm.as_bytes()));
         if !same && !comm.as_bytes().is_empty() {
@@ -175,7 +175,7 @@ impl Threads {
     #[inline]
     pub fn acts_as(&mut self, tid: i32, comm: &TaskComm) -> u32 {
         let slot = self.named(tid, comm);
-        self.all[slot as usize].1.acted = true;
+        self.all[index_of(slot)].1.acted = true;
         slot
     }
 
@@ -201,7 +201,7 @@ impl Threads {
             }
             Data::SchedProcessExit(task) => {
                 let slot = self.slot(task.tid);
-                self.all[slot as usize].1.ended = true;
+                self.all[index_of(slot)].1.ended = true;
                 slot
             }
             Data::TaskRename(task) => self.named(task.tid, &task.comm),
@@ -221,7 +221,7 @@ impl Threads {
     /// A thread was made. What was known of an earlier one with its id is past.
     fn forked(&mut self, tid: i32, pid: Option<i32>) -> &mut Thread {
         let slot = self.slot(tid);
-        let before = &self.all[slot as usize].1;
+        let before = &self.all[index_of(slot)].1;
         if before.acted || before.ended || before.is_vcpu {
             self.by_tid.remove(tid);
         }

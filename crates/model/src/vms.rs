@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use event::index_of;
+
 use crate::{Thread, Threads, vcpu_from_comm};
 
 /// One vCPU of a VM.
@@ -271,7 +273,7 @@ fn vm(threads: &Threads, pid: Option<i32>, members: &[VcpuMember<'_>]) -> Vm {
         .map(str::to_owned);
     let by_vcpu = || {
         let mut claims = members.iter().filter_map(|member| member.thread.claim);
-        claims.find_map(|claim| threads.vm_facts.get(claim.vm as usize))
+        claims.find_map(|claim| threads.vm_facts.get(index_of(claim.vm)))
     };
     let by_process = pid.and_then(|pid| threads.vm_of_process(pid));
     let facts = || by_process.into_iter().chain(by_vcpu());

@@ -3,6 +3,7 @@
 //! Which instances are slow is known when all have been seen. So what they have is counted by how long they took, in
 //! buckets a sixteenth of a power of two wide: a threshold between two buckets then parts all counts exactly.
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 use stats::{Longest, Stats};
 
@@ -117,11 +118,11 @@ impl TotalBucket {
         self.count += 1;
         self.ns = self.ns.saturating_add(total_ns);
         for number in traits {
-            let count = at_place(&mut self.traits, *number as usize);
+            let count = at_place(&mut self.traits, index_of(*number));
             *count = count.saturating_add(1);
         }
         for (number, ns) in stages {
-            at_place(&mut self.stages, *number as usize).add(*ns);
+            at_place(&mut self.stages, index_of(*number)).add(*ns);
         }
     }
 
@@ -182,7 +183,7 @@ impl TotalBucket {
     /// Returns how many have a trait.
     pub(crate) fn with(&self, number: u32) -> u64 {
         self.traits
-            .get(number as usize)
+            .get(index_of(number))
             .map_or(0, |count| u64::from(*count))
     }
 }
@@ -309,7 +310,7 @@ impl PathTally {
             let Some(number) = number else {
                 continue;
             };
-            if let Some(sum) = self.trait_sums.get_mut(number as usize) {
+            if let Some(sum) = self.trait_sums.get_mut(index_of(number)) {
                 sum.add(total_ns);
             }
             numbers.push(number);
@@ -373,7 +374,7 @@ impl PathTally {
             let (from, to) = (&pair[0], &pair[1]);
             let ns = to.time.saturating_sub(from.time);
             let number = self.stage_number(chain, from.step, to.step);
-            self.stages[number as usize].stats.add(ns);
+            self.stages[index_of(number)].stats.add(ns);
             *place = (number, ns);
             count += 1;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use event::sched::{Leaves, TaskComm};
-use event::{Data, NONE};
+use event::{Data, NONE, index_of};
 use model::{NamedRole, Threads, vcpu_from_comm};
 
 /// What a task does.
@@ -136,7 +136,7 @@ impl PathTasks {
         if slot >= IDLE {
             return &self.idle;
         }
-        self.all.get(slot as usize).unwrap_or(&self.unknown)
+        self.all.get(index_of(slot)).unwrap_or(&self.unknown)
     }
 
     /// Returns a task, which is made known if it is not.
@@ -146,7 +146,7 @@ impl PathTasks {
             self.scratch = self.idle;
             return &mut self.scratch;
         }
-        let at = slot as usize;
+        let at = index_of(slot);
         if self.all.get(at).is_none_or(|task| !task.known) {
             self.learn(slot, threads);
         }
@@ -156,14 +156,14 @@ impl PathTasks {
     /// Looks at a thread's name.
     #[inline(never)]
     fn learn(&mut self, slot: u32, threads: &Threads) {
-        if self.all.len() <= slot as usize {
-            self.all.resize(slot as usize + 1, self.unknown);
+        if self.all.len() <= index_of(slot) {
+            self.all.resize(index_of(slot) + 1, self.unknown);
         }
         let Some((tid, thread)) = threads.at(slot) else {
             return;
         };
         let named = thread.comm.is_some();
-        let task = &mut self.all[slot as usize];
+        let task = &mut self.all[index_of(slot)];
         let numbered = || thread.vcpu.is_some() && task.number().is_none();
         if task.nameless && !named && !numbered() {
             return;
@@ -256,7 +256,7 @@ impl PathTasks {
     /// A thread makes an event on a CPU.
     #[inline]
     pub(crate) fn seen_on(&mut self, slot: u32, cpu: i32) {
-        if let Some(task) = self.all.get_mut(slot as usize) {
+        if let Some(task) = self.all.get_mut(index_of(slot)) {
             task.cpu = cpu;
         }
     }
@@ -286,7 +286,7 @@ impl PathTasks {
 
     /// A thread has another name.
     pub(crate) fn renamed(&mut self, slot: u32) {
-        if let Some(task) = self.all.get_mut(slot as usize) {
+        if let Some(task) = self.all.get_mut(index_of(slot)) {
             task.known = false;
             task.nameless = false;
         }

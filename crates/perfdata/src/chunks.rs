@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use tracefmt::index_of;
 
 /// One piece, and how many runs of records lie in it.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Chunks {
             true => at.wrapping_sub(1),
             false => at,
         };
-        (number > 0).then_some(at as usize)
+        (number > 0).then_some(index_of(at))
     }
 
     /// Gives the bytes of a piece back if nothing needs them.

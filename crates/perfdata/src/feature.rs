@@ -2,6 +2,7 @@
 //!
 //! Source: `tools/perf/util/header.c`, `perf.data-file-format.txt`.
 
+use tracefmt::index_of;
 use tracefmt::{Cursor, Diagnostic, Endian, TracingSection, parse_tracing_data};
 
 use crate::attr::EventAttr;
@@ -173,8 +174,8 @@ fn read_event_desc(cursor: &mut Cursor<'_>, attrs: &mut [EventAttr]) -> Option<(
         // Without ids there is one event, or the order is the attributes' own.
         let position = first_id.and_then(find).or_else(|| {
             let parsed = EventAttr::parse(bytes, cursor.endian)?.0;
-            let same = attrs.get(index as usize)?;
-            (same.config == parsed.config && same.kind == parsed.kind).then_some(index as usize)
+            let same = attrs.get(index_of(index))?;
+            (same.config == parsed.config && same.kind == parsed.kind).then_some(index_of(index))
         });
         if let Some(position) = position {
             attrs[position].name = name;

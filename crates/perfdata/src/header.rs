@@ -1,5 +1,6 @@
 //! File mode: file header, attributes, feature sections; and which mode a recording is of.
 
+use tracefmt::index_of;
 use tracefmt::{Diagnostic, Endian};
 
 use crate::PerfFileError;
@@ -154,10 +155,10 @@ impl<'a> PerfRecording<'a> {
         let mut entry = data_end;
         for bit in 0..256u32 {
             let byte = match self.endian {
-                Endian::Little => self.data[72 + bit as usize / 8],
+                Endian::Little => self.data[72 + index_of(bit) / 8],
                 // Words of 64 bits in the machine's order.
                 Endian::Big => {
-                    self.data[72 + (bit as usize / 64) * 8 + 7 - (bit as usize % 64) / 8]
+                    self.data[72 + (index_of(bit) / 64) * 8 + 7 - (index_of(bit) % 64) / 8]
                 }
             };
             if byte >> (bit % 8) & 1 == 0 {

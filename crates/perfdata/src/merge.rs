@@ -8,6 +8,7 @@
 //! of the recording.
 
 use std::ops::Range;
+use tracefmt::index_of;
 
 /// One record: when, and where.
 #[derive(Debug, Clone, Copy)]
@@ -290,7 +291,7 @@ impl MergeQueue {
         for slot in slots {
             let run = &mut self.runs[slot];
             let start = place_in_index(kept.len());
-            let range = run.entry as usize..run.entry_end as usize;
+            let range = index_of(run.entry)..run.entry_end as usize;
             kept.extend_from_slice(&self.entries[range]);
             (run.entry, run.entry_end) = (start, place_in_index(kept.len()));
         }
@@ -399,7 +400,7 @@ impl MergeQueue {
 fn next_of(run: &RecordRun, entries: &[MergeRecord]) -> usize {
     match run.entry < run.entry_end {
         true => entries
-            .get(run.entry as usize)
+            .get(index_of(run.entry))
             .map_or(run.at, |one| one.at()),
         false => run.at,
     }
@@ -414,14 +415,14 @@ mod tests {
         let mut out = Vec::new();
         queue.close();
         while let Some((time, &run)) = queue.first() {
-            let entry = queue.entries[run.entry as usize];
+            let entry = queue.entries[index_of(run.entry)];
             assert_eq!(time, entry.time);
             out.push((entry.time, entry.at()));
             let next = run.entry + 1;
             if next == run.entry_end {
                 queue.remove_first();
             } else {
-                queue.first_goes_on(queue.entries[next as usize].time, next, run.at);
+                queue.first_goes_on(queue.entries[index_of(next)].time, next, run.at);
             }
         }
         out

@@ -1,6 +1,7 @@
 //! One sample, read as far as it is asked.
 
 use tracefmt::Endian;
+use tracefmt::index_of;
 
 use crate::attr::{EventAttr, SampleLayout, bits};
 use crate::record::{PerfRecordHeader, u64_at};
@@ -37,7 +38,7 @@ pub struct SampledUserStack<'a> {
 /// Returns the thread of a sample, -1 when it is not recorded.
 #[inline(always)]
 pub(crate) fn tid_of<const BIG: bool>(attrs: &[EventAttr], body: &[u8], attr: u32) -> i32 {
-    int::<BIG>(body, attrs[attr as usize].layout.tid, true)
+    int::<BIG>(body, attrs[index_of(attr)].layout.tid, true)
 }
 
 /// Reads one of two 32-bit numbers that stand behind each other.
@@ -90,7 +91,7 @@ impl<'a> PerfSample<'a> {
         time: u64,
         attr: u32,
     ) -> PerfSample<'a> {
-        let description = &attrs[attr as usize];
+        let description = &attrs[index_of(attr)];
         let layout = &description.layout;
         PerfSample {
             attr,
@@ -194,7 +195,7 @@ impl<'a> PerfSample<'a> {
             return None;
         }
         let mask = self.layout.user_regs;
-        let end = at + 8 + 8 * mask.count_ones() as usize;
+        let end = at + 8 + 8 * index_of(mask.count_ones());
         let registers = self.body.get(at + 8..end)?;
         // A size; so many bytes, and how many of them are the stack's. Where the size is 0 there is nothing behind it.
         let room = usize::try_from(self.endian.u64(self.body, end)?).ok()?;

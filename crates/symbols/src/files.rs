@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 
 /// Bytes of file names kept.
@@ -20,7 +21,7 @@ impl FileId {
 
     /// Returns the number, from 0 on in the order in which names were first seen.
     pub fn index(self) -> usize {
-        self.0 as usize
+        index_of(self.0)
     }
 }
 

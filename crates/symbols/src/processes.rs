@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 
 use crate::files::{FileRegion, Files};
@@ -61,7 +62,7 @@ struct MappedThread<N> {
 /// Returns the place of a thread among the recent ones: the low bits of its id.
 #[inline]
 fn recent_place(tid: i32) -> usize {
-    tid.cast_unsigned() as usize % RECENT
+    index_of(tid.cast_unsigned()) % RECENT
 }
 
 /// Returns what stands in a place of the recent threads that has none: a thread that belongs to another place.
@@ -124,7 +125,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         } else {
             self.look_up(pid, tid)
         };
-        match at.and_then(|at| self.threads.get(at as usize)) {
+        match at.and_then(|at| self.threads.get(index_of(at))) {
             Some(thread) => (&thread.name, thread.space),
             None => (&self.spare, None),
         }
@@ -138,7 +139,7 @@ impl<N: ThreadName> MappedProcesses<N> {
             return None;
         };
         // A thread whose process is not known has to be looked at again.
-        if self.threads[at as usize].pid != -1 {
+        if self.threads[index_of(at)].pid != -1 {
             self.recent[recent_place(tid)] = (tid, at);
         }
         Some(at)
@@ -148,7 +149,7 @@ impl<N: ThreadName> MappedProcesses<N> {
     #[inline]
     fn thread(&mut self, pid: i32, tid: i32) -> Option<u32> {
         if let Some(&at) = self.by_tid.get(&tid) {
-            if self.threads[at as usize].pid == -1 && pid != -1 {
+            if self.threads[index_of(at)].pid == -1 && pid != -1 {
                 self.set_process(at, pid, tid);
             }
             return Some(at);
@@ -176,7 +177,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         };
         let at = match self.free.pop() {
             Some(at) => {
-                self.threads[at as usize] = thread;
+                self.threads[index_of(at)] = thread;
                 at
             }
             None => {
@@ -193,7 +194,7 @@ impl<N: ThreadName> MappedProcesses<N> {
     fn space_of_process(&mut self, pid: i32) -> Option<SpaceId> {
         self.spaces.as_ref()?;
         let leader = self.thread(pid, pid)?;
-        let space = self.threads[leader as usize].space?;
+        let space = self.threads[index_of(leader)].space?;
         self.spaces.as_mut()?.retain(space);
         Some(space)
     }
@@ -201,7 +202,7 @@ impl<N: ThreadName> MappedProcesses<N> {
     /// Notes the process of a thread that was first seen without.
     #[cold]
     fn set_process(&mut self, at: u32, pid: i32, tid: i32) {
-        self.threads[at as usize].pid = pid;
+        self.threads[index_of(at)].pid = pid;
         if pid != tid {
             let space = self.space_of_process(pid);
             self.set_space(at, space);
@@ -209,7 +210,7 @@ impl<N: ThreadName> MappedProcesses<N> {
     }
 
     fn set_space(&mut self, at: u32, space: Option<SpaceId>) {
-        let old = std::mem::replace(&mut self.threads[at as usize].space, space);
+        let old = std::mem::replace(&mut self.threads[index_of(at)].space, space);
         if let (Some(spaces), Some(old)) = (&mut self.spaces, old) {
             spaces.release(old);
         }
@@ -220,7 +221,7 @@ impl<N: ThreadName> MappedProcesses<N> {
             let place = recent_place(tid);
             self.recent[place] = no_recent(place);
             self.set_space(at, None);
-            self.threads[at as usize].serial = 0;
+            self.threads[index_of(at)].serial = 0;
             self.free.push(at);
         }
     }
@@ -228,7 +229,7 @@ impl<N: ThreadName> MappedProcesses<N> {
     /// A thread has (got) a name.
     pub(crate) fn comm(&mut self, pid: i32, tid: i32, comm: &[u8]) {
         if let Some(at) = self.thread(pid, tid) {
-            let thread = &mut self.threads[at as usize];
+            let thread = &mut self.threads[index_of(at)];
             thread.named = true;
             thread.name = N::named(comm, tid);
         }
@@ -240,7 +241,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         let Some(mut parent) = self.thread(ppid, ptid) else {
             return;
         };
-        if self.threads[parent as usize].pid != ppid {
+        if self.threads[index_of(parent)].pid != ppid {
             // Another thread had this id, and its end was lost.
             self.remove(ptid);
             match self.thread(ppid, ptid) {
@@ -248,7 +249,7 @@ impl<N: ThreadName> MappedProcesses<N> {
                 None => return,
             }
         }
-        let made_by = &self.threads[parent as usize];
+        let made_by = &self.threads[index_of(parent)];
         let comm = made_by.named.then(|| N::named(made_by.name.comm(), tid));
         let space = made_by.space;
         if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
@@ -256,7 +257,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         }
         self.remove(tid);
         if let Some(child) = self.thread(pid, tid) {
-            let thread = &mut self.threads[child as usize];
+            let thread = &mut self.threads[index_of(child)];
             if let Some(name) = comm {
                 thread.named = true;
                 thread.name = name;
@@ -281,7 +282,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         let Some(&at) = self.by_tid.get(&tid) else {
             return;
         };
-        let thread = &mut self.threads[at as usize];
+        let thread = &mut self.threads[index_of(at)];
         if thread.ended || tid == 0 {
             return;
         }
@@ -292,7 +293,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         }
         if let Some((tid, serial)) = self.ended.pop_front()
             && let Some(&at) = self.by_tid.get(&tid)
-            && self.threads[at as usize].serial == serial
+            && self.threads[index_of(at)].serial == serial
         {
             self.remove(tid);
         }
@@ -319,7 +320,7 @@ impl<N: ThreadName> MappedProcesses<N> {
         let Some(at) = self.thread(pid, tid) else {
             return;
         };
-        let space = self.threads[at as usize].space;
+        let space = self.threads[index_of(at)].space;
         let (file, shift) = user_file(pid, mapping, files);
         if let (Some(spaces), Some(space)) = (&mut self.spaces, space) {
             spaces.map(space, start, len, shift, file);

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::files::{FileId, FileRegion, Files};
+use event::index_of;
 
 /// Mappings kept of one process: `vm.max_map_count` allows no more (its default is 65530).
 pub(crate) const MAX_MAPS: usize = 1 << 16;
@@ -75,7 +76,7 @@ impl Spaces {
         };
         match self.free.pop() {
             Some(at) => {
-                self.spaces[at as usize] = space;
+                self.spaces[index_of(at)] = space;
                 SpaceId(at)
             }
             None => {
@@ -89,14 +90,14 @@ impl Spaces {
 
     /// Adds a user.
     pub(crate) fn retain(&mut self, id: SpaceId) {
-        if let Some(space) = self.spaces.get_mut(id.0 as usize) {
+        if let Some(space) = self.spaces.get_mut(index_of(id.0)) {
             space.users = space.users.saturating_add(1);
         }
     }
 
     /// Takes a user away; the mappings go with the last one.
     pub(crate) fn release(&mut self, id: SpaceId) {
-        let Some(space) = self.spaces.get_mut(id.0 as usize) else {
+        let Some(space) = self.spaces.get_mut(index_of(id.0)) else {
             return;
         };
         space.users = space.users.saturating_sub(1);
@@ -114,13 +115,13 @@ impl Spaces {
     pub(crate) fn inherit(&mut self, child: SpaceId, parent: SpaceId) {
         let Some(maps) = self
             .spaces
-            .get(parent.0 as usize)
+            .get(index_of(parent.0))
             .map(|p| Arc::clone(&p.maps))
         else {
             return;
         };
         self.versions += 1;
-        if let Some(child) = self.spaces.get_mut(child.0 as usize)
+        if let Some(child) = self.spaces.get_mut(index_of(child.0))
             && child.maps.is_empty()
         {
             child.maps = maps;
@@ -131,7 +132,7 @@ impl Spaces {
     /// Maps addresses, instead of what was mapped there before.
     pub(crate) fn map(&mut self, id: SpaceId, start: u64, len: u64, shift: u64, file: FileId) {
         self.copies = self.copies.saturating_add(COPIES_EARNED);
-        let Some(space) = self.spaces.get_mut(id.0 as usize) else {
+        let Some(space) = self.spaces.get_mut(index_of(id.0)) else {
             return;
         };
         let end = start.saturating_add(len);
@@ -159,14 +160,14 @@ impl Spaces {
     /// Returns what stands for the mappings of a process as they are now.
     pub(crate) fn version(&self, id: SpaceId) -> u64 {
         self.spaces
-            .get(id.0 as usize)
+            .get(index_of(id.0))
             .map_or(0, |space| space.version)
     }
 
     /// Hands out all mappings of a process: first address, the one behind it, where in the file it begins, and the
     /// file.
     pub(crate) fn each(&self, id: SpaceId, mut each: impl FnMut(u64, u64, u64, FileId)) {
-        let space = self.spaces.get(id.0 as usize);
+        let space = self.spaces.get(index_of(id.0));
         for (start, map) in space.into_iter().flat_map(|space| space.maps.iter()) {
             each(*start, map.end, start.wrapping_add(map.shift), map.file);
         }
@@ -174,7 +175,7 @@ impl Spaces {
 
     /// Returns the mapping that an address belongs to.
     pub(crate) fn find(&self, id: SpaceId, address: u64) -> Option<FileRegion> {
-        let maps = &self.spaces.get(id.0 as usize)?.maps;
+        let maps = &self.spaces.get(index_of(id.0))?.maps;
         let (&start, &SpaceMap { end, shift, file }) = maps.range(..=address).next_back()?;
         let region = FileRegion {
             start,

@@ -1,6 +1,7 @@
 //! All formats of one recording, with the tables their print formats refer to.
 
 use crate::cast::index;
+use crate::index_of;
 use crate::{Abi, Diagnostic, EventFormat, Kallsyms};
 
 /// Where the parts of a ring buffer page lie, as `events/header_page` says.
@@ -89,7 +90,7 @@ impl FormatCatalog {
             )));
             return;
         }
-        let id = format.id as usize;
+        let id = index_of(format.id);
         if self.by_id.len() <= id {
             self.by_id.resize(id + 1, u32::MAX);
         }
@@ -100,8 +101,8 @@ impl FormatCatalog {
     /// Returns the format whose records carry this `common_type`.
     #[inline]
     pub fn by_id(&self, id: u32) -> Option<&EventFormat> {
-        let index = *self.by_id.get(id as usize)?;
-        self.formats.get(index as usize)
+        let index = *self.by_id.get(index_of(id))?;
+        self.formats.get(index_of(index))
     }
 
     /// Returns the format of `system:name`.

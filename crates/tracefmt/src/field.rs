@@ -1,5 +1,6 @@
 //! One field of an event: where it lies in the record and how to read it.
 
+use crate::index_of;
 use crate::{Abi, Endian};
 
 /// How the bytes of a field are to be read.
@@ -54,7 +55,7 @@ impl FormatField {
         if !matches!(self.kind, FieldKind::Scalar) {
             return None;
         }
-        let raw = endian.uint(record, self.offset as usize, self.size as usize)?;
+        let raw = endian.uint(record, index_of(self.offset), index_of(self.size))?;
         if self.signed && self.size < 8 {
             let shift = 64 - self.size * 8;
             return Some(((raw << shift).cast_signed() >> shift).cast_unsigned());
@@ -70,15 +71,15 @@ impl FormatField {
             FieldKind::Scalar | FieldKind::Array { .. } => {
                 // The last field of an ftrace record may be declared with size 0: it takes what is left.
                 if self.size == 0 {
-                    return record.get(self.offset as usize..);
+                    return record.get(index_of(self.offset)..);
                 }
-                (self.offset as usize, self.size as usize)
+                (index_of(self.offset), index_of(self.size))
             }
             FieldKind::DataLoc { .. } | FieldKind::RelLoc { .. } => {
-                let word = abi.endian.u32(record, self.offset as usize)?;
+                let word = abi.endian.u32(record, index_of(self.offset))?;
                 let mut start = (word & 0xffff) as usize;
                 if matches!(self.kind, FieldKind::RelLoc { .. }) {
-                    start += self.offset as usize + self.size as usize;
+                    start += index_of(self.offset) + index_of(self.size);
                 }
                 (start, (word >> 16) as usize)
             }

@@ -1,5 +1,7 @@
 //! The symbols of the kernel that a recorder saved.
 
+use crate::index_of;
+
 /// Kernel symbols as `/proc/kallsyms` prints them, sorted by address.
 #[derive(Debug, Clone, Default)]
 pub struct Kallsyms {
@@ -83,7 +85,7 @@ impl Kallsyms {
             return None;
         }
         let (start, name, len) = self.symbols[at];
-        let name = self.names.get(name as usize..(name + len) as usize)?;
+        let name = self.names.get(index_of(name)..(name + len) as usize)?;
         Some((name, address - start))
     }
 
@@ -109,7 +111,7 @@ impl Kallsyms {
 
     /// Returns the lowest address of a symbol of that name. Takes a look at every symbol.
     pub fn address(&self, name: &str) -> Option<u64> {
-        let named = |start: u32, len: u32| self.names.get(start as usize..(start + len) as usize);
+        let named = |start: u32, len: u32| self.names.get(index_of(start)..(start + len) as usize);
         self.symbols
             .iter()
             .find(|s| named(s.1, s.2) == Some(name))

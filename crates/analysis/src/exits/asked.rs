@@ -1,7 +1,7 @@
 //! What the statistics of exits ask of a walk, and what they take of it.
 
 use doubts::{Concern, Concerns, Doubts};
-use event::{Data, Event, EventType, Kind, Side};
+use event::{Data, Event, EventType, Kind, Side, index_of};
 
 use super::rows::make_row;
 use super::{ExitTable, Exits, IOPORT, MAX_EXIT_ROWS, MMIO, MSR, RowSplit};
@@ -103,7 +103,7 @@ impl Analysis for Exits {
     fn measured(&self, part: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
         let table = *ExitTable::ALL.get(usize::from(part))?;
         let row = self.tables.get(usize::from(part))?;
-        let row = row.rows.get(number as usize)?;
+        let row = row.rows.get(index_of(number))?;
         let key = make_row(table, row.key).key;
         if !self.options.by.task {
             return Some(SliceMeasure::Exits(table, key));

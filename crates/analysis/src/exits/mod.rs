@@ -38,7 +38,7 @@ pub use single::SingleExit;
 use single::Singles;
 pub use table::ExitTable;
 
-use event::{Data, Event, ExitReason, Isa, MmioAccess};
+use event::{Data, Event, ExitReason, Isa, MmioAccess, index_of};
 use model::{ByNumber, Machine, SeenEvents, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
 
@@ -265,7 +265,7 @@ impl Exits {
             });
             vcpus.len() as u32 - 1
         });
-        slot as usize
+        index_of(slot)
     }
 
     /// Whether a vCPU's exits count only from its first entry on. perf learns the vCPU's number from the entry
@@ -338,7 +338,7 @@ impl Exits {
             && exit.is_some()
             && let Some(ns) = time.checked_sub(state.exit.time)
         {
-            self.tables[IOPORT].rows[row as usize].whole.add(ns);
+            self.tables[IOPORT].rows[index_of(row)].whole.add(ns);
         }
         let single = self.singles.are_wanted().then_some((state.exit, exit));
         // Time 0 stands for no beginning: the first event of a clock that begins there.

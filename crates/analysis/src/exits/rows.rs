@@ -1,6 +1,6 @@
 //! Rows of the tables of exits: while they are counted, and finished.
 
-use event::ExitReason;
+use event::{ExitReason, index_of};
 use model::{GuestAccess, SeenEvents, Times};
 use rustc_hash::FxHashMap;
 
@@ -221,7 +221,7 @@ impl TableRows {
 
     #[inline]
     pub(super) fn add(&mut self, row: u32, ns: u64, times: &Times, vmm: bool) {
-        let row = &mut self.rows[row as usize];
+        let row = &mut self.rows[index_of(row)];
         row.stats.add(ns);
         row.times.merge(times);
         row.user_count += u64::from(vmm);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind};
+use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind, index_of};
 
 /// Names of interrupts that are kept at most: a machine has some hundred.
 const MAX_NAMES: usize = 1 << 12;
@@ -150,7 +150,7 @@ impl Kinds {
         self.interrupts |= ty.recorded && matches!(says, Some(ActivityFields::Enter(_)));
         self.softirqs |= ty.recorded && matches!(says, Some(ActivityFields::SoftirqEnter(_)));
         let any = says.is_some();
-        let index = ty.index as usize;
+        let index = index_of(ty.index);
         if self.kinds.len() <= index {
             self.kinds.resize_with(index + 1, || None);
         }
@@ -180,7 +180,7 @@ impl Kinds {
     pub(super) fn called(&self, machine: u16, doing: GuestContext) -> Option<String> {
         match doing {
             GuestContext::Task(tid) => self.tasks.get(&(machine, tid)).cloned(),
-            GuestContext::Softirq(number) => Some(match SOFTIRQS.get(number as usize) {
+            GuestContext::Softirq(number) => Some(match SOFTIRQS.get(index_of(number)) {
                 Some(name) => (*name).to_owned(),
                 None => number.to_string(),
             }),
@@ -223,7 +223,7 @@ impl GuestCpu {
 
     /// Takes an event of the guest.
     pub(super) fn takes(&mut self, kinds: &mut Kinds, event: &Event<'_>, data: &Data) {
-        let says = kinds.kinds.get_mut(event.ty.index as usize);
+        let says = kinds.kinds.get_mut(index_of(event.ty.index));
         // It is put back: a name may have to be noted meanwhile.
         let Some(says) = says.and_then(Option::take) else {
             return;
@@ -272,7 +272,7 @@ impl GuestCpu {
             (ActivityFields::SoftirqLeave, _) => self.softirq = None,
             (ActivityFields::Switch | ActivityFields::Who, _) => {}
         }
-        if let Some(place) = kinds.kinds.get_mut(event.ty.index as usize) {
+        if let Some(place) = kinds.kinds.get_mut(index_of(event.ty.index)) {
             *place = Some(says);
         }
     }

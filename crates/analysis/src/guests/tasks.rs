@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use doubts::{Concern, Concerns};
-use event::{Data, Event, EventType, Kind, Side};
+use event::{Data, Event, EventType, Kind, Side, index_of};
 use model::{ByNumber, Span, State, Times};
 use rustc_hash::FxHashMap;
 
@@ -273,7 +273,7 @@ impl GuestTasks {
             sums.push(((vcpu, doing), TaskTimes::default()));
             sums.len() as u32 - 1
         });
-        &mut sums[place as usize].1
+        &mut sums[index_of(place)].1
     }
 
     fn add(&mut self, span: &Span, doing: GuestContext, from: u64, to: u64) {
@@ -295,7 +295,7 @@ impl GuestTasks {
             let span = Span { start, end, ..part };
             parts.push(GuestPart { span, doing });
         }
-        let tid = self.tids.get(span.vcpu as usize).copied().flatten();
+        let tid = self.tids.get(index_of(span.vcpu)).copied().flatten();
         if let (Some(lanes), Some(tid)) = (&mut self.lanes, tid) {
             let machine = self.follow.machine(tid).unwrap_or_default();
             lanes.add(span.vcpu, (machine, tid), doing, start, end);
@@ -358,7 +358,7 @@ impl Analysis for GuestTasks {
             return;
         };
         if let Some(vcpu) = context.machine.vcpu_of(tid) {
-            let at = vcpu as usize;
+            let at = index_of(vcpu);
             if self.tids.len() <= at {
                 self.tids.resize(at + 1, None);
             }
@@ -372,7 +372,7 @@ impl Analysis for GuestTasks {
         let mut known = Amount::default();
         for (((vcpu, doing), sum), number) in self.sums.iter().zip(0u32..) {
             // What was done on vCPUs whose guest has not been heard of is nobody's.
-            let Some(tid) = self.tids.get(*vcpu as usize).copied().flatten() else {
+            let Some(tid) = self.tids.get(index_of(*vcpu)).copied().flatten() else {
                 continue;
             };
             if walked.left_out.has(tid) {
@@ -398,8 +398,8 @@ impl Analysis for GuestTasks {
         if part == KNOWN {
             return Some(SliceMeasure::GuestKnown);
         }
-        let ((vcpu, doing), _) = *self.sums.get(number as usize)?;
-        let tid = self.tids.get(vcpu as usize).copied().flatten()?;
+        let ((vcpu, doing), _) = *self.sums.get(index_of(number))?;
+        let tid = self.tids.get(index_of(vcpu)).copied().flatten()?;
         let did = self.who(tid, doing).did();
         Some(match part {
             IN_GUEST => SliceMeasure::GuestTime(did),
@@ -418,7 +418,7 @@ impl Analysis for GuestTasks {
 
     fn spans(&mut self, spans: &[Span], _: &Context<'_>) {
         for span in spans {
-            let tid = self.tids.get(span.vcpu as usize).copied().flatten();
+            let tid = self.tids.get(index_of(span.vcpu)).copied().flatten();
             let Some(tid) = tid else {
                 self.add(span, GuestContext::Unknown, span.start, span.end);
                 continue;

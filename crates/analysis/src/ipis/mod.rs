@@ -7,7 +7,7 @@
 mod destination;
 mod tally;
 
-use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess};
+use event::{Data, Event, EventType, ExitReason, Kind, MmioAccess, index_of};
 use model::Machine;
 use paths::{CompletedInstance, InstanceTrait, Paths, VcpuActivity};
 use rustc_hash::FxHashMap;
@@ -218,7 +218,7 @@ impl Ipis {
         machine: &mut Machine,
     ) -> Option<usize> {
         let at = machine.vcpu_of(event.tid)?;
-        let index = at as usize;
+        let index = index_of(at);
         if index >= MAX_VCPUS {
             return None;
         }
@@ -250,15 +250,15 @@ impl Ipis {
         let mut targets: Vec<usize> = Vec::new();
         match to {
             Destination::Nobody => return,
-            Destination::One(number) => targets.extend(one(number, self).map(|at| at as usize)),
+            Destination::One(number) => targets.extend(one(number, self).map(index_of)),
             Destination::Bits(base, bits) => {
                 let numbers = (0..16).filter(|bit| bits >> bit & 1 == 1);
                 let found = numbers.filter_map(|bit| one(base.saturating_add(bit), self));
-                targets.extend(found.map(|at| at as usize));
+                targets.extend(found.map(index_of));
             }
             Destination::All | Destination::Unknown => {
                 let of_vm = self.by_pid.get(&pid).into_iter().flatten();
-                targets.extend(of_vm.take(MAX_TARGETS).map(|at| *at as usize));
+                targets.extend(of_vm.take(MAX_TARGETS).map(|at| index_of(*at)));
             }
         }
         // Of two vCPUs it is the other one, whatever was not recorded.

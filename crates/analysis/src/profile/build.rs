@@ -1,5 +1,6 @@
 //! Stacks with names, out of what was collected.
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 
@@ -91,10 +92,10 @@ impl<'c> StackBuilder<'c> {
                 break;
             }
             self.path.push(at);
-            at = nodes.get(at as usize).map_or(ROOT, |node| node.parent);
+            at = nodes.get(index_of(at)).map_or(ROOT, |node| node.parent);
         }
         while let Some(at) = self.path.pop() {
-            let frame = nodes.get(at as usize).map_or(ROOT, |node| node.frame);
+            let frame = nodes.get(index_of(at)).map_or(ROOT, |node| node.frame);
             for name in self.names(frame, in_vm) {
                 match self.stacks.child(node, name).filter(|_| whole) {
                     Some(child) => node = child,
@@ -112,7 +113,7 @@ impl<'c> StackBuilder<'c> {
         let mut node = self.group(below, "--");
         let mut at = row.waker_stack;
         while at != ROOT && row.waker != NOBODY {
-            let Some(call) = nodes.get(at as usize) else {
+            let Some(call) = nodes.get(index_of(at)) else {
                 break;
             };
             for name in self.names(call.frame, false).into_iter().rev() {
@@ -128,7 +129,7 @@ impl<'c> StackBuilder<'c> {
             return vec![self.deeper];
         }
         let list = if in_vm { &self.vmm } else { &self.numbers };
-        list.get(frame as usize).cloned().unwrap_or_default()
+        list.get(index_of(frame)).cloned().unwrap_or_default()
     }
 
     pub(super) fn weigh(&mut self, node: u32, weight: Weight) {
@@ -139,8 +140,8 @@ impl<'c> StackBuilder<'c> {
     pub(super) fn signs(&self) -> Vec<PlaceSigns> {
         let mut signs: Vec<PlaceSigns> = Vec::with_capacity(self.calls.tree.nodes().len());
         for node in self.calls.tree.nodes() {
-            let below = signs.get(node.parent as usize).copied();
-            let own = below.and_then(|_| self.named.get(node.frame as usize));
+            let below = signs.get(index_of(node.parent)).copied();
+            let own = below.and_then(|_| self.named.get(index_of(node.frame)));
             let own = own.map_or_else(PlaceSigns::default, |named| named.signs);
             signs.push(below.unwrap_or_default().or(own));
         }

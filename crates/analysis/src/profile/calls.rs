@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use event::{
-    CallBranches, CallChain, Event, EventSample, ExitReason, NONE, Side, StackFrame, UserStackBytes,
+    CallBranches, CallChain, Event, EventSample, ExitReason, NONE, Side, StackFrame,
+    UserStackBytes, index_of,
 };
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, StackTree, Weight};
@@ -185,7 +186,7 @@ impl Calls {
                 return None;
             }
         };
-        self.rows[number as usize].1.add(weight);
+        self.rows[index_of(number)].1.add(weight);
         Some(number)
     }
 
@@ -270,7 +271,7 @@ impl Calls {
         space: Option<SpaceId>,
         mode: CpuMode,
     ) {
-        let of_user = |place: &u32| match self.places.get(*place as usize) {
+        let of_user = |place: &u32| match self.places.get(index_of(*place)) {
             Some(CodePlace::Code(code)) => code.mode == CpuMode::User,
             _ => false,
         };
@@ -430,8 +431,8 @@ impl Calls {
 
     /// Returns the mode of the innermost frame of a stack.
     pub(super) fn mode_of(&self, stack: u32) -> Mode {
-        let node = self.tree.nodes().get(stack as usize);
-        let place = node.and_then(|node| self.places.get(node.frame as usize));
+        let node = self.tree.nodes().get(index_of(stack));
+        let place = node.and_then(|node| self.places.get(index_of(node.frame)));
         match place {
             Some(CodePlace::Code(code)) if stack != ROOT => Mode::of(code.mode),
             Some(CodePlace::Printed(.., mode)) if stack != ROOT => Mode::of(*mode),

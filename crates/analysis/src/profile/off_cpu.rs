@@ -4,6 +4,7 @@
 //! What is a wait for a CPU, and from when on, [`model::TaskStates`] says, as it does to [`crate::SchedLatencies`], so
 //! that the sums of both are equal.
 
+use event::index_of;
 use model::{RunState, SpanEnd, TaskSpan, TaskStates};
 use stacks::{ROOT, Weight};
 
@@ -68,7 +69,7 @@ pub(super) struct OffCpu {
 
 impl OffCpu {
     fn task(&mut self, slot: u32) -> &mut OffCpuTask {
-        let index = slot as usize;
+        let index = index_of(slot);
         if self.tasks.len() <= index {
             self.tasks.resize_with(index + 1, OffCpuTask::default);
         }
@@ -163,7 +164,7 @@ impl OffCpu {
 
     /// Counts what went on when what was asked for ended: what an event behind that has ended, or none.
     pub(super) fn still(&mut self, span: &TaskSpan, window: &Window, calls: &mut Calls) {
-        if !window.has_time(span.start) || self.tasks.len() <= span.thread as usize {
+        if !window.has_time(span.start) || self.tasks.len() <= index_of(span.thread) {
             return;
         }
         let (wakers, end) = (self.wakers, self.end);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use event::index_of;
 use model::{Machine, NamedRole, Vm};
 use rustc_hash::{FxHashMap, FxHashSet};
 use stacks::{FunctionWeight, ROOT, Stacks, Weight};
@@ -244,10 +245,10 @@ impl Profile {
             number,
         } in self.weights(walked.machine, beside.guest_ns)
         {
-            let Some(thread) = known.get(row.thread as usize) else {
+            let Some(thread) = known.get(index_of(row.thread)) else {
                 continue;
             };
-            let signs = signs.get(row.stack as usize).copied().unwrap_or_default();
+            let signs = signs.get(index_of(row.stack)).copied().unwrap_or_default();
             // Idle tasks of all CPUs are one thread here, whose switches are not followed.
             if thread.tid == 0 && self.options.of == ProfileOf::Both {
                 continue;
@@ -273,7 +274,7 @@ impl Profile {
             let sums = rows.entry((thread.tid, &thread.comm)).or_default();
             sums.add(&row, signs, weight);
             (sums.tid, sums.vm_pid, sums.back_end) = (thread.tid, thread.vm_pid, thread.back_end);
-            let mut node = builder.group(ROOT, &self.group(row.thread as usize, thread));
+            let mut node = builder.group(ROOT, &self.group(index_of(row.thread), thread));
             if self.options.of != ProfileOf::OnCpu {
                 node = builder.group(node, row.doing.text());
             }
@@ -297,12 +298,12 @@ impl Profile {
             }
             if self.options.wakers && matches!(row.doing, ThreadState::Sleeps(_)) {
                 let waker = known
-                    .get(row.waker as usize)
+                    .get(index_of(row.waker))
                     .filter(|_| row.waker != NOBODY);
                 node = builder.waker(node, &row, waker.map(|waker| waker.comm.as_str()));
             }
             builder.weigh(node, weight);
-            if let Some(known) = number.and_then(|number| report.nodes.get_mut(number as usize)) {
+            if let Some(known) = number.and_then(|number| report.nodes.get_mut(index_of(number))) {
                 *known = Some(node);
             }
         }
@@ -334,7 +335,7 @@ impl Profile {
     /// Returns a report of nothing yet.
     fn empty(&self, named: &[NamedPlace], machine: &Machine) -> ProfileReport {
         let shown = self.shown_event();
-        let shown = shown.and_then(|shown| self.events.get(shown as usize));
+        let shown = shown.and_then(|shown| self.events.get(index_of(shown)));
         let samples = shown.map_or_else(Weight::default, |(_, _, sum)| *sum);
         let all: u64 = self.events.iter().map(|(_, _, sum)| sum.samples).sum();
         ProfileReport {
@@ -365,7 +366,7 @@ impl Profile {
     /// What weights count. The period of these clocks is their time; that of other events is how often they happened.
     fn unit(&self, machine: &Machine) -> ProfileUnit {
         let shown = self.shown_event();
-        let event = shown.and_then(|shown| Some(self.events.get(shown as usize)?.1.as_str()));
+        let event = shown.and_then(|shown| Some(self.events.get(index_of(shown))?.1.as_str()));
         let is_clock =
             |label: &str| label.starts_with("cpu-clock") || label.starts_with("task-clock");
         match self.options.of {

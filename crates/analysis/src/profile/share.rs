@@ -1,5 +1,6 @@
 //! The time that threads had CPUs, shared out to their samples.
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 use stacks::{ROOT, Weight};
 
@@ -34,7 +35,7 @@ pub(super) fn share_out(
         times.insert((slot, false), ns - guest);
     }
     let pool = |row: &StackRow| -> Option<Pool> {
-        let slot = calls.threads.get(row.thread as usize)?.slot;
+        let slot = calls.threads.get(index_of(row.thread))?.slot;
         let guest = row.mode == Mode::Guest && in_guest.contains_key(&slot);
         (row.doing == ThreadState::Runs).then_some((slot, guest))
     };

@@ -6,6 +6,7 @@
 //! add up. CPUs are taken for the vCPUs of the same number, as they are without hot-plug; clocks are not related, all
 //! of both recordings counts.
 
+use event::index_of;
 use model::{Machine, Vm, vcpu_from_comm};
 use rustc_hash::FxHashMap;
 use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
@@ -125,7 +126,7 @@ impl Profile {
         let threads = machine.threads();
         let of_guest = self.calls.rows.iter().map(|(row, _)| row);
         let of_guest = of_guest.filter(|row| row.mode == Mode::Guest);
-        let slots = of_guest.filter_map(|row| self.calls.threads.get(row.thread as usize));
+        let slots = of_guest.filter_map(|row| self.calls.threads.get(index_of(row.thread)));
         let mut tids: Vec<i32> = slots.filter_map(|t| Some(threads.at(t.slot)?.0)).collect();
         tids.sort_unstable();
         tids.dedup();
@@ -161,7 +162,7 @@ impl Profile {
         let mut rows: Vec<_> = rows.filter(|(row, _)| Some(row.event) == shown).collect();
         rows.sort_unstable_by_key(|(row, _)| *row);
         for (row, weight) in rows {
-            let Some(thread) = self.calls.threads.get(row.thread as usize) else {
+            let Some(thread) = self.calls.threads.get(index_of(row.thread)) else {
                 continue;
             };
             let tid = walked.machine.threads().at(thread.slot).map(|(tid, _)| tid);
@@ -257,14 +258,14 @@ impl<'g> Splice<'g> {
                 return;
             };
             let cpu = names
-                .get(*cpu as usize)
+                .get(index_of(*cpu))
                 .and_then(|name| name.text.parse().ok());
             let Some((below, host, guest)) = cpu.and_then(|cpu: u32| left.get_mut(&cpu)) else {
                 return;
             };
             let mut node = *below;
             for frame in path {
-                let text = names.get(*frame as usize).map_or("", |name| &name.text);
+                let text = names.get(index_of(*frame)).map_or("", |name| &name.text);
                 let name = FrameName {
                     text: text.to_owned(),
                     part: FrameOwner::Guest,

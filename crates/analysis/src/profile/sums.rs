@@ -1,6 +1,6 @@
 //! What threads and functions took of the CPUs, by samples: what rules and comparisons look at.
 
-use event::{Data, Event, EventType, Side};
+use event::{Data, Event, EventType, Side, index_of};
 use rustc_hash::FxHashMap;
 use stacks::{FrameName, FrameOwner, ROOT, Stacks, Weight};
 use symbols::KernelFile;
@@ -106,7 +106,7 @@ impl ProfileSums {
         let entries = log.into_iter().flat_map(|(_, entries)| entries);
         let mut slices: Vec<(u32, u32, Weight)> = entries
             .filter_map(|(row, slice, weight)| {
-                let node = report.nodes.get(*row as usize).copied().flatten()?;
+                let node = report.nodes.get(index_of(*row)).copied().flatten()?;
                 Some((node, *slice, *weight))
             })
             .collect();
@@ -225,7 +225,7 @@ impl ProfileSums {
         let nodes = self.stacks.tree().nodes();
         let mut at = node;
         while at != ROOT {
-            let node = nodes.get(at as usize)?;
+            let node = nodes.get(index_of(at))?;
             at = node.parent;
             path.push(node.frame);
         }

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use event::sched::Leaves;
-use event::{Body, Data, Event, Kind};
+use event::{Body, Data, Event, Kind, index_of};
 use model::{
     CpuSpan, CpuSwitch, Machine, RunState, TaskChanges, TaskSpan, TaskStates, TaskWakeup, Threads,
 };
@@ -274,7 +274,7 @@ impl SchedLatencies {
     /// Returns a task, and the sums of those that have none of their own.
     #[inline]
     fn task(&mut self, slot: u32) -> (&mut SchedTask, &mut SchedSums) {
-        let index = slot as usize;
+        let index = index_of(slot);
         if self.tasks.len() <= index {
             self.tasks.resize_with(index + 1, SchedTask::default);
         }
@@ -307,7 +307,7 @@ impl SchedLatencies {
         loop {
             let ended = self.ended.pop_front()?;
             // One whose thread id was used again may have ended twice.
-            if let Some(own) = self.tasks[ended as usize].own.take() {
+            if let Some(own) = self.tasks[index_of(ended)].own.take() {
                 return Some(own);
             }
         }
@@ -315,7 +315,7 @@ impl SchedLatencies {
 
     /// A task has ended: nothing comes after it, but what the end of its process may say of it.
     fn ended(&mut self, slot: u32) {
-        if let Some(own) = self.tasks[slot as usize].own.as_deref_mut() {
+        if let Some(own) = self.tasks[index_of(slot)].own.as_deref_mut() {
             own.settle();
             self.ended.push_back(slot);
         }
@@ -442,7 +442,7 @@ impl SchedLatencies {
 
     /// Returns a task that something was counted of.
     fn met(&mut self, slot: u32) -> Option<&mut SchedTask> {
-        let task = self.tasks.get_mut(slot as usize);
+        let task = self.tasks.get_mut(index_of(slot));
         task.filter(|task| task.met)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use doubts::{DoubtKind, Doubts};
-use event::Kind;
+use event::{Kind, index_of};
 use model::Threads;
 use symbols::KernelFunctions;
 
@@ -366,7 +366,7 @@ impl SchedLatencies {
                 Function::Name(name) => name.to_string(),
                 Function::Address(address) => functions.name_or_address(*address),
             };
-            if let Some(work) = self.work.get(number as usize) {
+            if let Some(work) = self.work.get(index_of(number)) {
                 let into = by_name.entry(name).or_default();
                 into.stats.merge(&work.stats);
                 into.stacks += work.stacks;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use event::{Body, Event, KERNEL_STACK, kernel_stack};
+use event::{Body, Event, KERNEL_STACK, index_of, kernel_stack};
 use model::{Machine, NamedRole, Threads};
 
 use super::SchedLatencies;
@@ -64,7 +64,7 @@ impl SchedLatencies {
     /// A stack shows a work item's function.
     fn stack_shows(&mut self, function: Function) {
         let number = self.function(function);
-        if let Some(work) = number.and_then(|number| self.work.get_mut(number as usize)) {
+        if let Some(work) = number.and_then(|number| self.work.get_mut(index_of(number))) {
             work.stacks += 1;
         }
     }
@@ -130,7 +130,7 @@ impl SchedLatencies {
     pub(super) fn work_ends(&mut self, event: &Event<'_>, machine: &mut Machine) {
         let slot = machine.slot(event.tid);
         if let Some((since, function)) = self.task(slot).0.work_ends()
-            && let Some(work) = self.work.get_mut(function as usize)
+            && let Some(work) = self.work.get_mut(index_of(function))
         {
             work.stats.add(event.time.saturating_sub(since));
         }

@@ -1,5 +1,7 @@
 //! What held a vCPU, when it goes on.
 
+use event::index_of;
+
 use crate::activity::Activity;
 
 use super::{KeptStall, LONG_NS, StallCause, StallTimes, Stalls};
@@ -10,7 +12,7 @@ const KEPT: usize = 24;
 impl Stalls {
     /// An exit, or what the guest ran, is over: what was it?
     pub(super) fn close(&mut self, number: u32, activity: &Activity) {
-        let Some(vcpu) = self.vcpus.get_mut(number as usize) else {
+        let Some(vcpu) = self.vcpus.get_mut(index_of(number)) else {
             return;
         };
         if let Some((from, to)) = vcpu.stopped_at

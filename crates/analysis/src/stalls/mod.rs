@@ -10,7 +10,7 @@ mod close;
 mod report;
 
 use event::sched::{Leaves, TaskState};
-use event::{Data, Event, EventType, ExitReason, Kind};
+use event::{Data, Event, EventType, ExitReason, Kind, index_of};
 use model::{CpuSwitch, GuestAccess, Machine, Span, State, TaskChanges, TaskStates};
 
 use crate::activity::Activity;
@@ -107,7 +107,7 @@ impl Stalls {
     }
 
     fn vcpu(&mut self, vcpu: u32) -> &mut StallVcpu {
-        let index = vcpu as usize;
+        let index = index_of(vcpu);
         if self.vcpus.len() <= index {
             self.vcpus.resize_with(index + 1, StallVcpu::default);
         }
@@ -147,7 +147,7 @@ impl Stalls {
             && let Some(task) = ran.thread
         {
             for &vcpu in &self.asleep {
-                if let Some(vcpu) = self.vcpus.get_mut(vcpu as usize) {
+                if let Some(vcpu) = self.vcpus.get_mut(index_of(vcpu)) {
                     vcpu.beside(task, ran.start, ran.end);
                 }
             }
@@ -187,7 +187,7 @@ impl Stalls {
             // Who still runs has had no event.
             for ran in tasks.running(time) {
                 if let Some(task) = ran.thread
-                    && let Some(vcpu) = self.vcpus.get_mut(number as usize)
+                    && let Some(vcpu) = self.vcpus.get_mut(index_of(number))
                 {
                     vcpu.beside_from(task, ran.start.max(since), ran.end);
                 }
@@ -228,7 +228,7 @@ impl Stalls {
             .kept
             .iter()
             .map(|kept| Stall {
-                tid: tids.get(kept.vcpu as usize).copied().unwrap_or(0),
+                tid: tids.get(index_of(kept.vcpu)).copied().unwrap_or(0),
                 from: kept.from,
                 to: kept.to,
                 held: kept.held,

@@ -1,5 +1,6 @@
 //! Causes of vCPUs' stretches, as numbers.
 
+use event::index_of;
 use model::Cause;
 use rustc_hash::FxHashMap;
 
@@ -65,6 +66,6 @@ impl Causes {
 
     /// Returns the cause that has a number.
     pub(crate) fn get(&self, number: u32) -> Option<&Cause> {
-        self.list.get(number as usize).filter(|_| number > 0)
+        self.list.get(index_of(number)).filter(|_| number > 0)
     }
 }

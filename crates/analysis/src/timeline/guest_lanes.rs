@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use event::NONE;
+use event::{NONE, index_of};
 
 use super::cell::{Cell, Stretch};
 use super::lane::{FEWEST, Lane};
@@ -86,7 +86,7 @@ impl GuestLanes {
         start: u64,
         end: u64,
     ) {
-        let at = vcpu as usize;
+        let at = index_of(vcpu);
         if at >= MAX_LANES {
             return;
         }

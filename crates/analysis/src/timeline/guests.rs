@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use event::index_of;
+
 use super::cell::{Cell, LaneGroup, OUTSIDE, Stretch};
 use super::guest_lanes::GuestLane;
 use super::report::{TimelineLane, TimelineReport};
@@ -20,7 +22,7 @@ impl TimelineReport {
         }
         let named = |cell: Cell| match cell {
             Cell::One(one) => {
-                let name = (one.what as usize).checked_sub(1);
+                let name = (index_of(one.what)).checked_sub(1);
                 let name = name.and_then(|at| names.get(at)).copied();
                 Cell::One(Stretch {
                     what: name.unwrap_or(0),

@@ -35,7 +35,9 @@ pub use plan::StretchPlan;
 pub use report::{TimelineEvent, TimelineLane, TimelineMarks, TimelineReport, TimelineWindow};
 
 use doubts::{Concern, Concerns};
-use event::{Data, Event, EventType, ExitReason, KERNEL_STACK, Kind, LostKind, NONE, Side};
+use event::{
+    Data, Event, EventType, ExitReason, KERNEL_STACK, Kind, LostKind, NONE, Side, index_of,
+};
 use model::{Span, State, TaskChanges, Threads};
 use paths::CompletedInstance;
 
@@ -196,7 +198,7 @@ impl Timeline {
         let Some(one) = window_of(&self.window, one) else {
             return;
         };
-        let index = span.vcpu as usize;
+        let index = index_of(span.vcpu);
         if self.vcpus.len() <= index && !self.meet(index) {
             return;
         }

@@ -1,6 +1,7 @@
 //! The names that a timeline's cells, marks and events have: each once, in a bounded number.
 
 use devices::AddressNames;
+use event::index_of;
 use model::Machine;
 use rustc_hash::FxHashMap;
 
@@ -42,7 +43,7 @@ impl TimelineNames {
 
     /// Returns a name; nothing for a number that has none.
     pub fn get(&self, number: u32) -> &str {
-        self.list.get(number as usize).map_or("", String::as_str)
+        self.list.get(index_of(number)).map_or("", String::as_str)
     }
 
     /// Returns the number of a name, which is cut if it is long. Names beyond the most that are kept share one that

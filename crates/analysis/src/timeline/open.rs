@@ -1,5 +1,6 @@
 //! What a timeline has under way at one moment, so that another one, of a plan, can go on from there.
 
+use event::index_of;
 use model::Threads;
 use rustc_hash::FxHashMap;
 
@@ -170,6 +171,6 @@ impl Slots {
     }
 
     fn of(&self, slot: u32) -> u32 {
-        self.slots.get(slot as usize).copied().unwrap_or(slot)
+        self.slots.get(index_of(slot)).copied().unwrap_or(slot)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What CPUs and threads do [`model::TaskStates`] says. A thread has a lane from its first span on.
 
-use event::NONE;
+use event::{NONE, index_of};
 use model::{CpuSpan, Machine, RunState, SpanEnd, TaskChanges, TaskSpan, Threads};
 use rustc_hash::FxHashSet;
 
@@ -169,7 +169,7 @@ impl TaskLanes {
     /// Returns a thread that is to have a lane: not the idle task, and no vCPU's, which have lanes of their own.
     #[inline]
     pub(super) fn follow(&mut self, slot: u32, threads: &Threads) -> Option<&mut ThreadLane> {
-        let index = slot as usize;
+        let index = index_of(slot);
         let known = self.places.get(index).is_some_and(|at| *at != NO_ONE);
         if !known && !self.meet(slot, threads) {
             return None;
@@ -197,7 +197,7 @@ impl TaskLanes {
         if self.threads.len() >= MAX_THREADS {
             self.give_up(threads);
         }
-        let index = slot as usize;
+        let index = index_of(slot);
         if self.places.len() <= index {
             self.places.resize(index + 1, NO_ONE);
         }
@@ -233,7 +233,7 @@ impl TaskLanes {
     pub(super) fn find_places(&mut self) {
         self.places.fill(NO_ONE);
         for (one, at) in self.threads.iter().zip(0u32..) {
-            let slot = one.slot as usize;
+            let slot = index_of(one.slot);
             if self.places.len() <= slot {
                 self.places.resize(slot + 1, NO_ONE);
             }
@@ -359,8 +359,8 @@ fn followed<'t>(
     places: &[u32],
     slot: u32,
 ) -> Option<&'t mut ThreadLane> {
-    let at = *places.get(slot as usize)?;
-    list.get_mut(at as usize)
+    let at = *places.get(index_of(slot))?;
+    list.get_mut(index_of(at))
 }
 
 /// Returns the part of a stretch that is in the window; `None` if nothing is.

@@ -1,5 +1,7 @@
 //! The end of the walk: what every vCPU was last seen doing.
 
+use event::index_of;
+
 use super::Machine;
 use crate::span::SpanSink;
 use crate::track::{SchedState, VcpuTrack};
@@ -24,19 +26,19 @@ impl Machine {
     /// Ends the walk: what every vCPU was last seen doing, it did until the last event, as far as that can be known.
     pub fn finish<S: SpanSink>(&mut self, spans: &mut S) {
         for vcpu in 0..self.tracks.len() as u32 {
-            let track = &self.tracks[vcpu as usize];
+            let track = &self.tracks[index_of(vcpu)];
             // The end of a thread as the recorder has it may be later than the last event.
             let end = track.ended.unwrap_or(self.end).min(self.end);
             let known = self.known_until(track, end);
             if track.sched == SchedState::Runnable {
                 self.close_wait(vcpu, known);
             } else {
-                self.tracks[vcpu as usize].advance(known);
+                self.tracks[index_of(vcpu)].advance(known);
             }
             if known < end {
-                self.tracks[vcpu as usize].gap(end);
+                self.tracks[index_of(vcpu)].gap(end);
             }
-            self.tracks[vcpu as usize].flush(vcpu, spans);
+            self.tracks[index_of(vcpu)].flush(vcpu, spans);
         }
     }
 }

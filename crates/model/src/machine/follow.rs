@@ -1,7 +1,7 @@
 //! The machine while events still come: what is known of vCPUs now, and threads that are followed before an event of
 //! KVM shows that they are vCPUs, or though none ever will.
 
-use event::{Data, Event, NONE};
+use event::{Data, Event, NONE, index_of};
 
 use super::{Machine, VcpuTimes};
 use crate::Tasks;
@@ -87,7 +87,7 @@ impl Machine {
     #[inline]
     pub(super) fn known_vcpu(&mut self, tid: i32) -> Option<u32> {
         let vcpu = self.vcpu_of(tid)?;
-        (!self.tracks[vcpu as usize].other).then_some(vcpu)
+        (!self.tracks[index_of(vcpu)].other).then_some(vcpu)
     }
 
     /// Returns the vCPUs, in the order they were first seen; a span's `vcpu` is a position in this list.
@@ -107,7 +107,7 @@ impl Machine {
     /// Returns the time a vCPU spent in each state up to a time that no event of it came after: since its last event it
     /// does what that said, if its thread has not ended.
     pub fn times_at(&self, vcpu: u32, time: u64) -> Times {
-        let Some(track) = self.tracks.get(vcpu as usize) else {
+        let Some(track) = self.tracks.get(index_of(vcpu)) else {
             return Times::default();
         };
         let mut times = track.times;
@@ -123,7 +123,7 @@ impl Machine {
 
     /// Returns the spans of a vCPU that wait for its exit to end.
     pub fn kept(&self, vcpu: u32) -> impl Iterator<Item = Span> + '_ {
-        let track = self.tracks.get(vcpu as usize);
+        let track = self.tracks.get(index_of(vcpu));
         track.into_iter().flat_map(move |track| track.kept(vcpu))
     }
 }

@@ -5,7 +5,7 @@ mod follow;
 mod sched;
 mod turns;
 
-use event::{Data, Event, EventType, Kind, KvmFpu, LostKind, MmioAccess, NONE, Side};
+use event::{Data, Event, EventType, Kind, KvmFpu, LostKind, MmioAccess, NONE, Side, index_of};
 
 use crate::by_number::ByNumber;
 use crate::seen::SeenEvents;
@@ -200,7 +200,7 @@ impl Machine {
     #[inline]
     pub fn times(&self, vcpu: u32) -> Times {
         self.tracks
-            .get(vcpu as usize)
+            .get(index_of(vcpu))
             .map_or(Times::default(), |track| track.times)
     }
 
@@ -208,7 +208,7 @@ impl Machine {
     #[inline]
     pub fn in_vmm(&self, vcpu: u32) -> bool {
         self.tracks
-            .get(vcpu as usize)
+            .get(index_of(vcpu))
             .is_some_and(|track| track.vmm)
     }
 
@@ -216,7 +216,7 @@ impl Machine {
     #[inline]
     pub fn state(&self, vcpu: u32) -> State {
         self.tracks
-            .get(vcpu as usize)
+            .get(index_of(vcpu))
             .map_or(State::Unknown, VcpuTrack::state)
     }
 
@@ -224,14 +224,14 @@ impl Machine {
     #[inline]
     pub fn cause(&self, vcpu: u32) -> Cause {
         self.tracks
-            .get(vcpu as usize)
+            .get(index_of(vcpu))
             .map_or(Cause::default(), |track| track.cause)
     }
 
     /// Returns whether a vCPU is in an exit in which the guest asked to wait, and if so whether it sleeps.
     #[inline]
     pub fn halt(&self, vcpu: u32) -> Option<Halt> {
-        let track = self.tracks.get(vcpu as usize)?;
+        let track = self.tracks.get(index_of(vcpu))?;
         let asks = track.waiting() || track.place == (TrackPlace::User { halted: true });
         (asks && track.place != TrackPlace::Guest).then_some(match track.sched {
             SchedState::Blocked => Halt::Asleep,
@@ -250,13 +250,13 @@ impl Machine {
     /// Returns the halts of a vCPU so far and how KVM polled in them.
     pub fn polls(&self, vcpu: u32) -> Polls {
         self.tracks
-            .get(vcpu as usize)
+            .get(index_of(vcpu))
             .map_or(Polls::default(), |track| track.polls)
     }
 
     /// Returns how many exits a vCPU has made. What an inner event says of one that is under way makes none.
     pub fn exits(&self, vcpu: u32) -> u64 {
-        let track = self.tracks.get(vcpu as usize);
+        let track = self.tracks.get(index_of(vcpu));
         track.map_or(0, |track| track.exits)
     }
 
@@ -439,9 +439,9 @@ impl Machine {
             Some(vcpu) => vcpu,
             None => self.first_event(event, number),
         };
-        if number.is_some() && !self.tracks[vcpu as usize].numbered {
+        if number.is_some() && !self.tracks[index_of(vcpu)].numbered {
             // Old kernels tell it of entries alone.
-            self.tracks[vcpu as usize].numbered = true;
+            self.tracks[index_of(vcpu)].numbered = true;
             self.threads.vcpu_event(event, number);
         }
         self.runs(vcpu, event);
@@ -460,7 +460,7 @@ impl Machine {
     /// Follows a thread from now on, and returns its number.
     fn begin(&mut self, track: VcpuTrack) -> u32 {
         let vcpu = self.tracks.len() as u32;
-        let slot = track.thread as usize;
+        let slot = index_of(track.thread);
         if self.vcpus.len() <= slot {
             self.vcpus.resize(slot + 1, NO_VCPU);
         }
@@ -473,7 +473,7 @@ impl Machine {
     /// The thread makes an event, so it runs, on the event's CPU.
     #[inline]
     fn runs(&mut self, vcpu: u32, event: &Event<'_>) {
-        let track = &mut self.tracks[vcpu as usize];
+        let track = &mut self.tracks[index_of(vcpu)];
         track.early = None;
         track.loaded_from = None;
         if track.sched != SchedState::Running {
@@ -485,9 +485,9 @@ impl Machine {
                 track.advance(event.time);
             }
             self.leave_queue(vcpu);
-            self.tracks[vcpu as usize].sched = SchedState::Running;
+            self.tracks[index_of(vcpu)].sched = SchedState::Running;
         }
-        let track = &mut self.tracks[vcpu as usize];
+        let track = &mut self.tracks[index_of(vcpu)];
         if track.cpu != event.cpu && event.cpu != NONE {
             if track.has_cpu() && self.seen.returns {
                 // It changed its CPU without having been seen to leave the other one.
@@ -504,7 +504,7 @@ impl Machine {
     fn in_kvm<S: SpanSink>(&mut self, event: &Event<'_>, spans: &mut S) -> Option<&mut VcpuTrack> {
         let vcpu = self.known_vcpu(event.tid)?;
         self.runs(vcpu, event);
-        let track = &mut self.tracks[vcpu as usize];
+        let track = &mut self.tracks[index_of(vcpu)];
         if track.place == TrackPlace::Guest {
             track.gap(event.time);
             track.flush(vcpu, spans);
@@ -533,7 +533,7 @@ impl Machine {
         let Some(vcpu) = self.known_vcpu(event.tid) else {
             return;
         };
-        let track = &mut self.tracks[vcpu as usize];
+        let track = &mut self.tracks[index_of(vcpu)];
         if let Some(place) = track.loaded_from.take()
             && track.sched == SchedState::Running
         {

@@ -10,7 +10,7 @@ mod span;
 pub use span::{CpuSpan, CpuSwitch, RunState, SpanEnd, TaskChanges, TaskSpan, TaskWakeup};
 
 use event::sched::{Leaves, TaskState};
-use event::{Data, Event, Kind, NONE, cpu_index};
+use event::{Data, Event, Kind, NONE, cpu_index, index_of};
 
 use crate::Tasks;
 
@@ -253,7 +253,7 @@ impl TaskStates {
     }
 
     fn task(&mut self, thread: u32) -> &mut FollowedTask {
-        let index = thread as usize;
+        let index = index_of(thread);
         if self.tasks.len() <= index {
             self.tasks.resize_with(index + 1, FollowedTask::default);
         }
@@ -463,7 +463,7 @@ impl TaskStates {
 
     /// Returns what a task does, as a span that is still under way at a time; `None` if nothing is known of it.
     pub fn open(&self, thread: u32, time: u64) -> Option<TaskSpan> {
-        let task = self.tasks.get(thread as usize)?;
+        let task = self.tasks.get(index_of(thread))?;
         if task.state == RunState::Unknown {
             return None;
         }

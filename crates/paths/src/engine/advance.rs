@@ -1,5 +1,6 @@
 //! Instances begin and go on.
 
+use event::index_of;
 use model::Machine;
 
 use super::bind::{AttributeReader, BoundAlternative};
@@ -24,7 +25,7 @@ impl Paths {
         }
         if !bound.joins {
             let (chain, step) = (bound.chain, bound.step);
-            let yields = self.index.steps[bound.number as usize].yields;
+            let yields = self.index.steps[index_of(bound.number)].yields;
             if self.advanced != Some((chain, step))
                 && yields.is_none_or(|to| self.advanced != Some((chain, to)))
                 && (0..step).all(|before| {
@@ -43,11 +44,11 @@ impl Paths {
         found.clear();
         self.waiting.get(bound.alt, key, &mut found);
         if found.len() > 1 {
-            found.sort_by_key(|at| self.live[*at as usize].born);
+            found.sort_by_key(|at| self.live[index_of(*at)].born);
         }
         for &at in &found {
             // What another one of them displaced is gone, and its place may hold another instance.
-            let here = &self.live[at as usize];
+            let here = &self.live[index_of(at)];
             if !here.live || !here.waits.contains(&(bound.alt, key)) {
                 continue;
             }
@@ -67,7 +68,7 @@ impl Paths {
         now: &EventContext<'_, '_>,
         machine: &mut Machine,
     ) -> bool {
-        if self.disabled[bound.number as usize] || self.disabled_alts[bound.alt as usize] {
+        if self.disabled[index_of(bound.number)] || self.disabled_alts[index_of(bound.alt)] {
             return false;
         }
         let functions = bound.functions.as_ref();
@@ -84,18 +85,18 @@ impl Paths {
         now: &EventContext<'_, '_>,
         machine: &mut Machine,
     ) {
-        if self.index.alts[bound.alt as usize].only_binds {
+        if self.index.alts[index_of(bound.alt)].only_binds {
             self.learn(at, bound, now, machine);
             return;
         }
         let (chain, step) = (bound.chain, bound.step);
-        let yields = self.index.steps[bound.number as usize].yields;
+        let yields = self.index.steps[index_of(bound.number)].yields;
         if yields.is_some_and(|to| self.advanced == Some((chain, to))) {
             self.give_up(at, None);
             return;
         }
         self.advanced = Some((chain, step));
-        let at = if self.index.steps[bound.number as usize].each {
+        let at = if self.index.steps[index_of(bound.number)].each {
             match self.fork(at) {
                 Some(child) => child,
                 None => return,
@@ -138,7 +139,7 @@ impl Paths {
         machine: &Machine,
     ) {
         let unknown =
-            |(role, _): &&(usize, AttributeReader)| self.live[at as usize].role(*role).is_none();
+            |(role, _): &&(usize, AttributeReader)| self.live[index_of(at)].role(*role).is_none();
         let new: Vec<(usize, u64)> = bound
             .binds
             .iter()
@@ -149,13 +150,13 @@ impl Paths {
             return;
         }
         self.unregister(at);
-        let live = &mut self.live[at as usize];
+        let live = &mut self.live[index_of(at)];
         for (role, value) in new {
             live.set(role, value);
         }
         // What it is unique by may be known now.
         let chain = live.chain;
-        let steps = live.reached().iter().rev().map(|r| r.step as usize);
+        let steps = live.reached().iter().rev().map(|r| usize::from(r.step));
         let unique = steps
             .into_iter()
             .find(|step| !self.index.step(chain, *step).unique.is_empty());
@@ -194,7 +195,7 @@ impl Paths {
         };
         self.count += 1;
         self.born += 1;
-        let live = &mut self.live[at as usize];
+        let live = &mut self.live[index_of(at)];
         live.clear();
         live.chain = chain;
         live.born = self.born;
@@ -207,7 +208,7 @@ impl Paths {
         const AT_ONCE: usize = 4096;
         loop {
             while let Some((born, at)) = self.oldest.pop() {
-                let live = self.live.get(at as usize)?;
+                let live = self.live.get(index_of(at))?;
                 if live.live && live.born == born {
                     return Some(at);
                 }
@@ -231,27 +232,27 @@ impl Paths {
     /// Makes an instance of its own for one of several events that can follow. The one they follow stays, and is
     /// none itself: those that come of it are.
     fn fork(&mut self, parent: u32) -> Option<u32> {
-        let chain = self.live[parent as usize].chain;
+        let chain = self.live[index_of(parent)].chain;
         let child = self.allocate(chain)?;
-        if child == parent || !self.live[parent as usize].live {
+        if child == parent || !self.live[index_of(parent)].live {
             // It was the oldest, and there were too many; its place may be the child's now.
             self.release(child);
             return None;
         }
-        let mut copy = self.live[parent as usize].clone();
+        let mut copy = self.live[index_of(parent)].clone();
         copy.waits.clear();
         copy.ends.clear();
         copy.unique = None;
         copy.notes = None;
         copy.spare = None;
-        copy.born = self.live[child as usize].born;
+        copy.born = self.live[index_of(child)].born;
         for role in 0..MAX_ROLES {
             if let Some(ticket) = copy.role(role).filter(|_| copy.is_pending(role)) {
                 self.holds(child, ticket);
             }
         }
-        self.live[child as usize] = copy;
-        self.live[parent as usize].counted = false;
+        self.live[index_of(child)] = copy;
+        self.live[index_of(parent)].counted = false;
         Some(child)
     }
 
@@ -277,7 +278,7 @@ impl Paths {
     ) {
         for (role, read) in &bound.binds {
             if let Some(value) = self.read(read, now, machine) {
-                let live = &mut self.live[at as usize];
+                let live = &mut self.live[index_of(at)];
                 live.set(*role, value);
                 if matches!(read, AttributeReader::Target) && value & UNRESOLVED != 0 {
                     live.pending |= 1 << role;
@@ -297,7 +298,7 @@ impl Paths {
         machine: &mut Machine,
     ) {
         // A clock that runs backwards makes a stage of no length.
-        let before = self.live[at as usize].reached().last().map(|r| r.time);
+        let before = self.live[index_of(at)].reached().last().map(|r| r.time);
         let reached = ReachedStep {
             // At most `MAX_STEPS`.
             step: u8::try_from(step).unwrap_or(u8::MAX),
@@ -308,8 +309,8 @@ impl Paths {
             task: now.task,
             switch: now.guest.is_none() && matches!(now.data, event::Data::SchedSwitch(_)),
         };
-        let alt = &self.index.alts[bound.alt as usize];
-        let live = &mut self.live[at as usize];
+        let alt = &self.index.alts[index_of(bound.alt)];
+        let live = &mut self.live[index_of(at)];
         if alt.takes_back & one(live.last_step()) != 0 {
             // By these the event belongs to the instance.
             let joined = alt.found_by.iter().fold(0, |all, role| all | 1 << role);
@@ -319,8 +320,8 @@ impl Paths {
         }
         let held = live.bound;
         self.bind_roles(at, bound, now, machine);
-        let this = &self.index.steps[bound.number as usize];
-        let live = &mut self.live[at as usize];
+        let this = &self.index.steps[index_of(bound.number)];
+        let live = &mut self.live[index_of(at)];
         live.reach(reached, held);
         live.seq = self.seq;
         live.late = false;
@@ -338,7 +339,7 @@ impl Paths {
             return;
         }
         self.notice(at, now, machine);
-        if ends || self.is_all_of_host(at, bound.number as usize) {
+        if ends || self.is_all_of_host(at, index_of(bound.number)) {
             self.complete(at);
         } else {
             self.register(at);

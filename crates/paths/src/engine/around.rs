@@ -1,6 +1,6 @@
 //! What goes on around instances: what their vCPU was doing, and what happened meanwhile.
 
-use event::{Data, LostKind, NONE, Side};
+use event::{Data, LostKind, NONE, Side, index_of};
 use model::{Machine, Threads};
 
 use super::watchers::InstanceWatcher;
@@ -14,8 +14,8 @@ impl Paths {
     /// Begins to watch the vCPU of an instance, once it is known.
     #[inline]
     pub(super) fn notice(&mut self, at: u32, now: &EventContext<'_, '_>, machine: &mut Machine) {
-        let live = &self.live[at as usize];
-        let back_end = self.index.roles[live.chain as usize].back_end;
+        let live = &self.live[index_of(at)];
+        let back_end = self.index.roles[index_of(live.chain)].back_end;
         if live.notes.is_none() || back_end.is_some() {
             self.begin_notes(at, now, machine);
         }
@@ -23,8 +23,8 @@ impl Paths {
 
     #[inline(never)]
     fn begin_notes(&mut self, at: u32, now: &EventContext<'_, '_>, machine: &mut Machine) {
-        let live = &self.live[at as usize];
-        let roles = &self.index.roles[live.chain as usize];
+        let live = &self.live[index_of(at)];
+        let roles = &self.index.roles[index_of(live.chain)];
         let held = |role: usize| {
             live.role(role)
                 .filter(|_| !live.is_pending(role))
@@ -35,24 +35,24 @@ impl Paths {
         if let Some(subject) = subject
             && live.notes.is_none()
         {
-            let mut notes = self.live[at as usize].spare.take().unwrap_or_default();
+            let mut notes = self.live[index_of(at)].spare.take().unwrap_or_default();
             notes.clear();
             self.look_at(&mut notes, subject, now, machine);
             let watcher = InstanceWatcher {
                 instance: at,
-                chain: self.live[at as usize].chain,
+                chain: self.live[index_of(at)].chain,
             };
             self.watchers.add(subject, notes.cpu, watcher);
-            self.live[at as usize].notes = Some(notes);
+            self.live[index_of(at)].notes = Some(notes);
         }
         if let Some(back_end) = back_end
-            && self.live[at as usize]
+            && self.live[index_of(at)]
                 .notes
                 .as_ref()
                 .is_some_and(|notes| notes.back_end.is_none())
         {
             let task = *self.tasks.entry(back_end, machine.threads());
-            if let Some(notes) = &mut self.live[at as usize].notes {
+            if let Some(notes) = &mut self.live[index_of(at)].notes {
                 notes.back_end = Some((back_end, task.what, task.run));
             }
         }
@@ -117,14 +117,14 @@ impl Paths {
     }
 
     pub(super) fn unwatch(&mut self, at: u32) {
-        if let Some(notes) = &self.live[at as usize].notes {
+        if let Some(notes) = &self.live[index_of(at)].notes {
             self.watchers.remove(notes.subject, notes.cpu, at);
         }
     }
 
     fn watchers(&mut self, slot: u32, mut with: impl FnMut(&mut InstanceNotes)) {
         for one in self.watchers.of(slot) {
-            if let Some(notes) = &mut self.live[one.instance as usize].notes {
+            if let Some(notes) = &mut self.live[index_of(one.instance)].notes {
                 with(notes);
             }
         }
@@ -134,7 +134,7 @@ impl Paths {
     fn moves(&mut self, slot: u32, cpu: i32) {
         let live = &mut self.live;
         self.watchers.moved(slot, cpu, |at| {
-            let notes = live[at as usize].notes.as_mut()?;
+            let notes = live[index_of(at)].notes.as_mut()?;
             Some(std::mem::replace(&mut notes.cpu, cpu))
         });
     }
@@ -220,7 +220,7 @@ impl Paths {
             return;
         }
         for one in self.watchers.on(cpu) {
-            if let Some(notes) = &mut self.live[one.instance as usize].notes
+            if let Some(notes) = &mut self.live[index_of(one.instance)].notes
                 && notes.subject != next
                 && notes.beside.len() < MAX_LISTED
                 && !notes.beside.contains(&next)
@@ -233,7 +233,7 @@ impl Paths {
     /// The host handles an interrupt on a CPU.
     fn interrupts_host(&mut self, cpu: i32, irq: u32) {
         for one in self.watchers.on(cpu) {
-            if let Some(notes) = &mut self.live[one.instance as usize].notes {
+            if let Some(notes) = &mut self.live[index_of(one.instance)].notes {
                 notes::count(&mut notes.host_irqs, irq);
             }
         }
@@ -381,11 +381,11 @@ impl Paths {
             .collect();
         left.sort_unstable();
         for (_, at) in left {
-            if self.is_open(&self.live[at as usize]) {
+            if self.is_open(&self.live[index_of(at)]) {
                 self.unregister(at);
                 self.complete(at);
             } else {
-                let live = &self.live[at as usize];
+                let live = &self.live[index_of(at)];
                 let unresolved = self.is_unresolved(live, machine.threads());
                 self.give_up(
                     at,
@@ -411,29 +411,29 @@ impl Paths {
 
     /// A vCPU's write goes to user space, so that it notifies nobody.
     pub(super) fn goes_to_user(&mut self, at: u32) {
-        let live = &self.live[at as usize];
-        let roles = &self.index.roles[live.chain as usize];
+        let live = &self.live[index_of(at)];
+        let roles = &self.index.roles[index_of(live.chain)];
         let address = roles.address.and_then(|role| live.role(role));
         if let (Some(address), Some(notes), false) = (address, &live.notes, live.counted) {
-            let path = self.index.chains[live.chain as usize].0;
-            let uses = &mut self.tallies[path as usize].uses;
+            let path = self.index.chains[index_of(live.chain)].0;
+            let uses = &mut self.tallies[index_of(path)].uses;
             uses.goes_to_user(notes.subject, address);
         }
     }
 
     /// Adds a complete instance to the sums by device and by vCPU.
     pub(super) fn sum_up(&mut self, at: u32) {
-        let live = &self.live[at as usize];
-        let (path, chain) = self.index.chains[live.chain as usize];
-        let roles = &self.index.roles[live.chain as usize];
+        let live = &self.live[index_of(at)];
+        let (path, chain) = self.index.chains[index_of(live.chain)];
+        let roles = &self.index.roles[index_of(live.chain)];
         let (Some(first), Some(notes)) = (live.reached().first(), &live.notes) else {
             return;
         };
         let last = live.last();
-        let uses = &mut self.tallies[path as usize].uses;
+        let uses = &mut self.tallies[index_of(path)].uses;
         if let (Some(role), Some((slot, what, _))) = (roles.address, notes.back_end) {
-            let steps = &self.paths[path as usize].chains[chain as usize].steps;
-            let step = |reached: &super::ReachedStep| &steps[reached.step as usize];
+            let steps = &self.paths[index_of(path)].chains[usize::from(chain)].steps;
+            let step = |reached: &super::ReachedStep| &steps[usize::from(reached.step)];
             // What a back end that is done waits for is not its time.
             let answer = live.reached().iter().find(|one| step(one).answers);
             let one = NotificationTimes {

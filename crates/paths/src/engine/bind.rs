@@ -1,6 +1,6 @@
 //! Steps bound to the kinds of events of one recording.
 
-use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind};
+use event::{Data, Event, EventType, FieldReader, FieldScalar, Kind, index_of};
 
 use super::compare::{ReasonCondition, compare_numbers};
 use super::plan::{AlternativePlan, EndKind, PathIndex, ends_of};
@@ -287,7 +287,7 @@ pub(crate) fn bind(
         watch(&mut binder.binding, ty);
     }
     for ((path, at), first) in index.chains.iter().zip(&index.first_step) {
-        let chain = &paths[*path as usize].chains[*at as usize];
+        let chain = &paths[index_of(*path)].chains[usize::from(*at)];
         for (step, number) in chain.steps.iter().zip(*first..) {
             binder.step(step, number);
         }
@@ -346,8 +346,8 @@ impl PathBinder<'_, '_> {
             self.ends(step, number);
         }
         let index = self.index;
-        for alt_number in &index.steps[number as usize].alts {
-            let plan = &index.alts[*alt_number as usize];
+        for alt_number in &index.steps[index_of(number)].alts {
+            let plan = &index.alts[index_of(*alt_number)];
             let alt = &plan.said;
             if plan.in_guest == of_host {
                 continue;
@@ -374,7 +374,7 @@ impl PathBinder<'_, '_> {
 
     /// What ends instances at a step.
     fn ends(&mut self, step: &PathStep, number: u32) {
-        let numbers = &self.index.steps[number as usize].ended_by;
+        let numbers = &self.index.steps[index_of(number)].ended_by;
         for ((end, ending), (number, ..)) in ends_of(step).zip(numbers) {
             if self.matches(std::slice::from_ref(&end.event)) {
                 self.binding.cancels.push(BoundEnd {
@@ -470,7 +470,7 @@ fn bound(
     BoundAlternative {
         alt: number,
         chain: plan.chain,
-        step: plan.step as usize,
+        step: index_of(plan.step),
         number: plan.number,
         functions,
         asks,

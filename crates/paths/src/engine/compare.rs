@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use event::{ExitReason, FieldScalar};
+use event::{ExitReason, FieldScalar, index_of};
 
 use crate::lang::{ComparisonOperand, ComparisonOperator};
 
@@ -96,7 +96,7 @@ impl ReasonCondition {
         let Some(reason) = reason else {
             return false;
         };
-        let known = &self.known[reason.code as usize % REMEMBERED];
+        let known = &self.known[index_of(reason.code) % REMEMBERED];
         match known.get() {
             Some((one, is)) if one == reason => is,
             _ => {

@@ -1,5 +1,6 @@
 //! Instances end: complete, or given up.
 
+use event::index_of;
 use model::Machine;
 
 use super::bind::BoundEnd;
@@ -28,15 +29,15 @@ impl Paths {
 
     fn end_all(&mut self, cancel: &BoundEnd, found: &[u32], now: &EventContext<'_, '_>) {
         for &at in found {
-            if !self.live[at as usize].live {
+            if !self.live[index_of(at)].live {
                 continue;
             }
             // What was reached by this very event has yet to be followed.
-            if self.live[at as usize].seq == self.seq {
+            if self.live[index_of(at)].seq == self.seq {
                 continue;
             }
             let exit_at = self.tasks.get(now.thread).exit_at;
-            if cancel.anew && exit_at <= self.live[at as usize].last().time {
+            if cancel.anew && exit_at <= self.live[index_of(at)].last().time {
                 continue;
             }
             self.unregister(at);
@@ -44,14 +45,14 @@ impl Paths {
                 self.goes_to_user(at);
             }
             if cancel.ending == EndKind::Late {
-                self.live[at as usize].late = true;
+                self.live[index_of(at)].late = true;
                 self.register(at);
-                if !self.live[at as usize].waits.is_empty() {
+                if !self.live[index_of(at)].waits.is_empty() {
                     continue;
                 }
                 self.unregister(at);
             }
-            if self.is_open(&self.live[at as usize]) {
+            if self.is_open(&self.live[index_of(at)]) {
                 self.complete(at);
             } else {
                 self.give_up(at, Some(DropReason::Superseded));
@@ -63,13 +64,13 @@ impl Paths {
     pub(super) fn give_up(&mut self, at: u32, why: Option<DropReason>) {
         self.unregister(at);
         self.vacate(at);
-        let live = &self.live[at as usize];
+        let live = &self.live[index_of(at)];
         if let Some(why) = why
             && live.counted
             && self.is_wanted(live)
         {
-            let path = self.index.chains[live.chain as usize].0;
-            self.tallies[path as usize].dropped(why);
+            let path = self.index.chains[index_of(live.chain)].0;
+            self.tallies[index_of(path)].dropped(why);
         }
         self.release(at);
     }
@@ -98,7 +99,7 @@ impl Paths {
 
     pub(super) fn release(&mut self, at: u32) {
         self.unwatch(at);
-        let live = &mut self.live[at as usize];
+        let live = &mut self.live[index_of(at)];
         live.live = false;
         if let Some(notes) = live.notes.take() {
             live.spare = Some(notes);
@@ -113,20 +114,20 @@ impl Paths {
         let mut traits = std::mem::take(&mut self.traits);
         traits.clear();
         self.traits(at, &mut traits);
-        let live = &self.live[at as usize];
-        let (path, chain) = self.index.chains[live.chain as usize];
+        let live = &self.live[index_of(at)];
+        let (path, chain) = self.index.chains[index_of(live.chain)];
         if live.counted {
             self.remember(at);
         }
-        if self.live[at as usize].counted && self.is_wanted(&self.live[at as usize]) {
+        if self.live[index_of(at)].counted && self.is_wanted(&self.live[index_of(at)]) {
             self.sum_up(at);
-            let live = &self.live[at as usize];
-            let tally = &mut self.tallies[path as usize];
+            let live = &self.live[index_of(at)];
+            let tally = &mut self.tallies[index_of(path)];
             let number = tally.add(chain, live.reached(), live.coalesced, &traits);
             if self.listing {
                 let mut one = self.spare.pop().unwrap_or_default();
-                one.path = path as usize;
-                one.chain = chain as usize;
+                one.path = index_of(path);
+                one.chain = usize::from(chain);
                 one.number = number;
                 one.reached.clear();
                 one.reached.extend_from_slice(live.reached());
@@ -141,8 +142,8 @@ impl Paths {
 
     /// Remembers what later instances may recall.
     fn remember(&mut self, at: u32) {
-        let live = &self.live[at as usize];
-        for (role, by) in &self.index.recalled[live.chain as usize] {
+        let live = &self.live[index_of(at)];
+        for (role, by) in &self.index.recalled[index_of(live.chain)] {
             let (Some(value), Some(by)) = (live.known(*role), live.key(by)) else {
                 continue;
             };

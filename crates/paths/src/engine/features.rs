@@ -1,6 +1,6 @@
 //! What an instance that is complete had, so that slow ones can be compared with others.
 
-use event::NONE;
+use event::{NONE, index_of};
 
 use super::Paths;
 use super::instance::LiveInstance;
@@ -12,9 +12,9 @@ use crate::traits::{InstanceTrait, levels};
 impl Paths {
     /// What is known of an instance that is complete.
     pub(super) fn traits(&self, at: u32, traits: &mut Vec<InstanceTrait>) {
-        let live = &self.live[at as usize];
-        let (path, chain) = self.index.chains[live.chain as usize];
-        let path = &self.paths[path as usize];
+        let live = &self.live[index_of(at)];
+        let (path, chain) = self.index.chains[index_of(live.chain)];
+        let path = &self.paths[index_of(path)];
         if path.chains.len() > 1 {
             traits.push(InstanceTrait::Chain(chain));
         }
@@ -23,7 +23,7 @@ impl Paths {
         if live.coalesced > 0 {
             traits.push(InstanceTrait::Coalesced);
         }
-        let roles = &self.index.roles[live.chain as usize];
+        let roles = &self.index.roles[index_of(live.chain)];
         let held = |role: Option<usize>| role.and_then(|role| live.role(role));
         let vector = held(roles.vector).and_then(|vector| u32::try_from(vector).ok());
         traits.extend(vector.map(InstanceTrait::Vector));
@@ -47,7 +47,7 @@ fn traits_of_steps(
 ) {
     for reached in &live.reached()[1..] {
         // What all have explains nothing.
-        if steps[reached.step as usize].optional == StepOption::Never {
+        if steps[usize::from(reached.step)].optional == StepOption::Never {
             continue;
         }
         traits.push(InstanceTrait::Reached(chain, reached.step));

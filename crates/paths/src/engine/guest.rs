@@ -3,7 +3,7 @@
 //! They are steps of instances, and no more: what is known of the host's threads, vCPUs and interrupts does not change
 //! by them.
 
-use event::{Data, Event, EventType, LostKind, NONE, Side};
+use event::{Data, Event, EventType, LostKind, NONE, Side, index_of};
 use model::Machine;
 
 use super::guest_tasks::{GuestActor, machine_of_task, number, task};
@@ -37,7 +37,7 @@ impl Paths {
     /// Returns whether events of a kind of a guest's are steps of any path.
     pub fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
         let wanted = self.wants(ty);
-        let binding = self.bindings.get(ty.index as usize);
+        let binding = self.bindings.get(index_of(ty.index));
         if let Some(Some(binding)) = binding
             && ty.recorded
         {
@@ -70,13 +70,13 @@ impl Paths {
     /// step is complete.
     #[inline]
     pub(super) fn is_all_of_host(&self, at: u32, number: usize) -> bool {
-        self.index.steps[number].rest_in_guest && self.rest_is_unrecorded(&self.live[at as usize])
+        self.index.steps[number].rest_in_guest && self.rest_is_unrecorded(&self.live[index_of(at)])
     }
 
     #[inline(never)]
     fn rest_is_unrecorded(&self, live: &LiveInstance) -> bool {
-        let first = self.index.first_step[live.chain as usize] as usize;
-        let rest = live.last_step() + 1..self.index.lengths[live.chain as usize];
+        let first = self.index.first_step[index_of(live.chain)] as usize;
+        let rest = live.last_step() + 1..self.index.lengths[index_of(live.chain)];
         let mut rest = rest.map(|step| first + step);
         self.is_open(live)
             && !rest.any(|number| {
@@ -94,7 +94,7 @@ impl Paths {
         vcpu: i32,
         machine: &mut Machine,
     ) {
-        let at = event.ty.index as usize;
+        let at = index_of(event.ty.index);
         // The host has shown no such thread yet: the guest cannot run there.
         if machine.threads().get(vcpu).is_none() {
             return;
@@ -182,7 +182,7 @@ impl Paths {
         };
         let mut waits = live.waits.iter();
         waits.any(|(alt, _)| {
-            let alt = &self.index.alts[*alt as usize];
+            let alt = &self.index.alts[index_of(*alt)];
             let by = alt.guest_by;
             let held = |role: Option<usize>| role.and_then(|role| live.known(role));
             let task = held(by.task).and_then(machine_of_task);

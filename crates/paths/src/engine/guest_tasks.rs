@@ -1,5 +1,6 @@
 //! Guests whose recordings are walked with the host's: numbers of their tasks, their vCPUs, and what they record.
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 
 /// Who makes an event in a guest, and which of its tasks it is about.
@@ -70,7 +71,7 @@ impl GuestMachines {
         }
         let recorded = &mut self.recorded[machine];
         for step in steps {
-            let step = *step as usize;
+            let step = index_of(*step);
             if recorded.len() <= step {
                 recorded.resize(step + 1, false);
             }

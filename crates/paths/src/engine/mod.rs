@@ -26,7 +26,7 @@ mod watchers;
 use std::ops::Range;
 
 use cpuset::CpuSet;
-use event::{Data, Event, EventType, Isa, NONE};
+use event::{Data, Event, EventType, Isa, NONE, index_of};
 use model::Machine;
 use rustc_hash::FxHashMap;
 
@@ -194,7 +194,7 @@ impl Paths {
             born: 0,
             oldest: Vec::new(),
             waiting: WaitingInstances::new(alts),
-            cancels: WaitingInstances::new(index.all_ends as usize),
+            cancels: WaitingInstances::new(index_of(index.all_ends)),
             nexts: WaitCache::new(steps),
             unique: UniquePlaces::new(steps),
             tickets: FxHashMap::default(),
@@ -332,7 +332,7 @@ impl Paths {
         if ty.recorded && ty.format.is_some() {
             self.disable(&binding);
         }
-        let at = ty.index as usize;
+        let at = index_of(ty.index);
         if self.bindings.len() <= at {
             self.bindings.resize_with(at + 1, || None);
         }
@@ -343,7 +343,7 @@ impl Paths {
     fn disable(&mut self, binding: &EventBinding) {
         self.nexts.clear();
         for step in &binding.disables {
-            self.disabled[*step as usize] = true;
+            self.disabled[index_of(*step)] = true;
         }
         for alt in &binding.disables_alts {
             self.disable_alt(*alt);
@@ -353,13 +353,13 @@ impl Paths {
     /// The function tracer's event is the call of a function without which alternatives count.
     fn calls_disable(&mut self, event: &Event<'_>, data: &Data, binding: &EventBinding) {
         for (functions, step, alt) in &binding.calls_disable {
-            let known = step.is_none_or(|step| self.disabled[step as usize])
-                && alt.is_none_or(|alt| self.disabled_alts[alt as usize]);
+            let known = step.is_none_or(|step| self.disabled[index_of(step)])
+                && alt.is_none_or(|alt| self.disabled_alts[index_of(alt)]);
             if known || !functions.called(event, data) {
                 continue;
             }
             if let Some(step) = step {
-                self.disabled[*step as usize] = true;
+                self.disabled[index_of(*step)] = true;
                 self.nexts.clear();
             }
             if let Some(alt) = alt {
@@ -369,11 +369,11 @@ impl Paths {
     }
 
     fn disable_alt(&mut self, alt: u32) {
-        if std::mem::replace(&mut self.disabled_alts[alt as usize], true) {
+        if std::mem::replace(&mut self.disabled_alts[index_of(alt)], true) {
             return;
         }
         // What began by it before that was known is none.
-        let alt = &self.index.alts[alt as usize];
+        let alt = &self.index.alts[index_of(alt)];
         if alt.joins {
             return;
         }
@@ -398,7 +398,7 @@ impl Paths {
         if tid == 0 {
             return tasks::idle(cpu);
         }
-        let known = &mut self.slots[tid.cast_unsigned() as usize % SLOTS];
+        let known = &mut self.slots[index_of(tid.cast_unsigned()) % SLOTS];
         if known.0 != tid || tid == NONE {
             *known = (tid, machine.slot(tid));
         }
@@ -413,7 +413,7 @@ impl Paths {
     /// Takes an event, before the machine does.
     #[inline]
     pub fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
-        let at = event.ty.index as usize;
+        let at = index_of(event.ty.index);
         let Some(binding) = self.bindings.get_mut(at).and_then(Option::take) else {
             return;
         };
@@ -477,7 +477,7 @@ impl Paths {
         let thread = self.slot(event.tid, event.cpu, machine);
         if !binding.seen {
             for step in &binding.marks {
-                self.recorded[*step as usize] = true;
+                self.recorded[index_of(*step)] = true;
             }
             self.disable(binding);
         }

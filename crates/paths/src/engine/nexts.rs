@@ -1,5 +1,7 @@
 //! What instances wait for, looked up once for all that come as far; and the places that are one instance's only.
 
+use event::index_of;
+
 use super::instance::LiveInstance;
 use super::plan::{PathIndex, StepSet};
 use super::slots::SlotMap;
@@ -93,12 +95,12 @@ impl UniquePlaces {
 
     #[inline]
     pub(super) fn get(&self, (step, key): (u32, u64)) -> Option<u32> {
-        self.0.get(step as usize)?.get(key).copied().flatten()
+        self.0.get(index_of(step))?.get(key).copied().flatten()
     }
 
     #[inline]
     pub(super) fn put(&mut self, (step, key): (u32, u64), instance: u32) {
-        if let Some(of_step) = self.0.get_mut(step as usize) {
+        if let Some(of_step) = self.0.get_mut(index_of(step)) {
             *of_step.entry(key) = Some(instance);
         }
     }
@@ -106,7 +108,7 @@ impl UniquePlaces {
     /// An instance leaves its place, if it still has it.
     #[inline]
     pub(super) fn leave(&mut self, (step, key): (u32, u64), instance: u32) {
-        if let Some(of_step) = self.0.get_mut(step as usize)
+        if let Some(of_step) = self.0.get_mut(index_of(step))
             && let Some(place) = of_step.get_mut(key)
             && *place == Some(instance)
         {
@@ -124,7 +126,7 @@ impl LiveInstance {
 
     /// How it waits for an alternative, if it holds what that joins.
     pub(super) fn waits_by(&self, alt: u32, index: &PathIndex) -> Option<(u32, WaiterKey)> {
-        let roles = index.alts[alt as usize].found_by.as_slice();
+        let roles = index.alts[index_of(alt)].found_by.as_slice();
         self.found_by(roles)?;
         Some(match roles {
             [role] => (alt, WaiterKey::Role(*role)),

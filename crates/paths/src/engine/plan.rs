@@ -1,5 +1,7 @@
 //! Paths as the engine goes by them: what a path file says of steps and alternatives, by number.
 
+use event::index_of;
+
 use crate::lang::{EventAttribute, PathDefinition, PathStep, StepAlternative, StepOption, WaitEnd};
 
 /// A set of the steps of one chain, which has at most [`MAX_STEPS`](crate::lang::MAX_STEPS).
@@ -269,7 +271,7 @@ impl PathIndex {
                 index.recalled.push(recalled.collect());
                 for (step, at) in chain.steps.iter().zip(0u32..) {
                     let number = place(index.steps.len());
-                    let mut plan = StepPlan::of(step, &chain.steps[at as usize + 1..]);
+                    let mut plan = StepPlan::of(step, &chain.steps[index_of(at) + 1..]);
                     let ends = ends_of(step).zip(index.all_ends..);
                     let ends = ends.map(|((end, how), n)| (n, end.of, how));
                     plan.ended_by = ends.collect();
@@ -287,9 +289,9 @@ impl PathIndex {
         }
         index.alts.sort_by_key(AlternativePlan::turn);
         for (alt, at) in index.alts.iter().zip(0u32..) {
-            index.steps[alt.number as usize].alts.push(at);
-            let first = index.first_step[alt.chain as usize] as usize;
-            for step in 0..index.lengths[alt.chain as usize] {
+            index.steps[index_of(alt.number)].alts.push(at);
+            let first = index.first_step[index_of(alt.chain)] as usize;
+            for step in 0..index.lengths[index_of(alt.chain)] {
                 if alt.takes_back & one(step) != 0 {
                     index.steps[first + step].back.push(at);
                 }
@@ -301,7 +303,7 @@ impl PathIndex {
     /// Returns the number of a chain's step among all.
     #[inline]
     pub(super) fn number(&self, chain: u32, step: usize) -> usize {
-        self.first_step[chain as usize] as usize + step
+        self.first_step[index_of(chain)] as usize + step
     }
 
     /// Returns a step, by chain and position.

@@ -1,6 +1,6 @@
 //! Interrupts: for which vCPU they are, and what that changes for instances that wait to know.
 
-use event::Data;
+use event::{Data, index_of};
 use model::{Halt, Machine, State, Threads};
 
 use super::{EventContext, Paths};
@@ -95,26 +95,26 @@ impl Paths {
         waiting.dedup();
         for at in waiting {
             // It may have ended, or one that went on before has given it up.
-            let live = &self.live[at as usize];
+            let live = &self.live[index_of(at)];
             if !live.live || !live.roles_hold(ticket) {
                 continue;
             }
             match slot {
                 // What it has reached may be enough.
-                None if self.is_open(&self.live[at as usize]) => {
+                None if self.is_open(&self.live[index_of(at)]) => {
                     self.unregister(at);
                     self.complete(at);
                 }
                 None => self.give_up(at, Some(DropReason::Unresolved)),
                 Some(slot) => {
                     // One of them may have displaced another.
-                    let live = &mut self.live[at as usize];
+                    let live = &mut self.live[index_of(at)];
                     if !live.live || !live.roles_hold(ticket) {
                         continue;
                     }
                     live.replace(ticket, u64::from(slot));
                     self.unregister(at);
-                    let step = self.live[at as usize].last().step as usize;
+                    let step = self.live[index_of(at)].last().step as usize;
                     if !self.occupy(at, step) {
                         continue;
                     }
@@ -122,10 +122,10 @@ impl Paths {
                     self.register(at);
                     // It has gone on already: with the entry before that was known.
                     let entered = self.tasks.get(slot).entry_at;
-                    if entered > self.live[at as usize].last().time
+                    if entered > self.live[index_of(at)].last().time
                         && self.waits_for_entry(at, passed)
                     {
-                        if self.is_open(&self.live[at as usize]) {
+                        if self.is_open(&self.live[index_of(at)]) {
                             self.unregister(at);
                             self.complete(at);
                         } else {

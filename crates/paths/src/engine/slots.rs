@@ -1,5 +1,6 @@
 //! What is known by a number that mostly is a low one: a thread's slot, a CPU.
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 
 /// Numbers below this have their place in a list.
@@ -76,14 +77,14 @@ impl NumberSet {
 
     #[inline]
     pub(super) fn set(&mut self, number: u32) {
-        if let Some(word) = self.0.get_mut(number as usize / 64) {
+        if let Some(word) = self.0.get_mut(index_of(number) / 64) {
             *word |= 1 << (number % 64);
         }
     }
 
     #[inline]
     pub(super) fn clear(&mut self, number: u32) {
-        if let Some(word) = self.0.get_mut(number as usize / 64) {
+        if let Some(word) = self.0.get_mut(index_of(number) / 64) {
             *word &= !(1 << (number % 64));
         }
     }
@@ -117,7 +118,7 @@ impl DueWords {
         let mut words: Vec<DueWord> = Vec::new();
         // Path files have some hundred alternatives at most.
         for ((number, always), place) in numbers.zip(0..=u16::MAX) {
-            let at = number as usize / 64;
+            let at = index_of(number) / 64;
             let bit = 1 << (number % 64);
             if words.last().is_none_or(|word| word.at != at) {
                 words.push(DueWord {
@@ -130,7 +131,7 @@ impl DueWords {
             if let Some(word) = words.last_mut() {
                 word.own |= bit;
                 word.always |= if always { bit } else { 0 };
-                word.places[number as usize % 64] = place;
+                word.places[index_of(number) % 64] = place;
             }
         }
         DueWords(words)
@@ -148,7 +149,9 @@ impl DueWord {
         }
         let first = due & due.wrapping_neg();
         *left &= !(first | (first - 1));
-        Some(usize::from(self.places[due.trailing_zeros() as usize % 64]))
+        Some(usize::from(
+            self.places[index_of(due.trailing_zeros()) % 64],
+        ))
     }
 }
 

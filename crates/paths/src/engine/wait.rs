@@ -1,5 +1,7 @@
 //! What instances wait for: the alternatives that can come next, and the place that is one instance's only.
 
+use event::index_of;
+
 use super::Paths;
 use super::instance::{LiveInstance, memory_key};
 use super::nexts::{InstanceProgress, NextWaits, WaiterKey};
@@ -50,8 +52,8 @@ impl Paths {
 
     /// Returns whether an instance that has come so far is complete if nothing more comes.
     pub(super) fn is_open(&self, live: &LiveInstance) -> bool {
-        let first = self.index.first_step[live.chain as usize] as usize;
-        let steps = live.last_step() + 1..self.index.lengths[live.chain as usize];
+        let first = self.index.first_step[index_of(live.chain)] as usize;
+        let steps = live.last_step() + 1..self.index.lengths[index_of(live.chain)];
         live.counted
             && live.reached().len() > 1
             && steps.map(|step| first + step).all(|number| {
@@ -63,7 +65,7 @@ impl Paths {
     /// whether the instance goes on.
     #[inline]
     pub(super) fn occupy(&mut self, at: u32, step: usize) -> bool {
-        let number = self.index.number(self.live[at as usize].chain, step);
+        let number = self.index.number(self.live[index_of(at)].chain, step);
         if self.index.steps[number].several {
             self.vacate(at);
             return true;
@@ -73,7 +75,7 @@ impl Paths {
 
     #[inline(never)]
     fn takes_place(&mut self, at: u32, number: usize) -> bool {
-        let live = &self.live[at as usize];
+        let live = &self.live[index_of(at)];
         let this = &self.index.steps[number];
         let key = match this.unique.as_slice() {
             [role] => live.known(*role),
@@ -92,19 +94,19 @@ impl Paths {
             return false;
         }
         self.unique.put(place, at);
-        self.live[at as usize].unique = Some(place);
+        self.live[index_of(at)].unique = Some(place);
         true
     }
 
     /// An instance takes another one's place, or is one with it. Returns whether it goes on.
     fn displace(&mut self, at: u32, other: u32, coalesces: bool) -> bool {
         if coalesces {
-            let one = &mut self.live[other as usize];
+            let one = &mut self.live[index_of(other)];
             one.coalesced = one.coalesced.saturating_add(1);
             self.give_up(at, Some(DropReason::Coalesced));
             return false;
         }
-        if self.is_open(&self.live[other as usize]) {
+        if self.is_open(&self.live[index_of(other)]) {
             self.unregister(other);
             self.complete(other);
         } else {
@@ -115,14 +117,14 @@ impl Paths {
 
     #[inline]
     pub(super) fn vacate(&mut self, at: u32) {
-        if let Some(place) = self.live[at as usize].unique.take() {
+        if let Some(place) = self.live[index_of(at)].unique.take() {
             self.unique.leave(place, at);
         }
     }
 
     /// Registers an instance with all that can come next.
     pub(super) fn register(&mut self, at: u32) {
-        let live = &self.live[at as usize];
+        let live = &self.live[index_of(at)];
         let number = self.index.number(live.chain, live.last_step());
         let from = InstanceProgress {
             steps: live.steps,
@@ -142,11 +144,11 @@ impl Paths {
                 &once
             }
         };
-        let live = &mut self.live[at as usize];
+        let live = &mut self.live[index_of(at)];
         for (alt, key) in &next.waits {
             let key = match key {
                 WaiterKey::Role(role) => live.role(*role),
-                WaiterKey::Roles => live.found_by(&self.index.alts[*alt as usize].found_by),
+                WaiterKey::Roles => live.found_by(&self.index.alts[index_of(*alt)].found_by),
             };
             if let Some(key) = key {
                 live.waits.push((*alt, key));
@@ -191,8 +193,8 @@ impl Paths {
     /// come as far: what is recalled is not the same for all.
     fn waits_for_next(&self, live: &LiveInstance, waits: &mut Vec<(u32, WaiterKey)>) -> bool {
         let mut holds = true;
-        let first = self.index.first_step[live.chain as usize] as usize;
-        for step in live.last_step() + 1..self.index.lengths[live.chain as usize] {
+        let first = self.index.first_step[index_of(live.chain)] as usize;
+        for step in live.last_step() + 1..self.index.lengths[index_of(live.chain)] {
             let number = first + step;
             let this = &self.index.steps[number];
             if self.disabled[number]
@@ -203,7 +205,7 @@ impl Paths {
                 continue;
             }
             for alt in &this.alts {
-                let what = &self.index.alts[*alt as usize];
+                let what = &self.index.alts[index_of(*alt)];
                 if !self.can_come(what, live, &mut holds) {
                     continue;
                 }
@@ -256,7 +258,7 @@ impl Paths {
     fn waits_to_go_back(&self, live: &LiveInstance, waits: &mut Vec<(u32, WaiterKey)>) -> bool {
         let mut holds = true;
         for alt in &self.index.step(live.chain, live.last_step()).back {
-            let what = &self.index.alts[*alt as usize];
+            let what = &self.index.alts[index_of(*alt)];
             // What came before the end of its time is not taken back after it, unless a guest shows that it was wrong.
             if live.late && !what.in_guest || !self.can_come(what, live, &mut holds) {
                 continue;
@@ -267,7 +269,7 @@ impl Paths {
                 .iter()
                 .rev()
                 .map(|reached| u32::from(reached.step));
-            let before = before.find(|step| what.takes_back & one(*step as usize) == 0);
+            let before = before.find(|step| what.takes_back & one(index_of(*step)) == 0);
             if before.is_some_and(|before| before >= what.step) || !what.joins {
                 continue;
             }
@@ -279,18 +281,18 @@ impl Paths {
     /// Returns whether an instance goes on when a vCPU enters its guest. Where its interrupt may have been injected
     /// before (`passed`), what follows an injection counts too.
     pub(super) fn waits_for_entry(&self, at: u32, passed: bool) -> bool {
-        let mut waits = self.live[at as usize].waits.iter();
+        let mut waits = self.live[index_of(at)].waits.iter();
         waits.any(|(alt, _)| {
             // One that does not exist in this recording is no way to go on.
-            let exists = passed || !self.disabled_alts[*alt as usize];
-            let mut events = self.index.alts[*alt as usize].said.events.iter();
+            let exists = passed || !self.disabled_alts[index_of(*alt)];
+            let mut events = self.index.alts[index_of(*alt)].said.events.iter();
             exists && events.any(|event| event.matches("kvm", "kvm_entry"))
         })
     }
 
     #[inline]
     pub(super) fn unregister(&mut self, at: u32) {
-        let live = &mut self.live[at as usize];
+        let live = &mut self.live[index_of(at)];
         for (alt, key) in &live.waits {
             self.waiting.remove(*alt, *key, at);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
+use event::index_of;
 use rustc_hash::FxHashMap;
 
 use super::slots::{NumberSet, SlotMap};
@@ -166,7 +167,7 @@ impl WaitingInstances {
 
     #[inline]
     pub(super) fn add(&mut self, alt: u32, key: u64, instance: u32) {
-        let Some(awaited) = self.all.get_mut(alt as usize) else {
+        let Some(awaited) = self.all.get_mut(index_of(alt)) else {
             return;
         };
         if awaited.count == 0 {
@@ -178,7 +179,7 @@ impl WaitingInstances {
 
     #[inline]
     pub(super) fn remove(&mut self, alt: u32, key: u64, instance: u32) {
-        if let Some(awaited) = self.all.get_mut(alt as usize)
+        if let Some(awaited) = self.all.get_mut(index_of(alt))
             && let Some(few) = awaited.by_key.get_mut(key)
             && few.remove(instance)
         {
@@ -195,7 +196,7 @@ impl WaitingInstances {
     /// Puts those that wait into `out`, in the order in which they came.
     #[inline]
     pub(super) fn get(&self, alt: u32, key: u64, out: &mut Vec<u32>) {
-        let awaited = self.all.get(alt as usize);
+        let awaited = self.all.get(index_of(alt));
         if let Some(few) = awaited.and_then(|all| all.by_key.get(key)) {
             few.get(out);
         }
@@ -218,7 +219,7 @@ mod tests {
                 waiting.add(0, key, n);
                 left.push(n);
                 if n % 3 != 0 {
-                    let gone = left.remove(n as usize * 7 % left.len());
+                    let gone = left.remove(index_of(n) * 7 % left.len());
                     waiting.remove(0, key, gone);
                     // It is not there any more.
                     waiting.remove(0, key, gone);

@@ -181,7 +181,7 @@ impl PathWords<'_> {
             chain: self
                 .path
                 .chains
-                .get(chain as usize)
+                .get(usize::from(chain))
                 .and_then(|c| c.name.clone()),
             stats: stage.stats.clone(),
             slow_mean_ns: slow.mean(),

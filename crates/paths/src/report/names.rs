@@ -23,10 +23,10 @@ impl PathWords<'_> {
         let steps = self
             .path
             .chains
-            .get(chain as usize)
+            .get(usize::from(chain))
             .map(|chain| &chain.steps);
         steps
-            .and_then(|steps| steps.get(step as usize))
+            .and_then(|steps| steps.get(usize::from(step)))
             .map_or("?", |step| step.name.as_str())
     }
 
@@ -107,7 +107,7 @@ impl PathWords<'_> {
             InstanceTrait::Chain(chain) => self
                 .path
                 .chains
-                .get(*chain as usize)
+                .get(usize::from(*chain))
                 .and_then(|chain| chain.name.clone())
                 .unwrap_or_default(),
             other => self.feature(other),

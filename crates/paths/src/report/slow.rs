@@ -1,5 +1,6 @@
 //! What sets the slow instances apart, in numbers and sentences.
 
+use event::index_of;
 use words::share;
 
 use super::data::{SlowCause, SlowReport, SlowestInstance};
@@ -33,7 +34,7 @@ impl PathWords<'_> {
     /// What is known of the slowest instance.
     fn slowest(&self, tally: &PathTally) -> Option<SlowestInstance> {
         let (example, stage, ns) = tally.slowest.as_ref()?;
-        let stage = tally.stages.get(*stage as usize)?;
+        let stage = tally.stages.get(index_of(*stage))?;
         let mut text = format!(
             "{} of its time went from '{}' to '{}'",
             share::whole(*ns as f64 / example.total_ns.max(1) as f64),
@@ -44,7 +45,7 @@ impl PathWords<'_> {
             example
                 .traits
                 .iter()
-                .filter_map(|at| tally.traits.get(*at as usize))
+                .filter_map(|at| tally.traits.get(index_of(*at)))
         };
         let vcpu = has().find_map(|one| match one {
             InstanceTrait::Vcpu(slot) => Some(self.task(*slot)),

@@ -17,6 +17,7 @@ use super::PerfWalk;
 use super::out::RecordOutlet;
 use crate::merge::MergeRecord;
 use crate::record::{HEADER, PerfRecordHeader, kind};
+use tracefmt::index_of;
 
 /// The last record that was read and is wanted.
 #[derive(Debug, Default)]
@@ -68,7 +69,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         };
         if (self.queue.give_up(at) || self.unordered.give_up(at)) && header.kind == kind::SAMPLE {
             let attr = self.reading.attr_of::<BIG>(&data[at + HEADER..end]);
-            let counter = attr.and_then(|attr| self.counters.get_mut(attr as usize));
+            let counter = attr.and_then(|attr| self.counters.get_mut(index_of(attr)));
             if let Some(counter) = counter {
                 counter.count = counter.count.saturating_sub(1);
             }

@@ -20,6 +20,7 @@ mod visitor;
 
 use std::collections::VecDeque;
 
+use tracefmt::index_of;
 use tracefmt::{Diagnostic, Endian};
 
 use crate::chunks::Chunks;
@@ -329,7 +330,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 self.totals.unknown_id += 1;
                 return;
             };
-            let counter = &mut self.counters[attr as usize];
+            let counter = &mut self.counters[index_of(attr)];
             counter.count += 1;
             if counter.want == SampleWish::No {
                 return;
@@ -342,7 +343,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let time = self.reading.time_of::<BIG>(header, body, attr);
         self.last_read.is(time, at);
         if attr != MergeRecord::SIDE {
-            let want = match self.counters[attr as usize].want {
+            let want = match self.counters[index_of(attr)].want {
                 // What was unpacked is kept no longer than runs need it.
                 SampleWish::OfThread if buffer != 0 => SampleWish::InOrder,
                 want => want,

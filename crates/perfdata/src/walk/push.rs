@@ -7,6 +7,7 @@ use super::{PerfWalk, counted};
 use crate::merge::{MergeRecord, RecordRun};
 use crate::record::{HEADER, PerfRecordHeader, kind};
 use crate::sample::tid_of;
+use tracefmt::index_of;
 
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
 const BLOCK_SHIFT: u32 = 16;
@@ -87,10 +88,10 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     ) -> Option<RunRest> {
         let second = self.queue.second();
         let mut next = run.entry;
-        let mut entry = *self.queue.entries.get(next as usize)?;
+        let mut entry = *self.queue.entries.get(index_of(next))?;
         loop {
             if O::READS
-                && let Some(ahead) = self.queue.entries.get(next as usize + AHEAD)
+                && let Some(ahead) = self.queue.entries.get(index_of(next) + AHEAD)
             {
                 prefetch(from.data, ahead.at());
                 prefetch(from.data, ahead.at() + LINE);
@@ -101,7 +102,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             if self.stop || next >= run.entry_end {
                 return None;
             }
-            entry = *self.queue.entries.get(next as usize)?;
+            entry = *self.queue.entries.get(index_of(next))?;
             if entry.time > limit || (entry.time, run.seq) > second {
                 return Some(RunRest {
                     time: entry.time,
@@ -200,7 +201,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         } else {
             self.last_out = time;
         }
-        if self.counters[attr as usize].want == SampleWish::OfThread && from.buffer == 0 {
+        if self.counters[index_of(attr)].want == SampleWish::OfThread && from.buffer == 0 {
             let attrs = &self.reading.recording.attrs;
             let size =
                 PerfRecordHeader::read::<BIG>(from.data, at).map_or(HEADER, |header| header.size);
@@ -213,7 +214,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Whether a record of a run is in the queue: it is wanted, and not among those of threads.
     #[cold]
     fn is_queued(&self, body: &[u8], at: usize, run: &RecordRun, attr: u32) -> bool {
-        let want = self.counters[attr as usize].want;
+        let want = self.counters[index_of(attr)].want;
         let tid = tid_of::<BIG>(&self.reading.recording.attrs, body, attr);
         let of_thread = run.buffer == 0 && self.unordered.kept(tid, at, run.seq);
         match want {

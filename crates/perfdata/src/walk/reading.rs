@@ -4,6 +4,7 @@ use crate::attr::{SampleLayout, Trailers};
 use crate::file::PerfRecording;
 use crate::ids::IdMap;
 use crate::record::{PerfRecordHeader, kind, u64_at};
+use tracefmt::index_of;
 
 /// What a walk has to know of a recording to read its records.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
         let at = if header.kind == kind::SAMPLE {
             match self.time_at {
                 Some(at) => Some(at),
-                None => self.recording.attrs[attr as usize]
+                None => self.recording.attrs[index_of(attr)]
                     .layout
                     .time
                     .map(usize::from),
@@ -75,7 +76,7 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
                 id.and_then(|id| self.ids.get(id)).unwrap_or(0)
             }
         };
-        &self.recording.attrs[attr as usize].layout
+        &self.recording.attrs[index_of(attr)].layout
     }
 
     #[inline(always)]

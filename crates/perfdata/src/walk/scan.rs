@@ -2,6 +2,7 @@
 
 use crate::ids::IdMap;
 use crate::record::{HEADER, PerfRecordHeader, kind, u64_at};
+use tracefmt::index_of;
 
 use super::prefetch::{LINE, prefetch};
 use super::visitor::SampleWish;
@@ -89,7 +90,7 @@ pub(super) fn scan<'d, const BIG: bool>(
         let Some(&attr) = place.ok().and_then(|at| places.attrs.get(at)) else {
             break;
         };
-        let Some(counter) = counters.get_mut(attr as usize) else {
+        let Some(counter) = counters.get_mut(index_of(attr)) else {
             break;
         };
         let want = counter.want;

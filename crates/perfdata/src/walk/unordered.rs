@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
+use tracefmt::index_of;
 
 use super::out::{RecordOrigin, RecordOutlet};
 use super::scan::WantedSample;
@@ -74,7 +75,7 @@ impl ThreadBacklogs {
                 break;
             }
             self.heads.pop();
-            let Some(thread) = self.list.get_mut(number as usize) else {
+            let Some(thread) = self.list.get_mut(index_of(number)) else {
                 continue;
             };
             while let Some(one) = thread.entries.get(thread.next) {
@@ -200,7 +201,7 @@ impl UnorderedSamples {
         if entry.at() >= self.until {
             return false;
         }
-        let thread = &mut self.threads.list[list as usize];
+        let thread = &mut self.threads.list[index_of(list)];
         if let Some(last) = thread.entries.last() {
             thread.sorted &= (last.time, last.at()) <= (entry.time, entry.at());
         }
@@ -215,7 +216,7 @@ impl UnorderedSamples {
     /// Gives up the sample that was taken last into a list, if it is at this place. Returns whether it was.
     #[cold]
     pub(super) fn give_up(&mut self, at: usize) -> bool {
-        let list = self.last.1.map(|list| list as usize);
+        let list = self.last.1.map(index_of);
         let thread = list.and_then(|list| self.threads.list.get_mut(list));
         let last = thread.and_then(|thread| thread.entries.pop_if(|last| last.at() == at));
         self.listed -= usize::from(last.is_some());
@@ -225,7 +226,7 @@ impl UnorderedSamples {
     /// Whether a sample of a run is in its thread's list, or was.
     pub(super) fn kept(&self, tid: i32, at: usize, run: u64) -> bool {
         let list = self.by_tid.get(&tid);
-        let thread = list.and_then(|&list| self.threads.list.get(list as usize));
+        let thread = list.and_then(|&list| self.threads.list.get(index_of(list)));
         at < self.until && thread.is_some_and(|thread| thread.from <= run)
     }
 

@@ -4,6 +4,7 @@
 //! them, nothing recurses when the tree goes away.
 
 use crate::cast::index;
+use crate::index_of;
 
 /// Index of a node.
 pub(super) type Id = u32;
@@ -170,18 +171,18 @@ impl FormatAst {
     }
 
     pub(super) fn node(&self, id: Id) -> &AstNode {
-        self.nodes.get(id as usize).unwrap_or(&AstNode::Null)
+        self.nodes.get(index_of(id)).unwrap_or(&AstNode::Null)
     }
 
     /// Takes a node out, and leaves [`AstNode::Null`] in its place.
     pub(super) fn take(&mut self, id: Id) -> AstNode {
         self.nodes
-            .get_mut(id as usize)
+            .get_mut(index_of(id))
             .map_or(AstNode::Null, |n| std::mem::replace(n, AstNode::Null))
     }
 
     pub(super) fn set(&mut self, id: Id, node: AstNode) {
-        if let Some(slot) = self.nodes.get_mut(id as usize) {
+        if let Some(slot) = self.nodes.get_mut(index_of(id)) {
             *slot = node;
         }
     }

@@ -5,6 +5,7 @@
 
 use super::program::{Action, Patch, PoolRange, PrintStep, Program};
 use crate::cast::index;
+use crate::index_of;
 
 /// Texts longer than this are not joined further.
 pub(super) const MAX_BLOCK: u32 = 512;
@@ -15,7 +16,7 @@ pub(super) fn merge(program: &mut Program) {
     let mut targets = vec![false; steps.len() + 1];
     for at in 0..steps.len() {
         if let Some(target) = target_mut(&mut steps[at].action) {
-            targets[(*target as usize).min(steps.len())] = true;
+            targets[(index_of(*target)).min(steps.len())] = true;
         }
     }
     let mut moved = vec![0u32; steps.len() + 1];
@@ -47,7 +48,7 @@ pub(super) fn merge(program: &mut Program) {
     moved[steps.len()] = index(program.steps.len());
     for step in &mut program.steps {
         if let Some(target) = target_mut(&mut step.action) {
-            *target = moved[(*target as usize).min(steps.len())];
+            *target = moved[(index_of(*target)).min(steps.len())];
         }
     }
     thread(&mut program.steps);
@@ -86,10 +87,10 @@ fn block(program: &mut Program, steps: &[PrintStep]) -> PrintStep {
                 program.pool.extend((0..digits).map(|_| b'0'));
             }
             Action::Literal(text) => {
-                let from = text.at as usize;
+                let from = index_of(text.at);
                 program
                     .pool
-                    .extend_from_within(from..from + text.len as usize);
+                    .extend_from_within(from..from + index_of(text.len));
             }
             _ => {}
         }
@@ -109,7 +110,7 @@ fn thread(steps: &mut [PrintStep]) {
     // From the back, so that a target is already right when a jump to it is looked at.
     for at in (0..steps.len()).rev() {
         let goal = match steps[at].action {
-            Action::JumpUnless(bits, value, target) => match steps.get(target as usize) {
+            Action::JumpUnless(bits, value, target) => match steps.get(index_of(target)) {
                 Some(PrintStep {
                     len: 0,
                     action: Action::JumpUnless(b, v, next),
@@ -123,7 +124,7 @@ fn thread(steps: &mut [PrintStep]) {
                 _ => continue,
             },
             Action::JumpIfZero(_, target) | Action::Jump(target) => {
-                match steps.get(target as usize) {
+                match steps.get(index_of(target)) {
                     Some(PrintStep {
                         len: 0,
                         action: Action::Jump(next),
@@ -169,7 +170,7 @@ mod tests {
             panic!()
         };
         assert_eq!(
-            &program.pool[text.at as usize..][..text.len as usize],
+            &program.pool[index_of(text.at)..][..text.len as usize],
             b"ab00ab00ab"
         );
         assert_eq!((program.patches[0].at, program.patches[1].at), (2, 6));

@@ -11,6 +11,7 @@ use super::run::{MAX_LINE, ProgramRun, put_pointer};
 use super::text::{put_hex, until_nul};
 use crate::FormatText;
 use crate::cast::int;
+use crate::index_of;
 
 /// Appends the line.
 #[inline(never)]
@@ -18,7 +19,7 @@ pub(super) fn print(parts: &Bprint, run: &ProgramRun<'_>, out: &mut FormatText) 
     let abi = run.program.abi;
     let number = |(offset, size): (u32, u32)| {
         abi.endian
-            .uint(run.record, offset as usize, size as usize)
+            .uint(run.record, index_of(offset), index_of(size))
             .unwrap_or(0)
     };
     run.symbol(number(parts.ip), false, out);
@@ -34,7 +35,7 @@ pub(super) fn print(parts: &Bprint, run: &ProgramRun<'_>, out: &mut FormatText) 
     let mut splitter = Splitter::new(format, Dialect::C, abi.long_size);
     let mut args = BprintArguments {
         record: run.record,
-        at: parts.args as usize,
+        at: index_of(parts.args),
         run,
     };
     let full = out.len() + MAX_LINE;

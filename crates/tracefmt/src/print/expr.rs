@@ -10,6 +10,7 @@ use super::simplify::simplify;
 use super::types::wrap;
 use crate::Kallsyms;
 use crate::cast::index;
+use crate::index_of;
 
 /// All expressions of a line.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +90,7 @@ impl Exprs {
     /// Returns the test `bits == value`, where the operand is one.
     pub(super) fn as_test(&self, operand: Operand) -> Option<(BitSlice, u64)> {
         match operand {
-            Operand::Node(id) => match self.nodes.get(id as usize) {
+            Operand::Node(id) => match self.nodes.get(index_of(id)) {
                 Some(Expr::Equals(bits, value)) => Some((*bits, *value)),
                 _ => None,
             },
@@ -98,12 +99,12 @@ impl Exprs {
     }
 
     fn eval_node(&self, id: u32, record: &[u8]) -> u64 {
-        let Some(expr) = self.nodes.get(id as usize) else {
+        let Some(expr) = self.nodes.get(index_of(id)) else {
             return 0;
         };
         match *expr {
             Expr::Equals(bits, value) => u64::from(bits.read(record) == value),
-            Expr::Load(load) => load.kind.read(record, load.offset as usize),
+            Expr::Load(load) => load.kind.read(record, index_of(load.offset)),
             Expr::Unsigned(BinOp::LogAnd, a, b) => {
                 u64::from(self.eval(a, record) != 0 && self.eval(b, record) != 0)
             }
@@ -137,7 +138,7 @@ impl Exprs {
             Expr::DynamicLen(locator) => locator.resolve(record).1 as u64,
             Expr::Swap(bytes, a) => swap(bytes, self.eval(a, record)),
             Expr::Symbol(symbol) => {
-                let address = self.symbols.get(symbol as usize).and_then(|s| s.1.get());
+                let address = self.symbols.get(index_of(symbol)).and_then(|s| s.1.get());
                 address.copied().unwrap_or(0)
             }
         }

@@ -1,5 +1,6 @@
 //! How numbers and arrays lie in a record.
 
+use crate::index_of;
 use crate::{Endian, FieldKind, FormatField};
 
 /// How a number lies in the record.
@@ -108,7 +109,7 @@ impl Locator {
     /// What points outside of the record becomes 0, each by itself, as libtraceevent 1.7.1 does it.
     #[inline]
     pub(super) fn resolve(self, record: &[u8]) -> (usize, usize) {
-        let (at, size) = (self.offset as usize, self.size as usize);
+        let (at, size) = (index_of(self.offset), index_of(self.size));
         if at + size > record.len() {
             return (0, 0);
         }

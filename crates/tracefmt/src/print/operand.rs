@@ -3,6 +3,7 @@
 use super::ast::BinOp;
 use super::load::{LoadKind, Locator, NumberLoad};
 use crate::cast::low_8;
+use crate::index_of;
 
 /// A number: a constant, bits of a field, or the result of the node of that index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl BitSlice {
 /// Reads eight little-endian bytes.
 #[inline(always)]
 pub(super) fn read_eight(record: &[u8], start: u32) -> Option<u64> {
-    let start = start as usize;
+    let start = index_of(start);
     let bytes = record.get(start..start + 8)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }

@@ -4,6 +4,7 @@ use super::parser::Dialect;
 use super::text::decimal_at;
 use crate::FormatText;
 use crate::cast::low_8;
+use crate::index_of;
 
 /// Widths and precisions above this are taken for this: no kernel format comes near.
 const MAX_WIDTH: u32 = 1024;
@@ -314,7 +315,7 @@ fn tool_pointer_extension(rest: &[u8]) -> usize {
 /// Appends a string with the width and precision asked for.
 pub(super) fn put_padded(out: &mut FormatText, text: &[u8], spec: &Spec) {
     let text = match spec.precision {
-        Some(precision) => &text[..text.len().min(precision as usize)],
+        Some(precision) => &text[..text.len().min(index_of(precision))],
         None => text,
     };
     let gap = (spec.width.unwrap_or(0) as usize).saturating_sub(text.len());

@@ -8,6 +8,7 @@ use super::style::PrintStyle;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_signed, until_nul};
 use super::types::{is_array, is_text};
 use crate::cast::{int, low_8, low_16};
+use crate::index_of;
 use crate::{Abi, FormatCatalog, FormatField, FormatText};
 
 /// Appends ` name=value` of each field, as libtraceevent 1.7.1's `tep_print_fields` does.
@@ -87,7 +88,7 @@ pub(super) fn print_field(field: &FormatField, abi: Abi, record: &[u8], out: &mu
     if is_array(field) {
         let (start, len) = match Locator::of(field, abi.endian) {
             Some(locator) => locator.resolve(record),
-            None => (field.offset as usize, field.size as usize),
+            None => (index_of(field.offset), index_of(field.size)),
         };
         let rest = record.get(start..).unwrap_or(&[]);
         let bytes = &rest[..len.min(rest.len())];
@@ -109,7 +110,7 @@ pub(super) fn print_field(field: &FormatField, abi: Abi, record: &[u8], out: &mu
     }
     let value = abi
         .endian
-        .uint(record, field.offset as usize, field.size as usize)
+        .uint(record, index_of(field.offset), index_of(field.size))
         .unwrap_or(0);
     let long = field.ctype.contains("long");
     if field.ctype.contains('*') {

@@ -12,6 +12,7 @@ use super::text::{
 };
 use super::value::FlatOperand;
 use crate::cast::int;
+use crate::index_of;
 use crate::{FormatCatalog, FormatText};
 
 /// A line that is this long is not continued, in bytes: the kernel's own are at most a page.
@@ -69,7 +70,7 @@ impl<'a> ProgramRun<'a> {
                     StepSequel::Step => {}
                     StepSequel::Jump(target) => {
                         let behind = steps.len() - behind.len();
-                        rest = steps.get((target as usize).max(behind)..).unwrap_or(&[]);
+                        rest = steps.get((index_of(target)).max(behind)..).unwrap_or(&[]);
                     }
                     StepSequel::Again => {
                         again = Some(&step.action);
@@ -96,7 +97,7 @@ impl<'a> ProgramRun<'a> {
                 let value = (self.value(value) << shift).cast_signed() >> shift;
                 block_at(room, *at, b"-");
                 let minus = u32::from(value < 0);
-                *at += minus as usize;
+                *at += index_of(minus);
                 let width = u32::from(*width).saturating_sub(minus);
                 *at += decimal_at(room, *at, value.unsigned_abs(), width);
             }
@@ -112,8 +113,8 @@ impl<'a> ProgramRun<'a> {
                 *at += hex_at(room, *at, value, 1);
             }
             Action::Block(block, first, last) => {
-                let len = block.len as usize;
-                let pool = self.program.pool.get(block.at as usize..);
+                let len = index_of(block.len);
+                let pool = self.program.pool.get(index_of(block.at)..);
                 match pool.and_then(|pool| pool.first_chunk::<PADDING>()) {
                     Some(text) if len <= PADDING => block_at(room, *at, text),
                     _ => {
@@ -126,7 +127,7 @@ impl<'a> ProgramRun<'a> {
                 *at += len;
             }
             Action::Comm(offset) => {
-                let chars = self.record.get(*offset as usize..);
+                let chars = self.record.get(index_of(*offset)..);
                 let Some(chars) = chars.and_then(|r| r.first_chunk::<16>()) else {
                     return StepSequel::Again;
                 };
@@ -170,11 +171,11 @@ impl<'a> ProgramRun<'a> {
     /// Copies a string of the pool to a place in a window, if it is a short one.
     #[inline(always)]
     fn string_at(&self, room: &mut [u8; STEP], at: &mut usize, text: PoolRange) -> StepSequel {
-        let pool = self.program.pool.get(text.at as usize..);
+        let pool = self.program.pool.get(index_of(text.at)..);
         match pool.and_then(|p| p.first_chunk::<32>()) {
             Some(string) if text.len <= 32 => {
                 block_at(room, *at, string);
-                *at += text.len as usize;
+                *at += index_of(text.len);
                 StepSequel::Step
             }
             _ => StepSequel::Again,
@@ -184,9 +185,9 @@ impl<'a> ProgramRun<'a> {
     /// Puts numbers into the text of a block.
     #[inline(always)]
     fn patch(&self, first: u32, last: u32, text: &mut [u8]) {
-        let patches = self.program.patches.get(first as usize..last as usize);
+        let patches = self.program.patches.get(index_of(first)..last as usize);
         for patch in patches.unwrap_or(&[]) {
-            let (at, digits) = (patch.at as usize, u32::from(patch.digits));
+            let (at, digits) = (index_of(patch.at), u32::from(patch.digits));
             hex_exactly(text, at, self.value(&patch.value), digits);
         }
     }
@@ -259,15 +260,20 @@ impl<'a> ProgramRun<'a> {
     #[inline]
     pub(super) fn pooled(&self, out: &mut FormatText, text: PoolRange) {
         if text.len > 0 {
-            put_pooled(out, &self.program.pool, text.at as usize, text.len as usize);
+            put_pooled(
+                out,
+                &self.program.pool,
+                index_of(text.at),
+                index_of(text.len),
+            );
         }
     }
 
     pub(super) fn pool(&self, text: PoolRange) -> &'a [u8] {
-        let start = text.at as usize;
+        let start = index_of(text.at);
         self.program
             .pool
-            .get(start..start + text.len as usize)
+            .get(start..start + index_of(text.len))
             .unwrap_or(&[])
     }
 
@@ -298,12 +304,12 @@ impl<'a> ProgramRun<'a> {
         let record = self.record;
         match bytes {
             RecordBytes::Fixed(offset, len) => {
-                let end = (offset as usize)
-                    .saturating_add(len as usize)
+                let end = (index_of(offset))
+                    .saturating_add(index_of(len))
                     .min(record.len());
-                record.get(offset as usize..end).unwrap_or(&[])
+                record.get(index_of(offset)..end).unwrap_or(&[])
             }
-            RecordBytes::Rest(offset) => record.get(offset as usize..).unwrap_or(&[]),
+            RecordBytes::Rest(offset) => record.get(index_of(offset)..).unwrap_or(&[]),
             RecordBytes::Dynamic(locator) => locator.bytes(record),
         }
     }
@@ -311,7 +317,7 @@ impl<'a> ProgramRun<'a> {
     /// Returns the record from where an address points to its end.
     pub(super) fn from(&self, bytes: RecordBytes) -> &'a [u8] {
         let start = match bytes {
-            RecordBytes::Fixed(offset, _) | RecordBytes::Rest(offset) => offset as usize,
+            RecordBytes::Fixed(offset, _) | RecordBytes::Rest(offset) => index_of(offset),
             RecordBytes::Dynamic(locator) => locator.resolve(self.record).0,
         };
         self.record.get(start..).unwrap_or(&[])

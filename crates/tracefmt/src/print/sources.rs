@@ -7,6 +7,7 @@ use super::program::{HexDump, Ipv6Form, PoolRange, RecordBytes, TextSource};
 use super::run::ProgramRun;
 use super::text::{put_decimal, put_hex, put_hex_byte, put_hex_bytes, put_signed, until_nul};
 use crate::cast::{int, low_32, size};
+use crate::index_of;
 use crate::{Endian, FormatText};
 
 impl ProgramRun<'_> {
@@ -89,7 +90,7 @@ impl ProgramRun<'_> {
     ///
     /// Neither is subject to the form: libtraceevent prints them past it.
     fn printk(&self, load: NumberLoad, out: &mut FormatText) {
-        let address = load.kind.read(self.record, load.offset as usize);
+        let address = load.kind.read(self.record, index_of(load.offset));
         match self.env.printk(address) {
             Some(text) => out.extend_from_slice(text.as_bytes()),
             None => put_hex(out, address, 1),

@@ -7,6 +7,7 @@ use std::hint::black_box;
 
 use crate::FormatText;
 use crate::cast::{low_8, low_32};
+use crate::index_of;
 
 /// Bytes behind every string of a pool, so that blocks can be read past its end.
 pub(super) const PADDING: usize = 128;
@@ -75,7 +76,7 @@ pub(super) fn hex_at(window: &mut [u8], at: usize, value: u64, width: u32) -> us
     let digits = digits.max(width.min(16));
     let left = value << ((64 - 4 * digits) & 63);
     block_at(window, at, &all_hex_digits(left));
-    digits as usize
+    index_of(digits)
 }
 
 /// Writes the lowest `digits` (at most 16) hexadecimal digits of a number, and nothing behind them.
@@ -88,7 +89,7 @@ pub(super) fn hex_exactly(window: &mut [u8], at: usize, value: u64, digits: u32)
         return block_at(window, at, &hex_digits(low_32(value)).to_le_bytes());
     }
     for i in 0..digits.min(16) as usize {
-        let nibble = (value >> (4 * (digits as usize - 1 - i))) & 15;
+        let nibble = (value >> (4 * (index_of(digits) - 1 - i))) & 15;
         if let Some(to) = window.get_mut(at + i) {
             *to = LOWER[nibble as usize];
         }

@@ -16,7 +16,9 @@ mod vectors;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use doubts::{Concern, Concerns, DoubtKind, Doubts};
-use event::{Body, Data, Event, EventType, FieldReader, FieldScalar, Kind, LostKind, NONE, Side};
+use event::{
+    Body, Data, Event, EventType, FieldReader, FieldScalar, Kind, LostKind, NONE, Side, index_of,
+};
 use model::ByNumber;
 use stats::Stats;
 
@@ -183,7 +185,7 @@ impl GuestIrqs {
             );
         }
         for ((vector, name), run) in track.runs.iter().filter(|(_, run)| run.runs > 0) {
-            let (irq, name) = self.names.get(*name as usize).cloned().unwrap_or_default();
+            let (irq, name) = self.names.get(index_of(*name)).cloned().unwrap_or_default();
             all.entry(*vector).or_default().handlers.push(IrqHandler {
                 irq,
                 name,
@@ -293,7 +295,7 @@ impl GuestIrqs {
 
     fn keep(&mut self, ty: &EventType<'_>, says: Option<HandlerFields>) -> bool {
         let any = says.is_some();
-        let at = ty.index as usize;
+        let at = index_of(ty.index);
         if self.kinds.len() <= at {
             self.kinds.resize_with(at + 1, || None);
         }
@@ -344,7 +346,7 @@ impl Analysis for GuestIrqs {
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
-        let says = self.kinds.get(event.ty.index as usize);
+        let says = self.kinds.get(index_of(event.ty.index));
         let Some(Some(HandlerFields::Inject {
             vector,
             soft,
@@ -373,7 +375,7 @@ impl Analysis for GuestIrqs {
     }
 
     fn head(&mut self, event: &Event<'_>, _: &mut Context<'_>) {
-        let says = self.kinds.get(event.ty.index as usize);
+        let says = self.kinds.get(index_of(event.ty.index));
         let Some((says, track)) = says.zip(self.tracks.get_mut(event.tid)) else {
             return;
         };
@@ -417,7 +419,7 @@ impl Analysis for GuestIrqs {
     }
 
     fn guest_event(&mut self, guest: &GuestEvent<'_>, _: &mut Context<'_>) {
-        let at = guest.event.ty.index as usize;
+        let at = index_of(guest.event.ty.index);
         // It is put back: a name may have to be noted meanwhile.
         let Some(says) = self.kinds.get_mut(at).and_then(Option::take) else {
             return;
