@@ -16,6 +16,9 @@ use crate::tasks::{PathTasks, TaskKind};
 /// Stands in the place of a vCPU's slot where it is not known yet which it is; the rest is the ticket.
 pub(crate) const UNRESOLVED: u64 = 1 << 63;
 
+/// In the place of a vCPU's number where the event does not say it.
+pub(crate) const ANY_VCPU: u32 = u32::MAX;
+
 /// Interrupts that wait to be resolved, at most.
 const MAX_WAITING: usize = 64;
 
@@ -239,10 +242,10 @@ impl InterruptTargets {
         let number = tasks.get(task).vcpu;
         // The last one: what a thread does not wake a vCPU for before it accepts the next is for one that runs. Where
         // vCPUs' numbers are not known, as on arm64 without names, the wake-up behind the interrupt does.
-        let at = self
-            .waiting
-            .iter()
-            .rposition(|w| w.thread == thread && number.is_none_or(|number| w.number == number));
+        let at = self.waiting.iter().rposition(|w| {
+            w.thread == thread
+                && (w.number == ANY_VCPU || number.is_none_or(|number| w.number == number))
+        });
         if let Some(found) = at.and_then(|at| self.waiting.remove(at)) {
             self.resolve(found, task, tasks);
         }
@@ -317,7 +320,7 @@ fn may_be_for(thread: u32, vcpu: u32, tasks: &PathTasks, threads: &Threads) -> b
 }
 
 /// The process of a VMM that a thread works for: its own, or the one a vhost worker has in its name.
-fn process(thread: u32, threads: &Threads) -> Option<i32> {
+pub(crate) fn process(thread: u32, threads: &Threads) -> Option<i32> {
     let (_, thread) = threads.at(thread)?;
     match thread.named_role() {
         NamedRole::Vhost(process) => process,

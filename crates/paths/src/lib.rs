@@ -29,6 +29,7 @@ mod interrupts;
 pub mod lang;
 mod notes;
 mod report;
+mod shared_interrupts;
 mod slow;
 mod tally;
 mod tasks;

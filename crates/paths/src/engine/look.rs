@@ -7,7 +7,8 @@ use model::Machine;
 use super::bind::{EventBinding, EventEffect, InterruptEvent, SGI_REGISTERS};
 use super::{EventContext, Paths};
 
-use crate::interrupts::UNRESOLVED;
+use crate::interrupts::{ANY_VCPU, UNRESOLVED, process};
+use crate::shared_interrupts::FIRST_SHARED;
 use crate::tasks::{self, InterruptSource};
 
 /// Interrupts of this delivery mode and below (fixed, lowest priority) are injected by their vector.
@@ -134,6 +135,9 @@ impl Paths {
         self.wakings |= waking;
         if waking || !self.wakings {
             self.interrupts.wakes(now.thread, task, &self.tasks);
+            if let Some(vcpu) = self.tasks.get(task).vcpu {
+                self.shared.wakes(now.thread, vcpu, now.event.time);
+            }
             now.raised = self.accepted.get(&now.thread).copied().unwrap_or_default();
         }
     }
@@ -173,13 +177,16 @@ impl Paths {
                 }
             }
             InterruptEvent::Vgic => {
-                if let (Some(level), Some(vcpu), Some(irq)) = (
-                    value(now),
-                    number(binding.mode.as_ref(), now),
-                    number(binding.vector.as_ref(), now),
-                ) && level != 0
-                {
-                    self.accept(now, vcpu, irq, machine);
+                let irq = number(binding.vector.as_ref(), now);
+                let raised = value(now).is_some_and(|level| level != 0);
+                if let Some(irq) = irq.filter(|_| raised) {
+                    let vcpu = match irq < FIRST_SHARED {
+                        true => number(binding.mode.as_ref(), now),
+                        false => Some(self.shared_target(now, irq, machine)),
+                    };
+                    if let Some(vcpu) = vcpu {
+                        self.accept(now, vcpu, irq, machine);
+                    }
                 }
             }
             InterruptEvent::ArmTimer => {
@@ -189,6 +196,25 @@ impl Paths {
             }
             InterruptEvent::Accept => self.apic_accepts(now, machine, binding),
             InterruptEvent::Inject => self.injects(now, machine, binding),
+        }
+    }
+
+    /// Returns the number of the vCPU that a shared interrupt goes to.
+    fn shared_target(&mut self, now: &EventContext<'_, '_>, irq: u64, machine: &Machine) -> u64 {
+        let process = process(now.thread, machine.threads());
+        let known = self.shared.raises(now.thread, process, irq, now.event.time);
+        let alone = || {
+            // Of a VM with one vCPU it is that one's.
+            let mut second = self.tasks.vcpus(1);
+            !second.any(|slot| {
+                let other = machine.threads().at(slot).and_then(|(_, vcpu)| vcpu.pid);
+                process.is_none() || other.is_none() || other == process
+            })
+        };
+        match known {
+            Some(vcpu) => u64::from(vcpu),
+            None if alone() => 0,
+            None => u64::from(ANY_VCPU),
         }
     }
 

@@ -34,6 +34,7 @@ use crate::interrupts::InterruptTargets;
 use crate::lang::{
     ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, PathDefinition,
 };
+use crate::shared_interrupts::SharedInterrupts;
 use crate::tally::PathTally;
 use crate::tasks::{self, InterruptSource, PathTasks};
 
@@ -98,6 +99,8 @@ pub struct Paths {
     /// Guests whose recordings are walked with the host's.
     guests: guest_tasks::GuestMachines,
     interrupts: InterruptTargets,
+    /// arm64: targets of shared interrupts.
+    shared: SharedInterrupts,
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
     raised: FxHashMap<u32, (InterruptSource, Option<u64>)>,
     accepted: FxHashMap<u32, InterruptSource>,
@@ -183,6 +186,7 @@ impl Paths {
             tasks: PathTasks::default(),
             guests: guest_tasks::GuestMachines::default(),
             interrupts: InterruptTargets::default(),
+            shared: SharedInterrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
             last_target: FxHashMap::default(),
