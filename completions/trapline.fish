@@ -78,7 +78,10 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition, the output of \'virsh dumpxml\', and check it too' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r -f -a "timer-port-exits\t''
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r -f -a "guest-died\t''
+vcpu-stuck\t''
+halt-does-not-halt\t''
+timer-port-exits\t''
 hpet-mmio-exits\t''
 timer-interrupt-storm\t''
 halted-target-ipi\t''
@@ -87,6 +90,8 @@ userspace-virtio-backend\t''
 cpufreq-governor-kworker\t''
 sender-waits-for-memory\t''
 vcpu-preempted\t''
+vcpu-throttled\t''
+helper-waits-for-cpu\t''
 vcpu-migrates\t''
 halt-poll-waste\t''
 pause-loop-exits\t''
@@ -99,7 +104,9 @@ hyperv-synic-autoeoi\t''
 nested-exits\t''
 stalled-vcpu\t''
 lossy-recording\t''
-tracing-disturbs\t''"
+tracing-disturbs\t''
+dominant-exit\t''
+unexplained-time\t''"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'

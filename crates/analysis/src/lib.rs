@@ -43,6 +43,7 @@ mod names;
 mod open_lanes;
 mod picture;
 mod profile;
+mod progress;
 mod ratios;
 mod record;
 mod recorder;
@@ -98,12 +99,15 @@ pub use profile::{
     ProfileReport, ProfileRow, ProfileSums, ProfileThread, ProfileUnit, ProfileVm, SampleUnit,
     SampledTime, SplicedVcpu, ThreadState, VcpuBy, VcpuThread, is_function, plain,
 };
+pub use progress::{
+    AT_ONCE_NS, ExitPlace, ExitRun, Progress, ProgressReport, ProgressRow, VcpuEnd,
+};
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use resume::Resume;
 pub use sched::{
-    CpuRow, DelayConvention, MAX_TASKS, Merge, OtherTask, SchedKinds, SchedLatencies, SchedReport,
-    TaskRow, WorkRow,
+    CpuRow, DelayConvention, LongestWait, MAX_TASKS, Merge, OtherTask, SchedKinds, SchedLatencies,
+    SchedReport, TaskRow, WorkRow,
 };
 pub use series::{PartCounts, Series, SliceMeasure};
 pub use signs::{CpuSigns, Signs};

@@ -12,10 +12,11 @@ use crate::waits::waits;
 use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
     FaultsReport, GuestTasks, Handle, InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut,
-    Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Recorder, RecorderReport,
-    RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs, SleepRow,
-    Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Vcpus,
-    VcpusReport, WaitsReport, WalkState, name_access, name_causes, name_rows,
+    Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Progress, ProgressReport,
+    Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport, Series,
+    SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport,
+    Timers, TimersReport, Vcpus, VcpusReport, WaitsReport, WalkState, name_access, name_causes,
+    name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -77,6 +78,8 @@ pub struct Picture {
     pub timers: Option<TimersReport>,
     /// vCPUs' moves between CPUs.
     pub moves: Vec<MovesRow>,
+    /// Whether each vCPU gets anywhere.
+    pub progress: ProgressReport,
     /// Where the vCPUs' time went.
     pub vcpus: Option<VcpusReport>,
     /// Scheduling: of all tasks but the vCPUs that filters leave out.
@@ -150,6 +153,8 @@ pub struct PictureHandles {
     pub timers: Handle<Timers>,
     /// vCPUs' moves between CPUs.
     pub moves: Handle<Moves>,
+    /// Whether each vCPU gets anywhere.
+    pub progress: Handle<Progress>,
     /// Long stalls.
     pub stalls: Handle<Stalls>,
     /// Who recorded.
@@ -257,6 +262,7 @@ impl Picture {
             faults: Some(answers.take(handles.faults).report()),
             timers: Some(answers.take(handles.timers).report()),
             moves: answers.take(handles.moves).report(),
+            progress: answers.take(handles.progress).report(),
             tasks,
             left_out: walked.left_out.clone(),
             sleeps,

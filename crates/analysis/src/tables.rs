@@ -253,6 +253,7 @@ fn task(row: &SchedRow) -> TaskRow {
         woken_waits: Stats::default(),
         preempted: Stats::default(),
         preempted_by: Vec::new(),
+        longest_wait: None,
         woken_by: Vec::new(),
         migrations: 0,
     }

@@ -6,7 +6,7 @@
 //! and the entry the timer was set, or its interrupt accepted or injected. What else interrupts, such as the host's
 //! tick, does none of these.
 
-use event::{Data, Event, EventType, Isa, Kind, MmioAccess, index_of};
+use event::{Body, Data, Event, EventType, Isa, Kind, MmioAccess, index_of};
 use model::ByNumber;
 use rustc_hash::FxHashMap;
 
@@ -96,9 +96,19 @@ pub struct TimersReport {
 
 #[derive(Debug, Clone)]
 enum Reader {
-    Injected(Number),
-    Accepted { vector: Number, apic: Number },
-    Line { irq: Number, level: Number },
+    /// The vector, and whether it is the same interrupt put back, since its delivery faulted: no timer expired then.
+    Injected {
+        vector: Number,
+        again: Option<Number>,
+    },
+    Accepted {
+        vector: Number,
+        apic: Number,
+    },
+    Line {
+        irq: Number,
+        level: Number,
+    },
     Exit(Number),
     Expired,
 }
@@ -148,6 +158,15 @@ pub struct Timers {
     report: TimersReport,
 }
 
+/// Returns whether an injected interrupt is one that was injected before (`kvm_inj_virq`,
+/// `arch/x86/kvm/trace.h`: `reinjected`, `[reinjected]` in texts).
+fn is_reinjected(event: &Event<'_>, again: Option<&Number>) -> bool {
+    match event.body {
+        Body::Text { text, .. } => text.contains("[reinjected]"),
+        _ => again.and_then(|again| again.get(event)).unwrap_or(0) & 0xff != 0,
+    }
+}
+
 impl Timers {
     /// Returns a counter that has seen nothing.
     pub fn new() -> Timers {
@@ -169,7 +188,9 @@ impl Timers {
                     ("irq", Radix::Any),
                     ("vector", Radix::Any),
                 ];
-                Number::of(ty, &["vector", "irq"], words).map(Reader::Injected)
+                let again = Number::of(ty, &["reinjected"], &[]);
+                Number::of(ty, &["vector", "irq"], words)
+                    .map(|vector| Reader::Injected { vector, again })
             }
             "kvm_apic_accept_irq" => {
                 note(&mut self.report.vectors);
@@ -270,9 +291,12 @@ impl Timers {
             return;
         };
         match reader {
-            Reader::Injected(number) => {
+            Reader::Injected { vector, again } => {
                 self.report.vectors = true;
-                let vector = number
+                if is_reinjected(event, again.as_ref()) {
+                    return;
+                }
+                let vector = vector
                     .get(event)
                     .and_then(|vector| u8::try_from(vector).ok());
                 if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(event.tid)) {

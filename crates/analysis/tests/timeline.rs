@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use analysis::{
     Answers, Cell, Exits, Faults, Ipis, LaneGroup, Moves, OUTSIDE, Picture, PictureContext,
-    PictureHandles, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Stalls,
+    PictureHandles, Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Stalls,
     StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport, TimelineWindow,
     Timers, Vcpus, Window, builtin_names,
 };
@@ -136,6 +136,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         faults: study.add(Faults::new()),
         timers: study.add(Timers::new()),
         moves: study.add(Moves::new()),
+        progress: study.add(Progress::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, window.clone())),
         ipis: study.add(Ipis::new(&mut Paths::new(Vec::new()))),

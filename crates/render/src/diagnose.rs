@@ -1,9 +1,11 @@
 //! Findings.
 
-use rules::{Diagnosis, Finding, RecordNeeds, Remedy};
+use rules::{
+    AccountRow, Diagnosis, Finding, ProgressVerdict, RecordNeeds, Remedy, TimeAccount, TimeAccounts,
+};
 use serde::Serialize;
 use serde_json::Value;
-use words::share;
+use words::{duration, share};
 
 use crate::quality::wrap;
 use crate::schema::{HasShape, Shape};
@@ -23,6 +25,7 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         }
         out.push_str(&one(at + 1, finding, width));
     }
+    out.push_str(&accounts(&diagnosis.accounts, width));
     if !diagnosis.unchecked.is_empty() {
         out.push_str("\ncould not check:\n");
         for lack in &diagnosis.unchecked {
@@ -47,6 +50,41 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
             &ids.join(", "),
             width,
         );
+    }
+    out
+}
+
+/// Returns a line for each account that has time in it.
+fn accounts(accounts: &TimeAccounts, width: usize) -> String {
+    let mut out = String::new();
+    let of_exits = accounts.vcpus.of_exits;
+    let vcpus = match of_exits {
+        true => "the time of exits",
+        false => "the vCPUs' time",
+    };
+    for (account, what) in [
+        (&accounts.vcpus, vcpus),
+        (&accounts.threads, "CPU time of threads that work for VMs"),
+    ] {
+        let observed = account.observed_ns();
+        if observed == 0 {
+            continue;
+        }
+        let mut parts: Vec<String> = Vec::new();
+        for (ns, kind) in [
+            (account.explained_ns(), "explained by findings"),
+            (account.normal_ns(), "normal"),
+            (account.unexplained_ns(), "unexplained"),
+            (account.unknown_ns(), "not recorded"),
+        ] {
+            if ns > 0 {
+                parts.push(format!("{} {kind}", share::tenths(account.share(ns))));
+            }
+        }
+        out.push('\n');
+        let text = format!("{}.", parts.join(", "));
+        let label = format!("account of {what}, {}: ", duration::human(observed));
+        wrap(&mut out, &label, &text, width);
     }
     out
 }
@@ -129,6 +167,10 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
 #[derive(Debug, Serialize)]
 pub struct DiagnoseDocument<'a> {
     findings: Value,
+    /// Where all observed time went; null where none was, or where its unit is unknown.
+    account: Option<Accounts<'a>>,
+    /// Of every vCPU whether it got anywhere.
+    progress: Vec<DocumentedProgress<'a>>,
     unknown: Vec<Unknown<'a>>,
     /// Rules that found nothing, by their names.
     not_found: Vec<&'static str>,
@@ -136,7 +178,9 @@ pub struct DiagnoseDocument<'a> {
     definition: Option<Definition<'a>>,
 }
 
-shape!(DiagnoseDocument<'static> { findings: columns().shape().list(), unknown, not_found, ..definition });
+shape!(DiagnoseDocument<'static> {
+    findings: columns().shape().list(), account, progress, unknown, not_found, ..definition
+});
 
 /// A rule that cannot tell.
 #[derive(Debug, Serialize)]
@@ -173,9 +217,128 @@ pub fn document<'a>(
     });
     DiagnoseDocument {
         findings: findings(&diagnosis.findings),
+        account: Accounts::of(&diagnosis.accounts),
+        progress: diagnosis
+            .progress
+            .iter()
+            .map(DocumentedProgress::of)
+            .collect(),
         unknown: unknown.collect(),
         not_found: diagnosis.clear.iter().map(|rule| rule.id).collect(),
         definition,
+    }
+}
+
+/// Both accounts in a document.
+#[derive(Debug, Serialize)]
+struct Accounts<'a> {
+    vcpus: Account<'a>,
+    threads: Account<'a>,
+}
+
+shape!(Accounts<'static> { vcpus, threads });
+
+impl<'a> Accounts<'a> {
+    fn of(accounts: &'a TimeAccounts) -> Option<Accounts<'a>> {
+        let observed = accounts.vcpus.observed_ns() > 0 || accounts.threads.observed_ns() > 0;
+        observed.then(|| Accounts {
+            vcpus: Account::of(&accounts.vcpus),
+            threads: Account::of(&accounts.threads),
+        })
+    }
+}
+
+/// An account in a document.
+#[derive(Debug, Serialize)]
+struct Account<'a> {
+    observed_ns: u64,
+    explained_ns: u64,
+    normal_ns: u64,
+    unexplained_ns: u64,
+    /// Time of which the recording does not say what it was.
+    unknown_ns: u64,
+    /// Whether it is the time of exits alone, as a printed table has it.
+    of_exits: bool,
+    rows: Vec<AccountedTime<'a>>,
+}
+
+shape!(Account<'static> {
+    observed_ns, explained_ns, normal_ns, unexplained_ns, unknown_ns, of_exits, rows,
+});
+
+impl<'a> Account<'a> {
+    fn of(account: &'a TimeAccount) -> Account<'a> {
+        Account {
+            observed_ns: account.observed_ns(),
+            explained_ns: account.explained_ns(),
+            normal_ns: account.normal_ns(),
+            unexplained_ns: account.unexplained_ns(),
+            unknown_ns: account.unknown_ns(),
+            of_exits: account.of_exits,
+            rows: account.rows.iter().map(AccountedTime::of).collect(),
+        }
+    }
+}
+
+/// A row of an account in a document.
+#[derive(Debug, Serialize)]
+struct AccountedTime<'a> {
+    part: &'static str,
+    name: &'a str,
+    ns: u64,
+    explained_ns: u64,
+    /// The rules whose findings explain it.
+    explained_by: &'a [&'static str],
+    /// Whether what is left is normal.
+    normal: bool,
+    unexplained_ns: u64,
+    /// The arguments of `trapline` that show it.
+    shown_by: &'a str,
+}
+
+shape!(AccountedTime<'static> {
+    part, name, ns, explained_ns, explained_by, normal, unexplained_ns, shown_by,
+});
+
+impl<'a> AccountedTime<'a> {
+    fn of(row: &'a AccountRow) -> AccountedTime<'a> {
+        AccountedTime {
+            part: row.part.id(),
+            name: &row.name,
+            ns: row.ns,
+            explained_ns: row.explained_ns,
+            explained_by: &row.explained_by,
+            normal: row.normal,
+            unexplained_ns: row.unexplained_ns(),
+            shown_by: &row.shown_by,
+        }
+    }
+}
+
+/// Whether a vCPU got anywhere, in a document.
+#[derive(Debug, Serialize)]
+struct DocumentedProgress<'a> {
+    vm_pid: Option<i32>,
+    vcpu: u32,
+    tid: i32,
+    state: &'static str,
+    /// Since when, on the recording's clock.
+    since_ns: u64,
+    text: &'a str,
+}
+
+shape!(DocumentedProgress<'static> { vm_pid, vcpu, tid, state, since_ns, text });
+
+impl<'a> DocumentedProgress<'a> {
+    fn of(verdict: &'a ProgressVerdict) -> DocumentedProgress<'a> {
+        DocumentedProgress {
+            vm_pid: verdict.vm_pid,
+            vcpu: verdict.vcpu,
+            tid: verdict.tid,
+            state: verdict.state.name(),
+            since_ns: verdict.since,
+            text: &verdict.text,
+        }
     }
 }
 

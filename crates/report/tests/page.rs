@@ -57,6 +57,7 @@ fn task() -> TaskRow {
         delay_max_at: 443_995_733_142,
         woken_waits: Stats::default(),
         preempted: stats(&[5]),
+        longest_wait: None,
         preempted_by: vec![OtherTask {
             tid: Some(8),
             comm: Some(EVIL.to_owned()),

@@ -4,7 +4,7 @@ use analysis::Turns;
 use doubts::{AnswerScope, Concern, Concerns, DoubtKind, DoubtSeverity};
 
 use crate::evidence::{Evidence, Id, Share, says};
-use crate::{Case, Finding, RecordNeeds, RestsOn, Severity};
+use crate::{Case, Finding, Precedence, RecordNeeds, RestsOn, Severity};
 
 /// A finding that rests on times is no surer than this where events are missing all through the recording.
 const OF_TIMES: f64 = 0.5;
@@ -60,7 +60,9 @@ pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
     }
     if finding.rests_on == RestsOn::Absence {
         lower(finding, OF_ABSENCE, case.missing());
-        finding.foremost &= finding.confidence >= FOREMOST;
+        if finding.confidence < FOREMOST && finding.precedence == Precedence::Disturbing {
+            finding.precedence = Precedence::ByCost;
+        }
     }
     if finding.rests_on == RestsOn::Counts {
         return;

@@ -3,7 +3,10 @@
 use domain::DomainChange;
 
 use crate::evidence::says;
-use crate::{Case, Finding, RecordNeeds, Rule, Verdict, caps, guests, rules};
+use crate::{
+    Case, Finding, Precedence, ProgressVerdict, RecordNeeds, Rule, RuleLook, TimeAccounts, Verdict,
+    caps, guests, progress, rules,
+};
 
 /// Findings with less confidence are no reason to change a definition.
 const SURE: f64 = 0.6;
@@ -26,6 +29,10 @@ pub struct Diagnosis {
     pub unchecked: Vec<UncheckedRule>,
     /// Rules that found nothing.
     pub clear: Vec<&'static Rule>,
+    /// Where all observed time went: explained, normal, or neither.
+    pub accounts: TimeAccounts,
+    /// Of every vCPU whether it got anywhere.
+    pub progress: Vec<ProgressVerdict>,
 }
 
 impl Diagnosis {
@@ -72,13 +79,65 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
 
 /// Asks all rules of several cases, which are views of one situation, and ranks what they find.
 pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
+    diagnose_with(rules::ALL, cases)
+}
+
+/// Asks some rules.
+pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
-    for &rule in rules::ALL {
+    let of_cases = rules
+        .iter()
+        .filter(|rule| matches!(rule.look, RuleLook::Case(_)));
+    for rule in of_cases {
+        diagnosis.ask(rule, cases, &[]);
+    }
+    // What these leave unexplained is what the others look at.
+    let of_accounts = rules
+        .iter()
+        .filter(|rule| matches!(rule.look, RuleLook::Account(_)));
+    for rule in of_accounts {
+        let accounts = diagnosis.accounts_of(cases);
+        diagnosis.ask(rule, cases, &accounts);
+    }
+    let accounts = diagnosis.accounts_of(cases);
+    for account in accounts {
+        diagnosis.accounts.merge(account);
+    }
+    diagnosis.progress = cases.iter().flat_map(progress::verdicts).collect();
+    diagnosis.findings.sort_by(Finding::rank);
+    disturbed(&mut diagnosis.findings);
+    diagnosis
+}
+
+impl Diagnosis {
+    /// Returns the accounts of each case, with what has been found so far.
+    fn accounts_of(&self, cases: &[Case<'_>]) -> Vec<TimeAccounts> {
+        let mut findings: Vec<&Finding> = self.findings.iter().collect();
+        findings.sort_by(|a, b| Finding::rank(a, b));
+        let of_case = |case: &Case<'_>| {
+            let mut shown = findings.clone();
+            if cases.len() > 1 {
+                let names = &case.picture.names;
+                shown.retain(|finding| names.iter().any(|name| finding.inputs.contains(name)));
+            }
+            let costs = shown.iter().filter_map(|finding| finding.explained_cost());
+            TimeAccounts::of(case, &costs.collect::<Vec<_>>())
+        };
+        cases.iter().map(of_case).collect()
+    }
+
+    /// Asks a rule of all cases.
+    fn ask(&mut self, rule: &'static Rule, cases: &[Case<'_>], accounts: &[TimeAccounts]) {
         let mut best: Option<Finding> = None;
         let mut unchecked = None;
         let mut clear = false;
-        for case in cases {
-            match (rule.look)(case) {
+        for (at, case) in cases.iter().enumerate() {
+            let verdict = match (rule.look, accounts.get(at)) {
+                (RuleLook::Case(look), _) => look(case),
+                (RuleLook::Account(look), Some(accounts)) => look(case, accounts),
+                (RuleLook::Account(_), None) => Verdict::Clear,
+            };
+            match verdict {
                 Verdict::Found(mut finding) => {
                     caps::apply(case, &mut finding);
                     guests::tell(case, &mut finding);
@@ -88,21 +147,9 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
                     if cases.len() > 1 {
                         finding.inputs.clone_from(&case.picture.names);
                     }
-                    // The recording that shows it best is quoted, and comes first among those that do.
                     best = Some(match best {
                         None => *finding,
-                        Some(known) => {
-                            let (mut first, second) = match finding.weighs_more(&known) {
-                                true => (*finding, known),
-                                false => (known, *finding),
-                            };
-                            for name in second.inputs {
-                                if !first.inputs.contains(&name) {
-                                    first.inputs.push(name);
-                                }
-                            }
-                            first
-                        }
+                        Some(known) => finding.beside(known),
                     });
                 }
                 Verdict::Clear => clear = true,
@@ -110,14 +157,11 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
             }
         }
         match (best, unchecked) {
-            (Some(finding), _) => diagnosis.findings.push(finding),
-            (None, Some(what)) if !clear => diagnosis.unchecked.push(UncheckedRule { rule, what }),
-            _ => diagnosis.clear.push(rule),
+            (Some(finding), _) => self.findings.push(finding),
+            (None, Some(what)) if !clear => self.unchecked.push(UncheckedRule { rule, what }),
+            _ => self.clear.push(rule),
         }
     }
-    diagnosis.findings.sort_by(Finding::rank);
-    disturbed(&mut diagnosis.findings);
-    diagnosis
 }
 
 /// Says of findings that may be the doing of one that stands above them.
@@ -125,7 +169,7 @@ fn disturbed(findings: &mut [Finding]) {
     let Some((first, others)) = findings.split_first_mut() else {
         return;
     };
-    if !first.foremost {
+    if first.precedence != Precedence::Disturbing {
         return;
     }
     for other in others {

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use domain::DomainChange;
 use words::{duration, share};
 
+use crate::account::{ExplainedCost, ExplainedTime};
 use crate::evidence::Evidence;
 use crate::rule::{Remedy, Rule, Verdict};
 
@@ -55,6 +56,10 @@ pub enum Base {
     CpuTime,
     /// The time in which a device was in use.
     InUse,
+    /// The time of all exits, waiting too.
+    Exits,
+    /// The CPU time of threads that work for VMs and are no vCPUs.
+    ThreadTime,
 }
 
 impl Base {
@@ -66,6 +71,8 @@ impl Base {
             Base::Span => "of the recorded time",
             Base::CpuTime => "of the CPUs' time",
             Base::InUse => "of the time in which the device was in use",
+            Base::Exits => "of the time of all exits",
+            Base::ThreadTime => "of the CPU time of threads that work for VMs",
         }
     }
 
@@ -77,6 +84,8 @@ impl Base {
             Base::Span => "span",
             Base::CpuTime => "cpu_time",
             Base::InUse => "in_use",
+            Base::Exits => "exits",
+            Base::ThreadTime => "thread_time",
         }
     }
 }
@@ -135,6 +144,19 @@ const SURE: f64 = 0.9;
 /// Below this others would fit as well.
 const LIKELY: f64 = 0.6;
 
+/// What a finding comes before, whatever it costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Precedence {
+    /// A vCPU that gets nowhere, or has ended: nothing of its time matters beside that.
+    NoProgress,
+    /// Others may be its doing.
+    Disturbing,
+    /// Nothing: by what it costs.
+    ByCost,
+    /// It is what all others leave.
+    Leftover,
+}
+
 /// A cause that is there.
 #[derive(Debug, Clone)]
 pub struct Finding {
@@ -164,8 +186,10 @@ pub struct Finding {
     pub inputs: Vec<String>,
     /// Whether its times are ticks, of which nobody knows how many make a second.
     pub in_ticks: bool,
-    /// Whether it comes before all others whatever it costs, since they may be its doing.
-    pub foremost: bool,
+    /// What it comes before whatever it costs.
+    pub precedence: Precedence,
+    /// Which time it explains, as much of it as it costs.
+    pub explains: Vec<ExplainedTime>,
     /// What it is made of, by which doubts lower it.
     pub rests_on: RestsOn,
     /// The ids of doubts about the recording that touch it.
@@ -193,7 +217,8 @@ impl Finding {
             remedies: remedies.collect(),
             inputs: Vec::new(),
             in_ticks: false,
-            foremost: false,
+            precedence: Precedence::ByCost,
+            explains: rule.explains.to_vec(),
             rests_on: RestsOn::default(),
             doubts: Vec::new(),
         }
@@ -294,6 +319,8 @@ impl Finding {
     pub fn sentence(&self) -> String {
         let text = self.headline.as_ref().unwrap_or(&self.title);
         let doubt = match self.confidence {
+            // That nothing explains it is certain.
+            _ if self.precedence == Precedence::Leftover => "",
             sure if sure >= SURE => "",
             likely if likely >= LIKELY => "Likely: ",
             _ => "Possibly: ",
@@ -316,6 +343,15 @@ impl Finding {
         }
     }
 
+    /// Returns which time it explains, if its cost is known.
+    pub(crate) fn explained_cost(&self) -> Option<ExplainedCost<'_>> {
+        self.cost.map(|cost| ExplainedCost {
+            rule: self.rule.id,
+            explains: &self.explains,
+            ns: cost.ns,
+        })
+    }
+
     /// Returns how much it matters.
     pub fn severity(&self) -> Severity {
         let by_cost = self.cost.map_or(Severity::Low, |cost| cost.severity());
@@ -327,6 +363,21 @@ impl Finding {
         self.cost.map_or(0.0, |cost| cost.ns as f64) * self.confidence
     }
 
+    /// Returns the one of two findings of a rule that shows it best, with the recordings of both: that one is quoted,
+    /// and its recordings come first.
+    pub(crate) fn beside(self, other: Finding) -> Finding {
+        let (mut first, second) = match self.weighs_more(&other) {
+            true => (self, other),
+            false => (other, self),
+        };
+        for name in second.inputs {
+            if !first.inputs.contains(&name) {
+                first.inputs.push(name);
+            }
+        }
+        first
+    }
+
     /// Returns whether it shows more than another of the same rule: severer, since a table without a whole to be a
     /// share of has times of its own.
     pub fn weighs_more(&self, other: &Finding) -> bool {
@@ -336,7 +387,7 @@ impl Finding {
 
     /// Orders findings: what others may be the doing of, then most time first, then the severest, then the surest.
     pub fn rank(a: &Finding, b: &Finding) -> Ordering {
-        (b.foremost.cmp(&a.foremost))
+        (a.precedence.cmp(&b.precedence))
             .then(b.weight().total_cmp(&a.weight()))
             .then(b.severity().cmp(&a.severity()))
             .then(b.confidence.total_cmp(&a.confidence))

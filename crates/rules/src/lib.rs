@@ -22,7 +22,7 @@ assert!(diagnosis.unchecked.iter().any(|lack| lack.rule.id == "timer-port-exits"
 
 # Writing another rule
 
-A rule is named by the id of its file: a `static RULE: Rule`, which `trapline rules ID` and [`reference`] print, and a
+A rule is named by the id of its file: a `static RULE: Rule`, which `trapline rules ID` and [`mod@reference`] print, and a
 function `look(&Case) -> Verdict`. Add a line for the module in `rules/mod.rs`, and one in `ALL`. [`Rule`] documents the
 fields. In short:
 
@@ -40,6 +40,7 @@ fields. In short:
 */
 #![forbid(unsafe_code)]
 
+mod account;
 mod caps;
 mod case;
 mod common;
@@ -50,16 +51,19 @@ mod evidence;
 mod finding;
 mod guests;
 mod names;
+mod progress;
 mod rule;
 mod rules;
 mod sampled;
 
+pub use account::{AccountPart, AccountRow, ExplainedTime, OPEN_SHARE, TimeAccount, TimeAccounts};
 pub use case::Case;
 pub use definition::remarks;
-pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, rule};
+pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, diagnose_with, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
-pub use finding::{Base, CaseAdvice, Finding, FindingCost, RestsOn, Severity};
-pub use rule::{RecordNeeds, Remedy, Rule, Verdict};
+pub use finding::{Base, CaseAdvice, Finding, FindingCost, Precedence, RestsOn, Severity};
+pub use progress::{ProgressState, ProgressVerdict};
+pub use rule::{RecordNeeds, Remedy, Rule, RuleLook, Verdict};
 
 #[doc = include_str!("../RULES.md")]
 pub mod reference {}

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::account::{ExplainedTime, TimeAccounts};
 use crate::{Case, EvidenceNumber, Finding};
 
 /// What to change.
@@ -100,6 +101,18 @@ pub struct Rule {
     pub remedies: &'static [Remedy],
     /// Where the knowledge is from.
     pub sources: &'static [&'static str],
+    /// Which time its findings explain, of which they take what they cost; what stands first is taken first. Empty
+    /// where they cost no time of vCPUs or of threads that work for them.
+    pub explains: &'static [ExplainedTime],
     /// Looks at a case.
-    pub look: fn(&Case<'_>) -> Verdict,
+    pub look: RuleLook,
+}
+
+/// How a rule looks.
+#[derive(Debug, Clone, Copy)]
+pub enum RuleLook {
+    /// At a case.
+    Case(fn(&Case<'_>) -> Verdict),
+    /// At what the findings of all rules above it leave of the time, too.
+    Account(fn(&Case<'_>, &TimeAccounts) -> Verdict),
 }

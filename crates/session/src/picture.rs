@@ -7,7 +7,7 @@ use std::thread::Builder;
 
 use analysis::{
     Exits, Faults, FunctionNamer, GuestTasks, Handle, InsideReport, Ipis, Irqs, Moves, Picture,
-    PictureContext, PictureHandles, Profile, ProfileSums, RecordedMachine, Recorder,
+    PictureContext, PictureHandles, Profile, ProfileSums, Progress, RecordedMachine, Recorder,
     RecordingContents, RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps,
     Stalls, Timeline, Timers, Vcpus, WalkState,
 };
@@ -319,6 +319,7 @@ impl OpenRecording<'_> {
                 faults: question.add(Faults::new()),
                 timers: question.add(Timers::new()),
                 moves: question.add(Moves::new()),
+                progress: question.add(Progress::new()),
                 stalls: question.add(Stalls::new()),
                 recorder: question.add(Recorder::new(agents, window())),
                 ipis: question.add(ipis),

@@ -22,7 +22,9 @@ use rustc_hash::FxHashMap;
 use task::{SchedSums, SchedTask};
 use work::{Function, StackOf, WorkSums, function_in};
 
-pub use report::{CpuRow, Merge, OtherTask, SchedKinds, SchedReport, TaskRow, WorkRow};
+pub use report::{
+    CpuRow, LongestWait, Merge, OtherTask, SchedKinds, SchedReport, TaskRow, WorkRow,
+};
 
 use crate::chosen::Window;
 use crate::slices::Amount;

@@ -7,7 +7,7 @@ use event::{Kind, index_of};
 use model::Threads;
 use symbols::KernelFunctions;
 
-use super::task::{OtherTasks, SchedSums};
+use super::task::{KeptWait, OtherTasks, SchedSums};
 use super::{DelayConvention, Function, MAX_TASKS, SchedLatencies, WorkSums};
 use crate::analysis::{AccountScope, EventAccount};
 use crate::continuity::Turns;
@@ -40,6 +40,17 @@ pub struct OtherTask {
     pub ns: u64,
 }
 
+/// A task's longest wait for a CPU, after a wake-up or a preemption.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LongestWait {
+    /// How long.
+    pub ns: u64,
+    /// Since when.
+    pub since: u64,
+    /// The task that had the CPU when the wait ended: its thread id (0 is the idle task), and its name, if known.
+    pub behind: Option<(i32, Option<String>)>,
+}
+
 /// One task, or all of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRow {
@@ -68,6 +79,8 @@ pub struct TaskRow {
     pub preempted: Stats,
     /// By whom.
     pub preempted_by: Vec<OtherTask>,
+    /// The longest wait for a CPU; `None` where there was none, and of printed tables.
+    pub longest_wait: Option<LongestWait>,
     /// Who woke it.
     pub woken_by: Vec<OtherTask>,
     /// Times it was moved to another CPU.
@@ -75,6 +88,19 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
+    /// Keeps the longest wait of a task that is counted in this row.
+    fn keep_wait(&mut self, wait: KeptWait, threads: &Threads) {
+        if wait.ns > self.longest_wait.as_ref().map_or(0, |longest| longest.ns) {
+            let behind = wait.behind.and_then(|slot| threads.at(slot));
+            self.longest_wait = Some(LongestWait {
+                ns: wait.ns,
+                since: wait.since,
+                behind: behind
+                    .map(|(tid, thread)| (tid, thread.comm.as_deref().map(str::to_owned))),
+            });
+        }
+    }
+
     /// Returns whether this is the row of all that have none: its name is "others", its thread id -1.
     pub fn is_others(&self) -> bool {
         self.tid == -1 && self.comm == OTHERS
@@ -174,6 +200,7 @@ fn empty(comm: String, tid: i32, pid: Option<i32>) -> TaskRow {
         woken_waits: Stats::default(),
         preempted: Stats::default(),
         preempted_by: Vec::new(),
+        longest_wait: None,
         woken_by: Vec::new(),
         migrations: 0,
     }
@@ -249,6 +276,9 @@ impl SchedLatencies {
                 (row, OtherTasks::default(), OtherTasks::default())
             });
             self.add(row, sums);
+            if let Some(wait) = sums.longest_wait() {
+                row.keep_wait(wait, threads);
+            }
             delays.merge(&sums.delays);
             woken_by.merge(&sums.woken_by);
             preempted_by.merge(&sums.preempted_by);

@@ -61,6 +61,47 @@ impl OtherTasks {
     }
 }
 
+/// Shorter waits are nobody's longest: of most tasks nothing is kept.
+const SHORT_NS: u64 = 1_000_000;
+
+/// The longest wait for a CPU, after a wake-up or a preemption.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KeptWait {
+    pub ns: u64,
+    /// Since when.
+    pub since: u64,
+    /// Slot of the task that had the CPU for the longest part of it.
+    pub behind: Option<u32>,
+}
+
+/// The longest waits of a task.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct KeptWaits {
+    /// The longest one that is over.
+    longest: KeptWait,
+    /// Of the wait that began then, the longest part behind one task.
+    part: KeptWait,
+}
+
+impl KeptWaits {
+    /// Takes a part of a wait, where this is the longest part of the one under way.
+    fn take_part(&mut self, span: &TaskSpan) {
+        if self.part.since != span.since || span.ns() > self.part.ns {
+            self.part = KeptWait {
+                ns: span.ns(),
+                since: span.since,
+                behind: span.behind,
+            };
+        }
+    }
+
+    fn keep(&mut self, wait: KeptWait) {
+        if wait.ns > self.longest.ns {
+            self.longest = wait;
+        }
+    }
+}
+
 /// What is counted of one task, or of several.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SchedSums {
@@ -73,6 +114,8 @@ pub(crate) struct SchedSums {
     pub woken_waits: Stats,
     pub preempted: Stats,
     pub preempted_by: OtherTasks,
+    /// `None` where no wait was long.
+    kept_waits: Option<Box<KeptWaits>>,
     pub woken_by: OtherTasks,
     pub migrations: u64,
     pub cpu_changes: u64,
@@ -91,9 +134,45 @@ impl SchedSums {
         self.woken_waits.merge(&other.woken_waits);
         self.preempted.merge(&other.preempted);
         self.preempted_by.merge(&other.preempted_by);
+        if let Some(wait) = other.longest_wait() {
+            self.kept_waits.get_or_insert_default().keep(wait);
+        }
         self.woken_by.merge(&other.woken_by);
         self.migrations += other.migrations;
         self.cpu_changes += other.cpu_changes;
+    }
+
+    /// Returns the longest wait that is over.
+    pub(super) fn longest_wait(&self) -> Option<KeptWait> {
+        let kept = self.kept_waits.as_deref().map(|kept| kept.longest);
+        kept.filter(|wait| wait.ns > 0)
+    }
+
+    /// Takes a part of a wait.
+    #[inline]
+    fn waits(&mut self, span: &TaskSpan) {
+        if span.ns() >= SHORT_NS {
+            self.kept_waits.get_or_insert_default().take_part(span);
+        }
+    }
+
+    /// A wait is over.
+    #[inline]
+    fn waited(&mut self, span: &TaskSpan) {
+        let ns = span.whole_ns();
+        if ns < SHORT_NS {
+            return;
+        }
+        let kept = self.kept_waits.get_or_insert_default();
+        let part = match kept.part.since == span.since {
+            true => kept.part.behind,
+            false => span.behind,
+        };
+        kept.keep(KeptWait {
+            ns,
+            since: span.since,
+            behind: part,
+        });
     }
 
     /// Gives memory back that was taken for what was to come.
@@ -247,14 +326,21 @@ impl SchedTask {
         if span.ended_by == SpanEnd::GotCpu {
             sums.off_cpu_ns = sums.off_cpu_ns.saturating_add(away_ns);
         }
+        if span.state.is_runnable() {
+            sums.waits(span);
+        }
         match (span.state, span.ended_by) {
             _ if !whole => {}
             (RunState::Running, SpanEnd::LeftCpu) => {
                 sums.on_cpu_ns = sums.on_cpu_ns.saturating_add(ns);
             }
-            (RunState::Woken, SpanEnd::GotCpu) => sums.woken_waits.add(ns),
+            (RunState::Woken, SpanEnd::GotCpu) => {
+                sums.woken_waits.add(ns);
+                sums.waited(span);
+            }
             (RunState::Preempted, SpanEnd::GotCpu) => {
                 sums.preempted.add(ns);
+                sums.waited(span);
                 sums.preempted_by.add(span.taken_by.unwrap_or(0), 1, ns);
             }
             _ => {}

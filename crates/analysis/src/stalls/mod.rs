@@ -332,9 +332,12 @@ impl Stalls {
     #[inline]
     fn span(&mut self, span: &Span, activity: &Activity) {
         let asks = span.cause.reason.is_none_or(asks);
+        let call = (span.cause.reason).is_none_or(ExitReason::is_arm64_call);
         let counts = match span.state {
             State::Guest | State::Poll | State::Halted => false,
             State::Runnable => true,
+            // Whatever the guest asked for, its VMM sleeps: a VM that is paused while it is halted, for one.
+            State::UserBlocked if self.userspace && !call => true,
             _ => !asks,
         };
         if !counts {

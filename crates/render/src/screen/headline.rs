@@ -2,24 +2,29 @@
 
 use analysis::ExitsReport;
 use rules::{Finding, Severity};
+use words::share;
 
 use super::input::ScreenInput;
 use super::line::Tone;
 use super::{exits, states};
 use crate::exits::counted;
 
-/// Returns the finding that a screen begins with: the first one, unless what it costs is not known and it may be
-/// little.
+/// Returns the finding that a screen begins with: the first one whose cost is known or that is not small.
 pub(crate) fn first<'a>(input: &ScreenInput<'a>) -> Option<&'a Finding> {
-    let first = input.diagnosis.findings.first()?;
-    let grave = first.cost.is_some() || first.severity() > Severity::Low;
-    grave.then_some(first)
+    input.diagnosis.findings.iter().find(|one| is_grave(one))
+}
+
+fn is_grave(finding: &Finding) -> bool {
+    finding.cost.is_some() || finding.severity() > Severity::Low
 }
 
 /// Returns the other findings, in their order.
-pub(crate) fn others<'a>(input: &ScreenInput<'a>) -> &'a [Finding] {
-    let skipped = usize::from(first(input).is_some());
-    input.diagnosis.findings.get(skipped..).unwrap_or_default()
+pub(crate) fn others<'a>(input: &ScreenInput<'a>) -> Vec<&'a Finding> {
+    let mut findings: Vec<&Finding> = input.diagnosis.findings.iter().collect();
+    if let Some(first) = findings.iter().position(|one| is_grave(one)) {
+        findings.remove(first);
+    }
+    findings
 }
 
 /// Returns the sentence, and how it is to be shown.
@@ -67,6 +72,9 @@ fn verdict(input: &ScreenInput<'_>) -> String {
             input.time(span)
         );
     }
+    if let Some(open) = open(input) {
+        return open;
+    }
     let found = match diagnosis.findings.is_empty() {
         true if input.filters.contains("--time=") => "Nothing wrong was found in this time",
         true => "Nothing wrong was found",
@@ -76,6 +84,36 @@ fn verdict(input: &ScreenInput<'_>) -> String {
         0 => format!("{found}."),
         _ => format!("{found}; {unknown} of {all} causes could not be checked."),
     }
+}
+
+/// Returns why nothing can be said to be well though nothing was found: the account of the vCPUs' time is open.
+fn open(input: &ScreenInput<'_>) -> Option<String> {
+    let accounts = &input.diagnosis.accounts;
+    let found = match input.diagnosis.findings.is_empty() {
+        true => "No cause was found",
+        false => "Nothing that is known to cost much was found",
+    };
+    let vcpus = &accounts.vcpus;
+    if vcpus.observed_ns() == 0 {
+        return Some(format!("{found}, but no vCPU's time was recorded."));
+    }
+    if accounts.are_closed() {
+        return None;
+    }
+    let (unexplained, unknown) = (vcpus.unexplained_ns(), vcpus.unknown_ns());
+    let mut parts = Vec::new();
+    for (ns, what) in [
+        (unexplained, "is not explained"),
+        (unknown, "was not recorded"),
+    ] {
+        if ns > 0 {
+            parts.push(format!("{} {what}", share::tenths(vcpus.share(ns))));
+        }
+    }
+    Some(match parts.is_empty() {
+        true => format!("{found}, but a thread that works for VMs has a CPU all the time."),
+        false => format!("{found}; of the vCPUs' time {}.", words::list(&parts)),
+    })
 }
 
 /// A window of time that is shorter shows too little for a rate or a share.

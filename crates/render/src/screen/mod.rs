@@ -92,7 +92,7 @@ pub fn brief(input: &ScreenInput<'_>) -> String {
         SENTENCE_LINES,
     );
     let about = rest::about_in_one_line(input, BRIEF_WIDTH);
-    let other = headline::others(input).first().map(also);
+    let other = headline::others(input).first().map(|one| also(one));
     let lines = [
         Some(about),
         other,

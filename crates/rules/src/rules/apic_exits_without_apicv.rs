@@ -1,13 +1,13 @@
 //! The guest's interrupt controller is emulated access by access.
 
 use analysis::{ExitRow, ExitTable};
-use event::Isa;
+use event::{ExitClass, Isa};
 use words::duration::human;
 
 use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Ns, Of, Times, says};
-use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "apic-exits-without-apicv",
@@ -43,7 +43,8 @@ pub(crate) static RULE: Rule = Rule {
         },
         Remedy {
             what: "If it is on: find out what inhibits it for this guest. kvm:kvm_apicv_inhibit_changed has the reason \
-                (the PIT's reinjection, SynIC's AutoEOI, an irqchip that is split or in user space, nested guests, \
+                (the PIT's reinjection, SynIC's AutoEOI, an irqchip in user space (kernel-irqchip=off; a split one \
+                does not), nested guests, \
                 ExtINT). On AMD processors without x2AVIC a guest in x2APIC mode exits for its registers all the same.",
             price: "None.",
             unless: "Some kernels before 5.18 call the event kvm_apicv_update_request, or do not have it.",
@@ -61,7 +62,13 @@ pub(crate) static RULE: Rule = Rule {
         "Intel SDM volume 3, chapter 30 (APIC virtualization); AMD APM volume 2, 15.29 (AVIC)",
         "Linux, arch/x86/kvm/lapic.c; arch/x86/include/asm/kvm_host.h (enum kvm_apicv_inhibit)",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Apic),
+        ExplainedTime::Exits(ExitClass::Msr),
+        ExplainedTime::Exits(ExitClass::InterruptWindow),
+        ExplainedTime::Exits(ExitClass::PageFault),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// What exits only without APICv: EOI and self IPI go on without one where it is in use.

@@ -1,6 +1,7 @@
 //! A vCPU that takes device interrupts prints on an emulated serial console.
 
 use analysis::{ExitTable, UserCause, VcpuRow};
+use event::ExitClass;
 use model::GuestAccess;
 use paths::{DropReason, PathReport};
 use stats::Stats;
@@ -8,7 +9,10 @@ use words::{duration::human, plural};
 
 use crate::case::RowSum;
 use crate::evidence::{Many, Ns, Of, ThreadMention, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Severity,
+    Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
@@ -74,7 +78,12 @@ pub(crate) static RULE: Rule = Rule {
         "QEMU, hw/char/serial.c, hw/char/pl011.c: each access of a data register is handled in user space",
         "Linux, virt/kvm/eventfd.c (irqfd); Documentation/admin-guide/serial-console.rst",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Port),
+        ExplainedTime::Exits(ExitClass::Mmio),
+        ExplainedTime::Exits(ExitClass::PageFault),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// Exits for a serial port that are printing and not a look at it.

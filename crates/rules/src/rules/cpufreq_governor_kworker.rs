@@ -1,6 +1,6 @@
 //! kworkers of a cpufreq governor that samples the load.
 
-use analysis::{ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow};
+use analysis::{OtherTask, ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow};
 use model::NamedRole;
 use stacks::{FrameOwner, Weight};
 use words::duration::human;
@@ -8,8 +8,8 @@ use words::duration::human;
 use crate::evidence::{Evidence, Many, Ns, ThreadMention, says};
 use crate::sampled::{self, SampleShare};
 use crate::{
-    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, Severity,
-    Verdict,
+    AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
+    Remedy, RestsOn, Rule, RuleLook, Severity, Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -29,7 +29,9 @@ pub(crate) static RULE: Rule = Rule {
          does not say how long it is of, that last is not asked). A kernel's housekeeping is some ten a second on each \
          CPU. Confidence 0.95 if they were seen in `dbs_work_handler`, `od_dbs_update`, `cs_dbs_update` or \
          `do_dbs_timer` (a work item, or the stack of a switch), 0.8 if the host's governor is one that samples, 0.5 \
-         if neither is known; nothing if the functions are known and others, if kworkers inject interrupts, or if all \
+         if neither is known; nothing if the functions are known and others, if kworkers inject interrupts, if \
+         threads of VMMs wake them, if one of them waited {long} for its CPU and neither function nor governor is \
+         known, or if all \
          governors are others and no function says otherwise (facts may be of another time than the recording). At \
          least `medium` from tables.",
         "By samples (`perf record -a -g`): stacks of these kworkers in one of these functions, or in `cpufreq_*`, are \
@@ -38,7 +40,10 @@ pub(crate) static RULE: Rule = Rule {
          which has to be 0.9. Where switches are many and no event or stack shows the function, samples of kworkers \
          that are all in other functions are an all-clear.",
     ],
-    limits: &[("sampled", EvidenceNumber::Share(SAMPLED))],
+    limits: &[
+        ("sampled", EvidenceNumber::Share(SAMPLED)),
+        ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
+    ],
     unknown: "*kworkers*, or a printed `perf sched latency`, or *samples*; *facts* for the governor.",
     advice: "",
     looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back and flush; hence 0.5 without a \
@@ -64,7 +69,8 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, drivers/cpufreq/cpufreq_governor.c (dbs_work_handler), cpufreq_ondemand.c (od_dbs_update)",
         "Linux, Documentation/admin-guide/pm/cpufreq.rst",
     ],
-    look,
+    explains: &[ExplainedTime::Part(AccountPart::RunnableBehind)],
+    look: RuleLook::Case(look),
 };
 
 /// Functions of the governors' work items; od_dbs_update and cs_dbs_update run under the first.
@@ -79,6 +85,8 @@ const FUNCTIONS: [&str; 4] = [
 const KNOWN: f64 = 0.95;
 /// From this share of their CPUs' samples on kworkers are a cost: sampling every 4 ms takes a tenth of that.
 const SAMPLED: f64 = 0.01;
+/// A kworker that waits so long for its CPU waits behind something else than what it would preempt.
+const LONG_NS: u64 = 20_000_000;
 /// Samples of kworkers that say what they do.
 const ENOUGH: u64 = 20;
 
@@ -133,6 +141,12 @@ impl<'a> Kworkers<'a> {
         self.switches >= 1000
             && self.switches * 5 >= self.all
             && (case.printed() || per_second >= 500.0)
+    }
+}
+
+impl Kworkers<'_> {
+    fn wait_long(&self) -> bool {
+        self.rows.iter().any(|row| row.delays.max() >= LONG_NS)
     }
 }
 
@@ -338,6 +352,8 @@ fn by_switches(case: &Case<'_>) -> Verdict {
         (Some(_), _) => KNOWN,
         _ if do_something_else(case, sched) => return Verdict::Clear,
         (None, Some(_)) => 0.8,
+        // A governor's work is brief, and waits briefly: these kworkers have another matter (helper-waits-for-cpu).
+        (None, None) if kworkers.wait_long() => return Verdict::Clear,
         (None, None) => 0.5,
     };
     say(case, &kworkers, &governors, confidence).found()
@@ -353,7 +369,36 @@ fn do_something_else(case: &Case<'_>, sched: &SchedReport) -> bool {
             .iter()
             .any(|stage| stage.name.contains("kworker woken"))
     });
-    functions_known || stacks > 0 || injects
+    functions_known || stacks > 0 || injects || woken_by_vmms(case, sched)
+}
+
+/// Whether threads of VMMs wake these kworkers: they hand them work, such as what a console prints. A governor's
+/// work is queued by the scheduler and by its timer, on behalf of whoever runs.
+fn woken_by_vmms(case: &Case<'_>, sched: &SchedReport) -> bool {
+    let vcpus = case.vcpu_tids();
+    let of_vmm = |waker: &OtherTask| {
+        let Some(tid) = waker.tid.filter(|tid| !vcpus.contains(tid)) else {
+            return false;
+        };
+        let role = NamedRole::from(waker.comm.as_deref().unwrap_or_default());
+        let mut vms = case.vms().iter();
+        matches!(
+            role,
+            NamedRole::Qemu | NamedRole::Iothread | NamedRole::Vhost(_)
+        ) || vms.any(|vm| vm.pid == Some(tid) || vm.helpers.contains(&tid))
+    };
+    let kworkers = sched.rows.iter().filter(|row| is_bound(&row.comm));
+    // One kworker hands work to another: who woke the first one counts.
+    let others = kworkers.flat_map(|row| &row.woken_by).filter(|waker| {
+        let role = NamedRole::from(waker.comm.as_deref().unwrap_or_default());
+        !role.is_kworker()
+    });
+    let wakers: Vec<&OtherTask> = others.collect();
+    let count = |pick: &dyn Fn(&OtherTask) -> bool| -> u64 {
+        let picked = wakers.iter().filter(|waker| pick(waker));
+        picked.map(|waker| waker.count).sum()
+    };
+    count(&of_vmm) * 2 > count(&|_| true)
 }
 
 fn say(

@@ -1,12 +1,14 @@
 //! The guest touches memory that the host has yet to map.
 
 use analysis::{APIC_PAGE, ExitSum, ExitTable};
-use event::Isa;
+use event::{ExitClass, Isa};
 use words::duration::human;
 
 use crate::case::RowSum;
 use crate::evidence::{Ns, Of, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
@@ -74,12 +76,18 @@ pub(crate) static RULE: Rule = Rule {
         "libvirt, formatdomain: Memory Backing",
         "Linux, Documentation/admin-guide/mm/transhuge.rst, hugetlbpage.rst",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::PageFault),
+        ExplainedTime::Asleep,
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// Faults in a second that are more than a guest that has settled makes, and how many it takes to say so.
 const MANY_PER_SECOND: f64 = 500.0;
 const LEAST: u64 = 500;
+/// So many faults in a row at one address are one that is never resolved.
+const SAME: u64 = 100;
 /// A table does not say how long it is of.
 const LEAST_PRINTED: u64 = 5000;
 
@@ -119,6 +127,8 @@ fn look(case: &Case<'_>) -> Verdict {
         false => of_events(case, names),
     };
     let faults = match faults {
+        // The same fault again and again is another matter (vcpu-stuck).
+        Ok(faults) if stuck(case) >= faults.sum.count / 2 => return Verdict::Clear,
         Ok(faults) => faults,
         Err(what) => return Verdict::Unknown(what.to_owned()),
     };
@@ -141,6 +151,13 @@ fn look(case: &Case<'_>) -> Verdict {
         let pages = domain::DomainChange::HugePages { size_kib: None };
         finding.changes(0, vec![pages]).found()
     }
+}
+
+/// Faults of vCPUs that take one and the same again and again.
+fn stuck(case: &Case<'_>) -> u64 {
+    let rows = case.picture.progress.rows.iter();
+    let runs = rows.map(|row| row.same_fault.count);
+    runs.filter(|count| *count >= SAME).sum()
 }
 
 fn say(case: &Case<'_>, names: &[&str], faults: &ViolationCounts) -> Finding {

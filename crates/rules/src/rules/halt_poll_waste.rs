@@ -8,7 +8,8 @@ use words::duration::human;
 use crate::evidence::{Ns, Of, Share, says};
 use crate::sampled::{self, SampleShare};
 use crate::{
-    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, Verdict,
+    AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
+    Remedy, RestsOn, Rule, RuleLook, Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -93,7 +94,8 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, drivers/cpuidle/poll_state.c (poll_idle); kernel/sched/idle.c (cpu_idle_poll); \
          Documentation/virt/guest-halt-polling.rst",
     ],
-    look,
+    explains: &[ExplainedTime::Part(AccountPart::Polling)],
+    look: RuleLook::Case(look),
 };
 
 /// From this share of the vCPUs' time on polls that fail are a cost.

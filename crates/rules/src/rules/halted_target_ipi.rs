@@ -6,7 +6,10 @@ use words::duration::human;
 
 use crate::case::RowSum;
 use crate::evidence::{Evidence, Many, Ns, Of, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
+    Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
@@ -71,6 +74,15 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline exits: no HLT (WFx); trapline compare BEFORE AFTER: the ipi path.",
         },
         Remedy {
+            what: "Host, for vCPUs with CPUs of their own: let the guest halt the CPU itself (QEMU's -overcommit \
+                cpu-pm=on, since 3.0; libvirt passes it through <qemu:commandline>). HLT and MWAIT then do not exit, \
+                and \
+                an interrupt is posted to a CPU that is in its guest.",
+            price: "The host sees these CPUs as busy all the time, and their turbo frequency is the guest's to manage.",
+            unless: "Do not use it where vCPUs share CPUs: a halted vCPU keeps its CPU.",
+            check: "trapline exits: no HLT.",
+        },
+        Remedy {
             what: "Guest: poll in the guest before it halts: the cpuidle-haltpoll driver and governor \
                    (cpuidle_haltpoll.force=1, or the KVM hint 'hint-dedicated' together with 'poll-control').",
             price: "The guest burns up to guest_halt_poll_ns (200 us by default) of CPU time for each halt, which the \
@@ -87,7 +99,11 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, Documentation/virt/guest-halt-polling.rst; drivers/cpuidle/cpuidle-haltpoll.c",
         "D. Matlack, KVM Message Passing Performance, KVM Forum 2015",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Waiting),
+        ExplainedTime::Runnable,
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// Interrupts to halted vCPUs that are enough to tell.

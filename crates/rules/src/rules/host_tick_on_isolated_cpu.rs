@@ -2,11 +2,13 @@
 
 use analysis::ExitTable;
 use cpuset::CpuSet;
-use event::ExitReason;
+use event::{ExitClass, ExitReason};
 
 use crate::case::RowSum;
 use crate::evidence::{Evidence, Id, Ns, PerSecond, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
@@ -56,7 +58,8 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, Documentation/timers/no_hz.rst; Documentation/admin-guide/kernel-parameters.txt (isolcpus, nohz_full, \
          rcu_nocbs)",
     ],
-    look,
+    explains: &[ExplainedTime::Exits(ExitClass::Interrupt)],
+    look: RuleLook::Case(look),
 };
 
 /// Exits that it takes to speak of a rate.

@@ -2,12 +2,15 @@
 
 use analysis::ExitTable;
 use domain::{DomainChange, GuestOs};
+use event::ExitClass;
 use words::duration::human;
 
 use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Many, Ns, Of, Times, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hpet-mmio-exits",
@@ -61,7 +64,11 @@ pub(crate) static RULE: Rule = Rule {
         "libvirt, formatdomain: Time keeping",
         "Linux, drivers/clocksource (rating of clock sources); arch/x86/kernel/hpet.c",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Mmio),
+        ExplainedTime::Exits(ExitClass::PageFault),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// The HPET's registers take 1 KiB.

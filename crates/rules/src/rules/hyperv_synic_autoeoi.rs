@@ -2,9 +2,12 @@
 
 use analysis::ExitTable;
 use domain::{Domain, DomainChange};
+use event::ExitClass;
 
 use crate::evidence::says;
-use crate::{Case, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
+use crate::{
+    Case, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook, Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
@@ -50,7 +53,12 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, arch/x86/kvm/hyperv.c (synic_update_vector), APICV_INHIBIT_REASON_HYPERV; QEMU, \
          docs/system/i386/hyperv.rst",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Apic),
+        ExplainedTime::Exits(ExitClass::Msr),
+        ExplainedTime::Exits(ExitClass::InterruptWindow),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// What the host's module says of APICv or AVIC.

@@ -9,7 +9,8 @@ use crate::common::waits_reach;
 use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
 use crate::sampled::{self, SampleShare};
 use crate::{
-    Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, RestsOn, Rule, Verdict,
+    AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
+    Remedy, RestsOn, Rule, RuleLook, Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -78,7 +79,11 @@ pub(crate) static RULE: Rule = Rule {
          arch/x86/kernel/kvm.c (kvm_wait)",
         "Linux, virt/kvm/kvm_main.c (kvm_vcpu_on_spin)",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Pause),
+        ExplainedTime::Part(AccountPart::Guest),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// From this share of guests' samples on spinning is worth a question.

@@ -2,7 +2,7 @@
 
 use crate::caps;
 use crate::evidence::{Ns, Of, Share, says};
-use crate::{Case, Finding, Remedy, RestsOn, Rule, Severity, Verdict};
+use crate::{Case, Finding, Remedy, RestsOn, Rule, RuleLook, Severity, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
     title: "The recording lost events, so its numbers are lower bounds or estimates",
@@ -48,7 +48,8 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, include/uapi/linux/perf_event.h (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES); \
          Documentation/trace/ring-buffer-design.rst",
     ],
-    look,
+    explains: &[],
+    look: RuleLook::Case(look),
 };
 
 /// The remedy for files that were cut off.

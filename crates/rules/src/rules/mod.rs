@@ -3,9 +3,13 @@
 mod apic_exits_without_apicv;
 mod console_on_irq_vcpu;
 mod cpufreq_governor_kworker;
+mod dominant_exit;
 mod ept_violation_storm;
+mod guest_died;
+mod halt_does_not_halt;
 mod halt_poll_waste;
 mod halted_target_ipi;
+mod helper_waits_for_cpu;
 mod host_tick_on_isolated_cpu;
 mod hpet_mmio_exits;
 mod hyperv_synic_autoeoi;
@@ -19,14 +23,23 @@ mod stalled_vcpu;
 mod timer_interrupt_storm;
 mod timer_port_exits;
 mod tracing_disturbs;
+mod unexplained_time;
 mod userspace_virtio_backend;
 mod vcpu_migrates;
 mod vcpu_preempted;
+mod vcpu_stuck;
+mod vcpu_throttled;
+
+pub(crate) use halt_does_not_halt::is_spinning as is_spinning_in_halts;
+pub(crate) use vcpu_stuck::is_stuck;
 
 use crate::Rule;
 
 /// All of them, in the order in which they are asked and listed.
 pub(crate) const ALL: &[&Rule] = &[
+    &guest_died::RULE,
+    &vcpu_stuck::RULE,
+    &halt_does_not_halt::RULE,
     &timer_port_exits::RULE,
     &hpet_mmio_exits::RULE,
     &timer_interrupt_storm::RULE,
@@ -36,6 +49,8 @@ pub(crate) const ALL: &[&Rule] = &[
     &cpufreq_governor_kworker::RULE,
     &sender_waits_for_memory::RULE,
     &vcpu_preempted::RULE,
+    &vcpu_throttled::RULE,
+    &helper_waits_for_cpu::RULE,
     &vcpu_migrates::RULE,
     &halt_poll_waste::RULE,
     &pause_loop_exits::RULE,
@@ -49,6 +64,8 @@ pub(crate) const ALL: &[&Rule] = &[
     &stalled_vcpu::RULE,
     &lossy_recording::RULE,
     &tracing_disturbs::RULE,
+    &dominant_exit::RULE,
+    &unexplained_time::RULE,
 ];
 
 #[cfg(test)]

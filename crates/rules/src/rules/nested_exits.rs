@@ -6,7 +6,7 @@ use words::duration::human;
 
 use crate::common::listed;
 use crate::evidence::{Of, says};
-use crate::{Case, Finding, RecordNeeds, Remedy, RestsOn, Rule, Verdict};
+use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
@@ -55,7 +55,11 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, Documentation/virt/kvm/x86/nested-vmx.rst; arch/x86/kvm/vmx/nested.c, svm/nested.c; \
          arch/arm64/kvm/nested.c",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Nested),
+        ExplainedTime::AllExits,
+    ],
+    look: RuleLook::Case(look),
 };
 
 fn look(case: &Case<'_>) -> Verdict {

@@ -5,7 +5,7 @@ use event::ExitClass;
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, says};
-use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Severity, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pause-loop-exits",
@@ -42,8 +42,11 @@ pub(crate) static RULE: Rule = Rule {
         },
         Remedy {
             what: "For guests with CPUs of their own: widen the window (kvm_intel.ple_window, \
-                kvm_amd.pause_filter_count), or 0 to let them spin.",
-            price: "A spinning vCPU keeps its CPU for longer.",
+                kvm_amd.pause_filter_count), or turn pause-loop exiting off: kvm_intel.ple_gap=0, \
+                kvm_amd.pause_filter_count=0 (ple_window=0 does the opposite: an exit for each PAUSE).",
+            price: "A spinning vCPU keeps its CPU for longer. ple_gap and pause_filter_count are read when the \
+            module is \
+                loaded, so the host's guests have to stop.",
             unless: "Do not do it where vCPUs share CPUs.",
             check: "trapline exits: PAUSE.",
         },
@@ -52,7 +55,8 @@ pub(crate) static RULE: Rule = Rule {
         "Intel SDM volume 3, 26.1.3 (PAUSE-loop exiting); AMD APM volume 2, 15.14.4 (pause intercept filtering)",
         "Linux, virt/kvm/kvm_main.c (kvm_vcpu_on_spin); Documentation/virt/kvm/x86/msr.rst (KVM_FEATURE_PV_UNHALT)",
     ],
-    look,
+    explains: &[ExplainedTime::Exits(ExitClass::Pause)],
+    look: RuleLook::Case(look),
 };
 
 fn look(case: &Case<'_>) -> Verdict {

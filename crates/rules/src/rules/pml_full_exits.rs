@@ -4,7 +4,7 @@ use event::ExitClass;
 use words::duration::human;
 
 use crate::evidence::{EvidenceNumber, Ns, says};
-use crate::{Case, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
     id: "pml-full-exits",
@@ -57,7 +57,11 @@ pub(crate) static RULE: Rule = Rule {
         "Intel SDM volume 3, 29.3.6 (page-modification logging)",
         "Linux, arch/x86/kvm/vmx/vmx.c (handle_pml_full, vmx_flush_pml_buffer, vmx_update_cpu_dirty_logging)",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::DirtyLog),
+        ExplainedTime::Exits(ExitClass::PageFault),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// Entries of the log, each a page of 4 KiB (PML_ENTITY_NUM, later PML_LOG_NR_ENTRIES, in arch/x86/kvm/vmx).

@@ -4,7 +4,9 @@ use analysis::{SleepRow, TaskRow};
 use words::duration::human;
 
 use crate::evidence::{Evidence, Ns, Ratio, ThreadMention, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{
+    Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, RuleLook, Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
@@ -58,7 +60,8 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, net/core/stream.c (sk_stream_wait_memory), net/ipv4/tcp.c (tcp_sendmsg_locked)",
         "Linux, Documentation/networking/ip-sysctl.rst (tcp_wmem, tcp_mem)",
     ],
-    look,
+    explains: &[],
+    look: RuleLook::Case(look),
 };
 
 /// The share of the recorded time that the sender that sleeps longest sleeps at least.

@@ -6,7 +6,10 @@ use words::{capital, duration::human};
 
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
+    Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
@@ -37,9 +40,12 @@ pub(crate) static RULE: Rule = Rule {
         "A wait for a CPU that another task had is [vcpu-preempted](#vcpu-preempted)'s. KVM sleeps interruptibly where \
          the guest asked for it: in halts, and in vCPUs that are off (INIT, PSCI); such sleeps are no stalls whatever \
          exit they seem to be in, since the event that would say so may be missing.",
+        "A sleep in the VMM is a stall in halts too, where kvm_userspace_exit shows it: a VM that is paused.",
         "A stall that the recording's end cuts off is not counted: how it ended is unknown.",
         "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85.",
-        "Of a printed table: the longest exit of each reason, 0.5. A table of perf's of arm64 has other times: not \
+        "Of a printed table: the longest exit of each reason, 0.5 and `low`, from 1 s on `medium`: it may be a vCPU \
+         that \
+         lost its CPU in the exit, or an entry that was lost. A table of perf's of arm64 has other times: not \
          known.",
     ],
     limits: &[("long", EvidenceNumber::Nanoseconds(LONG_NS))],
@@ -89,7 +95,12 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h (what guests complain of); virt/kvm/kvm_main.c \
          (kvm_vcpu_ioctl)",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Asleep,
+        ExplainedTime::AllExits,
+        ExplainedTime::Runnable,
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// Positions of the remedies.
@@ -160,7 +171,11 @@ fn printed(case: &Case<'_>) -> Verdict {
     finding = finding
         .evidence("A table does not show when that was and what held the vCPU.")
         .only(&[LOOK]);
-    finding.at_least = noticed(longest);
+    // One long exit of a table may be a vCPU without its CPU, a stall, or an entry that was lost.
+    finding.at_most = match longest {
+        ns if ns >= 10 * LONG_NS => Severity::Medium,
+        _ => Severity::Low,
+    };
     finding.found()
 }
 

@@ -1,12 +1,15 @@
 //! A guest's timer interrupts it thousands of times a second.
 
 use analysis::{TimerEvidence, TimerRow, TimersReport};
-use event::Isa;
+use event::{ExitClass, Isa};
 use words::duration::human;
 
 use crate::case::RowSum;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
-use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds, Remedy, Rule,
+    RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
@@ -69,8 +72,10 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "Make each expiry cheaper. Intel: the VMX preemption timer (kvm_intel.preemption_timer=1, the \
                 default) avoids the host's own timer and its interrupt; APICv injects without an interrupt window. On \
-                a nohz_full= host with dedicated CPUs, kvm.pi_inject_timer=1 posts the interrupt from another CPU, \
-                without an exit. AMD: avic=1 avoids the window.",
+                a nohz_full= host with dedicated CPUs, kvm.pi_inject_timer=1 (Linux 5.3) posts the interrupt from \
+                another \
+                CPU, without an exit, where the guest's HLT and MWAIT do not exit (QEMU's -overcommit cpu-pm=on). \
+                AMD: avic=1 avoids the window.",
             price: "The modules have to be reloaded, so the host's guests have to stop. Posted timer interrupts need a \
                 housekeeping CPU.",
             unless: "AMD and arm64 have no VMX preemption timer; APICv or AVIC need a CPU that has them.",
@@ -98,7 +103,12 @@ pub(crate) static RULE: Rule = Rule {
         "Intel SDM volume 3, 11.5.4 (APIC timer), 26.5.1 (VMX-preemption timer)",
         "Linux, Documentation/timers/no_hz.rst, hrtimers.rst",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Timer),
+        ExplainedTime::Exits(ExitClass::Msr),
+        ExplainedTime::AllExits,
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// No kernel's tick is faster than CONFIG_HZ=1000; with half as much again for what else the guest times.

@@ -8,7 +8,9 @@ use words::{duration::human, share};
 use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Of, Times, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "timer-port-exits",
@@ -30,8 +32,13 @@ pub(crate) static RULE: Rule = Rule {
          port times begin at `kvm_pio` only. Reads whose exit or entry was lost are in it at that mean, and the \
          evidence says how many they are. Confidence 0.95; 0.5 where a fifth of the accesses or more were recorded \
          without their exit or entry, since those that are left may not be like the others.",
+        "Without a table of ports: exits for ports are {most} of the handling time, and the definition is that of \
+         Windows (hypervclock, or its libosinfo id) without all of Hyper-V's clock and timers: confidence 0.6.",
     ],
-    limits: &[("reads", EvidenceNumber::Count(LEAST))],
+    limits: &[
+        ("reads", EvidenceNumber::Count(LEAST)),
+        ("most", EvidenceNumber::Share(OF_HANDLING)),
+    ],
     unknown: "*exits*, or printed `vmexit` and `ioport` tables. 100 port exits that matter without a table of ports: \
      not known.",
     advice: "The guest's definition decides which one is offered. Without one, reads of the RTC that are a twentieth \
@@ -64,7 +71,8 @@ pub(crate) static RULE: Rule = Rule {
         "QEMU, docs/system/i386/hyperv.rst",
         "Linux, drivers/clocksource/acpi_pm.c; Documentation/virt/kvm/x86/timekeeping.rst",
     ],
-    look,
+    explains: &[ExplainedTime::Exits(ExitClass::Port)],
+    look: RuleLook::Case(look),
 };
 
 /// Ports that are written to choose what is read next: the RTC's index (MC146818A data sheet), the PIT's latch command
@@ -90,6 +98,9 @@ fn is_rtc(port: u64) -> bool {
 
 /// Fewer reads are no habit.
 const LEAST: u64 = 100;
+/// Without a table of ports: share of the handling time, and how sure it is by the guest's definition alone.
+const OF_HANDLING: f64 = 0.5;
+const BY_DEFINITION: f64 = 0.6;
 /// So many reads are a habit of the guest's also in a recording that is too short for a rate.
 const CERTAIN: u64 = 200;
 
@@ -197,6 +208,9 @@ fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if exits.count < LEAST || !case.matters(exits.ns) {
         return Verdict::Clear;
     }
+    if let Some(finding) = by_definition(case, exits) {
+        return finding.found();
+    }
     Verdict::Unknown(format!(
         "{} exits for I/O ports took {} ({} of the handling time of exits, without waits). The ports were not \
          recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report --event=ioport \
@@ -205,6 +219,40 @@ fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
         human(exits.ns),
         share::of(exits.ns, case.handling_ns()),
     ))
+}
+
+/// Exits for ports are most of what is handled, and the guest's definition says which clock it has: Windows without
+/// Hyper-V's timers sets and reads the RTC, and without its clock the ACPI PM timer.
+fn by_definition(case: &Case<'_>, exits: RowSum) -> Option<Finding> {
+    let domain = case.domain?;
+    let windows = domain.os == GuestOs::Windows || domain.timer("hypervclock").is_some();
+    let changes = missing(domain);
+    let most = exits.ns as f64 >= case.handling_ns() as f64 * OF_HANDLING;
+    if !windows || changes.is_empty() || !most {
+        return None;
+    }
+    let finding = Finding::new(&RULE, BY_DEFINITION)
+        .cost(case.vcpu_cost(exits.ns))
+        .title(format!(
+            "{} exits for I/O ports took {}, as of a Windows guest that keeps time with ports",
+            exits.count,
+            human(exits.ns)
+        ))
+        .evidence(says!(
+            "Exits for I/O ports: {exits} of {all} ({share}), {share_of_handling} of the handling time without waits.",
+            exits = exits.count,
+            all = case.all_exits().count,
+            share = Of(exits.count, case.all_exits().count),
+            share_of_handling = Of(exits.ns, case.handling_ns()),
+        ))
+        .evidence(
+            "The guest's definition is that of Windows and has not all of Hyper-V's clock and timers (hypervclock, \
+             vpindex, synic, stimer), so that its timer is the RTC or the ACPI PM timer.",
+        )
+        .evidence(
+            "Which ports was not recorded: perf kvm stat report --event=ioport, or kvm:kvm_pio, decides it.",
+        );
+    Some(finding.changes(0, changes).only(&[0]))
 }
 
 fn say(case: &Case<'_>, reads: &PortReads<'_>, confidence: f64) -> Finding {

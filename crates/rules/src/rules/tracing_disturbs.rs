@@ -5,7 +5,10 @@ use words::{duration::human, share};
 
 use crate::common::{LARGE_TIMES, OFTEN_WAITS, waits_reach};
 use crate::evidence::{Id, Ns, Of, Share, ThreadMention, says};
-use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, Remedy, RestsOn, Rule, Verdict};
+use crate::{
+    AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, Precedence,
+    Remedy, RestsOn, Rule, RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "tracing-disturbs",
@@ -73,7 +76,8 @@ pub(crate) static RULE: Rule = Rule {
     sources: &[
         "Linux, Documentation/trace/events.rst, kprobetrace.rst; tools/perf/Documentation/perf-record.txt",
     ],
-    look,
+    explains: &[ExplainedTime::Part(AccountPart::RunnableRecorder)],
+    look: RuleLook::Case(look),
 };
 
 /// Positions of the remedies that need no agent in a guest.
@@ -84,6 +88,8 @@ const ELSEWHERE: usize = 1;
 /// itself.
 const LEAST_NS: u64 = 100_000_000;
 /// Nor from fewer events.
+/// No event costs more, with the deepest stack and on the slowest machine that was measured.
+const MOST_EVENT_NS: u64 = 50_000;
 const LEAST_EVENTS: u64 = 1_000;
 
 /// What a tracepoint with its record costs at least, on any CPU of today, and a probe (a breakpoint, or a jump to where
@@ -164,7 +170,9 @@ fn look(case: &Case<'_>) -> Verdict {
         ));
     }
     // What is only bounded may be nothing: it is no reason to doubt what stands below.
-    finding.foremost = finding.confidence >= 0.6;
+    if finding.confidence >= 0.6 {
+        finding.precedence = Precedence::Disturbing;
+    }
     finding.found()
 }
 
@@ -293,7 +301,8 @@ impl CpuEventCost {
         let cpus = case.picture.signs.cpus.iter().zip(0u32..);
         let (busiest, cpu) = cpus.max_by_key(|(signs, _)| signs.events)?;
         let each_ns = case.picture.recorder.event_at_most_ns()?;
-        if busiest.events < LEAST_EVENTS {
+        // Gaps that no event fills say nothing of what one costs.
+        if busiest.events < LEAST_EVENTS || each_ns > MOST_EVENT_NS {
             return None;
         }
         let probes = case

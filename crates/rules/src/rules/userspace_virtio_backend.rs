@@ -1,5 +1,6 @@
 //! A virtio device's back end is a thread of the VMM.
 
+use event::ExitClass;
 use std::collections::BTreeMap;
 
 use analysis::{ExitRow, ExitTable};
@@ -9,7 +10,10 @@ use stats::Stats;
 use words::duration::human;
 
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
-use crate::{Base, Case, EvidenceNumber, Finding, FindingCost, RecordNeeds, Remedy, Rule, Verdict};
+use crate::{
+    AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
+    Remedy, Rule, RuleLook, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
@@ -68,7 +72,15 @@ pub(crate) static RULE: Rule = Rule {
         "libvirt, formatdomain: Setting NIC driver-specific options, IOThreads Allocation",
         "QEMU, docs/devel/multiple-iothreads.txt",
     ],
-    look,
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Mmio),
+        ExplainedTime::Exits(ExitClass::PageFault),
+        ExplainedTime::Exits(ExitClass::Port),
+        // A vCPU's thread waits in the VMM for the lock that the answering thread has.
+        ExplainedTime::Part(AccountPart::AsleepInVmm),
+        ExplainedTime::Part(AccountPart::Thread),
+    ],
+    look: RuleLook::Case(look),
 };
 
 /// Fewer loops of one device are no habit: they count only where they are what the recorded time went to.

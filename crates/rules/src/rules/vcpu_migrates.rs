@@ -4,7 +4,9 @@ use analysis::{MovesRow, TaskRow};
 
 use super::vcpu_preempted::pinning;
 use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, Severity, Verdict};
+use crate::{
+    Case, EvidenceNumber, Finding, RecordNeeds, Remedy, Rule, RuleLook, Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
@@ -47,7 +49,8 @@ pub(crate) static RULE: Rule = Rule {
         "Linux, include/trace/events/sched.h (sched_migrate_task); arch/x86/kvm (vcpu_load)",
         "libvirt, formatdomain: CPU Tuning",
     ],
-    look,
+    explains: &[],
+    look: RuleLook::Case(look),
 };
 
 /// Moves of one vCPU in a second that are more than balancing now and then.

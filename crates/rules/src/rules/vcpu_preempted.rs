@@ -9,7 +9,10 @@ use words::duration::human;
 use crate::caps::OF_PRESUMED;
 use crate::common::{LARGE_TIMES, OFTEN_WAITS, waits_reach};
 use crate::evidence::{Evidence, Ns, Of, ThreadMention, Times, says};
-use crate::{Case, EvidenceNumber, Finding, RecordNeeds, Remedy, RestsOn, Rule, Severity, Verdict};
+use crate::{
+    AccountPart, Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule,
+    RuleLook, Severity, Verdict,
+};
 
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
@@ -72,7 +75,8 @@ pub(crate) static RULE: Rule = Rule {
          Documentation/scheduler/sched-stats.rst",
         "libvirt, formatdomain: CPU Tuning",
     ],
-    look,
+    explains: &[ExplainedTime::Part(AccountPart::RunnableBehind)],
+    look: RuleLook::Case(look),
 };
 
 /// A wait that a guest's users notice by itself, however little of the time it is.

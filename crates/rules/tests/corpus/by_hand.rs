@@ -13,7 +13,8 @@
 //! `positive*.txt` has to lead to the rule's finding, `negative*.txt` to its being looked for and not found,
 //! `unknown*.txt` to its saying what has to be recorded. `NAME.facts.json` and `NAME.domain.xml` beside one are given
 //! with it. Lines between `#*` are repeated, each time later by the step, and all lines are then put in the order of
-//! their times. With a line `#! perf.data` the text is made into the recording of which it is the text
+//! their times; `{page}` in one of them is another page each time.
+//! With a line `#! perf.data` the text is made into the recording of which it is the text
 //! (`fixtures/src/perf_data.rs`). Lines `#=` are what has to be true of the finding:
 //!
 //! - `says TEXT`: its title or its evidence says so (of a rule that cannot decide: what it needs),

@@ -1,6 +1,7 @@
 //! What rules find in whole recordings: those made by hand, those of the corpus, and what is left of them where events
 //! are missing. A file is a module: `cargo test -p rules --test corpus -- by_hand::` runs the tests of one.
 
+mod accounts;
 mod by_hand;
 mod cases;
 mod cost;

@@ -2,8 +2,8 @@
 
 use analysis::{
     Answers, Continuity, ExitOptions, Exits, Faults, Handle, Ipis, Irqs, Moves, Picture,
-    PictureContext, PictureHandles, Recorder, RecordingContents, SampledTime, SchedLatencies,
-    Signs, Sleeps, Stalls, Study, Timers, Vcpus, Window,
+    PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SampledTime,
+    SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Vcpus, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -26,6 +26,7 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         faults: study.add(Faults::new()),
         timers: study.add(Timers::new()),
         moves: study.add(Moves::new()),
+        progress: study.add(Progress::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),

@@ -1,0 +1,62 @@
+//! The account of the CPU time of other threads that work for VMs: the VMM's, back ends', helpers'.
+
+use std::collections::HashSet;
+
+use analysis::TaskRow;
+use model::NamedRole;
+
+use super::ledger::{AccountRow, TimeAccount};
+use super::part::AccountPart;
+use crate::Case;
+
+/// A thread that works for a VM may take this share of a CPU: one that takes more is what everything waits for.
+/// `disk-healthy` has a main loop of 35 %.
+const OF_CPU: f64 = 0.9;
+
+/// Returns it with nothing explained. Threads that take less than [`OF_CPU`] of a CPU are normal.
+pub(super) fn account(case: &Case<'_>) -> TimeAccount {
+    let Some(report) = &case.picture.sched else {
+        return TimeAccount::default();
+    };
+    let vcpus = case.vcpu_tids();
+    let recorder: HashSet<i32> = {
+        let threads = case.picture.recorder.threads.iter();
+        threads.map(|thread| thread.tid).collect()
+    };
+    let mut small = 0u64;
+    let mut rows = Vec::new();
+    let span = case.picture.span_ns.unwrap_or(0) as f64;
+    for task in &report.rows {
+        if vcpus.contains(&task.tid) || recorder.contains(&task.tid) || !works_for_vms(case, task) {
+            continue;
+        }
+        let ns = task.on_cpu_ns.max(task.runtime_ns);
+        if (ns as f64) < span * OF_CPU {
+            small = small.saturating_add(ns);
+            continue;
+        }
+        let name = words::with_thread(&task.comm, task.tid);
+        rows.push(AccountRow::new(AccountPart::Thread, name, ns, "sched"));
+    }
+    let part = AccountPart::OtherThreads;
+    rows.push(AccountRow::new(
+        part,
+        "threads that leave a CPU idle at times",
+        small,
+        "sched",
+    ));
+    TimeAccount::new(rows)
+}
+
+fn works_for_vms(case: &Case<'_>, task: &TaskRow) -> bool {
+    let role = NamedRole::from(task.comm.as_str());
+    let kind = matches!(
+        role,
+        NamedRole::Iothread | NamedRole::Qemu | NamedRole::Vhost(_) | NamedRole::Kvm(_)
+    );
+    let of_vm = |id: i32| {
+        let mut vms = case.vms().iter();
+        vms.any(|vm| vm.pid == Some(id) || vm.helpers.contains(&id))
+    };
+    kind || of_vm(task.tid) || task.pid.is_some_and(of_vm)
+}

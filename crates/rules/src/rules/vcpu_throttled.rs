@@ -1,0 +1,161 @@
+//! vCPUs can run, their CPUs are idle, and they do not get them.
+
+use analysis::VcpuRow;
+use model::State;
+use words::duration::human;
+
+use crate::account::AccountPart;
+use crate::evidence::{Ns, Of, says};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
+    Verdict,
+};
+
+/// Share of the vCPUs' time.
+const SHARE: f64 = 0.05;
+/// The longest wait: a CPU is out of its deepest idle state within a millisecond, and a quota's period is 100 ms by
+/// default and 1 ms at least.
+const LONG_NS: u64 = 5_000_000;
+
+/// The mean of these waits: where waking up a CPU is slow, all of them are, and none is long.
+const EACH_NS: u64 = 1_000_000;
+
+/// Share of these waits that began when the vCPU left its CPU runnable, for the idle task.
+const TAKEN: f64 = 0.25;
+
+pub(crate) static RULE: Rule = Rule {
+    id: "vcpu-throttled",
+    title: "vCPUs are runnable, and their CPUs idle",
+    looks_at: "vCPUs that wait for a CPU: how long that CPU was idle meanwhile",
+    needs: "sched:sched_switch and sched:sched_wakeup of the whole host",
+    record: &[RecordNeeds::Exits, RecordNeeds::Sched],
+    measures: &[],
+    cause: "The scheduler may not run the vCPU's thread: its cgroup has used up its quota (cpu.max, CPUQuota=, \
+    libvirt's \
+        <quota>), the class of real-time tasks has used up its own (sched_rt_runtime_us), or core scheduling keeps the \
+        CPU for tasks of another group. The guest sees steal, and stands still for the rest of each period.",
+    found: &[
+        "vCPUs were runnable while their CPUs were idle for {share} of their observed time and more, and one of these \
+         waits took {long} or more, which no way out of idling does; their mean is {each} or more. {taken} of it or \
+         more began when a \
+         vCPU left its CPU runnable, for the idle task: nothing but the scheduler does that. Confidence 0.85.",
+    ],
+    limits: &[
+        ("share", EvidenceNumber::Share(SHARE)),
+        ("taken", EvidenceNumber::Share(TAKEN)),
+        ("each", EvidenceNumber::Nanoseconds(EACH_NS)),
+        ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
+    ],
+    unknown: "*all*, of the whole host (`-a`).",
+    advice: "",
+    looks_alike: "A CPU that another task has is [vcpu-preempted](#vcpu-preempted). A way out of a deep idle state \
+        takes microseconds each time. Where a host stands still, no event at all comes from it \
+        ([stalled-vcpu](#stalled-vcpu)).",
+    remedies: &[
+        Remedy {
+            what: "Look at cpu.max and cpu.stat (nr_throttled, throttled_usec) of the VM's cgroup and of those above \
+            it, \
+                and at <quota> and <period> in <cputune>; raise the quota or take it away (virsh schedinfo DOM \
+                --set vcpu_quota=-1; echo max > cpu.max).",
+            price: "The VM may take more CPU time from others.",
+            unless: "The limit is what the VM's owner pays for.",
+            check: "throttled_usec stands still; trapline vcpus: no runnable time behind an idle CPU.",
+        },
+        Remedy {
+            what: "If a limit has to stay, make its period shorter, so that each stop is (cpu.max: \"30000 10000\"; \
+                <period>10000</period>), and count the VMM's own threads in (<emulator_quota>).",
+            price: "More work for the scheduler.",
+            unless: "",
+            check: "trapline vcpus: the longest wait is shorter.",
+        },
+        Remedy {
+            what: "If its threads are real-time (SCHED_FIFO), see sched_rt_runtime_us; with core scheduling, see which \
+                group has the sibling.",
+            price: "A real-time task that loops can stop a CPU.",
+            unless: "Its threads are not real-time.",
+            check: "trapline diagnose of a new recording.",
+        },
+    ],
+    sources: &[
+        "Linux, Documentation/admin-guide/cgroup-v2.rst (cpu.max, cpu.stat); Documentation/scheduler/sched-bwc.rst",
+        "Linux, Documentation/scheduler/sched-rt-group.rst; Documentation/admin-guide/hw-vuln/core-scheduling.rst",
+    ],
+    explains: &[ExplainedTime::Part(AccountPart::RunnableIdle)],
+    look: RuleLook::Case(look),
+};
+
+/// What a vCPU waited for a CPU that was idle.
+fn idle_ns(row: &VcpuRow) -> u64 {
+    let idle = row.behind.iter().filter(|holder| holder.tid == Some(0));
+    idle.map(|holder| holder.ns).fold(0, u64::saturating_add)
+}
+
+/// What vCPUs waited that left their CPUs runnable, for the idle task: the scheduler took them off.
+fn taken_by_idle_ns(case: &Case<'_>) -> u64 {
+    let vcpus = case.vcpu_tids();
+    let tasks = case.picture.sched.iter().flat_map(|report| &report.rows);
+    let vcpus = tasks.filter(|task| vcpus.contains(&task.tid));
+    let taken = vcpus.flat_map(|task| &task.preempted_by);
+    let taken = taken.filter(|other| other.tid == Some(0));
+    taken.map(|other| other.ns).fold(0, u64::saturating_add)
+}
+
+fn idle_times(row: &VcpuRow) -> u64 {
+    let idle = row.behind.iter().filter(|holder| holder.tid == Some(0));
+    idle.map(|holder| holder.count).sum()
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    let Some(report) = (case.picture.vcpus.as_ref())
+        .filter(|report| !report.rows.is_empty() && report.seen.switches && report.seen.returns)
+    else {
+        return Verdict::Unknown(
+            "Record sched:sched_switch, sched:sched_wakeup and kvm:kvm_exit of the whole host (-a)."
+                .to_owned(),
+        );
+    };
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
+    }
+    let ns = report.rows.iter().map(idle_ns).fold(0, u64::saturating_add);
+    let long = report.rows.iter().map(|row| row.waits.max()).max();
+    let observed = case.picture.observed_ns();
+    let times: u64 = report.rows.iter().map(idle_times).sum();
+    let often = ns as f64 >= observed as f64 * SHARE && ns >= times.saturating_mul(EACH_NS);
+    let taken = taken_by_idle_ns(case);
+    let often = often && taken as f64 >= ns as f64 * TAKEN;
+    if !often || ns == 0 || long.unwrap_or(0) < LONG_NS {
+        return Verdict::Clear;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    say(case, &report.rows, ns).found()
+}
+
+fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
+    let mut finding = Finding::new(&RULE, 0.85)
+        .rests_on(RestsOn::Absence)
+        .cost(case.vcpu_cost(ns))
+        .title(format!(
+            "vCPUs were runnable for {} while their CPUs were idle, as under a CPU quota",
+            human(ns)
+        ));
+    let mut rows: Vec<&VcpuRow> = rows.iter().filter(|row| idle_ns(row) > 0).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(idle_ns(row)));
+    for row in rows.iter().take(4) {
+        finding = finding.evidence(says!(
+            "{vcpu}: {time} of {observed} ({share}) runnable behind an idle CPU; {waits} waits, {long} at most.",
+            vcpu = case.vcpu_called(row.tid).capital(),
+            time = Ns(idle_ns(row)),
+            observed = Ns(row.times.total()),
+            share = Of(idle_ns(row), row.times.total()),
+            waits = row.waits.count(),
+            long = Ns(row.waits.max()),
+        ));
+    }
+    finding.evidence(says!(
+        "They ran in their guests for {time}.",
+        time = Ns(case.picture.state_ns(State::Guest)),
+    ))
+}
