@@ -216,6 +216,15 @@ fn access(key: &str) -> Option<(u64, bool)> {
     Some((address, matches!(direction, "POUT" | "W")))
 }
 
+/// Tasks that hardly wait are on every host: a table in which all wait for longer is what is above a cut.
+const HARDLY_NS: u64 = 1_000_000;
+
+/// Whether a table has all tasks: with its row of totals, or with tasks that no cut would have left.
+fn is_whole(latency: &SchedLatency) -> bool {
+    let totals = latency.total_switches.is_some() || latency.total_runtime_ns.is_some();
+    totals || latency.rows.iter().any(|row| row.delay_max_ns < HARDLY_NS)
+}
+
 fn sched(latency: &SchedLatency) -> SchedReport {
     let mut delays = Stats::default();
     let rows: Vec<TaskRow> = latency.rows.iter().map(task).collect();
@@ -229,6 +238,7 @@ fn sched(latency: &SchedLatency) -> SchedReport {
             wakeups: true,
             work: false,
         },
+        is_whole: is_whole(latency),
         rows,
         cpus: Vec::new(),
         work: Vec::new(),

@@ -125,7 +125,24 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         let each = basis.sides[side].iter();
         each.map(|picture| TaskIndex::of(picture)).collect()
     });
+    let whole = [0, 1].map(|side: usize| is_whole(&basis.sides[side]));
+    if whole != [true, true] {
+        notes.push(
+            "A table of tasks has no row of totals and none of a task that hardly waits, so it was cut: tasks that only the \
+             other side has are not compared."
+                .to_owned(),
+        );
+    }
+    if basis.per == SumDivisor::Table {
+        longest_wait([&tasks_a, &tasks_b], out);
+    }
     for name in names {
+        let cut = |side: usize, tasks: &BTreeMap<String, TaskSums>| {
+            !whole[side] && !tasks.contains_key(name.as_str())
+        };
+        if cut(0, &tasks_a) || cut(1, &tasks_b) {
+            continue;
+        }
         let sides = [
             tasks_a.get(name).unwrap_or(&none),
             tasks_b.get(name).unwrap_or(&none),
@@ -146,6 +163,60 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     if basis.per != SumDivisor::All {
         work(&basis, out);
     }
+}
+
+/// Whether all tasks of a side have rows.
+fn is_whole(pictures: &[&Picture]) -> bool {
+    let mut reports = pictures.iter().filter_map(|picture| picture.sched.as_ref());
+    reports.all(|report| report.is_whole)
+}
+
+/// A longest wait that is so many times the other side's, and so long, is a change of its own: means hide it.
+const LONGEST_TIMES: u64 = 5;
+const LONGEST_NS: u64 = 10_000_000;
+/// How sure that is where several tasks waited so long on one side and none on the other; of a single wait nobody can
+/// tell it from chance.
+const OF_SEVERAL: f64 = 0.99;
+const OF_ONE: f64 = 0.5;
+
+/// Compares the longest wait for a CPU of all tasks.
+fn longest_wait(sides: [&BTreeMap<String, TaskSums>; 2], out: &mut Vec<SideChange>) {
+    let longest = sides.map(|tasks| {
+        let waits = tasks.iter().map(|(name, task)| (task.delays.max(), name));
+        waits.max()
+    });
+    let [Some((a, name_a)), Some((b, name_b))] = longest else {
+        return;
+    };
+    let (most, least) = (a.max(b), a.min(b));
+    if most < LONGEST_NS || most < least.saturating_mul(LONGEST_TIMES) {
+        return;
+    }
+    let worse = SideName::more(a as f64, b as f64);
+    let long = |tasks: &BTreeMap<String, TaskSums>| {
+        let tasks = tasks.values();
+        tasks.filter(|task| task.delays.max() >= LONGEST_NS).count()
+    };
+    let [long_a, long_b] = sides.map(long);
+    let several = long_a.max(long_b) >= 3 && long_a.min(long_b) == 0;
+    push(
+        out,
+        SideChange {
+            what: "sched longest wait".to_owned(),
+            unit: ChangeUnit::Nanoseconds,
+            a: value(a as f64, true),
+            b: value(b as f64, true),
+            confidence: Some(if several { OF_SEVERAL } else { OF_ONE }),
+            effect_ns: b as f64 - a as f64,
+            worse,
+            text: format!(
+                "The longest wait for a CPU: {} ({name_a}) to {} ({name_b}).",
+                duration::of_f64(a as f64),
+                duration::of_f64(b as f64)
+            ),
+            ..SideChange::default()
+        },
+    );
 }
 
 /// What tasks of one name did on both sides, by a basis.

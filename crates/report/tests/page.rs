@@ -119,6 +119,7 @@ fn picture() -> Picture {
         sched: Some(SchedReport {
             delays_as: Default::default(),
             kinds: SchedKinds::default(),
+            is_whole: true,
             rows: vec![task()],
             cpus: Vec::new(),
             work: Vec::new(),

@@ -171,6 +171,32 @@ fn case_5_loses_its_switches() {
 }
 
 #[test]
+fn the_first_rows_of_a_table_do_not_say_who_is_gone() {
+    // 'perf sched latency -s max', as it was pasted without the row of totals, before and after a new kernel.
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../rules/tests/by_hand/helper-waits-for-cpu");
+    let [before, after] =
+        ["negative-table.txt", "positive-table.txt"].map(|name| folder.join(name));
+    let document = ComparedFiles {
+        a: vec![&before],
+        b: vec![&after],
+        ..ComparedFiles::default()
+    };
+    let document = document.compare().expect("two tables").document();
+    let said = notes(&document);
+    assert!(said.contains("it was cut"), "{said}");
+    let changes = &document["changes"];
+    let gone = list(changes)
+        .iter()
+        .any(|change| text(&change["text"]).contains("gone"));
+    assert!(!gone, "{changes:#}");
+    let longest = find(&document, "sched longest wait");
+    assert_eq!(longest["b"].as_f64(), Some(366_314_000.0));
+    assert_eq!(longest["worse"], "b");
+    find(&document, "finding helper-waits-for-cpu");
+}
+
+#[test]
 fn one_of_several_tables_must_be_chosen() {
     let three = seed("case5-perf-stat");
     refused(
