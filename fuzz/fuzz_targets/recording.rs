@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Ipis, Irqs, Moves, Picture, PictureContext, PictureHandles,
+    Continuity, Exits, Faults, Ipis, Irqs, Moves, Progress, Unmaps, Picture, PictureContext, PictureHandles,
     Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study, Timers,
     Vcpus, Window,
 };
@@ -96,6 +96,8 @@ fuzz_target!(|data: &[u8]| {
         faults: study.add(Faults::new()),
         timers: study.add(Timers::new()),
         moves: study.add(Moves::new()),
+        progress: study.add(Progress::new()),
+        unmaps: study.add(Unmaps::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),

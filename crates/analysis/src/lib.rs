@@ -61,6 +61,7 @@ mod tables;
 mod timeline;
 mod timers;
 mod unknowable;
+mod unmaps;
 mod vcpus;
 mod waits;
 
@@ -125,5 +126,6 @@ pub use timeline::{
 };
 pub use timers::{HOST_TIMER_VECTOR, TimerEvidence, TimerRow, Timers, TimersReport};
 pub use unknowable::{Unknowable, known_amount, unknowable};
+pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
 pub use vcpus::{CpuHolder, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
 pub use waits::{CpuOwner, Crowd, VcpuWaits, WaitsReport};

@@ -15,8 +15,8 @@ use crate::{
     Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Progress, ProgressReport,
     Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport, Series,
     SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport,
-    Timers, TimersReport, Vcpus, VcpusReport, WaitsReport, WalkState, name_access, name_causes,
-    name_rows,
+    Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, WaitsReport, WalkState,
+    name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -80,6 +80,8 @@ pub struct Picture {
     pub moves: Vec<MovesRow>,
     /// Whether each vCPU gets anywhere.
     pub progress: ProgressReport,
+    /// Who takes memory away from guests.
+    pub unmaps: UnmapsReport,
     /// Where the vCPUs' time went.
     pub vcpus: Option<VcpusReport>,
     /// Scheduling: of all tasks but the vCPUs that filters leave out.
@@ -155,6 +157,8 @@ pub struct PictureHandles {
     pub moves: Handle<Moves>,
     /// Whether each vCPU gets anywhere.
     pub progress: Handle<Progress>,
+    /// Who takes memory away from guests.
+    pub unmaps: Handle<Unmaps>,
     /// Long stalls.
     pub stalls: Handle<Stalls>,
     /// Who recorded.
@@ -263,6 +267,7 @@ impl Picture {
             timers: Some(answers.take(handles.timers).report()),
             moves: answers.take(handles.moves).report(),
             progress: answers.take(handles.progress).report(),
+            unmaps: answers.take(handles.unmaps).report(walked),
             tasks,
             left_out: walked.left_out.clone(),
             sleeps,

@@ -7,7 +7,7 @@ use analysis::{
     Answers, Cell, Exits, Faults, Ipis, LaneGroup, Moves, OUTSIDE, Picture, PictureContext,
     PictureHandles, Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Stalls,
     StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport, TimelineWindow,
-    Timers, Vcpus, Window, builtin_names,
+    Timers, Unmaps, Vcpus, Window, builtin_names,
 };
 use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
@@ -137,6 +137,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         timers: study.add(Timers::new()),
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
+        unmaps: study.add(Unmaps::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, window.clone())),
         ipis: study.add(Ipis::new(&mut Paths::new(Vec::new()))),

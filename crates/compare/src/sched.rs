@@ -128,8 +128,8 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     let whole = [0, 1].map(|side: usize| is_whole(&basis.sides[side]));
     if whole != [true, true] {
         notes.push(
-            "A table of tasks has no row of totals and none of a task that hardly waits, so it was cut: tasks that only the \
-             other side has are not compared."
+            "A table of tasks has no row of totals and none of a task that hardly waits, so it was cut: tasks that \
+             only the other side has are not compared."
                 .to_owned(),
         );
     }

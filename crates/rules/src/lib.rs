@@ -22,9 +22,9 @@ assert!(diagnosis.unchecked.iter().any(|lack| lack.rule.id == "timer-port-exits"
 
 # Writing another rule
 
-A rule is named by the id of its file: a `static RULE: Rule`, which `trapline rules ID` and [`mod@reference`] print, and a
-function `look(&Case) -> Verdict`. Add a line for the module in `rules/mod.rs`, and one in `ALL`. [`Rule`] documents the
-fields. In short:
+A rule is named by the id of its file: a `static RULE: Rule`, which `trapline rules ID` and [`mod@reference`] print, and
+a function `look(&Case) -> Verdict`. Add a line for the module in `rules/mod.rs`, and one in `ALL`. [`Rule`]
+documents the fields. In short:
 
 - Numbers that the code uses are `limits`, and stand in the texts as `{name}`. A path that the rule looks at stands in
   [`PATHS`]. `measures` names what a comparison calls the changes of what the rule measures (`vmexit HLT`): a finding

@@ -9,7 +9,7 @@ use analysis::{
     Exits, Faults, FunctionNamer, GuestTasks, Handle, InsideReport, Ipis, Irqs, Moves, Picture,
     PictureContext, PictureHandles, Profile, ProfileSums, Progress, RecordedMachine, Recorder,
     RecordingContents, RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps,
-    Stalls, Timeline, Timers, Vcpus, WalkState,
+    Stalls, Timeline, Timers, Unmaps, Vcpus, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -320,6 +320,7 @@ impl OpenRecording<'_> {
                 timers: question.add(Timers::new()),
                 moves: question.add(Moves::new()),
                 progress: question.add(Progress::new()),
+                unmaps: question.add(Unmaps::new()),
                 stalls: question.add(Stalls::new()),
                 recorder: question.add(Recorder::new(agents, window())),
                 ipis: question.add(ipis),

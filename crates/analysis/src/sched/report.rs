@@ -161,8 +161,8 @@ pub struct SchedReport {
     pub delays_as: Option<DelayConvention>,
     /// From which kinds of events.
     pub kinds: SchedKinds,
-    /// Whether all tasks have rows. A printed table may be the first rows of one: a task that is not in it may have been
-    /// below the cut.
+    /// Whether all tasks have rows. A printed table may be the first rows of one: a task that is not in it may have
+    /// been below the cut.
     pub is_whole: bool,
     /// Tasks, longest mean delay first, as perf sorts them.
     pub rows: Vec<TaskRow>,

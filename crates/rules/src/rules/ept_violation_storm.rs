@@ -128,6 +128,13 @@ fn look(case: &Case<'_>) -> Verdict {
     };
     let faults = match faults {
         // The same fault again and again is another matter (vcpu-stuck).
+        // So is memory that the host takes away (memory-taken-away).
+        Ok(faults)
+            if case.picture.unmaps.unmapped >= faults.sum.count / 4
+                && case.picture.unmaps.unmapped > 0 =>
+        {
+            return Verdict::Clear;
+        }
         Ok(faults) if stuck(case) >= faults.sum.count / 2 => return Verdict::Clear,
         Ok(faults) => faults,
         Err(what) => return Verdict::Unknown(what.to_owned()),

@@ -4,6 +4,7 @@ mod apic_exits_without_apicv;
 mod console_on_irq_vcpu;
 mod cpufreq_governor_kworker;
 mod dominant_exit;
+mod emulated_device;
 mod ept_violation_storm;
 mod guest_died;
 mod halt_does_not_halt;
@@ -15,6 +16,7 @@ mod hpet_mmio_exits;
 mod hyperv_synic_autoeoi;
 mod lock_holder_preempted;
 mod lossy_recording;
+mod memory_taken_away;
 mod nested_exits;
 mod pause_loop_exits;
 mod pml_full_exits;
@@ -47,6 +49,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &console_on_irq_vcpu::RULE,
     &userspace_virtio_backend::RULE,
     &cpufreq_governor_kworker::RULE,
+    &emulated_device::RULE,
     &sender_waits_for_memory::RULE,
     &vcpu_preempted::RULE,
     &vcpu_throttled::RULE,
@@ -55,6 +58,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &halt_poll_waste::RULE,
     &pause_loop_exits::RULE,
     &lock_holder_preempted::RULE,
+    &memory_taken_away::RULE,
     &ept_violation_storm::RULE,
     &pml_full_exits::RULE,
     &host_tick_on_isolated_cpu::RULE,

@@ -3,7 +3,7 @@
 use analysis::{
     Answers, Continuity, ExitOptions, Exits, Faults, Handle, Ipis, Irqs, Moves, Picture,
     PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SampledTime,
-    SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Vcpus, Window,
+    SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps, Vcpus, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -27,6 +27,7 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         timers: study.add(Timers::new()),
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
+        unmaps: study.add(Unmaps::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),

@@ -1,0 +1,246 @@
+//! The guest uses an emulated device where a paravirtual one exists.
+
+use std::collections::BTreeMap;
+
+use analysis::{ExitRow, ExitTable};
+use event::ExitClass;
+use words::duration::human;
+
+use crate::common::listed;
+use crate::evidence::{Ns, Of, says};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
+};
+
+/// Share of the vCPUs' time.
+const SHARE: f64 = 0.05;
+/// Fewer accesses are a driver that looks for its device.
+const LEAST: u64 = 200;
+/// Of a register, so that it counts for a fingerprint.
+const OFTEN: u64 = 5;
+
+pub(crate) static RULE: Rule = Rule {
+    id: "emulated-device",
+    title: "The guest uses an emulated device",
+    looks_at: "accesses of emulated memory and of ports, by device: which registers of a BAR are used is its \
+        fingerprint",
+    needs: "kvm_mmio and kvm_pio with kvm_exit and kvm_entry, or the printed tables",
+    record: &[RecordNeeds::Exits],
+    measures: &[],
+    cause: "A device that exists in hardware is driven by registers: several for each packet or block, each of them an \
+        exit to the VMM and back, in which the vCPU waits. A virtio device takes many requests with one notification.",
+    found: &[
+        "{least} accesses of one such device that take {share} of the vCPUs' time (of printed tables: of the time of \
+         exits without waiting). An e1000 is four of its registers in one BAR of 128 KiB (STATUS 0x8, ICR 0xc0, ICS \
+         0xc8, IMS 0xd0, IMC 0xd8, RDT 0x2818, TDT 0x3818, ...), an AHCI controller IS 0x8 with the port's registers \
+         (IS 0x110, CI 0x138), IDE the ports 0x1f0 to 0x1f7 and 0x170 to 0x177. Confidence 0.85.",
+    ],
+    limits: &[
+        ("least", EvidenceNumber::Count(LEAST)),
+        ("share", EvidenceNumber::Share(SHARE)),
+    ],
+    unknown: "*exits*, with addresses: `kvm_mmio`, `kvm_pio`.",
+    advice: "The device decides which remedy is offered.",
+    looks_alike: "A virtio device that the VMM answers is [userspace-virtio-backend](#userspace-virtio-backend); a \
+    serial \
+        console, [console-on-irq-vcpu](#console-on-irq-vcpu).",
+    remedies: &[
+        Remedy {
+            what: "Give the guest a virtio network card: <model type='virtio'/> in <interface> (QEMU: \
+                virtio-net-pci), with vhost.",
+            price: "The guest has to have the driver (Windows: virtio-win), sees a new card, and has to be restarted.",
+            unless: "The guest has no driver, as some appliances and installers.",
+            check: "trapline compare BEFORE AFTER: the exits for this device are gone.",
+        },
+        Remedy {
+            what: "Give the guest virtio disks: bus='virtio', or virtio-scsi with bus='scsi', and an iothread.",
+            price: "The guest has to have the driver when it boots (Windows: install it first), and disks may have \
+                other names in it.",
+            unless: "The guest cannot boot from virtio.",
+            check: "trapline compare BEFORE AFTER: the exits for this device are gone.",
+        },
+    ],
+    sources: &[
+        "Intel, PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's Manual (317453), table 13-2",
+        "Serial ATA AHCI specification 1.3.1, sections 3.1 and 3.3; ATA-1, table of registers",
+    ],
+    explains: &[
+        ExplainedTime::Exits(ExitClass::Mmio),
+        ExplainedTime::Exits(ExitClass::PageFault),
+        ExplainedTime::Exits(ExitClass::Port),
+        ExplainedTime::Asleep,
+    ],
+    look: RuleLook::Case(look),
+};
+
+/// Positions of the remedies.
+const NETWORK: usize = 0;
+const DISK: usize = 1;
+
+/// A device that is known by what is used of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KnownDevice {
+    E1000,
+    Ahci,
+    Ide,
+}
+
+impl KnownDevice {
+    fn called(self) -> &'static str {
+        match self {
+            KnownDevice::E1000 => "network card (e1000)",
+            KnownDevice::Ahci => "SATA controller (AHCI)",
+            KnownDevice::Ide => "IDE controller",
+        }
+    }
+}
+
+/// Registers that drivers of an e1000 use at run time: STATUS, ICR, ITR, ICS, IMS, IMC, RDH, RDT, TDH, TDT.
+const E1000: [u64; 10] = [
+    0x8, 0xc0, 0xc4, 0xc8, 0xd0, 0xd8, 0x2810, 0x2818, 0x3810, 0x3818,
+];
+const E1000_BAR: u64 = 0x2_0000;
+/// IS; of the first ports IS and CI.
+const AHCI: [u64; 5] = [0x8, 0x110, 0x138, 0x190, 0x1b8];
+const AHCI_BAR: u64 = 0x1000;
+
+/// Accesses of one device.
+struct DeviceAccesses<'a> {
+    device: KnownDevice,
+    rows: Vec<&'a ExitRow>,
+    count: u64,
+    ns: u64,
+}
+
+impl<'a> DeviceAccesses<'a> {
+    fn of(device: KnownDevice, rows: Vec<&'a ExitRow>) -> DeviceAccesses<'a> {
+        let count = rows.iter().map(|row| row.stats.count()).sum();
+        let ns = rows.iter().map(|row| row.stats.total());
+        DeviceAccesses {
+            device,
+            count,
+            ns: ns.fold(0, u64::saturating_add),
+            rows,
+        }
+    }
+}
+
+/// Rows of emulated memory, by the BAR of a size that they are in.
+fn by_bar<'a>(case: &Case<'a>, size: u64) -> BTreeMap<u64, Vec<&'a ExitRow>> {
+    let mut out: BTreeMap<u64, Vec<&'a ExitRow>> = BTreeMap::new();
+    for row in case.picture.rows(ExitTable::Mmio) {
+        if let Some(address) = row.address {
+            out.entry(address & !(size - 1)).or_default().push(row);
+        }
+    }
+    out
+}
+
+/// How many of a device's registers are used.
+fn used(rows: &[&ExitRow], size: u64, registers: &[u64]) -> usize {
+    let used = |register: &&u64| {
+        rows.iter().any(|row| {
+            let offset = row.address.map(|address| address & (size - 1));
+            offset == Some(**register) && row.stats.count() >= OFTEN
+        })
+    };
+    registers.iter().filter(used).count()
+}
+
+fn devices<'a>(case: &Case<'a>) -> Vec<DeviceAccesses<'a>> {
+    let mut out = Vec::new();
+    for (_, rows) in by_bar(case, E1000_BAR) {
+        if used(&rows, E1000_BAR, &E1000) >= 4 {
+            out.push(DeviceAccesses::of(KnownDevice::E1000, rows));
+        }
+    }
+    for (_, rows) in by_bar(case, AHCI_BAR) {
+        let issues = used(&rows, AHCI_BAR, &[0x138, 0x1b8]) > 0;
+        if issues && used(&rows, AHCI_BAR, &AHCI) >= 3 {
+            out.push(DeviceAccesses::of(KnownDevice::Ahci, rows));
+        }
+    }
+    let ide = case.accesses(ExitTable::Ioport, |row| {
+        row.address
+            .is_some_and(|port| matches!(port, 0x1f0..=0x1f7 | 0x170..=0x177 | 0x3f6 | 0x376))
+    });
+    out.push(DeviceAccesses::of(KnownDevice::Ide, ide));
+    out
+}
+
+fn look(case: &Case<'_>) -> Verdict {
+    let tables = [ExitTable::Mmio, ExitTable::Ioport];
+    let addresses = tables
+        .iter()
+        .any(|table| !case.picture.rows(*table).is_empty());
+    if !addresses {
+        let recorded = case.records("kvm_mmio", ExitTable::Mmio) && case.has_exits();
+        return match recorded {
+            true => Verdict::Clear,
+            false => Verdict::Unknown(
+                "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_mmio and kvm:kvm_pio (perf kvm stat record).".to_owned(),
+            ),
+        };
+    }
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
+    }
+    let found = devices(case).into_iter().filter(|one| {
+        one.count >= LEAST && case.has_exits() && case.vcpu_cost(one.ns).share >= SHARE
+    });
+    let Some(most) = found.max_by_key(|one| one.ns) else {
+        return Verdict::Clear;
+    };
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    say(case, &most).found()
+}
+
+fn say(case: &Case<'_>, of: &DeviceAccesses<'_>) -> Finding {
+    let table = match of.device {
+        KnownDevice::Ide => ExitTable::Ioport,
+        KnownDevice::E1000 | KnownDevice::Ahci => ExitTable::Mmio,
+    };
+    let mut finding = Finding::new(&RULE, 0.85)
+        .cost(case.vcpu_cost(of.ns))
+        .title(format!(
+            "The guest uses an emulated {}: {} accesses, {}",
+            of.device.called(),
+            of.count,
+            human(of.ns)
+        ))
+        .evidence(says!(
+            "{count} accesses of its registers took {time} ({share} of the vCPUs' time), {each} each.",
+            count = of.count,
+            time = Ns(of.ns),
+            share = Of(of.ns, case.picture.observed_ns()),
+            each = Ns(of.ns / of.count.max(1)),
+        ));
+    for line in listed(|_| table, &of.rows, (of.count, "accesses of it"), 4) {
+        finding = finding.evidence(line);
+    }
+    match of.device {
+        KnownDevice::E1000 => cards(case, finding).only(&[NETWORK]),
+        KnownDevice::Ahci | KnownDevice::Ide => finding.only(&[DISK]),
+    }
+}
+
+/// Says how many emulated cards the definition has.
+fn cards(case: &Case<'_>, finding: Finding) -> Finding {
+    let interfaces = case.domain.iter().flat_map(|domain| &domain.interfaces);
+    let emulated = interfaces.filter(|interface| {
+        let model = interface.model.as_deref();
+        model.is_some_and(|model| model.starts_with("e1000"))
+    });
+    match emulated.count() {
+        0 => finding,
+        count => finding.note(
+            NETWORK,
+            format!(
+                "The definition has {}.",
+                words::plural(count as u64, "interface of this model")
+            ),
+        ),
+    }
+}

@@ -1,0 +1,159 @@
+//! The host takes memory away from guests that still use it.
+
+use analysis::UnmapRow;
+use event::ExitClass;
+use words::duration::human;
+
+use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
+use crate::{
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
+};
+
+/// Faults of memory a second that are more than a guest that has settled makes, and how many it takes.
+const PER_SECOND: f64 = 100.0;
+const LEAST: u64 = 200;
+/// Unmapped ranges to a fault. A guest's start, and pages that are shared and written once, have fewer.
+const RATIO: f64 = 0.25;
+/// Share of the vCPUs' time.
+const SHARE: f64 = 0.02;
+
+pub(crate) static RULE: Rule = Rule {
+    id: "memory-taken-away",
+    title: "The host takes memory away from the guest, which faults for it again",
+    looks_at: "exits for memory that is not mapped, and who has memory of VMs unmapped meanwhile (kvm_unmap_hva_range)",
+    needs: "kvm_exit and kvm_entry; kvm_page_fault (arm64: kvm_guest_fault), kvm_unmap_hva_range",
+    record: &[RecordNeeds::Exits],
+    measures: &[],
+    cause: "Something on the host unmaps the VMM's memory: reclaim and swap (kswapd, or whoever allocates), the \
+        balloon, KSM, NUMA balancing, khugepaged, or a migration of pages. The guest's next access of each page is an \
+        exit, in which the page is mapped again, or read from the swap.",
+    found: &[
+        "{least} faults of memory, {rate} a second, that take {share} of the vCPUs' time, and a range of the VMM's \
+         memory \
+         that is unmapped for every four of them. Confidence 0.85. Who had it unmapped is the task that ran: kswapd is \
+         reclaim, a task of the host reclaims for itself, and the VMM's own threads are a balloon or a migration.",
+    ],
+    limits: &[
+        ("least", EvidenceNumber::Count(LEAST)),
+        ("rate", EvidenceNumber::PerSecond(PER_SECOND)),
+        ("share", EvidenceNumber::Share(SHARE)),
+    ],
+    unknown: "*all*: without `kvm_unmap_hva_range` it is not known whether memory was there before.",
+    advice: "",
+    looks_alike: "Memory that is touched for the first time is mapped page by page \
+        ([ept-violation-storm](#ept-violation-storm)); nothing is unmapped then.",
+    remedies: &[
+        Remedy {
+            what: "Give the host more free memory, or the VM less: see memory.max, memory.high and memory.events of \
+                its cgroup, free, and vmstat's si and so; move a VM away, or lower overcommitment.",
+            price: "Fewer VMs on the host.",
+            unless: "",
+            check: "trapline exits: fewer faults; vmstat: si and so are 0.",
+        },
+        Remedy {
+            what: "Keep this VM's memory in RAM: <memoryBacking><locked/></memoryBacking>, or huge pages, which are \
+                not swapped; memory.min and memory.low of its cgroup.",
+            price: "Others are reclaimed instead, or have no memory.",
+            unless: "Do not lock memory during a post-copy migration.",
+            check: "trapline diagnose of a new recording.",
+        },
+        Remedy {
+            what: "If it is KSM, NUMA balancing or khugepaged: turn it off for pinned VMs (/sys/kernel/mm/ksm/run, \
+                <nosharepages/>, kernel.numa_balancing=0).",
+            price: "Less memory is shared, or memory may be on another node.",
+            unless: "The task that unmaps is none of these.",
+            check: "trapline diagnose of a new recording.",
+        },
+    ],
+    sources: &[
+        "Linux, virt/kvm/kvm_main.c (kvm_mmu_notifier_invalidate_range_start); mm/vmscan.c, mm/rmap.c (try_to_unmap)",
+        "Linux, Documentation/admin-guide/cgroup-v2.rst (memory)",
+    ],
+    explains: &[
+        ExplainedTime::Exits(ExitClass::PageFault),
+        ExplainedTime::Asleep,
+    ],
+    look: RuleLook::Case(look),
+};
+
+fn look(case: &Case<'_>) -> Verdict {
+    if !case.has_exits() || case.printed() {
+        return unknown();
+    }
+    if let Some(unknown) = case.in_ticks() {
+        return unknown;
+    }
+    let Some(faults) = &case.picture.faults else {
+        return unknown();
+    };
+    let memory = faults.memory;
+    let many = memory.count >= LEAST && memory.count as f64 >= case.seconds() * PER_SECOND;
+    let cost = case.vcpu_cost(memory.ns);
+    if !many || cost.share < SHARE {
+        return Verdict::Clear;
+    }
+    let unmaps = &case.picture.unmaps;
+    if !unmaps.recorded {
+        return unknown();
+    }
+    if (unmaps.unmapped as f64) < memory.count as f64 * RATIO {
+        return Verdict::Clear;
+    }
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    let mut finding = Finding::new(&RULE, 0.85)
+        .cost(cost)
+        .title(format!(
+            "The host took memory away from the guest {} times, and it faulted {} times for it, {}",
+            unmaps.unmapped,
+            memory.count,
+            human(memory.ns)
+        ))
+        .evidence(says!(
+            "Exits for memory that was not mapped: {faults}, {time} ({share} of the vCPUs' time), {each} each.",
+            faults = memory.count,
+            time = Ns(memory.ns),
+            share = Of(memory.ns, case.picture.observed_ns()),
+            each = Ns(memory.ns / memory.count.max(1)),
+        ))
+        .evidence(says!(
+            "Meanwhile {ranges} of VMs' memory were unmapped, and {pages} asked for whether they were used.",
+            ranges = Many(unmaps.unmapped, "range"),
+            pages = Many(unmaps.aged, "page"),
+        ));
+    for row in unmaps.rows.iter().filter(|row| row.unmapped > 0).take(4) {
+        finding = finding.evidence(actor(case, row, unmaps.unmapped));
+    }
+    finding.found()
+}
+
+/// Who had memory unmapped.
+fn actor(case: &Case<'_>, row: &UnmapRow, all: u64) -> Evidence {
+    let comm = row.comm.as_deref().unwrap_or("a task without a name");
+    let what = match comm {
+        _ if comm.starts_with("kswapd") => ": reclaim",
+        _ if comm.starts_with("ksmd") => ": KSM",
+        _ if comm.starts_with("khugepaged") => ": khugepaged",
+        _ if comm.starts_with("kcompactd") => ": compaction",
+        _ if case.vms().iter().any(|vm| vm.is_of(row.tid)) => {
+            ": a thread of the VM's own, which reclaims as it allocates, or gives pages back"
+        }
+        _ => "",
+    };
+    says!(
+        "{task} had {ranges} of them unmapped ({share}){what}.",
+        task = ThreadMention::named(comm, row.tid),
+        ranges = row.unmapped,
+        share = Of(row.unmapped, all),
+        what = what,
+    )
+}
+
+fn unknown() -> Verdict {
+    Verdict::Unknown(
+        "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_page_fault (arm64: kvm:kvm_guest_fault) and \
+         kvm:kvm_unmap_hva_range."
+            .to_owned(),
+    )
+}
