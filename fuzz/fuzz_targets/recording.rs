@@ -5,9 +5,9 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Ipis, Irqs, Moves, Progress, Unmaps, Picture, PictureContext, PictureHandles,
-    Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study, Timers,
-    Vcpus, Window,
+    Continuity, Exits, Faults, Ipis, Irqs, Moves, Picture, PictureContext, PictureHandles,
+    Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study,
+    Timers, Unmaps, Vcpus, Window,
 };
 use event::{Event, EventType, Side, Sink};
 use eventtext::{EventPrinter, PerfPrinter, PerfStyle, TextStyle, TimeColumns};

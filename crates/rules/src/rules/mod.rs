@@ -21,6 +21,7 @@ mod nested_exits;
 mod pause_loop_exits;
 mod pml_full_exits;
 mod sender_waits_for_memory;
+mod slow_storage;
 mod stalled_vcpu;
 mod timer_interrupt_storm;
 mod timer_port_exits;
@@ -47,6 +48,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &timer_interrupt_storm::RULE,
     &halted_target_ipi::RULE,
     &console_on_irq_vcpu::RULE,
+    &slow_storage::RULE,
     &userspace_virtio_backend::RULE,
     &cpufreq_governor_kworker::RULE,
     &emulated_device::RULE,
