@@ -1,6 +1,7 @@
 //! The sentence that counts most: what the gravest finding says, or what was looked at where nothing is wrong.
 
 use analysis::ExitsReport;
+use doubts::DoubtKind;
 use rules::{Finding, Severity};
 use words::share;
 
@@ -94,6 +95,14 @@ fn open(input: &ScreenInput<'_>) -> Option<String> {
         false => "Nothing that is known to cost much was found",
     };
     let vcpus = &accounts.vcpus;
+    let doubts = input.picture.quality.all_doubts();
+    let missed = doubts.iter().find_map(|doubt| match doubt.kind {
+        DoubtKind::LinesNotUnderstood { lines, .. } => Some(lines),
+        _ => None,
+    });
+    if let Some(lines) = missed.filter(|lines| *lines > input.events()) {
+        return Some(format!("{found}, but {lines} lines were not understood."));
+    }
     if vcpus.observed_ns() == 0 {
         return Some(format!("{found}, but no vCPU's time was recorded."));
     }

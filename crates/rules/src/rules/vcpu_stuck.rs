@@ -1,6 +1,7 @@
 //! A vCPU makes the same exit again and again and gets nowhere.
 
 use analysis::ProgressRow;
+use event::Isa;
 
 use crate::evidence::{Many, Ns, Of, says};
 use crate::{
@@ -29,7 +30,8 @@ pub(crate) static RULE: Rule = Rule {
         meanwhile, though its vCPU seems to run. Either the host invalidates the page as fast as it is mapped, or KVM \
         takes each fault for outdated: kernels before 6.3 do so for ever once a VM has had 2^31 invalidations.",
     found: &[
-        "{least} such exits in a row at one address; {without} at one instruction where addresses are not recorded. \
+        "{least} such exits in a row at one address; {without} at one instruction where addresses are not recorded but \
+         accesses of devices (kvm_mmio) are. \
          They are half of the vCPU's exits, or went on to its last one, or for {long}: memory that is taken away \
          while it is mapped faults a hundred times in a row, too. Confidence 0.9, 0.7 without \
          addresses; `high`. Nothing where a device answered, which is an access and no fault.",
@@ -75,10 +77,28 @@ fn look(case: &Case<'_>) -> Verdict {
             "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_page_fault.".to_owned(),
         );
     }
-    let stuck = progress.rows.iter().filter(|row| is_stuck(row));
+    // Where accesses of devices are not recorded, a fault without an address may be one.
+    let devices = case.picture.events("kvm_mmio").is_some();
+    let stuck = progress.rows.iter().filter(|row| {
+        let ram = (row.same_fault.place.address).is_some_and(|address| may_be_ram(case, address));
+        is_stuck(row) && (devices || ram)
+    });
     match stuck.max_by_key(|row| row.same_fault.count) {
         Some(row) => say(case, row).found(),
         None => Verdict::Clear,
+    }
+}
+
+/// Whether memory may be at an address, where accesses of devices were not recorded: not where PCs and QEMU's `virt`
+/// machine have devices.
+fn may_be_ram(case: &Case<'_>, address: u64) -> bool {
+    match case.picture.isa {
+        Some(Isa::Arm64) => (0x4000_0000..1 << 38).contains(&address),
+        _ => {
+            !(0xa_0000..0x10_0000).contains(&address)
+                && !(0xc000_0000..0x1_0000_0000).contains(&address)
+                && address < 1 << 38
+        }
     }
 }
 
