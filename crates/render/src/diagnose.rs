@@ -82,9 +82,9 @@ fn accounts(accounts: &TimeAccounts, width: usize) -> String {
             }
         }
         out.push('\n');
-        let text = format!("{}.", parts.join(", "));
-        let label = format!("account of {what}, {}: ", duration::human(observed));
-        wrap(&mut out, &label, &text, width);
+        let observed = duration::human(observed);
+        let text = format!("account of {what}, {observed}: {}.", parts.join(", "));
+        wrap(&mut out, "", &text, width);
     }
     out
 }
@@ -150,7 +150,9 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
         let label = format!("   remedy {}: ", at + 1);
         wrap(&mut out, &label, advice.remedy.what, width);
         wrap(&mut out, "     price: ", advice.remedy.price, width);
-        wrap(&mut out, "     caution: ", advice.remedy.unless, width);
+        if !advice.remedy.unless.is_empty() {
+            wrap(&mut out, "     caution: ", advice.remedy.unless, width);
+        }
         wrap(&mut out, "     check: ", advice.remedy.check, width);
         if let Some(note) = &advice.note {
             wrap(&mut out, "     here: ", note, width);

@@ -41,6 +41,11 @@ fn texts_have_all_their_parts() {
         let text = rule.describe();
         assert!(!rule.found.is_empty(), "{}: when is it found?", rule.id);
         assert!(!rule.remedies.is_empty(), "{}", rule.id);
+        for remedy in rule.remedies {
+            let parts = [remedy.what, remedy.price, remedy.unless, remedy.check];
+            let whole = parts.iter().all(|part| part.ends_with('.'));
+            assert!(whole, "{}: {parts:?}", rule.id);
+        }
         // A name in braces that no limit has would stay.
         assert!(!text.contains(['{', '}']), "{}: {text}", rule.id);
         for (name, _) in rule.limits {

@@ -58,7 +58,7 @@ pub(crate) static RULE: Rule = Rule {
             what: "Record which ports, addresses and registers they are for (trapline record --for exits; perf kvm \
                 stat record has them too), or add what perf kvm stat report --event=ioport and --event=mmio print.",
             price: "More events.",
-            unless: "",
+            unless: "A table of registers is long where a guest writes many.",
             check: "trapline diagnose of the new recording.",
         },
     ],

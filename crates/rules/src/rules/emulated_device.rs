@@ -49,14 +49,14 @@ pub(crate) static RULE: Rule = Rule {
             what: "Give the guest a virtio network card: <model type='virtio'/> in <interface> (QEMU: \
                 virtio-net-pci), with vhost.",
             price: "The guest has to have the driver (Windows: virtio-win), sees a new card, and has to be restarted.",
-            unless: "The guest has no driver, as some appliances and installers.",
+            unless: "A guest without the driver, as some appliances and installers, has no network then.",
             check: "trapline compare BEFORE AFTER: the exits for this device are gone.",
         },
         Remedy {
             what: "Give the guest virtio disks: bus='virtio', or virtio-scsi with bus='scsi', and an iothread.",
             price: "The guest has to have the driver when it boots (Windows: install it first), and disks may have \
                 other names in it.",
-            unless: "The guest cannot boot from virtio.",
+            unless: "A guest that cannot boot from virtio does not start.",
             check: "trapline compare BEFORE AFTER: the exits for this device are gone.",
         },
     ],

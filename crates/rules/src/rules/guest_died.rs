@@ -35,14 +35,14 @@ pub(crate) static RULE: Rule = Rule {
                 and the VMM's log (QEMU prints the registers of a vCPU that failed; -d cpu_reset -no-reboot keeps \
                 them).",
             price: "None.",
-            unless: "",
+            unless: "A guest that restarts by a triple fault on purpose is well.",
             check: "trapline diagnose of a new recording.",
         },
         Remedy {
             what: "Of an internal error or a failed entry: try a newer host kernel, and the module's parameters at \
                 their defaults (kvm_intel.unrestricted_guest, nested, emulate_invalid_guest_state).",
             price: "A restart of the host's modules.",
-            unless: "",
+            unless: "The guest itself shut down: then the host's kernel has no part in it.",
             check: "The VM runs.",
         },
     ],

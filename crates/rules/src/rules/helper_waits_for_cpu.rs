@@ -57,7 +57,7 @@ pub(crate) static RULE: Rule = Rule {
                 (<emulatorpin>, <iothreadpin>) to CPUs without vCPUs and without other load; a kworker runs on the CPU \
                 that its interrupt came to, so move that interrupt.",
             price: "CPUs for the host's side.",
-            unless: "",
+            unless: "On a host with few CPUs the helpers have no CPUs to go to.",
             check: "trapline sched: the longest delay of these threads.",
         },
         Remedy {

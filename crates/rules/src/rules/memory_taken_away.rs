@@ -47,7 +47,7 @@ pub(crate) static RULE: Rule = Rule {
             what: "Give the host more free memory, or the VM less: see memory.max, memory.high and memory.events of \
                 its cgroup, free, and vmstat's si and so; move a VM away, or lower overcommitment.",
             price: "Fewer VMs on the host.",
-            unless: "",
+            unless: "The VM's own cgroup is the limit: then more memory on the host does not help.",
             check: "trapline exits: fewer faults; vmstat: si and so are 0.",
         },
         Remedy {

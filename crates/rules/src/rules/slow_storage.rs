@@ -51,7 +51,7 @@ pub(crate) static RULE: Rule = Rule {
                 monitor; io.max and io.stat of the VM's cgroup), then the device (iostat -x: await and %util; record \
                 block:block_rq_issue and block:block_rq_complete).",
             price: "None.",
-            unless: "",
+            unless: "The device is a network card: then it waits for a reply.",
             check: "trapline paths --path kick: the stage 'back end done' to 'interrupt' is short.",
         },
         Remedy {

@@ -37,7 +37,7 @@ pub(crate) static RULE: Rule = Rule {
     remedies: &[Remedy {
         what: "Open the largest row with the command that stands with it.",
         price: "None.",
-        unless: "",
+        unless: "The guest has just started, or the recording is of a moment that is not typical.",
         check: "trapline diagnose of a recording after the change: the row is small, or gone.",
     }],
     sources: &["The account: crates/rules/src/account"],

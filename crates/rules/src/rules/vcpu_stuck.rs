@@ -51,7 +51,7 @@ pub(crate) static RULE: Rule = Rule {
                 stands still is a KVM that takes each fault for outdated. Migrate the VM away, or boot a host kernel \
                 of 6.3 or later.",
             price: "A migration, or a restart of the host.",
-            unless: "",
+            unless: "Other exits come between: then the guest makes progress.",
             check: "trapline diagnose of a new recording: other exits come between.",
         },
         Remedy {

@@ -65,7 +65,7 @@ pub(crate) static RULE: Rule = Rule {
             what: "If a limit has to stay, make its period shorter, so that each stop is (cpu.max: \"30000 10000\"; \
                 <period>10000</period>), and count the VMM's own threads in (<emulator_quota>).",
             price: "More work for the scheduler.",
-            unless: "",
+            unless: "A period below some milliseconds costs more than it smooths.",
             check: "trapline vcpus: the longest wait is shorter.",
         },
         Remedy {
