@@ -21,6 +21,15 @@ pub(crate) mod bits {
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
+/// `PERF_FORMAT_*` bits.
+pub(crate) mod format {
+    pub(crate) const TOTAL_TIME_ENABLED: u64 = 1 << 0;
+    pub(crate) const TOTAL_TIME_RUNNING: u64 = 1 << 1;
+    pub(crate) const ID: u64 = 1 << 2;
+    pub(crate) const GROUP: u64 = 1 << 3;
+    pub(crate) const LOST: u64 = 1 << 4;
+}
+
 /// `PERF_TYPE_*`: which kind of event an attribute opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -51,6 +60,8 @@ pub struct EventAttr {
     pub read_format: u64,
     /// Whether records that are no samples end in time, thread and CPU.
     pub sample_id_all: bool,
+    /// Whether threads and processes that come later are counted too.
+    pub inherit: bool,
     /// Whether the host's own execution is left out.
     pub exclude_host: bool,
     /// `clockid` of `clock_gettime` if the event does not use perf's own clock.
@@ -111,6 +122,7 @@ impl EventAttr {
                 sample_type,
                 read_format: number(32),
                 sample_id_all,
+                inherit: flags.bit(1),
                 exclude_host: flags.bit(19),
                 clockid: flags
                     .bit(25)
@@ -126,6 +138,18 @@ impl EventAttr {
     /// Returns whether its samples hold call chains.
     pub fn has_callchain(&self) -> bool {
         self.sample_type & bits::CALLCHAIN != 0
+    }
+
+    /// Returns whether its samples hold what every event of its group has counted.
+    pub fn reads_group(&self) -> bool {
+        let by_id = format::GROUP | format::ID;
+        self.sample_type & bits::READ != 0 && self.read_format & by_id == by_id
+    }
+
+    /// Returns whether it has no samples of its own, as its leader's hold what it counted
+    /// (`evsel__config_leader_sampling` in `tools/perf/util/record.c` takes the period away).
+    pub fn is_group_member(&self) -> bool {
+        self.reads_group() && self.sample_period == 0
     }
 
     /// Returns whether its samples hold an instruction pointer.

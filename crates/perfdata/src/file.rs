@@ -201,6 +201,7 @@ mod tests {
             sample_period: 1,
             sample_type: 0,
             read_format: 0,
+            inherit: false,
             sample_id_all: false,
             exclude_host: false,
             clockid: None,

@@ -3,17 +3,8 @@
 use tracefmt::Endian;
 use tracefmt::index_of;
 
-use crate::attr::{EventAttr, SampleLayout, bits};
+use crate::attr::{EventAttr, SampleLayout, bits, format};
 use crate::record::{PerfRecordHeader, u64_at};
-
-/// `PERF_FORMAT_*` bits.
-mod format {
-    pub(super) const TOTAL_TIME_ENABLED: u64 = 1 << 0;
-    pub(super) const TOTAL_TIME_RUNNING: u64 = 1 << 1;
-    pub(super) const ID: u64 = 1 << 2;
-    pub(super) const GROUP: u64 = 1 << 3;
-    pub(super) const LOST: u64 = 1 << 4;
-}
 
 /// `PERF_SAMPLE_BRANCH_HW_INDEX` and `PERF_SAMPLE_BRANCH_COUNTERS`: a branch stack has a word before, and one for each
 /// branch behind.
@@ -78,6 +69,10 @@ pub struct PerfSample<'a> {
     pub(crate) layout: &'a SampleLayout,
     pub(crate) read_format: u64,
     pub(crate) endian: Endian,
+    /// Of an event of a sampled group: how many events it counted since the sample before.
+    pub(crate) counted: Option<u64>,
+    /// Whether the leader of its group made the sample.
+    pub(crate) is_members: bool,
 }
 
 impl<'a> PerfSample<'a> {
@@ -104,7 +99,33 @@ impl<'a> PerfSample<'a> {
             layout,
             read_format: description.read_format,
             endian,
+            counted: None,
+            is_members: false,
         }
+    }
+
+    /// Returns what a leader's sample says of an event of its group.
+    pub(crate) fn of_member(&self, attr: u32, counted: u64) -> PerfSample<'a> {
+        PerfSample {
+            attr,
+            counted: Some(counted),
+            is_members: attr != self.attr,
+            ..*self
+        }
+    }
+
+    /// Returns ids and values of the events of the group, as far as the record holds them.
+    pub(crate) fn group_values(&self) -> impl Iterator<Item = (u64, u64)> + use<'a> {
+        let has = |bit: u64| usize::from(self.read_format & bit != 0);
+        let times = has(format::TOTAL_TIME_ENABLED) + has(format::TOTAL_TIME_RUNNING);
+        let each = 8 * (2 + has(format::LOST));
+        let at = usize::from(self.layout.fixed);
+        let count = self.endian.u64(self.body, at).unwrap_or(0);
+        let values = self.body.get(at + 8 * (1 + times)..).unwrap_or_default();
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let endian = self.endian;
+        let each = values.chunks_exact(each).take(count);
+        each.filter_map(move |one| Some((endian.u64(one, 8)?, endian.u64(one, 0)?)))
     }
 
     /// Returns the instruction pointer.
@@ -119,6 +140,9 @@ impl<'a> PerfSample<'a> {
 
     /// Returns how many events the sample stands for.
     pub fn period(&self) -> Option<u64> {
+        if self.counted.is_some() {
+            return self.counted;
+        }
         self.endian.u64(self.body, usize::from(self.layout.period?))
     }
 
@@ -134,11 +158,12 @@ impl<'a> PerfSample<'a> {
     }
 
     /// Returns the tracepoint's record, its common fields included, without the padding behind it being
-    /// distinguished: the kernel pads records to 8 bytes together with their length.
+    /// distinguished: the kernel pads records to 8 bytes together with their length. That of a group's leader is not
+    /// its members'.
     #[inline]
     pub fn raw(&self) -> Option<&'a [u8]> {
         let kinds = self.layout.sample_type;
-        if kinds & bits::RAW == 0 {
+        if kinds & bits::RAW == 0 || self.is_members {
             return None;
         }
         let mut at = usize::from(self.layout.fixed);
@@ -274,6 +299,8 @@ mod tests {
             layout,
             read_format: 0,
             endian: Endian::Little,
+            counted: None,
+            is_members: false,
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod writer;
 
+mod groups;
 mod hostile;
 mod pieces;
 mod places;

@@ -4,6 +4,7 @@
 //! is older than the newest record of the round before the last can then no longer be overtaken, and goes
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
+mod groups;
 mod hole;
 mod out;
 mod pieces;
@@ -30,6 +31,7 @@ use crate::merge::{MergeQueue, MergeRecord};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, PerfRecordHeader, kind};
 
+use groups::SampledGroups;
 use hole::LastRead;
 use out::{Direct, RecordOrigin, RecordOutlet};
 pub use pieces::PerfPieces;
@@ -82,7 +84,7 @@ impl PerfRecording<'_> {
             return totals;
         }
         let places = visitor.places();
-        let out = Direct::<V, BIG>::new(&reading, visitor);
+        let out = Direct::<V, BIG>::new(&reading, wanted, visitor);
         let (mut totals, out) = PerfWalk::<_, BIG>::new(&reading, wanted, out, places).run();
         out.add_to(&mut totals);
         totals
@@ -145,13 +147,18 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         places: bool,
     ) -> PerfWalk<'w, 'r, 'a, O, BIG> {
         let attrs = reading.recording.attrs.len();
+        let groups = reading.has_groups();
+        let want = |(attr, described)| {
+            let want = wanted.get(attr).copied().unwrap_or(SampleWish::InOrder);
+            match groups {
+                true => SampledGroups::wish(described, want),
+                false => want,
+            }
+        };
         PerfWalk {
             reading,
-            counters: (0..attrs)
-                .map(|i| AttrCounter {
-                    count: 0,
-                    want: wanted.get(i).copied().unwrap_or(SampleWish::InOrder),
-                })
+            counters: (reading.recording.attrs.iter().enumerate().map(want))
+                .map(|want| AttrCounter { count: 0, want })
                 .collect(),
             out,
             queue: MergeQueue::new(),
@@ -175,7 +182,8 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 samples: vec![0; attrs],
                 ..Totals::default()
             },
-            places: PlaceReport::new(places, reading.recording, wanted),
+            // A place does not say what counters had counted up to there.
+            places: PlaceReport::new(places && !groups, reading.recording, wanted),
             start: reading.recording.start,
         }
     }

@@ -3,12 +3,14 @@
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
+use super::groups::SampledGroups;
 use super::reading::WalkPlan;
-use super::visitor::{PerfVisitor, Totals, WalkPlace};
+use super::visitor::{PerfVisitor, SampleWish, Totals, WalkPlace};
 use crate::record::{
     HEADER, LostSource, PerfRecordHeader, SideRecord, deferred_stack, kind, parse_side,
 };
 use crate::sample::PerfSample;
+use tracefmt::index_of;
 
 /// The bytes that a record lies in.
 #[derive(Debug, Clone, Copy)]
@@ -57,18 +59,33 @@ pub(super) struct Direct<'w, 'r, 'a, V, const BIG: bool> {
     visitor: &'w mut V,
     /// Of these the losses and what was late are counted here.
     totals: Totals,
+    groups: Option<SampledGroups>,
 }
 
 impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
     pub(super) fn new(
         reading: &'w WalkPlan<'r, 'a>,
+        wanted: &[SampleWish],
         visitor: &'w mut V,
     ) -> Direct<'w, 'r, 'a, V, BIG> {
         Direct {
             reading,
             visitor,
             totals: Totals::default(),
+            groups: SampledGroups::new(&reading.recording.attrs, wanted),
         }
+    }
+
+    /// Goes on with what counters had counted in the pieces before.
+    pub(super) fn go_on_with(&mut self, groups: Option<SampledGroups>) {
+        if let (Some(here), Some(before)) = (&mut self.groups, groups) {
+            here.follow(before);
+        }
+    }
+
+    /// Returns what counters have counted.
+    pub(super) fn groups_so_far(self) -> Option<SampledGroups> {
+        self.groups
     }
 
     /// Adds what was counted here.
@@ -77,6 +94,9 @@ impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
         totals.lost_records = self.totals.lost_records;
         totals.lost_samples = self.totals.lost_samples;
         totals.out_of_order += self.totals.out_of_order;
+        if let Some(groups) = &self.groups {
+            groups.add_to(totals);
+        }
     }
 }
 
@@ -99,7 +119,12 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         let body = body.unwrap_or_default();
         let (attrs, endian) = (&recording.attrs, recording.endian);
         let sample = PerfSample::of::<BIG>(attrs, endian, header, body, time, attr);
-        self.visitor.sample(&sample)
+        match &mut self.groups {
+            Some(groups) if attrs[index_of(attr)].reads_group() => {
+                groups.push(&sample, self.visitor)
+            }
+            _ => self.visitor.sample(&sample),
+        }
     }
 
     fn late(&mut self) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tracefmt::Endian;
 
+use super::groups::SampledGroups;
 use super::out::{Direct, RecordOrigin, RecordOutlet};
 use super::reading::WalkPlan;
 use super::visitor::{PerfVisitor, SampleWish, Totals};
@@ -25,6 +26,7 @@ pub struct PerfPieces<'r, 'a> {
     /// Whether the recording's own records were taken, which stand before the first piece.
     begun: bool,
     kept: PieceState,
+    groups: Option<SampledGroups>,
 }
 
 /// What is kept of the walk between two pieces.
@@ -46,6 +48,7 @@ impl PerfRecording<'_> {
             reading: WalkPlan::new(self),
             wanted: Vec::new(),
             begun: false,
+            groups: None,
             kept: PieceState {
                 queue: MergeQueue::new(),
                 chunks: Chunks::default(),
@@ -99,7 +102,10 @@ impl PerfPieces<'_, '_> {
         piece: Option<&Arc<Vec<u8>>>,
         visitor: &mut V,
     ) -> Totals {
-        let out = Direct::<V, BIG>::new(&self.reading, visitor);
+        let mut out = Direct::<V, BIG>::new(&self.reading, &self.wanted, visitor);
+        if self.begun {
+            out.go_on_with(self.groups.take());
+        }
         let mut walk = PerfWalk::<_, BIG>::new(&self.reading, &self.wanted, out, false);
         walk.swap(&mut self.kept);
         if !std::mem::replace(&mut self.begun, true) {
@@ -112,6 +118,7 @@ impl PerfPieces<'_, '_> {
         walk.swap(&mut self.kept);
         let mut totals = counted(&walk.counters, &walk.unordered, &walk.totals);
         walk.out.add_to(&mut totals);
+        self.groups = walk.out.groups_so_far();
         totals
     }
 }

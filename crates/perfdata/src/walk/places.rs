@@ -76,7 +76,7 @@ impl PerfRecording<'_> {
         visitor: &mut V,
     ) -> Totals {
         let reading = WalkPlan::new(self);
-        let out = Direct::<V, BIG>::new(&reading, visitor);
+        let out = Direct::<V, BIG>::new(&reading, wanted, visitor);
         let mut walk = PerfWalk::<_, BIG>::new(&reading, wanted, out, false);
         walk.go_on_from(place);
         let (mut totals, out) = walk.run();

@@ -1,6 +1,6 @@
 //! How the records of a recording are read.
 
-use crate::attr::{SampleLayout, Trailers};
+use crate::attr::{EventAttr, SampleLayout, Trailers};
 use crate::file::PerfRecording;
 use crate::ids::IdMap;
 use crate::record::{PerfRecordHeader, kind, u64_at};
@@ -36,6 +36,11 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
             time_at: layout.time.map(usize::from).filter(|_| same_time),
             trailers: Trailers::new(attrs),
         }
+    }
+
+    /// Returns whether the recording has groups whose members are read with their leader's samples.
+    pub(super) fn has_groups(&self) -> bool {
+        self.recording.attrs.iter().any(EventAttr::is_group_member)
     }
 
     /// Returns the time stamp of a record of the kernel, 0 when it has none.

@@ -194,7 +194,7 @@ pub(super) fn walk<V: PerfVisitor, const BIG: bool>(
         };
         let thread = Builder::new().name("walk".to_owned());
         thread.spawn_scoped(scope, work).ok()?;
-        let mut out = Direct::<V, BIG>::new(reading, visitor);
+        let mut out = Direct::<V, BIG>::new(reading, wanted, visitor);
         let mut totals = Totals::default();
         let mut piece = None;
         for mut batch in batches {
