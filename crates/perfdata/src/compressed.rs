@@ -6,6 +6,9 @@
 //! record it belongs to; [`ZstdStream::position`] says how far the stream has come, so that the markers
 //! that stand between the records can be put back where they belong.
 //!
+//! Each file that `perf record --threads -z` makes has a frame of its own, which does not end either: where the next
+//! file's begins, the one before it is over.
+//!
 //! Source: `tools/perf/util/zstd.c`, RFC 8878.
 
 use ruzstd::decoding::FrameDecoder;
@@ -16,6 +19,8 @@ const MAX_WINDOW: u64 = 8 << 20;
 const MAX_BLOCK: usize = (128 << 10) + 3;
 /// `ZSTD_MAGICNUMBER`.
 const MAGIC: u32 = 0xfd2f_b528;
+/// How the next frame begins. As the header of a block it would be a size that the format does not allow.
+const NEXT_FRAME: &[u8] = &[0x28, 0xb5, 0x2f];
 
 /// Decodes the stream piece by piece.
 pub(crate) struct ZstdStream {
@@ -60,6 +65,9 @@ impl ZstdStream {
     ///
     /// Returns whether there was one; `Err` says why the stream cannot go on.
     pub(crate) fn step(&mut self, out: &mut Vec<u8>) -> Result<bool, String> {
+        if self.in_frame && self.pending[self.done..].starts_with(NEXT_FRAME) {
+            self.finish(out)?;
+        }
         if !self.in_frame {
             let Some(header) = frame_header(&self.pending[self.done..])? else {
                 return Ok(false);
@@ -202,6 +210,27 @@ mod tests {
             stream.finish(&mut out).unwrap();
             assert_eq!(out.len(), 4005);
             assert!(out.starts_with(b"helloxx"));
+        }
+    }
+
+    #[test]
+    fn a_frame_that_does_not_end_is_over_where_the_next_one_begins() {
+        let frame = |text: &[u8; 5]| {
+            let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x08, 5 << 3, 0, 0];
+            frame.extend(text);
+            frame
+        };
+        let frames = [frame(b"first"), frame(b"other"), frame(b"third")].concat();
+        for piece in [1, 3, 7, 100] {
+            let mut stream = ZstdStream::new();
+            let mut out = Vec::new();
+            for part in frames.chunks(piece) {
+                stream.feed(part);
+                while stream.step(&mut out).unwrap() {}
+            }
+            assert_eq!(out, b"firstother");
+            stream.finish(&mut out).unwrap();
+            assert_eq!(out, b"firstotherthird");
         }
     }
 

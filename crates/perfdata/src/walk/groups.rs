@@ -1,6 +1,6 @@
 //! Sampled groups (`perf record -e '{cpu-clock,page-faults}:S'`): one sample of the leader holds what every member of
-//! its group has counted until then. What a member counted since the leader's last sample is handed out as a sample of the
-//! member, as perf does (`evlist__deliver_sample` in `tools/perf/util/session.c`).
+//! its group has counted until then. What a member counted since the leader's last sample is handed out as a sample of
+//! the member, as perf does (`evlist__deliver_sample` in `tools/perf/util/session.c`).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
