@@ -11,7 +11,8 @@ pub fn builtin_names(isa: Option<Isa>) -> AddressNames {
     AddressNames::builtin(match isa {
         Some(Isa::Vmx | Isa::Svm) => Arch::X86,
         Some(Isa::Arm64) => Arch::Arm64,
-        _ => Arch::Other,
+        Some(_) => Arch::Other,
+        None => Arch::Unknown,
     })
 }
 

@@ -204,6 +204,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
             row.error.unwrap_or(0.0),
         ),
         times: None,
+        untimed: 0,
         user_count: 0,
         whole: ExitSum::default(),
     }

@@ -4,6 +4,7 @@
 
 mod common;
 
+mod accesses_alone;
 mod bench;
 mod bench_explain;
 mod compare;

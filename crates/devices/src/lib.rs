@@ -76,6 +76,8 @@ pub enum Arch {
     Arm64,
     /// Any other: only what `info mtree` says is known.
     Other,
+    /// Not known. What has ports or model specific registers is an x86, as no other machine has them.
+    Unknown,
 }
 
 /// The address spaces a guest reaches devices through.
@@ -124,10 +126,9 @@ impl AddressNames {
 
     /// What the I/O port `port` is; `write` distinguishes registers that differ by direction.
     pub fn port(&self, port: u16, write: bool) -> Option<DeviceName> {
-        let builtin: &[MachineRegion] = if self.arch == Arch::X86 {
-            ports::REGIONS
-        } else {
-            &[]
+        let builtin: &[MachineRegion] = match self.arch {
+            Arch::X86 | Arch::Unknown => ports::REGIONS,
+            Arch::Arm64 | Arch::Other => &[],
         };
         self.look(DeviceSpace::Io, builtin, u64::from(port), write)
     }
@@ -137,7 +138,7 @@ impl AddressNames {
         let builtin: &[MachineRegion] = match self.arch {
             Arch::X86 => pc::REGIONS,
             Arch::Arm64 => virt::REGIONS,
-            Arch::Other => &[],
+            Arch::Other | Arch::Unknown => &[],
         };
         self.look(DeviceSpace::Memory, builtin, gpa, write)
     }
@@ -145,7 +146,7 @@ impl AddressNames {
     /// What the model specific register `msr` is. Only x86 has them.
     pub fn msr(&self, msr: u32) -> Option<DeviceName> {
         match self.arch {
-            Arch::X86 => msr::name(msr),
+            Arch::X86 | Arch::Unknown => msr::name(msr),
             Arch::Arm64 | Arch::Other => None,
         }
     }

@@ -88,17 +88,17 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         .page("name")
         .column("waiting", Flag, |e| e.row.waiting)
         .page("guest waits")
-        .column("count", Count, |e| e.row.stats.count())
+        .column("count", Count, |e| e.row.count())
         .heading("count", 9)
         .views(all | listed)
         .page("count")
         .column("share", Share, |e| {
-            share(e.row.stats.count(), e.report.total_count)
+            share(e.row.count(), e.report.total_count)
         })
         .heading("count%", 7)
         .views(Views::WIDE)
         .page("of all")
-        .column("total_ns", Nanoseconds, |e| e.row.stats.total())
+        .column("total_ns", Nanoseconds, |e| e.row.total_ns())
         .heading("time", 9)
         .views(all | listed | SPLIT)
         .page("time")
@@ -313,8 +313,8 @@ pub struct OneTable {
     isa: Option<&'static str>,
     rows: Value,
     total_count: u64,
-    total_ns: u64,
-    handling_ns: u64,
+    total_ns: Option<u64>,
+    handling_ns: Option<u64>,
     /// Left out where rows do not say where their time went.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknowable: Option<Vec<Unknowable>>,
@@ -357,8 +357,8 @@ fn one_table(isa: Option<Isa>, report: &ExitsReport, doubts: &Doubts) -> OneTabl
         isa: isa.map(Isa::name),
         rows,
         total_count: report.total_count,
-        total_ns: report.total_ns,
-        handling_ns: report.handling_ns,
+        total_ns: report.is_timed().then_some(report.total_ns),
+        handling_ns: report.is_timed().then_some(report.handling_ns),
         unknowable: report.seen.is_some().then_some(unknowable),
     }
 }
@@ -431,7 +431,10 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     if let Some(isa) = isa {
         let _ = write!(out, " ({})", isa.name());
     }
-    let total = layout.time(report.total_ns);
+    let total = match report.is_timed() {
+        true => layout.time(report.total_ns),
+        false => UNTIMED.to_owned(),
+    };
     let _ = write!(out, ": {count}, {total}");
     let waiting = report.total_ns.saturating_sub(report.handling_ns);
     if waiting > 0 {
@@ -445,6 +448,9 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     out.push('\n');
     out
 }
+
+/// What is said in place of the time of accesses in a recording without exits.
+pub(crate) const UNTIMED: &str = "not timed: no exits were recorded";
 
 /// Returns how many a table counts, with what they are.
 pub(crate) fn counted(report: &ExitsReport) -> String {

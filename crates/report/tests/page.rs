@@ -39,6 +39,7 @@ fn exit(key: &str) -> ExitRow {
         function: None,
         stats: stats(&[1_000, 2_500]),
         times: None,
+        untimed: 0,
         user_count: 0,
         whole: Default::default(),
     }

@@ -15,6 +15,7 @@
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
 //! seen entering is not timed, and counted in [`UnpairedExits`].
 
+mod alone;
 mod asked;
 #[cfg(test)]
 mod bounds;
@@ -387,7 +388,7 @@ impl Exits {
     fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar) {
         let times = so_far.times;
         let Some(slot) = self.known_slot(event.tid) else {
-            return;
+            return self.access_alone(event.tid, table, key);
         };
         let group = self.groups.of(event.tid);
         let row = self.tables[table].row(key, group);
@@ -411,7 +412,11 @@ impl Exits {
     fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar) {
         let times = so_far.times;
         let Some(slot) = self.known_slot(event.tid) else {
-            return;
+            let read = Key::Access {
+                address: gpa,
+                write: false,
+            };
+            return self.access_alone(event.tid, MMIO, read);
         };
         let begun = self.vcpus[slot].mmio;
         if begun.time == 0 {
@@ -532,7 +537,10 @@ impl Exits {
     ) -> ExitsReport {
         let mut out: Vec<ExitRow> = Vec::new();
         let mut index = FxHashMap::default();
-        for row in rows.rows.iter().filter(|row| row.stats.count() > 0) {
+        // Before the first exit of a recording that has some they belong to exits that are not in it.
+        let alone = !self.has_exits() && self.options.convention != Convention::Perf;
+        let counts = |row: &&rows::CountedRow| row.stats.count() > 0 || alone && row.alone > 0;
+        for row in rows.rows.iter().filter(counts) {
             let place = places.get(&self.groups.tid(row.group));
             let by = self.options.by;
             let vm = place.filter(|_| by.vm || by.vcpu).map(|p| p.0);
@@ -549,6 +557,9 @@ impl Exits {
             into.tids.extend(vm.map(|_| self.groups.tid(row.group)));
             self.groups.describe(row.group, into);
             into.stats.merge(&row.stats);
+            if alone {
+                into.untimed = into.untimed.saturating_add(row.alone);
+            }
             into.user_count += row.user_count;
             into.whole.merge(row.whole);
             if let Some(seen) = seen {
@@ -562,7 +573,7 @@ impl Exits {
             }
         }
         out.sort_by(|a, b| {
-            (b.stats.count().cmp(&a.stats.count()))
+            (b.count().cmp(&a.count()))
                 .then(b.stats.total().cmp(&a.stats.total()))
                 .then_with(|| a.key.cmp(&b.key))
                 .then((a.vm_pid, &a.vm_name, a.vcpu).cmp(&(b.vm_pid, &b.vm_name, b.vcpu)))
@@ -574,7 +585,7 @@ impl Exits {
         };
         ExitsReport {
             table,
-            total_count: out.iter().map(|r| r.stats.count()).sum(),
+            total_count: out.iter().map(ExitRow::count).sum(),
             total_ns: sum(&mut out.iter()),
             handling_ns: sum(&mut out.iter().filter(|r| !r.waiting)),
             seen: seen.copied(),

@@ -61,8 +61,10 @@ pub struct ExitRow {
     pub task: Option<NamedContext>,
     /// Where the guest was when it left, where there are rows by that.
     pub function: Option<GuestFunction>,
-    /// Count and durations.
+    /// Count and durations of those that were timed.
     pub stats: Stats,
+    /// Accesses without a time: those of a recording that has no exits.
+    pub untimed: u64,
     /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
     pub times: Option<Times>,
     /// How many of them the VMM handled, as far as `kvm_userspace_exit` shows.
@@ -105,9 +107,20 @@ impl ExitRow {
         self.reason.is_none() && self.address.is_none() && self.key == OTHERS
     }
 
+    /// Returns how many there are, timed or not.
+    pub fn count(&self) -> u64 {
+        self.stats.count().saturating_add(self.untimed)
+    }
+
+    /// Returns how long they took together, in nanoseconds; `None` where none was timed.
+    pub fn total_ns(&self) -> Option<u64> {
+        (self.untimed == 0 || self.stats.count() > 0).then(|| self.stats.total())
+    }
+
     /// Adds what another row of the same counts.
     pub(super) fn merge(&mut self, other: &ExitRow) {
         self.stats.merge(&other.stats);
+        self.untimed = self.untimed.saturating_add(other.untimed);
         self.user_count += other.user_count;
         self.whole.merge(other.whole);
         if let Some(times) = &other.times {
@@ -132,6 +145,8 @@ pub(super) struct CountedRow {
     pub(super) key: Key,
     pub(super) group: i32,
     pub(super) stats: Stats,
+    /// Accesses of threads that have shown neither exit nor entry.
+    pub(super) alone: u64,
     pub(super) times: Times,
     pub(super) user_count: u64,
     pub(super) whole: ExitSum,
@@ -192,6 +207,7 @@ impl TableRows {
             key,
             group,
             stats: Stats::default(),
+            alone: 0,
             times: Times::default(),
             user_count: 0,
             whole: ExitSum::default(),
@@ -295,6 +311,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         task: None,
         function: None,
         stats: Stats::default(),
+        untimed: 0,
         times: None,
         user_count: 0,
         whole: ExitSum::default(),

@@ -8,7 +8,7 @@ use words::share;
 
 use super::input::ScreenInput;
 use super::line::{Line, Tone, cut, fit};
-use crate::exits::counted;
+use crate::exits::{UNTIMED, counted};
 
 /// Exits that are listed.
 const ROWS: usize = 3;
@@ -24,8 +24,8 @@ fn tables<'a>(input: &ScreenInput<'a>) -> impl Iterator<Item = &'a ExitsReport> 
 /// Returns the rows that took most time: of those in which the guest asked to wait, or of the others.
 fn heaviest(report: &ExitsReport, waiting: bool) -> Vec<&ExitRow> {
     let rows = report.rows.iter().filter(|row| row.waiting == waiting);
-    let mut rows: Vec<&ExitRow> = rows.filter(|row| row.stats.count() > 0).collect();
-    rows.sort_by_key(|row| Reverse((row.stats.total(), row.stats.count())));
+    let mut rows: Vec<&ExitRow> = rows.filter(|row| row.count() > 0).collect();
+    rows.sort_by_key(|row| Reverse((row.stats.total(), row.count())));
     rows
 }
 
@@ -48,9 +48,23 @@ pub(crate) fn sums(input: &ScreenInput<'_>, report: &ExitsReport) -> String {
     } else if waiting > 0 {
         let (handling, waiting) = (input.time(report.handling_ns), input.time(waiting));
         format!("{count}, handling {handling}, waiting {waiting}")
-    } else {
+    } else if report.is_timed() {
         format!("{count}, {}", input.time(report.total_ns))
+    } else {
+        format!("{count}, {UNTIMED}")
     }
+}
+
+/// Returns what the guest accessed most, where a recording has accesses and no exits.
+pub(crate) fn untimed(input: &ScreenInput<'_>) -> Option<String> {
+    let report = tables(input).max_by_key(|report| report.total_count)?;
+    let row = (report.rows.first()).filter(|row| row.untimed > 0 && !report.is_timed())?;
+    Some(format!(
+        "{} of {} are of {}; their times are unknown, as no exits were recorded.",
+        row.untimed,
+        counted(report),
+        called(row)
+    ))
 }
 
 /// Returns the heaviest exits, and the heaviest access to a port, to memory and to a register.
@@ -99,15 +113,17 @@ fn line(input: &ScreenInput<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
         true => input.time(stats.percentile(0.99)),
         false => "-".to_owned(),
     };
+    let none = || "-".to_owned();
     let name = cut(&called(row), NAME);
     // Padding counts characters, and some are two columns wide.
     let text = format!(
         "  {name}{} {:>9} {:>6} {:>9} {:>9} {:>9}",
         " ".repeat(NAME.saturating_sub(textwrap::core::display_width(&name))),
-        stats.count(),
-        share::cell(stats.count() as f64 / report.total_count.max(1) as f64),
-        input.time(stats.total()),
-        input.time(stats.mean()),
+        row.count(),
+        share::cell(row.count() as f64 / report.total_count.max(1) as f64),
+        row.total_ns().map_or_else(none, |ns| input.time(ns)),
+        row.total_ns()
+            .map_or_else(none, |_| input.time(stats.mean())),
         p99
     );
     Line::new(Tone::Plain, &text)
@@ -120,12 +136,15 @@ pub(crate) fn short(input: &ScreenInput<'_>, width: usize) -> Option<String> {
     let rows = heaviest(report, false).into_iter().take(ROWS);
     let parts = rows.map(|row| {
         let stats = &row.stats;
-        format!(
-            "{} {}, mean {}",
-            row.key,
-            stats.count(),
-            input.time(stats.mean())
-        )
+        match row.total_ns() {
+            Some(_) => format!(
+                "{} {}, mean {}",
+                row.key,
+                stats.count(),
+                input.time(stats.mean())
+            ),
+            None => format!("{} {}", row.key, row.count()),
+        }
     });
     fit(&mut out, "; ", &parts.collect::<Vec<_>>(), width);
     Some(out)

@@ -156,6 +156,9 @@ fn did(input: &ScreenInput<'_>) -> String {
         return text;
     }
     let counts = |report: &&ExitsReport| report.total_count > 0;
+    if let Some(text) = exits::untimed(input) {
+        return text;
+    }
     if let Some(report) = picture.exits.iter().find(counts) {
         return format!("There are {}.", exits::sums(input, report));
     }

@@ -182,12 +182,19 @@ fn look(case: &Case<'_>) -> Verdict {
             ),
         };
     }
+    if !case.has_exits() {
+        return Verdict::Unknown(
+            "Which part of the vCPUs' time these accesses took is not known; record kvm:kvm_exit and kvm:kvm_entry too \
+             (perf kvm stat record does)."
+                .to_owned(),
+        );
+    }
     if let Some(unknown) = case.in_ticks() {
         return unknown;
     }
-    let found = devices(case).into_iter().filter(|one| {
-        one.count >= LEAST && case.has_exits() && case.vcpu_cost(one.ns).share >= SHARE
-    });
+    let found = devices(case)
+        .into_iter()
+        .filter(|one| one.count >= LEAST && case.vcpu_cost(one.ns).share >= SHARE);
     let Some(most) = found.max_by_key(|one| one.ns) else {
         return Verdict::Clear;
     };

@@ -306,8 +306,11 @@ fn analyse(reader: &RecordingReader<'_>, which: usize) {
             text.push_str(&render::exits::table(exits.isa(), report, true, layout));
             text.push_str(&render::exits::split(report, layout));
             text.push_str(&render::perf_kvm::table(report, None));
-            let counts = report.rows.iter().map(|r| r.stats.count()).sum::<u64>();
+            let counts = report.rows.iter().map(|row| row.count()).sum::<u64>();
             assert_eq!(counts, report.total_count);
+            // Either exits were recorded, and what is counted is timed, or none were.
+            let untimed = report.rows.iter().any(|row| row.untimed > 0);
+            assert!(!untimed || report.total_ns == 0);
         }
         text.push_str(&render::exits::csv(
             exits.isa(),

@@ -1,0 +1,93 @@
+//! Accesses in a recording without exits: they are counted, and nothing is said of their time.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::{json, run, write_text};
+
+/// A text of `perf script` with so many reads of each port, 3 ms apart.
+fn reads(folder: &Path, name: &str, ports: &[(u16, u32)]) -> PathBuf {
+    let mut text = String::new();
+    let mut at_us = 300_000_000u64;
+    for (port, count) in ports {
+        for _ in 0..*count {
+            let (s, us) = (at_us / 1_000_000, at_us % 1_000_000);
+            let _ = writeln!(
+                text,
+                "qemu-system-x86  1042 [000] {s}.{us:06}: kvm:kvm_pio: pio_read at {port:#x} size 1 count 1 val 0x60"
+            );
+            at_us += 3000;
+        }
+    }
+    write_text(folder, name, &text)
+}
+
+#[test]
+fn accesses_without_exits_are_counted_without_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = reads(
+        folder.path(),
+        "accesses-alone.txt",
+        &[(0x3fd, 1001), (0x71, 20)],
+    );
+    let document = json(&["exits", "--event", "ioport"], &path).unwrap();
+    assert_eq!(document["total_count"], 1021);
+    assert_eq!(document["total_ns"], Value::Null);
+    assert_eq!(document["handling_ns"], Value::Null);
+    let row = &document["rows"][0];
+    assert_eq!(
+        (&row["key"], &row["count"]),
+        (&"0x3fd:PIN".into(), &1001.into())
+    );
+    assert!(row["name"].as_str().unwrap().contains("COM1"), "{row}");
+    for field in ["total_ns", "mean_ns", "max_ns", "p99_ns"] {
+        assert_eq!(row[field], Value::Null, "{field}");
+    }
+    let name = path.to_string_lossy().into_owned();
+    let table = run(["exits", "--event", "ioport", &name]).text();
+    assert!(table.contains("1021 port accesses, not timed"), "{table}");
+    // perf counts those that lie between an exit and an entry.
+    let as_perf = run(["exits", "--event", "ioport", "--as", "perf", &name]).text();
+    assert!(as_perf.contains("Total Samples:0"), "{as_perf}");
+    let report = run(["report", &name]).text();
+    assert!(report.contains("1001 of 1021"), "{report}");
+    assert!(report.contains("COM1"), "{report}");
+    // What took time is another question, and one that cannot be answered.
+    let exits = run(["exits", &name]);
+    assert!(exits.stderr.contains("no kvm_exit"), "{}", exits.stderr);
+}
+
+#[test]
+fn nothing_is_cleared_by_accesses_without_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = reads(
+        folder.path(),
+        "clock-reads-alone.txt",
+        &[(0x71, 1000), (0x608, 1000), (0x1f7, 1000)],
+    );
+    let document = json(&["diagnose"], &path).unwrap();
+    assert_eq!(document["findings"], Value::Array(Vec::new()));
+    let clear = document["not_found"].to_string();
+    for rule in ["timer-port-exits", "emulated-device", "hpet-mmio-exits"] {
+        assert!(!clear.contains(rule), "{rule}: {clear}");
+    }
+}
+
+#[test]
+fn accesses_before_the_first_exit_stay_with_perf() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(
+        folder.path(),
+        "accesses-before-exits.txt",
+        "qemu 10 [000] 1.000000: kvm:kvm_pio: pio_read at 0x71 size 1 count 1 val 0x0\n\
+         qemu 10 [000] 1.000010: kvm:kvm_entry: vcpu 0, rip 0x1\n\
+         qemu 10 [000] 1.000020: kvm:kvm_exit: reason IO_INSTRUCTION rip 0x1 info 0 0\n\
+         qemu 10 [000] 1.000021: kvm:kvm_pio: pio_read at 0x71 size 1 count 1 val 0x0\n\
+         qemu 10 [000] 1.000030: kvm:kvm_entry: vcpu 0, rip 0x1\n",
+    );
+    let document = json(&["exits", "--event", "ioport"], &path).unwrap();
+    assert_eq!(document["total_count"], 1);
+    assert_eq!(document["total_ns"], 9000);
+}
