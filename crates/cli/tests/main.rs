@@ -51,6 +51,7 @@ mod record_user;
 mod report_page;
 mod report_real;
 mod report_web;
+mod sched_waits;
 mod schemas;
 mod screen;
 mod ticks;

@@ -47,6 +47,7 @@ mod row_doubts;
 pub mod rules;
 pub mod sched;
 pub mod sched_page;
+mod sched_waits;
 pub mod schema;
 mod schema_types;
 pub mod screen;

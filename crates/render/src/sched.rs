@@ -12,7 +12,7 @@ use crate::row_doubts::{RowScope, with_doubts};
 use crate::schema::HasShape;
 use crate::shape;
 use crate::table::{Table, Unit, Views};
-use crate::{ClockUnit, Layout, clean, json};
+use crate::{ClockUnit, Layout, clean, json, sched_waits};
 
 pub use crate::guest_tasks::{steal_json, steal_shape, steal_text};
 
@@ -121,7 +121,7 @@ pub(crate) fn tasks<'r>() -> Table<'r, Task<'r>> {
 
 /// Columns of waits for a CPU, after a wake-up and after preemption.
 fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
-    use Unit::{Count, Nanoseconds};
+    use Unit::{Count, Name, Nanoseconds, Number};
     table
         .column("woken_waits", Count, woken(|r| r.woken_waits.count()))
         .page("waits when woken")
@@ -156,6 +156,18 @@ fn waits<'r>(table: Table<'r, Task<'r>>) -> Table<'r, Task<'r>> {
         })
         .json_only()
         .page("that max")
+        .column("longest_wait_ns", Nanoseconds, |t| {
+            Some(t.row.longest_wait.as_ref()?.ns)
+        })
+        .column("longest_wait_at_ns", Nanoseconds, |t| {
+            Some(t.row.longest_wait.as_ref()?.since)
+        })
+        .column("longest_wait_behind", Name, |t| {
+            sched_waits::behind(t.row.longest_wait.as_ref()?)?.1
+        })
+        .column("longest_wait_behind_pid", Number, |t| {
+            Some(sched_waits::behind(t.row.longest_wait.as_ref()?)?.0)
+        })
 }
 
 pub(crate) fn task_rows(report: &SchedReport) -> impl Iterator<Item = Task<'_>> {
@@ -364,6 +376,7 @@ const NAMED: usize = 3;
 /// Returns the table of tasks, whom they were preempted by, and the functions of kworkers.
 pub fn table(report: &SchedReport, layout: Layout) -> String {
     let mut out = summary(report, layout);
+    sched_waits::longest(&mut out, report, layout);
     preempted(&mut out, report, layout);
     wakers(&mut out, report);
     work(&mut out, report, layout);
@@ -435,7 +448,7 @@ fn preempted(out: &mut String, report: &SchedReport, layout: Layout) {
                 "  {:>9} in {:>6}    {}",
                 layout.time(other.ns),
                 other.count,
-                clean(&name(other))
+                clean(&preemptor(other))
             );
         }
     }
@@ -504,6 +517,15 @@ pub(crate) fn title(row: &TaskRow) -> String {
     }
 }
 
+/// Returns who had the CPU while a task waited that had been preempted.
+pub(crate) fn preemptor(other: &OtherTask) -> String {
+    match other.tid {
+        Some(0) => "nobody: that CPU was idle".to_owned(),
+        _ => name(other),
+    }
+}
+
+/// Returns who woke a task.
 pub(crate) fn name(other: &OtherTask) -> String {
     match (&other.comm, other.tid) {
         (_, Some(-1)) => "a task that had ended".to_owned(),

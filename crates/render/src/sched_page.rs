@@ -4,7 +4,7 @@ use analysis::{OtherTask, SchedReport, Stats, TaskRow, WorkRow};
 
 use crate::amounts::of_any;
 use crate::html::Frame;
-use crate::sched::{Octave, cpu_columns, is_printed, name, octaves, task_rows, tasks, title};
+use crate::sched::{Octave, cpu_columns, is_printed, octaves, preemptor, task_rows, tasks, title};
 use crate::table::{Table, Unit};
 
 /// Returns the table of tasks for a page.
@@ -33,7 +33,7 @@ pub fn preempted_html(report: &SchedReport, frame: &Frame<'_>) -> String {
         .page("task")
         .column("task_pid", Number, |(row, _)| row.tid)
         .page("thread")
-        .column("by", Name, |(_, other)| name(other))
+        .column("by", Name, |(_, other)| preemptor(other))
         .page("preempted by")
         .column("pid", Number, |(_, other)| other.tid)
         .page("its thread")
