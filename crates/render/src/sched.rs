@@ -526,7 +526,7 @@ pub(crate) fn preemptor(other: &OtherTask) -> String {
 }
 
 /// Returns who woke a task.
-pub(crate) fn name(other: &OtherTask) -> String {
+fn name(other: &OtherTask) -> String {
     match (&other.comm, other.tid) {
         (_, Some(-1)) => "a task that had ended".to_owned(),
         (_, Some(0)) => "swapper: an interrupt of an idle CPU".to_owned(),

@@ -562,7 +562,7 @@ impl Exits {
             }
             into.user_count += row.user_count;
             into.whole.merge(row.whole);
-            if let Some(seen) = seen {
+            if let Some(seen) = seen.filter(|_| row.stats.count() > 0) {
                 let waiting = if into.waiting {
                     row.times.get(State::Kernel)
                 } else {
@@ -588,7 +588,10 @@ impl Exits {
             total_count: out.iter().map(ExitRow::count).sum(),
             total_ns: sum(&mut out.iter()),
             handling_ns: sum(&mut out.iter().filter(|r| !r.waiting)),
-            seen: seen.copied(),
+            // Where time went is not asked of accesses that have none.
+            seen: seen
+                .copied()
+                .filter(|_| out.iter().all(|row| row.untimed == 0)),
             rows: out,
         }
     }

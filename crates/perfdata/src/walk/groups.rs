@@ -20,8 +20,8 @@ pub(super) struct SampledGroups {
     ids: IdMap,
     /// By attribute, whether its samples are wanted.
     wanted: Vec<bool>,
-    /// By attribute, whether it counts by thread: only such events may be inherited and read with their samples (Linux
-    /// 6.12; `attr_has_per_thread_sample_period` in `tools/lib/perf/evsel.c`).
+    /// By attribute, whether it counts by thread, as events do that are inherited and read with their samples (Linux
+    /// 6.12; `perf_evsel__attr_has_per_thread_sample_period` in `tools/lib/perf/evsel.c`).
     by_thread: Vec<bool>,
     /// The last value, by id and thread.
     last: HashMap<(u64, i32), u64>,
