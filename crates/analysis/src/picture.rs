@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use devices::AddressNames;
-use event::{ExitClass, Isa, Quality, RecordingCost};
+use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
 use symbols::KernelFunctions;
@@ -328,9 +328,13 @@ impl Picture {
 
     /// Returns the exits of a class, on any architecture.
     pub fn exits_of_class(&self, class: ExitClass) -> Vec<&ExitRow> {
+        self.exits_that(|reason| reason.class() == class)
+    }
+
+    /// Returns the exits whose reason answers a question with yes.
+    pub fn exits_that(&self, ask: impl Fn(ExitReason) -> bool) -> Vec<&ExitRow> {
         let rows = self.rows(ExitTable::Vmexit).iter();
-        rows.filter(|row| row.reason.is_some_and(|reason| reason.class() == class))
-            .collect()
+        rows.filter(|row| row.reason.is_some_and(&ask)).collect()
     }
 
     /// Returns how many events of a name were recorded, whatever their subsystem; `None` if the recording does not say

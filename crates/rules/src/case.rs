@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
-use event::{ExitClass, Isa};
+use event::{ExitClass, ExitReason, Isa};
 use facts::{Facts, Host};
 use model::Vm;
 
@@ -92,6 +92,11 @@ impl<'a> Case<'a> {
     /// Returns the exits of a class, on any architecture.
     pub(crate) fn exits_of_class(&self, class: ExitClass) -> RowSum {
         RowSum::of(self.picture.exits_of_class(class))
+    }
+
+    /// Returns the exits that may be writes of a model specific register: SVM does not tell them from reads.
+    pub(crate) fn msr_writes(&self) -> RowSum {
+        RowSum::of(self.picture.exits_that(ExitReason::may_write_msr))
     }
 
     /// Says how much of all exits those of a reason are, which `exits` found.

@@ -317,7 +317,7 @@ fn name(line: &[u8], at: usize) -> Option<HeadName> {
         });
     }
     let Some((b':', bare)) = token.split_last() else {
-        return nameless(line, start, end);
+        return nameless(line, start, end).or_else(|| remote(line, at, start, end));
     };
     if bare.is_empty() || !is_name(bare) {
         return None;
@@ -373,6 +373,27 @@ fn nameless(line: &[u8], start: usize, end: usize) -> Option<HeadName> {
         padded: None,
         ty: None,
         args: start,
+    })
+}
+
+/// Reads the name of an event of a remote buffer, as pKVM's hypervisor writes one (`hyp_enter`): no colon is behind
+/// it, and the columns before it are a CPU and a time alone, without a thread (`kernel/trace/trace_remote.c`,
+/// `trace_remote_iter_print_event`, Linux 7.0).
+fn remote(line: &[u8], at: usize, start: usize, end: usize) -> Option<HeadName> {
+    let time = scan::token_start(line, at - 1);
+    let (_, open) = who::bracket(line, scan::back_over_blanks(line, time))?;
+    let alone = scan::skip_blanks(line, 0) == open;
+    let args = scan::skip_blanks(line, end);
+    // Prose may begin like this; but what an event says begins with a field.
+    let field = token_end(line, args).map(|field| &line[args..field]);
+    let is_field = field.is_none_or(|field| field.contains(&b'='));
+    (alone && is_field && is_name(&line[start..end])).then(|| HeadName {
+        what: HeadRest::Event,
+        span: LineSpan::new(start, end),
+        has_system: false,
+        padded: None,
+        ty: None,
+        args,
     })
 }
 

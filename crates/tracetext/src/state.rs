@@ -436,9 +436,12 @@ impl TextState {
             }
             OtherLine::Cpus { count, source } => {
                 self.tell_style(TextProducer::TraceCmd, true);
-                self.machine_cpus = self.machine_cpus.max(Some(count));
-                let name = source.unwrap_or_default().of(&line.bytes);
-                self.source(name);
+                // A top buffer that `trace-cmd split --top -b NAME` renamed is left behind without CPUs.
+                if count > 0 {
+                    self.machine_cpus = self.machine_cpus.max(Some(count));
+                    let name = source.unwrap_or_default().of(&line.bytes);
+                    self.source(name);
+                }
             }
             OtherLine::Lost { cpu, count } => self.lost(cpu, count, number),
             OtherLine::LostSum { count } => {

@@ -5,6 +5,7 @@
 //! | `perf script` | `comm tid [cpu]`, with `-F pid,tid` `comm pid/tid [cpu]`; each can be missing |
 //! | `trace-cmd report` | `comm-tid [cpu] flags`, `-l`: `comm-tid cpuflags`; reports of several files have `file: ` before it |
 //! | `perf-prof` | `date time comm tid flags [cpu]` |
+//! | a remote buffer's `trace` | `[cpu]` alone: pKVM's hypervisor knows no threads |
 //! | the kernel's `trace` | `comm-tid (tgid) [cpu] flags`; tgid and flags are options; latency format as `-l` |
 //!
 //! Names of threads hold anything: blanks, brackets, colons, digits. So the columns are read from the right.
@@ -76,7 +77,7 @@ pub(crate) fn is_reported(line: &[u8], end: usize) -> bool {
 
 /// Reads `[cpu]` that ends at `end`. Returns it and where it starts.
 #[inline]
-fn bracket(line: &[u8], end: usize) -> Option<(i32, usize)> {
+pub(crate) fn bracket(line: &[u8], end: usize) -> Option<(i32, usize)> {
     // Three digits are printed always.
     if let Some(&[b'[', a, b, c, b']']) = line[..end].last_chunk::<5>() {
         let digits = [a, b, c].map(|d| i32::from(d.wrapping_sub(b'0')));

@@ -44,6 +44,48 @@ fn the_default_format() {
     assert_eq!(got.events[2].time, 902_873_500_000);
 }
 
+/// The hypervisor of pKVM has a buffer of its own (`remotes/hypervisor/trace`, Linux 7.0): neither threads, nor a
+/// colon behind the name.
+#[test]
+fn events_of_a_remote_buffer() {
+    let (got, summary) = read(
+        "\
+[000]\t   15.123456: hyp_enter reason=guest_exit vcpu=2711
+[000]\t   15.123460: hyp_exit
+[LOST 12 EVENTS]
+[003]\t   15.123999: hyp_enter reason=host_abort vcpu=0
+[001]\t   15.124100: selftest id=7
+",
+    );
+    let read: Vec<_> = got
+        .events
+        .iter()
+        .map(|e| (e.time, e.cpu, e.tid, e.name.as_str()))
+        .collect();
+    assert_eq!(
+        read,
+        [
+            (15_123_456_000, 0, NONE, "hyp_enter"),
+            (15_123_460_000, 0, NONE, "hyp_exit"),
+            (15_123_999_000, 3, NONE, "hyp_enter"),
+            (15_124_100_000, 1, NONE, "selftest"),
+        ]
+    );
+    assert_eq!(summary.events, 4);
+    // Prose that begins like this is none, nor is a line of a thread whose name has lost its colon.
+    for line in [
+        "[000] 15.123456: the guest froze here",
+        "       CPU 1/KVM-3743    [001] d..1.   902.873461: kvm_entry vcpu=1",
+        "note [000] 15.123456: hyp_enter reason=smc",
+    ] {
+        assert_eq!(read_events(line), 0, "{line}");
+    }
+}
+
+fn read_events(line: &str) -> usize {
+    read(line).0.events.len()
+}
+
 #[test]
 fn options_add_and_drop_columns() {
     let with_tgid = one(

@@ -327,6 +327,23 @@ two:           <idle>-0     [003]   844.832000: softirq_raise:        vec=9 [act
     assert_eq!(reported, [(0, Some("CPU 1/KVM")), (1, Some("<idle>"))]);
 }
 
+/// `trace-cmd split --top -b host` of 3.4, and its report.
+#[test]
+fn a_renamed_top_buffer_is_the_only_one() {
+    let (got, summary) = read(
+        "\
+cpus=0
+host:        trace-cmd-315   [001] d..2.    19.872158: kvm_entry:            vcpu 1, rip 0x10
+host:           tinyvm-316   [000] .....    19.872325: kvm_entry:            vcpu 0, rip 0x10
+",
+    );
+    assert_eq!(summary.sources, ["host"]);
+    assert_eq!(summary.machine_cpus, None);
+    assert!(got.events.iter().all(|e| e.buffer == 0));
+    let threads: Vec<_> = got.events.iter().map(|e| e.tid).collect();
+    assert_eq!(threads, [315, 316]);
+}
+
 #[test]
 fn headers_and_debugging_lines_are_known() {
     let (got, summary) = read(

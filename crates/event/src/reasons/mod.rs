@@ -262,6 +262,14 @@ impl ExitReason {
         self.class() == ExitClass::PageFault
     }
 
+    /// Returns whether the guest may have written a model specific register: VMX has a reason for each, SVM's `msr`
+    /// is both.
+    #[inline]
+    pub fn may_write_msr(self) -> bool {
+        const VMX_READS: [u32; 2] = [31, 84];
+        self.class() == ExitClass::Msr && !self.is_of(Isa::Vmx, &VMX_READS)
+    }
+
     /// Returns whether an arm64 guest called its hypervisor: `HVC32`, `SMC32`, `HVC64` and `SMC64`.
     #[inline]
     pub fn is_arm64_call(self) -> bool {
@@ -460,6 +468,24 @@ mod tests {
         assert!(waits(Isa::Loongarch, &[64]));
         assert!(waits(Isa::S390, &[0x1c]));
         assert_eq!(ExitReason::loongarch_instruction(0x0648_8000).key(), "Idle");
+    }
+
+    #[test]
+    fn writes_of_registers_are_distinguished_from_reads_where_the_hardware_does() {
+        let may_write: Vec<&str> = [
+            "MSR_READ",
+            "MSR_READ_IMM",
+            "MSR_WRITE",
+            "MSR_WRITE_IMM",
+            "msr",
+            "EXIT_MSR",
+            "HLT",
+            "SYS64",
+        ]
+        .into_iter()
+        .filter(|name| ExitReason::from_name(None, name).is_some_and(ExitReason::may_write_msr))
+        .collect();
+        assert_eq!(may_write, ["MSR_WRITE", "MSR_WRITE_IMM", "msr", "EXIT_MSR"]);
     }
 
     #[test]

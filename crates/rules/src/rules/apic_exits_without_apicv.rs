@@ -230,7 +230,7 @@ fn unrecorded(case: &Case<'_>) -> bool {
         row.address
             .is_some_and(|msr| (0x800..=0x8ff).contains(&msr))
     });
-    let writes = many(case.exits(&["MSR_WRITE", "MSR_WRITE_IMM", "msr"]));
+    let writes = many(case.msr_writes());
     let faults = many(case.exits(&["EPT_VIOLATION", "EPT_MISCONFIG", "npf"]));
     let page = case.records("kvm_mmio", ExitTable::Mmio) || case.records_addresses() || x2apic;
     (writes && !case.records("kvm_msr", ExitTable::Msr)) || (faults && !page)

@@ -347,7 +347,10 @@ fn by_sums(case: &Case<'_>) -> Verdict {
 /// Interrupts sent, and whether it is certain that they are. Their time is that of whole exits: KVM wakes the target
 /// before its event of the register.
 fn sent(case: &Case<'_>) -> (RowSum, bool) {
-    let registers = case.exits(&["MSR_WRITE", "MSR_WRITE_IMM", "msr", "APIC_WRITE"]);
+    let registers = RowSum::of(
+        case.picture
+            .exits_that(|reason| reason.may_write_msr() || reason.name() == Some("APIC_WRITE")),
+    );
     // x2APIC's ICR, and the xAPIC's (Intel SDM volume 3, 11.6.1).
     let msr = RowSum::of(case.accesses(ExitTable::Msr, |row| {
         row.write && row.address == Some(0x830)

@@ -176,7 +176,7 @@ fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
 /// Nothing shows SynIC: neither a definition nor the guest's own doing.
 fn unseen(case: &Case<'_>) -> Verdict {
     let registers = case.picture.rows(ExitTable::Msr);
-    let written = case.exits(&["MSR_WRITE", "MSR_WRITE_IMM", "msr"]);
+    let written = case.msr_writes();
     // A guest that has SynIC writes its registers as long as it runs: end of message, timers.
     let uses = registers.iter().any(|row| {
         row.address

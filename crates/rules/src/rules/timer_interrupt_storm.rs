@@ -1,7 +1,7 @@
 //! A guest's timer interrupts it thousands of times a second.
 
 use analysis::{TimerEvidence, TimerRow, TimersReport};
-use event::{ExitClass, Isa};
+use event::{ExitClass, ExitReason, Isa};
 use words::duration::human;
 
 use crate::case::RowSum;
@@ -367,18 +367,17 @@ fn printed(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return unknown(case);
     }
-    let sum = case.exits(&[
-        "MSR_WRITE",
-        "MSR_WRITE_IMM",
-        "msr",
-        "EXTERNAL_INTERRUPT",
-        "interrupt",
-        "IRQ",
-        "INTERRUPT_WINDOW",
-        "PENDING_INTERRUPT",
-        "vintr",
-        "PREEMPTION_TIMER",
-    ]);
+    // Timers are set by registers, and end the guest's time by interrupts, windows for them, or the hardware's
+    // own timer.
+    let of_timers = |reason: ExitReason| {
+        let ends = [
+            ExitClass::Interrupt,
+            ExitClass::InterruptWindow,
+            ExitClass::Timer,
+        ];
+        reason.may_write_msr() || ends.contains(&reason.class())
+    };
+    let sum = RowSum::of(case.picture.exits_that(of_timers));
     // The guest's other exits, without its waits, which end with an interrupt each.
     let report = case.picture.table(analysis::ExitTable::Vmexit);
     let waits = report.map_or(RowSum::default(), |report| {

@@ -9,6 +9,7 @@ use paths::{DeviceReport, PathReport, TaskKind};
 use stats::Stats;
 use words::duration::human;
 
+use crate::case::RowSum;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
 use crate::{
     AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
@@ -244,14 +245,10 @@ fn unnotified(case: &Case<'_>) -> Verdict {
     let accesses = ["kvm_mmio", "kvm_pio", "kvm_fast_mmio"].iter();
     let accesses = accesses.copied().any(recorded);
     // Exits that may be notifications, whose address is not known.
-    let may_be = case.exits(&[
-        "EPT_MISCONFIG",
-        "EPT_VIOLATION",
-        "IO_INSTRUCTION",
-        "npf",
-        "io",
-        "DABT_LOW",
-    ]);
+    let may_be = RowSum::of(case.picture.exits_that(|reason| {
+        let classes = [ExitClass::Port, ExitClass::Mmio, ExitClass::PageFault];
+        classes.contains(&reason.class())
+    }));
     let known = accesses || may_be.count == 0;
     let scheduler = case.picture.sched.is_some() && recorded("sched_waking");
     match case.has_exits() && scheduler && known && !case.printed() {
