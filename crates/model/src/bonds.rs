@@ -31,7 +31,7 @@ pub(crate) struct Bonds {
 }
 
 /// Returns whether an event was made in an interrupt; `None` where the recording does not say.
-fn in_interrupt(event: &Event<'_>) -> Option<bool> {
+pub fn in_interrupt(event: &Event<'_>) -> Option<bool> {
     let Body::Raw(record) = event.body else {
         return None;
     };

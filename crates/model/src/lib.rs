@@ -24,6 +24,7 @@ mod threads;
 mod track;
 mod vms;
 
+pub use bonds::in_interrupt;
 pub use by_number::ByNumber;
 pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, presumptions, vcpu_name, vm_names};

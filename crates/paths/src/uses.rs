@@ -28,6 +28,8 @@ pub(crate) struct DeviceUse {
     pub loops: Stats,
     /// How many were seen at their work.
     pub worked: u64,
+    /// How many the back end passed on.
+    pub passed_on: u64,
     /// Times of notifications, without their pauses.
     pub in_use_ns: u64,
     /// Time in which at least one notification had no answer yet.
@@ -43,6 +45,7 @@ impl DeviceUse {
         let (from, to) = (notified.from, notified.to);
         self.loops.add(notified.end.saturating_sub(from));
         self.worked += u64::from(notified.worked);
+        self.passed_on += u64::from(notified.passed_on);
         if self.answers.count() == 0 {
             self.first = from;
             self.last = from;
@@ -82,6 +85,8 @@ pub(crate) struct NotificationTimes {
     pub end: u64,
     /// Whether the back end's work was seen.
     pub worked: bool,
+    /// Whether the back end passed it on: to another thread, or to what it slept for until the answer.
+    pub passed_on: bool,
 }
 
 /// All of one path.
@@ -163,6 +168,9 @@ pub struct DeviceReport {
     pub loops: Stats,
     /// How many of them were seen to do a device's work: a step `work`.
     pub worked: u64,
+    /// How many of them the back end passed on: it woke another thread of its process (QEMU's `worker` threads do a
+    /// disk's I/O), or the answer came after it had gone to sleep. A network card's packet is sent at once.
+    pub passed_on: u64,
     /// Time in which a notification had no answer yet.
     pub waited_ns: u64,
     /// Time in which the device was in use: of a pause between two notifications at most a second counts.

@@ -107,7 +107,7 @@ impl Paths {
         {
             notes.waker = match self.accepted.get(&now.thread) {
                 Some(raised) => (*raised).into(),
-                None => WakeSource::Unknown,
+                None => self.unseen_waker(now, subject, machine.threads()),
             };
             // Who is woken did not run, whatever is known.
             if matches!(notes.was, VcpuActivity::Unknown | VcpuActivity::Running) {
@@ -436,11 +436,14 @@ impl Paths {
             let step = |reached: &super::ReachedStep| &steps[usize::from(reached.step)];
             // What a back end that is done waits for is not its time.
             let answer = live.reached().iter().find(|one| step(one).answers);
+            let reaches = |name: &str| live.reached().iter().any(|one| step(one).name == name);
             let one = NotificationTimes {
                 from: first.time,
                 to: answer.unwrap_or(&last).time,
                 end: last.time,
-                worked: live.reached().iter().any(|one| step(one).name == "work"),
+                worked: reaches("work"),
+                passed_on: reaches("handed over")
+                    || (reaches("back end done") && reaches("interrupt")),
             };
             uses.device(notes.subject, live.role(role), (slot, what), &one);
         }

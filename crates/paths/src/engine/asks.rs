@@ -8,6 +8,7 @@ use super::guest_tasks as guest;
 use super::{EventContext, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::{ComparisonOperand, ComparisonOperator, ThreadClass};
+use crate::notes::WakeSource;
 use crate::tasks::{InterruptSource, TaskKind};
 use event::{ExitReason, FieldScalar};
 
@@ -85,6 +86,7 @@ impl Paths {
                 }
                 _ => false,
             },
+            BoundCondition::InTask => model::in_interrupt(now.event) == Some(false),
             BoundCondition::Halts => match now.data {
                 event::Data::KvmExit(exit) => exit.reason.is_waiting(),
                 _ => false,
@@ -192,6 +194,29 @@ impl Paths {
 }
 
 impl Paths {
+    /// Returns who woke a vCPU, where no event of its interrupt was recorded. arm64's ITS has none: there a vhost
+    /// worker, a kworker that has raised one, or another thread of the vCPU's own VMM, raises a device's interrupt; so
+    /// it is without the local APIC's events on x86. Where those are recorded such a thread woke it for something else,
+    /// as to stop it.
+    pub(super) fn unseen_waker(
+        &self,
+        now: &EventContext<'_, '_>,
+        vcpu: u32,
+        threads: &model::Threads,
+    ) -> WakeSource {
+        let waker = now.thread;
+        let of_a_device = match self.tasks.get(waker).what {
+            TaskKind::Vhost => true,
+            TaskKind::Kworker => self.raised.contains_key(&waker),
+            TaskKind::Other => works_for(waker, vcpu, threads),
+            _ => false,
+        };
+        match of_a_device && !self.sees_apic && model::in_interrupt(now.event) == Some(false) {
+            true => WakeSource::Device,
+            false => WakeSource::Unknown,
+        }
+    }
+
     /// Returns whether a thread is one of a process that has vCPUs.
     fn is_of_vm(&self, slot: u32, threads: &model::Threads) -> bool {
         let of = process_of(slot, threads);

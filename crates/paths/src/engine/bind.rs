@@ -89,6 +89,7 @@ pub(crate) enum BoundCondition {
     Rises(FieldReader, FieldReader),
     Sleeps,
     Halts,
+    InTask,
 }
 
 /// An event by which instances at a step end.
@@ -438,6 +439,7 @@ fn asks(
         },
         EventCondition::Sleeps => BoundCondition::Sleeps,
         EventCondition::Halts => BoundCondition::Halts,
+        EventCondition::InTask => BoundCondition::InTask,
     });
     asks.collect()
 }

@@ -245,6 +245,7 @@ impl Paths {
         machine: &mut Machine,
         binding: &EventBinding,
     ) {
+        self.sees_apic = true;
         let mode = number(binding.mode.as_ref(), now).unwrap_or(0);
         let (Some(vcpu), Some(vector)) = (
             number(binding.number.as_ref(), now),

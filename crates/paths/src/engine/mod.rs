@@ -104,6 +104,8 @@ pub struct Paths {
     /// By thread: who raised the interrupt that it accepts next, and the one it accepted last.
     raised: FxHashMap<u32, (InterruptSource, Option<u64>)>,
     accepted: FxHashMap<u32, InterruptSource>,
+    /// Whether the interrupts that a local APIC accepts are recorded.
+    sees_apic: bool,
     /// By thread: whom the last interrupt was for that it accepted.
     last_target: FxHashMap<u32, u64>,
     /// Levels of interrupt lines, by kind of event, thread and line.
@@ -189,6 +191,7 @@ impl Paths {
             shared: SharedInterrupts::default(),
             raised: FxHashMap::default(),
             accepted: FxHashMap::default(),
+            sees_apic: false,
             last_target: FxHashMap::default(),
             levels: FxHashMap::default(),
             live: Vec::new(),
@@ -331,6 +334,7 @@ impl Paths {
     /// Returns whether events of a kind are wanted, of the host or of a guest.
     pub fn wants(&mut self, ty: &EventType<'_>) -> bool {
         let binding = bind::bind(&self.paths, &self.index, ty, &self.symbols);
+        self.sees_apic |= ty.recorded && binding.watch == InterruptEvent::Accept;
         let wanted = binding.wanted;
         // What is recorded need not happen: with APICv nothing is ever injected. But it says what is not to be guessed.
         if ty.recorded && ty.format.is_some() {

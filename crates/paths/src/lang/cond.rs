@@ -274,6 +274,9 @@ pub enum EventCondition {
     Sleeps,
     /// The guest of a `kvm_exit` asks to wait: HLT, WFx, MWAIT.
     Halts,
+    /// The thread itself makes the event: no interrupt that came while it ran (the kernel's `in_task`). It is not so
+    /// where the recording does not say.
+    InTask,
 }
 
 /// Who can raise an interrupt.
@@ -296,9 +299,10 @@ impl EventCondition {
             }
             (Some("prev"), Some("sleeps")) if words.next().is_none() => Ok(EventCondition::Sleeps),
             (Some("thread"), Some("halts")) if words.next().is_none() => Ok(EventCondition::Halts),
+            (Some("in"), Some("task")) if words.next().is_none() => Ok(EventCondition::InTask),
             _ => Err(LanguageError(format!(
                 "'{text}' is no condition; expected FIELD OP VALUE with one of == != < <= > >= ~, 'thread is CLASS', \
-                 'FIELD rises', 'prev sleeps' or 'thread halts'"
+                 'FIELD rises', 'prev sleeps', 'thread halts' or 'in task'"
             ))),
         }
     }

@@ -133,6 +133,7 @@ impl PathWords<'_> {
                 answers: one.answers.clone(),
                 loops: one.loops.clone(),
                 worked: one.worked,
+                passed_on: one.passed_on,
                 waited_ns: one.waited_ns,
                 in_use_ns: one.in_use_ns(),
                 span: one.span(),

@@ -95,7 +95,16 @@ fn look(case: &Case<'_>) -> Verdict {
         };
     };
     let Some(pending) = path.stage(STAGE) else {
-        return Verdict::Clear;
+        // Where no request is seen to be answered, nobody knows how long one was pending.
+        let mut stages = path.stages.iter();
+        return match stages.any(|stage| stage.name.ends_with("→ interrupt")) {
+            true => Verdict::Clear,
+            false => Verdict::Unknown(
+                "No device was seen to interrupt the guest, so how long requests were pending is not known. Record \
+                 with trace-cmd record, or perf record -a, -e kvm:* -e sched:*."
+                    .to_owned(),
+            ),
+        };
     };
     let (count, ns) = (pending.stats.count(), pending.stats.total());
     let often = count >= LEAST && count as f64 >= path.count as f64 * SHARE;

@@ -13,7 +13,7 @@ use crate::case::RowSum;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
 use crate::{
     AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
-    Remedy, Rule, RuleLook, Verdict,
+    Remedy, Rule, RuleLook, Severity, Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -39,6 +39,8 @@ pub(crate) static RULE: Rule = Rule {
          time in use. Confidence 0.9; 0.5 with less than {loops} loops, where one event in a hundred was lost, or \
          where neither exits to user space (`kvm_userspace_exit`) nor the thread's work (a probe) are recorded: then \
          it may be the vCPU's own thread that handles the write and wakes another.",
+        "Low at most where more than half of the requests go on to another thread, or are pending when the back end \
+         goes to sleep: it is a disk then, or works like one, which a thread of the VMM serves by design.",
     ],
     limits: &[
         ("loops", EvidenceNumber::Count(SEVERAL)),
@@ -106,6 +108,7 @@ struct DeviceQueue<'a> {
     answers: Stats,
     loops: Stats,
     worked: u64,
+    passed_on: u64,
     waited_ns: u64,
     in_use_ns: u64,
     /// When it was first notified, and when the last answer came.
@@ -119,6 +122,11 @@ struct DeviceQueue<'a> {
 impl DeviceQueue<'_> {
     fn share(&self) -> f64 {
         self.waited_ns as f64 / self.in_use_ns.max(1) as f64
+    }
+
+    /// Whether its requests go on to something else, as a disk's do: threads that do the I/O, or the storage itself.
+    fn is_storage(&self) -> bool {
+        self.passed_on.saturating_mul(2) > self.answers.count() && self.worked == 0
     }
 
     /// Whether the VMM's threads are its back end, and whether that matters.
@@ -185,6 +193,7 @@ fn queues<'a>(case: &Case<'_>, path: &'a PathReport) -> Vec<DeviceQueue<'a>> {
         queue.answers.merge(&device.answers);
         queue.loops.merge(&device.loops);
         queue.worked += device.worked;
+        queue.passed_on += device.passed_on;
         queue.waited_ns = queue.waited_ns.saturating_add(device.waited_ns);
         queue.in_use_ns = queue.in_use_ns.saturating_add(device.in_use_ns);
         queue.of_vmm.push(device);
@@ -235,6 +244,9 @@ fn look(case: &Case<'_>) -> Verdict {
             "Exits to user space are not recorded: the vCPU's own thread may have handled these writes and woken the \
              other one for something else. kvm:kvm_userspace_exit shows it.",
         );
+    }
+    if worst.is_storage() {
+        return storage(worst, finding).found();
     }
     patch(case, network(case, worst, finding)).found()
 }
@@ -380,6 +392,27 @@ fn beside(path: &PathReport, mut finding: Finding) -> Finding {
         );
     }
     finding
+}
+
+/// A disk is served by a thread of the VMM by design, and there is no kernel back end to change to: how long its
+/// requests take is for the most part not that thread's doing.
+fn storage(worst: &DeviceQueue<'_>, mut finding: Finding) -> Finding {
+    finding.at_most = Severity::Low;
+    let count = worst.answers.count();
+    finding
+        .title(format!(
+            "A thread of the VMM serves a disk, or a device like one: {}, p50 {}",
+            words::plural(count, "request"),
+            human(worst.answers.percentile(0.5))
+        ))
+        .evidence(says!(
+            "{passed_on} of {all} were passed on to another thread, or were pending when the back end went to sleep: \
+             a network card's packets are not. Every virtio disk without an I/O thread works like this; only the wait \
+             behind other work of the main loop can be saved.",
+            passed_on = worst.passed_on,
+            all = Many(count, "request"),
+        ))
+        .only(&[1])
 }
 
 /// Where probes show that the work is a network's, the disk's remedy is none.

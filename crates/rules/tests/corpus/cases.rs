@@ -458,3 +458,33 @@ fn case_5_with_kernel_symbols() {
     assert_eq!(found.confidence, 0.9);
     assert_eq!(with("sender-flows").ids(), [""; 0]);
 }
+
+/// That a thread of the VMM serves a disk is how every disk without an I/O thread works: no remedy for a network card
+/// is given, and what its requests wait for is another finding, where it is one.
+#[test]
+fn a_disk_that_a_thread_of_the_vmm_serves_is_not_found_high() {
+    let mut failures = Failures::default();
+    for (name, sick) in [
+        ("disk-healthy", false),
+        ("disk-throttled-sick", true),
+        ("arm64/disk-healthy", false),
+        ("arm64/disk-throttled-sick", true),
+    ] {
+        let file = file(&format!("causes/{name}/perf.data.zst"));
+        let found = diagnosed(&[file], CaseFiles::default()).expect("it is a recording");
+        let findings = &found.diagnosis.findings;
+        let first = findings.first().map(|one| one.rule.id);
+        failures.check((first == Some("slow-storage")) == sick, || {
+            format!("{name}: first is {first:?}")
+        });
+        let mut back_ends = findings.iter();
+        let back_end = back_ends.find(|one| one.rule.id == "userspace-virtio-backend");
+        let severity = back_end.map(Finding::severity);
+        failures.check(severity == Some(rules::Severity::Low), || {
+            format!("{name}: {severity:?}")
+        });
+        let remedies = back_end.map_or(0, |one| one.remedies.len());
+        failures.check(remedies == 1, || format!("{name}: {remedies} remedies"));
+    }
+    failures.finish(12);
+}
