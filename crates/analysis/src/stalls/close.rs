@@ -12,6 +12,15 @@ const KEPT: usize = 24;
 impl Stalls {
     /// An exit, or what the guest ran, is over: what was it?
     pub(super) fn close(&mut self, number: u32, activity: &Activity) {
+        self.end_stall(number, activity, false);
+    }
+
+    /// The recording is over, and the vCPU still sleeps.
+    pub(super) fn close_at_end(&mut self, number: u32, activity: &Activity) {
+        self.end_stall(number, activity, true);
+    }
+
+    fn end_stall(&mut self, number: u32, activity: &Activity, is_open: bool) {
         let Some(vcpu) = self.vcpus.get_mut(index_of(number)) else {
             return;
         };
@@ -43,6 +52,7 @@ impl Stalls {
             access: vcpu.access,
             waker: None,
             behind: None,
+            is_open,
         };
         let stopped = vcpu.stopped;
         let uninterruptible = vcpu.uninterruptible;
@@ -56,6 +66,9 @@ impl Stalls {
             held,
             StallCause::Stopped | StallCause::Vmm | StallCause::Kernel
         );
+        if is_open && !sleeps {
+            return;
+        }
         let waker = woken_by.filter(|_| sleeps).map(|slot| {
             let ran = beside.iter().find(|(task, _)| *task == slot);
             (slot, ran.map_or(0, |(_, ns)| *ns))

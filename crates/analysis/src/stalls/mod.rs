@@ -83,6 +83,7 @@ struct KeptStall {
     access: Option<GuestAccess>,
     waker: Option<(u32, u64)>,
     behind: Option<(u32, u64)>,
+    is_open: bool,
 }
 
 /// Looks for stalls.
@@ -161,7 +162,9 @@ impl Stalls {
             let waited = changes.tasks.last();
             let waker = waited.filter(|span| span.thread == switch.next);
             let waker = waker.and_then(|span| span.waker);
-            self.wakes_up(vcpu, switch.time, waker, machine.task_states());
+            let woken = waited.filter(|span| span.thread == switch.next);
+            let woken = woken.map_or(switch.time, |span| span.since);
+            self.wakes_up(vcpu, (woken, switch.time), waker, machine.task_states());
         }
     }
 
@@ -176,8 +179,14 @@ impl Stalls {
         }
     }
 
-    /// It has a CPU again.
-    fn wakes_up(&mut self, number: u32, time: u64, waker: Option<u32>, tasks: &TaskStates) {
+    /// It has a CPU again, some time after it was woken.
+    fn wakes_up(
+        &mut self,
+        number: u32,
+        (woken, time): (u64, u64),
+        waker: Option<u32>,
+        tasks: &TaskStates,
+    ) {
         self.asleep.retain(|other| *other != number);
         let Some((since, state, in_kernel)) = self.vcpu(number).asleep.take() else {
             return;
@@ -202,7 +211,9 @@ impl Stalls {
         } else if state.0 & UNINTERRUPTIBLE != 0 {
             vcpu.uninterruptible = vcpu.uninterruptible.saturating_add(ns);
             if in_kernel {
-                vcpu.kernel_ns = vcpu.kernel_ns.saturating_add(ns);
+                // That it then waited for a CPU is no sleep.
+                let asleep = woken.clamp(since, time) - since;
+                vcpu.kernel_ns = vcpu.kernel_ns.saturating_add(asleep);
             }
         }
         if ns > vcpu.slept {
@@ -212,8 +223,7 @@ impl Stalls {
         }
     }
 
-    /// Returns what was found, after the walk. What the recording's end cuts off is no stall: it is not known what
-    /// became of it.
+    /// Returns what was found, after the walk.
     pub fn report(&self, machine: &Machine) -> StallsReport {
         let tids: Vec<i32> = machine.vcpus().map(|vcpu| vcpu.tid).collect();
         let ran = |(slot, ns): &(u32, u64)| {
@@ -238,6 +248,7 @@ impl Stalls {
                 access: kept.access,
                 waker: kept.waker.as_ref().map(ran),
                 behind: kept.behind.as_ref().map(ran),
+                is_open: kept.is_open,
             })
             .collect();
         longest.sort_by_key(|stall| (std::cmp::Reverse(stall.ns()), stall.from));
@@ -326,9 +337,28 @@ impl Analysis for Stalls {
             self.span(span, context.activity);
         }
     }
+
+    /// A vCPU that still sleeps when the recording ends did so at least until then. Of one that runs, or waits for a
+    /// CPU, the next event may be missing.
+    fn finish(&mut self, context: &mut Context<'_>) {
+        for number in (0u32..).take(self.vcpus.len()) {
+            let vcpu = &self.vcpus[index_of(number)];
+            if vcpu.asleep.is_some() && vcpu.from.is_some() {
+                let end = vcpu.to;
+                self.wakes_up(number, (end, end), None, context.machine.task_states());
+                self.close_at_end(number, context.activity);
+            }
+        }
+    }
 }
 
 impl Stalls {
+    /// Returns whether a vCPU is in what may become a stall.
+    fn is_stalled(&self, vcpu: u32) -> bool {
+        let vcpu = self.vcpus.get(index_of(vcpu));
+        vcpu.is_some_and(|vcpu| vcpu.from.is_some())
+    }
+
     #[inline]
     fn span(&mut self, span: &Span, activity: &Activity) {
         let asks = span.cause.reason.is_none_or(asks);
@@ -338,6 +368,8 @@ impl Stalls {
             State::Runnable => true,
             // Whatever the guest asked for, its VMM sleeps: a VM that is paused while it is halted, for one.
             State::UserBlocked if self.userspace && !call => true,
+            // Between two of these sleeps its VMM's thread runs.
+            State::User if self.userspace && !call && self.is_stalled(span.vcpu) => true,
             _ => !asks,
         };
         if !counts {

@@ -62,6 +62,8 @@ pub struct Stall {
     pub waker: Option<Ran>,
     /// While it waited for a CPU: who had it longest at once.
     pub behind: Option<Ran>,
+    /// Whether it was not over when the recording ended: then it was longer than is known.
+    pub is_open: bool,
 }
 
 impl Stall {

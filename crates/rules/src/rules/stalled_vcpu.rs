@@ -4,6 +4,7 @@ use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport
 use event::{ExitReason, Isa};
 use words::{capital, duration::human};
 
+use super::vcpu_throttled::is_throttled;
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
 use crate::{
@@ -41,7 +42,10 @@ pub(crate) static RULE: Rule = Rule {
          the guest asked for it: in halts, and in vCPUs that are off (INIT, PSCI); such sleeps are no stalls whatever \
          exit they seem to be in, since the event that would say so may be missing.",
         "A sleep in the VMM is a stall in halts too, where kvm_userspace_exit shows it: a VM that is paused.",
-        "A stall that the recording's end cuts off is not counted: how it ended is unknown.",
+        "A vCPU that still sleeps when the recording ends has stalled at least until then, and that counts. Of one \
+         that runs, or waits for a CPU, nothing is concluded: its next event may be missing.",
+        "That the host stood still is not said where [vcpu-throttled](#vcpu-throttled) is found: idle CPUs are silent \
+         under a quota as well.",
         "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85.",
         "Of a printed table: the longest exit of each reason, 0.5 and `low`, from 1 s on `medium`: it may be a vCPU \
          that \
@@ -116,7 +120,9 @@ fn asked(row: &ExitRow) -> bool {
 }
 
 fn look(case: &Case<'_>) -> Verdict {
-    if !case.has_exits() {
+    // The only exit of a vCPU may be the one that it stalls in.
+    let stalls = case.picture.stalls.as_ref();
+    if !case.has_exits() && stalls.is_none_or(|stalls| stalls.longest.is_empty()) {
         return Verdict::Unknown(
             "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch.".to_owned(),
         );
@@ -338,7 +344,12 @@ impl<'a> StallSum<'a> {
 
 /// Stalls, all of them summed.
 fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
+    // Idle CPUs are silent under a quota too: then it is the quota that stalls vCPUs, and not the host.
+    let throttled = is_throttled(case);
     let stood = StallSum::of(stalls)?;
+    if throttled && stood.main == StallCause::Host {
+        return None;
+    }
     let mut finding = Finding::new(&RULE, stood.confidence())
         .rests_on(RestsOn::Absence)
         .cost(case.vcpu_cost(stood.ns))
@@ -349,7 +360,7 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         finding = finding.evidence(sentence(case, stall));
     }
     finding = finding.evidence(stood.in_all(case));
-    if stood.main != StallCause::Host && stood.of_host > 0 {
+    if stood.main != StallCause::Host && stood.of_host > 0 && !throttled {
         finding = finding.evidence(says!(
             "In addition, the host itself stood still {stalls}, {time} in all.",
             stalls = Times(stood.of_host),
@@ -394,6 +405,9 @@ fn sentence(case: &Case<'_>, stall: &Stall) -> Evidence {
     let asleep = matches!(stall.held, StallCause::Vmm | StallCause::Stopped);
     if !asleep && stall.vmm_ns >= stall.ns() / 2 {
         sentence = sentence.then("; the VMM had it".into());
+    }
+    if stall.is_open {
+        sentence = sentence.then(", and was not over when the recording ended".into());
     }
     if let Some(waker) = &stall.waker {
         sentence = sentence.then(woken(waker, stall.held));

@@ -105,6 +105,11 @@ fn idle_times(row: &VcpuRow) -> u64 {
     idle.map(|holder| holder.count).sum()
 }
 
+/// Returns whether vCPUs seem to be throttled.
+pub(crate) fn is_throttled(case: &Case<'_>) -> bool {
+    matches!(look(case), Verdict::Found(_))
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = (case.picture.vcpus.as_ref())
         .filter(|report| !report.rows.is_empty() && report.seen.switches && report.seen.returns)

@@ -459,6 +459,25 @@ fn case_5_with_kernel_symbols() {
     assert_eq!(with("sender-flows").ids(), [""; 0]);
 }
 
+/// Ten pauses of two vCPUs, of which three find one halted: all of them are stalls. And what a sleep is: without the
+/// wait for a CPU behind it.
+#[test]
+fn stalls_are_counted_in_halts_and_sleeps_without_their_waits() {
+    let mut failures = Failures::default();
+    for (name, says) in [
+        ("arm64/stopcont-short-sick", "vCPUs stalled 20 times"),
+        ("arm64/swap-sick", "slept 408.0ms in all"),
+    ] {
+        let file = file(&format!("causes/{name}/perf.data.zst"));
+        let found = diagnosed(&[file], CaseFiles::default()).expect("it is a recording");
+        let mut findings = found.diagnosis.findings.iter();
+        let stalled = findings.find(|one| one.rule.id == "stalled-vcpu");
+        let title = stalled.map(|one| one.title.as_str()).unwrap_or_default();
+        failures.check(title.contains(says), || format!("{name}: {title}"));
+    }
+    failures.finish(2);
+}
+
 /// That a thread of the VMM serves a disk is how every disk without an I/O thread works: no remedy for a network card
 /// is given, and what its requests wait for is another finding, where it is one.
 #[test]
