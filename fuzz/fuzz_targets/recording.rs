@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Ipis, Irqs, Moves, Picture, PictureContext, PictureHandles,
+    Continuity, Exits, Faults, Ipis, Irqs, Handling, Moves, Picture, PictureContext, PictureHandles,
     Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study,
     Timers, Unmaps, Vcpus, Window,
 };
@@ -95,6 +95,7 @@ fuzz_target!(|data: &[u8]| {
         signs: study.add(Signs::new()),
         faults: study.add(Faults::new()),
         timers: study.add(Timers::new()),
+        handling: study.add(Handling::new()),
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),

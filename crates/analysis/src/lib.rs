@@ -35,6 +35,7 @@ mod faults;
 mod follow_paths;
 mod guests;
 mod handle;
+mod handling;
 mod info;
 mod ipis;
 mod irqs;
@@ -88,6 +89,7 @@ pub use guests::{
     GuestTasksReport, InsideEvents, InsideReport, IrqGuest, IrqHandler, NamedContext,
 };
 pub use handle::{Handle, SharedAnalysis};
+pub use handling::{HandledClass, Handling, HandlingRow};
 pub use info::{EventCount, InfoReport, RecordingContents};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};

@@ -11,12 +11,12 @@ use symbols::KernelFunctions;
 use crate::waits::waits;
 use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, GuestTasks, Handle, InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut,
-    Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Progress, ProgressReport,
-    Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport, Series,
-    SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport,
-    Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, WaitsReport, WalkState,
-    name_access, name_causes, name_rows,
+    FaultsReport, GuestTasks, Handle, Handling, HandlingRow, InfoReport, Ipis, IpisReport, Irqs,
+    IrqsReport, LeftOut, Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Progress,
+    ProgressReport, Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport,
+    Series, SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline,
+    TimelineReport, Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, WaitsReport,
+    WalkState, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -76,6 +76,8 @@ pub struct Picture {
     pub faults: Option<FaultsReport>,
     /// Exits that guests' timers made; `None` where nobody asked.
     pub timers: Option<TimersReport>,
+    /// Of each vCPU, what handling its exits took.
+    pub handling: Vec<HandlingRow>,
     /// vCPUs' moves between CPUs.
     pub moves: Vec<MovesRow>,
     /// Whether each vCPU gets anywhere.
@@ -153,6 +155,8 @@ pub struct PictureHandles {
     pub faults: Handle<Faults>,
     /// Exits that guests' timers made.
     pub timers: Handle<Timers>,
+    /// Of each vCPU, what handling its exits took.
+    pub handling: Handle<Handling>,
     /// vCPUs' moves between CPUs.
     pub moves: Handle<Moves>,
     /// Whether each vCPU gets anywhere.
@@ -265,6 +269,7 @@ impl Picture {
             irqs: irqs.map(|one| one.report(walked)).unwrap_or_default(),
             faults: Some(answers.take(handles.faults).report()),
             timers: Some(answers.take(handles.timers).report()),
+            handling: answers.take(handles.handling).report(walked.machine),
             moves: answers.take(handles.moves).report(),
             progress: answers.take(handles.progress).report(),
             unmaps: answers.take(handles.unmaps).report(walked),

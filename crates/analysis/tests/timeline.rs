@@ -4,10 +4,10 @@
 use std::ops::ControlFlow;
 
 use analysis::{
-    Answers, Cell, Exits, Faults, Ipis, LaneGroup, Moves, OUTSIDE, Picture, PictureContext,
-    PictureHandles, Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Stalls,
-    StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport, TimelineWindow,
-    Timers, Unmaps, Vcpus, Window, builtin_names,
+    Answers, Cell, Exits, Faults, Handling, Ipis, LaneGroup, Moves, OUTSIDE, Picture,
+    PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SchedLatencies, Signs,
+    Sleeps, Stalls, StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport,
+    TimelineWindow, Timers, Unmaps, Vcpus, Window, builtin_names,
 };
 use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
@@ -135,6 +135,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         signs: study.add(Signs::new()),
         faults: study.add(Faults::new()),
         timers: study.add(Timers::new()),
+        handling: study.add(Handling::new()),
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),

@@ -56,7 +56,9 @@ mod rule;
 mod rules;
 mod sampled;
 
-pub use account::{AccountPart, AccountRow, ExplainedTime, OPEN_SHARE, TimeAccount, TimeAccounts};
+pub use account::{
+    AccountPart, AccountRow, ExplainedTime, OPEN_SHARE, TimeAccount, TimeAccounts, VcpuAccount,
+};
 pub use case::Case;
 pub use definition::remarks;
 pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, diagnose_with, rule};

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    Exits, Faults, FunctionNamer, GuestTasks, Handle, InsideReport, Ipis, Irqs, Moves, Picture,
-    PictureContext, PictureHandles, Profile, ProfileSums, Progress, RecordedMachine, Recorder,
-    RecordingContents, RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps,
-    Stalls, Timeline, Timers, Unmaps, Vcpus, WalkState,
+    Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, InsideReport, Ipis, Irqs, Moves,
+    Picture, PictureContext, PictureHandles, Profile, ProfileSums, Progress, RecordedMachine,
+    Recorder, RecordingContents, RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs,
+    Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -318,6 +318,7 @@ impl OpenRecording<'_> {
                 signs: question.add(Signs::new()),
                 faults: question.add(Faults::new()),
                 timers: question.add(Timers::new()),
+                handling: question.add(Handling::new()),
                 moves: question.add(Moves::new()),
                 progress: question.add(Progress::new()),
                 unmaps: question.add(Unmaps::new()),

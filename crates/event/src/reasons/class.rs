@@ -48,6 +48,34 @@ pub enum ExitClass {
     Other,
 }
 
+impl ExitClass {
+    /// Returns what its exits are called, in a sentence about several of them.
+    pub fn exits(self) -> &'static str {
+        match self {
+            ExitClass::Waiting => "halts",
+            ExitClass::Pause => "PAUSE exits",
+            ExitClass::Port => "port exits",
+            ExitClass::Mmio => "MMIO exits",
+            ExitClass::PageFault => "page faults",
+            ExitClass::Msr => "MSR exits",
+            ExitClass::Apic => "exits for the local APIC",
+            ExitClass::Interrupt => "interrupts of the host",
+            ExitClass::Timer => "exits for KVM's timer",
+            ExitClass::InterruptWindow => "interrupt windows",
+            ExitClass::Exception => "exceptions",
+            ExitClass::Register => "exits for registers",
+            ExitClass::Instruction => "emulated instructions",
+            ExitClass::Hypercall => "hypercalls",
+            ExitClass::Nested => "nested exits",
+            ExitClass::DirtyLog => "exits for a full dirty log",
+            ExitClass::BusLock => "bus locks",
+            ExitClass::Confidential => "exits of a confidential guest",
+            ExitClass::End => "exits that end the vCPU",
+            ExitClass::Other => "other exits",
+        }
+    }
+}
+
 /// A reason in the table of its architecture.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TabledReason {

@@ -161,6 +161,23 @@ impl TimeAccount {
         }
     }
 
+    /// Returns what findings explain of a kind of time.
+    pub(super) fn explained_of(&self, part: AccountPart) -> u64 {
+        let rows = self.rows.iter().filter(|row| row.part == part);
+        rows.map(|row| row.explained_ns)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Says of what is left of a single vCPU's time whether it is normal.
+    pub(super) fn judge_single(&mut self) {
+        let observed = self.observed_ns();
+        for row in &mut self.rows {
+            let left = row.ns.saturating_sub(row.explained_ns);
+            let share = left as f64 / observed.max(1) as f64;
+            row.normal = share <= row.part.normal_share_of_one();
+        }
+    }
+
     /// Says of what is left whether it is normal.
     pub(super) fn judge(&mut self) {
         let observed = self.observed_ns();

@@ -3,10 +3,10 @@
 use words::duration::human;
 use words::share;
 
-use crate::evidence::{Ns, Of, Share, says};
+use crate::evidence::{Many, Ns, Of, Share, ThreadMention, says};
 use crate::{
     AccountRow, Base, Case, EvidenceNumber, Finding, FindingCost, OPEN_SHARE, Precedence,
-    RecordNeeds, Remedy, Rule, RuleLook, Severity, TimeAccount, TimeAccounts, Verdict,
+    RecordNeeds, Remedy, Rule, RuleLook, Severity, TimeAccount, TimeAccounts, VcpuAccount, Verdict,
 };
 
 /// Rows that are listed.
@@ -29,6 +29,10 @@ pub(crate) static RULE: Rule = Rule {
          tenths of one CPU. Time of which nothing was \
          recorded is neither. At most `medium`, \
          confidence 0.5: it is certain that the time is there, not that something is wrong.",
+        "Where that is not so of all vCPUs together: of a single one, whose rows are normal up to twice these shares \
+         (a fifth of sleep outside halts; 37.5 % where it is not known whether KVM or the VMM handled exits), one \
+         class of exits being a row. What findings explain is taken for that vCPU's as far as it goes. vCPUs that were \
+         observed for less than half of what the longest was are not judged.",
     ],
     limits: &[("open", EvidenceNumber::Share(OPEN_SHARE))],
     unknown: "*exits*; *all* for waits and threads.",
@@ -59,7 +63,7 @@ fn look(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
     let account = match (open(vcpus), open(threads)) {
         (true, _) => vcpus,
         (false, true) => threads,
-        (false, false) => return Verdict::Clear,
+        (false, false) => return single(case, accounts),
     };
     if let Some(brief) = case.too_brief() {
         return brief;
@@ -69,6 +73,62 @@ fn look(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
         return Verdict::Clear;
     };
     say(case, account, first, &rows, std::ptr::eq(account, vcpus)).found()
+}
+
+/// All vCPUs together are accounted for: whether each of them is.
+fn single(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
+    let unexplained = |one: &&VcpuAccount| one.account.unexplained_ns();
+    let open: Vec<&VcpuAccount> = accounts.open_vcpus().collect();
+    let Some(worst) = open.iter().copied().max_by_key(unexplained) else {
+        return Verdict::Clear;
+    };
+    if let Some(brief) = case.too_brief() {
+        return brief;
+    }
+    let account = &worst.account;
+    let rows = account.unexplained();
+    let Some(first) = rows.first() else {
+        return Verdict::Clear;
+    };
+    let ns = open.iter().map(unexplained).fold(0, u64::saturating_add);
+    let name = case.picture.names.first().map_or("REC", String::as_str);
+    let mut finding = Finding::new(&RULE, 0.5)
+        .cost(case.vcpu_cost(ns))
+        .title(format!(
+            "No rule explains {} of {}, most of it {} ({}): 'trapline {}' shows it",
+            share::tenths(account.share(account.unexplained_ns())),
+            worst.called,
+            first.name,
+            share::tenths(account.share(first.unexplained_ns())),
+            first.shown_by
+        ))
+        .evidence(says!(
+            "{vcpu} was observed for {observed}; {unexplained} ({share}) of it neither a finding explains nor a \
+             criterion calls normal. Of all vCPUs' time that is {share_of_all}.",
+            vcpu = ThreadMention::named(&words::capital(&worst.called), worst.tid),
+            observed = Ns(account.observed_ns()),
+            unexplained = Ns(account.unexplained_ns()),
+            share = Of(account.unexplained_ns(), account.observed_ns()),
+            share_of_all = Of(account.unexplained_ns(), accounts.vcpus.observed_ns()),
+        ));
+    for row in rows.iter().take(LISTED) {
+        finding = finding.evidence(says!(
+            "{row}: {time}, {share}. See {command}.",
+            row = words::capital(&row.name),
+            time = Ns(row.unexplained_ns()),
+            share = Share(account.share(row.unexplained_ns())),
+            command = format!("trapline {} {name}", row.shown_by),
+        ));
+    }
+    if open.len() > 1 {
+        finding = finding.evidence(says!(
+            "{vcpus} have such an account of their own.",
+            vcpus = Many(u64::try_from(open.len()).unwrap_or(u64::MAX), "vCPU"),
+        ));
+    }
+    finding.precedence = Precedence::Leftover;
+    finding.at_most = Severity::Medium;
+    finding.found()
 }
 
 fn say(

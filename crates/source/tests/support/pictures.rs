@@ -1,7 +1,7 @@
 //! Pictures of recordings, as `trapline diagnose` takes them.
 
 use analysis::{
-    Answers, Continuity, ExitOptions, Exits, Faults, Handle, Ipis, Irqs, Moves, Picture,
+    Answers, Continuity, ExitOptions, Exits, Faults, Handle, Handling, Ipis, Irqs, Moves, Picture,
     PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SampledTime,
     SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps, Vcpus, Window,
 };
@@ -25,6 +25,7 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         signs: study.add(Signs::new()),
         faults: study.add(Faults::new()),
         timers: study.add(Timers::new()),
+        handling: study.add(Handling::new()),
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),

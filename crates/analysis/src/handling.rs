@@ -1,0 +1,114 @@
+//! Of each vCPU by itself: how long KVM and the VMM handled its exits, by their class.
+//!
+//! The tables of exits are of all vCPUs together. One vCPU of sixteen that does nothing but exit is six per cent there.
+
+use event::{EventType, ExitClass, index_of};
+use model::{Machine, Span, State};
+
+use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, States};
+use crate::chosen::Window;
+
+/// How long the exits of one class were handled, by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandledClass {
+    /// The exits.
+    pub class: ExitClass,
+    /// Handled by KVM.
+    pub kvm_ns: u64,
+    /// Handled by the VMM.
+    pub vmm_ns: u64,
+    /// Handled by one of them: which was not recorded.
+    pub either_ns: u64,
+}
+
+/// One vCPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandlingRow {
+    /// Its thread.
+    pub tid: i32,
+    /// What handling its exits took, by class; only those that took any time.
+    pub classes: Vec<HandledClass>,
+}
+
+/// Sums up each vCPU's exits by class.
+#[derive(Debug, Default)]
+pub struct Handling {
+    vcpus: Vec<Vec<HandledClass>>,
+}
+
+impl Handling {
+    /// Returns one that has seen nothing.
+    pub fn new() -> Handling {
+        Handling::default()
+    }
+
+    /// Returns what was found, in the order of the vCPUs.
+    pub fn report(self, machine: &Machine) -> Vec<HandlingRow> {
+        let tids = machine.vcpus().map(|vcpu| vcpu.tid);
+        tids.zip(self.vcpus)
+            .filter(|(_, classes)| !classes.is_empty())
+            .map(|(tid, classes)| HandlingRow { tid, classes })
+            .collect()
+    }
+
+    #[inline]
+    fn add(&mut self, span: &Span, window: &Window) {
+        if !matches!(span.state, State::Kernel | State::User | State::Unknown) {
+            return;
+        }
+        let Some(reason) = span.cause.reason else {
+            return;
+        };
+        let Some((start, end)) = window.part(span) else {
+            return;
+        };
+        let at = index_of(span.vcpu);
+        if self.vcpus.len() <= at {
+            self.vcpus.resize_with(at + 1, Vec::new);
+        }
+        let (class, ns) = (reason.class(), end - start);
+        let classes = &mut self.vcpus[at];
+        // A guest has exits of few classes, and the most frequent one is among the first.
+        let place = classes.iter().position(|one| one.class == class);
+        let place = place.unwrap_or_else(|| {
+            classes.push(HandledClass {
+                class,
+                kvm_ns: 0,
+                vmm_ns: 0,
+                either_ns: 0,
+            });
+            classes.len() - 1
+        });
+        let one = &mut classes[place];
+        let sum = match span.state {
+            State::Kernel => &mut one.kvm_ns,
+            State::User => &mut one.vmm_ns,
+            _ => &mut one.either_ns,
+        };
+        *sum = sum.saturating_add(ns);
+    }
+}
+
+impl Analysis for Handling {
+    fn filter_scope(&self) -> Option<FilterScope> {
+        Some(FilterScope::Whole)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            states: States::WithoutAccesses,
+            spans: true,
+            ..Needs::default()
+        }
+    }
+
+    fn wants(&mut self, _: &EventType<'_>) -> EventDetail {
+        EventDetail::Nothing
+    }
+
+    fn spans(&mut self, spans: &[Span], context: &Context<'_>) {
+        for span in spans {
+            self.add(span, context.window);
+        }
+    }
+}
