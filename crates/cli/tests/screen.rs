@@ -479,7 +479,7 @@ fn all_of_it_is_one_option_away_and_options_that_differ_are_refused() {
     for part in [
         "remedy 1: ",
         "could not check:",
-        "looked for and not found: ",
+        "looked for and not found; at least this would have been:",
         "where that time went",
     ] {
         assert!(full.contains(part), "{part}");

@@ -26,30 +26,55 @@ pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
         out.push_str(&one(at + 1, finding, width));
     }
     out.push_str(&accounts(&diagnosis.accounts, width));
-    if !diagnosis.unchecked.is_empty() {
+    out.push_str(&unchecked(diagnosis, width));
+    if !diagnosis.clear.is_empty() {
+        out.push_str("\nlooked for and not found; at least this would have been:\n");
+        for rule in &diagnosis.clear {
+            let label = format!("  {}: ", rule.id);
+            wrap(&mut out, &label, &rule.least_found(), width);
+        }
+    }
+    if !diagnosis.not_of_machine.is_empty() {
+        let ids: Vec<&str> = diagnosis
+            .not_of_machine
+            .iter()
+            .map(|rule| rule.id)
+            .collect();
+        out.push('\n');
+        wrap(
+            &mut out,
+            "not of this machine's processor: ",
+            &ids.join(", "),
+            width,
+        );
+    }
+    out
+}
+
+/// Returns what could not be checked: that which could explain a tenth of the time or more, most first.
+fn unchecked(diagnosis: &Diagnosis, width: usize) -> String {
+    let mut out = String::new();
+    let (worth, little): (Vec<_>, Vec<_>) =
+        (diagnosis.unchecked.iter()).partition(|one| one.is_worth_checking());
+    if !worth.is_empty() {
         out.push_str("\ncould not check:\n");
-        for lack in &diagnosis.unchecked {
-            wrap(
-                &mut out,
-                &format!("  {}: ", lack.rule.id),
-                &lack.what,
-                width,
-            );
+        for lack in worth {
+            let most = lack.could_explain.map_or(String::new(), |share| {
+                format!("Up to {} of the time. ", share::tenths(share))
+            });
+            let label = format!("  {}: ", lack.rule.id);
+            wrap(&mut out, &label, &format!("{most}{}", lack.what), width);
         }
         if let Some(command) = diagnosis.to_record() {
             let text = format!("'{command}', on the host, records what these need.");
             wrap(&mut out, "  ", &text, width);
         }
     }
-    if !diagnosis.clear.is_empty() {
-        let ids: Vec<&str> = diagnosis.clear.iter().map(|rule| rule.id).collect();
+    if !little.is_empty() {
+        let ids: Vec<&str> = little.iter().map(|one| one.rule.id).collect();
         out.push('\n');
-        wrap(
-            &mut out,
-            "looked for and not found: ",
-            &ids.join(", "),
-            width,
-        );
+        let label = "could not check, and less than a tenth of the time each: ";
+        wrap(&mut out, label, &ids.join(", "), width);
     }
     out
 }
@@ -176,12 +201,17 @@ pub struct DiagnoseDocument<'a> {
     unknown: Vec<Unknown<'a>>,
     /// Rules that found nothing, by their names.
     not_found: Vec<&'static str>,
+    /// The same rules with the least that each would have found.
+    checked: Vec<CheckedRule>,
+    /// Rules about what this machine's processor does not have, by their names.
+    not_of_machine: Vec<&'static str>,
     #[serde(flatten)]
     definition: Option<Definition<'a>>,
 }
 
 shape!(DiagnoseDocument<'static> {
-    findings: columns().shape().list(), account, progress, unknown, not_found, ..definition
+    findings: columns().shape().list(), account, progress, unknown, not_found, checked, not_of_machine,
+    ..definition
 });
 
 /// A rule that cannot tell.
@@ -192,9 +222,22 @@ struct Unknown<'a> {
     needs: &'a str,
     /// The command that records it; null where a recording cannot help.
     record: Option<String>,
+    /// The share of the vCPUs' time that it could explain at most; null where no such time is known. What could explain
+    /// most stands first.
+    could_explain: Option<f64>,
 }
 
-shape!(Unknown<'static> { id, needs, record });
+shape!(Unknown<'static> { id, needs, record, could_explain });
+
+/// A rule that found nothing.
+#[derive(Debug, Serialize)]
+struct CheckedRule {
+    id: &'static str,
+    /// The least that it would have found.
+    least: String,
+}
+
+shape!(CheckedRule { id, least });
 
 /// What is said of a guest's definition, where one was given.
 #[derive(Debug, Serialize)]
@@ -216,6 +259,7 @@ pub fn document<'a>(
         id: lack.rule.id,
         needs: &lack.what,
         record: RecordNeeds::command(lack.rule.record.iter().copied()),
+        could_explain: lack.could_explain,
     });
     DiagnoseDocument {
         findings: findings(&diagnosis.findings),
@@ -227,6 +271,17 @@ pub fn document<'a>(
             .collect(),
         unknown: unknown.collect(),
         not_found: diagnosis.clear.iter().map(|rule| rule.id).collect(),
+        checked: (diagnosis.clear.iter())
+            .map(|rule| CheckedRule {
+                id: rule.id,
+                least: rule.least_found(),
+            })
+            .collect(),
+        not_of_machine: diagnosis
+            .not_of_machine
+            .iter()
+            .map(|rule| rule.id)
+            .collect(),
         definition,
     }
 }

@@ -65,7 +65,8 @@ impl<'a> Case<'a> {
     pub fn x86(&self) -> bool {
         match self.picture.isa {
             Some(isa) => matches!(isa, Isa::Vmx | Isa::Svm),
-            None => true,
+            None => (self.picture.about.arch.as_deref())
+                .is_none_or(|arch| matches!(arch, "x86_64" | "i686" | "i386")),
         }
     }
 

@@ -16,6 +16,11 @@ impl Rule {
         out.push('\n');
         self.bullet(&mut out, "Looks at", &plain(self.looks_at));
         self.found(&mut out);
+        self.bullet(
+            &mut out,
+            "Not found",
+            &format!("less than {}.", plain(self.seen_from)),
+        );
         self.bullet(&mut out, "Record", self.unknown);
         self.bullet(&mut out, "Cause", &plain(self.cause));
         out.push('\n');
@@ -30,6 +35,11 @@ impl Rule {
         }
         self.bullet(&mut out, "Looks alike", self.looks_alike);
         out
+    }
+
+    /// Returns what it would have found at least, where it found nothing.
+    pub fn least_found(&self) -> String {
+        self.with_limits(self.seen_from)
     }
 
     /// When it finds: the first paragraph, and what stands below it.

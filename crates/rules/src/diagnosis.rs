@@ -3,22 +3,14 @@
 use domain::DomainChange;
 
 use crate::evidence::says;
+use crate::unchecked::could_explain;
 use crate::{
-    Case, Finding, Precedence, ProgressVerdict, RecordNeeds, Rule, RuleLook, TimeAccounts, Verdict,
-    caps, guests, progress, rules,
+    Case, Finding, Precedence, ProgressVerdict, RecordNeeds, Rule, RuleLook, TimeAccounts,
+    UncheckedRule, Verdict, caps, guests, progress, rules,
 };
 
 /// Findings with less confidence are no reason to change a definition.
 const SURE: f64 = 0.6;
-
-/// A rule that cannot tell.
-#[derive(Debug, Clone)]
-pub struct UncheckedRule {
-    /// Which.
-    pub rule: &'static Rule,
-    /// What to record to know.
-    pub what: String,
-}
 
 /// What all rules say.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +21,8 @@ pub struct Diagnosis {
     pub unchecked: Vec<UncheckedRule>,
     /// Rules that found nothing.
     pub clear: Vec<&'static Rule>,
+    /// Rules about what this machine's processor does not have.
+    pub not_of_machine: Vec<&'static Rule>,
     /// Where all observed time went: explained, normal, or neither.
     pub accounts: TimeAccounts,
     /// Of every vCPU whether it got anywhere.
@@ -39,7 +33,7 @@ impl Diagnosis {
     /// Returns the command that records what the rules lack that cannot tell; `None` where there are none, or a
     /// recording cannot help.
     pub fn to_record(&self) -> Option<String> {
-        let unchecked = self.unchecked.iter();
+        let unchecked = self.unchecked.iter().filter(|one| one.is_worth_checking());
         RecordNeeds::command(unchecked.flat_map(|lack| lack.rule.record).copied())
     }
 
@@ -103,6 +97,7 @@ pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
     for account in accounts {
         diagnosis.accounts.merge(account);
     }
+    diagnosis.weigh_unchecked(cases);
     diagnosis.progress = cases.iter().flat_map(progress::verdicts).collect();
     diagnosis.findings.sort_by(Finding::rank);
     disturbed(&mut diagnosis.findings);
@@ -126,11 +121,24 @@ impl Diagnosis {
         cases.iter().map(of_case).collect()
     }
 
+    /// Says of what could not be checked how much it could explain, and puts that first which could explain most.
+    fn weigh_unchecked(&mut self, cases: &[Case<'_>]) {
+        let seen = cases.iter().flat_map(|case| &case.picture.vcpus);
+        let seen = seen.map(|report| report.seen).next().unwrap_or_default();
+        for one in &mut self.unchecked {
+            one.could_explain = could_explain(one.rule, &self.accounts.vcpus, seen);
+        }
+        // What is not known comes first: it may be all.
+        let share = |one: &UncheckedRule| one.could_explain.unwrap_or(f64::MAX);
+        self.unchecked.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    }
+
     /// Asks a rule of all cases.
     fn ask(&mut self, rule: &'static Rule, cases: &[Case<'_>], accounts: &[TimeAccounts]) {
         let mut best: Option<Finding> = None;
         let mut unchecked = None;
         let mut clear = false;
+        let mut elsewhere = false;
         for (at, case) in cases.iter().enumerate() {
             let verdict = match (rule.look, accounts.get(at)) {
                 (RuleLook::Case(look), _) => look(case),
@@ -153,12 +161,18 @@ impl Diagnosis {
                     });
                 }
                 Verdict::Clear => clear = true,
+                Verdict::NotOfMachine => elsewhere = true,
                 Verdict::Unknown(what) => unchecked = Some(what),
             }
         }
         match (best, unchecked) {
             (Some(finding), _) => self.findings.push(finding),
-            (None, Some(what)) if !clear => self.unchecked.push(UncheckedRule { rule, what }),
+            (None, Some(what)) if !clear => self.unchecked.push(UncheckedRule {
+                rule,
+                what,
+                could_explain: None,
+            }),
+            (None, None) if elsewhere && !clear => self.not_of_machine.push(rule),
             _ => self.clear.push(rule),
         }
     }

@@ -55,17 +55,19 @@ mod progress;
 mod rule;
 mod rules;
 mod sampled;
+mod unchecked;
 
 pub use account::{
     AccountPart, AccountRow, ExplainedTime, OPEN_SHARE, TimeAccount, TimeAccounts, VcpuAccount,
 };
 pub use case::Case;
 pub use definition::remarks;
-pub use diagnosis::{Diagnosis, UncheckedRule, all, diagnose, diagnose_with, rule};
+pub use diagnosis::{Diagnosis, all, diagnose, diagnose_with, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
 pub use finding::{Base, CaseAdvice, Finding, FindingCost, Precedence, RestsOn, Severity};
 pub use progress::{ProgressState, ProgressVerdict};
 pub use rule::{RecordNeeds, Remedy, Rule, RuleLook, Verdict};
+pub use unchecked::UncheckedRule;
 
 #[doc = include_str!("../RULES.md")]
 pub mod reference {}

@@ -26,6 +26,8 @@ pub enum Verdict {
     Found(Box<Finding>),
     /// It is not so.
     Clear,
+    /// It cannot be so on this machine: its processor has nothing of the kind.
+    NotOfMachine,
     /// The recording has not the events for it: what to record, a full sentence.
     Unknown(String),
 }
@@ -91,6 +93,8 @@ pub struct Rule {
     pub found: &'static [&'static str],
     /// The limits that its code goes by, with their names in texts.
     pub limits: &'static [(&'static str, EvidenceNumber)],
+    /// The least that it would have found, in which `{name}` is one of [`Rule::limits`]: what "not found" is worth.
+    pub seen_from: &'static str,
     /// With which recipe of `docs/diagnose.md` to record, and when it cannot tell; Markdown.
     pub unknown: &'static str,
     /// How remedies are chosen; Markdown. Empty where all are offered.

@@ -41,6 +41,12 @@ fn texts_have_all_their_parts() {
         let text = rule.describe();
         assert!(!rule.found.is_empty(), "{}: when is it found?", rule.id);
         assert!(!rule.remedies.is_empty(), "{}", rule.id);
+        let least = rule.least_found();
+        assert!(
+            !least.is_empty() && !least.contains(['{', '`', '*']),
+            "{}: what is 'not found' worth? {least}",
+            rule.id
+        );
         for remedy in rule.remedies {
             let parts = [remedy.what, remedy.price, remedy.unless, remedy.check];
             let whole = parts.iter().all(|part| part.ends_with('.'));

@@ -163,6 +163,11 @@ fn keep(diagnosis: &mut Diagnosis, ids: &[String]) {
     diagnosis.findings.retain(|finding| wanted(finding.rule.id));
     diagnosis.unchecked.retain(|lack| wanted(lack.rule.id));
     diagnosis.clear.retain(|rule| wanted(rule.id));
+    diagnosis.not_of_machine.retain(|rule| wanted(rule.id));
+    for lack in &mut diagnosis.unchecked {
+        // Who asks for it by its name wants to know, however little it is.
+        lack.could_explain = None;
+    }
 }
 
 /// Returns the diff that findings ask for.

@@ -27,6 +27,8 @@ pub(crate) static RULE: Rule = Rule {
          only (`EOI_INDUCED`, `APIC_WRITE`, `AVIC_INCOMPLETE_IPI`) are more.",
     ],
     limits: &[],
+    seen_from: "1000 end-of-interrupt writes, or accesses of the local APIC's page, that take a twentieth of \
+        the exits' time",
     unknown: "*exits*, or printed `vmexit`, `msr` and `mmio` tables; *facts* has `enable_apicv` and `avic`. 1000 MSR \
         writes that matter and no table names, or 1000 such faults (`EPT_VIOLATION`, `EPT_MISCONFIG`, `npf`) without \
         addresses in a guest that was not seen to use the x2APIC's registers: not known.",
@@ -133,7 +135,7 @@ impl<'a> ApicExits<'a> {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
-        return Verdict::Clear;
+        return Verdict::NotOfMachine;
     }
     if !case.has_exits() {
         return unknown();

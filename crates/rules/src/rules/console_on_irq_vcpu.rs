@@ -44,6 +44,8 @@ pub(crate) static RULE: Rule = Rule {
         ("exits", EvidenceNumber::Count(ENOUGH)),
         ("met", EvidenceNumber::Count(SEVERAL)),
     ],
+    seen_from: "{exits} exits for a serial port, 2 % of a vCPU's time, and {met} device interrupts that came \
+        to it meanwhile and took twice as long as its others",
     unknown: "*all*; no probes.",
     advice: "",
     looks_alike: "Interrupts that wait for a vCPU *without a CPU* are [vcpu-preempted](#vcpu-preempted); for one that \

@@ -44,6 +44,7 @@ pub(crate) static RULE: Rule = Rule {
         ("sampled", EvidenceNumber::Share(SAMPLED)),
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
     ],
+    seen_from: "1000 switches of kworkers that are bound to a CPU, 500 a second and a fifth of all",
     unknown: "*kworkers*, or a printed `perf sched latency`, or *samples*; *facts* for the governor.",
     advice: "",
     looks_alike: "Kworkers also inject interrupts (`irqfd_inject`), write back and flush; hence 0.5 without a \

@@ -42,6 +42,8 @@ pub(crate) static RULE: Rule = Rule {
         ("all", EvidenceNumber::Share(OF_EXITS)),
         ("least", EvidenceNumber::Count(LEAST)),
     ],
+    seen_from: "{least} exits of one reason that take an eighth of the vCPUs' time (of a printed table \
+        {handling} of the time without waiting)",
     unknown: "*exits*, or a printed table.",
     advice: "Which remedy comes first depends on the reason.",
     looks_alike: "Each other rule of exits looks at the same time with more detail; this one is what they leave.",

@@ -39,6 +39,7 @@ pub(crate) static RULE: Rule = Rule {
         ("least", EvidenceNumber::Count(LEAST)),
         ("share", EvidenceNumber::Share(SHARE)),
     ],
+    seen_from: "{least} accesses of an emulated device that take {share} of the vCPUs' time",
     unknown: "*exits*, with addresses: `kvm_mmio`, `kvm_pio`.",
     advice: "The device decides which remedy is offered.",
     looks_alike: "A virtio device that the VMM answers is [userspace-virtio-backend](#userspace-virtio-backend); a \

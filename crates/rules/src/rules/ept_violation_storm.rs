@@ -36,6 +36,7 @@ pub(crate) static RULE: Rule = Rule {
         ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
         ("printed", EvidenceNumber::Count(LEAST_PRINTED)),
     ],
+    seen_from: "{faults} faults, {many} a second, that are a tenth of the exits' time",
     unknown: "*exits* with `kvm_mmio` or `kvm_page_fault` (*all*). Without addresses it is not known: on AMD and \
         arm64, because devices' accesses have the same reason; on Intel, unless APICv is in use (`EOI_INDUCED`, \
         `APIC_WRITE`, `APIC_ACCESS` show it), because without it accesses of the local APIC's page have it. A printed \

@@ -26,6 +26,7 @@ pub(crate) static RULE: Rule = Rule {
          powers off or restarts: `low`.",
     ],
     limits: &[],
+    seen_from: "the end of any vCPU",
     unknown: "*exits*.",
     advice: "",
     looks_alike: "",

@@ -46,6 +46,7 @@ pub(crate) static RULE: Rule = Rule {
         ("mean", EvidenceNumber::Nanoseconds(MEAN_NS)),
         ("min", EvidenceNumber::Nanoseconds(MIN_NS)),
     ],
+    seen_from: "{least} halts of one vCPU that are over at once, {rate} a second and {share} of its halts",
     unknown: "*exits*, or a printed table.",
     advice: "",
     looks_alike: "Halt polling that finds something soon ([halt-poll-waste](#halt-poll-waste)) has a kvm_vcpu_wakeup \

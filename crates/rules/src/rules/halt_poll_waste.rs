@@ -51,6 +51,7 @@ pub(crate) static RULE: Rule = Rule {
         ("costs", EvidenceNumber::Share(COSTS)),
         ("whatever", EvidenceNumber::Share(WHATEVER)),
     ],
+    seen_from: "{polls} failed polls that burn {costs} of the vCPUs' time",
     unknown: "*samples* with the kernel's symbols, or `kvm_vcpu_wakeup`, `kvm_halt_poll_ns`, exits and `sched_switch` \
         (*all*), or *facts* of a host whose KVM statistics are readable. Without `kvm_halt_poll_ns` a poll that fails \
         looks like a slow way to sleep: where none succeeds either, and the host's `halt_poll_ns` is unknown, it is \

@@ -45,6 +45,7 @@ pub(crate) static RULE: Rule = Rule {
         ("of_all", EvidenceNumber::Share(OF_ALL)),
         ("compared", EvidenceNumber::Count(COMPARED)),
     ],
+    seen_from: "{halted} IPIs to halted vCPUs, a tenth of all, that cost {of_all} of the recorded time",
     unknown: "*all* (arm64: `kvm_sys_access` is in it), or *exits* with `kvm_msr`. Sums of a printed table do not show \
         it: halts and writes go together as well where vCPUs that run are interrupted while others halt. The rule then \
         says what to record.",

@@ -48,6 +48,7 @@ pub(crate) static RULE: Rule = Rule {
         ("many", EvidenceNumber::Nanoseconds(MANY_NS)),
         ("noticed", EvidenceNumber::Nanoseconds(NOTICED_NS)),
     ],
+    seen_from: "one wait of {long}",
     unknown: "*all*, of the whole host (`-a`), or a printed `perf sched latency`.",
     advice: "",
     looks_alike: "vCPUs that wait themselves are [vcpu-preempted](#vcpu-preempted).",

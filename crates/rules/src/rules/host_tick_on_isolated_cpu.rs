@@ -32,6 +32,7 @@ pub(crate) static RULE: Rule = Rule {
         ("ticks", EvidenceNumber::PerSecond(TICK_PER_SECOND)),
         ("exits", EvidenceNumber::Count(LEAST)),
     ],
+    seen_from: "{ticks} exits for interrupts a second, {exits} in all, on a CPU that the host isolates",
     unknown: "*facts*, with *exits* of the host's CPUs; `perf record -a -e kvm:kvm_exit -e kvm:kvm_entry -e \
      irq_vectors:local_timer_entry` shows which are the timer's.",
     advice: "",

@@ -37,6 +37,7 @@ pub(crate) static RULE: Rule = Rule {
         ("each", EvidenceNumber::Nanoseconds(IN_USER_SPACE_NS)),
         ("faults", EvidenceNumber::Count(FITS)),
     ],
+    seen_from: "{reads} reads that take a twentieth of the exits' time",
     unknown: "*exits*, or printed `vmexit` and `mmio` tables. {reads} `EPT_MISCONFIG` that matter, take {each} or more \
         each, and have no addresses are not known where they are no finding (in a recording always). On AMD memory and \
         devices have one reason: {faults} `npf` that matter without addresses: not known.",
@@ -87,7 +88,7 @@ const CERTAIN: u64 = 200;
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
-        return Verdict::Clear;
+        return Verdict::NotOfMachine;
     }
     let of = |write: bool| {
         case.accesses(ExitTable::Mmio, |row| {

@@ -28,6 +28,7 @@ pub(crate) static RULE: Rule = Rule {
          has no write of a register at all: a guest whose interrupts end themselves writes few.",
     ],
     limits: &[],
+    seen_from: "one write of an interrupt source with AutoEOI, or a definition with SynIC and without AVIC",
     unknown: "`kvm_msr` from the guest's start on, or `--domain` with *facts* and *exits*.",
     advice: "",
     looks_alike: "See [apic-exits-without-apicv](#apic-exits-without-apicv): there is no APICv to lose, or something \
@@ -85,7 +86,7 @@ impl<'a> ApicvOffer<'a> {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
-        return Verdict::Clear;
+        return Verdict::NotOfMachine;
     }
     let offered = ApicvOffer::of(case);
     if offered.is_some_and(|offered| !offered.is_on()) {

@@ -46,6 +46,8 @@ pub(crate) static RULE: Rule = Rule {
         ("exits", EvidenceNumber::Count(EXITS)),
         ("throws", EvidenceNumber::Share(THROWS)),
     ],
+    seen_from: "{spins} of the guests' samples in spin locks, and vCPUs that wait behind other tasks for \
+        {waits} of their time",
     unknown: "*guest samples*. A recording made inside a guest shows the spinning, but not whether its vCPUs had CPUs.",
     advice: "",
     looks_alike: "[pause-loop-exits](#pause-loop-exits) finds spinning that is long enough for a PAUSE exit, without \

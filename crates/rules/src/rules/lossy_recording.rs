@@ -17,6 +17,7 @@ pub(crate) static RULE: Rule = Rule {
          cut off at least `medium`.",
     ],
     limits: &[],
+    seen_from: "any event that the recorder says it lost",
     unknown: "Nothing beside the recording. For a printed table perf prints how many events were lost, but not of how \
         many: `medium`.",
     advice: "",

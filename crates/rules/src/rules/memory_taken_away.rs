@@ -38,6 +38,8 @@ pub(crate) static RULE: Rule = Rule {
         ("rate", EvidenceNumber::PerSecond(PER_SECOND)),
         ("share", EvidenceNumber::Share(SHARE)),
     ],
+    seen_from: "{least} faults, {rate} a second, that take {share} of the vCPUs' time, with an unmapping for \
+        every four",
     unknown: "*all*: without `kvm_unmap_hva_range` it is not known whether memory was there before.",
     advice: "",
     looks_alike: "Memory that is touched for the first time is mapped page by page \

@@ -25,6 +25,7 @@ pub(crate) static RULE: Rule = Rule {
          Confidence 0.95.",
     ],
     limits: &[],
+    seen_from: "100 exits of a nested guest that take a twentieth of the exits' time",
     unknown: "*exits*; `kvm:kvm_nested_vmexit` has the inner guest's reasons.",
     advice: "",
     looks_alike: "A Windows guest with VBS shows the same exits, though nobody asked for nesting.",

@@ -21,6 +21,7 @@ pub(crate) static RULE: Rule = Rule {
          The cost is the exits' time; the spinning before each exit is guest time and not in it.",
     ],
     limits: &[],
+    seen_from: "1000 exits for PAUSE, a twentieth of all exits, that take a twentieth of the exits' time",
     unknown: "*exits*, or a printed table; *all* shows whether vCPUs waited for CPUs meanwhile.",
     advice: "",
     looks_alike: "If [vcpu-preempted](#vcpu-preempted) is found too, the holder was preempted; if not, the guest's own \
@@ -61,7 +62,7 @@ pub(crate) static RULE: Rule = Rule {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
-        return Verdict::Clear;
+        return Verdict::NotOfMachine;
     }
     if !case.has_exits() {
         return Verdict::Unknown(

@@ -1,6 +1,6 @@
 //! The pages that a guest writes are being logged, and the log keeps running full.
 
-use event::ExitClass;
+use event::{ExitClass, Isa};
 use words::duration::human;
 
 use crate::evidence::{EvidenceNumber, Ns, says};
@@ -25,6 +25,7 @@ pub(crate) static RULE: Rule = Rule {
          ordinary fault: the same cause has no exit reason of its own.",
     ],
     limits: &[("many", EvidenceNumber::Count(MANY))],
+    seen_from: "{many} exits that take a twentieth of the exits' time",
     unknown: "*exits*, or a printed table.",
     advice: "",
     looks_alike: "[ept-violation-storm](#ept-violation-storm) counts page faults. Logging adds faults, because large \
@@ -70,8 +71,9 @@ const ENTRIES: u64 = 512;
 const MANY: u64 = 100;
 
 fn look(case: &Case<'_>) -> Verdict {
-    if !case.x86() {
-        return Verdict::Clear;
+    // AMD has no log of written pages.
+    if !case.x86() || case.picture.isa == Some(Isa::Svm) {
+        return Verdict::NotOfMachine;
     }
     if !case.has_exits() {
         return Verdict::Unknown(

@@ -35,6 +35,7 @@ pub(crate) static RULE: Rule = Rule {
         ("starved", EvidenceNumber::Count(STARVED)),
         ("asleep", EvidenceNumber::Share(ASLEEP)),
     ],
+    seen_from: "50 sleeps of a sender, {asleep} of the recorded time",
     unknown: "*sleeps*; `--kallsyms` where the perf.data has no symbols.",
     advice: "",
     looks_alike: "A slow receiver fills the sender's buffer too. Record both ends, or at least the receiver's sleeps.",

@@ -34,13 +34,15 @@ pub(crate) static RULE: Rule = Rule {
          path's \
          time or more, and {each} or more each in the mean. Confidence 0.8. A queue that is served with an event and \
          answered by another thread looks the same, in microseconds.",
-        "On arm64 interrupts of PCI devices leave no event of KVM, so that the end of a request is not recorded there.",
+        "On arm64 interrupts of PCI devices leave no event of KVM. A request ends there when a thread of the VMM wakes \
+         a halted vCPU; where no interrupt is seen at all it is not known.",
     ],
     limits: &[
         ("least", EvidenceNumber::Count(LEAST)),
         ("share", EvidenceNumber::Share(SHARE)),
         ("each", EvidenceNumber::Nanoseconds(EACH_NS)),
     ],
+    seen_from: "{least} requests, {share} of all, that are pending for {each} each while the back end sleeps",
     unknown: "*all*.",
     advice: "",
     looks_alike: "A back end that is slow itself is on its CPU meanwhile, or waits for one \

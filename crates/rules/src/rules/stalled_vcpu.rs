@@ -53,6 +53,7 @@ pub(crate) static RULE: Rule = Rule {
          known.",
     ],
     limits: &[("long", EvidenceNumber::Nanoseconds(LONG_NS))],
+    seen_from: "one stall of {long}",
     unknown: "*exits*, or a printed table; *all* separates the cases.",
     advice: "",
     looks_alike: "A snapshot, the end of a migration, a suspended host; and events that were lost \

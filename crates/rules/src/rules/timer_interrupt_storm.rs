@@ -48,6 +48,7 @@ pub(crate) static RULE: Rule = Rule {
         ("least", EvidenceNumber::Count(LEAST)),
         ("least_time", EvidenceNumber::Nanoseconds(LEAST_NS)),
     ],
+    seen_from: "{many} interrupts of a vCPU's timer a second that are half of its exits",
     unknown: "*all*. A printed table shows neither which timer it was nor how long it took: not known, unless \
         interrupts, windows and writes of registers are fewer than {least}, a tenth of the exits without waits, or a \
         twentieth of the time. A recording of exits alone in which such exits are half of a vCPU's and {many} a \

@@ -39,6 +39,7 @@ pub(crate) static RULE: Rule = Rule {
         ("reads", EvidenceNumber::Count(LEAST)),
         ("most", EvidenceNumber::Share(OF_HANDLING)),
     ],
+    seen_from: "{reads} reads that take a twentieth of the exits' time",
     unknown: "*exits*, or printed `vmexit` and `ioport` tables. 100 port exits that matter without a table of ports: \
      not known.",
     advice: "The guest's definition decides which one is offered. Without one, reads of the RTC that are a twentieth \
@@ -171,7 +172,7 @@ impl<'a> PortReads<'a> {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
-        return Verdict::Clear;
+        return Verdict::NotOfMachine;
     }
     let exits = case.exits_of_class(ExitClass::Port);
     let ports = RowSum::of(case.picture.rows(ExitTable::Ioport));

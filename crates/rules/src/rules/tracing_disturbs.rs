@@ -47,6 +47,7 @@ pub(crate) static RULE: Rule = Rule {
         ("event", EvidenceNumber::Nanoseconds(EVENT_NS)),
         ("probe", EvidenceNumber::Nanoseconds(PROBE_NS)),
     ],
+    seen_from: "{share} of a CPU's time, as far as the cost of an event is known",
     unknown: "Nothing; `sched_switch` shows the recorder's threads. Printed tables do not show it.",
     advice: "",
     looks_alike: "",

@@ -35,6 +35,7 @@ pub(crate) static RULE: Rule = Rule {
          observed for less than half of what the longest was are not judged.",
     ],
     limits: &[("open", EvidenceNumber::Share(OPEN_SHARE))],
+    seen_from: "{open} of the vCPUs' time, or of that of threads that work for them",
     unknown: "*exits*; *all* for waits and threads.",
     advice: "",
     looks_alike: "",

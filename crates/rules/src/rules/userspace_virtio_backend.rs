@@ -46,6 +46,8 @@ pub(crate) static RULE: Rule = Rule {
         ("loops", EvidenceNumber::Count(SEVERAL)),
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
     ],
+    seen_from: "{loops} notifications answered by a thread of the VMM that take 0.1 % of the device's time in \
+        use",
     unknown: "*all*. Probes of `tun_get_user` or `handle_tx` show that the device is a network's; then the disk's \
         remedy is left out.",
     advice: "",

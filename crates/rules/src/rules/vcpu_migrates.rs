@@ -34,6 +34,7 @@ pub(crate) static RULE: Rule = Rule {
         ("costs", EvidenceNumber::Share(COSTS)),
         ("whatever", EvidenceNumber::PerSecond(WHATEVER_PER_SECOND)),
     ],
+    seen_from: "{moves} moves of a vCPU, {many} a second, that cost {costs} of its time",
     unknown: "*all*, of the whole host.",
     advice: "If the definition pins, the finding says that the pins were not in force.",
     looks_alike: "With [vcpu-preempted](#vcpu-preempted) beside it, they move *because* others have their CPUs: solve \

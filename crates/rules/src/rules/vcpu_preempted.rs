@@ -48,6 +48,7 @@ pub(crate) static RULE: Rule = Rule {
         ("large", EvidenceNumber::Ratio(LARGE_TIMES)),
         ("of_few", EvidenceNumber::Ratio(OF_FEW)),
     ],
+    seen_from: "2 % of the vCPUs' time behind other tasks, 5 % of one vCPU's, or one wait of {long}",
     unknown: "*all*, of the whole host (`-a`): `sched_switch`, `sched_wakeup`, and exits or threads that are called as \
         vCPUs are.",
     advice: "The patch gives each vCPU a CPU of one NUMA node, isolated ones if there are any, never CPU 0; nothing if \

@@ -41,6 +41,7 @@ pub(crate) static RULE: Rule = Rule {
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
         ("without", EvidenceNumber::Count(WITHOUT_ADDRESS)),
     ],
+    seen_from: "{least} faults in a row at one address",
     unknown: "*exits*: the events have the guest's address.",
     advice: "",
     looks_alike: "Memory that is mapped page by page ([ept-violation-storm](#ept-violation-storm)) has another address \

@@ -46,6 +46,7 @@ pub(crate) static RULE: Rule = Rule {
         ("each", EvidenceNumber::Nanoseconds(EACH_NS)),
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
     ],
+    seen_from: "{share} of the vCPUs' time runnable while CPUs were idle, with one wait of {long}",
     unknown: "*all*, of the whole host (`-a`).",
     advice: "",
     looks_alike: "A CPU that another task has is [vcpu-preempted](#vcpu-preempted). A way out of a deep idle state \
