@@ -218,7 +218,9 @@ impl Progress {
                 };
                 self.watch(event.tid, event.time).entry(event.time, least);
             }
-            Data::KvmMmio(_) | Data::KvmPio(_) | Data::KvmMsr(_) => self.answered(event.tid),
+            Data::KvmMmio(_) | Data::KvmPio(_) | Data::KvmMsr(_) | Data::KvmSysAccess(_) => {
+                self.answered(event.tid);
+            }
             Data::KvmVcpuWakeup(_) => self.sleeps(event.tid),
             Data::SchedSwitch(switch) => self.sleeps(switch.prev_tid),
             Data::KvmUserspaceExit(exit) => {
@@ -387,6 +389,7 @@ impl Analysis for Progress {
             | Kind::KvmMmio
             | Kind::KvmPio
             | Kind::KvmMsr
+            | Kind::KvmSysAccess
             | Kind::KvmVcpuWakeup
             | Kind::KvmUserspaceExit
             | Kind::SchedSwitch => EventDetail::Thread,

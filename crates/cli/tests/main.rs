@@ -54,6 +54,7 @@ mod report_web;
 mod sched_waits;
 mod schemas;
 mod screen;
+mod system_registers;
 mod ticks;
 mod top;
 mod wrong_inputs;

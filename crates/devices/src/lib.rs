@@ -58,6 +58,7 @@ mod pci;
 mod ports;
 mod region;
 mod regs;
+mod sysreg;
 mod uart;
 mod virt;
 mod virtio;
@@ -143,11 +144,14 @@ impl AddressNames {
         self.look(DeviceSpace::Memory, builtin, gpa, write)
     }
 
-    /// What the model specific register `msr` is. Only x86 has them.
+    /// What the model specific register `msr` is; on arm64 the system register of that encoding, as a decimal number
+    /// with two digits for each of its parts.
     pub fn msr(&self, msr: u32) -> Option<DeviceName> {
         match self.arch {
-            Arch::X86 | Arch::Unknown => msr::name(msr),
-            Arch::Arm64 | Arch::Other => None,
+            Arch::X86 => msr::name(msr),
+            Arch::Unknown => msr::name(msr).or_else(|| sysreg::name(msr)),
+            Arch::Arm64 => sysreg::name(msr),
+            Arch::Other => None,
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::define::{ParsedText, TextForm, TypedKind};
 use crate::kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
-    KvmUserspaceExit, KvmVcpuWakeup,
+    KvmSysAccess, KvmUserspaceExit, KvmVcpuWakeup,
 };
 use crate::sched::{
     SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedStatRuntime, SchedSwitch,
@@ -166,6 +166,8 @@ vocabulary! {
     KvmPio(KvmPio) = "kvm" / "kvm_pio";
     /// `kvm:kvm_msr`: the guest read or wrote a model specific register (x86).
     KvmMsr(KvmMsr) = "kvm" / "kvm_msr";
+    /// `kvm:kvm_sys_access`: the guest read or wrote a system register (arm64).
+    KvmSysAccess(KvmSysAccess) = "kvm" / "kvm_sys_access";
     /// `kvm:kvm_userspace_exit`: `KVM_RUN` returns to the VMM.
     KvmUserspaceExit(KvmUserspaceExit) = "kvm" / "kvm_userspace_exit";
     /// `kvm:kvm_vcpu_wakeup`: a halted vCPU goes on.

@@ -121,9 +121,9 @@ pub enum GuestAccess {
         /// Whether the guest wrote.
         write: bool,
     },
-    /// A model specific register.
+    /// A model specific register; on arm64 a system register.
     Msr {
-        /// Its number.
+        /// Its number; on arm64 that of [`event::SystemRegister`].
         msr: u32,
         /// Whether the guest wrote.
         write: bool,

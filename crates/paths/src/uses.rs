@@ -30,6 +30,8 @@ pub(crate) struct DeviceUse {
     pub worked: u64,
     /// How many the back end passed on.
     pub passed_on: u64,
+    /// From when it went to sleep without an answer to the interrupt that was it.
+    pub pending: Stats,
     /// Times of notifications, without their pauses.
     pub in_use_ns: u64,
     /// Time in which at least one notification had no answer yet.
@@ -46,6 +48,9 @@ impl DeviceUse {
         self.loops.add(notified.end.saturating_sub(from));
         self.worked += u64::from(notified.worked);
         self.passed_on += u64::from(notified.passed_on);
+        if let Some(ns) = notified.pending_ns {
+            self.pending.add(ns);
+        }
         if self.answers.count() == 0 {
             self.first = from;
             self.last = from;
@@ -87,6 +92,8 @@ pub(crate) struct NotificationTimes {
     pub worked: bool,
     /// Whether the back end passed it on: to another thread, or to what it slept for until the answer.
     pub passed_on: bool,
+    /// How long it was pending while the back end slept, if it was.
+    pub pending_ns: Option<u64>,
 }
 
 /// All of one path.
@@ -171,6 +178,8 @@ pub struct DeviceReport {
     /// How many of them the back end passed on: it woke another thread of its process (QEMU's `worker` threads do a
     /// disk's I/O), or the answer came after it had gone to sleep. A network card's packet is sent at once.
     pub passed_on: u64,
+    /// Of those whose answer came after the back end had gone to sleep: from there to the interrupt.
+    pub pending: Stats,
     /// Time in which a notification had no answer yet.
     pub waited_ns: u64,
     /// Time in which the device was in use: of a pause between two notifications at most a second counts.

@@ -7,7 +7,7 @@ use analysis::{
     Unknowable, known_amount,
 };
 use doubts::Doubts;
-use event::Isa;
+use event::{Isa, SystemRegister};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -452,12 +452,24 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
 /// What is said in place of the time of accesses in a recording without exits.
 pub(crate) const UNTIMED: &str = "not timed: no exits were recorded";
 
+/// Whether a table is of arm64's system registers: their numbers are no others'.
+fn is_arm64(report: &ExitsReport) -> bool {
+    let mut registers = report.rows.iter().filter_map(|row| row.address);
+    let register = registers
+        .next()
+        .and_then(|number| u32::try_from(number).ok());
+    register.and_then(SystemRegister::from_number).is_some()
+}
+
 /// Returns how many a table counts, with what they are.
 pub(crate) fn counted(report: &ExitsReport) -> String {
     let (one, many) = match report.table {
         ExitTable::Vmexit => ("exit", "exits"),
         ExitTable::Ioport => ("port access", "port accesses"),
         ExitTable::Mmio => ("MMIO access", "MMIO accesses"),
+        ExitTable::Msr if is_arm64(report) => {
+            ("system register access", "system register accesses")
+        }
         ExitTable::Msr => ("MSR access", "MSR accesses"),
     };
     words::counted(report.total_count, one, many)

@@ -94,6 +94,7 @@ fn is_vcpus(kind: Kind) -> bool {
             | Kind::KvmMmio
             | Kind::KvmPio
             | Kind::KvmMsr
+            | Kind::KvmSysAccess
             | Kind::KvmUserspaceExit
             | Kind::KvmVcpuWakeup
     )

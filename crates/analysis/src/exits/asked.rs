@@ -60,7 +60,7 @@ impl Analysis for Exits {
             Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry => true,
             Kind::KvmPio => wanted(IOPORT),
             Kind::KvmMmio => wanted(MMIO),
-            Kind::KvmMsr => wanted(MSR),
+            Kind::KvmMsr | Kind::KvmSysAccess => wanted(MSR),
             _ => false,
         };
         match wanted {

@@ -27,6 +27,7 @@ mod raise;
 mod rows;
 mod single;
 pub(crate) mod table;
+mod unpaired;
 
 pub use functions::{GuestCode, GuestStarts};
 use groups::RowGroups;
@@ -38,6 +39,8 @@ use rows::{Key, TableRows, make_row};
 pub use single::SingleExit;
 use single::Singles;
 pub use table::ExitTable;
+pub use unpaired::UnpairedExits;
+use unpaired::UntimedExits;
 
 use event::{Data, Event, ExitReason, Isa, MmioAccess, index_of};
 use model::{ByNumber, Machine, SeenEvents, State, Times, Vm, vm_names};
@@ -97,28 +100,6 @@ pub struct ExitsReport {
     pub handling_ns: u64,
     /// Which kinds of events the times of the rows were made of, if they were asked for.
     pub seen: Option<SeenEvents>,
-}
-
-/// Exits that were recorded and could not be timed, by reason.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UnpairedExits {
-    /// Before the first entry of their vCPU that was recorded.
-    pub before_first_entry: Vec<(ExitReason, u64)>,
-    /// No entry followed: the recording ended, or the entry was lost.
-    pub without_entry: Vec<(ExitReason, u64)>,
-}
-
-/// Exits of which there is no time for another reason than a missing entry.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct UntimedExits {
-    /// The recording does not say which thread made them.
-    without_thread: u64,
-    /// The entry that followed is earlier, as the clock went back.
-    clock_back: u64,
-    /// perf's convention on arm64 begins with an entry, and none came before.
-    first: u64,
-    /// Of all exits, those that only an inner event shows.
-    inner: u64,
 }
 
 /// An interval that has begun.
@@ -471,6 +452,10 @@ impl Exits {
             }
             Data::KvmMsr(msr) if self.tables[MSR].wanted => {
                 self.access(event, MSR, key(u64::from(msr.msr), msr.write), so_far);
+            }
+            Data::KvmSysAccess(sys) if self.tables[MSR].wanted => {
+                let register = u64::from(sys.register().number());
+                self.access(event, MSR, key(register, sys.write), so_far);
             }
             Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
                 MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far),

@@ -1,6 +1,6 @@
 //! Rows of the tables of exits: while they are counted, and finished.
 
-use event::{ExitReason, index_of};
+use event::{ExitReason, SystemRegister, index_of};
 use model::{GuestAccess, SeenEvents, Times};
 use rustc_hash::FxHashMap;
 
@@ -264,13 +264,20 @@ fn access_of(table: ExitTable, address: u64, write: bool) -> Option<GuestAccess>
 }
 
 /// Returns what `perf kvm stat report` prints of an access in its first column.
-fn key_text(port: bool, address: u64, write: bool) -> String {
-    let direction = match (port, write) {
+fn key_text(table: ExitTable, address: u64, write: bool) -> String {
+    let direction = match (table == ExitTable::Ioport, write) {
         (true, true) => "POUT",
         (true, false) => "PIN",
         (false, true) => "W",
         (false, false) => "R",
     };
+    // What assemblers call it: perf has no table of arm64's registers.
+    let register = u32::try_from(address)
+        .ok()
+        .filter(|_| table == ExitTable::Msr);
+    if let Some(register) = register.and_then(SystemRegister::from_number) {
+        return format!("{register}:{direction}");
+    }
     // perf prints addresses with %#lx, which gives zero no prefix.
     match address {
         0 => format!("0:{direction}"),
@@ -281,9 +288,9 @@ fn key_text(port: bool, address: u64, write: bool) -> String {
 /// Returns the key of an access in its table: what `perf kvm stat report` prints in its first column.
 pub fn access_key(access: &GuestAccess) -> String {
     match *access {
-        GuestAccess::Port { port, write } => key_text(true, u64::from(port), write),
-        GuestAccess::Mmio { gpa, write } => key_text(false, gpa, write),
-        GuestAccess::Msr { msr, write } => key_text(false, u64::from(msr), write),
+        GuestAccess::Port { port, write } => key_text(ExitTable::Ioport, u64::from(port), write),
+        GuestAccess::Mmio { gpa, write } => key_text(ExitTable::Mmio, gpa, write),
+        GuestAccess::Msr { msr, write } => key_text(ExitTable::Msr, u64::from(msr), write),
     }
 }
 
@@ -292,7 +299,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
     let (text, reason, address, write) = match key {
         Key::Reason(reason) => (reason.key().into_owned(), Some(reason), None, false),
         Key::Access { address, write } => {
-            let text = key_text(table == ExitTable::Ioport, address, write);
+            let text = key_text(table, address, write);
             (text, None, Some(address), write)
         }
         Key::Others => (OTHERS.to_owned(), None, None, false),

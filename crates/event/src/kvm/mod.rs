@@ -7,6 +7,7 @@ mod exit;
 mod exit_text;
 mod halt;
 mod run;
+mod system_register;
 
 pub use access::{KvmMmio, KvmMsr, KvmPio, MmioAccess};
 pub use apicv::KvmApicvInhibitChanged;
@@ -14,3 +15,4 @@ pub use entry::KvmEntry;
 pub use exit::KvmExit;
 pub use halt::{KvmHaltPollNs, KvmVcpuWakeup};
 pub use run::{KvmFpu, KvmUserspaceExit};
+pub use system_register::{KvmSysAccess, SystemRegister};

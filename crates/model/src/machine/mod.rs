@@ -282,7 +282,9 @@ impl Machine {
             // Arm has the format of kvm_fpu too, and never makes the event.
             Kind::KvmFpu => self.fpu |= ty.recorded && self.x86,
             // Where nothing else says that the VMM is done, an access that is answered does.
-            Kind::KvmMmio | Kind::KvmPio | Kind::KvmMsr => return !(self.no_accesses && self.fpu),
+            Kind::KvmMmio | Kind::KvmPio | Kind::KvmMsr | Kind::KvmSysAccess => {
+                return !(self.no_accesses && self.fpu);
+            }
             Kind::KvmExit | Kind::KvmInnerExit => {
                 self.seen.exits |= ty.recorded;
                 let field = ty.format.and_then(|format| format.field("exit_reason"));
@@ -418,6 +420,14 @@ impl Machine {
                 GuestAccess::Msr {
                     msr: msr.msr,
                     write: msr.write,
+                },
+            ),
+            Data::KvmSysAccess(sys) => self.access(
+                event,
+                spans,
+                GuestAccess::Msr {
+                    msr: sys.register().number(),
+                    write: sys.write,
                 },
             ),
             Data::KvmMmio(mmio) => self.access(

@@ -436,14 +436,18 @@ impl Paths {
             let step = |reached: &super::ReachedStep| &steps[usize::from(reached.step)];
             // What a back end that is done waits for is not its time.
             let answer = live.reached().iter().find(|one| step(one).answers);
-            let reaches = |name: &str| live.reached().iter().any(|one| step(one).name == name);
+            let at = |name: &str| {
+                let reached = live.reached().iter().find(|one| step(one).name == name);
+                reached.map(|one| one.time)
+            };
+            let pending = at("back end done").zip(at("interrupt"));
             let one = NotificationTimes {
                 from: first.time,
                 to: answer.unwrap_or(&last).time,
                 end: last.time,
-                worked: reaches("work"),
-                passed_on: reaches("handed over")
-                    || (reaches("back end done") && reaches("interrupt")),
+                worked: at("work").is_some(),
+                passed_on: at("handed over").is_some() || pending.is_some(),
+                pending_ns: pending.map(|(done, raised)| raised.saturating_sub(done)),
             };
             uses.device(notes.subject, live.role(role), (slot, what), &one);
         }

@@ -134,6 +134,7 @@ impl PathWords<'_> {
                 loops: one.loops.clone(),
                 worked: one.worked,
                 passed_on: one.passed_on,
+                pending: one.pending.clone(),
                 waited_ns: one.waited_ns,
                 in_use_ns: one.in_use_ns(),
                 span: one.span(),

@@ -1,6 +1,6 @@
 //! What steps, threads, accesses and traits are called.
 
-use event::ExitReason;
+use event::{ExitReason, SystemRegister};
 use model::{GuestAccess, Machine};
 
 use crate::lang::PathDefinition;
@@ -83,7 +83,11 @@ impl PathWords<'_> {
                 format!("MMIO {gpa:#x} {}", if write { "write" } else { "read" })
             }
             GuestAccess::Msr { msr, write } => {
-                format!("MSR {msr:#x} {}", if write { "write" } else { "read" })
+                let direction = if write { "write" } else { "read" };
+                match SystemRegister::from_number(msr) {
+                    Some(register) => format!("system register {register} {direction}"),
+                    None => format!("MSR {msr:#x} {direction}"),
+                }
             }
         };
         match (self.names)(access) {

@@ -1,5 +1,7 @@
 //! A back end sleeps while a request of the guest is pending: what it waits for is slow, or held back.
 
+use analysis::Stats;
+use paths::{DeviceReport, TaskKind};
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, says};
@@ -8,8 +10,6 @@ use crate::{
     Verdict,
 };
 
-/// The stage of the path `kick` in which the back end has gone to sleep and the guest has no answer.
-const STAGE: &str = "back end done → interrupt";
 /// Requests that show it.
 const LEAST: u64 = 20;
 /// Share of the path's time, and of its requests.
@@ -96,21 +96,29 @@ fn look(case: &Case<'_>) -> Verdict {
             ),
         };
     };
-    let Some(pending) = path.stage(STAGE) else {
-        // Where no request is seen to be answered, nobody knows how long one was pending.
-        let mut stages = path.stages.iter();
-        return match stages.any(|stage| stage.name.ends_with("→ interrupt")) {
-            true => Verdict::Clear,
-            false => Verdict::Unknown(
-                "No device was seen to interrupt the guest, so how long requests were pending is not known. Record \
-                 with trace-cmd record, or perf record -a, -e kvm:* -e sched:*."
-                    .to_owned(),
-            ),
-        };
-    };
-    let (count, ns) = (pending.stats.count(), pending.stats.total());
-    let often = count >= LEAST && count as f64 >= path.count as f64 * SHARE;
-    let long = ns as f64 >= path.total.total() as f64 * SHARE && pending.stats.mean() >= EACH_NS;
+    // What waits for the network's next packet is no storage: vhost workers, and what is seen to send packets.
+    let no_card = |one: &&DeviceReport| one.what != TaskKind::Vhost && one.worked == 0;
+    let served = path.devices.iter().filter(no_card);
+    let (mut pending, mut loops) = (Stats::default(), Stats::default());
+    for device in served {
+        pending.merge(&device.pending);
+        loops.merge(&device.loops);
+    }
+    if loops.count() == 0 {
+        return Verdict::Clear;
+    }
+    // Where no request is seen to be answered, nobody knows how long one was pending.
+    let mut stages = path.stages.iter();
+    if !stages.any(|stage| stage.name.ends_with("→ interrupt")) {
+        return Verdict::Unknown(
+            "No device was seen to interrupt the guest, so how long requests were pending is not known. Record with \
+             trace-cmd record, or perf record -a, -e kvm:* -e sched:*."
+                .to_owned(),
+        );
+    }
+    let (count, ns) = (pending.count(), pending.total());
+    let often = count >= LEAST && count as f64 >= loops.count() as f64 * SHARE;
+    let long = ns as f64 >= loops.total() as f64 * SHARE && pending.mean() >= EACH_NS;
     if !often || !long {
         return Verdict::Clear;
     }
@@ -123,8 +131,8 @@ fn look(case: &Case<'_>) -> Verdict {
         .cost(FindingCost::of(ns, span, Base::Span))
         .title(format!(
             "{count} of {} requests were pending while their back end slept, {} each",
-            path.count,
-            human(pending.stats.mean())
+            loops.count(),
+            human(pending.mean())
         ))
         .evidence(
             says!(
@@ -132,17 +140,17 @@ fn look(case: &Case<'_>) -> Verdict {
                  {p50}, \
                  p99 {p99}, {share} of the path's time.",
                 count = count,
-                all = path.count,
-                p50 = Ns(pending.stats.percentile(0.5)),
-                p99 = Ns(pending.stats.percentile(0.99)),
-                share = Of(ns, path.total.total()),
+                all = loops.count(),
+                p50 = Ns(pending.percentile(0.5)),
+                p99 = Ns(pending.percentile(0.99)),
+                share = Of(ns, loops.total()),
             )
             .slowest(path),
         )
         .evidence(says!(
-            "All of the path took {p50} (p50) and {p99} (p99), from the guest's notification to its next access.",
-            p50 = Ns(path.total.percentile(0.5)),
-            p99 = Ns(path.total.percentile(0.99)),
+            "All of the way took {p50} (p50) and {p99} (p99), from the guest's notification to its next access.",
+            p50 = Ns(loops.percentile(0.5)),
+            p99 = Ns(loops.percentile(0.99)),
         ))
         .found()
 }
