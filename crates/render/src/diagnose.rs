@@ -175,6 +175,10 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
         let label = format!("   remedy {}: ", at + 1);
         wrap(&mut out, &label, advice.remedy.what, width);
         wrap(&mut out, "     price: ", advice.remedy.price, width);
+        let since = advice.remedy.since();
+        if !since.is_empty() {
+            wrap(&mut out, "     from: ", &format!("{since}."), width);
+        }
         if !advice.remedy.unless.is_empty() {
             wrap(&mut out, "     caution: ", advice.remedy.unless, width);
         }
@@ -404,13 +408,15 @@ impl<'a> DocumentedProgress<'a> {
 struct Advice<'a> {
     #[serde(flatten)]
     remedy: &'a Remedy,
+    /// From which releases on it works, by what it changes.
+    since: String,
     /// What is particular to the case.
     note: Option<&'a str>,
     /// Whether the guest's definition can be changed for it.
     patches_domain: bool,
 }
 
-shape!(Advice<'static> { ..remedy, note, patches_domain });
+shape!(Advice<'static> { ..remedy, since, note, patches_domain });
 
 /// Columns of findings.
 pub(crate) fn columns() -> Table<'static, Finding> {
@@ -433,6 +439,7 @@ pub(crate) fn columns() -> Table<'static, Finding> {
         .column("remedy", Nested, |finding| {
             json::list(finding.remedies.iter().map(|one| Advice {
                 remedy: &one.remedy,
+                since: one.remedy.since(),
                 note: one.note.as_deref(),
                 patches_domain: !one.changes.is_empty(),
             }))

@@ -41,6 +41,10 @@ pub fn explained(rules: &[&Rule], width: usize) -> String {
                 width,
             );
             wrap(&mut out, "    price: ", remedy.price, width);
+            let since = remedy.since();
+            if !since.is_empty() {
+                wrap(&mut out, "    from: ", &format!("{since}."), width);
+            }
             wrap(&mut out, "    caution: ", remedy.unless, width);
             wrap(&mut out, "    check: ", remedy.check, width);
         }

@@ -102,9 +102,11 @@ fn finding(finding: &Finding, recording: &Recording<'_>, out: &mut PageWriter) {
             escape(remedy.what)
         );
         let patch = "'trapline diagnose --domain FILE --patch' prints the change of the guest's definition.";
+        let since = remedy.since();
         let patch = (!advice.changes.is_empty()).then_some(patch);
         for (name, text) in [
             ("Price", Some(remedy.price)),
+            ("From", (!since.is_empty()).then_some(since.as_str())),
             ("Caution", Some(remedy.unless)),
             ("Check", Some(remedy.check)),
             ("Here", advice.note.as_deref()),

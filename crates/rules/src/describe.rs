@@ -25,7 +25,11 @@ impl Rule {
         self.bullet(&mut out, "Cause", &plain(self.cause));
         out.push('\n');
         for (remedy, number) in self.remedies.iter().zip(1usize..) {
-            let text = format!("{} *Price*: {}", plain(remedy.what), plain(remedy.price));
+            let mut text = format!("{} *Price*: {}", plain(remedy.what), plain(remedy.price));
+            let since = remedy.since();
+            if !since.is_empty() {
+                text.push_str(&format!(" *From*: {}.", plain(&since)));
+            }
             wrapped(&mut out, &format!("{number}. "), &text);
         }
         out.push('\n');

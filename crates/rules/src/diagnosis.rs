@@ -147,6 +147,9 @@ impl Diagnosis {
             };
             match verdict {
                 Verdict::Found(mut finding) => {
+                    if !case.x86() {
+                        finding.remedies.retain(|one| !one.remedy.is_of_x86());
+                    }
                     caps::apply(case, &mut finding);
                     guests::tell(case, &mut finding);
                     if case.counts_ticks() {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::account::{ExplainedTime, TimeAccounts};
-use crate::{Case, EvidenceNumber, Finding};
+use crate::{Case, EvidenceNumber, Finding, TuningParameter, parameters};
 
 /// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -17,6 +17,26 @@ pub struct Remedy {
     pub check: &'static str,
     /// When not to.
     pub unless: &'static str,
+}
+
+impl Remedy {
+    /// Returns what it changes, as far as that has a name: parameters of modules, kernels, QEMU and definitions.
+    pub fn parameters(&self) -> impl Iterator<Item = &'static TuningParameter> {
+        parameters::named_in(self.what)
+    }
+
+    /// Returns whether it changes what only x86 has, and does not say what does the same on arm64.
+    pub fn is_of_x86(&self) -> bool {
+        self.parameters().any(TuningParameter::is_of_x86) && !self.what.contains("arm64")
+    }
+
+    /// Returns from which releases on it works: `kvm.pi_inject_timer Linux 5.3, -overcommit cpu-pm QEMU 3.0`; empty
+    /// where it changes nothing that has not been there always.
+    pub fn since(&self) -> String {
+        let parameters = self.parameters().filter(|one| !one.since.is_empty());
+        let since = parameters.map(|one| format!("{} {}", one.name, one.since));
+        since.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// What a rule says of a case.

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use rules::{ParameterValues, TuningParameter};
+
 /// What stands above the rules.
 const INTRODUCTION: &str = "\
 # The rules
@@ -84,4 +86,120 @@ fn links_lead_to_rules() {
             );
         }
     }
+}
+
+/// Words of remedies that look like parameters of modules or sysctls, and are none.
+const NO_PARAMETERS: [&str; 4] = ["cpu.stat", "io.stat", "vulnerabilities", "nr_throttled"];
+
+/// What remedies change has a name in the table of parameters, and takes the values that they say.
+#[test]
+fn remedies_name_parameters_that_exist_with_values_that_they_take() {
+    let mut named = 0;
+    for rule in rules::all() {
+        for remedy in rule.remedies {
+            let text = remedy.what;
+            let known: Vec<_> = remedy.parameters().collect();
+            named += known.len();
+            for parameter in &known {
+                for name in parameter.written {
+                    for behind in rules::places(text, name) {
+                        value(rule.id, parameter, name, &text[behind..]);
+                    }
+                }
+            }
+            for word in words_with_a_dot(text).chain(elements(text)) {
+                let is_known = known.iter().any(|one| {
+                    one.written
+                        .iter()
+                        .any(|name| word.contains(name) || name.contains(&word))
+                });
+                let is_none = NO_PARAMETERS.contains(&word.as_str());
+                assert!(is_known || is_none, "{}: '{word}' is in no table", rule.id);
+            }
+        }
+    }
+    assert!(named > 60, "{named}");
+    let unused = rules::parameters().iter().filter(|parameter| {
+        let mut remedies = rules::all().iter().flat_map(|rule| rule.remedies);
+        !remedies.any(|remedy| parameter.is_named_in(remedy.what))
+    });
+    let unused: Vec<&str> = unused.map(|parameter| parameter.name).collect();
+    assert!(unused.is_empty(), "no remedy names {unused:?}");
+    for parameter in rules::parameters() {
+        assert!(!parameter.source.is_empty(), "{}", parameter.name);
+    }
+}
+
+/// Checks what stands behind a parameter as its value.
+fn value(rule: &str, parameter: &TuningParameter, name: &str, behind: &str) {
+    let value = match name.ends_with('=') {
+        true => Some(behind),
+        false => behind.strip_prefix('='),
+    };
+    let Some(value) = value else { return };
+    let end = value.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_');
+    let value = &value[..end.unwrap_or(value.len())];
+    let takes = match parameter.values {
+        ParameterValues::Any => true,
+        ParameterValues::Number(from, to) => {
+            let number = value.parse::<u64>();
+            number.is_ok_and(|number| (from..=to).contains(&number))
+        }
+        ParameterValues::Word(words) => words.contains(&value),
+    };
+    // A name in the place of a value, as in nohz_full=CPUS.
+    assert!(
+        takes || value.is_empty(),
+        "{rule}: {} takes no {value}",
+        parameter.name
+    );
+}
+
+/// Words such as `kvm_intel.ple_gap`, `kernel.numa_balancing`, `cpu.max`.
+fn words_with_a_dot(text: &str) -> impl Iterator<Item = String> + '_ {
+    const SPACES: [&str; 8] = [
+        "kvm",
+        "kvm_intel",
+        "kvm_amd",
+        "kernel",
+        "net",
+        "cpu",
+        "memory",
+        "io",
+    ];
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_')
+        .map(|word| word.trim_end_matches('.'))
+        .filter(|word| {
+            let space = word.split_once('.').map(|(space, _)| space);
+            space.is_some_and(|space| SPACES.contains(&space))
+        })
+        .map(str::to_owned)
+}
+
+/// Elements of a definition: `<vcpupin`.
+fn elements(text: &str) -> impl Iterator<Item = String> + '_ {
+    // They hold others, or say what is meant.
+    const PLAIN: [&str; 13] = [
+        "interface",
+        "driver",
+        "memoryBacking",
+        "cputune",
+        "clock",
+        "hyperv",
+        "console",
+        "video",
+        "timer",
+        "model",
+        "target",
+        "qemu",
+        "iotune",
+    ];
+    let opened = text.split('<').skip(1);
+    opened
+        .filter_map(|behind| {
+            let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+            Some(&behind[..end])
+        })
+        .filter(|name| !name.is_empty() && !PLAIN.contains(name))
+        .map(|name| format!("<{name}"))
 }

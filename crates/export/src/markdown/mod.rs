@@ -269,6 +269,10 @@ fn one_finding(out: &mut String, number: usize, finding: &Finding) {
     let _ = writeln!(out, "- cause: {}", text(&finding.cause));
     for advice in &finding.remedies {
         let _ = writeln!(out, "- remedy: {}", text(advice.remedy.what));
+        let since = advice.remedy.since();
+        if !since.is_empty() {
+            let _ = writeln!(out, "  - from: {}", text(&since));
+        }
         for (what, sentence) in [
             ("price", advice.remedy.price),
             ("caution", advice.remedy.unless),

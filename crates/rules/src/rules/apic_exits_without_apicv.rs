@@ -59,6 +59,13 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Coalescing harms guests that have to answer at once.",
             check: "trapline compare BEFORE AFTER.",
         },
+        Remedy {
+            what: "Windows, on a host without APICv or AVIC: end of interrupt without an exit: <vapic state='on'/> in \
+                <hyperv>, and <relaxed state='on'/> beside it.",
+            price: "None.",
+            unless: "The host has APICv or AVIC in use: then the hardware does it.",
+            check: "trapline exits --event msr: no writes of 0x80b, or fewer.",
+        },
     ],
     sources: &[
         "Intel SDM volume 3, chapter 30 (APIC virtualization); AMD APM volume 2, 15.29 (AVIC)",

@@ -71,6 +71,15 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Keep NUMA balancing on where guests are not pinned.",
             check: "Record kvm:kvm_page_fault twice, and compare the addresses.",
         },
+        Remedy {
+            what: "Intel hosts that break huge pages up where the guest executes from them (nx_huge_pages, against \
+                iTLB multihit): set nx_huge_pages_recovery_ratio higher, or nx_huge_pages=off on processors that are \
+                not affected.",
+            price: "With nx_huge_pages=off on an affected processor a guest can stop the host.",
+            unless: "/sys/devices/system/cpu/vulnerabilities/itlb_multihit says that the processor is affected and \
+                guests are not trusted.",
+            check: "kvm_stat: nx_lpage_splits does not rise; trapline exits of a new recording: fewer such exits.",
+        },
     ],
     sources: &[
         "Linux, arch/x86/kvm/mmu (kvm_mmu_page_fault); arch/arm64/kvm/mmu.c (kvm_handle_guest_abort)",

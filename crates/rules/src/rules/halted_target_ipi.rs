@@ -91,6 +91,20 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Do not use it for vCPUs that share a CPU: a polling vCPU keeps the CPU from the one it waits for.",
             check: "trapline exits: fewer HLT; trapline compare BEFORE AFTER: the ipi path.",
         },
+        Remedy {
+            what: "Host: keep idle CPUs out of deep idle states: hold /dev/cpu_dma_latency open with a small number \
+                (tuned's profile latency-performance does), or cpupower idle-set -D 10.",
+            price: "Idle CPUs take more power, and leave less of it for the turbo of the busy ones.",
+            unless: "The wake-ups are slow because another task has the CPU, or the host is a guest itself.",
+            check: "trapline paths --path ipi: the stage from the wake-up to the CPU is shorter.",
+        },
+        Remedy {
+            what: "Windows: let it send interrupts to many vCPUs, and flush their TLBs, by one call: <ipi state='on'/> \
+                and <tlbflush state='on'/> in <hyperv> (both need <vpindex state='on'/>).",
+            price: "None.",
+            unless: "Vectors are sent to one vCPU at a time: a call is no cheaper then.",
+            check: "trapline exits --event msr: fewer writes of 0x830.",
+        },
     ],
     sources: &[
         "Linux, virt/kvm/kvm_main.c: kvm->max_halt_poll_ns copied in kvm_create_vm (commit acd05785e48c, 5.8), and \

@@ -53,6 +53,13 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Somebody may need that screen.",
             check: "trapline compare BEFORE AFTER: PML_FULL.",
         },
+        Remedy {
+            what: "If the guest stops while logging begins: eager_page_split=Y (the default) breaks its huge pages up \
+                beforehand, and not at each first write.",
+            price: "Splitting takes time when logging is turned on.",
+            unless: "The host uses no huge pages for the guest.",
+            check: "trapline exits: fewer EPT_VIOLATION exits while a migration begins.",
+        },
     ],
     sources: &[
         "Intel SDM volume 3, 29.3.6 (page-modification logging)",

@@ -66,6 +66,14 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Do not use tsc if the guest migrates between hosts with different TSC rates and no TSC scaling.",
             check: "Read current_clocksource in the guest, then trapline compare BEFORE AFTER.",
         },
+        Remedy {
+            what: "Windows as well: <frequencies state='on'/> (the guest need not calibrate its TSC by the PIT or the \
+                PM timer) and, on Windows 10 1803 and later, <stimer state='on'><direct state='on'/></stimer>.",
+            price: "The guest cannot be migrated to a host that does not have them.",
+            unless: "The reads go on long after the guest has booted: then they are its clock, and hypervclock is what \
+                it needs.",
+            check: "trapline exits --event ioport: fewer reads while the guest boots.",
+        },
     ],
     sources: &[
         "libvirt, formatdomain: Time keeping, Hypervisor features",

@@ -71,6 +71,15 @@ pub(crate) static RULE: Rule = Rule {
             unless: "io='native' does not work with cache='writeback', and iothreads do not serve every bus.",
             check: "trapline paths --path kick: the back end is the iothread; trapline sched: its delays.",
         },
+        Remedy {
+            what: "Disk of a guest with many vCPUs: a queue for each vCPU (<driver queues='N'/>; QEMU does it by \
+                itself since 5.2) and several I/O threads for them (iothread-vq-mapping), io='io_uring', or a back \
+                end in a process of its own (vhost-user-blk).",
+            price: "More threads, which need CPUs. A process of its own has to be looked after, and needs shared \
+                memory.",
+            unless: "One request at a time is under way: more queues do not make it faster.",
+            check: "trapline paths --path kick: the stage 'back end woken → back end on CPU' is shorter.",
+        },
     ],
     sources: &[
         "Linux, drivers/vhost/net.c; virt/kvm/eventfd.c (ioeventfd, irqfd)",
@@ -414,7 +423,7 @@ fn storage(worst: &DeviceQueue<'_>, mut finding: Finding) -> Finding {
             passed_on = worst.passed_on,
             all = Many(count, "request"),
         ))
-        .only(&[1])
+        .only(&[1, 2])
 }
 
 /// Where probes show that the work is a network's, the disk's remedy is none.

@@ -6,6 +6,7 @@ mod by_hand;
 mod cases;
 mod cost;
 mod expected;
+mod machines;
 mod thinned;
 
 use std::path::PathBuf;
