@@ -1,7 +1,7 @@
 //! A vCPU that did nothing for long though its guest did not ask to wait.
 
 use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport};
-use event::{ExitReason, Isa};
+use event::{ExitClass, ExitReason, Isa};
 use words::{capital, duration::human};
 
 use super::vcpu_throttled::is_throttled;
@@ -60,8 +60,7 @@ pub(crate) static RULE: Rule = Rule {
      ([lossy-recording](#lossy-recording)): an exit whose entry was lost looks long.",
     remedies: &[
         Remedy {
-            what: "Look at what happened meanwhile: run the command that is printed with each stall, and trapline \
-                paths --path user-exit --each, whose slowest instances name the exit and the threads that ran.",
+            what: "Look at what happened meanwhile: run the command that is printed with each stall.",
             price: "None.",
             unless: "The VM may have been paused on purpose: for a snapshot, the end of a migration, a suspended host.",
             check: "Record again after the change: no stall of a tenth of a second.",
@@ -95,6 +94,14 @@ pub(crate) static RULE: Rule = Rule {
             unless: "No change of this VM or its definition helps.",
             check: "hwlatdetect, or the hwlat tracer, on the host.",
         },
+        Remedy {
+            what: "Look at what happened meanwhile in the VMM: run the command that is printed with each stall, and \
+                trapline paths --path user-exit --each, whose slowest instances name the exit and the threads that \
+                ran.",
+            price: "None.",
+            unless: "The VM may have been paused on purpose: for a snapshot, the end of a migration, a suspended host.",
+            check: "Record again after the change: no stall of a tenth of a second.",
+        },
     ],
     sources: &[
         "Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h (what guests complain of); virt/kvm/kvm_main.c \
@@ -114,6 +121,7 @@ const STOPPED: usize = 1;
 const VMM: usize = 2;
 const MEMORY: usize = 3;
 const HOST: usize = 4;
+const LOOK_VMM: usize = 5;
 
 /// Whether the guest may have asked for it: on arm64 it turns vCPUs off, and suspends them, by a call (PSCI).
 fn asked(row: &ExitRow) -> bool {
@@ -254,6 +262,12 @@ impl<'a> StallSum<'a> {
         })
     }
 
+    /// Whether the VMM had the vCPU for most of the longest one.
+    fn is_of_vmm(&self) -> bool {
+        self.first
+            .is_some_and(|stall| stall.vmm_ns >= stall.ns() / 2)
+    }
+
     fn longest_ns(&self) -> u64 {
         self.first.map_or(0, Stall::ns)
     }
@@ -318,18 +332,24 @@ impl<'a> StallSum<'a> {
             StallCause::Vmm if self.idle => (
                 "The vCPU's thread slept in the VMM, and its waker hardly ran meanwhile: the waker itself waited (for \
                  a disk, for a migration's peer), or the VM was paused.",
-                &[LOOK, VMM],
+                &[LOOK_VMM, VMM],
             ),
             StallCause::Vmm => (
                 "The vCPU's thread slept in the VMM, for its global lock or for the work of another of its threads.",
-                &[VMM, LOOK],
+                &[VMM, LOOK_VMM],
             ),
             StallCause::Kernel => (
                 "The vCPU's thread slept uninterruptibly in the host's kernel, as a rule for memory that is read from \
                  a disk.",
                 &[MEMORY, LOOK],
             ),
-            StallCause::Busy => ("The vCPU's thread had its CPU all the time.", &[LOOK]),
+            StallCause::Busy => (
+                "The vCPU's thread had its CPU all the time.",
+                match self.is_of_vmm() {
+                    true => &[LOOK_VMM],
+                    false => &[LOOK],
+                },
+            ),
             StallCause::Host => (
                 "Nothing at all happened on the vCPU's CPU, which the vCPU had or which was idle: the host itself \
                  stood still. No change of the VM helps.",
@@ -337,7 +357,10 @@ impl<'a> StallSum<'a> {
             ),
             StallCause::Unknown | StallCause::Behind => (
                 "The recording does not show which of these it was.",
-                &[LOOK, VMM, MEMORY],
+                match self.is_of_vmm() {
+                    true => &[LOOK_VMM, VMM, MEMORY],
+                    false => &[LOOK, VMM, MEMORY],
+                },
             ),
         }
     }
@@ -489,12 +512,20 @@ fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
             case.vcpu_called(worst).capital(),
             human(longest)
         ))
-        .only(&[MEMORY, LOOK]);
+        .only(&[MEMORY]);
     for (tid, ns) in asleep.iter().take(4) {
         finding = finding.evidence(says!(
             "{vcpu} slept uninterruptibly in KVM for {time} while it handled exits.",
             vcpu = case.vcpu_called(*tid).capital(),
             time = Ns(*ns),
+        ));
+    }
+    let faults = case.exits_of_class(ExitClass::PageFault);
+    if faults.count > 0 {
+        finding = finding.evidence(says!(
+            "{faults} for memory took {time}: trapline paths --path page-fault shows how long each slept.",
+            faults = Many(faults.count, "exit"),
+            time = Ns(faults.ns),
         ));
     }
     Some(finding)
