@@ -81,6 +81,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest-kal
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r -f -a "guest-died\t''
 vcpu-stuck\t''
 halt-does-not-halt\t''
+guest-spins\t''
 timer-port-exits\t''
 hpet-mmio-exits\t''
 timer-interrupt-storm\t''

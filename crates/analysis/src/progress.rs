@@ -8,6 +8,7 @@ use model::ByNumber;
 
 use crate::analysis::{Analysis, Context, EventDetail};
 use crate::record::{Number, Radix};
+use crate::spins::{SpinRun, SpinWatch};
 
 /// A halt that is over so soon, with nothing that woke it, did not halt. KVM makes `kvm_vcpu_wakeup` of each
 /// halt in which it polls or sleeps (`kvm_vcpu_halt`, `virt/kvm/kvm_main.c`), so one without it is over at once.
@@ -85,6 +86,8 @@ pub struct ProgressRow {
     pub at_once_ns: u64,
     /// When it last had such a halt.
     pub at_once_until: u64,
+    /// The longest time in which the host's interrupts found its kernel at one place.
+    pub spin: SpinRun,
     /// How it ended, if it did.
     pub end: Option<VcpuEnd>,
 }
@@ -127,6 +130,7 @@ struct VcpuWatch {
     row: ProgressRow,
     open: Option<OpenExit>,
     run: ExitRun,
+    spin: SpinWatch,
     before: [ExitPlace; BEFORE],
 }
 
@@ -192,6 +196,7 @@ impl Progress {
                 if watch.run.count > row.same_fault.count {
                     row.same_fault = watch.run;
                 }
+                row.spin = watch.spin.longest();
                 row
             })
             .filter(|row| row.exits > 0 || row.end.is_some())
@@ -296,6 +301,9 @@ impl VcpuWatch {
             self.close_run();
         }
         self.row.exits += 1;
+        if let Some(reason) = place.reason {
+            self.spin.exit(time, reason, place.guest_pc);
+        }
         if let Some(end) = &mut self.row.end {
             end.later_exits += 1;
         }

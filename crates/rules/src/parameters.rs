@@ -139,6 +139,10 @@ static PARAMETERS: &[TuningParameter] = &[
         "kernel/sysctl.c, commit 54a43d54988a",
     ),
     parameter(
+        "kernel.unknown_nmi_panic", &["kernel.unknown_nmi_panic"], "", Number(0, 1),
+        "Documentation/admin-guide/sysctl/kernel.rst",
+    ),
+    parameter(
         "net.ipv4.tcp_wmem", &["net.ipv4.tcp_wmem"], "", Any,
         "tcp(7) of the Linux man-pages ('since Linux 2.4')",
     ),

@@ -4,7 +4,7 @@ use analysis::{ProgressRow, VcpuRow};
 use model::State;
 
 use crate::Case;
-use crate::rules::{is_spinning_in_halts, is_stuck};
+use crate::rules::{hangs, is_spinning_in_halts, is_stuck};
 
 /// Whether a vCPU got anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum ProgressState {
     Stuck,
     /// It halts and goes on at once.
     HaltsAtOnce,
+    /// Its guest's kernel runs the same few instructions, with interrupts off.
+    Spins,
     /// It ended.
     Ended,
     /// It was never in its guest: it only slept, or waited for a CPU.
@@ -30,6 +32,7 @@ impl ProgressState {
             ProgressState::Advances => "advances",
             ProgressState::Stuck => "stuck",
             ProgressState::HaltsAtOnce => "halts_at_once",
+            ProgressState::Spins => "spins",
             ProgressState::Ended => "ended",
             ProgressState::NeverRan => "never_ran",
             ProgressState::Unknown => "unknown",
@@ -67,11 +70,12 @@ pub(crate) fn verdicts(case: &Case<'_>) -> Vec<ProgressVerdict> {
 fn verdict(case: &Case<'_>, row: &VcpuRow) -> ProgressVerdict {
     let mut progress = case.picture.progress.rows.iter();
     let progress = progress.find(|one| one.tid == row.tid);
-    let (state, since) = judged(row, progress);
+    let (state, since) = judged(case, row, progress);
     let what = match state {
         ProgressState::Advances => "makes progress",
         ProgressState::Stuck => "takes the same fault again and again",
         ProgressState::HaltsAtOnce => "halts and goes on at once",
+        ProgressState::Spins => "runs the same few instructions of its kernel",
         ProgressState::Ended => "ended",
         ProgressState::NeverRan => "was never in its guest",
         ProgressState::Unknown => "may or may not make progress: no event of KVM shows it",
@@ -86,7 +90,7 @@ fn verdict(case: &Case<'_>, row: &VcpuRow) -> ProgressVerdict {
     }
 }
 
-fn judged(row: &VcpuRow, progress: Option<&ProgressRow>) -> (ProgressState, u64) {
+fn judged(case: &Case<'_>, row: &VcpuRow, progress: Option<&ProgressRow>) -> (ProgressState, u64) {
     let Some(progress) = progress.filter(|_| !row.presumed) else {
         return (ProgressState::Unknown, row.from);
     };
@@ -98,6 +102,9 @@ fn judged(row: &VcpuRow, progress: Option<&ProgressRow>) -> (ProgressState, u64)
     }
     if is_spinning_in_halts(progress) {
         return (ProgressState::HaltsAtOnce, progress.from);
+    }
+    if hangs(case, progress) {
+        return (ProgressState::Spins, progress.spin.from);
     }
     let asleep = row.times.get(State::Halted);
     match row.times.get(State::Guest) {

@@ -7,6 +7,7 @@ mod dominant_exit;
 mod emulated_device;
 mod ept_violation_storm;
 mod guest_died;
+mod guest_spins;
 mod halt_does_not_halt;
 mod halt_poll_waste;
 mod halted_target_ipi;
@@ -33,6 +34,7 @@ mod vcpu_preempted;
 mod vcpu_stuck;
 mod vcpu_throttled;
 
+pub(crate) use guest_spins::hangs;
 pub(crate) use halt_does_not_halt::is_spinning as is_spinning_in_halts;
 pub(crate) use vcpu_stuck::is_stuck;
 
@@ -43,6 +45,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &guest_died::RULE,
     &vcpu_stuck::RULE,
     &halt_does_not_halt::RULE,
+    &guest_spins::RULE,
     &timer_port_exits::RULE,
     &hpet_mmio_exits::RULE,
     &timer_interrupt_storm::RULE,
