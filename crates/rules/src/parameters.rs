@@ -139,6 +139,14 @@ static PARAMETERS: &[TuningParameter] = &[
         "kernel/sysctl.c, commit 54a43d54988a",
     ),
     parameter(
+        "kernel.split_lock_mitigate", &["kernel.split_lock_mitigate"], "Linux 6.2", Number(0, 1),
+        "arch/x86/kernel/cpu/intel.c, commit 727209376f49",
+    ),
+    parameter(
+        "split_lock_detect=", &["split_lock_detect="], "Linux 5.7", Word(&["off", "warn", "fatal", "ratelimit"]),
+        "Documentation/admin-guide/kernel-parameters.txt",
+    ),
+    parameter(
         "kernel.unknown_nmi_panic", &["kernel.unknown_nmi_panic"], "", Number(0, 1),
         "Documentation/admin-guide/sysctl/kernel.rst",
     ),

@@ -23,6 +23,7 @@ mod pause_loop_exits;
 mod pml_full_exits;
 mod sender_waits_for_memory;
 mod slow_storage;
+mod split_lock;
 mod stalled_vcpu;
 mod timer_interrupt_storm;
 mod timer_port_exits;
@@ -70,6 +71,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &apic_exits_without_apicv::RULE,
     &hyperv_synic_autoeoi::RULE,
     &nested_exits::RULE,
+    &split_lock::RULE,
     &stalled_vcpu::RULE,
     &lossy_recording::RULE,
     &tracing_disturbs::RULE,

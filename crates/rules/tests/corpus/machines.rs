@@ -41,13 +41,14 @@ fn causes_of_another_processor_are_not_said_to_be_absent() {
 }
 
 /// Rules about what x86's processors alone have.
-const ONLY_X86: [&str; 6] = [
+const ONLY_X86: [&str; 7] = [
     "timer-port-exits",
     "hpet-mmio-exits",
     "pause-loop-exits",
     "pml-full-exits",
     "apic-exits-without-apicv",
     "hyperv-synic-autoeoi",
+    "split-lock",
 ];
 
 /// What is said of an arm64 host has no word that is x86's alone.
