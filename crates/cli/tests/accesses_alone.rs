@@ -99,3 +99,15 @@ fn accesses_before_the_first_exit_stay_with_perf() {
     assert_eq!(document["total_count"], 1);
     assert_eq!(document["total_ns"], 9000);
 }
+
+/// Without '--event' the table of exits is asked for, which there is not: the message names the one that there is.
+#[test]
+fn what_has_accesses_alone_names_their_table() {
+    let folder = tempfile::tempdir().expect("there is a temporary folder");
+    let file = reads(folder.path(), "ports.txt", &[(0x60, 20)]);
+    let error = json(&["exits"], &file).expect_err("it has no exits");
+    assert!(
+        error.contains("exits --event ioport") && error.contains("without times"),
+        "{error}"
+    );
+}

@@ -351,10 +351,20 @@ impl<'s> OpenRecording<'s> {
                     another recording of the same kernel with --formats"
                 .to_owned();
         }
+        let held = holds(&self.reader);
+        let accesses = [
+            ("kvm_pio", "ioport"),
+            ("kvm_mmio", "mmio"),
+            ("kvm_msr", "msr"),
+            ("kvm_sys_access", "msr"),
+        ];
+        let table = accesses.iter().find(|(event, _)| held.contains(event));
+        let counts = table.map_or(String::new(), |(_, table)| {
+            format!("'trapline exits --event {table} {name}' counts its accesses, without times; ")
+        });
         format!(
-            "holds no kvm_exit and kvm_entry events, which this command needs ({}); record on the host with \
-             'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'",
-            holds(&self.reader)
+            "holds no kvm_exit and kvm_entry events, which this command needs ({held}); {counts}record on the host \
+             with 'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'"
         )
     }
 
