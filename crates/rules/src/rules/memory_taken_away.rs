@@ -78,6 +78,11 @@ pub(crate) static RULE: Rule = Rule {
     look: RuleLook::Case(look),
 };
 
+/// Returns whether the host takes memory away: what vCPUs sleep for in KVM then.
+pub(crate) fn is_taken_away(case: &Case<'_>) -> bool {
+    matches!(look(case), Verdict::Found(_))
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() || case.printed() {
         return unknown();
@@ -124,6 +129,16 @@ fn look(case: &Case<'_>) -> Verdict {
             ranges = Many(unmaps.unmapped, "range"),
             pages = Many(unmaps.aged, "page"),
         ));
+    // Its effect, and no finding beside it.
+    let stalls = case.picture.stalls.iter();
+    let asleep = stalls.flat_map(|stalls| &stalls.asleep);
+    if let Some((tid, ns)) = asleep.max_by_key(|(_, ns)| *ns) {
+        finding = finding.evidence(says!(
+            "{vcpu} slept uninterruptibly in KVM for {time} of it, while its pages were read back.",
+            vcpu = case.vcpu_called(*tid).capital(),
+            time = Ns(*ns),
+        ));
+    }
     for row in unmaps.rows.iter().filter(|row| row.unmapped > 0).take(4) {
         finding = finding.evidence(actor(case, row, unmaps.unmapped));
     }

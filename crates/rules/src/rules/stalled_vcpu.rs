@@ -4,6 +4,7 @@ use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport
 use event::{ExitClass, ExitReason, Isa};
 use words::{capital, duration::human};
 
+use super::memory_taken_away::is_taken_away;
 use super::vcpu_throttled::is_throttled;
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
@@ -46,7 +47,8 @@ pub(crate) static RULE: Rule = Rule {
          that runs, or waits for a CPU, nothing is concluded: its next event may be missing.",
         "That the host stood still is not said where [vcpu-throttled](#vcpu-throttled) is found: idle CPUs are silent \
          under a quota as well.",
-        "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85.",
+        "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85. \
+         Not where [memory-taken-away](#memory-taken-away) is found, whose effect that is.",
         "Of a printed table: the longest exit of each reason, 0.5 and `low`, from 1 s on `medium`: it may be a vCPU \
          that \
          lost its CPU in the exit, or an entry that was lost. A table of perf's of arm64 has other times: not \
@@ -489,6 +491,10 @@ fn switches(case: &Case<'_>) -> bool {
 
 /// Many short sleeps are as long, and nobody sees time jump.
 fn asleep(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
+    // Where it is known what they slept for, that is the finding.
+    if is_taken_away(case) {
+        return None;
+    }
     let rows = || case.picture.vcpus.iter().flat_map(|report| &report.rows);
     let observed = |tid: i32| {
         rows()
