@@ -12,6 +12,9 @@ const LOOP_BYTES: u64 = 512;
 /// One sample in so many may be elsewhere: in an interrupt that the guest took.
 const STRAYS: u64 = 10;
 
+/// More exits for its timer and its interrupts for each sample are work: interrupts that it sends to other CPUs.
+const BUSY: u64 = 4;
+
 /// Samples of a guest's kernel at one place, with nothing between that the guest did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SpinRun {
@@ -63,6 +66,9 @@ impl SpinWatch {
                 _,
             ) => {
                 self.now.of_timer += u64::from(self.now.samples > 0);
+                if self.now.of_timer > BUSY * (self.now.samples + 1) {
+                    self.end();
+                }
             }
             // It does something.
             _ if self.now.samples > 0 => self.end(),
@@ -153,6 +159,14 @@ mod tests {
         exits[50] = (32, 0xffff_ffff_8200_0000);
         let found = run(&exits);
         assert_eq!((found.samples, found.of_timer), (99, 1));
+        // It sends interrupts all the time.
+        let exits: Vec<_> = (0..600)
+            .map(|at| match at % 6 {
+                0 => TICK,
+                _ => (32, 0xffff_ffff_8200_0000),
+            })
+            .collect();
+        assert!(run(&exits).samples < 10);
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub(crate) static RULE: Rule = Rule {
     found: &[
         "{least} exits for the host's interrupts, for KVM's timer or for PAUSE, {long} or more from the first to the \
          last, all but one in ten at addresses of the guest's kernel that are within 512 bytes; no exit between by \
-         which it asks for something (a halt, a device, memory); up to the vCPU's last exit, or for {share} of its \
+         which it asks for something (a halt, a device, memory), and at most four for its timer and its interrupts for \
+         each sample; up to the vCPU's last exit, or for {share} of its \
          time. Where its own timer did not interrupt it either (no exit for a register, on x86), its interrupts are \
          off: 0.6, `medium`. Else 0.4 and `low`: a guest with idle=poll that is idle looks the same.",
     ],

@@ -233,7 +233,7 @@ fn paths_of_a_recording_and_its_text_agree() {
                 // A text has no processes. Where VMs are a guess in it, an interrupt with only the vCPU's number
                 // may stay unresolved: its instance then ends earlier, and never later.
                 let less = total(ours).saturating_sub(total(&text)) > slack;
-                // Nor does it say whether a wake-up was made in an interrupt, without which a thread that wakes a halted
+                // Nor does it say whether a wake-up was made in an interrupt; without that a thread that wakes a halted
                 // vCPU has not raised an interrupt of arm64's ITS: an instance of 'kick' ends before that.
                 let unseen = case.name.starts_with("arm64/") && ours["path"] == "kick";
                 failures.check(!less || guessed || unseen, || {
