@@ -216,6 +216,11 @@ impl Progress {
                 };
                 self.watch(event.tid, event.time).exit(event.time, place);
             }
+            Data::KvmExit(exit) => {
+                if let Some(watch) = self.vcpus.get_mut(event.tid) {
+                    watch.spin.exit(event.time, exit.reason, None);
+                }
+            }
             Data::KvmEntry(_) => {
                 let least = match self.report.wakeups {
                     true => AT_ONCE_NS,
@@ -393,6 +398,7 @@ impl Analysis for Progress {
         self.report.wakeups |= ty.kind == Kind::KvmVcpuWakeup && ty.recorded;
         match ty.kind {
             Kind::KvmExit
+            | Kind::KvmInnerExit
             | Kind::KvmEntry
             | Kind::KvmMmio
             | Kind::KvmPio

@@ -70,6 +70,8 @@ impl SpinWatch {
                     self.end();
                 }
             }
+            // What for, an event behind it says.
+            (ExitClass::Confidential, _) => {}
             // It does something.
             _ if self.now.samples > 0 => self.end(),
             _ => {}
