@@ -114,8 +114,8 @@ fn look(case: &Case<'_>) -> Verdict {
         ))
         .evidence(case.says_exits(&row.key, crate::case::RowSum::of([row])))
         .evidence(says!(
-            "{exits} took {each}: the host handles other exceptions in microseconds, and sleeps for 10 ms for a locked \
-             access that crosses a cache line.",
+            "{exits} took {each}: the host handles other exceptions in microseconds, and makes a vCPU sleep for a \
+             locked access that crosses a cache line.",
             exits = Many(stats.count(), "exit"),
             each = Ns(typical(stats)),
         ));
