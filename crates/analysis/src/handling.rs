@@ -3,26 +3,22 @@
 //! The tables of exits are of all vCPUs together. One vCPU of sixteen that does nothing but exit is six per cent there.
 
 use event::{EventType, ExitClass, index_of};
-use model::{Machine, Span, State};
+use model::{Machine, Span, State, Times};
 
 use crate::analysis::{Analysis, Context, EventDetail, FilterScope, Needs, States};
 use crate::chosen::Window;
 
-/// How long the exits of one class were handled, by whom.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where the time of exits of one class went.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HandledClass {
     /// The exits.
     pub class: ExitClass,
-    /// Handled by KVM.
-    pub kvm_ns: u64,
-    /// Handled by the VMM.
-    pub vmm_ns: u64,
-    /// Handled by one of them: which was not recorded.
-    pub either_ns: u64,
+    /// Handled by KVM, by the VMM, and, where which of them was not recorded, in an unknown state.
+    pub times: Times,
 }
 
 /// One vCPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HandlingRow {
     /// Its thread.
     pub tid: i32,
@@ -44,10 +40,24 @@ impl Handling {
 
     /// Returns what was found, in the order of the vCPUs.
     pub fn report(self, machine: &Machine) -> Vec<HandlingRow> {
+        let seen = machine.seen();
+        let settled = |mut classes: Vec<HandledClass>| {
+            for one in &mut classes {
+                let waiting = match one.class {
+                    ExitClass::Waiting => one.times.get(State::Kernel),
+                    _ => 0,
+                };
+                one.times = seen.settle(&one.times, waiting);
+            }
+            classes
+        };
         let tids = machine.vcpus().map(|vcpu| vcpu.tid);
         tids.zip(self.vcpus)
             .filter(|(_, classes)| !classes.is_empty())
-            .map(|(tid, classes)| HandlingRow { tid, classes })
+            .map(|(tid, classes)| HandlingRow {
+                tid,
+                classes: settled(classes),
+            })
             .collect()
     }
 
@@ -73,19 +83,11 @@ impl Handling {
         let place = place.unwrap_or_else(|| {
             classes.push(HandledClass {
                 class,
-                kvm_ns: 0,
-                vmm_ns: 0,
-                either_ns: 0,
+                times: Times::default(),
             });
             classes.len() - 1
         });
-        let one = &mut classes[place];
-        let sum = match span.state {
-            State::Kernel => &mut one.kvm_ns,
-            State::User => &mut one.vmm_ns,
-            _ => &mut one.either_ns,
-        };
-        *sum = sum.saturating_add(ns);
+        classes[place].times.add(span.state, ns);
     }
 }
 

@@ -7,7 +7,7 @@ use analysis::{
     Unknowable, known_amount,
 };
 use doubts::Doubts;
-use event::{Isa, SystemRegister};
+use event::Isa;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -426,7 +426,7 @@ pub fn markdown(report: &ExitsReport, layout: Layout) -> String {
 
 /// Returns the line above a table: what it is of, and its sums.
 fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
-    let count = counted(report);
+    let count = counted(isa, report);
     let mut out = report.table.name().to_owned();
     if let Some(isa) = isa {
         let _ = write!(out, " ({})", isa.name());
@@ -452,22 +452,13 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
 /// What is said in place of the time of accesses in a recording without exits.
 pub(crate) const UNTIMED: &str = "not timed: no exits were recorded";
 
-/// Whether a table is of arm64's system registers: their numbers are no others'.
-fn is_arm64(report: &ExitsReport) -> bool {
-    let mut registers = report.rows.iter().filter_map(|row| row.address);
-    let register = registers
-        .next()
-        .and_then(|number| u32::try_from(number).ok());
-    register.and_then(SystemRegister::from_number).is_some()
-}
-
 /// Returns how many a table counts, with what they are.
-pub(crate) fn counted(report: &ExitsReport) -> String {
+pub(crate) fn counted(isa: Option<Isa>, report: &ExitsReport) -> String {
     let (one, many) = match report.table {
         ExitTable::Vmexit => ("exit", "exits"),
         ExitTable::Ioport => ("port access", "port accesses"),
         ExitTable::Mmio => ("MMIO access", "MMIO accesses"),
-        ExitTable::Msr if is_arm64(report) => {
+        ExitTable::Msr if isa == Some(Isa::Arm64) => {
             ("system register access", "system register accesses")
         }
         ExitTable::Msr => ("MSR access", "MSR accesses"),

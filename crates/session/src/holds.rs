@@ -2,20 +2,29 @@
 
 use std::ops::ControlFlow;
 
-use analysis::{RecordingContents, Study};
+use analysis::{EventCount, RecordingContents, Study};
 use event::{Event, EventOrder, EventType, Sink};
 use source::RecordingReader;
 
 /// Kinds of events that a message names.
 const KINDS: usize = 4;
 
-/// Names a recording's most frequent kinds of events.
-pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
+/// Returns a recording's kinds of events with how many there are, most frequent first.
+pub(crate) fn held(reader: &RecordingReader<'_>) -> Vec<EventCount> {
     let mut study = Study::default();
     let info = study.add(RecordingContents::new());
     reader.walk(&mut study);
     let answers = study.finish();
-    let events = answers.take(info).report(&study.walked()).events;
+    answers.take(info).report(&study.walked()).events
+}
+
+/// Names a recording's most frequent kinds of events.
+pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
+    named(&held(reader))
+}
+
+/// Names the most frequent kinds of events.
+pub(crate) fn named(events: &[EventCount]) -> String {
     let happened = events.iter().filter(|event| event.count > 0);
     let mut names: Vec<String> = happened
         .clone()

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use analysis::{FilterScope, RecordingContents, Study};
+use analysis::{EventCount, FilterScope, RecordingContents, Study};
 use binaries::Binaries;
 use doubts::{AnswerScope, Concerns};
 use event::Sink;
@@ -12,7 +12,7 @@ use paths::Paths;
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
-use crate::holds::{KvmEvents, holds};
+use crate::holds::{KvmEvents, held, holds, named};
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
 use crate::window::{FilterPasses, FilterSink};
@@ -351,14 +351,19 @@ impl<'s> OpenRecording<'s> {
                     another recording of the same kernel with --formats"
                 .to_owned();
         }
-        let held = holds(&self.reader);
+        let events = held(&self.reader);
+        let held = named(&events);
         let accesses = [
             ("kvm_pio", "ioport"),
             ("kvm_mmio", "mmio"),
             ("kvm_msr", "msr"),
             ("kvm_sys_access", "msr"),
         ];
-        let table = accesses.iter().find(|(event, _)| held.contains(event));
+        let happened = |name: &str| {
+            let is_it = |event: &EventCount| event.name.rsplit(':').next() == Some(name);
+            events.iter().any(|event| event.count > 0 && is_it(event))
+        };
+        let table = accesses.iter().find(|(event, _)| happened(event));
         let counts = table.map_or(String::new(), |(_, table)| {
             format!("'trapline exits --event {table} {name}' counts its accesses, without times; ")
         });

@@ -40,7 +40,7 @@ fn called(row: &ExitRow) -> String {
 
 /// Returns how many exits there are and what they took, waiting apart.
 pub(crate) fn sums(input: &ScreenInput<'_>, report: &ExitsReport) -> String {
-    let count = counted(report);
+    let count = counted(input.picture.isa, report);
     let waiting = report.total_ns.saturating_sub(report.handling_ns);
     let exits = report.table == ExitTable::Vmexit;
     if input.printed() && input.picture.isa == Some(Isa::Arm64) && exits {
@@ -62,7 +62,7 @@ pub(crate) fn untimed(input: &ScreenInput<'_>) -> Option<String> {
     Some(format!(
         "{} of {} are of {}; their times are unknown, as no exits were recorded.",
         row.untimed,
-        counted(report),
+        counted(input.picture.isa, report),
         called(row)
     ))
 }

@@ -180,7 +180,7 @@ fn did(input: &ScreenInput<'_>) -> String {
         return "There are the counts that perf stat printed.".to_owned();
     }
     if let Some(report) = picture.exits.first().filter(|_| input.printed()) {
-        return format!("There are {}.", counted(report));
+        return format!("There are {}.", counted(picture.isa, report));
     }
     let kinds = picture.info.events.iter().filter(|event| event.count > 0);
     match kinds.max_by_key(|event| event.count) {

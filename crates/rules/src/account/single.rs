@@ -1,11 +1,11 @@
 //! The account of each vCPU by itself: one of sixteen that is lost in its exits is six per cent of the sum of all.
 
-use analysis::VcpuRow;
-use event::ExitClass;
+use analysis::{HandledClass, VcpuRow};
 use model::State;
 
 use super::ledger::{AccountRow, TimeAccount};
 use super::part::AccountPart;
+use super::vcpus::{states, waits};
 use crate::Case;
 
 /// A vCPU that was observed for less of the longest that any was is not judged by itself: what it did first, or last,
@@ -52,65 +52,28 @@ pub(super) fn accounts(case: &Case<'_>, all: &TimeAccount) -> Vec<VcpuAccount> {
 
 fn parts(case: &Case<'_>, vcpu: &VcpuRow) -> Vec<AccountRow> {
     let of = |state: State| vcpu.times.get(state);
-    let mut out = Vec::new();
-    let mut push = |part: AccountPart, name: String, ns: u64, shown_by: &str| {
-        out.push(AccountRow::new(part, name, ns, shown_by));
-    };
-    let states = [
-        (AccountPart::Guest, "in the guest", State::Guest),
-        (AccountPart::Halted, "halted", State::Halted),
-        (AccountPart::Polling, "halt polling", State::Poll),
-        (
-            AccountPart::AsleepInKvm,
-            "asleep in KVM, not in a halt",
-            State::KernelBlocked,
-        ),
-        (
-            AccountPart::AsleepInVmm,
-            "asleep in the VMM",
-            State::UserBlocked,
-        ),
-    ];
-    for (part, name, state) in states {
-        push(part, name.to_owned(), of(state), "vcpus");
-    }
-    let mut handling = case.picture.handling.iter();
-    let handling = handling.find(|one| one.tid == vcpu.tid);
-    let classes = handling.map_or(&[][..], |one| &one.classes);
-    let (mut kvm, mut vmm, mut unknown) = (of(State::Kernel), of(State::User), of(State::Unknown));
-    for one in classes {
-        let by_vcpu = "exits --by vcpu";
-        let in_kvm = one.kvm_ns.min(kvm);
-        let in_vmm = one.vmm_ns.min(vmm);
-        // What the walk took for KVM's is not known to be, where no exit to the VMM is recorded.
-        let left = (one.kvm_ns - in_kvm).saturating_add(one.vmm_ns - in_vmm);
-        let left = match one.class {
-            ExitClass::Waiting => one.either_ns,
-            _ => one.either_ns.saturating_add(left),
-        };
-        let either = left.min(unknown);
-        kvm -= in_kvm;
-        vmm -= in_vmm;
-        unknown -= either;
-        let parts = [
-            (AccountPart::Kvm(one.class), "in KVM", in_kvm),
-            (AccountPart::Vmm(one.class), "in the VMM", in_vmm),
+    let mut rows = states(of);
+    let handling = case.picture.handling.iter();
+    let classes = handling.filter(|one| one.tid == vcpu.tid);
+    let mut rest = of(State::Kernel) + of(State::User) + of(State::Unknown);
+    for HandledClass { class, times } in classes.flat_map(|one| &one.classes) {
+        for (part, state, by) in [
+            (AccountPart::Kvm(*class), State::Kernel, "in KVM"),
+            (AccountPart::Vmm(*class), State::User, "in the VMM"),
             (
-                AccountPart::KvmOrVmm(one.class),
+                AccountPart::KvmOrVmm(*class),
+                State::Unknown,
                 "in KVM or the VMM",
-                either,
             ),
-        ];
-        for (part, by, ns) in parts {
-            push(part, format!("{} {by}", one.class.exits()), ns, by_vcpu);
+        ] {
+            let ns = times.get(state).min(rest);
+            rest -= ns;
+            let name = format!("{} {by}", class.exits());
+            rows.push(AccountRow::new(part, name, ns, "exits --by vcpu"));
         }
     }
-    push(
-        AccountPart::NotRecorded,
-        "not recorded".to_owned(),
-        unknown.saturating_add(kvm).saturating_add(vmm),
-        "vcpus",
-    );
+    let part = AccountPart::NotRecorded;
+    rows.push(AccountRow::new(part, "not recorded", rest, "vcpus"));
     let idle = vcpu.behind.iter().filter(|holder| holder.tid == Some(0));
     let idle = idle.map(|holder| holder.ns).fold(0, u64::saturating_add);
     let runnable = of(State::Runnable);
@@ -118,25 +81,6 @@ fn parts(case: &Case<'_>, vcpu: &VcpuRow) -> Vec<AccountRow> {
     let behind = runnable - idle;
     // Behind the recorder any of them may have waited.
     let recorder = behind.min(case.picture.waits.recorder_ns());
-    let waits = [
-        (
-            AccountPart::RunnableIdle,
-            "runnable while its CPU was idle",
-            idle,
-        ),
-        (
-            AccountPart::RunnableRecorder,
-            "waiting for a CPU behind the recorder",
-            recorder,
-        ),
-        (
-            AccountPart::RunnableBehind,
-            "waiting for a CPU behind other tasks",
-            behind - recorder,
-        ),
-    ];
-    for (part, name, ns) in waits {
-        push(part, name.to_owned(), ns, "vcpus");
-    }
-    out
+    rows.extend(waits(idle, recorder, behind - recorder));
+    rows
 }

@@ -64,35 +64,52 @@ impl StateRest {
     }
 }
 
-fn of_states(case: &Case<'_>) -> TimeAccount {
-    let ns = |state: State| case.picture.state_ns(state);
-    let mut rows = vec![
-        AccountRow::new(
-            AccountPart::Guest,
-            "in the guest",
-            ns(State::Guest),
-            "vcpus",
-        ),
-        AccountRow::new(AccountPart::Halted, "halted", ns(State::Halted), "vcpus"),
-        AccountRow::new(
-            AccountPart::Polling,
-            "halt polling",
-            ns(State::Poll),
-            "vcpus",
-        ),
-        AccountRow::new(
+/// Returns the rows of states that are what they are called.
+pub(super) fn states(ns: impl Fn(State) -> u64) -> Vec<AccountRow> {
+    let row = |part, name, state, shown_by| AccountRow::new(part, name, ns(state), shown_by);
+    vec![
+        row(AccountPart::Guest, "in the guest", State::Guest, "vcpus"),
+        row(AccountPart::Halted, "halted", State::Halted, "vcpus"),
+        row(AccountPart::Polling, "halt polling", State::Poll, "vcpus"),
+        row(
             AccountPart::AsleepInKvm,
             "asleep in KVM, not in a halt",
-            ns(State::KernelBlocked),
+            State::KernelBlocked,
             "exits",
         ),
-        AccountRow::new(
+        row(
             AccountPart::AsleepInVmm,
             "asleep in the VMM",
-            ns(State::UserBlocked),
+            State::UserBlocked,
             "vcpus",
         ),
-    ];
+    ]
+}
+
+/// Returns the rows of waits for a CPU, by who had it.
+pub(super) fn waits(idle_ns: u64, recorder_ns: u64, behind_ns: u64) -> Vec<AccountRow> {
+    let row = |part, name, ns| AccountRow::new(part, name, ns, "vcpus");
+    vec![
+        row(
+            AccountPart::RunnableIdle,
+            "runnable while its CPU was idle",
+            idle_ns,
+        ),
+        row(
+            AccountPart::RunnableRecorder,
+            "waiting for a CPU behind the recorder",
+            recorder_ns,
+        ),
+        row(
+            AccountPart::RunnableBehind,
+            "waiting for a CPU behind other tasks",
+            behind_ns,
+        ),
+    ]
+}
+
+fn of_states(case: &Case<'_>) -> TimeAccount {
+    let mut rows = states(|state| case.picture.state_ns(state));
     rows.extend(exits(case));
     rows.extend(runnable(case));
     TimeAccount::new(rows)
@@ -161,24 +178,5 @@ fn runnable(case: &Case<'_>) -> Vec<AccountRow> {
         .map(|holder| holder.ns);
     let idle = rest.take(idle.fold(0, u64::saturating_add));
     let recorder = rest.take(case.picture.waits.recorder_ns());
-    vec![
-        AccountRow::new(
-            AccountPart::RunnableIdle,
-            "runnable while its CPU was idle",
-            idle,
-            "vcpus",
-        ),
-        AccountRow::new(
-            AccountPart::RunnableRecorder,
-            "waiting for a CPU behind the recorder",
-            recorder,
-            "vcpus",
-        ),
-        AccountRow::new(
-            AccountPart::RunnableBehind,
-            "waiting for a CPU behind other tasks",
-            rest.0,
-            "vcpus",
-        ),
-    ]
+    waits(idle, recorder, rest.0)
 }

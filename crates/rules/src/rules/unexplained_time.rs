@@ -92,7 +92,6 @@ fn single(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
         return Verdict::Clear;
     };
     let ns = open.iter().map(unexplained).fold(0, u64::saturating_add);
-    let name = case.picture.names.first().map_or("REC", String::as_str);
     let mut finding = Finding::new(&RULE, 0.5)
         .cost(case.vcpu_cost(ns))
         .title(format!(
@@ -112,6 +111,24 @@ fn single(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
             share = Of(account.unexplained_ns(), account.observed_ns()),
             share_of_all = Of(account.unexplained_ns(), accounts.vcpus.observed_ns()),
         ));
+    finding = list(case, account, &rows, finding);
+    if open.len() > 1 {
+        finding = finding.evidence(says!(
+            "{vcpus} have such an account of their own.",
+            vcpus = Many(u64::try_from(open.len()).unwrap_or(u64::MAX), "vCPU"),
+        ));
+    }
+    finding.found()
+}
+
+/// Lists the largest rows, each with the command that opens it.
+fn list(
+    case: &Case<'_>,
+    account: &TimeAccount,
+    rows: &[&AccountRow],
+    mut finding: Finding,
+) -> Finding {
+    let name = case.picture.names.first().map_or("REC", String::as_str);
     for row in rows.iter().take(LISTED) {
         finding = finding.evidence(says!(
             "{row}: {time}, {share}. See {command}.",
@@ -121,15 +138,9 @@ fn single(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
             command = format!("trapline {} {name}", row.shown_by),
         ));
     }
-    if open.len() > 1 {
-        finding = finding.evidence(says!(
-            "{vcpus} have such an account of their own.",
-            vcpus = Many(u64::try_from(open.len()).unwrap_or(u64::MAX), "vCPU"),
-        ));
-    }
     finding.precedence = Precedence::Leftover;
     finding.at_most = Severity::Medium;
-    finding.found()
+    finding
 }
 
 fn say(
@@ -147,7 +158,6 @@ fn say(
     };
     let cost = FindingCost::of(ns, account.observed_ns(), base);
     let most = share::tenths(account.share(first.unexplained_ns()));
-    let name = case.picture.names.first().map_or("REC", String::as_str);
     let mut finding = Finding::new(&RULE, 0.5)
         .cost(cost)
         .title(format!(
@@ -166,16 +176,6 @@ fn say(
             unexplained = Ns(ns),
             share = Of(ns, account.observed_ns()),
         ));
-    for row in rows.iter().take(LISTED) {
-        finding = finding.evidence(says!(
-            "{row}: {time}, {share}. See {command}.",
-            row = words::capital(&row.name),
-            time = Ns(row.unexplained_ns()),
-            share = Share(account.share(row.unexplained_ns())),
-            command = format!("trapline {} {name}", row.shown_by),
-        ));
-    }
-    finding.precedence = Precedence::Leftover;
-    finding.at_most = Severity::Medium;
+    finding = list(case, account, rows, finding);
     finding
 }
