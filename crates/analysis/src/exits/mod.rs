@@ -10,7 +10,7 @@
 //! | `ioport` | `kvm_pio` | `kvm_entry` |
 //! | `mmio`, write | `kvm_mmio` (write) | `kvm_entry` |
 //! | `mmio`, read | `kvm_exit` | `kvm_mmio` (read) |
-//! | `msr` | `kvm_msr` | `kvm_entry` |
+//! | `msr` | `kvm_msr`; on arm64 `kvm_sys_access` | `kvm_entry` |
 //!
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
 //! seen entering is not timed, and counted in [`UnpairedExits`].
