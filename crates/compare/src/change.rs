@@ -147,6 +147,8 @@ pub struct SideChange {
     pub(crate) level: Level,
     /// Too few to be compared: nothing was tested.
     pub(crate) few: bool,
+    /// What one side has more was one burst.
+    pub(crate) burst: bool,
     /// The same by its time where `what` is by number, or the other way round: what, unit, and both values.
     pub(crate) also: Option<(String, ChangeUnit, SideAmount, SideAmount)>,
 }
@@ -159,6 +161,11 @@ impl SideChange {
             (SideAmount::Number(a), SideAmount::Absent) => Some(-a),
             (a, b) => Some(b.number()? - a.number()?),
         }
+    }
+
+    /// Returns whether it is of a finding that came or went.
+    pub fn is_finding(&self) -> bool {
+        self.what.starts_with("finding ")
     }
 
     /// Returns whether both sides are the same, also for each unit of work.
@@ -205,6 +212,9 @@ pub struct Comparison {
     pub changes: Vec<SideChange>,
     /// Changes that are likely and not certain, in the same order.
     pub likely: Vec<SideChange>,
+    /// What one side has more of in one short stretch of one recording, and as much as would matter: it happened once,
+    /// which cannot be distinguished from chance. In the same order.
+    pub once: Vec<SideChange>,
     /// Differences that are not reported, since they may be noise or are small.
     pub unreported: Vec<SideChange>,
     /// In what the recordings differ before anything is measured: machines, recorders, events, work. They are reported

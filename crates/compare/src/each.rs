@@ -187,6 +187,7 @@ impl<'a> ChangeIndex<'a> {
         let lists = [
             (&comparison.changes, true, false),
             (&comparison.likely, false, true),
+            (&comparison.once, false, false),
             (&comparison.unreported, false, false),
         ];
         let mut out = ChangeIndex {

@@ -6,10 +6,10 @@ use analysis::{Amount, ExitTable, Picture, SliceMeasure};
 use event::Isa;
 
 use crate::basis::{Basis, NumbersOrigin, SumDivisor, kind};
-use crate::chance;
 use crate::change::{ChangeUnit, Level, SideChange, SideName};
 use crate::rows::{Lead, RowPieces};
 use crate::side::{Pair, SPENT, SideRow, count, durations, push, rows, value};
+use crate::{burst, chance};
 use words::{change, duration, number, share, went};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
@@ -248,24 +248,30 @@ impl ComparedRow<'_> {
         let of = |_: usize| vec![measured.clone()];
         let few = self.stats[0].count() + self.stats[1].count();
         let chance = |which: usize, amount: fn(&Amount) -> u64| {
-            if few < RowPieces::FEW {
-                return 1.0;
-            }
             let [a, b] = [0, 1].map(|side: usize| {
                 basis.runs_of(side, &index[side].sums(self.key, which), &of, amount)
             });
-            chance::rates(&a, &b)
+            let chance = if few < RowPieces::FEW {
+                1.0
+            } else {
+                chance::rates(&a, &b)
+            };
+            (chance, burst::is_one(&a, &b))
         };
         let [counts, times] = [count, durations]
             .map(|sum| [0, 1].map(|side: usize| sum(self.stats[side]).0 / basis.exposure(side)));
         let there = [0, 1].map(|side: usize| self.stats[side].count() > 0);
+        let (of_count, _) = chance(0, |one| one.count);
+        let (of_time, burst) = chance(1, |one| one.ns);
         let pieces = RowPieces {
-            count: (chance(0, |one| one.count), counts),
-            time: (chance(1, |one| one.ns), times),
+            count: (of_count, counts),
+            time: (of_time, times),
             few,
         };
         let (lead, confidence) = pieces.lead();
-        let by_time = lead == Lead::Time && there[0] && there[1];
+        // Of a few nothing is tested; the burst that one of them is is one of time.
+        let of_burst = burst && few < RowPieces::FEW;
+        let by_time = (lead == Lead::Time || of_burst) && there[0] && there[1];
         let name = |by_time: bool| {
             let time = if by_time { " time" } else { "" };
             format!("{} {}{time}", self.table.name(), self.key)
@@ -298,6 +304,7 @@ impl ComparedRow<'_> {
                 .filter(|_| !self.waiting && !reversed(basis)),
             text: self.text(basis, counts, times, by_time.then(|| pieces.often())),
             few: few < RowPieces::FEW,
+            burst,
             also: Some((name(!by_time), unit(!by_time), other_a, other_b)),
             ..SideChange::default()
         }

@@ -1,6 +1,6 @@
 //! Findings that came and went.
 
-use rules::{Diagnosis, Finding};
+use rules::{Diagnosis, Finding, Precedence};
 
 use crate::change::{ChangeUnit, Comparison, SideAmount, SideChange, SideName};
 use crate::side::{Pair, SPENT};
@@ -41,6 +41,16 @@ pub(crate) fn is_news(finding: &SideChange, comparison: &Comparison) -> bool {
     !measured || reported().any(|change| change.effect_ns.abs() >= least)
 }
 
+/// Returns whether a finding that came or went is of what happened once.
+pub(crate) fn happened_once(finding: &SideChange, comparison: &Comparison) -> bool {
+    let least = finding.effect_ns.abs() * SEEN;
+    let bursts = comparison.once.iter();
+    least > 0.0
+        && bursts
+            .filter(|burst| burst.effect_ns * finding.effect_ns > 0.0)
+            .any(|burst| burst.effect_ns.abs() >= least)
+}
+
 pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut Vec<SideChange>) {
     // What is less than half sure may be there on one side as well as on the other.
     let find = |diagnosis: &'_ Diagnosis, id: &str| -> Option<Finding> {
@@ -58,6 +68,14 @@ pub(crate) fn changes(pair: &Pair<'_>, a: &Diagnosis, b: &Diagnosis, out: &mut V
     };
     for rule in rules::all() {
         let (in_a, in_b) = (find(a, rule.id), find(b, rule.id));
+        let leftover = |one: &Option<Finding>| {
+            one.as_ref()
+                .is_some_and(|finding| finding.precedence == Precedence::Leftover)
+        };
+        if leftover(&in_a) || leftover(&in_b) {
+            // What all others leave is no cause that came or went: it grows where something else gets less.
+            continue;
+        }
         let (gone, finding, per) = match (&in_a, &in_b) {
             // What one side cannot know has not gone.
             (Some(finding), None) if !unknown(b, rule.id) && !unsure(b, rule.id) => {

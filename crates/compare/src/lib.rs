@@ -10,7 +10,9 @@ Results of `trapline bench` stand side by side (`results.rs`).
 */
 #![forbid(unsafe_code)]
 
+mod apic;
 mod basis;
+mod burst;
 mod chance;
 mod change;
 mod counters;

@@ -208,6 +208,7 @@ fn longest_wait(sides: [&BTreeMap<String, TaskSums>; 2], out: &mut Vec<SideChang
             b: value(b as f64, true),
             confidence: Some(if several { OF_SEVERAL } else { OF_ONE }),
             effect_ns: b as f64 - a as f64,
+            burst: !several,
             worse,
             text: format!(
                 "The longest wait for a CPU: {} ({name_a}) to {} ({name_b}).",

@@ -4,10 +4,10 @@ use analysis::{Amount, Picture, SliceMeasure};
 use model::State;
 
 use crate::basis::{Basis, SumDivisor};
-use crate::chance;
 use crate::change::{ChangeUnit, Level, PerWork, SideChange, SideName};
 use crate::differs::unrecorded;
 use crate::side::{GUEST_TIME, Pair, SPENT, push, value};
+use crate::{burst, chance};
 use words::{duration, share};
 
 /// Spans of a state in a slice of time, at a guess.
@@ -90,8 +90,9 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     }
 }
 
-/// Returns how likely it is that shares of a state differ by chance alone.
-fn chance_of(basis: &Basis<'_>, state: State) -> f64 {
+/// Returns how likely it is that shares of a state differ by chance alone, and whether what one side has more was one
+/// burst.
+fn chance_of(basis: &Basis<'_>, state: State) -> (f64, bool) {
     let measured = SliceMeasure::State(state as u8);
     // Spans of time are not counted: that a share is made of at least so many is all that is known.
     let sum = |picture: &Picture| {
@@ -113,7 +114,8 @@ fn chance_of(basis: &Basis<'_>, state: State) -> f64 {
         }
         runs
     });
-    chance::rates(&runs_a, &runs_b)
+    let burst = burst::is_one(&runs_a, &runs_b);
+    (chance::rates(&runs_a, &runs_b), burst)
 }
 
 /// Compares the time in one state; `all` is the time that vCPUs were observed.
@@ -142,12 +144,14 @@ fn of_state(
     } else {
         String::new()
     };
+    let (chance, burst) = chance_of(basis, state);
     SideChange {
         what: format!("vcpus {}", name(state)),
         unit: ChangeUnit::Share,
         a: value(share_a, true),
         b: value(share_b, true),
-        confidence: Some(1.0 - chance_of(basis, state)),
+        confidence: Some(1.0 - chance),
+        burst,
         effect_ns: (ns_b - ns_a) * weight,
         per_work: per_work(pair, basis, state, sums),
         // How much there is to do, or to wait for, is the guest's.

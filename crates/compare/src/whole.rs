@@ -20,8 +20,8 @@ use crate::change::{
     CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
 };
 use crate::{
-    chance, counters, differs, exits, findings, functions, guests, latency, parts, sched, side,
-    states,
+    apic, chance, counters, differs, exits, findings, functions, guests, latency, parts, sched,
+    side, states,
 };
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
@@ -53,6 +53,7 @@ pub(crate) fn against(
     let mut all = Vec::new();
     let mut notes = pair.notes();
     exits::changes(&pair, &mut all, &mut notes);
+    apic::changes(&pair, &mut all);
     states::changes(&pair, &mut all, &mut notes);
     latency::changes(&pair, bounds, &mut all, &mut notes);
     sched::changes(&pair, &mut all, &mut notes);
@@ -69,10 +70,15 @@ pub(crate) fn against(
     }
     let mut found = Vec::new();
     findings::changes(&pair, a.diagnosis, b.diagnosis, &mut found);
-    let (mut news, mut threshold): (Vec<_>, Vec<_>) = found
+    let (mut news, threshold): (Vec<_>, Vec<_>) = found
         .into_iter()
         .partition(|finding| findings::is_news(finding, &out));
     out.changes.append(&mut news);
+    // What happened once has the finding beside it that it made.
+    let (mut once, mut threshold): (Vec<_>, Vec<_>) = threshold
+        .into_iter()
+        .partition(|finding| findings::happened_once(finding, &out));
+    out.once.append(&mut once);
     out.unreported.append(&mut threshold);
     // What parts count is no question of how sure all else is.
     let mut of_parts = Vec::new();
@@ -89,14 +95,22 @@ pub(crate) fn against(
     for change in of_guests {
         place(change, options, &mut out);
     }
-    for change in out.changes.iter_mut().chain(&mut out.likely) {
+    let shown = out.changes.iter_mut().chain(&mut out.likely);
+    for change in shown.chain(&mut out.once) {
         change.text.push_str(match change.worse {
             Some(SideName::A) => " A is worse.",
             Some(SideName::B) => " B is worse.",
             None => " Neither is worse by that alone.",
         });
     }
-    for list in [&mut out.changes, &mut out.likely, &mut out.unreported] {
+    let Comparison {
+        changes,
+        likely,
+        once,
+        unreported,
+        ..
+    } = &mut out;
+    for list in [changes, likely, once, unreported] {
         list.sort_by(|x, y| {
             let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());
             effect.then_with(|| x.what.cmp(&y.what))
@@ -105,7 +119,11 @@ pub(crate) fn against(
     Ok(out)
 }
 
-/// Puts a change where it belongs: reported, likely, or neither.
+/// What a burst has to change to be worth a word, in nanoseconds for each second: half a per cent, with the weights of
+/// the ranking.
+const BURST_NS: f64 = 5e6;
+
+/// Puts a change where it belongs: reported, likely, what happened once, or none of them.
 fn place(change: SideChange, options: CompareOptions, out: &mut Comparison) {
     let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
     let large = change
@@ -117,6 +135,8 @@ fn place(change: SideChange, options: CompareOptions, out: &mut Comparison) {
         &mut out.changes
     } else if sure(options.likely) {
         &mut out.likely
+    } else if change.burst && change.effect_ns.abs() >= BURST_NS {
+        &mut out.once
     } else {
         &mut out.unreported
     };

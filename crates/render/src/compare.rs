@@ -33,13 +33,8 @@ pub fn text(
         wrap(&mut out, "", note, layout.width);
     }
     out.push('\n');
-    if comparison.changes.is_empty() {
-        let words = if comparison.unreported.is_empty() && comparison.likely.is_empty() {
-            "The two have nothing in common that could be compared."
-        } else {
-            "No change is larger than noise."
-        };
-        wrap(&mut out, "", words, layout.width);
+    if let Some(words) = no_changes(comparison) {
+        wrap(&mut out, "", &words, layout.width);
     }
     for change in comparison.changes.iter().take(layout.limit) {
         one(&mut out, change, layout.width);
@@ -58,6 +53,23 @@ pub fn text(
         let more = likely.saturating_sub(shown);
         if more > 0 {
             out.push_str(&format!("{more} more are likely, and not shown (--all)\n"));
+        }
+        out.push('\n');
+    }
+    if !comparison.once.is_empty() && layout.limit > 0 {
+        if likely == 0 {
+            out.push('\n');
+        }
+        out.push_str("once, in one short stretch of one side; that may be chance:\n");
+        let shown = if all { usize::MAX } else { LIKELY }.min(layout.limit);
+        for change in comparison.once.iter().take(shown) {
+            wrap(&mut out, "- ", &change.text, layout.width);
+        }
+        let more = comparison.once.len().saturating_sub(shown);
+        if more > 0 {
+            out.push_str(&format!(
+                "{more} more happened once, and are not shown (--all)\n"
+            ));
         }
         out.push('\n');
     }
@@ -88,6 +100,39 @@ pub fn text(
         wrap(&mut out, "", &text, layout.width);
     }
     out
+}
+
+/// Returns what stands where no change is certain; `None` where there are some.
+pub fn no_changes(comparison: &Comparison) -> Option<String> {
+    if !comparison.changes.is_empty() {
+        return None;
+    }
+    let Comparison {
+        likely,
+        once,
+        unreported,
+        ..
+    } = comparison;
+    if likely.is_empty() && once.is_empty() && unreported.is_empty() {
+        return Some("The two have nothing in common that could be compared.".to_owned());
+    }
+    let mut words = "No change is larger than noise.".to_owned();
+    if !once.is_empty() {
+        words.push_str(" What happened once on one side stands below: record again to know whether it comes back.");
+    }
+    // That a finding came or went is never passed over.
+    let findings = unreported.iter().filter(|one| one.is_finding());
+    let findings: Vec<&str> = findings.map(|one| one.what.as_str()).collect();
+    if let Some(first) = findings.first() {
+        let are = match findings.len() {
+            1 => format!("One finding is on one side only ({first})"),
+            more => format!("{more} findings are on one side only ({first} and others)"),
+        };
+        words.push_str(&format!(
+            " {are}: what it is of differs no more than by chance, so it is at its threshold (--all)."
+        ));
+    }
+    Some(words)
 }
 
 fn one(out: &mut String, change: &SideChange, width: usize) {
@@ -257,12 +302,13 @@ pub struct CompareDocument<'a> {
     notes: &'a [String],
     changes: Value,
     likely: Value,
+    once: Value,
     noise: Value,
 }
 
 shape!(CompareDocument<'static> {
     a, b, differs, notes, changes: columns().shape().list(), likely: columns().shape().list(),
-    noise: columns().shape().list(),
+    once: columns().shape().list(), noise: columns().shape().list(),
 });
 
 /// Returns the fields of a document.
@@ -279,13 +325,15 @@ pub fn document<'a>(
         notes: &comparison.notes,
         changes: columns.json(&comparison.changes),
         likely: columns.json(&comparison.likely),
+        once: columns.json(&comparison.once),
         noise: columns.json(&comparison.unreported),
     }
 }
 
 /// Returns changes as comma separated values; with `all` those that are likely and those that may be noise as well.
 pub fn csv(comparison: &Comparison, all: bool, clock: ClockUnit) -> String {
-    let less = comparison.likely.iter().chain(&comparison.unreported);
+    let likely = comparison.likely.iter().chain(&comparison.once);
+    let less = likely.chain(&comparison.unreported);
     let within_noise = less.filter(|_| all);
     columns()
         .counted_in(clock)

@@ -368,11 +368,13 @@ struct ComparedSide<'a> {
     differs: &'a [Difference],
     notes: &'a [String],
     likely: Value,
+    once: Value,
     noise: Value,
 }
 
 shape!(ComparedSide<'static> {
     side, differs, notes, likely: crate::compare::columns().shape().list(),
+    once: crate::compare::columns().shape().list(),
     noise: crate::compare::columns().shape().list(),
 });
 
@@ -408,6 +410,7 @@ pub fn document<'a>(
         differs: &one.differs,
         notes: &one.notes,
         likely: changes.json(&one.likely),
+        once: changes.json(&one.once),
         noise: changes.json(&one.unreported),
     });
     let changed = others().flat_map(|(one, side)| {

@@ -460,6 +460,7 @@ pub(crate) fn columns() -> Table<'static, Finding> {
         })
         .column("inputs", Nested, |finding| finding.inputs.clone())
         .column("doubts", Nested, |finding| finding.doubts.clone())
+        .column("effect_of", Text, |finding| finding.effect_of)
 }
 
 /// Returns what findings are in a document.

@@ -49,8 +49,8 @@ pub(crate) fn section(
     let differs = comparison.differs.iter();
     let differs = differs.map(|one| one.text.as_str());
     out.list(differs.chain(comparison.notes.iter().map(String::as_str)));
-    if comparison.changes.is_empty() {
-        out.paragraph("No change is larger than noise.");
+    if let Some(words) = table::no_changes(comparison) {
+        out.paragraph(&words);
     }
     let mut given = Vec::new();
     for recording in recordings {
@@ -74,6 +74,11 @@ pub(crate) fn section(
             "compare-likely",
             "what is likely, and not certain",
             &comparison.likely,
+        ),
+        (
+            "compare-once",
+            "what happened once, which cannot be distinguished from chance",
+            &comparison.once,
         ),
         (
             "compare-noise",

@@ -23,19 +23,29 @@ pub struct Case<'a> {
 
 /// Count and time of several rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RowSum {
+pub struct RowSum {
+    /// How many.
     pub count: u64,
+    /// How long they took together.
     pub ns: u64,
 }
 
 impl RowSum {
-    pub(crate) fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> RowSum {
-        let mut sum = RowSum::default();
-        for row in rows {
-            sum.count = sum.count.saturating_add(row.stats.count());
-            sum.ns = sum.ns.saturating_add(row.stats.total());
+    /// Returns the sum of some rows.
+    pub fn of<'r>(rows: impl IntoIterator<Item = &'r ExitRow>) -> RowSum {
+        let each = rows.into_iter().map(|row| RowSum {
+            count: row.stats.count(),
+            ns: row.stats.total(),
+        });
+        each.fold(RowSum::default(), RowSum::plus)
+    }
+
+    /// Returns both together.
+    pub fn plus(self, other: RowSum) -> RowSum {
+        RowSum {
+            count: self.count.saturating_add(other.count),
+            ns: self.ns.saturating_add(other.ns),
         }
-        sum
     }
 }
 

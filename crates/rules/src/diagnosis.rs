@@ -6,7 +6,7 @@ use crate::evidence::says;
 use crate::unchecked::could_explain;
 use crate::{
     Case, Finding, Precedence, ProgressVerdict, RecordNeeds, Rule, RuleLook, TimeAccounts,
-    UncheckedRule, Verdict, caps, guests, progress, rules,
+    UncheckedRule, Verdict, caps, chains, guests, progress, rules, versions,
 };
 
 /// Findings with less confidence are no reason to change a definition.
@@ -85,6 +85,7 @@ pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
     for rule in of_cases {
         diagnosis.ask(rule, cases, &[]);
     }
+    chains::link(&mut diagnosis.findings);
     // What these leave unexplained is what the others look at.
     let of_accounts = rules
         .iter()
@@ -100,6 +101,7 @@ pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
     diagnosis.weigh_unchecked(cases);
     diagnosis.progress = cases.iter().flat_map(progress::verdicts).collect();
     diagnosis.findings.sort_by(Finding::rank);
+    chains::order(&mut diagnosis.findings);
     disturbed(&mut diagnosis.findings);
     diagnosis
 }
@@ -151,6 +153,7 @@ impl Diagnosis {
                         finding.remedies.retain(|one| !one.remedy.is_of_x86());
                     }
                     caps::apply(case, &mut finding);
+                    versions::apply(case, &mut finding);
                     guests::tell(case, &mut finding);
                     if case.counts_ticks() {
                         finding.count_ticks();

@@ -194,6 +194,10 @@ pub struct Finding {
     pub rests_on: RestsOn,
     /// The ids of doubts about the recording that touch it.
     pub doubts: Vec<&'static str>,
+    /// The rule whose finding is its cause; that one stands above it.
+    pub effect_of: Option<&'static str>,
+    /// Whether its cost is what its effect costs, which explains that time.
+    pub cost_of_effect: bool,
 }
 
 impl Finding {
@@ -221,6 +225,8 @@ impl Finding {
             explains: rule.explains.to_vec(),
             rests_on: RestsOn::default(),
             doubts: Vec::new(),
+            effect_of: None,
+            cost_of_effect: false,
         }
     }
 
@@ -343,9 +349,10 @@ impl Finding {
         }
     }
 
-    /// Returns which time it explains, if its cost is known.
+    /// Returns which time it explains, if its cost is known and no effect of it explains the same.
     pub(crate) fn explained_cost(&self) -> Option<ExplainedCost<'_>> {
-        self.cost.map(|cost| ExplainedCost {
+        let own = self.cost.filter(|_| !self.cost_of_effect);
+        own.map(|cost| ExplainedCost {
             rule: self.rule.id,
             explains: &self.explains,
             ns: cost.ns,

@@ -41,8 +41,10 @@ documents the fields. In short:
 #![forbid(unsafe_code)]
 
 mod account;
+mod apic;
 mod caps;
 mod case;
+mod chains;
 mod common;
 mod definition;
 mod describe;
@@ -57,11 +59,14 @@ mod rule;
 mod rules;
 mod sampled;
 mod unchecked;
+mod versions;
 
 pub use account::{
     AccountPart, AccountRow, ExplainedTime, OPEN_SHARE, TimeAccount, TimeAccounts, VcpuAccount,
 };
-pub use case::Case;
+pub use apic::ApicExits;
+pub use case::{Case, RowSum};
+pub use chains::{CauseChain, chains};
 pub use definition::remarks;
 pub use diagnosis::{Diagnosis, all, diagnose, diagnose_with, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};

@@ -427,6 +427,13 @@ impl TuningParameter {
         OF_X86.contains(&self.name) || module.iter().any(|of| self.name.starts_with(of))
     }
 
+    /// Returns the first kernel of the host that has it, of what only a host has: parameters of KVM's
+    /// modules. A parameter of the command line may be the guest's.
+    pub fn first_host_kernel(&self) -> Option<&'static str> {
+        let of_host = self.name.starts_with("kvm");
+        self.since.strip_prefix("Linux ").filter(|_| of_host)
+    }
+
     /// Returns whether a text names it.
     pub fn is_named_in(&self, text: &str) -> bool {
         self.written

@@ -7,6 +7,7 @@ mod functions;
 mod guests;
 mod news;
 mod noise;
+mod once;
 mod results;
 mod stacks;
 mod tables;

@@ -1,9 +1,10 @@
 //! The guest's interrupt controller is emulated access by access.
 
-use analysis::{ExitRow, ExitTable};
+use analysis::ExitTable;
 use event::{ExitClass, Isa};
 use words::duration::human;
 
+use crate::apic::{self, ApicExits};
 use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Ns, Of, Times, says};
@@ -80,64 +81,12 @@ pub(crate) static RULE: Rule = Rule {
     look: RuleLook::Case(look),
 };
 
-/// What exits only without APICv: EOI and self IPI go on without one where it is in use.
-fn is_emulated(row: &ExitRow, table: ExitTable) -> bool {
-    let Some(address) = row.address else {
-        return false;
-    };
-    match table {
-        ExitTable::Msr => row.write && address == 0x80b,
-        ExitTable::Mmio => row.write && address == 0xfee0_00b0,
-        _ => false,
-    }
-}
-
-/// The table that an emulated access is in: registers have small numbers.
-fn table_of(row: &ExitRow) -> ExitTable {
-    match is_emulated(row, ExitTable::Msr) {
-        true => ExitTable::Msr,
-        false => ExitTable::Mmio,
-    }
-}
-
-/// Exits that would not be with APICv or AVIC in use.
-struct ApicExits<'a> {
-    /// The accesses that end an interrupt.
-    rows: Vec<&'a ExitRow>,
-    /// Intel's, with the page of the xAPIC watched and not virtualized.
-    page: RowSum,
-    windows: RowSum,
-    /// Accesses of both kinds.
-    accesses: u64,
-    /// All of it.
-    sum: RowSum,
-}
-
-impl<'a> ApicExits<'a> {
-    fn of(case: &Case<'a>) -> ApicExits<'a> {
-        let mut rows = case.accesses(ExitTable::Msr, |row| is_emulated(row, ExitTable::Msr));
-        rows.extend(case.accesses(ExitTable::Mmio, |row| is_emulated(row, ExitTable::Mmio)));
-        let eoi = RowSum::of(rows.iter().copied());
-        let page = case.exits(&["APIC_ACCESS"]);
-        let windows = case.exits(&["INTERRUPT_WINDOW", "PENDING_INTERRUPT", "vintr"]);
-        let accesses = eoi.count + page.count;
-        ApicExits {
-            rows,
-            page,
-            windows,
-            accesses,
-            sum: RowSum {
-                count: accesses + windows.count,
-                ns: eoi.ns.saturating_add(page.ns).saturating_add(windows.ns),
-            },
-        }
-    }
-
-    fn matters(&self, case: &Case<'_>) -> bool {
-        self.accesses >= 1000
-            && self.sum.ns >= case.handling_ns() / 10
-            && self.sum.ns >= case.picture.busy_ns() / 100
-    }
+/// Whether what the APIC costs is worth a finding.
+fn matters(emulated: &ApicExits<'_>, case: &Case<'_>) -> bool {
+    let sum = emulated.emulated();
+    emulated.accesses() >= 1000
+        && sum.ns >= case.handling_ns() / 10
+        && sum.ns >= case.picture.busy_ns() / 100
 }
 
 fn look(case: &Case<'_>) -> Verdict {
@@ -147,19 +96,13 @@ fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
         return unknown();
     }
-    let emulated = ApicExits::of(case);
-    // These two happen with APICv only.
-    let virtualized = case.exits(&[
-        "EOI_INDUCED",
-        "APIC_WRITE",
-        "AVIC_INCOMPLETE_IPI",
-        "avic_incomplete_ipi",
-    ]);
-    if virtualized.count > emulated.accesses {
+    let emulated = ApicExits::of(case.picture);
+    let virtualized = emulated.virtualized.count;
+    if virtualized > emulated.accesses() {
         return Verdict::Clear;
     }
-    if !emulated.matters(case) {
-        return match unrecorded(case) && emulated.page.count == 0 && virtualized.count == 0 {
+    if !matters(&emulated, case) {
+        return match unrecorded(case) && emulated.page.count == 0 && virtualized == 0 {
             true => unknown(),
             false => Verdict::Clear,
         };
@@ -179,7 +122,7 @@ fn look(case: &Case<'_>) -> Verdict {
 }
 
 fn say(case: &Case<'_>, emulated: &ApicExits<'_>) -> Finding {
-    let sum = emulated.sum;
+    let sum = emulated.emulated();
     let mut finding = Finding::new(&RULE, 0.85)
         .cost(case.vcpu_cost(sum.ns))
         .title(format!(
@@ -188,7 +131,7 @@ fn say(case: &Case<'_>, emulated: &ApicExits<'_>) -> Finding {
             human(sum.ns)
         ));
     let all = case.all_exits();
-    for line in listed(table_of, &emulated.rows, (all.count, "exits"), 2) {
+    for line in listed(apic::table_of, &emulated.eoi, (all.count, "exits"), 2) {
         finding = finding.evidence(line);
     }
     for (name, sum) in [

@@ -4,7 +4,9 @@ use analysis::ExitTable;
 use domain::{Domain, DomainChange};
 use event::ExitClass;
 
-use crate::evidence::says;
+use crate::apic::{self, ApicExits};
+use crate::case::RowSum;
+use crate::evidence::{EvidenceNumber, says};
 use crate::{
     Case, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook, Severity, Verdict,
 };
@@ -22,12 +24,14 @@ pub(crate) static RULE: Rule = Rule {
     found: &[
         "Writes of `HV_X64_MSR_SINT0` to `SINT15` that are not masked and have the AutoEOI bit: confidence 0.95 and at \
          least `medium` if the host offers APICv or AVIC, 0.75 if that is unknown; nothing if the host has it off. \
-         Without such writes: the definition has `<synic/>` and no `<avic/>`, the host offers it, and writes of 0x80b \
-         exit all the same: 0.6, at least `medium`. Without a definition it is not known, unless registers were \
-         recorded and the guest touches none of Hyper-V's for it (0x40000080 to 0x400000b7), or a table of 1000 exits \
+         0.3 where exits that happen with APICv or AVIC only are more than those for the local APIC. Without such \
+         writes: the definition has `<synic/>` and no `<avic/>`, and ends of interrupts (0x80b, 0xfee000b0) or \
+         `APIC_ACCESS` exit: 0.6 and at least `medium` where the host offers it, 0.5 where that is unknown and \
+         they are {many} that take a twentieth of the exits' time. Without a definition it is not known, \
+         unless registers were recorded and the guest touches none of Hyper-V's for it (0x40000080 to 0x400000b7), or a table of 1000 exits \
          has no write of a register at all: a guest whose interrupts end themselves writes few.",
     ],
-    limits: &[],
+    limits: &[("many", EvidenceNumber::Count(MANY))],
     seen_from: "one write of an interrupt source with AutoEOI, or a definition with SynIC and without AVIC",
     unknown: "`kvm_msr` from the guest's start on, or `--domain` with *facts* and *exits*.",
     advice: "",
@@ -61,6 +65,18 @@ pub(crate) static RULE: Rule = Rule {
     ],
     look: RuleLook::Case(look),
 };
+
+/// How sure it is where the host offers APICv and the definition alone has SynIC.
+const OFFERED: f64 = 0.6;
+/// How sure it is where nothing is known of the host: one without APICv looks the same.
+const NOT_KNOWN: f64 = 0.5;
+/// How sure it is where APICv is in use all the same.
+const IN_USE: f64 = 0.3;
+/// So many accesses of the APIC are a guest's that is not virtualized, whatever the host.
+const MANY: u64 = 1000;
+
+const UNKNOWN_OFFER: &str =
+    "It is unknown whether the host has APICv or AVIC; trapline facts on the host shows it.";
 
 /// What the host's module says of APICv or AVIC.
 #[derive(Clone, Copy)]
@@ -113,7 +129,8 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
     let signs = &case.picture.signs;
     // Where it is known, it is on: what is off was no finding.
     let on = offered.is_some();
-    let finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 }).rests_on(RestsOn::Counts)
+    let finding = Finding::new(&RULE, if on { 0.95 } else { 0.75 })
+        .rests_on(RestsOn::Counts)
         .title(format!(
             "The guest set up {} synthetic interrupts with AutoEOI",
             signs.auto_eoi
@@ -129,48 +146,83 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
                 name = name,
                 value = value,
             ),
-            None => "It is unknown whether the host has APICv or AVIC; trapline facts on the host shows it.".into(),
+            None => UNKNOWN_OFFER.into(),
         });
     let mut finding = inhibited(case, finding);
+    let apic = ApicExits::of(case.picture);
+    if apic.virtualized.count > apic.accesses() {
+        finding.confidence = IN_USE;
+        finding = finding.evidence(says!(
+            "{exits} exits happen with APICv or AVIC only: it is in use all the same.",
+            exits = apic.virtualized.count,
+        ));
+    }
     finding.at_least = if on { Severity::Medium } else { Severity::Low };
     patch(case, finding).found()
 }
 
 /// The definition has SynIC, and the recording began after the guest had set it up.
 fn set_up_before(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
-    if offered.is_none() {
-        return Verdict::Unknown(
-            "The guest has SynIC; record kvm:kvm_msr from its start on to see whether it uses AutoEOI, and give \
-             --facts of the host, which say whether it has APICv or AVIC."
-                .to_owned(),
-        );
-    }
-    if !case.records("kvm_msr", ExitTable::Msr) {
-        return Verdict::Unknown(
-            "The guest has SynIC and the host offers APICv; record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_msr to see \
-             whether it is in use."
-                .to_owned(),
-        );
-    }
-    let emulated = case.accesses(ExitTable::Msr, |row| {
-        row.write && row.address == Some(0x80b)
-    });
-    if emulated.is_empty() {
+    let emulated = ApicExits::of(case.picture);
+    let accesses = emulated.accesses();
+    if emulated.virtualized.count > accesses {
+        // The processor does it: nothing sets it aside.
         return Verdict::Clear;
     }
-    let count: u64 = emulated.iter().map(|row| row.stats.count()).sum();
-    let finding = Finding::new(&RULE, 0.6).rests_on(RestsOn::Counts)
-        .title("The guest has SynIC, and APICv is not in use although the host has it")
-        .evidence(
+    let recorded = case.records("kvm_msr", ExitTable::Msr) || accesses > 0;
+    if !case.has_exits() || !recorded {
+        return Verdict::Unknown(
+            "The guest has SynIC; record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_msr to see whether APICv is in use, \
+             from its start on to see whether it uses AutoEOI; --facts of the host say whether it has APICv."
+                .to_owned(),
+        );
+    }
+    // Of a host of which nothing is known a few accesses are no sign: they may be its own way.
+    let enough = match offered {
+        Some(_) => accesses > 0,
+        None => accesses >= MANY && case.matters(emulated.emulated().ns),
+    };
+    if !enough {
+        return Verdict::Clear;
+    }
+    let (confidence, title) = match offered {
+        Some(_) => (
+            OFFERED,
+            "The guest has SynIC, and APICv is not in use although the host has it",
+        ),
+        None => (
+            NOT_KNOWN,
+            "The guest has SynIC without AVIC, and KVM emulates its local APIC",
+        ),
+    };
+    let mut finding = Finding::new(&RULE, confidence)
+        .rests_on(RestsOn::Counts)
+        .title(title);
+    if let Some(first) = emulated.eoi.first() {
+        let rows = RowSum::of(emulated.eoi.iter().copied());
+        finding = finding.evidence(
             says!(
                 "{exits} writes of the end-of-interrupt register were exits, which APICv would have avoided.",
-                exits = count,
+                exits = rows.count,
             )
-            .rows_of(ExitTable::Msr, &emulated),
-        )
-        .evidence("Its definition has <synic state='on'/> and no <avic state='on'/>.");
+            .rows_of(apic::table_of(first), &emulated.eoi),
+        );
+    }
+    if emulated.page.count > 0 {
+        finding = finding.evidence(says!(
+            "{exits} accesses of the local APIC's page were exits (APIC_ACCESS), which APICv would have avoided.",
+            exits = emulated.page.count,
+        ));
+    }
+    finding = finding.evidence("Its definition has <synic state='on'/> and no <avic state='on'/>.");
+    if offered.is_none() {
+        finding = finding.evidence(UNKNOWN_OFFER);
+    }
     let mut finding = inhibited(case, finding);
-    finding.at_least = Severity::Medium;
+    finding.at_least = match offered {
+        Some(_) => Severity::Medium,
+        None => Severity::Low,
+    };
     patch(case, finding).found()
 }
 

@@ -1,0 +1,106 @@
+//! Remedies that the recorded host's kernel is too old for.
+
+use crate::{Case, Finding, TuningParameter};
+
+/// Says of remedies that need a later kernel than the host runs that they do, and puts them behind the others.
+pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
+    let recorded = case.picture.about.kernel.as_deref();
+    let kernel = recorded.or_else(|| case.host()?.kernel.as_deref());
+    let Some((kernel, release)) = kernel.and_then(|text| Some((text, release(text)?))) else {
+        return;
+    };
+    let mut late = Vec::new();
+    for (at, advice) in finding.remedies.iter_mut().enumerate() {
+        let newer = |one: &TuningParameter| {
+            let since = one.first_host_kernel()?;
+            (self::release(since)? > release).then_some((one.name, since))
+        };
+        let Some((name, since)) = advice.remedy.parameters().find_map(newer) else {
+            continue;
+        };
+        let text = format!(
+            "The host runs Linux {kernel}, and {name} is there from {since} on; distributions may have it earlier."
+        );
+        advice.note = Some(match advice.note.take() {
+            Some(note) => format!("{note} {text}"),
+            None => text,
+        });
+        // One that names another way too can still be used.
+        if advice.remedy.parameters().all(|one| newer(one).is_some()) {
+            late.push(at);
+        }
+    }
+    if late.is_empty() || late.len() == finding.remedies.len() {
+        return;
+    }
+    let mut at = 0;
+    let mut behind = Vec::new();
+    finding.remedies.retain(|advice| {
+        let is_late = late.contains(&at);
+        at += 1;
+        if is_late {
+            behind.push(advice.clone());
+        }
+        !is_late
+    });
+    finding.remedies.append(&mut behind);
+}
+
+/// Returns the numbers that a kernel's release begins with: 5.15.0-91-generic is (5, 15).
+fn release(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|at: char| !at.is_ascii_digit());
+    let mut next = || numbers.next()?.parse().ok();
+    Some((next()?, next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::{Picture, RecordedMachine};
+
+    use super::*;
+    use crate::CaseAdvice;
+
+    #[test]
+    fn a_remedy_that_the_kernel_is_too_old_for_comes_last() {
+        let remedies = |rule, kernel: &str| {
+            let picture = Picture {
+                about: RecordedMachine {
+                    kernel: Some(kernel.to_owned()),
+                    ..RecordedMachine::default()
+                },
+                ..Picture::default()
+            };
+            let case = Case {
+                picture: &picture,
+                facts: None,
+                domain: None,
+            };
+            let mut finding = Finding::new(rule, 0.9);
+            apply(&case, &mut finding);
+            finding.remedies
+        };
+        let (mut noted, mut moved) = (0, 0);
+        for rule in crate::all() {
+            let new = remedies(rule, "6.12.0");
+            assert!(new.iter().all(|one| one.note.is_none()), "{}", rule.id);
+            assert_eq!(remedies(rule, "unreleased"), new);
+            let old = remedies(rule, "3.10.0-1160.el7.x86_64");
+            assert_eq!(old.len(), new.len());
+            let notes = old.iter().filter_map(|one| one.note.as_deref());
+            noted += notes
+                .filter(|note| note.contains("3.10.0-1160.el7.x86_64"))
+                .count();
+            let order =
+                |list: &[CaseAdvice]| -> Vec<_> { list.iter().map(|one| one.remedy).collect() };
+            if order(&old) != order(&new) {
+                assert!(
+                    old.last().is_some_and(|one| one.note.is_some()),
+                    "{}",
+                    rule.id
+                );
+                moved += 1;
+            }
+        }
+        assert!(noted > moved && moved > 0, "{noted} {moved}");
+    }
+}
