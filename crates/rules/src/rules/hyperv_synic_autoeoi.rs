@@ -28,8 +28,9 @@ pub(crate) static RULE: Rule = Rule {
          writes: the definition has `<synic/>` and no `<avic/>`, and ends of interrupts (0x80b, 0xfee000b0) or \
          `APIC_ACCESS` exit: 0.6 and at least `medium` where the host offers it, 0.5 where that is unknown and \
          they are {many} that take a twentieth of the exits' time. Without a definition it is not known, \
-         unless registers were recorded and the guest touches none of Hyper-V's for it (0x40000080 to 0x400000b7), or a table of 1000 exits \
-         has no write of a register at all: a guest whose interrupts end themselves writes few.",
+         unless registers were recorded and the guest touches none of Hyper-V's for it (0x40000080 to \
+         0x400000b7), or a table of 1000 exits has no write of a register at all: \
+         a guest whose interrupts end themselves writes few.",
     ],
     limits: &[("many", EvidenceNumber::Count(MANY))],
     seen_from: "one write of an interrupt source with AutoEOI, or a definition with SynIC and without AVIC",
