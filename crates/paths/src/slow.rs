@@ -9,6 +9,8 @@ use crate::traits::InstanceTrait;
 const MIN_SLOW: u64 = 5;
 /// Of fewer instances only a gap shows slow ones.
 const FEW: u64 = 20;
+/// By the 95th percentile at most one instance in so many is slow.
+const MOST_SLOW: u64 = 10;
 /// At most so many reasons are given.
 const MAX_REASONS: usize = 6;
 /// A reason has to explain this share of what there is to explain.
@@ -102,7 +104,8 @@ fn gap(tally: &PathTally) -> Option<u64> {
     best.map(|(_, ns)| ns)
 }
 
-/// The lowest total of the bucket that holds the 95th percentile.
+/// The lowest total of the bucket that holds the 95th percentile; of the next one above it, where that bucket holds
+/// more than are to be called slow: what most instances take is not slow, however alike they are.
 fn p95(tally: &PathTally) -> Option<u64> {
     if tally.count < FEW {
         return None;
@@ -114,11 +117,15 @@ fn p95(tally: &PathTally) -> Option<u64> {
     )]
     let least = (tally.count as f64 * 0.05).ceil() as u64;
     let mut above = 0;
+    let mut slower = None;
     for bucket in tally.buckets().rev() {
         above += bucket.count;
+        if above * MOST_SLOW > tally.count {
+            return slower;
+        }
+        slower = Some(bucket.min_ns).filter(|_| above >= MIN_SLOW.min(least));
         if above >= least {
-            // All alike: none is slow.
-            return (above < tally.count).then_some(bucket.min_ns);
+            return slower;
         }
     }
     None
@@ -289,6 +296,48 @@ fn ln_factorial(n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ReachedStep;
+
+    /// Returns the path of instances that took so long.
+    fn tally(totals: impl IntoIterator<Item = u64>) -> PathTally {
+        let mut tally = PathTally::new(&crate::builtin("kick").expect("a path"));
+        let step = |step: u8, time: u64| ReachedStep {
+            step,
+            machine: 0,
+            time,
+            cpu: 0,
+            thread: 0,
+            task: None,
+            switch: false,
+        };
+        for total_ns in totals {
+            tally.add(0, &[step(0, 1000), step(1, 1000 + total_ns)], 0, &[]);
+        }
+        tally
+    }
+
+    #[test]
+    fn what_most_instances_take_is_not_slow() {
+        // A poll loop: most of them within one bucket of totals, none apart from the others.
+        for spread in [1, 3, 100, 400, 5000] {
+            let tally = tally((0..1000u64).map(|at| 7000 + at * 7919 % spread));
+            if let Some(split) = split(&tally) {
+                assert!(
+                    split.slow.count * MOST_SLOW <= tally.count,
+                    "{spread}: {split:?}"
+                );
+                assert!(split.slow.min_ns > tally.total.percentile(0.5), "{spread}");
+            }
+        }
+        // All alike but the last ones, which are a tail of less than a twentieth.
+        let with_tail = tally((0..1000u64).map(|at| if at < 970 { 7000 } else { 9000 + at }));
+        let parted = split(&with_tail).expect("a tail");
+        assert_eq!(
+            (parted.found, parted.slow.count),
+            (ThresholdOrigin::P95, 30)
+        );
+        assert!(split(&tally((0..1000).map(|_| 7000))).is_none());
+    }
 
     #[test]
     fn chance_is_fishers() {
