@@ -81,6 +81,9 @@ pub struct ReportedVm {
     /// Threads of its vhost workers: the kernel's threads that do the work of its devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vhost: Vec<i32>,
+    /// The control groups that its threads are in, by their paths ([`Host::cgroups`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cgroups: Vec<String>,
     /// Its vCPUs whose threads are given.
     pub vcpus: Vec<ReportedVcpu>,
 }
@@ -241,6 +244,10 @@ impl FactsBuilder {
         if known.vhost.is_empty() {
             known.vhost = vm.vhost;
             known.vhost.truncate(MAX_VHOST);
+        }
+        if known.cgroups.is_empty() {
+            known.cgroups = vm.cgroups;
+            known.cgroups.truncate(MAX_VCPUS);
         }
         for vcpu in vm.vcpus {
             if let Some((vm, place)) = self.vm_of_tid.get(&vcpu.tid) {

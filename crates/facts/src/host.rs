@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use serde::Serialize;
 
+use crate::counters::ControlGroup;
 use crate::keep::fill;
 
 /// Most paths that are listed as unreadable.
@@ -70,6 +71,17 @@ pub struct Host {
     pub modules: BTreeMap<String, BTreeMap<String, String>>,
     /// What KVM has counted over all VMs that exist, by the counter's name (`/sys/kernel/debug/kvm`).
     pub kvm_debug: BTreeMap<String, u64>,
+    /// Control groups of VMs' threads, and those above them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cgroups: Vec<ControlGroup>,
+    /// What the kernel counts of memory and pressure since the host was started: names of `/proc/vmstat` behind
+    /// `vmstat.`, of `/sys/kernel/mm/ksm` behind `ksm.`, and totals of `/proc/pressure` in microseconds
+    /// (`memory.pressure.some`).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
+    /// The same of the time of a recording alone, where they were read before and after.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters_during: BTreeMap<String, u64>,
     /// Interrupts that a device uses, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub irqs: Vec<Irq>,
@@ -226,6 +238,13 @@ impl Host {
         // Counters go on, and irqbalance moves interrupts: that they differ says nothing.
         if self.kvm_debug.is_empty() {
             self.kvm_debug = later.kvm_debug;
+        }
+        if self.counters.is_empty() {
+            self.counters = later.counters;
+            self.counters_during = later.counters_during;
+        }
+        if self.cgroups.is_empty() {
+            self.cgroups = later.cgroups;
         }
         if self.irqs.is_empty() {
             self.irqs = later.irqs;

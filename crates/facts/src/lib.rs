@@ -31,9 +31,11 @@ assert!(notes.is_empty());
     clippy::cast_sign_loss
 )]
 
+mod counters;
 mod cpus;
 mod data;
 mod document;
+mod during;
 mod host;
 mod json;
 mod keep;
@@ -45,6 +47,7 @@ mod text;
 mod vmm;
 mod write;
 
+pub use counters::ControlGroup;
 pub use data::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 pub use text::read;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use facts::{
-    CpuIdle, Facts, FreqPolicy, Host, HostCpu, HostNode, Irq, Policy, ReportedThread, ReportedVcpu,
-    ReportedVm, Unreadable, read,
+    ControlGroup, CpuIdle, Facts, FreqPolicy, Host, HostCpu, HostNode, Irq, Policy, ReportedThread,
+    ReportedVcpu, ReportedVm, Unreadable, read,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +49,7 @@ fn full() -> Facts {
             "",
         ]),
         vhost: vec![1710, 1711],
+        cgroups: texts(&["/machine.slice/web.scope"]),
         vcpus: vec![
             ReportedVcpu {
                 affinity: Some(cpus("2")),
@@ -102,6 +103,14 @@ fn full() -> Facts {
             ("vhost_net".to_owned(), BTreeMap::new()),
         ]),
         kvm_debug: BTreeMap::from([("exits".to_owned(), u64::MAX)]),
+        cgroups: vec![ControlGroup {
+            path: "/machine.slice".to_owned(),
+            limits: BTreeMap::from([("cpu.max".to_owned(), "30000 100000".to_owned())]),
+            counters: BTreeMap::from([("cpu.stat.nr_throttled".to_owned(), 7)]),
+            during: BTreeMap::from([("cpu.stat.nr_throttled".to_owned(), 2)]),
+        }],
+        counters: BTreeMap::from([("vmstat.pswpin".to_owned(), 5)]),
+        counters_during: BTreeMap::from([("vmstat.pswpin".to_owned(), 1)]),
         irqs: vec![Irq {
             irq: 24,
             name: "eth0-rx-0".to_owned(),
@@ -135,7 +144,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(again, facts);
     // Nothing is written as null or left out that this test would not see.
     let host = document["host"].as_object().unwrap();
-    assert_eq!(host.len(), 26);
+    assert_eq!(host.len(), 29);
     assert!(!document.to_string().contains("null"));
     // What is not recorded is not written, and read as not recorded.
     let mut few = Facts::default();

@@ -23,6 +23,8 @@ followed.
 | mitigations | `/sys/devices/system/cpu/vulnerabilities` |
 | parameters | `parameters` of `kvm`, `kvm_intel`, `kvm_amd`, `vhost`, `vhost_net` in `/sys/module` |
 | KVM's counters | files of `/sys/kernel/debug/kvm` that are one number: sums over all VMs (root, debugfs) |
+| control groups | `/proc/PID/cgroup` of VMMs and their vCPUs; `cpu.max`, `cpu.stat`, `memory.*`, `io.max` and pressure of those and of all above, in `/sys/fs/cgroup`; `cpu.cfs_*` of the first version |
+| memory, pressure | names of `/proc/vmstat`, `/sys/kernel/mm/ksm`, `/proc/pressure` |
 | interrupts | `/proc/interrupts`, `smp_affinity_list` and `effective_affinity_list` of `/proc/irq` |
 | VMs | command lines of QEMU, Cloud Hypervisor, Firecracker, crosvm and kvmtool |
 | vCPUs | thread names: `CPU 0/KVM`, `vcpu0`, `fc_vcpu 0`, `crosvm_vcpu0`, `kvm-vcpu-0` |
@@ -45,6 +47,7 @@ assert!(facts.threads.is_empty());
     clippy::cast_sign_loss
 )]
 
+mod cgroups;
 mod cpus;
 mod irqs;
 mod kernel;
@@ -67,9 +70,20 @@ pub fn collect(root: &Path) -> Facts {
     kernel::read_isolation(&mut tree, &mut host);
     kvm::read(&mut tree, &mut host);
     host.irqs = irqs::read(&mut tree);
+    host.counters = cgroups::counters(&mut tree);
     let mut facts = Facts::default();
     host.masked += processes::read(&mut tree, &mut facts, host.online.as_ref());
-    host.unreadable = tree.finish();
     facts.host = Some(host);
+    cgroups::read(&mut tree, &mut facts);
+    if let Some(host) = &mut facts.host {
+        host.unreadable = tree.finish();
+    }
     facts
+}
+
+/// Reads the counters of the host and of the control groups of its VMs again, at the end of a recording, and adds to
+/// the facts what they counted since ([`Facts::count_during`]).
+pub fn count_again(root: &Path, facts: &mut Facts) {
+    let end = cgroups::read_again(&mut HostTree::new(root), facts);
+    facts.count_during(&end);
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, mkdirat, openat, renameat, unlinkat};
 use rustix::process::geteuid;
 
 /// Bits of a mode by which others than the owner may write.
@@ -101,6 +101,15 @@ impl Folder {
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(File::from(file))
+    }
+
+    /// Gives a file of it another name, in place of what has that name.
+    ///
+    /// # Errors
+    ///
+    /// Those of rename(2).
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(renameat(&self.folder, from, &self.folder, to)?)
     }
 
     /// Removes it with the files of these names, as far as that is allowed: nothing was recorded in it.

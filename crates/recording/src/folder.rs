@@ -16,6 +16,8 @@ const MOST_NAMES: u32 = 10_000;
 pub const HOST_DATA: &str = "perf.data";
 /// The host's settings in it.
 pub const HOST_FACTS: &str = "facts.json";
+/// The same with what was counted during the recording, until it has that name.
+const LATER_FACTS: &str = "facts.json.new";
 
 /// A folder that was made for a recording.
 #[derive(Debug)]
@@ -76,11 +78,22 @@ impl RecordingFolder {
 
     /// Writes the host's settings into it.
     pub(crate) fn facts(&self, facts: &Facts) -> Result<(), RecordingError> {
-        let place = || format!("{}/{HOST_FACTS}: cannot be written", self.shown());
+        self.facts_as(HOST_FACTS, facts)
+    }
+
+    /// Writes them again, with what was counted meanwhile. Whenever that ends, one of the two is there whole.
+    pub(crate) fn facts_again(&self, facts: &Facts) -> Result<(), RecordingError> {
+        self.facts_as(LATER_FACTS, facts)?;
+        let renamed = self.0.rename(LATER_FACTS, HOST_FACTS);
+        renamed.at(|| format!("{}/{HOST_FACTS}: cannot be written again", self.shown()))
+    }
+
+    fn facts_as(&self, name: &str, facts: &Facts) -> Result<(), RecordingError> {
+        let place = || format!("{}/{name}: cannot be written", self.shown());
         let text = serde_json::to_vec_pretty(&facts::write(facts)).map_err(std::io::Error::from);
         let mut text = text.at(place)?;
         text.push(b'\n');
-        self.file(HOST_FACTS)?.write_all(&text).at(place)
+        self.file(name)?.write_all(&text).at(place)
     }
 
     /// Removes a file of it.

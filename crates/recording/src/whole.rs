@@ -29,6 +29,8 @@ pub struct HostRequest<'a> {
     pub seconds: Option<Duration>,
     /// The host's settings, which stand beside the recording.
     pub facts: &'a Facts,
+    /// Adds to them what was counted during the recording, at its end.
+    pub count_again: fn(&mut Facts),
     /// What the file says of the machine and of the recording.
     pub features: Features,
     /// The records that stand before those of the kernel.
@@ -112,6 +114,9 @@ pub fn record_host(
     let summary = summary.at(whole)?;
     let status = ended.at(whole)?;
     finished.at(whole)?;
+    let mut facts = request.facts.clone();
+    (request.count_again)(&mut facts);
+    folder.facts_again(&facts)?;
     news.made(&summary_text(&shown, &summary))?;
     let missing_guests = agents.fetched(&folder, news)?;
     Ok(HostOutcome {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use cpuset::CpuSet;
-use facts::{Facts, FreqPolicy, Host, HostCpu, Policy, ReportedThread, ReportedVm};
+use facts::{ControlGroup, Facts, FreqPolicy, Host, HostCpu, Policy, ReportedThread, ReportedVm};
 use serde_json::Value;
 
 use crate::{Layout, clean, csv};
@@ -57,7 +57,7 @@ pub fn table(facts: &Facts, layout: Layout) -> String {
         kvm(&mut page, host);
     }
     for vm in &facts.vms {
-        one_vm(&mut page, vm);
+        one_vm(&mut page, facts, vm);
     }
     threads(&mut page, facts);
     if let Some(host) = &facts.host {
@@ -263,9 +263,21 @@ fn kvm(page: &mut Page, host: &Host) {
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     page.line("counted", &list.join(", "));
+    // What was counted during a recording says more than what was since the host's start.
+    let during = !host.counters_during.is_empty();
+    let counters = match during {
+        true => &host.counters_during,
+        false => &host.counters,
+    };
+    let counted = counters.iter().filter(|(_, count)| **count > 0);
+    let list: Vec<String> = counted
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let name = if during { "meanwhile" } else { "since boot" };
+    page.line(name, &list.join(", "));
 }
 
-fn one_vm(page: &mut Page, vm: &ReportedVm) {
+fn one_vm(page: &mut Page, facts: &Facts, vm: &ReportedVm) {
     page.gap();
     let text = joined([
         Some(
@@ -299,10 +311,48 @@ fn one_vm(page: &mut Page, vm: &ReportedVm) {
         page.row(&row);
     }
     page.left_out(vm.vcpus.len(), few, "vCPUs");
+    let groups: Vec<&ControlGroup> = facts.groups_of(vm).collect();
+    for group in groups
+        .iter()
+        .filter(|group| is_worth_a_line(group))
+        .take(few)
+    {
+        page.line("cgroup", &group_text(group));
+    }
     let workers: Vec<String> = vm.vhost.iter().map(i32::to_string).collect();
     if !workers.is_empty() {
         page.line("vhost", &format!("threads {}", workers.join(", ")));
     }
+}
+
+/// Whether a group limits anything, or has held anybody back.
+fn is_worth_a_line(group: &ControlGroup) -> bool {
+    let limited = |(name, value): (&String, &String)| match name.as_str() {
+        // What everybody has who was given nothing else.
+        "cpu.weight" => value != "100",
+        "memory.low" => value != "0",
+        _ => !value.starts_with("max"),
+    };
+    group.limits.iter().any(limited) || group.counted("cpu.stat.nr_throttled") > Some(0)
+}
+
+/// Returns a group's limits, and what they did.
+fn group_text(group: &ControlGroup) -> String {
+    let limits = group
+        .limits
+        .iter()
+        .map(|(name, value)| format!("{name} {value}"));
+    let throttled = group
+        .counted("cpu.stat.nr_throttled")
+        .filter(|count| *count > 0);
+    let throttled = throttled.map(|count| {
+        let periods = group.counted("cpu.stat.nr_periods").unwrap_or(0);
+        let us = group.counted("cpu.stat.throttled_usec").unwrap_or(0);
+        let time = words::duration::human(us.saturating_mul(1000));
+        format!("throttled in {count} of {periods} periods, {time}")
+    });
+    let all: Vec<String> = limits.chain(throttled).collect();
+    format!("{}: {}", group.path, all.join(", "))
 }
 
 fn thread_row(name: &str, tid: i32, affinity: Option<&CpuSet>, policy: Option<&Policy>) -> String {

@@ -51,6 +51,7 @@ mod describe;
 mod diagnosis;
 mod evidence;
 mod finding;
+mod groups;
 mod guests;
 mod names;
 mod parameters;

@@ -6,9 +6,10 @@ use cpuset::MAX_CPUS;
 use serde_json::Value;
 
 use super::members::{Members, text};
+use crate::counters::MAX_GROUPS;
 use crate::host::MAX_UNREADABLE;
 use crate::reader::FactsReader;
-use crate::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
+use crate::{ControlGroup, CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 
 /// Most NUMA nodes: `MAX_NUMNODES` of the largest configurations is 1024.
 const MAX_NODES: usize = 1 << 12;
@@ -39,6 +40,15 @@ pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
         hz: host.small("hz", reader),
         modules: modules(host, reader),
         kvm_debug: values(host, "kvm_debug", "whole numbers", reader, Value::as_u64),
+        cgroups: cgroups(host, reader),
+        counters: values(host, "counters", "whole numbers", reader, Value::as_u64),
+        counters_during: values(
+            host,
+            "counters_during",
+            "whole numbers",
+            reader,
+            Value::as_u64,
+        ),
         irqs: irqs(host, reader),
         thp: host.text("thp", reader),
         ksm: host.flag("ksm", reader),
@@ -122,6 +132,22 @@ fn modules(
         all.insert(name.clone(), values(&modules, name, "texts", reader, text));
     }
     all
+}
+
+fn cgroups(host: &Members<'_>, reader: &mut FactsReader) -> Vec<ControlGroup> {
+    let mut groups = Vec::new();
+    for group in host.objects("cgroups", MAX_GROUPS, reader) {
+        let Some(path) = group.required("path", Members::text, reader) else {
+            continue;
+        };
+        groups.push(ControlGroup {
+            path,
+            limits: values(&group, "limits", "texts", reader, text),
+            counters: values(&group, "counters", "whole numbers", reader, Value::as_u64),
+            during: values(&group, "during", "whole numbers", reader, Value::as_u64),
+        });
+    }
+    groups
 }
 
 fn irqs(host: &Members<'_>, reader: &mut FactsReader) -> Vec<Irq> {

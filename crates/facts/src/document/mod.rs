@@ -68,6 +68,7 @@ fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
         emulator: vm.text("emulator", reader),
         args: vm.texts("args", MAX_ARGS, reader),
         vhost: Vec::new(),
+        cgroups: vm.texts("cgroups", MAX_VCPUS, reader),
         vcpus: Vec::new(),
     };
     let vhost = vm.list("vhost", MAX_VHOST, reader);

@@ -1,5 +1,6 @@
 //! Hosts made up of files: what is collected of them, and that no tree does harm.
 
+mod groups;
 mod hostile;
 mod made;
 

@@ -4,7 +4,7 @@ use analysis::UnmapRow;
 use event::ExitClass;
 use words::duration::human;
 
-use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
+use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
 };
@@ -142,7 +142,53 @@ fn look(case: &Case<'_>) -> Verdict {
     for row in unmaps.rows.iter().filter(|row| row.unmapped > 0).take(4) {
         finding = finding.evidence(actor(case, row, unmaps.unmapped));
     }
+    for line in counted(case) {
+        finding = finding.evidence(line);
+    }
     finding.found()
+}
+
+/// What the host counted meanwhile, and which limits of the VM's memory were reached.
+fn counted(case: &Case<'_>) -> Vec<Evidence> {
+    let mut out = Vec::new();
+    let during = |name| case.counted_during(name).unwrap_or(0);
+    let (swapped_in, swapped_out) = (during("vmstat.pswpin"), during("vmstat.pswpout"));
+    if swapped_in > 0 || swapped_out > 0 {
+        out.push(says!(
+            "The host read {pages_in} from its swap during the recording, and wrote {pages_out} to it.",
+            pages_in = Many(swapped_in, "page"),
+            pages_out = Many(swapped_out, "page"),
+        ));
+    }
+    let pressure = during("memory.pressure.some");
+    if pressure > 0 {
+        out.push(says!(
+            "Some task waited for memory for {time} of the recording (/proc/pressure/memory).",
+            time = Ns(pressure.saturating_mul(1000)),
+        ));
+    }
+    let mut groups: Vec<_> = case.groups().collect();
+    groups.dedup_by_key(|group| &group.path);
+    for (limit, event) in [
+        ("memory.high", "memory.events.high"),
+        ("memory.max", "memory.events.max"),
+    ] {
+        let reached = groups.iter().find_map(|group| {
+            let limit = group.limits.get(limit).filter(|limit| *limit != "max")?;
+            let times = group.counted(event).filter(|times| *times > 0)?;
+            Some((group, limit, times))
+        });
+        if let Some((group, bytes, times)) = reached {
+            out.push(says!(
+                "The control group {path} has {limit} {bytes}, which was reached {times}.",
+                path = group.path.as_str(),
+                limit = limit,
+                bytes = bytes.as_str(),
+                times = Times(times),
+            ));
+        }
+    }
+    out
 }
 
 /// Who had memory unmapped.

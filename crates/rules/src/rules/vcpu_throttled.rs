@@ -6,9 +6,10 @@ use words::duration::human;
 
 use crate::account::AccountPart;
 use crate::evidence::{Ns, Of, says};
+use crate::groups::CpuQuota;
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
-    Verdict,
+    Severity, Verdict,
 };
 
 /// Share of the vCPUs' time.
@@ -19,6 +20,10 @@ const LONG_NS: u64 = 5_000_000;
 
 /// The mean of these waits: where waking up a CPU is slow, all of them are, and none is long.
 const EACH_NS: u64 = 1_000_000;
+
+/// How sure it is where the kernel counted that a quota was used up, and where its groups have none.
+const COUNTED: f64 = 0.95;
+const NO_QUOTA: f64 = 0.6;
 
 /// Share of these waits that began when the vCPU left its CPU runnable, for the idle task.
 const TAKEN: f64 = 0.25;
@@ -39,6 +44,9 @@ pub(crate) static RULE: Rule = Rule {
          waits took {long} or more, which no way out of idling does; their mean is {each} or more. {taken} of it or \
          more began when a \
          vCPU left its CPU runnable, for the idle task: nothing but the scheduler does that. Confidence 0.85.",
+        "With facts of the host: 0.95 where a control group of the VM has a quota and was throttled, also without the \
+         scheduler's events if that was counted during the recording (`trapline record` does); 0.6 where none of them \
+         was.",
     ],
     limits: &[
         ("share", EvidenceNumber::Share(SHARE)),
@@ -115,10 +123,7 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = (case.picture.vcpus.as_ref())
         .filter(|report| !report.rows.is_empty() && report.seen.switches && report.seen.returns)
     else {
-        return Verdict::Unknown(
-            "Record sched:sched_switch, sched:sched_wakeup and kvm:kvm_exit of the whole host (-a)."
-                .to_owned(),
-        );
+        return counted_alone(case);
     };
     if let Some(unknown) = case.in_ticks() {
         return unknown;
@@ -139,14 +144,62 @@ fn look(case: &Case<'_>) -> Verdict {
     say(case, &report.rows, ns).found()
 }
 
+/// Without the scheduler's events the kernel's own counters show it, where they were read before and after.
+fn counted_alone(case: &Case<'_>) -> Verdict {
+    let quotas = case.cpu_quotas().unwrap_or_default();
+    let throttled = |quota: &&CpuQuota<'_>| quota.is_of_recording() && quota.throttled().0 > 0;
+    let Some(quota) = quotas.iter().find(throttled) else {
+        return Verdict::Unknown(
+            "Record sched:sched_switch, sched:sched_wakeup and kvm:kvm_exit of the whole host (-a)."
+                .to_owned(),
+        );
+    };
+    let (periods, ns) = quota.throttled();
+    let mut finding = Finding::new(&RULE, COUNTED)
+        .rests_on(RestsOn::Counts)
+        .title(format!(
+            "The VM's CPU quota was used up in {periods} periods, and it was throttled for {}",
+            human(ns)
+        ))
+        .evidence(quota.said())
+        .evidence(
+            "How long each vCPU waited for it is not known: sched:sched_switch of the whole host was not recorded.",
+        );
+    finding.at_least = Severity::Medium;
+    finding.found()
+}
+
 fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
-    let mut finding = Finding::new(&RULE, 0.85)
-        .rests_on(RestsOn::Absence)
+    // What the kernel counts shows the cause itself; a host of which groups are known and have no quota has another.
+    let quotas = case.cpu_quotas();
+    let throttled = |quota: &&CpuQuota<'_>| quota.throttled().0 > 0;
+    let quota = quotas.iter().flatten().find(throttled).copied();
+    let confidence = match (&quotas, quota) {
+        (_, Some(_)) => COUNTED,
+        (Some(_), None) => NO_QUOTA,
+        (None, None) => 0.85,
+    };
+    let rests_on = match quota {
+        Some(_) => RestsOn::Times,
+        None => RestsOn::Absence,
+    };
+    let mut finding = Finding::new(&RULE, confidence)
+        .rests_on(rests_on)
         .cost(case.vcpu_cost(ns))
         .title(format!(
             "vCPUs were runnable for {} while their CPUs were idle, as under a CPU quota",
             human(ns)
         ));
+    if let Some(quota) = quota {
+        finding = finding.evidence(quota.said());
+    } else if quotas.is_some() {
+        finding = finding
+            .evidence(
+                "None of the control groups that facts of the host have of the VM was throttled by a quota: real-time \
+                 throttling, core scheduling, or a group that they do not have.",
+            )
+            .only(&[2, 0]);
+    }
     let mut rows: Vec<&VcpuRow> = rows.iter().filter(|row| idle_ns(row) > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(idle_ns(row)));
     for row in rows.iter().take(4) {

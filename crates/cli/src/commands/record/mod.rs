@@ -66,6 +66,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             output: args.output.as_deref(),
             seconds: args.seconds,
             facts: &facts,
+            count_again: |facts| host::count_again(Path::new("/"), facts),
             features: before.0,
             side: before.1,
             cost,

@@ -1,0 +1,166 @@
+//! Control groups of both versions, and what is counted between two looks.
+
+use crate::made::{Made, OTHER};
+
+/// A VM of one vCPU.
+fn with_vm() -> Made {
+    let made = Made::new();
+    let args = [
+        "/usr/bin/qemu-system-x86_64",
+        "-name",
+        "guest=web,debug-threads=on",
+    ];
+    let threads = [
+        (1689, "qemu-system-x86", "0-3", OTHER),
+        (1700, "CPU 0/KVM", "2", OTHER),
+    ];
+    made.process(1689, 1, &args, &threads);
+    made
+}
+
+#[test]
+fn a_quota_above_the_vcpus_group_and_what_it_counted_meanwhile() {
+    let made = with_vm();
+    let scope = "/machine.slice/web.scope";
+    made.put("proc/1689/cgroup", format!("0::{scope}/libvirt/emulator\n"));
+    made.put(
+        "proc/1689/task/1700/cgroup",
+        format!("0::{scope}/libvirt/vcpu0\n"),
+    );
+    let file = |group: &str, name: &str, text: &str| {
+        made.put(&format!("sys/fs/cgroup{group}/{name}"), text)
+    };
+    file(scope, "cpu.max", "30000 100000\n");
+    file(
+        scope,
+        "cpu.stat",
+        "usage_usec 5\nnr_periods 100\nnr_throttled 90\nthrottled_usec 7000000\n",
+    );
+    file(scope, "io.max", "8:0 rbps=max wbps=1000\n8:16 riops=10\n");
+    file(&format!("{scope}/libvirt/vcpu0"), "cpu.max", "max 100000\n");
+    file("/machine.slice", "memory.events", "low 0\nhigh 7\nmax x\n");
+    file(
+        "/machine.slice",
+        "memory.pressure",
+        "some avg10=0.00 avg60=0.00 avg300=0.00 total=500\n",
+    );
+    made.put("proc/vmstat", "nr_free_pages 77\npswpin 12\npswpout 3\n");
+    let mut facts = host::collect(made.root());
+    assert_eq!(
+        facts.vms[0].cgroups,
+        [
+            format!("{scope}/libvirt/emulator"),
+            format!("{scope}/libvirt/vcpu0")
+        ]
+    );
+    let paths = |facts: &facts::Facts| -> Vec<String> {
+        facts
+            .groups_of(&facts.vms[0])
+            .map(|group| group.path.clone())
+            .collect()
+    };
+    assert_eq!(
+        paths(&facts),
+        [
+            "/machine.slice",
+            scope,
+            &format!("{scope}/libvirt"),
+            &format!("{scope}/libvirt/emulator"),
+            &format!("{scope}/libvirt/vcpu0"),
+        ]
+    );
+    let group = |facts: &facts::Facts| {
+        facts
+            .groups_of(&facts.vms[0])
+            .nth(1)
+            .expect("a group")
+            .clone()
+    };
+    let before = group(&facts);
+    assert_eq!(before.cpu_quota_us(), Some((30_000, 100_000)));
+    assert_eq!(
+        before.limits["io.max"],
+        "8:0 rbps=max wbps=1000; 8:16 riops=10"
+    );
+    let slice = facts.groups_of(&facts.vms[0]).next().expect("a group");
+    let counters: Vec<(&str, u64)> = slice
+        .counters
+        .iter()
+        .map(|(name, count)| (name.as_str(), *count))
+        .collect();
+    assert_eq!(
+        counters,
+        [
+            ("memory.events.high", 7),
+            ("memory.events.low", 0),
+            ("memory.pressure.some", 500)
+        ]
+    );
+    // Later.
+    file(
+        scope,
+        "cpu.stat",
+        "usage_usec 9\nnr_periods 120\nnr_throttled 109\nthrottled_usec 8330000\n",
+    );
+    made.put("proc/vmstat", "pswpin 492\npswpout 603\n");
+    host::count_again(made.root(), &mut facts);
+    let after = group(&facts);
+    assert_eq!(after.counted("cpu.stat.nr_throttled"), Some(19));
+    assert_eq!(after.counted("cpu.stat.throttled_usec"), Some(1_330_000));
+    let host = facts.host.as_ref().expect("a host");
+    assert_eq!(host.counters["vmstat.pswpin"], 12);
+    assert_eq!(host.counters_during["vmstat.pswpin"], 480);
+    // And back from the JSON.
+    let text = serde_json::to_vec(&facts::write(&facts)).expect("JSON");
+    let (again, notes) = facts::read(&text);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(again, facts);
+}
+
+#[test]
+fn the_first_version_has_its_own_files() {
+    let made = with_vm();
+    made.put(
+        "proc/1689/cgroup",
+        "9:memory:/vm\n4:cpu,cpuacct:/vm\n0::/x\n",
+    );
+    let folder = "sys/fs/cgroup/cpu,cpuacct/vm";
+    made.put(&format!("{folder}/cpu.cfs_quota_us"), "50000\n");
+    made.put(&format!("{folder}/cpu.cfs_period_us"), "100000\n");
+    made.put(
+        &format!("{folder}/cpu.stat"),
+        "nr_periods 10\nnr_throttled 4\nthrottled_time 2000000000\n",
+    );
+    let facts = host::collect(made.root());
+    let group = facts.groups_of(&facts.vms[0]).next().expect("a group");
+    assert_eq!(group.cpu_quota_us(), Some((50_000, 100_000)));
+    assert_eq!(group.counted("cpu.stat.throttled_usec"), Some(2_000_000));
+    made.put(&format!("{folder}/cpu.cfs_quota_us"), "-1\n");
+    let facts = host::collect(made.root());
+    let group = facts.groups_of(&facts.vms[0]).next().expect("a group");
+    assert_eq!(
+        (group.cpu_quota_us(), group.limits["cpu.max"].as_str()),
+        (None, "max 100000")
+    );
+}
+
+#[test]
+fn paths_that_lead_elsewhere_are_not_followed() {
+    let made = with_vm();
+    made.put("proc/1689/cgroup", "0::/../../../etc\n");
+    made.put(
+        "proc/1689/task/1700/cgroup",
+        format!("0::{}\n", "/a".repeat(5000)),
+    );
+    made.put(
+        "proc/vmstat",
+        [
+            &b"pswpin 99999999999999999999\n\xff\xfe"[..],
+            &vec![b'7'; 1 << 20],
+        ]
+        .concat(),
+    );
+    let facts = host::collect(made.root());
+    assert!(facts.vms[0].cgroups.is_empty());
+    assert!(facts.host.expect("a host").counters.is_empty());
+}
