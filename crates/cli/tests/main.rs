@@ -12,6 +12,7 @@ mod compare;
 mod compare_each;
 mod console;
 mod cut_files;
+mod definition_alone;
 mod diagnose_command;
 mod doubt_scopes;
 mod doubts_agree;

@@ -125,7 +125,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
             ),
             "is a text with facts of a host (1 thread",
             "'trapline COMMAND --facts FILE REC'",
-            &["facts", "--facts"],
+            &["facts", "--facts", "--domain"],
         ),
         kind(
             write(
@@ -150,7 +150,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
         kind(
             corpus("case2-win10.domain.xml"),
             "is the definition of the domain '",
-            "'trapline diagnose --domain FILE REC'",
+            "'trapline diagnose --domain FILE'",
             &["--domain"],
         ),
         kind(

@@ -1,5 +1,6 @@
 /*!
-A domain as its XML has it. Names are those of libvirt's format (`docs/formatdomain.rst`).
+A domain as its definition has it. Names are those of libvirt's format (`docs/formatdomain.rst`), whatever the
+definition is written in.
 
 What the document does not say is `None` or empty: what libvirt or QEMU do then depends on their versions and is not
 put in here.
@@ -9,9 +10,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::CpuSet;
 
-/// A domain: what its XML says that matters for where its time goes.
+use crate::error::DomainNote;
+
+/// What a definition is written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum DefinitionForm {
+    /// libvirt's XML.
+    #[default]
+    Libvirt,
+    /// QEMU's command line, as `ps` prints it or `/proc/PID/cmdline` has it.
+    Qemu,
+    /// A VM's `.conf` of Proxmox VE (`/etc/pve/qemu-server`).
+    Proxmox,
+}
+
+impl DefinitionForm {
+    /// Returns what such a definition is called in sentences.
+    pub fn words(self) -> &'static str {
+        match self {
+            DefinitionForm::Libvirt => "libvirt's XML",
+            DefinitionForm::Qemu => "a QEMU command line",
+            DefinitionForm::Proxmox => "a Proxmox VM's .conf",
+        }
+    }
+}
+
+/// A domain: what its definition says that matters for where its time goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Domain {
+    /// What it is written in.
+    pub form: DefinitionForm,
     /// `<name>`.
     pub name: String,
     /// `<uuid>`.
@@ -24,8 +52,10 @@ pub struct Domain {
     pub arch: Option<String>,
     /// `<os><type machine=>`, as in `pc-q35-6.2` and `virt`.
     pub machine: Option<String>,
-    /// What runs inside, by libosinfo's id.
+    /// What runs inside: by libosinfo's id, else by what only definitions of such guests have ([`Domain::os_signs`]).
     pub os: GuestOs,
+    /// What it was known by, as the definition writes it: `<hyperv>`, `offset='localtime'`.
+    pub os_signs: Vec<&'static str>,
     /// libosinfo's id under `<metadata>`, as in `http://microsoft.com/win/10`.
     pub os_id: Option<String>,
 
@@ -103,6 +133,8 @@ pub struct Domain {
     pub interfaces: Vec<Interface>,
     /// `<devices><serial>` and `<console>`, in the document's order.
     pub consoles: Vec<DomainConsole>,
+    /// `<devices><input>`: tablets, mice and keyboards.
+    pub inputs: Vec<InputDevice>,
     /// `<devices><hostdev>`: devices of the host, given to the guest.
     pub hostdevs: Vec<Hostdev>,
     /// `<devices><memballoon model=>`: `virtio`, `none`, ...
@@ -117,6 +149,17 @@ pub struct Domain {
     pub qemu_args: Vec<String>,
 }
 
+/// The definition of one guest.
+#[derive(Debug, Clone)]
+pub struct GuestDefinition {
+    /// What it says.
+    pub domain: Domain,
+    /// Its text; empty for a command line.
+    pub text: String,
+    /// What was not understood, by its line.
+    pub notes: Vec<DomainNote>,
+}
+
 /// What runs in a domain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum GuestOs {
@@ -126,7 +169,7 @@ pub enum GuestOs {
     Linux,
     /// Something that is known to be neither.
     Other,
-    /// The document does not say, or has an id that is not known.
+    /// The document does not say, or only what several systems are given.
     #[default]
     Unknown,
 }
@@ -274,6 +317,31 @@ pub struct Disk {
     /// `<driver discard=>`.
     pub discard: Option<String>,
     /// `<address controller=>` of a drive: the number of its controller.
+    pub controller: Option<u32>,
+    /// `<iotune>`: limits above zero by libvirt's name, in bytes or requests a second (`total_bytes_sec`,
+    /// `read_iops_sec`); those of bursts and what else stands there are left out.
+    pub limits: BTreeMap<&'static str, u64>,
+}
+
+/// The limits of `<iotune>` (`docs/formatdomain.rst`), each with the name that QEMU's `throttling.` has for it
+/// (`qemu-options.hx`) and that Proxmox has (`PVE/QemuServer/Drive.pm`).
+pub(crate) const DISK_LIMITS: [(&str, &str, &str); 6] = [
+    ("total_bytes_sec", "bps-total", "bps"),
+    ("read_bytes_sec", "bps-read", "bps_rd"),
+    ("write_bytes_sec", "bps-write", "bps_wr"),
+    ("total_iops_sec", "iops-total", "iops"),
+    ("read_iops_sec", "iops-read", "iops_rd"),
+    ("write_iops_sec", "iops-write", "iops_wr"),
+];
+
+/// An input device.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InputDevice {
+    /// `type=`: `tablet`, `mouse`, `keyboard`, ...
+    pub kind: String,
+    /// `bus=`: `usb`, `ps2`, `virtio`, ...
+    pub bus: Option<String>,
+    /// `<address bus=>` of a USB device: the number of its controller.
     pub controller: Option<u32>,
 }
 

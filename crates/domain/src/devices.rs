@@ -1,6 +1,10 @@
 //! `<devices>`.
 
-use crate::data::{Controller, Disk, Domain, DomainConsole, Hostdev, Interface};
+use std::collections::BTreeMap;
+
+use crate::data::{
+    Controller, DISK_LIMITS, Disk, Domain, DomainConsole, Hostdev, InputDevice, Interface,
+};
 use crate::read::DomainReader;
 use crate::tree::{self, XmlNode, attr, child, elements};
 
@@ -51,6 +55,15 @@ impl DomainReader {
                         model: target.and_then(|target| of(target, "model", "name")),
                     });
                 }
+                "input" => {
+                    let address = child(device, "address");
+                    let address = address.filter(|one| attr(*one, "type") == Some("usb"));
+                    domain.inputs.push(InputDevice {
+                        kind: attr(device, "type").unwrap_or_default().to_owned(),
+                        bus: attr(device, "bus").map(str::to_owned),
+                        controller: address.and_then(|one| self.number(one, "bus")),
+                    });
+                }
                 "hostdev" => domain.hostdevs.push(Hostdev {
                     mode: attr(device, "mode").map(str::to_owned),
                     kind: attr(device, "type").map(str::to_owned),
@@ -89,7 +102,26 @@ impl DomainReader {
             ioeventfd: driver.and_then(|driver| self.switch(driver, "ioeventfd")),
             discard: of(node, "driver", "discard"),
             controller: address.and_then(|address| self.number(address, "controller")),
+            limits: self.limits(node),
         }
+    }
+
+    /// Reads `<iotune>`; zero is no limit there (`docs/formatdomain.rst`).
+    fn limits(&mut self, disk: XmlNode<'_, '_>) -> BTreeMap<&'static str, u64> {
+        let mut limits = BTreeMap::new();
+        for limit in child(disk, "iotune").into_iter().flat_map(elements) {
+            let name = limit.tag_name().name();
+            let Some((known, ..)) = DISK_LIMITS.iter().find(|(known, ..)| *known == name) else {
+                continue;
+            };
+            let text = tree::text(limit);
+            if let Some(value) = self.parsed(limit, "the text", &text, "a number")
+                && value > 0
+            {
+                limits.insert(*known, value);
+            }
+        }
+        limits
     }
 
     fn interface(&mut self, node: XmlNode<'_, '_>) -> Interface {

@@ -27,6 +27,7 @@ assert_eq!(
 mod apply;
 mod change;
 mod data;
+mod definition;
 mod devices;
 mod diff;
 mod element;
@@ -34,6 +35,8 @@ mod error;
 mod order;
 mod os;
 mod page;
+mod proxmox;
+mod qemu;
 mod read;
 mod scan;
 mod tree;
@@ -41,9 +44,11 @@ mod tree;
 pub use apply::apply;
 pub use change::{DeviceChoice, DomainChange};
 pub use data::{
-    Controller, CpuFeature, Disk, Domain, DomainConsole, DomainTimer, GuestOs, Hostdev, HugePages,
-    Hyperv, Interface, MemoryBacking, NumaCell, NumaMemory, ThreadScheduling, Topology,
+    Controller, CpuFeature, DefinitionForm, Disk, Domain, DomainConsole, DomainTimer,
+    GuestDefinition, GuestOs, Hostdev, HugePages, Hyperv, InputDevice, Interface, MemoryBacking,
+    NumaCell, NumaMemory, ThreadScheduling, Topology,
 };
+pub use definition::definitions;
 pub use diff::diff;
 pub use error::{DomainError, DomainNote, ErrorKind, NoteKind};
 pub use read::{decode, parse, parse_bytes};

@@ -1,6 +1,7 @@
-//! What runs in a domain, by libosinfo's id.
+//! What runs in a domain: by libosinfo's id, else by what only definitions of Windows guests have. Nobody else
+//! decides it.
 
-use crate::data::GuestOs;
+use crate::data::{Domain, GuestOs};
 
 /// The namespace of libosinfo's element under `<metadata>`.
 pub(crate) const LIBOSINFO: &str = "http://libosinfo.org/xmlns/libvirt/domain/1.0";
@@ -80,9 +81,136 @@ pub(crate) fn guest_os(id: &str) -> GuestOs {
     }
 }
 
+/// Names of files with the drivers that Windows has to be given: Fedora's `virtio-win.iso`.
+const DRIVERS: &str = "virtio-win";
+
+/// Says what runs in a domain, and what it is known by.
+///
+/// libosinfo's id decides where it is one that is known. Else Windows is known by what is made for it alone: KVM's
+/// Hyper-V enlightenments and their clock (QEMU, `docs/system/i386/hyperv.rst`), a disc with its virtio drivers. That
+/// its clock has the local time is a habit of Windows (libvirt, `docs/formatdomain.rst`), and of a few others: it
+/// counts only beside a disk and a network card that Windows has drivers of its own for.
+pub(crate) fn recognize(domain: &mut Domain) {
+    if let Some(id) = &domain.os_id {
+        domain.os = guest_os(id);
+        if domain.os != GuestOs::Unknown {
+            domain.os_signs.push("libosinfo's id");
+            return;
+        }
+    }
+    let signs = windows_signs(domain);
+    if !signs.is_empty() {
+        domain.os = GuestOs::Windows;
+        domain.os_signs = signs;
+    }
+}
+
+fn windows_signs(domain: &Domain) -> Vec<&'static str> {
+    let mut signs = Vec::new();
+    let hyperv = domain.hyperv.as_ref();
+    if hyperv.is_some_and(|one| {
+        one.mode.as_deref() == Some("passthrough") || one.features.values().any(|on| *on)
+    }) {
+        signs.push("Hyper-V's enlightenments");
+    }
+    // Whoever takes it away had it in mind.
+    if domain.timer("hypervclock").is_some() {
+        signs.push("hypervclock");
+    }
+    let drivers = |source: &String| {
+        let file = source.rsplit(['/', ':']).next().unwrap_or_default();
+        file.to_ascii_lowercase().starts_with(DRIVERS)
+    };
+    if domain
+        .disks
+        .iter()
+        .any(|disk| disk.source.as_ref().is_some_and(drivers))
+    {
+        signs.push("a disc with virtio's drivers for Windows");
+    }
+    let local = domain.clock_offset.as_deref() == Some("localtime");
+    if local && (!signs.is_empty() || has_only_devices_of_windows(domain)) {
+        signs.push("a clock of local time");
+    }
+    signs
+}
+
+/// Whether the devices are such as Windows has drivers for without being given any: SATA or IDE, and a network card
+/// of Intel's or Realtek's.
+fn has_only_devices_of_windows(domain: &Domain) -> bool {
+    let mut disks = domain
+        .disks
+        .iter()
+        .filter(|disk| disk.device == "disk")
+        .peekable();
+    let mut cards = domain.interfaces.iter().peekable();
+    let known = |card: &str| card.starts_with("e1000") || card == "rtl8139";
+    disks.peek().is_some()
+        && cards.peek().is_some()
+        && disks.all(|disk| matches!(disk.bus.as_deref(), Some("sata" | "ide")))
+        && cards.all(|card| card.model.as_deref().is_some_and(known))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_is_known_by_what_is_made_for_it() {
+        for (inner, os, signs) in [
+            (
+                "<features><hyperv><relaxed state='on'/></hyperv></features>",
+                GuestOs::Windows,
+                1,
+            ),
+            (
+                "<features><hyperv mode='passthrough'/></features>",
+                GuestOs::Windows,
+                1,
+            ),
+            (
+                "<features><hyperv><relaxed state='off'/></hyperv></features>",
+                GuestOs::Unknown,
+                0,
+            ),
+            (
+                "<clock offset='localtime'><timer name='hypervclock' present='yes'/></clock>",
+                GuestOs::Windows,
+                2,
+            ),
+            ("<clock offset='localtime'/>", GuestOs::Unknown, 0),
+            (
+                "<clock offset='localtime'/><devices><disk device='disk'><target dev='sda' bus='sata'/></disk>\
+                 <interface type='network'><model type='e1000e'/></interface></devices>",
+                GuestOs::Windows,
+                1,
+            ),
+            (
+                "<clock offset='localtime'/><devices><disk device='disk'><target dev='vda' bus='virtio'/></disk>\
+                 <interface type='network'><model type='e1000e'/></interface></devices>",
+                GuestOs::Unknown,
+                0,
+            ),
+            (
+                "<devices><disk type='file' device='cdrom'><source \
+                 file='/iso/virtio-win-0.1.240.iso'/></disk></devices>",
+                GuestOs::Windows,
+                1,
+            ),
+            (
+                // An id that is known goes before all signs.
+                "<metadata><l:libosinfo xmlns:l='http://libosinfo.org/xmlns/libvirt/domain/1.0'>\
+                 <l:os id='http://ubuntu.com/ubuntu/22.04'/></l:libosinfo></metadata>\
+                 <features><hyperv><relaxed state='on'/></hyperv></features>",
+                GuestOs::Linux,
+                1,
+            ),
+        ] {
+            let text = format!("<domain type='kvm'><name>a</name>{inner}</domain>");
+            let (domain, _) = crate::parse(&text).unwrap();
+            assert_eq!((domain.os, domain.os_signs.len()), (os, signs), "{inner}");
+        }
+    }
 
     #[test]
     fn ids_say_what_runs() {

@@ -171,7 +171,7 @@ impl DomainReader {
     }
 
     /// Reads a number from a text in or on an element.
-    fn parsed<T: std::str::FromStr>(
+    pub(crate) fn parsed<T: std::str::FromStr>(
         &mut self,
         node: XmlNode<'_, '_>,
         what: &str,
@@ -283,6 +283,7 @@ impl DomainReader {
             }
             self.element(&mut domain, element, name);
         }
+        os::recognize(&mut domain);
         domain
     }
 
@@ -354,7 +355,6 @@ impl DomainReader {
         let outer = node.children().filter(|n| named(n, "libosinfo"));
         let mut inner = outer.flat_map(|n| n.children().filter(|n| named(n, "os")));
         if let Some(id) = inner.find_map(|os| attr(os, "id")) {
-            domain.os = os::guest_os(id);
             domain.os_id = Some(id.to_owned());
         }
     }

@@ -5,5 +5,6 @@ mod common;
 
 mod apply;
 mod damage;
+mod forms;
 mod parse;
 mod validates;

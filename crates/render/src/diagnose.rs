@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use words::{duration, share};
 
+use crate::definition::Definition;
 use crate::quality::wrap;
 use crate::schema::{HasShape, Shape};
 use crate::shape;
@@ -110,15 +111,6 @@ fn accounts(accounts: &TimeAccounts, width: usize) -> String {
         let observed = duration::human(observed);
         let text = format!("account of {what}, {observed}: {}.", parts.join(", "));
         wrap(&mut out, "", &text, width);
-    }
-    out
-}
-
-/// Returns remarks on a guest's definition.
-pub fn remarks(remarks: &[String], width: usize) -> String {
-    let mut out = String::from("the definition, of which nothing is measured:\n");
-    for remark in remarks {
-        wrap(&mut out, "  - ", remark, width);
     }
     out
 }
@@ -242,17 +234,6 @@ struct CheckedRule {
 }
 
 shape!(CheckedRule { id, least });
-
-/// What is said of a guest's definition, where one was given.
-#[derive(Debug, Serialize)]
-pub struct Definition<'a> {
-    /// Remarks on it, of which nothing is measured.
-    pub domain_remarks: &'a [String],
-    /// The diff that findings ask for; empty where none does.
-    pub patch: &'a str,
-}
-
-shape!(Definition<'static> { domain_remarks, patch });
 
 /// Returns the fields of a document.
 pub fn document<'a>(

@@ -18,6 +18,7 @@ pub mod console;
 mod contract;
 pub mod cost;
 pub mod csv;
+pub mod definition;
 pub mod diagnose;
 pub mod exit_list;
 pub mod exits;
@@ -122,6 +123,10 @@ fn tables() -> Vec<(&'static str, String)> {
             compare_each::columns(2).described(),
         ),
         ("`diagnose`: `findings`", diagnose::columns().described()),
+        (
+            "`diagnose --domain`: `remarks` (CSV without a recording)",
+            definition::columns().described(),
+        ),
         (
             "`report` of what perf stat printed: `counts`",
             perf_stat::columns().described(),

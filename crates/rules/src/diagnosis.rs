@@ -30,6 +30,32 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
+    /// Returns what rules say where there is no recording: that none of them could check anything.
+    pub fn of_nothing() -> Diagnosis {
+        let unchecked = rules::ALL.iter().map(|rule| UncheckedRule {
+            rule,
+            what: format!("Nothing was recorded; it needs {}.", rule.needs),
+            could_explain: None,
+        });
+        Diagnosis {
+            unchecked: unchecked.collect(),
+            ..Diagnosis::default()
+        }
+    }
+
+    /// Leaves only what some rules say.
+    pub fn keep(&mut self, ids: &[String]) {
+        let wanted = |id: &str| ids.iter().any(|one| one == id);
+        self.findings.retain(|finding| wanted(finding.rule.id));
+        self.unchecked.retain(|one| wanted(one.rule.id));
+        self.clear.retain(|rule| wanted(rule.id));
+        self.not_of_machine.retain(|rule| wanted(rule.id));
+        for one in &mut self.unchecked {
+            // Who asks for it by its name wants to know, however little it is.
+            one.could_explain = None;
+        }
+    }
+
     /// Returns the command that records what the rules lack that cannot tell; `None` where there are none, or a
     /// recording cannot help.
     pub fn to_record(&self) -> Option<String> {

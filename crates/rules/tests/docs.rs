@@ -203,3 +203,31 @@ fn elements(text: &str) -> impl Iterator<Item = String> + '_ {
         .filter(|name| !name.is_empty() && !PLAIN.contains(name))
         .map(|name| format!("<{name}"))
 }
+
+/// What a definition alone says is documented, and never sure.
+#[test]
+fn remarks_on_definitions_have_all_their_parts() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/diagnose.md");
+    let text = fs::read_to_string(path).unwrap();
+    for kind in rules::remark_kinds() {
+        assert!(
+            text.contains(&format!("`{}`", kind.id)),
+            "{} is not in docs/diagnose.md",
+            kind.id
+        );
+        let whole = [kind.why, kind.price, kind.refuted_by]
+            .iter()
+            .all(|part| part.ends_with('.'));
+        assert!(whole, "{}: {kind:?}", kind.id);
+        assert!(
+            kind.confidence > 0.0 && kind.confidence <= 0.5,
+            "{}",
+            kind.id
+        );
+        assert!(
+            !kind.sources.is_empty() && !kind.record.is_empty(),
+            "{}",
+            kind.id
+        );
+    }
+}

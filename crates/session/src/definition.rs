@@ -1,8 +1,8 @@
-//! The definition of a guest, from a file.
+//! Definitions of guests, from a file.
 
 use std::path::Path;
 
-use domain::{Domain, DomainNote};
+use domain::{Domain, GuestDefinition};
 
 use crate::{Error, InputPurpose, sniff};
 
@@ -14,7 +14,7 @@ const MAX_DOMAIN: u64 = 16 << 20;
 pub struct DomainFile {
     /// The file's name without its folder; `domain.xml` for standard input.
     pub name: String,
-    /// Its text.
+    /// Its text; empty for a command line.
     pub text: String,
     /// What it says.
     pub domain: Domain,
@@ -23,40 +23,57 @@ pub struct DomainFile {
 }
 
 impl DomainFile {
-    /// Reads a definition, as `virsh dumpxml` prints it; `-` is standard input.
+    /// Reads the definition of one guest, as `virsh dumpxml` prints it, QEMU's command line or a Proxmox VM's
+    /// `.conf`; `-` is standard input. Of several VMs in it the one that is asked for by its name or UUID.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the file cannot be read, is no definition, or does not hold exactly one.
+    pub fn open(path: &Path, vm: Option<&str>) -> Result<DomainFile, Error> {
+        let mut all = DomainFile::open_all(path)?;
+        if let (Some(vm), true) = (vm, all.len() > 1) {
+            all.retain(|one| one.domain.name == vm || one.domain.uuid.as_deref() == Some(vm));
+        }
+        match (all.pop(), all.len()) {
+            (Some(only), 0) => Ok(only),
+            (last, more) => {
+                let found = more + usize::from(last.is_some());
+                let option = option(path);
+                Err(Error::NotOneDefinition { option, found })
+            }
+        }
+    }
+
+    /// Reads the definitions of all guests in a file: `ps` prints many.
     ///
     /// # Errors
     ///
     /// Fails when the file cannot be read, or is no definition.
-    pub fn open(path: &Path) -> Result<DomainFile, Error> {
-        let wanted = InputPurpose::Definition;
-        let option = format!("--domain {}", path.display());
+    pub fn open_all(path: &Path) -> Result<Vec<DomainFile>, Error> {
+        let option = option(path);
         let bytes = source::read_beside(path, MAX_DOMAIN).map_err(|error| Error::Unreadable {
             name: option.clone(),
             error,
-            wanted,
+            wanted: InputPurpose::Definition,
         })?;
-        match parse(&bytes) {
-            Ok((text, domain, notes)) => {
-                let notes = notes
-                    .iter()
-                    .map(|note| format!("{}: {note}", path.display()));
-                Ok(DomainFile {
-                    name: short_name(path),
-                    notes: notes.collect(),
-                    text: text.to_owned(),
-                    domain,
-                })
+        let all = domain::definitions(&bytes).map_err(|error| refused(option, &bytes, error))?;
+        let file = |one: GuestDefinition| {
+            let notes = one.notes.iter();
+            DomainFile {
+                name: short_name(path),
+                notes: notes
+                    .map(|note| format!("{}: {note}", path.display()))
+                    .collect(),
+                text: one.text,
+                domain: one.domain,
             }
-            Err(error) => Err(refused(option, &bytes, error)),
-        }
+        };
+        Ok(all.into_iter().map(file).collect())
     }
 }
 
-fn parse(bytes: &[u8]) -> Result<(&str, Domain, Vec<DomainNote>), domain::DomainError> {
-    let text = domain::decode(bytes)?;
-    let (domain, notes) = domain::parse(text)?;
-    Ok((text, domain, notes))
+fn option(path: &Path) -> String {
+    format!("--domain {}", path.display())
 }
 
 /// Returns what is wrong with a file: where its XML breaks, or that it is something else.

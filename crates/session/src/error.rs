@@ -62,6 +62,16 @@ pub enum Error {
         /// Why.
         error: domain::DomainError,
     },
+    /// A file holds none of the guest that is meant, or several.
+    #[error(
+        "{option}: holds the definitions of {found} VMs, and with a recording one is wanted; --vm NAME chooses it"
+    )]
+    NotOneDefinition {
+        /// The option and the file.
+        option: String,
+        /// How many are left.
+        found: usize,
+    },
     /// A file of paths cannot be used.
     #[error("{name}: {error}")]
     PathFile {

@@ -19,7 +19,7 @@ pub enum InputKind {
     Tables(Vec<&'static str>),
     /// Folded stacks: a line each, frames with semicolons between, and a count.
     Folded,
-    /// The definition of a guest (libvirt's domain XML), and its name.
+    /// The definition of a guest (libvirt's domain XML or a Proxmox VM's `.conf`), and its name.
     Definition(String),
     /// A file of latency paths.
     PathFile,
@@ -88,7 +88,10 @@ impl InputPurpose {
             InputPurpose::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
             InputPurpose::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
             InputPurpose::Modules => "a copy of /proc/modules that root made (others see zeros)",
-            InputPurpose::Definition => "a domain's XML, as virsh dumpxml prints it",
+            InputPurpose::Definition => {
+                "a domain's XML, as virsh dumpxml prints it, QEMU's command line (ps -eww -o args) or a Proxmox VM's \
+                 .conf"
+            }
             InputPurpose::PathFile => "a file in the language of docs/path-language.md",
         }
     }
@@ -121,7 +124,7 @@ impl InputKind {
             }
             InputKind::Folded => "a text of folded stacks".to_owned(),
             InputKind::Definition(name) => {
-                format!("the definition of the domain '{name}' (libvirt's XML)")
+                format!("the definition of the domain '{name}'")
             }
             InputKind::PathFile => "a file of latency paths".to_owned(),
             InputKind::Symbols => "a kernel's symbols (/proc/kallsyms)".to_owned(),
@@ -152,7 +155,9 @@ impl InputKind {
                 format!("give it to {commands} as it is")
             }
             InputKind::Folded => "give it to 'trapline flame' as it is".to_owned(),
-            InputKind::Definition(_) => beside("diagnose --domain"),
+            InputKind::Definition(_) => {
+                "give it as 'trapline diagnose --domain FILE', with a recording or without".to_owned()
+            }
             InputKind::PathFile => beside("paths --path"),
             InputKind::Symbols => beside("diagnose --kallsyms"),
             InputKind::Facts(_) => beside("COMMAND --facts"),
@@ -229,10 +234,12 @@ pub fn sniff(bytes: &[u8]) -> InputKind {
     {
         return InputKind::Other(what.clone());
     }
-    if let Ok(text) = domain::decode(bytes)
-        && let Ok((domain, _)) = domain::parse(text)
+    // Command lines in the text of ps are facts first.
+    if let Ok(found) = domain::definitions(bytes)
+        && let [one] = found.as_slice()
+        && one.domain.form != domain::DefinitionForm::Qemu
     {
-        return InputKind::Definition(domain.name);
+        return InputKind::Definition(one.domain.name.clone());
     }
     if std::str::from_utf8(bytes).is_ok_and(|text| paths::lang::parse(text).is_ok()) {
         return InputKind::PathFile;

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Show one screen about a recording: what is wrong, in a sentence, and what that rests on.
     Report(report::args::ReportArgs),
     /// Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price.
-    Diagnose(diagnose::DiagnoseArgs),
+    Diagnose(diagnose::args::DiagnoseArgs),
     /// Show what changed between two recordings or two groups of them, largest effect on time first.
     Compare(compare::args::CompareArgs),
     /// List the causes that diagnose looks for, or explain them.

@@ -234,7 +234,7 @@ fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
 /// Hyper-V's timers sets and reads the RTC, and without its clock the ACPI PM timer.
 fn by_definition(case: &Case<'_>, exits: RowSum) -> Option<Finding> {
     let domain = case.domain?;
-    let windows = domain.os == GuestOs::Windows || domain.timer("hypervclock").is_some();
+    let windows = domain.os == GuestOs::Windows;
     let changes = missing(domain);
     let most = exits.ns as f64 >= case.handling_ns() as f64 * OF_HANDLING;
     if !windows || changes.is_empty() || !most {

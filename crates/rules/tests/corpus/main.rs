@@ -47,7 +47,11 @@ fn diagnosed(files: &[PathBuf], beside: CaseFiles) -> Result<DiagnosedFiles, Err
         empty: true,
         ..SessionOptions::default()
     })?;
-    let definition = beside.domain.as_deref().map(DomainFile::open).transpose()?;
+    let definition = beside
+        .domain
+        .as_deref()
+        .map(|path| DomainFile::open(path, None))
+        .transpose()?;
     let pictures = session.pictures(files, &PictureOptions::default())?;
     let cases = pictures.iter().map(|picture| Case {
         picture,

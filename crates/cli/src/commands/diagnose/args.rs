@@ -1,0 +1,69 @@
+//! The arguments of `trapline diagnose`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::options::values::NameParser;
+use crate::options::{Common, GuestOptions};
+
+/// `trapline diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = DIAGNOSE_HELP)]
+pub(crate) struct DiagnoseArgs {
+    /// Recordings of one situation, or the printed output of perf kvm stat report or perf sched latency; - is
+    /// standard input.
+    #[arg(value_name = "REC", required_unless_present = "domain")]
+    pub recordings: Vec<PathBuf>,
+
+    /// Read the guest's definition and check it too: the output of 'virsh dumpxml', QEMU's command line (the output of
+    /// 'ps -eww -o args', or /proc/PID/cmdline), or a Proxmox VM's .conf. Without a recording only the definition is
+    /// checked, and the option may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub domain: Vec<PathBuf>,
+
+    /// Print only the change of the definition that the findings ask for, as a unified diff; without a recording what
+    /// the remarks ask for.
+    #[arg(long, requires = "domain")]
+    pub patch: bool,
+
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no
+    /// symbols itself.
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
+
+    /// Name functions of guests' kernels in samples with FILE, a copy of a guest's /proc/kallsyms made by root.
+    #[arg(long, value_name = "FILE")]
+    pub guest_kallsyms: Option<PathBuf>,
+
+    /// Only check this rule. May be repeated.
+    #[arg(long, value_name = "ID", hide_possible_values = true, value_parser = NameParser::rule())]
+    pub rule: Vec<String>,
+
+    /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
+    /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
+    #[arg(long, value_name = "FILE")]
+    pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub guests: GuestOptions,
+
+    #[command(flatten)]
+    pub common: Common,
+}
+
+const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be \
+checked, with the events that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
+
+Record with 'trace-cmd record -e kvm -e sched -e irq' or with 'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that \
+most rules can be checked, and add the host's settings: 'trapline facts --format json > facts.json'.
+
+Examples:
+  trapline diagnose perf.data.guest
+  trapline diagnose --facts facts.json --domain dom.xml trace.dat
+  trapline diagnose host.dat guest-a.dat        and which of the guest's tasks it was
+  trapline diagnose vmexit.txt ioport.txt       two tables that perf printed
+  trapline diagnose --domain w.xml              the definition alone: remarks, of which nothing is measured
+  ps -eww -o args | trapline diagnose --domain - --vm web
+  trapline diagnose --domain w.xml --patch vmexit.txt ioport.txt | patch w.xml
+  virsh dumpxml web | trapline diagnose --domain - --format json trace.dat";
