@@ -1,4 +1,5 @@
-//! A domain's XML: any text; what can be read can be changed, read again, and changed again to no effect.
+//! A domain's XML: any text; what can be read can be changed, read again, and changed again to no effect. Command lines
+//! of QEMU and Proxmox's `.conf` are read only.
 #![no_main]
 
 use domain::{DomainChange, NoteKind, DeviceChoice};
@@ -9,6 +10,9 @@ fuzz_target!(|data: &[u8]| {
     let Some((pick, data)) = data.split_first() else {
         return;
     };
+    if let Ok(all) = domain::definitions(data) {
+        assert!(all.iter().all(|one| one.notes.len() <= 33));
+    }
     let (text, (_, notes)) = match (domain::decode(data), domain::parse_bytes(data)) {
         (Ok(text), Ok(read)) => (text, read),
         _ => return,

@@ -183,6 +183,31 @@ fn a_qemu_command_line_is_a_definition() {
         alone.starts_with("The definition of web (a QEMU command line) gives no remark;"),
         "{alone}"
     );
+    // With a recording it is one guest's, and its remedies announce no patch.
+    let table = crate::common::file("seed-text/case2-windows-before.perf-kvm-stat-vmexit.txt");
+    let ports = crate::common::file("seed-text/case2-windows-before.perf-kvm-stat-ioport.txt");
+    let (table, ports) = (table.display().to_string(), ports.display().to_string());
+    let several = diagnose(&["--domain", &path, &table]);
+    assert_eq!(several.status, 1);
+    assert!(
+        several.stderr.contains("the definitions of 2 VMs"),
+        "{}",
+        several.stderr
+    );
+    let found = diagnose(&["--domain", &path, &table, &ports]);
+    assert_eq!(found.status, 1, "{}", found.stderr);
+    let line = PS.lines().take(2).collect::<Vec<_>>().join("\n");
+    let win = write(folder.path(), "win.txt", &line);
+    let beside = json(&["--domain", &win, &table, &ports]);
+    assert_eq!(beside["findings"][0]["id"], "timer-port-exits");
+    assert_eq!(beside["findings"][0]["remedy"][0]["patches_domain"], false);
+    let none = diagnose(&["--patch", "--domain", &win, &table, &ports]);
+    assert!(
+        none.stderr
+            .contains("there is no patch for a QEMU command line"),
+        "{}",
+        none.stderr
+    );
     let nobody = diagnose(&["--domain", &path, "--vm", "mail"]);
     assert_eq!(nobody.status, 1);
     assert!(

@@ -1,5 +1,6 @@
 /*!
-libvirt's domain XML: read into a [`Domain`], and changed without touching the rest of its text.
+Definitions of guests, read into a [`Domain`]: libvirt's domain XML, which is also changed without touching the rest of
+its text; QEMU's command line and Proxmox's `.conf` ([`definitions`] decides by content which it is).
 
 [`parse`] reads what matters for where a guest's time goes; [`apply`] makes [`DomainChange`]s by editing the text
 itself, so that comments, indentation and order stay; [`diff`] says what is different as `patch` takes it. There is no

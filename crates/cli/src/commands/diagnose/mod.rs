@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use domain::DefinitionForm;
 use event::Quality;
 use render::{ClockUnit, definition, diagnose};
 use rules::{Case, Diagnosis};
@@ -73,17 +74,22 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         Some(definition) => patch(definition, &diagnosis, &mut quality)?,
         None => String::new(),
     };
+    let form = given
+        .as_ref()
+        .map(|one| one.domain.form)
+        .unwrap_or_default();
+    if form != DefinitionForm::Libvirt {
+        // There is no patch that a finding could announce.
+        let remedies = diagnosis
+            .findings
+            .iter_mut()
+            .flat_map(|one| &mut one.remedies);
+        remedies.for_each(|advice| advice.changes.clear());
+    }
     let domains: Vec<_> = given.iter().map(|one| &one.domain).collect();
     let remarks = rules::remarks(&domains, Some(session.facts()));
     if args.patch {
-        if patch.is_empty() {
-            writeln!(
-                io::stderr(),
-                "trapline: no finding asks for a change of the definition"
-            )?;
-            return Ok(());
-        }
-        return output::print_exact(&patch);
+        return print_patch(&patch, form);
     }
     let answer = Answer {
         format: args.common.format,
@@ -115,4 +121,20 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
 fn patch(definition: &DomainFile, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
     patches::note(definition, quality);
     patches::changed(definition, &diagnosis.changes(), quality)
+}
+
+/// Prints the diff, or says why there is none.
+fn print_patch(patch: &str, form: DefinitionForm) -> Result<()> {
+    if !patch.is_empty() {
+        return output::print_exact(patch);
+    }
+    let why = match form {
+        DefinitionForm::Libvirt => "no finding asks for a change of the definition".to_owned(),
+        other => format!(
+            "there is no patch for {}: remedies say what to change",
+            other.words()
+        ),
+    };
+    writeln!(io::stderr(), "trapline: {why}")?;
+    Ok(())
 }
