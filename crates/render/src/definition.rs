@@ -35,8 +35,21 @@ impl<'a> Definition<'a> {
 
 /// Returns remarks as they stand below findings: a sentence each.
 pub fn list(remarks: &[DefinitionRemark], width: usize) -> String {
-    let mut out = String::from("the definition, of which nothing is measured:\n");
-    for remark in remarks {
+    let (measured, others): (Vec<_>, Vec<_>) =
+        remarks.iter().partition(|remark| remark.measured.is_some());
+    let mut out = String::new();
+    if !measured.is_empty() {
+        out.push_str("the definition, with what the recording shows of it:\n");
+    }
+    for remark in measured {
+        let measure = remark.measured.as_ref().map(|one| one.text.as_str());
+        let text = format!("{} {}", remark.what, measure.unwrap_or_default());
+        wrap(&mut out, "  - ", &text, width);
+    }
+    if !others.is_empty() {
+        out.push_str("the definition, of which nothing is measured:\n");
+    }
+    for remark in others {
         wrap(&mut out, "  - ", &remark.what, width);
     }
     out
@@ -152,6 +165,9 @@ pub(crate) fn columns() -> Table<'static, DefinitionRemark> {
         .column("refuted_by", Text, |one| one.kind.refuted_by)
         .column("record", Name, |one| one.to_record())
         .column("patches_domain", Flag, |one| !one.changes.is_empty())
+        .column("measured", Name, |one| {
+            one.measured.as_ref().map(|one| one.text.clone())
+        })
 }
 
 /// Returns remarks as comma separated values, a line each.

@@ -68,7 +68,9 @@ pub use account::{
 pub use apic::ApicExits;
 pub use case::{Case, RowSum};
 pub use chains::{CauseChain, chains};
-pub use definition::{DefinitionRemark, RemarkKind, remark_kinds, remarked_changes, remarks};
+pub use definition::{
+    DefinitionRemark, RemarkKind, RemarkMeasure, measure, remark_kinds, remarked_changes, remarks,
+};
 pub use diagnosis::{Diagnosis, all, diagnose, diagnose_with, rule};
 pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, TableRow, TimeWindow};
 pub use finding::{Base, CaseAdvice, Finding, FindingCost, Precedence, RestsOn, Severity};

@@ -1,9 +1,10 @@
 //! What a guest's definition says that may cost time, by itself, against another's and against the host. These are
-//! remarks and no findings: nothing here has been measured.
+//! remarks and no findings: nothing here has been measured, but for what a recording beside it shows (`measured.rs`).
 
 mod clocks;
 mod devices;
 mod limits;
+mod measured;
 mod memory;
 mod pins;
 mod remark;
@@ -11,7 +12,8 @@ mod remark;
 use domain::{Domain, DomainChange};
 use facts::Facts;
 
-pub use remark::{DefinitionRemark, RemarkKind};
+pub use measured::measure;
+pub use remark::{DefinitionRemark, RemarkKind, RemarkMeasure};
 
 /// All sorts of remarks.
 static KINDS: [&RemarkKind; 26] = [
@@ -69,6 +71,16 @@ pub fn remarks(domains: &[&Domain], facts: Option<&Facts>) -> Vec<DefinitionRema
     // What is equally sure stays in this order.
     out.sort_by(|a, b| b.kind.confidence.total_cmp(&a.kind.confidence));
     out
+}
+
+/// Returns what a definition says of CPU quotas, a full sentence; `None` where it limits no CPU time.
+pub(crate) fn cpu_quota(domain: &Domain) -> Option<String> {
+    let mut out = Vec::new();
+    limits::limits(domain, &mut out);
+    let quota = out
+        .into_iter()
+        .find(|remark| remark.kind.id == limits::CPU_QUOTA.id);
+    quota.map(|remark| remark.what)
 }
 
 /// Returns what remarks change in a definition of this name, each change once.

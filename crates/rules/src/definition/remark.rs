@@ -43,6 +43,19 @@ pub struct DefinitionRemark {
     pub change: String,
     /// The same as changes of libvirt's XML, as far as the guest starts with them as it is.
     pub changes: Vec<DomainChange>,
+    /// What a recording beside it says of it; `None` without one, and where that could not be checked.
+    pub measured: Option<RemarkMeasure>,
+}
+
+/// What a recording says of a remark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemarkMeasure {
+    /// Whether a rule found what it costs; else all of them looked and did not.
+    pub found: bool,
+    /// The rule that found it, or those that did not.
+    pub rules: Vec<&'static str>,
+    /// The same as a full sentence.
+    pub text: String,
 }
 
 impl RemarkKind {
@@ -59,6 +72,7 @@ impl RemarkKind {
             what: what.into(),
             change: change.into(),
             changes: Vec::new(),
+            measured: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::evidence::{Ns, Of, says};
 use crate::groups::CpuQuota;
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
-    Severity, Verdict,
+    Severity, Verdict, definition,
 };
 
 /// Share of the vCPUs' time.
@@ -21,6 +21,8 @@ const LONG_NS: u64 = 5_000_000;
 /// The mean of these waits: where waking up a CPU is slow, all of them are, and none is long.
 const EACH_NS: u64 = 1_000_000;
 
+/// How sure it is where the guest's definition has a quota.
+const DEFINED: f64 = 0.9;
 /// How sure it is where the kernel counted that a quota was used up, and where its groups have none.
 const COUNTED: f64 = 0.95;
 const NO_QUOTA: f64 = 0.6;
@@ -46,7 +48,7 @@ pub(crate) static RULE: Rule = Rule {
          vCPU left its CPU runnable, for the idle task: nothing but the scheduler does that. Confidence 0.85.",
         "With facts of the host: 0.95 where a control group of the VM has a quota and was throttled, also without the \
          scheduler's events if that was counted during the recording (`trapline record` does); 0.6 where none of them \
-         was.",
+         was. 0.9 where the guest's definition limits its CPU time.",
     ],
     limits: &[
         ("share", EvidenceNumber::Share(SHARE)),
@@ -174,14 +176,16 @@ fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
     let quotas = case.cpu_quotas();
     let throttled = |quota: &&CpuQuota<'_>| quota.throttled().0 > 0;
     let quota = quotas.iter().flatten().find(throttled).copied();
-    let confidence = match (&quotas, quota) {
-        (_, Some(_)) => COUNTED,
-        (Some(_), None) => NO_QUOTA,
-        (None, None) => 0.85,
+    let defined = case.domain.and_then(definition::cpu_quota);
+    let confidence = match (&quotas, quota, &defined) {
+        (_, Some(_), _) => COUNTED,
+        (_, None, Some(_)) => DEFINED,
+        (Some(_), None, None) => NO_QUOTA,
+        (None, None, None) => 0.85,
     };
-    let rests_on = match quota {
-        Some(_) => RestsOn::Times,
-        None => RestsOn::Absence,
+    let rests_on = match (quota, &defined) {
+        (None, None) => RestsOn::Absence,
+        _ => RestsOn::Times,
     };
     let mut finding = Finding::new(&RULE, confidence)
         .rests_on(rests_on)
@@ -192,6 +196,11 @@ fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
         ));
     if let Some(quota) = quota {
         finding = finding.evidence(quota.said());
+    } else if let Some(defined) = defined {
+        finding = finding.evidence(says!(
+            "The guest's definition: {quota}",
+            quota = defined.as_str()
+        ));
     } else if quotas.is_some() {
         finding = finding
             .evidence(

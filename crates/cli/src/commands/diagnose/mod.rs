@@ -87,7 +87,8 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         remedies.for_each(|advice| advice.changes.clear());
     }
     let domains: Vec<_> = given.iter().map(|one| &one.domain).collect();
-    let remarks = rules::remarks(&domains, Some(session.facts()));
+    let mut remarks = rules::remarks(&domains, Some(session.facts()));
+    rules::measure(&mut remarks, &diagnosis);
     if args.patch {
         return print_patch(&patch, form);
     }
