@@ -36,6 +36,7 @@ mod follow_paths;
 mod guests;
 mod handle;
 mod handling;
+mod idle_wakeups;
 mod info;
 mod ipis;
 mod irqs;
@@ -91,6 +92,7 @@ pub use guests::{
 };
 pub use handle::{Handle, SharedAnalysis};
 pub use handling::{HandledClass, Handling, HandlingRow};
+pub use idle_wakeups::{IdleWakeups, IdleWakeupsReport, IdleWakeupsRow};
 pub use info::{EventCount, InfoReport, RecordingContents};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};

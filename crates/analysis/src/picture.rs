@@ -11,12 +11,12 @@ use symbols::KernelFunctions;
 use crate::waits::waits;
 use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
-    FaultsReport, GuestTasks, Handle, Handling, HandlingRow, InfoReport, Ipis, IpisReport, Irqs,
-    IrqsReport, LeftOut, Merge, Moves, MovesRow, PartCounts, PathExamples, ProfileSums, Progress,
-    ProgressReport, Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport,
-    Series, SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline,
-    TimelineReport, Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, WaitsReport,
-    WalkState, name_access, name_causes, name_rows,
+    FaultsReport, GuestTasks, Handle, Handling, HandlingRow, IdleWakeups, IdleWakeupsReport,
+    InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, Merge, Moves, MovesRow, PartCounts,
+    PathExamples, ProfileSums, Progress, ProgressReport, Recorder, RecorderReport,
+    RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs, SleepRow,
+    Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Unmaps,
+    UnmapsReport, Vcpus, VcpusReport, WaitsReport, WalkState, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -84,6 +84,8 @@ pub struct Picture {
     pub progress: ProgressReport,
     /// Who takes memory away from guests.
     pub unmaps: UnmapsReport,
+    /// What it takes idle CPUs to run threads of VMs that are woken for them.
+    pub idle: IdleWakeupsReport,
     /// Where the vCPUs' time went.
     pub vcpus: Option<VcpusReport>,
     /// Scheduling: of all tasks but the vCPUs that filters leave out.
@@ -163,6 +165,8 @@ pub struct PictureHandles {
     pub progress: Handle<Progress>,
     /// Who takes memory away from guests.
     pub unmaps: Handle<Unmaps>,
+    /// What it takes idle CPUs to run threads of VMs that are woken for them.
+    pub idle: Handle<IdleWakeups>,
     /// Long stalls.
     pub stalls: Handle<Stalls>,
     /// Who recorded.
@@ -273,6 +277,7 @@ impl Picture {
             moves: answers.take(handles.moves).report(),
             progress: answers.take(handles.progress).report(),
             unmaps: answers.take(handles.unmaps).report(walked),
+            idle: answers.take(handles.idle).report(walked.machine),
             tasks,
             left_out: walked.left_out.clone(),
             sleeps,

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use analysis::{
-    Answers, Cell, Exits, Faults, Handling, Ipis, LaneGroup, Moves, OUTSIDE, Picture,
+    Answers, Cell, Exits, Faults, Handling, IdleWakeups, Ipis, LaneGroup, Moves, OUTSIDE, Picture,
     PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SchedLatencies, Signs,
     Sleeps, Stalls, StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport,
     TimelineWindow, Timers, Unmaps, Vcpus, Window, builtin_names,
@@ -139,6 +139,7 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),
+        idle: study.add(IdleWakeups::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, window.clone())),
         ipis: study.add(Ipis::new(&mut Paths::new(Vec::new()))),

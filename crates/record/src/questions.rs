@@ -109,6 +109,8 @@ const PATHS: &[(&str, &[&str])] = &[
         ],
     ),
     ("irq", &["irq_handler_entry", "irq_handler_exit"]),
+    // Two for each time that a CPU is idle, as sched_switch has.
+    ("power", &["cpu_idle"]),
 ];
 
 /// Few events say what a guest's CPU does: which thread it runs and who woke that, its interrupts, softirqs, what one

@@ -30,6 +30,7 @@ pub fn explained(rules: &[&Rule], width: usize) -> String {
             out.push('\n');
         }
         wrap(&mut out, "", &format!("{}: {}", rule.id, rule.title), width);
+        wrap(&mut out, "  described as: ", &rule.descriptions(), width);
         wrap(&mut out, "  looks at: ", rule.looks_at, width);
         wrap(&mut out, "  needs: ", rule.needs, width);
         wrap(&mut out, "  cause: ", rule.cause, width);
@@ -61,6 +62,8 @@ pub(crate) fn columns() -> Table<'static, &'static Rule> {
     Table::new()
         .column("id", Text, |rule: &&Rule| rule.id)
         .column("title", Text, |rule| rule.title)
+        .column("described_as", Nested, |rule| rule.described_as)
+        .json_only()
         .column("looks_at", Text, |rule| rule.looks_at)
         .json_only()
         .column("needs", Text, |rule| rule.needs)

@@ -14,6 +14,7 @@ impl Rule {
         let mut out = format!("## {}\n\n", self.id);
         wrapped(&mut out, "", &format!("{}.", plain(self.title)));
         out.push('\n');
+        self.bullet(&mut out, "Described as", &plain(&self.descriptions()));
         self.bullet(&mut out, "Looks at", &plain(self.looks_at));
         self.found(&mut out);
         self.bullet(
@@ -39,6 +40,11 @@ impl Rule {
         }
         self.bullet(&mut out, "Looks alike", self.looks_alike);
         out
+    }
+
+    /// Returns how people describe it, as one sentence.
+    pub fn descriptions(&self) -> String {
+        format!("\"{}\".", self.described_as.join("\"; \""))
     }
 
     /// Returns what it would have found at least, where it found nothing.

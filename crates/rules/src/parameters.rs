@@ -187,6 +187,22 @@ static PARAMETERS: &[TuningParameter] = &[
         "Documentation/power/pm_qos_interface.rst",
     ),
     parameter(
+        "pm_qos_resume_latency_us", &["pm_qos_resume_latency_us"], "Linux 4.11", Number(0, MOST),
+        "Documentation/ABI/testing/sysfs-devices-power; drivers/cpuidle/governors/menu.c, commit 9908859acaa9",
+    ),
+    parameter(
+        "intel_idle.max_cstate=", &["intel_idle.max_cstate="], "Linux 2.6.35", Number(0, 9),
+        "Documentation/admin-guide/kernel-parameters.txt",
+    ),
+    parameter(
+        "processor.max_cstate=", &["processor.max_cstate="], "", Number(0, 9),
+        "Documentation/admin-guide/kernel-parameters.txt",
+    ),
+    parameter(
+        "cpuidle.off=", &["cpuidle.off="], "Linux 3.2", Number(0, 1),
+        "Documentation/admin-guide/kernel-parameters.txt; drivers/cpuidle/cpuidle.c",
+    ),
+    parameter(
         "cpu.max", &["cpu.max"], "Linux 4.15", Any,
         "kernel/sched/core.c, commit 0d5936344f30",
     ),

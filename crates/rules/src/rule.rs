@@ -96,6 +96,8 @@ pub struct Rule {
     pub id: &'static str,
     /// What it finds, in one line.
     pub title: &'static str,
+    /// How people describe it who do not know the cause: symptoms, names and messages that they search for.
+    pub described_as: &'static [&'static str],
     /// What it looks at.
     pub looks_at: &'static str,
     /// The events, tables or facts it needs.

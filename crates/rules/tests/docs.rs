@@ -43,6 +43,13 @@ fn texts_have_all_their_parts() {
         let text = rule.describe();
         assert!(!rule.found.is_empty(), "{}: when is it found?", rule.id);
         assert!(!rule.remedies.is_empty(), "{}", rule.id);
+        let described = rule.described_as;
+        let whole = |one: &&str| one.len() > 5 && one.trim() == *one && !one.ends_with('.');
+        assert!(
+            described.len() >= 2 && described.iter().all(whole),
+            "{}: how do people describe it? {described:?}",
+            rule.id
+        );
         let least = rule.least_found();
         assert!(
             !least.is_empty() && !least.contains(['{', '`', '*']),

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use analysis::{
-    Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, InsideReport, Ipis, Irqs, Moves,
-    Picture, PictureContext, PictureHandles, Profile, ProfileSums, Progress, RecordedMachine,
-    Recorder, RecordingContents, RowSplit, SampledTime, SchedLatencies, SharedAnalysis, Signs,
-    Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus, WalkState,
+    Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, IdleWakeups, InsideReport, Ipis,
+    Irqs, Moves, Picture, PictureContext, PictureHandles, Profile, ProfileSums, Progress,
+    RecordedMachine, Recorder, RecordingContents, RowSplit, SampledTime, SchedLatencies,
+    SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -322,6 +322,7 @@ impl OpenRecording<'_> {
                 moves: question.add(Moves::new()),
                 progress: question.add(Progress::new()),
                 unmaps: question.add(Unmaps::new()),
+                idle: question.add(IdleWakeups::new()),
                 stalls: question.add(Stalls::new()),
                 recorder: question.add(Recorder::new(agents, window())),
                 ipis: question.add(ipis),

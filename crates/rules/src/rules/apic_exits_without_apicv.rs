@@ -13,6 +13,12 @@ use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, V
 pub(crate) static RULE: Rule = Rule {
     id: "apic-exits-without-apicv",
     title: "Every access of the local APIC is an exit: APICv or AVIC is not in use",
+    described_as: &[
+        "EPT violations or npf at fee00300",
+        "many exits for 0xfee000b0",
+        "APICv or AVIC is not active",
+        "IPIs in the guest are expensive",
+    ],
     looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, \
         xAPIC 0xfee000b0), accesses of its page (APIC_ACCESS), interrupt windows; --facts has the modules' parameters",
     needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",

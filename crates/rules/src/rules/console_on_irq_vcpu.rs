@@ -17,6 +17,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "console-on-irq-vcpu",
     title: "A vCPU that takes device interrupts prints on an emulated serial console",
+    described_as: &[
+        "printk slows the guest down",
+        "network latency rises while the guest prints to its serial console",
+        "ping jumps while the guest logs to ttyS0 or ttyAMA0",
+        "soft lockups during boot messages",
+    ],
     looks_at: "exits to the VMM for a serial port (8250/16550, PL011), by vCPU; device interrupts that arrived while \
         their vCPU handled such an exit, and how long they took compared with its other interrupts",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking",

@@ -15,6 +15,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "cpufreq-governor-kworker",
     title: "A sampling cpufreq governor's kworkers interrupt the busy CPUs all the time",
+    described_as: &[
+        "kworker wakes every few milliseconds beside my vCPU",
+        "latency differs with the cpufreq governor",
+        "the ondemand or schedutil governor disturbs isolated CPUs",
+        "kworker od_dbs_update in perf sched",
+    ],
     looks_at: "switches and run time of bound kworkers (kworker/CPU:N), the functions they run, samples of them, and \
         the host's cpufreq governor",
     needs: "sched:sched_switch with workqueue:workqueue_execute_start or stacks; or samples of CPUs with stacks; or \

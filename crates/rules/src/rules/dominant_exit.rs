@@ -21,6 +21,12 @@ const LEAST: u64 = 100;
 pub(crate) static RULE: Rule = Rule {
     id: "dominant-exit",
     title: "One exit reason takes a large share of the vCPUs' time",
+    described_as: &[
+        "one exit reason takes nearly all the time in perf kvm stat",
+        "too many VM-exits",
+        "high %sys of the QEMU process",
+        "many CPUID or MSR exits",
+    ],
     looks_at: "the time of exits by reason, where no other finding explains it and the recording does not say which \
         port, address or register it was",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",

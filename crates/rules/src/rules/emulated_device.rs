@@ -22,6 +22,12 @@ const OFTEN: u64 = 5;
 pub(crate) static RULE: Rule = Rule {
     id: "emulated-device",
     title: "The guest uses an emulated device",
+    described_as: &[
+        "the network of the VM is slow with e1000 or rtl8139",
+        "an IDE or SATA disk in the VM is slow",
+        "many IO_INSTRUCTION or MMIO exits for a network card",
+        "the VM is slow without virtio drivers",
+    ],
     looks_at: "accesses of emulated memory and of ports, by device: which registers of a BAR are used is its \
         fingerprint",
     needs: "kvm_mmio and kvm_pio with kvm_exit and kvm_entry, or the printed tables",

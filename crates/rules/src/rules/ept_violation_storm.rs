@@ -13,6 +13,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "ept-violation-storm",
     title: "The guest's memory is mapped page by page, one exit for each",
+    described_as: &[
+        "many EPT_VIOLATION or npf exits in perf kvm stat",
+        "the VM is slow after its start until it has touched its memory",
+        "transparent huge pages are not used by the guest",
+        "page faults of the guest's memory",
+    ],
     looks_at: "exits for the second stage of address translation (EPT_VIOLATION, npf, DABT_LOW and IABT_LOW) that are \
         no access of a device or of the local APIC's page",
     needs: "kvm_exit and kvm_entry; kvm_mmio or kvm_page_fault (arm64: kvm_guest_fault), because accesses of devices, \

@@ -12,6 +12,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "guest-died",
     title: "A vCPU ended",
+    described_as: &[
+        "the VM rebooted by itself",
+        "KVM internal error, the VM is paused",
+        "KVM_EXIT_SHUTDOWN, a triple fault",
+        "the guest crashed or was reset",
+    ],
     looks_at: "returns to the VMM that end a vCPU (kvm_userspace_exit: shutdown, failed entry, internal \
         error, system event), exits that are an end (TRIPLE_FAULT, shutdown), and errors of KVM_RUN",
     needs: "kvm_exit; kvm_userspace_exit for what the VMM was given",

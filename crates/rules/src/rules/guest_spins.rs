@@ -18,6 +18,12 @@ const SHARE: f64 = 0.5;
 pub(crate) static RULE: Rule = Rule {
     id: "guest-spins",
     title: "A guest's kernel runs the same few instructions all the time",
+    described_as: &[
+        "a vCPU is at 100 % though the guest does nothing",
+        "the guest hangs and burns CPU",
+        "host shows 100 %, guest shows idle",
+        "soft lockup in the guest",
+    ],
     looks_at: "where the host's interrupts found the guest of each vCPU: whether its kernel was within one function \
         each time, and whether it did anything else meanwhile",
     needs: "kvm_exit with the guest's address, for a second or more",

@@ -22,6 +22,12 @@ const MIN_NS: u64 = 1_000;
 pub(crate) static RULE: Rule = Rule {
     id: "halt-does-not-halt",
     title: "A vCPU halts and goes on at once",
+    described_as: &[
+        "an idle guest burns a whole CPU",
+        "HLT returns at once",
+        "100 % CPU on the host while the guest is idle",
+        "millions of HLT exits a second",
+    ],
     looks_at: "halts by vCPU: how many were over at once, without kvm_vcpu_wakeup and without losing the CPU; of \
         printed tables count, mean and minimum of the reasons that are waiting",
     needs: "kvm_exit and kvm_entry; kvm_vcpu_wakeup, or sched_switch, to be sure; or what perf kvm stat report prints",

@@ -15,6 +15,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "halt-poll-waste",
     title: "Halt polling burns CPU time in polls that fail",
+    described_as: &[
+        "QEMU at 30 % to 100 % CPU while the guest is idle",
+        "idle guests burn host CPU in kvm_vcpu_halt or kvm_vcpu_block",
+        "halt_poll_ns wastes CPU",
+        "idle=poll or poll_idle in the guest",
+    ],
     looks_at: "time that vCPUs polled in halts before they slept, and how often an interrupt came meanwhile; samples \
         of their threads in the polling loop",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate \

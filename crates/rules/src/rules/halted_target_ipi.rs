@@ -14,6 +14,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "halted-target-ipi",
     title: "IPIs have to wake halted vCPUs",
+    described_as: &[
+        "IPIs in the guest take long",
+        "wake-ups between vCPUs are slow",
+        "smp_call_function or TLB flushes are slow in the VM",
+        "context-switch or pipe benchmarks are slow across vCPUs",
+    ],
     looks_at: "each IPI, from the write to the interrupt controller to the target's entry, and what the target was \
         doing: how much longer IPIs to halted vCPUs take than others, without waits behind other tasks",
     needs: "kvm:* and sched_switch, sched_waking; exits with kvm_msr show which target was halted; sums do not",

@@ -25,6 +25,12 @@ const LISTED: usize = 4;
 pub(crate) static RULE: Rule = Rule {
     id: "helper-waits-for-cpu",
     title: "A thread that VMs depend on waits long for a CPU",
+    described_as: &[
+        "vhost thread does not get a CPU",
+        "network or disk of the VM stalls now and then while its vCPUs are fine",
+        "ping jumps by tens of milliseconds",
+        "the emulator threads share CPUs with other load",
+    ],
     looks_at: "the longest waits for a CPU of vhost workers, iothreads, the VMM's main thread, KVM's own threads, and \
         kworkers that wake vCPUs; of printed tables the longest delay",
     needs: "sched:sched_switch and sched:sched_wakeup (or sched_waking), or what perf sched latency prints",

@@ -13,6 +13,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "host-tick-on-isolated-cpu",
     title: "The host's tick interrupts vCPUs on isolated CPUs",
+    described_as: &[
+        "timer interrupts on isolated CPUs",
+        "nohz_full does not stop the tick",
+        "local_timer_entry on the vCPU's CPU 250 or 1000 times a second",
+        "jitter on a pinned vCPU, cyclictest spikes every millisecond",
+    ],
     looks_at: "exits for interrupts of the host, on CPUs that the host's command line isolates",
     needs: "kvm_exit with its CPU, and --facts with the host's isolated CPUs; irq_vectors:local_timer_entry shows \
         which are the timer's own",

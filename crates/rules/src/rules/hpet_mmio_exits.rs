@@ -15,6 +15,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "hpet-mmio-exits",
     title: "The guest reads time from the HPET, and every read is an exit",
+    described_as: &[
+        "Windows guest uses much CPU with HPET",
+        "accesses of 0xfed000f0",
+        "QueryPerformanceCounter is slow in the guest",
+        "idle Windows guest at 10 % to 30 % CPU",
+    ],
     looks_at: "exits for memory that is emulated at the HPET's address (0xfed00000)",
     needs: "kvm_exit, kvm_entry and kvm_mmio (perf kvm stat record has them), or the printed tables of perf kvm stat \
             report for vmexit and mmio",

@@ -14,6 +14,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "hyperv-synic-autoeoi",
     title: "Hyper-V's synthetic interrupts with AutoEOI inhibit APICv or AVIC",
+    described_as: &[
+        "Windows guest without AVIC or APICv",
+        "apicv inhibit reason hyperv",
+        "SynIC AutoEOI",
+        "hv-synic slows interrupts down",
+    ],
     looks_at: "the guest's writes of HV_X64_MSR_SINT0 to SINT15 with the AutoEOI bit; <synic> in the guest's \
         definition; changes of KVM's APICv inhibition",
     needs: "kvm:kvm_msr from the guest's start on (that is when it sets them up), or --domain with --facts",

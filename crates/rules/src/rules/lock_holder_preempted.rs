@@ -16,6 +16,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "lock-holder-preempted",
     title: "Guests spin on locks while vCPUs are preempted",
+    described_as: &[
+        "lock contention rises with the number of vCPUs",
+        "native_queued_spin_lock_slowpath in the guest",
+        "vCPU overcommitment makes the guest crawl",
+        "soft lockups under load",
+    ],
     looks_at: "samples of guests' kernels in the slow path of spin locks, and whether vCPUs waited for a CPU or made \
         PAUSE exits meanwhile",
     needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and \

@@ -6,6 +6,12 @@ use crate::{Case, Finding, Remedy, RestsOn, Rule, RuleLook, Severity, Verdict};
 pub(crate) static RULE: Rule = Rule {
     id: "lossy-recording",
     title: "The recording lost events, so its numbers are lower bounds or estimates",
+    described_as: &[
+        "perf lost events",
+        "CPU buffer overrun",
+        "trace-cmd lost events, dropped events",
+        "numbers of a recording do not add up",
+    ],
     looks_at: "what the recorder says of lost events, and whether the file ends before its end",
     needs: "nothing beside the recording",
     record: &[],

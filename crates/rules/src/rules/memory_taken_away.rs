@@ -20,6 +20,12 @@ const SHARE: f64 = 0.02;
 pub(crate) static RULE: Rule = Rule {
     id: "memory-taken-away",
     title: "The host takes memory away from the guest, which faults for it again",
+    described_as: &[
+        "the VM is slow while the host swaps",
+        "guest stalls during memory pressure or ballooning",
+        "KSM or NUMA balancing slows the VM",
+        "kswapd runs, the guest faults",
+    ],
     looks_at: "exits for memory that is not mapped, and who has memory of VMs unmapped meanwhile (kvm_unmap_hva_range)",
     needs: "kvm_exit and kvm_entry; kvm_page_fault (arm64: kvm_guest_fault), kvm_unmap_hva_range",
     record: &[RecordNeeds::Exits],

@@ -12,6 +12,7 @@ mod halt_does_not_halt;
 mod halt_poll_waste;
 mod halted_target_ipi;
 mod helper_waits_for_cpu;
+mod host_idle_latency;
 mod host_tick_on_isolated_cpu;
 mod hpet_mmio_exits;
 mod hyperv_synic_autoeoi;
@@ -59,6 +60,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &sender_waits_for_memory::RULE,
     &vcpu_preempted::RULE,
     &vcpu_throttled::RULE,
+    &host_idle_latency::RULE,
     &helper_waits_for_cpu::RULE,
     &vcpu_migrates::RULE,
     &halt_poll_waste::RULE,

@@ -11,6 +11,12 @@ use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, Ru
 pub(crate) static RULE: Rule = Rule {
     id: "nested-exits",
     title: "The guest runs guests of its own, and their exits are emulated",
+    described_as: &[
+        "nested virtualization is slow",
+        "L2 guest, VMRESUME and VMREAD exits",
+        "WSL2, Hyper-V, Docker Desktop or VBS in a VM is slow",
+        "VM in a VM uses much CPU",
+    ],
     looks_at: "exits for instructions of virtualization (VMRESUME, VMREAD, vmrun, ERET...), and nested entries and \
         exits",
     needs: "kvm_exit and kvm_entry; kvm:kvm_nested_vmexit has the inner guest's reasons",

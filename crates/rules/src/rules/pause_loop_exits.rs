@@ -10,6 +10,12 @@ use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, S
 pub(crate) static RULE: Rule = Rule {
     id: "pause-loop-exits",
     title: "vCPUs spin until pause-loop exiting (PLE) ends it",
+    described_as: &[
+        "many PAUSE_INSTRUCTION or pause exits",
+        "PLE, spinning vCPUs",
+        "spin locks in the guest burn CPU",
+        "ple_gap and ple_window",
+    ],
     looks_at: "exits for PAUSE (pause-loop exiting), and vCPUs that wait for a CPU meanwhile",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
     record: &[RecordNeeds::Exits],

@@ -9,6 +9,12 @@ use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, V
 pub(crate) static RULE: Rule = Rule {
     id: "pml-full-exits",
     title: "The host logs the pages that the guest writes, and the log (PML) fills up",
+    described_as: &[
+        "many PML_FULL exits",
+        "the VM is slow during live migration, snapshot or backup",
+        "migration does not converge",
+        "the VM is slow while its screen is watched",
+    ],
     looks_at: "exits for a full page-modification log (PML_FULL), which Intel processors have while KVM logs dirty \
         pages",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",

@@ -11,6 +11,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "sender-waits-for-memory",
     title: "A sender sleeps because its socket's send buffer is full",
+    described_as: &[
+        "throughput of the sender stops and goes",
+        "iperf in the VM is slower than on the host",
+        "the sender waits in sk_stream_wait_memory",
+        "TCP send buffer too small",
+    ],
     looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from \
         tcp_sendmsg_locked)",
     needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); \

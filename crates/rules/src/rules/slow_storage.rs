@@ -20,6 +20,12 @@ const EACH_NS: u64 = 1_000_000;
 pub(crate) static RULE: Rule = Rule {
     id: "slow-storage",
     title: "A device's back end sleeps while the guest's request is pending",
+    described_as: &[
+        "disk I/O of the VM is slow, iowait in the guest",
+        "a read takes tens of milliseconds",
+        "IOPS stop at a round number",
+        "jbd2 or task blocked for more than 120 seconds",
+    ],
     looks_at: "the path kick: from when the back end went to sleep without an answer, up to the interrupt that \
         brings it",
     needs: "kvm:*, sched:sched_switch and sched:sched_waking",

@@ -20,6 +20,12 @@ const MOST_NS: u64 = 200_000_000;
 pub(crate) static RULE: Rule = Rule {
     id: "split-lock",
     title: "The host holds the guest back for split locks",
+    described_as: &[
+        "a guest freezes for 10 ms again and again",
+        "took a split_lock trap in the host's kernel log",
+        "x86/split lock detection slows a game or a VM",
+        "#AC at address",
+    ],
     looks_at: "exits for an exception (alignment check) that take 10 ms each, and exits for bus locks",
     needs: "kvm_exit and kvm_entry, or the table of perf kvm stat",
     record: &[RecordNeeds::Exits],

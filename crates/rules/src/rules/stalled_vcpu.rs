@@ -16,6 +16,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
     title: "A vCPU stalled although its guest had not asked to wait",
+    described_as: &[
+        "the guest freezes for some hundred milliseconds",
+        "clocksource watchdog, RCU stall or soft lockup in the guest",
+        "BUG: soft lockup - CPU stuck",
+        "all of the VM stands still for a moment",
+    ],
     looks_at: "exits of a tenth of a second and more in which the guest did not ask to wait: whether its vCPU was \
         stopped, slept and who woke it, ran, or had a CPU on which nothing happened; time asleep in KVM while exits \
         are handled",

@@ -14,6 +14,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "timer-interrupt-storm",
     title: "A timer interrupts a vCPU thousands of times a second and causes most of its exits",
+    described_as: &[
+        "many exits for the timer, MSR 0x6e0 or preemption timer",
+        "the guest sets its timer thousands of times a second",
+        "an idle guest wakes up all the time",
+        "high-resolution timers cost CPU in the VM",
+    ],
     looks_at: "by vCPU: interrupts of the guest's timer by vector (arm64: by line), how often the guest sets it, and \
         which exits are for either; exits for the host's own timer by vector, where Intel's kvm_exit has it",
     needs: "kvm_exit and kvm_entry with kvm:kvm_inj_virq or kvm:kvm_apic_accept_irq, and kvm:kvm_msr (arm64: \

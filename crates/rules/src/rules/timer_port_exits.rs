@@ -15,6 +15,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "timer-port-exits",
     title: "The guest reads time from I/O ports, and every read is an exit",
+    described_as: &[
+        "reads of port 0x608, the ACPI PM timer",
+        "the guest's clocksource is acpi_pm",
+        "gettimeofday is slow in the guest",
+        "idle Windows guest at 30 % CPU",
+    ],
     looks_at: "exits for I/O ports of the ACPI PM timer (0x608 on QEMU's machines), the RTC (0x70, 0x71) and the PIT \
                (0x40 to 0x43, 0x61)",
     needs: "kvm_exit, kvm_entry and kvm_pio (perf kvm stat record has them), or the printed tables of perf kvm stat \

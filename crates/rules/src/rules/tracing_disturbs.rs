@@ -13,6 +13,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "tracing-disturbs",
     title: "Recording itself takes a visible share of the time",
+    described_as: &[
+        "the recording itself slows the system",
+        "perf or trace-cmd is at the top of the CPU list",
+        "latency is worse while tracing",
+        "overhead of perf",
+    ],
     looks_at: "CPU time of the recorder's own threads and their helpers, and vCPUs that waited behind them; events on \
         the busiest CPU, at the most that one can cost: the shortest gaps between a thread's events",
     needs: "nothing beside the recording; sched:sched_switch shows the recorder's threads",

@@ -15,6 +15,11 @@ const LISTED: usize = 4;
 pub(crate) static RULE: Rule = Rule {
     id: "unexplained-time",
     title: "Time is left that no finding explains",
+    described_as: &[
+        "time of the VM that nothing explains",
+        "performance problem without a known cause",
+        "the VM is slow and nobody knows why",
+    ],
     looks_at: "two accounts: the vCPUs' observed time, and the CPU time of other threads that work for VMs",
     needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints; sched:sched_switch for waits and threads",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],

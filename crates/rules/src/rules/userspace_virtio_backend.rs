@@ -19,6 +19,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "userspace-virtio-backend",
     title: "A virtio device's back end runs in a thread of the VMM",
+    described_as: &[
+        "QEMU's main thread or iothread is at 100 %",
+        "virtio-net without vhost",
+        "virtio-blk without an iothread is slow",
+        "the ioeventfd wakes a busy main loop",
+    ],
     looks_at: "the latency from a guest's notification (kick) to the back end's answer, for each notification address, \
         and which kind of thread the back end is",
     needs: "kvm:*, sched:sched_switch, sched:sched_waking; probes on tun_get_user or handle_tx show the work itself",

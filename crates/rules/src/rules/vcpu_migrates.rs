@@ -11,6 +11,11 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-migrates",
     title: "vCPU threads migrate from CPU to CPU",
+    described_as: &[
+        "vCPUs move between CPUs",
+        "no pinning, cache misses, the vCPU is on another NUMA node",
+        "performance of the VM varies from run to run",
+    ],
     looks_at: "how often the scheduler migrates vCPU threads, and how much longer after a move than on the same CPU \
         the wait for a CPU, the entry into the guest and the first exit take",
     needs: "sched:sched_migrate_task, or sched:sched_switch of the whole host, and kvm_exit or kvm_entry to know the \

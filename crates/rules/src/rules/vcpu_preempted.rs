@@ -17,6 +17,12 @@ use crate::{
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-preempted",
     title: "vCPUs are preempted by, or wait behind, other tasks",
+    described_as: &[
+        "steal time in the guest",
+        "high %st in top",
+        "noisy neighbour, overcommitted host",
+        "ping jumps every few milliseconds under load",
+    ],
     looks_at: "runqueue latency and preemption of vCPU threads, and which tasks ran on their CPUs meanwhile: threads \
         summed by process, the recorder left out",
     needs: "sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a); kvm_exit and kvm_entry show \

@@ -21,6 +21,12 @@ const WITHOUT_ADDRESS: u64 = 2_000;
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-stuck",
     title: "A vCPU takes the same fault again and again",
+    described_as: &[
+        "a vCPU does not answer",
+        "the guest hangs and one vCPU shows no progress",
+        "RCU stall, NMI watchdog in the guest",
+        "the VM does not boot",
+    ],
     looks_at: "exits for the second stage of address translation, one behind the other, of one vCPU: whether they are \
         of one instruction, one address and one error code, with no other exit and no device between",
     needs: "kvm_exit with the guest's address; kvm_page_fault (arm64: kvm_guest_fault) for the address",

@@ -33,6 +33,12 @@ const TAKEN: f64 = 0.25;
 pub(crate) static RULE: Rule = Rule {
     id: "vcpu-throttled",
     title: "vCPUs are runnable, and their CPUs idle",
+    described_as: &[
+        "steal though the host is idle",
+        "ping jumps every 100 ms",
+        "CPU quota, cpu.max, nr_throttled",
+        "the VM stops and goes at a fixed rate",
+    ],
     looks_at: "vCPUs that wait for a CPU: how long that CPU was idle meanwhile",
     needs: "sched:sched_switch and sched:sched_wakeup of the whole host",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],

@@ -1,9 +1,9 @@
 //! Pictures of recordings, as `trapline diagnose` takes them.
 
 use analysis::{
-    Answers, Continuity, ExitOptions, Exits, Faults, Handle, Handling, Ipis, Irqs, Moves, Picture,
-    PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SampledTime,
-    SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps, Vcpus, Window,
+    Answers, Continuity, ExitOptions, Exits, Faults, Handle, Handling, IdleWakeups, Ipis, Irqs,
+    Moves, Picture, PictureContext, PictureHandles, Progress, Recorder, RecordingContents,
+    SampledTime, SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps, Vcpus, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -29,6 +29,7 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),
+        idle: study.add(IdleWakeups::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
         ipis: study.add(ipis),
