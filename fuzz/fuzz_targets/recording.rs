@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::ops::ControlFlow;
 
 use analysis::{
-    Continuity, Exits, Faults, Ipis, Irqs, Handling, Moves, IdleWakeups, Picture, PictureContext, PictureHandles,
+    Continuity, Exits, Faults, Ipis, Irqs, Handling, Moves, NestedExits, VmmSleeps, MainLoops, IdleWakeups, Picture, PictureContext, PictureHandles,
     Progress, Recorder, RecordingContents, SchedLatencies, Signs, Sleeps, Slices, Stalls, Study,
     Timers, Unmaps, Vcpus, Window,
 };
@@ -99,6 +99,9 @@ fuzz_target!(|data: &[u8]| {
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),
+        nested: study.add(NestedExits::new()),
+        vmm_sleeps: study.add(VmmSleeps::new()),
+        main_loops: study.add(MainLoops::new()),
         idle: study.add(IdleWakeups::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),

@@ -147,7 +147,8 @@ impl IdleWakeups {
         if let Some(wakeup) = &changes.wakeup {
             self.has_wakings |= wakeup.waking;
             let woken = self.woken(wakeup.task);
-            if *woken == NEVER {
+            // A task that was woken runs before it can be woken again: else its run was missed.
+            if *woken == NEVER || wakeup.waking {
                 *woken = wakeup.time;
             }
         }

@@ -40,8 +40,10 @@ mod idle_wakeups;
 mod info;
 mod ipis;
 mod irqs;
+mod main_loops;
 mod moves;
 mod names;
+mod nested;
 mod open_lanes;
 mod picture;
 mod profile;
@@ -66,6 +68,7 @@ mod timers;
 mod unknowable;
 mod unmaps;
 mod vcpus;
+mod vmm_sleeps;
 mod waits;
 
 pub use activity::Activity;
@@ -96,8 +99,10 @@ pub use idle_wakeups::{IdleWakeups, IdleWakeupsReport, IdleWakeupsRow};
 pub use info::{EventCount, InfoReport, RecordingContents};
 pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};
+pub use main_loops::{MainLoopRow, MainLoops};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, name_access, name_causes, name_rows};
+pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};
 pub use profile::{
@@ -134,4 +139,5 @@ pub use timers::{HOST_TIMER_VECTOR, TimerEvidence, TimerRow, Timers, TimersRepor
 pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
 pub use vcpus::{CpuHolder, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
+pub use vmm_sleeps::{VmmSleeps, VmmSleepsRow};
 pub use waits::{CpuOwner, Crowd, VcpuWaits, WaitsReport};

@@ -12,11 +12,12 @@ use crate::waits::waits;
 use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
     FaultsReport, GuestTasks, Handle, Handling, HandlingRow, IdleWakeups, IdleWakeupsReport,
-    InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, Merge, Moves, MovesRow, PartCounts,
-    PathExamples, ProfileSums, Progress, ProgressReport, Recorder, RecorderReport,
-    RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs, SleepRow,
-    Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Unmaps,
-    UnmapsReport, Vcpus, VcpusReport, WaitsReport, WalkState, name_access, name_causes, name_rows,
+    InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, MainLoopRow, MainLoops, Merge, Moves,
+    MovesRow, NestedExits, NestedExitsReport, PartCounts, PathExamples, ProfileSums, Progress,
+    ProgressReport, Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport,
+    Series, SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline,
+    TimelineReport, Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, VmmSleeps,
+    VmmSleepsRow, WaitsReport, WalkState, name_access, name_causes, name_rows,
 };
 
 /// Where a picture's numbers come from.
@@ -84,6 +85,12 @@ pub struct Picture {
     pub progress: ProgressReport,
     /// Who takes memory away from guests.
     pub unmaps: UnmapsReport,
+    /// Exits of guests that run guests of their own.
+    pub nested: NestedExitsReport,
+    /// How long vCPUs slept in the VMM, each time.
+    pub vmm_sleeps: Vec<VmmSleepsRow>,
+    /// What wakes the main threads of VMMs.
+    pub main_loops: Vec<MainLoopRow>,
     /// What it takes idle CPUs to run threads of VMs that are woken for them.
     pub idle: IdleWakeupsReport,
     /// Where the vCPUs' time went.
@@ -165,6 +172,12 @@ pub struct PictureHandles {
     pub progress: Handle<Progress>,
     /// Who takes memory away from guests.
     pub unmaps: Handle<Unmaps>,
+    /// Exits of guests that run guests of their own.
+    pub nested: Handle<NestedExits>,
+    /// How long vCPUs slept in the VMM, each time.
+    pub vmm_sleeps: Handle<VmmSleeps>,
+    /// What wakes the main threads of VMMs.
+    pub main_loops: Handle<MainLoops>,
     /// What it takes idle CPUs to run threads of VMs that are woken for them.
     pub idle: Handle<IdleWakeups>,
     /// Long stalls.
@@ -277,6 +290,9 @@ impl Picture {
             moves: answers.take(handles.moves).report(),
             progress: answers.take(handles.progress).report(),
             unmaps: answers.take(handles.unmaps).report(walked),
+            nested: answers.take(handles.nested).report(),
+            vmm_sleeps: answers.take(handles.vmm_sleeps).report(walked.machine),
+            main_loops: answers.take(handles.main_loops).report(walked.machine),
             idle: answers.take(handles.idle).report(walked.machine),
             tasks,
             left_out: walked.left_out.clone(),

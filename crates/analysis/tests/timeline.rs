@@ -4,10 +4,11 @@
 use std::ops::ControlFlow;
 
 use analysis::{
-    Answers, Cell, Exits, Faults, Handling, IdleWakeups, Ipis, LaneGroup, Moves, OUTSIDE, Picture,
-    PictureContext, PictureHandles, Progress, Recorder, RecordingContents, SchedLatencies, Signs,
-    Sleeps, Stalls, StretchPlan, Study, Timeline, TimelineLane, TimelineLimits, TimelineReport,
-    TimelineWindow, Timers, Unmaps, Vcpus, Window, builtin_names,
+    Answers, Cell, Exits, Faults, Handling, IdleWakeups, Ipis, LaneGroup, MainLoops, Moves,
+    NestedExits, OUTSIDE, Picture, PictureContext, PictureHandles, Progress, Recorder,
+    RecordingContents, SchedLatencies, Signs, Sleeps, Stalls, StretchPlan, Study, Timeline,
+    TimelineLane, TimelineLimits, TimelineReport, TimelineWindow, Timers, Unmaps, Vcpus, VmmSleeps,
+    Window, builtin_names,
 };
 use event::sched::{SchedMigrateTask, SchedSwitch, SchedWakeup, TaskComm, TaskState};
 use event::{
@@ -139,6 +140,9 @@ fn picture(events: &[One], window: &Window, limits: TimelineLimits) -> Picture {
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),
+        nested: study.add(NestedExits::new()),
+        vmm_sleeps: study.add(VmmSleeps::new()),
+        main_loops: study.add(MainLoops::new()),
         idle: study.add(IdleWakeups::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, window.clone())),

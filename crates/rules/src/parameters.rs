@@ -87,6 +87,34 @@ static PARAMETERS: &[TuningParameter] = &[
         "arch/x86/kvm/mmu.c, commit 1aa9b9572b10 'Recovery of shattered NX large pages'",
     ),
     parameter(
+        "kvm.nx_huge_pages_recovery_period_ms", &["nx_huge_pages_recovery_period_ms"], "Linux 5.16", Number(0, MOST),
+        "arch/x86/kvm/mmu/mmu.c, commit 4dfe4f40d845",
+    ),
+    parameter(
+        "eager-split-size", &["eager-split-size"], "QEMU 8.2", Any,
+        "qemu-options.hx, -accel; accel/kvm/kvm-all.c (KVM_CAP_ARM_EAGER_SPLIT_CHUNK_SIZE)",
+    ),
+    parameter(
+        "cpu-throttle-increment", &["cpu-throttle-increment"], "QEMU 2.7", Number(1, 99),
+        "qapi/migration.json",
+    ),
+    parameter(
+        "qemu-xhci", &["qemu-xhci"], "QEMU 2.9", Any,
+        "hw/usb/hcd-xhci.c, commit 72a810f411a6 (xhci: add qemu xhci controller)",
+    ),
+    parameter(
+        "<input>", &["<input "], "libvirt 0.1.1", Any,
+        "libvirt docs/formatdomain.rst (bus='virtio' since 1.3.0)",
+    ),
+    parameter(
+        "<sound>", &["<sound>"], "libvirt 0.4.3", Any,
+        "libvirt docs/formatdomain.rst",
+    ),
+    parameter(
+        "<controller type='usb'>", &["<controller type='usb'"], "libvirt 0.9.4", Any,
+        "libvirt docs/formatdomain.rst",
+    ),
+    parameter(
         "kvm.eager_page_split", &["eager_page_split"], "Linux 5.18", SWITCH,
         "arch/x86/kvm/x86.c, commit a3fe5dbda0a4",
     ),
@@ -410,12 +438,13 @@ pub fn parameters() -> &'static [TuningParameter] {
 }
 
 /// What only x86 has, beside the parameters of its modules.
-const OF_X86: [&str; 23] = [
+const OF_X86: [&str; 24] = [
     "CONFIG_PARAVIRT_SPINLOCKS",
     "<spinlocks>",
     "kvm.pi_inject_timer",
     "kvm.nx_huge_pages",
     "kvm.nx_huge_pages_recovery_ratio",
+    "kvm.nx_huge_pages_recovery_period_ms",
     "idle=poll",
     "no-kvmapf",
     "cpuidle_haltpoll.force",

@@ -27,7 +27,15 @@ impl UncheckedRule {
 /// of those in which such time is, where the recording does not separate it.
 pub(crate) fn could_explain(rule: &Rule, account: &TimeAccount, seen: SeenEvents) -> Option<f64> {
     let observed = account.observed_ns();
-    if observed == 0 {
+    // What other threads take is no time of vCPUs.
+    let of_threads = |what: &ExplainedTime| {
+        matches!(
+            what,
+            ExplainedTime::Part(AccountPart::Thread | AccountPart::OtherThreads)
+        )
+    };
+    let beside = !rule.explains.is_empty() && rule.explains.iter().all(of_threads);
+    if observed == 0 || beside {
         return None;
     }
     // A rule that explains no time of vCPUs by itself is about what they wait for when they are halted, or about what
@@ -57,7 +65,6 @@ fn is_hidden_in(what: ExplainedTime, part: AccountPart, of_exits: bool, seen: Se
                 | AccountPart::RunnableIdle
                 | AccountPart::RunnableBehind
                 | AccountPart::RunnableRecorder
-                | AccountPart::Thread
         ),
         _ => false,
     };

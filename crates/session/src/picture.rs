@@ -7,9 +7,10 @@ use std::thread::Builder;
 
 use analysis::{
     Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, IdleWakeups, InsideReport, Ipis,
-    Irqs, Moves, Picture, PictureContext, PictureHandles, Profile, ProfileSums, Progress,
-    RecordedMachine, Recorder, RecordingContents, RowSplit, SampledTime, SchedLatencies,
-    SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus, WalkState,
+    Irqs, MainLoops, Moves, NestedExits, Picture, PictureContext, PictureHandles, Profile,
+    ProfileSums, Progress, RecordedMachine, Recorder, RecordingContents, RowSplit, SampledTime,
+    SchedLatencies, SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus,
+    VmmSleeps, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -322,6 +323,9 @@ impl OpenRecording<'_> {
                 moves: question.add(Moves::new()),
                 progress: question.add(Progress::new()),
                 unmaps: question.add(Unmaps::new()),
+                nested: question.add(NestedExits::new()),
+                vmm_sleeps: question.add(VmmSleeps::new()),
+                main_loops: question.add(MainLoops::new()),
                 idle: question.add(IdleWakeups::new()),
                 stalls: question.add(Stalls::new()),
                 recorder: question.add(Recorder::new(agents, window())),

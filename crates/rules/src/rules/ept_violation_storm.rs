@@ -151,6 +151,8 @@ fn look(case: &Case<'_>) -> Verdict {
         {
             return Verdict::Clear;
         }
+        // And writes of pages that are logged, as for a migration, are another (dirty-logging).
+        Ok(_) if super::dirty_logging::is_logging(case) => return Verdict::Clear,
         Ok(faults) if stuck(case) >= faults.sum.count / 2 => return Verdict::Clear,
         Ok(faults) => faults,
         Err(what) => return Verdict::Unknown(what.to_owned()),

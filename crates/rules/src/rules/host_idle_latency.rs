@@ -168,8 +168,8 @@ fn say(case: &Case<'_>, all: &Stats, cost: FindingCost) -> Finding {
         human(all.percentile(0.5))
     ));
     finding = finding.evidence(says!(
-        "{count} of {wakes} wake-ups for idle CPUs came while the CPU was in an idle state other than 0. It left the \
-         state after {half} (p50), {most} (p99), in all {time}: {share} of what these wake-ups waited.",
+        "{count} of {wakes} wake-ups for idle CPUs came while the CPU was in an idle state deeper than the first. It \
+         left the state after {half} (p50), {most} (p99), in all {time}: {share} of what these wake-ups waited.",
         count = all.count(),
         wakes = idle.waits.count(),
         half = Ns(all.percentile(0.5)),

@@ -3,6 +3,7 @@
 mod apic_exits_without_apicv;
 mod console_on_irq_vcpu;
 mod cpufreq_governor_kworker;
+mod dirty_logging;
 mod dominant_exit;
 mod emulated_device;
 mod ept_violation_storm;
@@ -20,6 +21,7 @@ mod lock_holder_preempted;
 mod lossy_recording;
 mod memory_taken_away;
 mod nested_exits;
+mod nx_hugepage_recovery;
 mod pause_loop_exits;
 mod pml_full_exits;
 mod sender_waits_for_memory;
@@ -35,6 +37,7 @@ mod vcpu_migrates;
 mod vcpu_preempted;
 mod vcpu_stuck;
 mod vcpu_throttled;
+mod vmm_polls;
 
 pub(crate) use guest_spins::hangs;
 pub(crate) use halt_does_not_halt::is_spinning as is_spinning_in_halts;
@@ -55,6 +58,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &console_on_irq_vcpu::RULE,
     &slow_storage::RULE,
     &userspace_virtio_backend::RULE,
+    &vmm_polls::RULE,
     &cpufreq_governor_kworker::RULE,
     &emulated_device::RULE,
     &sender_waits_for_memory::RULE,
@@ -67,6 +71,8 @@ pub(crate) const ALL: &[&Rule] = &[
     &pause_loop_exits::RULE,
     &lock_holder_preempted::RULE,
     &memory_taken_away::RULE,
+    &dirty_logging::RULE,
+    &nx_hugepage_recovery::RULE,
     &ept_violation_storm::RULE,
     &pml_full_exits::RULE,
     &host_tick_on_isolated_cpu::RULE,

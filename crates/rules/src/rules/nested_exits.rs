@@ -1,11 +1,11 @@
 //! The guest is a hypervisor itself.
 
-use analysis::ExitTable;
+use analysis::{ExitTable, NestedExitsReport};
 use event::ExitClass;
 use words::duration::human;
 
 use crate::common::listed;
-use crate::evidence::{Of, says};
+use crate::evidence::{Ns, Of, says};
 use crate::{Case, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook, Verdict};
 
 pub(crate) static RULE: Rule = Rule {
@@ -24,11 +24,14 @@ pub(crate) static RULE: Rule = Rule {
     measures: &[],
     cause: "Each exit of an inner guest goes to the outer hypervisor first. It passes the exit to the guest's \
         hypervisor, and emulates the virtualization instructions that this one executes: one inner exit becomes \
-        several outer ones.",
+        several outer ones. Those of the inner guest itself cost the outer hypervisor time too, and so does what the \
+        guest's hypervisor leaves its mode for while it handles one.",
     found: &[
         "Exits for virtualization instructions (`VMRESUME`, `VMREAD`..., `vmrun`, `vmload`..., arm64 `ERET`), or \
          `kvm_nested_vmexit`, `kvm_nested_vmenter`, `kvm_nested_vmrun`: 100, and they matter, or 1000 nested ones. \
-         Confidence 0.95.",
+         Confidence 0.95. Where `kvm_nested_vmexit` is recorded, exits in which it came are the inner guest's own; the \
+         cost is theirs, without waits, and that of all exits of the guest's hypervisor from there to the instruction \
+         that enters its guest again, or to its halt. Elsewhere it is that of virtualization instructions alone.",
     ],
     limits: &[],
     seen_from: "100 exits of a nested guest that take a twentieth of the exits' time",
@@ -86,17 +89,27 @@ fn look(case: &Case<'_>) -> Verdict {
         );
     }
     let sum = case.exits_of_class(ExitClass::Nested);
-    if sum.count.max(nested) < 100 || !(case.matters(sum.ns) || nested >= 1000) {
+    let seen = &case.picture.nested;
+    // What was between is no less than the instructions alone, but for those before the first inner exit.
+    let cost_ns = sum.ns.max(seen.inner.ns.saturating_add(seen.between.ns));
+    if sum.count.max(nested) < 100 || !(case.matters(cost_ns) || nested >= 1000) {
         return Verdict::Clear;
     }
     let all = case.all_exits();
     let mut finding = Finding::new(&RULE, 0.95).rests_on(RestsOn::Counts)
-        .cost(case.vcpu_cost(sum.ns))
-        .title(format!(
-            "The guest is a hypervisor: {} exits for its virtualization instructions, {}",
-            sum.count,
-            human(sum.ns)
-        ))
+        .cost(case.vcpu_cost(cost_ns))
+        .title(match seen.inner.count {
+            0 => format!(
+                "The guest is a hypervisor: {} exits for its virtualization instructions, {}",
+                sum.count,
+                human(sum.ns)
+            ),
+            inner => format!(
+                "The guest is a hypervisor: {inner} exits of its guest, and {} more for them, {}",
+                seen.between.count,
+                human(cost_ns)
+            ),
+        })
         .evidence(says!(
             "Virtualization instructions: {exits} of {all} exits ({share}), {share_of_handling} of the handling time \
              without waits.",
@@ -109,6 +122,7 @@ fn look(case: &Case<'_>) -> Verdict {
     for line in listed(|_| ExitTable::Vmexit, &rows, (all.count, "exits"), 4) {
         finding = finding.evidence(line);
     }
+    finding = inner_exits(seen, finding);
     for name in inner {
         if let Some(count) = case.picture.events(name).filter(|count| *count > 0) {
             finding = finding.evidence(says!(
@@ -119,4 +133,30 @@ fn look(case: &Case<'_>) -> Verdict {
         }
     }
     finding.found()
+}
+
+/// Says what the inner guest exited for, and what that took.
+fn inner_exits(seen: &NestedExitsReport, mut finding: Finding) -> Finding {
+    if seen.inner.count == 0 {
+        return finding;
+    }
+    finding = finding.evidence(says!(
+        "The inner guest exited {count} times, {time} in KVM, waits left out; its hypervisor needed {more} more exits, \
+         {between}, to handle them.",
+        count = seen.inner.count,
+        time = Ns(seen.inner.ns),
+        more = seen.between.count,
+        between = Ns(seen.between.ns),
+    ));
+    for (reason, sum) in seen.reasons.iter().take(4) {
+        finding = finding.evidence(says!(
+            "{reason}: {count} of {all} exits of the inner guest ({share}), {time} in all.",
+            reason = reason.as_str(),
+            count = sum.count,
+            all = seen.inner.count,
+            share = Of(sum.count, seen.inner.count),
+            time = Ns(sum.ns),
+        ));
+    }
+    finding
 }

@@ -41,10 +41,11 @@ fn causes_of_another_processor_are_not_said_to_be_absent() {
 }
 
 /// Rules about what x86's processors alone have.
-const ONLY_X86: [&str; 7] = [
+const ONLY_X86: [&str; 8] = [
     "timer-port-exits",
     "hpet-mmio-exits",
     "pause-loop-exits",
+    "nx-hugepage-recovery",
     "pml-full-exits",
     "apic-exits-without-apicv",
     "hyperv-synic-autoeoi",

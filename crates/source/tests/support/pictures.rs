@@ -2,8 +2,9 @@
 
 use analysis::{
     Answers, Continuity, ExitOptions, Exits, Faults, Handle, Handling, IdleWakeups, Ipis, Irqs,
-    Moves, Picture, PictureContext, PictureHandles, Progress, Recorder, RecordingContents,
-    SampledTime, SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps, Vcpus, Window,
+    MainLoops, Moves, NestedExits, Picture, PictureContext, PictureHandles, Progress, Recorder,
+    RecordingContents, SampledTime, SchedLatencies, Signs, Sleeps, Stalls, Study, Timers, Unmaps,
+    Vcpus, VmmSleeps, Window,
 };
 use event::Quality;
 use paths::Paths;
@@ -29,6 +30,9 @@ pub(crate) fn ask(study: &mut Study, mut follower: Paths) -> (PictureHandles, Ha
         moves: study.add(Moves::new()),
         progress: study.add(Progress::new()),
         unmaps: study.add(Unmaps::new()),
+        nested: study.add(NestedExits::new()),
+        vmm_sleeps: study.add(VmmSleeps::new()),
+        main_loops: study.add(MainLoops::new()),
         idle: study.add(IdleWakeups::new()),
         stalls: study.add(Stalls::new()),
         recorder: study.add(Recorder::new(false, Window::default())),
