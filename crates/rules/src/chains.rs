@@ -54,6 +54,11 @@ static CHAINS: &[CauseChain] = &[
         how: "each page that was taken away faults when the guest touches it again",
     },
     CauseChain {
+        cause: "dirty-logging",
+        effect: "pml-full-exits",
+        how: "while dirty pages are logged, the processor writes each page that the guest writes to into a log",
+    },
+    CauseChain {
         cause: "cpufreq-governor-kworker",
         effect: "vcpu-preempted",
         how: "each run of the governor's kworker takes the CPU from the vCPU",

@@ -11,6 +11,7 @@ static PROVED_BY: &[(&str, &[&str])] = &[
     ("emulated-nic", &["emulated-device"]),
     ("emulated-disk", &["emulated-device"]),
     ("network-in-qemu", &["userspace-virtio-backend"]),
+    ("usb-tablet", &["vmm-polls"]),
     ("disk-limit", &["slow-storage"]),
     ("cpu-quota", &["vcpu-throttled"]),
     ("vcpus-share-cpu", &["vcpu-preempted"]),
