@@ -77,7 +77,13 @@ const SCHED: &[(&str, &[&str])] = &[
     ),
 ];
 const PATHS: &[(&str, &[&str])] = &[
-    ("kvm", &["kvm_set_irq"]),
+    // Who takes memory away, and who logs what is written to it: few events, but where that is the cause.
+    (
+        "kvm",
+        &["kvm_set_irq", "kvm_unmap_hva_range", "kvm_dirty_ring_push"],
+    ),
+    // Two for each request of a disk.
+    ("block", &["block_rq_issue", "block_rq_complete"]),
     #[cfg(target_arch = "x86_64")]
     (
         "kvm",

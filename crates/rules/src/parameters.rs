@@ -100,18 +100,18 @@ static PARAMETERS: &[TuningParameter] = &[
     ),
     parameter(
         "qemu-xhci", &["qemu-xhci"], "QEMU 2.9", Any,
-        "hw/usb/hcd-xhci.c, commit 72a810f411a6 (xhci: add qemu xhci controller)",
+        "QEMU docs/system/devices/usb.rst; libvirt, 'qemu: add support for qemu-xhci USB controller' (April 2017)",
     ),
     parameter(
-        "<input>", &["<input "], "libvirt 0.1.1", Any,
+        "<input>", &["<input "], "", Any,
         "libvirt docs/formatdomain.rst (bus='virtio' since 1.3.0)",
     ),
     parameter(
-        "<sound>", &["<sound>"], "libvirt 0.4.3", Any,
+        "<sound>", &["<sound>"], "", Any,
         "libvirt docs/formatdomain.rst",
     ),
     parameter(
-        "<controller type='usb'>", &["<controller type='usb'"], "libvirt 0.9.4", Any,
+        "<controller type='usb'>", &["<controller type='usb'"], "", Any,
         "libvirt docs/formatdomain.rst",
     ),
     parameter(

@@ -227,9 +227,13 @@ fn devices(case: &Case<'_>, one: &PollingLoop<'_>) -> Vec<&'static str> {
     let words: Vec<&String> = args.chain(defined).collect();
     let has = |name: &&&str| words.iter().any(|word| word.contains(**name));
     let mut out: Vec<&'static str> = OF_FRAMES.iter().filter(has).copied().collect();
-    if case.domain.is_some_and(has_uhci) && !out.contains(&"usb-uhci") {
-        out.push("usb-uhci");
-    }
+    let mut add = |there: bool, name| {
+        if there && !out.contains(&name) {
+            out.push(name);
+        }
+    };
+    add(case.domain.is_some_and(has_uhci), "usb-uhci");
+    add(case.domain.is_some_and(has_usb_tablet), "usb-tablet");
     out
 }
 
@@ -243,6 +247,12 @@ fn raises_are_recorded(case: &Case<'_>) -> bool {
     ];
     let mut events = events.iter();
     events.any(|name| case.picture.events(name).is_some())
+}
+
+/// Returns whether a tablet is on USB, which is its bus where none is named (libvirt, docs/formatdomain.rst).
+fn has_usb_tablet(domain: &Domain) -> bool {
+    let mut tablets = domain.inputs.iter().filter(|one| one.kind == "tablet");
+    tablets.any(|one| matches!(one.bus.as_deref(), None | Some("usb")))
 }
 
 fn has_uhci(domain: &Domain) -> bool {
