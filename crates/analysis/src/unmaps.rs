@@ -4,7 +4,7 @@
 //! swap, the balloon, KSM, NUMA balancing, khugepaged, a migration of pages, or the VMM itself. `kvm_age_hva` asks
 //! whether a page was used, as reclaim does before it takes it (`include/trace/events/kvm.h`).
 
-use event::{Event, EventType};
+use event::{Data, Event, EventType};
 use model::{ByNumber, NamedRole};
 
 use crate::analysis::{Analysis, Context, EventDetail, Needs, WalkState};
@@ -21,6 +21,8 @@ pub struct UnmapRow {
     pub comm: Option<String>,
     /// Ranges that were unmapped.
     pub unmapped: u64,
+    /// How much memory they are of; 0 where kernels before 5.3 say a page each.
+    pub unmapped_bytes: u64,
     /// Pages that were asked for whether they were used.
     pub aged: u64,
     /// Whether it is a thread of the kernel's own, as far as its name says.
@@ -51,8 +53,8 @@ enum NotifierCall {
 #[derive(Debug, Default)]
 pub struct Unmaps {
     kinds: Vec<Option<NotifierCall>>,
-    /// Unmapped and aged, by thread.
-    by_tid: ByNumber<(i32, u64, u64)>,
+    /// By thread; names are given at the end.
+    by_tid: ByNumber<UnmapRow>,
     recorded: bool,
 }
 
@@ -66,16 +68,14 @@ impl Unmaps {
     pub fn report(&self, walked: &WalkState<'_>) -> UnmapsReport {
         let threads = walked.machine.threads();
         let mut rows: Vec<UnmapRow> = (self.by_tid.values())
-            .map(|&(tid, unmapped, aged)| {
-                let thread = threads.get(tid);
+            .map(|row| {
+                let thread = threads.get(row.tid);
                 let comm = thread.and_then(|thread| thread.comm.as_deref().map(str::to_owned));
                 let role = comm.as_deref().map(NamedRole::from);
                 UnmapRow {
-                    tid,
                     is_kernel: matches!(role, Some(NamedRole::Kernel | NamedRole::Kworker(_))),
                     comm,
-                    unmapped,
-                    aged,
+                    ..row.clone()
                 }
             })
             .collect();
@@ -88,6 +88,30 @@ impl Unmaps {
             unmapped,
             aged,
             recorded: self.recorded,
+        }
+    }
+}
+
+impl Unmaps {
+    fn take(&mut self, event: &Event<'_>, bytes: u64, context: &mut Context<'_>) {
+        let call = self.kinds.get(event::index_of(event.ty.index)).copied();
+        let Some(Some(call)) = call.filter(|_| context.chosen.inside) else {
+            return;
+        };
+        if let Some(comm) = event.comm {
+            // Texts have names beside their events.
+            context.machine.called(event.tid, comm);
+        }
+        let row = self.by_tid.entry(event.tid, || UnmapRow {
+            tid: event.tid,
+            ..UnmapRow::default()
+        });
+        match call {
+            NotifierCall::Unmap => {
+                row.unmapped += 1;
+                row.unmapped_bytes = row.unmapped_bytes.saturating_add(bytes);
+            }
+            NotifierCall::Age => row.aged += 1,
         }
     }
 }
@@ -113,25 +137,21 @@ impl Analysis for Unmaps {
         self.recorded |= call == Some(NotifierCall::Unmap) && ty.recorded;
         self.kinds[index] = call;
         match call {
-            Some(_) => EventDetail::Head,
+            Some(NotifierCall::Unmap) => EventDetail::Thread,
+            Some(NotifierCall::Age) => EventDetail::Head,
             None => EventDetail::Nothing,
         }
     }
 
+    fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        let bytes = match data {
+            Data::KvmUnmapHvaRange(range) => range.bytes(),
+            _ => 0,
+        };
+        self.take(event, bytes, context);
+    }
+
     fn head(&mut self, event: &Event<'_>, context: &mut Context<'_>) {
-        let call = self.kinds.get(event::index_of(event.ty.index)).copied();
-        if let Some(Some(call)) = call
-            && context.chosen.inside
-        {
-            if let Some(comm) = event.comm {
-                // Texts have names beside their events.
-                context.machine.called(event.tid, comm);
-            }
-            let counts = self.by_tid.entry(event.tid, || (event.tid, 0, 0));
-            match call {
-                NotifierCall::Unmap => counts.1 += 1,
-                NotifierCall::Age => counts.2 += 1,
-            }
-        }
+        self.take(event, 0, context);
     }
 }

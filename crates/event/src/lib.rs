@@ -44,7 +44,7 @@ pub use cpuset::{MAX_CPUS, cpu_index};
 pub use fields::{FieldReader, FieldScalar};
 pub use kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
-    KvmSysAccess, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess, SystemRegister,
+    KvmSysAccess, KvmUnmapHvaRange, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess, SystemRegister,
 };
 pub use losses::{CpuLoss, CpuLosses};
 pub use owned::OwnedType;

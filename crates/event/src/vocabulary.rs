@@ -4,7 +4,7 @@
 use crate::define::{ParsedText, TextForm, TypedKind};
 use crate::kvm::{
     KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
-    KvmSysAccess, KvmUserspaceExit, KvmVcpuWakeup,
+    KvmSysAccess, KvmUnmapHvaRange, KvmUserspaceExit, KvmVcpuWakeup,
 };
 use crate::sched::{
     SchedMigrateTask, SchedProcessExit, SchedProcessFork, SchedStatRuntime, SchedSwitch,
@@ -176,6 +176,8 @@ vocabulary! {
     KvmHaltPollNs(KvmHaltPollNs) = "kvm" / "kvm_halt_poll_ns";
     /// `kvm:kvm_apicv_inhibit_changed`: something that keeps a VM from APICv or AVIC came or went (x86).
     KvmApicvInhibitChanged(KvmApicvInhibitChanged) = "kvm" / "kvm_apicv_inhibit_changed";
+    /// `kvm:kvm_unmap_hva_range`: the host takes memory away from VMs.
+    KvmUnmapHvaRange(KvmUnmapHvaRange) = "kvm" / "kvm_unmap_hva_range";
     /// `sched:sched_switch`: a CPU goes from one task to the next.
     SchedSwitch(SchedSwitch) = "sched" / "sched_switch";
     /// `sched:sched_waking`: a task is being woken, recorded by the waker.

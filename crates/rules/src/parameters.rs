@@ -331,6 +331,10 @@ static PARAMETERS: &[TuningParameter] = &[
         "libvirt docs/formatdomain.rst",
     ),
     parameter(
+        "<memballoon>", &["<memballoon "], "", Any,
+        "libvirt docs/formatdomain.rst (model, freePageReporting)",
+    ),
+    parameter(
         "<allocation mode='immediate'/>", &["<allocation mode='"], "libvirt 3.1.0", Any,
         "libvirt NEWS 3.1.0 (three new elements source, access, allocation)",
     ),

@@ -8,6 +8,7 @@ mod exit_text;
 mod halt;
 mod run;
 mod system_register;
+mod unmap;
 
 pub use access::{KvmMmio, KvmMsr, KvmPio, MmioAccess};
 pub use apicv::KvmApicvInhibitChanged;
@@ -16,3 +17,4 @@ pub use exit::KvmExit;
 pub use halt::{KvmHaltPollNs, KvmVcpuWakeup};
 pub use run::{KvmFpu, KvmUserspaceExit};
 pub use system_register::{KvmSysAccess, SystemRegister};
+pub use unmap::KvmUnmapHvaRange;

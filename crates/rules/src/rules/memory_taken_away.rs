@@ -37,7 +37,9 @@ pub(crate) static RULE: Rule = Rule {
         "{least} faults of memory, {rate} a second, that take {share} of the vCPUs' time, and a range of the VMM's \
          memory \
          that is unmapped for every four of them. Confidence 0.85. Who had it unmapped is the task that ran: kswapd is \
-         reclaim, a task of the host reclaims for itself, and the VMM's own threads are a balloon or a migration.",
+         reclaim, and so is whoever asks first whether pages were used (`kvm_age_hva`); ksmd is KSM; a thread of the \
+         VM's own that unmaps single pages while nobody asks gives them back (the balloon), and one that unmaps large \
+         ranges is NUMA balancing. That one's remedies come first.",
     ],
     limits: &[
         ("least", EvidenceNumber::Count(LEAST)),
@@ -71,6 +73,14 @@ pub(crate) static RULE: Rule = Rule {
             price: "Less memory is shared, or memory may be on another node.",
             unless: "The task that unmaps is none of these.",
             check: "trapline diagnose of a new recording.",
+        },
+        Remedy {
+            what: "If it is the balloon: leave it alone while the guest is busy (virsh setmem DOM SIZE --live sets its \
+                size; who manages it may move memory back and forth), or take it away: <memballoon model='none'/>. \
+                Reports of free pages are turned off with <memballoon freePageReporting='off'/>.",
+            price: "The host gets no memory back from this guest.",
+            unless: "The host needs that memory: then its VMs have more than it has.",
+            check: "trapline exits: fewer faults; virsh dommemstat DOM: actual stands still.",
         },
     ],
     sources: &[
@@ -115,10 +125,21 @@ fn look(case: &Case<'_>) -> Verdict {
     if let Some(brief) = case.too_brief() {
         return brief;
     }
+    // Who did most of it; where nobody did, any of them may have.
+    let most = unmaps
+        .rows
+        .iter()
+        .filter(|row| row.unmapped >= unmaps.unmapped / 2);
+    let taker = most
+        .map(|row| MemoryTaker::of(case, row))
+        .next()
+        .unwrap_or(MemoryTaker::Unknown);
     let mut finding = Finding::new(&RULE, 0.85)
+        .only(taker.remedies())
         .cost(cost)
         .title(format!(
-            "The host took memory away from the guest {} times, and it faulted {} times for it, {}",
+            "{} took memory away from the guest {} times, and it faulted {} times for it, {}",
+            taker.subject(),
             unmaps.unmapped,
             memory.count,
             human(memory.ns)
@@ -197,25 +218,92 @@ fn counted(case: &Case<'_>) -> Vec<Evidence> {
     out
 }
 
+/// What has memory unmapped, by who does it and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MemoryTaker {
+    /// kswapd, or a task that needs memory itself.
+    Reclaim,
+    /// KSM maps one page for several that are equal.
+    Ksm,
+    /// khugepaged and kcompactd move pages.
+    Moves,
+    /// A thread of the VM's own gives single pages back, which nobody asked for whether they were used: the guest's
+    /// balloon, or pages that it reports as free.
+    GivenBack,
+    /// A thread of the VM's own has large ranges unmapped, to see where they are used from.
+    NumaBalancing,
+    Unknown,
+}
+
+/// A range of so many bytes is a page table's whole: NUMA balancing takes these together (`change_pmd_range` of
+/// `mm/mprotect.c`).
+const LARGE: u64 = 64 << 10;
+
+impl MemoryTaker {
+    fn of(case: &Case<'_>, row: &UnmapRow) -> MemoryTaker {
+        let comm = row.comm.as_deref().unwrap_or_default();
+        let own = case.vms().iter().any(|vm| vm.is_of(row.tid));
+        let mean = row.unmapped_bytes / row.unmapped.max(1);
+        match comm {
+            _ if comm.starts_with("kswapd") => MemoryTaker::Reclaim,
+            _ if comm.starts_with("ksmd") => MemoryTaker::Ksm,
+            _ if comm.starts_with("khugepaged") || comm.starts_with("kcompactd") => {
+                MemoryTaker::Moves
+            }
+            // Reclaim asks whether a page was used before it takes it.
+            _ if row.aged > 0 => MemoryTaker::Reclaim,
+            _ if own && mean >= LARGE => MemoryTaker::NumaBalancing,
+            _ if own && mean > 0 && case.picture.unmaps.aged == 0 => MemoryTaker::GivenBack,
+            _ => MemoryTaker::Unknown,
+        }
+    }
+
+    /// Returns who does it, as the subject of a sentence.
+    fn subject(self) -> &'static str {
+        match self {
+            MemoryTaker::Reclaim => "The host's reclaim",
+            MemoryTaker::Ksm => "KSM",
+            MemoryTaker::Moves | MemoryTaker::NumaBalancing | MemoryTaker::Unknown => "The host",
+            MemoryTaker::GivenBack => "The VM's balloon, or its reports of free pages,",
+        }
+    }
+
+    /// Returns what it is, behind a colon.
+    fn words(self) -> &'static str {
+        match self {
+            MemoryTaker::Reclaim => ": reclaim",
+            MemoryTaker::Ksm => ": KSM",
+            MemoryTaker::Moves => ": pages are moved together",
+            MemoryTaker::GivenBack => {
+                ": a thread of the VM's own, which gives single pages back (balloon, free pages)"
+            }
+            MemoryTaker::NumaBalancing => {
+                ": a thread of the VM's own, in large ranges, as NUMA balancing does"
+            }
+            MemoryTaker::Unknown => "",
+        }
+    }
+
+    /// Returns the remedies that help against it, best first.
+    fn remedies(self) -> &'static [usize] {
+        match self {
+            MemoryTaker::Reclaim => &[0, 1],
+            MemoryTaker::Ksm | MemoryTaker::Moves | MemoryTaker::NumaBalancing => &[2, 1],
+            MemoryTaker::GivenBack => &[3, 0],
+            MemoryTaker::Unknown => &[0, 1, 2, 3],
+        }
+    }
+}
+
 /// Who had memory unmapped.
 fn actor(case: &Case<'_>, row: &UnmapRow, all: u64) -> Evidence {
     let comm = row.comm.as_deref().unwrap_or("a task without a name");
-    let what = match comm {
-        _ if comm.starts_with("kswapd") => ": reclaim",
-        _ if comm.starts_with("ksmd") => ": KSM",
-        _ if comm.starts_with("khugepaged") => ": khugepaged",
-        _ if comm.starts_with("kcompactd") => ": compaction",
-        _ if case.vms().iter().any(|vm| vm.is_of(row.tid)) => {
-            ": a thread of the VM's own, which reclaims as it allocates, or gives pages back"
-        }
-        _ => "",
-    };
     says!(
         "{task} had {ranges} of them unmapped ({share}){what}.",
         task = ThreadMention::named(comm, row.tid),
         ranges = row.unmapped,
         share = Of(row.unmapped, all),
-        what = what,
+        what = MemoryTaker::of(case, row).words(),
     )
 }
 
