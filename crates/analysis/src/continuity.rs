@@ -422,6 +422,7 @@ mod tests {
                 reason,
                 vcpu: Some(0),
                 guest_pc: None,
+                info: None,
                 inner: false,
             };
             self.event(0, tid, Data::KvmExit(exit));

@@ -58,6 +58,7 @@ fn exits(time: u64, tid: i32, pid: i32, vcpu: u32, code: u32) -> One {
         },
         vcpu: Some(vcpu),
         guest_pc: None,
+        info: None,
         inner: false,
     };
     (time, tid, pid, 1, Data::KvmExit(exit))

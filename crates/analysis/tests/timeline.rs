@@ -54,6 +54,7 @@ fn data((_, cpu, tid, kind, other, number): &One) -> Data {
             },
             vcpu: Some(*tid as u32),
             guest_pc: None,
+            info: None,
             inner: false,
         }),
         2 => Data::KvmUserspaceExit(KvmUserspaceExit { reason: Some(2) }),

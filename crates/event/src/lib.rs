@@ -43,8 +43,9 @@ pub use cost::RecordingCost;
 pub use cpuset::{MAX_CPUS, cpu_index};
 pub use fields::{FieldReader, FieldScalar};
 pub use kvm::{
-    KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu, KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio,
-    KvmSysAccess, KvmUnmapHvaRange, KvmUserspaceExit, KvmVcpuWakeup, MmioAccess, SystemRegister,
+    ExitDetail, ExitQualification, KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu,
+    KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmSysAccess, KvmUnmapHvaRange, KvmUserspaceExit,
+    KvmVcpuWakeup, MmioAccess, SystemRegister,
 };
 pub use losses::{CpuLoss, CpuLosses};
 pub use owned::OwnedType;

@@ -17,6 +17,12 @@ pub(crate) fn low16(number: u64) -> u16 {
     (number & 0xffff) as u16
 }
 
+/// Returns the low 8 bits, as [`low32`] does 32.
+#[inline(always)]
+pub(crate) fn low8(number: u64) -> u8 {
+    (number & 0xff) as u8
+}
+
 /// What a field of an event can be: how it is found in a record, and what conditions compare.
 pub(crate) trait FieldType: Copy {
     /// Where it is in a record.

@@ -81,9 +81,11 @@ impl PendingEvent<'_> {
         let tight = !self.indented && !args.last().copied().is_some_and(scan::is_blank);
         // `0xffffffff81` and `77a62b info1 ...`, `= 0x2cdea` and `76f99`. Of a whole address and another the
         // joined number is too long: that is a call chain's line.
-        let digits = word.iter().all(|b| b.is_ascii_hexdigit() || *b == b',');
+        let digits = word.iter().all(|b| b.is_ascii_hexdigit() || *b == b',')
+            // `0` and `x0000000006080041`.
+            || before == b"0" && scan::hex(&joined).is_some();
         let fits = behind.is_empty() || is_known(behind) || (self.at_width() && !self.foreign);
-        let number = before.starts_with(b"0x") || self.at_width();
+        let number = joined.starts_with(b"0x") || self.at_width();
         if digits && fits && number && scan::hex(&joined).is_some() {
             return tight.then_some(Glue::None);
         }

@@ -1,6 +1,6 @@
 //! What the way into a ticket does to a text, one kind of damage a test.
 
-use crate::common::{Seen, entry, exit, mmio, msr, pio, read, wakeup, who};
+use crate::common::{Seen, entry, exit, mmio, msr, pio, read, wakeup, who, with_info};
 use event::{Data, Isa, MmioAccess, NONE};
 use tracetext::TextProducer;
 
@@ -87,10 +87,9 @@ fn nothing_is_wrong_with_the_undamaged_texts() {
     for text in STYLES {
         let (got, _) = read(text);
         let (exit_vcpu, rip) = (got.events[0].data, 0xffff_ffff_8177_a62b);
-        assert!(
-            exit_vcpu == exit(Isa::Svm, 0x7b, Some(1), Some(rip))
-                || exit_vcpu == exit(Isa::Svm, 0x7b, None, Some(rip))
-        );
+        let info2 = text.contains("info1").then_some(rip + 1);
+        let of = |vcpu| with_info(exit(Isa::Svm, 0x7b, vcpu, Some(rip)), 0x608_0041, info2);
+        assert!(exit_vcpu == of(Some(1)) || exit_vcpu == of(None));
         assert_eq!(got.events[1].data, pio(false, 0x608, 4, 1, 0x3e_38c9));
         assert_eq!(got.events[2].data, entry(Some(1), Some(rip + 1)));
         assert_eq!(got.events[4].comm.as_deref(), Some("kworker/3:1"));
@@ -291,7 +290,13 @@ fn numbers_of_kvm_events_survive_any_terminal() {
                     .map(|e| (e.time, e.cpu, e.tid, e.name.clone(), says(e)))
                     .collect::<Vec<_>>()
             };
-            for (got, want) in reported(&got.events).iter().zip(reported(&want.events)) {
+            for (got, mut want) in reported(&got.events).iter().zip(reported(&want.events)) {
+                // Numbers without padding may have been broken anywhere: then they are none, and never others.
+                if let (Data::KvmExit(got), Data::KvmExit(want)) = (&got.4, &mut want.4)
+                    && !text.contains("info1")
+                {
+                    want.info = want.info.filter(|_| got.info.is_some());
+                }
                 assert_eq!(*got, want, "{width}\n{broken}");
             }
             assert_eq!(got.events.len(), want.events.len(), "{width}\n{broken}");

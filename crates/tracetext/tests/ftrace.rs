@@ -1,6 +1,6 @@
 //! Texts of the kernel's own `trace` and `trace_pipe`.
 
-use crate::common::{entry, exit, one, pio, read, who};
+use crate::common::{entry, exit, one, pio, read, who, with_info};
 use event::{Data, Isa, LostKind, NONE};
 use tracetext::{TextProducer, TextTimeUnit};
 
@@ -249,7 +249,7 @@ fn old_wordings() {
         (
             "kvm_exit",
             "reason npf rip 0x10 info 10000000d fee00000",
-            exit(Isa::Svm, 0x400, None, Some(0x10)),
+            with_info(exit(Isa::Svm, 0x400, None, Some(0x10)), 0x1_0000_000d, None),
         ),
         (
             "kvm_exit",

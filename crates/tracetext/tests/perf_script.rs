@@ -1,6 +1,6 @@
 //! Texts of `perf script`.
 
-use crate::common::{entry, exit, one, read, who};
+use crate::common::{entry, exit, one, read, who, with_info};
 use event::{Data, Isa, LostKind, NONE};
 use tracetext::{TextProducer, TextTimeUnit};
 
@@ -28,7 +28,11 @@ fn default_fields() {
     assert_eq!((a.time, a.system.as_str()), (770_258_801_000, "kvm"));
     assert_eq!(
         a.data,
-        exit(Isa::Svm, 0x7b, Some(1), Some(0xffff_ffff_8162_4254))
+        with_info(
+            exit(Isa::Svm, 0x7b, Some(1), Some(0xffff_ffff_8162_4254)),
+            0x3fd_0011,
+            Some(0xffff_ffff_8162_4255)
+        )
     );
     assert!(a.text.starts_with("vcpu 1 reason io") && a.text.ends_with("error_code 0x00000000"));
     assert_eq!(b.data, entry(Some(1), Some(0xffff_ffff_8162_4255)));

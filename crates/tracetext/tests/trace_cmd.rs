@@ -1,6 +1,6 @@
 //! Texts of `trace-cmd report`.
 
-use crate::common::{entry, exit, mmio, msr, one, pio, read, wakeup, who};
+use crate::common::{entry, exit, mmio, msr, one, pio, read, wakeup, who, with_info};
 use event::sched::{SchedSwitch, TaskComm, TaskState};
 use event::{Data, Isa, LostKind, MmioAccess, NONE};
 use tracetext::{TextProducer, TextTimeUnit};
@@ -26,7 +26,11 @@ fn default_report_in_the_wording_of_plugins() {
         data,
         [
             // The plugin does not print the vCPU of an exit.
-            exit(Isa::Svm, 0x7b, None, Some(0xffff_ffff_8177_a62b)),
+            with_info(
+                exit(Isa::Svm, 0x7b, None, Some(0xffff_ffff_8177_a62b)),
+                0x608_0041,
+                None,
+            ),
             pio(false, 0x608, 4, 1, 0x3e_38c9),
             entry(Some(1), Some(0xffff_ffff_8177_a62c)),
             Data::SchedSwitch(SchedSwitch {
@@ -172,7 +176,11 @@ fn raw_fields() {
         (
             "kvm_exit",
             "exit_reason=123 guest_rip=0xffffffff8177a62b isa=2 info1=0x0000000006080041 vcpu_id=1",
-            exit(Isa::Svm, 0x7b, Some(1), Some(0xffff_ffff_8177_a62b)),
+            with_info(
+                exit(Isa::Svm, 0x7b, Some(1), Some(0xffff_ffff_8177_a62b)),
+                0x608_0041,
+                None,
+            ),
         ),
         (
             "kvm_exit",

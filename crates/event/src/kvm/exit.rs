@@ -2,6 +2,7 @@
 
 use tracefmt::EventFormat;
 
+use super::exit_detail::{ExitDetail, ExitQualification};
 use crate::define::{NamedCondition, ParsedText, TextForm, TypedKind};
 use crate::reasons::{self, ExitReason, Isa};
 use crate::record::{FieldLoad, low32};
@@ -24,8 +25,18 @@ pub struct KvmExit {
     /// Where the guest was, if recorded. Of a guest whose registers nobody may read (SEV-ES, TDX) the kernel records 0,
     /// which is nowhere.
     pub guest_pc: Option<u64>,
+    /// What the processor recorded of it, of those exits of which that says more than the reason.
+    pub info: Option<ExitQualification>,
     /// Whether it says what the exit before it really was, and is no exit of its own.
     pub inner: bool,
+}
+
+impl KvmExit {
+    /// Returns what it was for, where the processor says it.
+    #[inline]
+    pub fn detail(&self) -> Option<ExitDetail> {
+        self.info?.detail(self.reason)
+    }
 }
 
 /// How the reason of an exit is recorded.
@@ -63,6 +74,8 @@ pub(crate) struct ExitPlaces {
     reason: ReasonLoad,
     vcpu: Option<FieldLoad>,
     pc: Option<FieldLoad>,
+    /// `info1` and `info2`.
+    info: Option<(FieldLoad, FieldLoad)>,
     inner: bool,
 }
 
@@ -80,6 +93,43 @@ impl TypedKind for KvmExit {
             number: true,
             get: |exit| exit.guest_pc,
         },
+        NamedCondition {
+            names: &["port"],
+            number: true,
+            get: |exit| match exit.detail()? {
+                ExitDetail::Port { port, .. } => Some(u64::from(port)),
+                _ => None,
+            },
+        },
+        NamedCondition {
+            names: &["gpa"],
+            number: true,
+            get: |exit| match exit.detail()? {
+                ExitDetail::NestedFault { gpa, .. } => Some(gpa),
+                _ => None,
+            },
+        },
+        NamedCondition {
+            names: &["cr"],
+            number: true,
+            get: |exit| match exit.detail()? {
+                ExitDetail::Control { register, .. } => Some(u64::from(register)),
+                _ => None,
+            },
+        },
+        NamedCondition {
+            names: &["dr"],
+            number: true,
+            get: |exit| match exit.detail()? {
+                ExitDetail::Debug { register, .. } => Some(u64::from(register)),
+                _ => None,
+            },
+        },
+        NamedCondition {
+            names: &["write"],
+            number: true,
+            get: |exit| exit.detail().map(|detail| u64::from(detail.is_write())),
+        },
     ];
 
     const TEXT: TextForm<KvmExit> = TextForm::Parts(parse);
@@ -92,10 +142,18 @@ impl TypedKind for KvmExit {
     #[inline]
     fn read(places: &ExitPlaces, record: &[u8]) -> Option<KvmExit> {
         let number = |load: Option<FieldLoad>| load.and_then(|load| load.get(record));
+        let reason = read_reason(places.reason, record)?;
+        let info = places.info.filter(|_| reason.has_detail());
         Some(KvmExit {
-            reason: read_reason(places.reason, record)?,
+            reason,
             vcpu: number(places.vcpu).map(low32),
             guest_pc: number(places.pc).filter(|pc| *pc != 0),
+            info: info.and_then(|(info1, info2)| {
+                Some(ExitQualification {
+                    info1: info1.get(record)?,
+                    info2: info2.get(record),
+                })
+            }),
             inner: places.inner,
         })
     }
@@ -135,12 +193,14 @@ fn parse(text: &[u8], reasons: &mut TextReasons) -> Option<ParsedText<KvmExit>> 
         !exit.reason.is_named(),
         exit.vcpu.is_some(),
         exit.guest_pc.is_some(),
+        exit.info.is_some(),
     ];
     Some(ParsedText {
         event: KvmExit {
             reason: exit.reason,
             vcpu: exit.vcpu,
             guest_pc: exit.guest_pc.filter(|pc| *pc != 0),
+            info: exit.info,
             inner: exit.inner,
         },
         complete: exit.inner || exit.guest_pc.is_some(),
@@ -186,6 +246,7 @@ fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<FieldLoad>) -> 
             })
         })
         .or_else(|| plain("reason", Isa::Loongarch))?;
+    let inner = INNER.contains(&name);
     Some(ExitPlaces {
         reason,
         vcpu: load("vcpu_id").or_else(|| load("id")),
@@ -193,7 +254,9 @@ fn bind_exit(format: &EventFormat, load: &dyn Fn(&str) -> Option<FieldLoad>) -> 
             .or_else(|| load("vcpu_pc"))
             .or_else(|| load("sepc"))
             .or_else(|| load("pc")),
-        inner: INNER.contains(&name),
+        // What a guest says in its GHCB is not what the processor recorded.
+        info: load("info1").zip(load("info2")).filter(|_| !inner),
+        inner,
     })
 }
 

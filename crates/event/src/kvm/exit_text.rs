@@ -5,6 +5,7 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use super::exit::of_msr_protocol;
+use super::exit_detail::ExitQualification;
 use crate::record::low32;
 use crate::text::{self, TextFields, TextWords};
 use crate::text_reasons::{RECENT, ReasonName, TextReasons};
@@ -16,6 +17,8 @@ pub(crate) struct ExitText {
     pub reason: ExitReason,
     pub vcpu: Option<u32>,
     pub guest_pc: Option<u64>,
+    /// What the processor recorded of it, where it says more than the reason.
+    pub info: Option<ExitQualification>,
     /// Whether it says what the exit before it really was.
     pub inner: bool,
 }
@@ -26,6 +29,7 @@ impl ExitText {
             reason,
             vcpu,
             guest_pc,
+            info: None,
             inner: false,
         })
     }
@@ -49,21 +53,98 @@ pub(super) fn take_number(text: &[u8]) -> Option<(u32, &[u8])> {
 
 /// Reads the beginning of what x86 kernels since 5.11 print, `vcpu 1 reason NAME rip 0x...`.
 #[inline]
-fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64)> {
+fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64, &[u8])> {
     let (vcpu, rest) = take_number(text.strip_prefix(b"vcpu ")?)?;
     let rest = rest.strip_prefix(b" reason ")?;
     let (name, rest) = rest.split_at(rest.iter().position(|b| *b == b' ')?);
     let rest = rest.strip_prefix(b" rip 0x")?;
-    Some((vcpu, name, text::hex(rest)?))
+    Some((vcpu, name, text::hex(rest)?, rest))
+}
+
+/// Letters of a number of 64 bits that the kernel pads with zeros: `0x%016llx`.
+const DIGITS: usize = 18;
+
+/// Reads a number that the kernel pads with zeros (`0x%016llx`), also in two pieces, as a terminal may have broken it.
+/// Returns whether it has all its digits.
+fn padded(words: &mut TextWords<'_>) -> Option<(u64, bool)> {
+    let first = words.next()?;
+    let behind = words.at;
+    if let Some(second) = words.next()
+        && first.len() + second.len() == DIGITS
+        && let joined = [first, second].concat()
+        && joined.starts_with(b"0x")
+        && let Some(number) = text::hex(&joined)
+    {
+        return Some((number, true));
+    }
+    words.at = behind;
+    let number = text::hex(first).filter(|_| first.starts_with(b"0x"))?;
+    Some((number, first.len() == DIGITS))
+}
+
+/// Reads it where it says more than the reason.
+#[inline]
+fn exit_info_of(reason: ExitReason, text: &[u8]) -> Option<ExitQualification> {
+    reason.has_detail().then(|| exit_info(text))?
+}
+
+/// Reads what the processor recorded of an exit: `info1 0x0000000006080003 info2 0x...`, in kernels before 5.10 and of
+/// trace-cmd's plugin `info 6080003 0` (`trace_kvm_exit` in `arch/x86/kvm/trace.h`; `plugin_kvm.c` of
+/// libtraceevent). A number that a cut line may have broken is none.
+fn exit_info(text: &[u8]) -> Option<ExitQualification> {
+    let mut words = TextWords::new(text);
+    while let Some(word) = words.next() {
+        match word {
+            b"info1" => return padded_info(&mut words),
+            b"info" => {
+                let first = words.next()?;
+                let behind = words.at;
+                let second = words.next()?;
+                // `info` and `1 0x0000000006080003`.
+                if second.starts_with(b"0x") {
+                    words.at = behind;
+                    return (first == b"1").then(|| padded_info(&mut words))?;
+                }
+                // One more number is a piece of one that was broken, and the last one may be a piece too.
+                let pieces = words.next().is_some_and(|word| text::hex(word).is_some());
+                let info1 = text::hex(first).filter(|_| !pieces && text::hex(second).is_some())?;
+                return Some(ExitQualification { info1, info2: None });
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Reads both numbers behind `info1`.
+fn padded_info(words: &mut TextWords<'_>) -> Option<ExitQualification> {
+    let (info1, _) = padded(words)?;
+    let name = words.next()?;
+    if name != b"info2" && (name != b"info" || words.next()? != b"2") {
+        return None;
+    }
+    let second = padded(words);
+    // It has all its digits, or something behind it.
+    let second = second.filter(|(_, whole)| *whole || words.next().is_some());
+    Some(ExitQualification {
+        info1,
+        info2: second.map(|(info2, _)| info2),
+    })
 }
 
 impl TextReasons {
     /// Reads the text of an exit.
     pub(super) fn exit(&mut self, text: &[u8]) -> Option<ExitText> {
-        if let Some((vcpu, name, pc)) = usual_exit(text) {
+        if let Some((vcpu, name, pc, rest)) = usual_exit(text) {
             let reason = self.x86_reason(name, true)?;
             self.isa = Some(reason.isa);
-            return ExitText::new(reason, Some(vcpu), Some(pc));
+            return Some(ExitText {
+                reason,
+                vcpu: Some(vcpu),
+                guest_pc: Some(pc),
+                info: exit_info_of(reason, rest),
+                inner: false,
+            });
         }
         let mut vcpu = None;
         let mut words = TextWords::new(text);
@@ -85,7 +166,11 @@ impl TextReasons {
                     let name = trim(text.get(start..end)?);
                     let reason = self.x86_reason(name, pc.is_some())?;
                     self.isa = Some(reason.isa);
-                    return ExitText::new(reason, vcpu, pc);
+                    let exit = ExitText::new(reason, vcpu, pc)?;
+                    return Some(ExitText {
+                        info: exit_info_of(reason, text.get(words.at..)?),
+                        ..exit
+                    });
                 }
                 b"HSR_EC:" | b"ESR_EC:" => return self.arm64(text),
                 b"exit_reason" => {
@@ -372,7 +457,20 @@ impl TextReasons {
         self.isa = Some(reason.isa);
         let vcpu = fields.number(b"vcpu_id").or_else(|| fields.number(b"id"));
         let exit = ExitText::new(reason, vcpu.map(low32), pc)?;
-        Some(ExitText { inner, ..exit })
+        // Without `0x` they may be decimal or hexadecimal, and a shorter one was cut.
+        let whole = |name: &[u8]| {
+            let value = fields
+                .get(name)
+                .filter(|n| n.len() == DIGITS && n.starts_with(b"0x"));
+            value.and_then(text::hex)
+        };
+        let info1 = whole(b"info1").filter(|_| reason.has_detail() && !inner);
+        let info2 = whole(b"info2");
+        Some(ExitText {
+            info: info1.map(|info1| ExitQualification { info1, info2 }),
+            inner,
+            ..exit
+        })
     }
 }
 

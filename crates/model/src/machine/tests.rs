@@ -29,6 +29,7 @@ fn exit() -> Data {
         },
         vcpu: None,
         guest_pc: None,
+        info: None,
         inner: false,
     })
 }

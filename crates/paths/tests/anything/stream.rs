@@ -188,6 +188,7 @@ pub(crate) fn data(one: &One, isa: Isa) -> Data {
             reason: reason([12, 30, 32, 49, number as u32][(number % 5) as usize]),
             vcpu,
             guest_pc: None,
+            info: None,
             inner: false,
         }),
         Kind::KvmEntry => Data::KvmEntry(KvmEntry {

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use event::sched::{SchedWakeup, TaskComm};
 use event::{
-    Body, Data, Event, EventType, ExitReason, Isa, KvmEntry, KvmExit, KvmMmio, KvmMsr, KvmPio,
-    LostKind, MmioAccess, Side, Sink,
+    Body, Data, Event, EventType, ExitQualification, ExitReason, Isa, KvmEntry, KvmExit, KvmMmio,
+    KvmMsr, KvmPio, LostKind, MmioAccess, Side, Sink,
 };
 use tracetext::TextSummary;
 
@@ -115,8 +115,20 @@ pub(crate) fn exit(isa: Isa, code: u32, vcpu: Option<u32>, guest_pc: Option<u64>
         reason,
         vcpu,
         guest_pc,
+        info: None,
         inner: false,
     })
+}
+
+/// The same with what the processor recorded of it.
+pub(crate) fn with_info(exit: Data, info1: u64, info2: Option<u64>) -> Data {
+    match exit {
+        Data::KvmExit(exit) => Data::KvmExit(KvmExit {
+            info: Some(ExitQualification { info1, info2 }),
+            ..exit
+        }),
+        other => other,
+    }
 }
 
 pub(crate) fn entry(vcpu: Option<u32>, guest_pc: Option<u64>) -> Data {
