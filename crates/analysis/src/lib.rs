@@ -101,7 +101,7 @@ pub use ipis::{IpiSums, Ipis, IpisReport};
 pub use irqs::{IrqRow, Irqs, IrqsReport};
 pub use main_loops::{MainLoopRow, MainLoops};
 pub use moves::{Moves, MovesRow, Runs};
-pub use names::{builtin_names, name_access, name_causes, name_rows};
+pub use names::{builtin_names, known_devices, name_access, name_causes, name_rows, with_used};
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};

@@ -1,10 +1,48 @@
 //! Names of the devices and registers behind the keys of exit tables.
 
-use devices::{AddressNames, Arch};
+use devices::{AddressNames, Arch, PlacedDevice, UsedAddress};
 use event::Isa;
 use model::GuestAccess;
 
 use crate::{ExitTable, ExitsReport, VcpusReport};
+
+/// Returns what guests accessed, as tables of accesses have it. With rows of several VMs it is nothing: devices of two
+/// VMs may be at one place.
+fn used<'r>(reports: impl IntoIterator<Item = &'r ExitsReport>) -> Vec<UsedAddress> {
+    let mut used = Vec::new();
+    let mut vm = None;
+    for report in reports {
+        let port = match report.table {
+            ExitTable::Ioport => true,
+            ExitTable::Mmio => false,
+            ExitTable::Vmexit | ExitTable::Msr => continue,
+        };
+        for row in &report.rows {
+            let Some(address) = row.address else { continue };
+            let of = (row.vm_pid, row.vm_name.as_deref());
+            if *vm.get_or_insert(of) != of {
+                return Vec::new();
+            }
+            used.push(UsedAddress {
+                address,
+                port,
+                write: row.write,
+                count: row.count(),
+            });
+        }
+    }
+    used
+}
+
+/// Returns the devices behind PCI base address registers that are known by what guests used of them.
+pub fn known_devices<'r>(reports: impl IntoIterator<Item = &'r ExitsReport>) -> Vec<PlacedDevice> {
+    devices::recognize(&used(reports))
+}
+
+/// Adds to names what can be known of devices by what guests used of them.
+pub fn with_used(names: AddressNames, reports: &[ExitsReport]) -> AddressNames {
+    names.with_used(&used(reports))
+}
 
 /// Returns the built-in names of the machines that VMs of this instruction set are given.
 pub fn builtin_names(isa: Option<Isa>) -> AddressNames {

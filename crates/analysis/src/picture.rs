@@ -17,7 +17,7 @@ use crate::{
     ProgressReport, Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport,
     Series, SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline,
     TimelineReport, Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, VmmSleeps,
-    VmmSleepsRow, WaitsReport, WalkState, name_access, name_causes, name_rows,
+    VmmSleepsRow, WaitsReport, WalkState, name_access, name_causes, name_rows, with_used,
 };
 
 /// Where a picture's numbers come from.
@@ -226,7 +226,8 @@ impl Picture {
         let info = answers.take(handles.info).report(walked);
         let exits = answers.take(handles.exits);
         let isa = exits.isa();
-        let devices = (context.names)(isa);
+        let reports = exits.reports(walked.machine);
+        let devices = with_used((context.names)(isa), &reports);
         let paths = handles.paths.map(|paths| answers.take(paths));
         let name = |access: &GuestAccess| name_access(access, &devices);
         let path_reports = paths.as_ref().map(|one| one.report(walked.machine, &name));
@@ -273,7 +274,7 @@ impl Picture {
             examples: examples.unwrap_or_default(),
             paths: path_reports,
             isa,
-            exits: named(exits.reports(walked.machine), &devices),
+            exits: named(reports, &devices),
             guest_exits: guest_exits
                 .map(|exits| named(exits.reports(walked.machine), &devices))
                 .unwrap_or_default(),

@@ -20,7 +20,8 @@ firmware placed the device.
 
 Devices behind PCI base address registers have no fixed place. Without `info mtree` an address in a PCI window
 is `PCI device memory`, and a write where QEMU's virtio devices have their notification area says so with an
-`if`. Other VMMs (Firecracker, Cloud Hypervisor, crosvm, kvmtool) share the PC's ports and interrupt
+`if`. Which of their registers a guest used makes some devices known ([`AddressNames::with_used`]): these names say
+`probably`. Other VMMs (Firecracker, Cloud Hypervisor, crosvm, kvmtool) share the PC's ports and interrupt
 controllers but place other devices elsewhere.
 
 # Where the knowledge comes from
@@ -45,6 +46,8 @@ assert_eq!(names.msr(0x830).unwrap().to_string(), "x2APIC ICR");
 )]
 
 mod apic;
+mod e1000;
+mod fingerprint;
 mod gic;
 mod hpet;
 mod hyperv;
@@ -60,12 +63,14 @@ mod region;
 mod regs;
 mod sysreg;
 mod uart;
+mod uhci;
 mod virt;
 mod virtio;
 
 use mtree::Mtree;
 use region::{MachineRegion, RegionHit};
 
+pub use fingerprint::{KnownDevice, PlacedDevice, UsedAddress, recognize};
 pub use name::DeviceName;
 
 /// The kind of guest, which decides the built-in machine.
@@ -97,12 +102,18 @@ enum DeviceSpace {
 pub struct AddressNames {
     arch: Arch,
     mtree: Option<Mtree>,
+    /// Devices that are known by what the guest used of them.
+    placed: Vec<PlacedDevice>,
 }
 
 impl AddressNames {
     /// The names known without any fact about the VM.
     pub fn builtin(arch: Arch) -> AddressNames {
-        AddressNames { arch, mtree: None }
+        AddressNames {
+            arch,
+            mtree: None,
+            placed: Vec::new(),
+        }
     }
 
     /// Adds what the text of QEMU's `info mtree` says, in place of any earlier such text.
@@ -120,28 +131,61 @@ impl AddressNames {
             AddressNames {
                 arch: self.arch,
                 mtree: Some(mtree),
+                placed: self.placed,
             },
             notes,
         )
     }
 
+    /// Adds what can be known of the devices behind PCI base address registers by which of their registers the guest
+    /// used, in place of any earlier. What `info mtree` says, and what a machine has at fixed places, goes before.
+    pub fn with_used(mut self, used: &[UsedAddress]) -> AddressNames {
+        let mut free = used.to_vec();
+        free.retain(|one| self.is_in_window(one));
+        self.placed = recognize(&free);
+        self
+    }
+
+    /// Returns whether an address is in a window of PCI devices, and nothing says which device is there.
+    pub fn is_in_window(&self, used: &UsedAddress) -> bool {
+        let (space, builtin) = match used.port {
+            true => (DeviceSpace::Io, self.ports()),
+            false => (DeviceSpace::Memory, self.memory()),
+        };
+        let listed = self
+            .mtree
+            .as_ref()
+            .and_then(|tree| tree.find(space, used.address));
+        let window = listed.is_none_or(|place| map::is_container(place.name));
+        let place = region::find(builtin, used.address).filter(|_| window);
+        place.is_some_and(|place| region::is_window(place.name))
+    }
+
     /// What the I/O port `port` is; `write` distinguishes registers that differ by direction.
     pub fn port(&self, port: u16, write: bool) -> Option<DeviceName> {
-        let builtin: &[MachineRegion] = match self.arch {
+        self.look(DeviceSpace::Io, self.ports(), u64::from(port), write)
+    }
+
+    /// The I/O ports of the built-in machine.
+    fn ports(&self) -> &'static [MachineRegion] {
+        match self.arch {
             Arch::X86 | Arch::Unknown => ports::REGIONS,
             Arch::Arm64 | Arch::Other => &[],
-        };
-        self.look(DeviceSpace::Io, builtin, u64::from(port), write)
+        }
+    }
+
+    /// The guest physical addresses of the built-in machine.
+    fn memory(&self) -> &'static [MachineRegion] {
+        match self.arch {
+            Arch::X86 => pc::REGIONS,
+            Arch::Arm64 => virt::REGIONS,
+            Arch::Other | Arch::Unknown => &[],
+        }
     }
 
     /// What the guest physical address `gpa` is; `write` distinguishes registers that differ by direction.
     pub fn mmio(&self, gpa: u64, write: bool) -> Option<DeviceName> {
-        let builtin: &[MachineRegion] = match self.arch {
-            Arch::X86 => pc::REGIONS,
-            Arch::Arm64 => virt::REGIONS,
-            Arch::Other | Arch::Unknown => &[],
-        };
-        self.look(DeviceSpace::Memory, builtin, gpa, write)
+        self.look(DeviceSpace::Memory, self.memory(), gpa, write)
     }
 
     /// What the model specific register `msr` is; on arm64 the system register of that encoding, as a decimal number
@@ -162,10 +206,13 @@ impl AddressNames {
         addr: u64,
         write: bool,
     ) -> Option<DeviceName> {
-        self.mtree
-            .as_ref()
-            .and_then(|tree| tree.find(space, addr))
-            .or_else(|| region::find(builtin, addr))
-            .and_then(|place: RegionHit<'_>| map::describe(space, &place, write))
+        let listed = self.mtree.as_ref().and_then(|tree| tree.find(space, addr));
+        let place: RegionHit<'_> = listed.or_else(|| region::find(builtin, addr))?;
+        match fingerprint::holding(&self.placed, space, addr) {
+            Some(device) if region::is_window(place.name) => {
+                Some(device.describe(place.name, addr))
+            }
+            _ => map::describe(space, &place, write),
+        }
     }
 }

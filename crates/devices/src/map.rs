@@ -5,7 +5,7 @@
 
 use crate::name::DeviceName;
 use crate::region::{RegionHit, WINDOW};
-use crate::{DeviceSpace, apic, gic, hpet, pci, ports, uart, virt, virtio};
+use crate::{DeviceSpace, apic, e1000, gic, hpet, pci, ports, uart, uhci, virt, virtio};
 
 /// Regions that hold others and are no device.
 pub(crate) fn is_container(name: &str) -> bool {
@@ -54,6 +54,8 @@ pub(crate) fn describe(
         (DeviceSpace::Memory, "virtio-mmio") => virtio::mmio(place, write),
         (DeviceSpace::Memory, "msix-table") => pci::msix_table(place),
         (DeviceSpace::Memory, "ahci") => pci::ahci(off),
+        (DeviceSpace::Memory, "e1000-mmio") => DeviceName::register("e1000", e1000::register(off)),
+        (DeviceSpace::Io, "uhci") => DeviceName::register("uhci", uhci::register(off)),
         (DeviceSpace::Memory, "pcie-mmcfg-mmio" | "pcie-ecam") => pci::ecam(off),
         (DeviceSpace::Memory, WINDOW) => pci::window(place, write),
         (DeviceSpace::Memory, name) if name.starts_with("gicv3_redist_region") => {

@@ -2,26 +2,20 @@
 //! memory (ECAM, section 7.2.2), and AHCI controllers (Serial ATA AHCI specification 1.3.1, section 3), which
 //! `q35` always has.
 
+use std::borrow::Cow;
+
 use crate::name::DeviceName;
 use crate::region::{RegionHit, WINDOW};
 use crate::regs::{self, Reg};
-
-/// Bytes of the four areas of QEMU's virtio devices: common, ISR, device configuration, notification
-/// (`hw/virtio/virtio-pci.c`, `virtio_pci_realize`). The whole is aligned to its size.
-const VIRTIO_BAR: u64 = 0x4000;
-const VIRTIO_NOTIFY: u64 = 0x3000;
-/// As many queues as the guess is made for; further ones are rarer than other devices' registers there.
-const GUESSED_QUEUES: u64 = 64;
+use crate::virtio;
 
 /// An address in a window of PCI devices: which one cannot be known without the guest's or QEMU's help.
 pub(crate) fn window(place: &RegionHit<'_>, write: bool) -> DeviceName {
     let addr = place.base.wrapping_add(place.offset);
-    let into = (addr % VIRTIO_BAR).checked_sub(VIRTIO_NOTIFY);
-    match into.filter(|into| write && into % 4 == 0 && into / 4 < GUESSED_QUEUES) {
-        Some(into) => DeviceName::register(
-            WINDOW,
-            format!("(queue notify, queue {}, if virtio)", into / 4),
-        ),
+    match virtio::guessed_queue(addr % virtio::BAR).filter(|_| write) {
+        Some(queue) => {
+            DeviceName::register(WINDOW, format!("(queue notify, queue {queue}, if virtio)"))
+        }
         None => DeviceName::device(WINDOW),
     }
 }
@@ -75,14 +69,18 @@ const AHCI_PORT: &[Reg] = &[
 ];
 
 /// AHCI has 32 ports of 0x80 bytes from 0x100 on.
-pub(crate) fn ahci(offset: u64) -> DeviceName {
+pub(crate) fn ahci_register(offset: u64) -> Cow<'static, str> {
     match offset.checked_sub(0x100) {
         Some(into) if into < 32 * 0x80 => {
             let register = regs::at(AHCI_PORT, into % 0x80);
-            DeviceName::register("ahci", format!("port {} {register}", into / 0x80))
+            format!("port {} {register}", into / 0x80).into()
         }
-        _ => DeviceName::register("ahci", regs::at(AHCI, offset)),
+        _ => regs::at(AHCI, offset),
     }
+}
+
+pub(crate) fn ahci(offset: u64) -> DeviceName {
+    DeviceName::register("ahci", ahci_register(offset))
 }
 
 #[cfg(test)]

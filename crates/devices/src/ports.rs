@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::DeviceSpace;
 use crate::name::DeviceName;
-use crate::region::{MachineRegion, RegionHit};
+use crate::region::{MachineRegion, PORT_WINDOW, RegionHit};
 use crate::regs;
 
 #[rustfmt::skip]
@@ -85,7 +85,7 @@ pub(crate) const REGIONS: &[MachineRegion] = &[
     MachineRegion(0xb008, 0xb00b, "acpi-tmr"),
     MachineRegion(0xb100, 0xb13f, "pm-smbus"),
     // Where SeaBIOS and OVMF place devices.
-    MachineRegion(0x6000, 0xffff, "PCI device I/O"),
+    MachineRegion(0x6000, 0xffff, PORT_WINDOW),
 ];
 
 /// The register of a device that is only in I/O space; `bare` is the region's name without `kvm-`. None for

@@ -3,6 +3,14 @@
 /// The name given to the windows of the built-in machines in which firmware places PCI devices.
 pub(crate) const WINDOW: &str = "PCI device memory";
 
+/// The same of I/O ports.
+pub(crate) const PORT_WINDOW: &str = "PCI device I/O";
+
+/// Whether a region of a built-in machine is one of these windows.
+pub(crate) fn is_window(name: &str) -> bool {
+    name == WINDOW || name == PORT_WINDOW
+}
+
 /// A region of a built-in machine: first and last address, and the name QEMU gives it.
 pub(crate) struct MachineRegion(pub u64, pub u64, pub &'static str);
 

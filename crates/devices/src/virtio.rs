@@ -91,12 +91,56 @@ const PCI_LEGACY: &[Reg] = &[
 ];
 
 pub(crate) fn legacy(offset: u64) -> DeviceName {
-    let register = if offset < 0x14 {
+    DeviceName::register("virtio-pci", legacy_register(offset))
+}
+
+pub(crate) fn legacy_register(offset: u64) -> Cow<'static, str> {
+    if offset < 0x14 {
         regs::at(PCI_LEGACY, offset)
     } else {
         Cow::Borrowed("device configuration")
-    };
-    DeviceName::register("virtio-pci", register)
+    }
+}
+
+/// Bytes of the four areas of QEMU's devices: common, ISR, device configuration, notification, a page each
+/// (`hw/virtio/virtio-pci.c`, `virtio_pci_realize`). The whole is aligned to its size.
+pub(crate) const BAR: u64 = 0x4000;
+pub(crate) const ISR: u64 = 0x1000;
+pub(crate) const DEVICE: u64 = 0x2000;
+pub(crate) const NOTIFY: u64 = 0x3000;
+/// As many queues as the guess is made for; further ones are rarer than other devices' registers there.
+pub(crate) const GUESSED_QUEUES: u64 = 64;
+
+/// The queue that an offset of these areas may notify.
+pub(crate) fn guessed_queue(offset: u64) -> Option<u64> {
+    let into = offset.checked_sub(NOTIFY)?;
+    (into % 4 == 0 && into / 4 < GUESSED_QUEUES).then_some(into / 4)
+}
+
+/// Whether an offset of these areas is one of something: the common configuration, the ISR, the device's
+/// configuration, a queue's notification.
+pub(crate) fn is_area(offset: u64) -> bool {
+    let common = PCI_COMMON.iter();
+    let common = common.map(|Reg(start, len, _)| u64::from(*start)..u64::from(start + len));
+    match offset {
+        0..ISR => common
+            .into_iter()
+            .any(|register| register.contains(&offset)),
+        ISR..DEVICE => offset == ISR,
+        DEVICE..NOTIFY => true,
+        _ => guessed_queue(offset).is_some(),
+    }
+}
+
+/// The register at an offset of the areas.
+pub(crate) fn modern_register(offset: u64) -> Cow<'static, str> {
+    match (guessed_queue(offset), offset) {
+        (Some(queue), _) => format!("queue notify, queue {queue}").into(),
+        (None, 0..ISR) => regs::at(PCI_COMMON, offset),
+        (None, ISR) => Cow::Borrowed("ISR"),
+        (None, DEVICE..NOTIFY) => Cow::Borrowed("device configuration"),
+        _ => regs::plain(offset),
+    }
 }
 
 /// Bytes from one queue's notification address to the next: QEMU gives each queue four bytes of one page, or,

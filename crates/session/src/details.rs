@@ -113,7 +113,7 @@ impl Input<'_> {
         if let Some(mut study) = again.study {
             study.finish();
             let devices = self.session.devices();
-            let devices = devices.names(picture.isa);
+            let devices = analysis::with_used(devices.names(picture.isa), &picture.exits);
             if let Some(found) = &found {
                 let found = std::mem::take(&mut *found.get_mut());
                 timeline.refine(&plan, found, &study.walked(), &devices);

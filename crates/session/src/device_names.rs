@@ -96,7 +96,7 @@ impl DeviceNames {
 
     /// AddressNames the rows of tables.
     pub fn name_rows(&self, isa: Option<Isa>, reports: &mut [ExitsReport]) {
-        let names = self.names(isa);
+        let names = analysis::with_used(self.names(isa), reports);
         for report in reports {
             analysis::name_rows(report, &names);
         }

@@ -1,8 +1,7 @@
 //! The guest uses an emulated device where a paravirtual one exists.
 
-use std::collections::BTreeMap;
-
-use analysis::{ExitRow, ExitTable};
+use analysis::{ExitRow, ExitTable, known_devices};
+use devices::KnownDevice;
 use event::ExitClass;
 use words::duration::human;
 
@@ -16,8 +15,6 @@ use crate::{
 const SHARE: f64 = 0.05;
 /// Fewer accesses are a driver that looks for its device.
 const LEAST: u64 = 200;
-/// Of a register, so that it counts for a fingerprint.
-const OFTEN: u64 = 5;
 
 pub(crate) static RULE: Rule = Rule {
     id: "emulated-device",
@@ -38,8 +35,9 @@ pub(crate) static RULE: Rule = Rule {
     found: &[
         "{least} accesses of one such device that take {share} of the vCPUs' time (of printed tables: of the time of \
          exits without waiting). An e1000 is four of its registers in one BAR of 128 KiB (STATUS 0x8, ICR 0xc0, ICS \
-         0xc8, IMS 0xd0, IMC 0xd8, RDT 0x2818, TDT 0x3818, ...), an AHCI controller IS 0x8 with the port's registers \
-         (IS 0x110, CI 0x138), IDE the ports 0x1f0 to 0x1f7 and 0x170 to 0x177. Confidence 0.85.",
+         0xc8, IMS 0xd0, IMC 0xd8, RDT 0x2818, TDT 0x3818, ...), one of a queue's end and one of interrupts among \
+         them; an AHCI controller IS 0x8 with IS and CI of one port (0x110 and 0x138 of the first) or what sets it \
+         up; IDE the ports 0x1f0 to 0x1f7 and 0x170 to 0x177. Confidence 0.85.",
     ],
     limits: &[
         ("least", EvidenceNumber::Count(LEAST)),
@@ -84,43 +82,42 @@ pub(crate) static RULE: Rule = Rule {
 const NETWORK: usize = 0;
 const DISK: usize = 1;
 
-/// A device that is known by what is used of it.
+/// A device that has a remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KnownDevice {
-    E1000,
+enum EmulatedDevice {
+    Network,
     Ahci,
     Ide,
 }
 
-impl KnownDevice {
+impl EmulatedDevice {
+    fn of(device: KnownDevice) -> Option<EmulatedDevice> {
+        match device {
+            KnownDevice::E1000 => Some(EmulatedDevice::Network),
+            KnownDevice::Ahci => Some(EmulatedDevice::Ahci),
+            KnownDevice::Uhci | KnownDevice::Virtio | KnownDevice::VirtioBalloon => None,
+        }
+    }
+
     fn called(self) -> &'static str {
         match self {
-            KnownDevice::E1000 => "network card (e1000)",
-            KnownDevice::Ahci => "SATA controller (AHCI)",
-            KnownDevice::Ide => "IDE controller",
+            EmulatedDevice::Network => "network card (e1000)",
+            EmulatedDevice::Ahci => "SATA controller (AHCI)",
+            EmulatedDevice::Ide => "IDE controller",
         }
     }
 }
 
-/// Registers that drivers of an e1000 use at run time: STATUS, ICR, ITR, ICS, IMS, IMC, RDH, RDT, TDH, TDT.
-const E1000: [u64; 10] = [
-    0x8, 0xc0, 0xc4, 0xc8, 0xd0, 0xd8, 0x2810, 0x2818, 0x3810, 0x3818,
-];
-const E1000_BAR: u64 = 0x2_0000;
-/// IS; of the first ports IS and CI.
-const AHCI: [u64; 5] = [0x8, 0x110, 0x138, 0x190, 0x1b8];
-const AHCI_BAR: u64 = 0x1000;
-
 /// Accesses of one device.
 struct DeviceAccesses<'a> {
-    device: KnownDevice,
+    device: EmulatedDevice,
     rows: Vec<&'a ExitRow>,
     count: u64,
     ns: u64,
 }
 
 impl<'a> DeviceAccesses<'a> {
-    fn of(device: KnownDevice, rows: Vec<&'a ExitRow>) -> DeviceAccesses<'a> {
+    fn of(device: EmulatedDevice, rows: Vec<&'a ExitRow>) -> DeviceAccesses<'a> {
         let count = rows.iter().map(|row| row.stats.count()).sum();
         let ns = rows.iter().map(|row| row.stats.total());
         DeviceAccesses {
@@ -132,46 +129,24 @@ impl<'a> DeviceAccesses<'a> {
     }
 }
 
-/// Rows of emulated memory, by the BAR of a size that they are in.
-fn by_bar<'a>(case: &Case<'a>, size: u64) -> BTreeMap<u64, Vec<&'a ExitRow>> {
-    let mut out: BTreeMap<u64, Vec<&'a ExitRow>> = BTreeMap::new();
-    for row in case.picture.rows(ExitTable::Mmio) {
-        if let Some(address) = row.address {
-            out.entry(address & !(size - 1)).or_default().push(row);
-        }
-    }
-    out
-}
-
-/// How many of a device's registers are used.
-fn used(rows: &[&ExitRow], size: u64, registers: &[u64]) -> usize {
-    let used = |register: &&u64| {
-        rows.iter().any(|row| {
-            let offset = row.address.map(|address| address & (size - 1));
-            offset == Some(**register) && row.stats.count() >= OFTEN
-        })
-    };
-    registers.iter().filter(used).count()
-}
-
 fn devices<'a>(case: &Case<'a>) -> Vec<DeviceAccesses<'a>> {
-    let mut out = Vec::new();
-    for (_, rows) in by_bar(case, E1000_BAR) {
-        if used(&rows, E1000_BAR, &E1000) >= 4 {
-            out.push(DeviceAccesses::of(KnownDevice::E1000, rows));
-        }
-    }
-    for (_, rows) in by_bar(case, AHCI_BAR) {
-        let issues = used(&rows, AHCI_BAR, &[0x138, 0x1b8]) > 0;
-        if issues && used(&rows, AHCI_BAR, &AHCI) >= 3 {
-            out.push(DeviceAccesses::of(KnownDevice::Ahci, rows));
-        }
-    }
+    let memory = case.picture.table(ExitTable::Mmio);
+    let known = known_devices(memory).into_iter();
+    let mut out: Vec<DeviceAccesses<'a>> = known
+        .filter_map(|place| {
+            let device = EmulatedDevice::of(place.device)?;
+            let rows = case.accesses(ExitTable::Mmio, |row| {
+                row.address
+                    .is_some_and(|address| place.holds(false, address))
+            });
+            Some(DeviceAccesses::of(device, rows))
+        })
+        .collect();
     let ide = case.accesses(ExitTable::Ioport, |row| {
         row.address
             .is_some_and(|port| matches!(port, 0x1f0..=0x1f7 | 0x170..=0x177 | 0x3f6 | 0x376))
     });
-    out.push(DeviceAccesses::of(KnownDevice::Ide, ide));
+    out.push(DeviceAccesses::of(EmulatedDevice::Ide, ide));
     out
 }
 
@@ -213,8 +188,8 @@ fn look(case: &Case<'_>) -> Verdict {
 
 fn say(case: &Case<'_>, of: &DeviceAccesses<'_>) -> Finding {
     let table = match of.device {
-        KnownDevice::Ide => ExitTable::Ioport,
-        KnownDevice::E1000 | KnownDevice::Ahci => ExitTable::Mmio,
+        EmulatedDevice::Ide => ExitTable::Ioport,
+        EmulatedDevice::Network | EmulatedDevice::Ahci => ExitTable::Mmio,
     };
     let mut finding = Finding::new(&RULE, 0.85)
         .cost(case.vcpu_cost(of.ns))
@@ -235,8 +210,8 @@ fn say(case: &Case<'_>, of: &DeviceAccesses<'_>) -> Finding {
         finding = finding.evidence(line);
     }
     match of.device {
-        KnownDevice::E1000 => cards(case, finding).only(&[NETWORK]),
-        KnownDevice::Ahci | KnownDevice::Ide => finding.only(&[DISK]),
+        EmulatedDevice::Network => cards(case, finding).only(&[NETWORK]),
+        EmulatedDevice::Ahci | EmulatedDevice::Ide => finding.only(&[DISK]),
     }
 }
 
