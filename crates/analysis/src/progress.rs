@@ -3,7 +3,7 @@
 //! A guest that makes progress leaves it for different reasons, from different places, and a halt lasts until something
 //! wakes it. What does not shows in the exits alone, however little time the exits take.
 
-use event::{Body, Data, Event, EventType, ExitClass, ExitReason, Kind, index_of};
+use event::{Body, Data, Event, EventType, ExitClass, ExitDetail, ExitReason, Kind, index_of};
 use model::ByNumber;
 
 use crate::analysis::{Analysis, Context, EventDetail};
@@ -209,12 +209,26 @@ impl Progress {
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) if !exit.inner => {
+                // What kvm_page_fault says too: on AMD the exit has it.
+                let mut device = false;
+                let (address, error_code) = match (exit.detail(), exit.info) {
+                    (Some(ExitDetail::NestedFault { gpa, emulated, .. }), Some(info)) => {
+                        device = emulated;
+                        (Some(gpa), Some(info.info1))
+                    }
+                    _ => (None, None),
+                };
                 let place = ExitPlace {
                     reason: Some(exit.reason),
                     guest_pc: exit.guest_pc,
-                    ..ExitPlace::default()
+                    address,
+                    error_code,
                 };
                 self.watch(event.tid, event.time).exit(event.time, place);
+                // Somebody emulates that, whether kvm_mmio is recorded or not.
+                if device {
+                    self.answered(event.tid);
+                }
             }
             Data::KvmExit(exit) => {
                 if let Some(watch) = self.vcpus.get_mut(event.tid) {

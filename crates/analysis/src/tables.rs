@@ -171,6 +171,7 @@ fn exits(stat: &KvmStat, table: ExitTable, isa: Option<Isa>) -> ExitsReport {
         // What is rounded in print may make waiting more than all there is.
         handling_ns: total_ns.saturating_sub(waiting),
         seen: None,
+        from_exits: false,
         rows,
     }
 }

@@ -17,6 +17,15 @@ pub(crate) const WAITING: f64 = 0.1;
 
 pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Vec<String>) {
     for table in ExitTable::ALL {
+        if let Some(side) = of_exits_alone(pair.sides, table) {
+            notes.push(format!(
+                "{} are not compared: {} was not recorded in {}, and the exits' own are timed otherwise.",
+                of(table, "Accesses"),
+                event_of(table),
+                ["A", "B"][side]
+            ));
+            continue;
+        }
         let basis = match Basis::of(pair.sides, &|picture| amount(picture, table)) {
             Ok(basis) => basis,
             Err([true, true]) => continue,
@@ -65,6 +74,17 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         }
         each(pair, &basis, table, out);
     }
+}
+
+/// Returns the side (0 or 1) whose table is of the exits themselves, where that of the other is of events of the
+/// accesses: these are timed from other moments.
+pub(crate) fn of_exits_alone(sides: [&[Picture]; 2], table: ExitTable) -> Option<usize> {
+    let has = |side: usize, from_exits: bool| {
+        let tables = sides[side].iter().filter_map(|one| one.table(table));
+        let mut counted = tables.filter(|report| report.total_count > 0);
+        counted.any(|report| report.from_exits == from_exits)
+    };
+    (0..2).find(|side| has(*side, true) && (has(0, false) || has(1, false)))
 }
 
 /// Returns how many a picture has; `None` if it would not have any.

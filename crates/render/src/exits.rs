@@ -318,11 +318,14 @@ pub struct OneTable {
     /// Left out where rows do not say where their time went.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknowable: Option<Vec<Unknowable>>,
+    /// The event that would have recorded the accesses, where the exits alone say them; left out elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_recorded: Option<&'static str>,
 }
 
 shape!(OneTable {
     event, isa, rows: columns_in_documents(&Doubts::default()).shape().list(), total_count, total_ns, handling_ns,
-    unknowable?
+    unknowable?, not_recorded?
 });
 
 /// Columns in documents: behind the others the doubts that are about a row's VM or vCPU and not about all.
@@ -360,6 +363,7 @@ fn one_table(isa: Option<Isa>, report: &ExitsReport, doubts: &Doubts) -> OneTabl
         total_ns: report.is_timed().then_some(report.total_ns),
         handling_ns: report.is_timed().then_some(report.handling_ns),
         unknowable: report.seen.is_some().then_some(unknowable),
+        not_recorded: report.missing_event(),
     }
 }
 
@@ -406,6 +410,9 @@ pub fn table(isa: Option<Isa>, report: &ExitsReport, wide: bool, layout: Layout)
         }
     }
     out.push_str(&more(report.rows.len().saturating_sub(layout.limit)));
+    if let Some(note) = origin(report).or_else(|| untimed_reads(report)) {
+        quality::wrap(&mut out, "", note, layout.width);
+    }
     out
 }
 
@@ -433,7 +440,7 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     }
     let total = match report.is_timed() {
         true => layout.time(report.total_ns),
-        false => UNTIMED.to_owned(),
+        false => untimed(isa).to_owned(),
     };
     let _ = write!(out, ": {count}, {total}");
     let waiting = report.total_ns.saturating_sub(report.handling_ns);
@@ -449,8 +456,14 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
     out
 }
 
-/// What is said in place of the time of accesses in a recording without exits.
-pub(crate) const UNTIMED: &str = "not timed: no exits were recorded";
+/// Returns what is said in place of the time of accesses in a recording without exits, or without entries. Only exits
+/// say the instruction set.
+pub(crate) fn untimed(isa: Option<Isa>) -> &'static str {
+    match isa {
+        None => "not timed: no exits were recorded",
+        Some(_) => "not timed: no entries were recorded",
+    }
+}
 
 /// Returns how many a table counts, with what they are.
 pub(crate) fn counted(isa: Option<Isa>, report: &ExitsReport) -> String {
@@ -486,10 +499,37 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
     for exit in all.iter().take(layout.limit) {
         let _ = writeln!(out, "{}", view.line(exit, layout));
     }
-    if let Some(note) = note(report) {
+    if let Some(note) = late_reads(report) {
         quality::wrap(&mut out, "", note, layout.width);
     }
     out
+}
+
+/// Returns what has to be known of a table beside its numbers.
+pub fn note(report: &ExitsReport) -> Option<&'static str> {
+    origin(report)
+        .or_else(|| late_reads(report))
+        .or_else(|| untimed_reads(report))
+}
+
+/// Returns why reads of emulated memory have no times, where other accesses do.
+fn untimed_reads(report: &ExitsReport) -> Option<&'static str> {
+    let some = report.rows.iter().any(|row| row.untimed > 0);
+    (some && report.is_timed()).then_some("Reads are not timed: no kvm_exit was recorded.")
+}
+
+/// Returns where a table's accesses are from, where no event recorded them.
+fn origin(report: &ExitsReport) -> Option<&'static str> {
+    match report.missing_event()? {
+        "kvm_pio" => Some(
+            "From the exits' qualification: kvm_pio was not recorded. An exit counts as one access and is timed as a \
+             whole; values are not recorded.",
+        ),
+        _ => Some(
+            "From the exits' addresses: kvm_mmio was not recorded. An exit counts as one access and is timed as a \
+             whole; values, and the first access to each page, are not recorded.",
+        ),
+    }
 }
 
 /// Returns why reads of ports seem to take no time in the VMM, where the VMM handled any: whoever sets this table
@@ -497,10 +537,10 @@ pub fn split(report: &ExitsReport, layout: Layout) -> String {
 ///
 /// An IN that the VMM handles leaves for it before KVM has the value, and `trace_kvm_pio` follows when it has
 /// (`complete_fast_pio_in` and `complete_emulated_pio` in `arch/x86/kvm/x86.c`); of an OUT it comes first.
-pub fn note(report: &ExitsReport) -> Option<&'static str> {
+fn late_reads(report: &ExitsReport) -> Option<&'static str> {
     let rows = &report.rows;
     let late = rows.iter().any(|row| !row.write && row.user_count > 0);
-    (report.table == ExitTable::Ioport && late).then_some(
+    (report.table == ExitTable::Ioport && late && !report.from_exits).then_some(
         "An IN (PIN) is timed from kvm_pio, which comes after the VMM has answered it: its time in the VMM is in its \
          exit, and in what vCPUs were in the VMM for.",
     )

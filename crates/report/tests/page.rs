@@ -116,6 +116,7 @@ fn picture() -> Picture {
             total_ns: 7_000,
             handling_ns: 7_000,
             seen: None,
+            from_exits: false,
         }],
         sched: Some(SchedReport {
             delays_as: Default::default(),

@@ -1,28 +1,42 @@
-//! Accesses in a recording that has no exits: they are counted, and have no times.
+//! Accesses in a recording that has no exits, or no entries: they are counted, and have no times.
 
 use event::index_of;
 
 use super::rows::Key;
-use super::{Exits, ExitsReport};
+use super::{Convention, ExitTable, Exits, ExitsReport};
 
 impl ExitsReport {
-    /// Returns whether its times are known: those of accesses are not where no exits were recorded.
+    /// Returns whether its times are known: those of accesses are not where no exits, or no entries, were recorded.
     pub fn is_timed(&self) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|row| row.total_ns().is_some())
     }
 }
 
 impl Exits {
-    /// Whether any exit or entry came, and not accesses alone.
-    pub(super) fn has_exits(&self) -> bool {
-        self.isa.is_some() || self.vcpus.iter().any(|vcpu| vcpu.known)
+    /// Returns whether rows have accesses that have no time. perf leaves them out.
+    pub(super) fn counts_alone(&self) -> bool {
+        self.options.convention != Convention::Perf
     }
 
-    /// Counts an access of a thread that has shown neither exit nor entry. perf leaves it out, as its time cannot be
-    /// known; where the recording has no exits at all it is all there is.
+    /// Whether any vCPU is known, by an entry or, where exits need none before them, by an exit. Before that accesses
+    /// belong to exits that are not in the recording, or all of them have no times.
+    fn knows_vcpus(&self) -> bool {
+        self.vcpus.iter().any(|vcpu| vcpu.known)
+    }
+
+    /// Returns whether a table's accesses without a time are all that there is of them: the recording has no entries,
+    /// or, for reads of memory, which end with their own event, no exits.
+    pub(super) fn shows_alone(&self, table: ExitTable, write: bool) -> bool {
+        let reads = table == ExitTable::Mmio && !write && self.isa.is_none();
+        self.counts_alone() && (!self.knows_vcpus() || reads)
+    }
+
+    /// Counts an access that has no time so far: of a thread that has shown no entry, or a read without an exit.
+    /// perf leaves it out; where the recording has no exits at all it is all there is.
     #[cold]
     pub(super) fn access_alone(&mut self, tid: i32, table: usize, key: Key) {
-        if self.has_exits() {
+        let write = matches!(key, Key::Access { write: true, .. });
+        if !self.shows_alone(ExitTable::ALL[table], write) {
             return;
         }
         let group = self.groups.of(tid);

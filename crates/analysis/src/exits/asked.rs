@@ -55,6 +55,7 @@ impl Analysis for Exits {
     }
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
+        self.of_exits.announced(ty);
         let wanted = |table: usize| self.tables[table].wanted;
         let wanted = match ty.kind {
             Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry => true,
@@ -70,6 +71,8 @@ impl Analysis for Exits {
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        // Wherever it is: what a part of the recording has none of was recorded all the same.
+        self.of_exits.saw(event.ty.kind);
         if context.chosen.counts {
             self.take(event, data, context.machine);
         }
@@ -88,8 +91,9 @@ impl Analysis for Exits {
     }
 
     fn counters(&self, _: &WalkState<'_>, report: &mut dyn FnMut(u8, u32, Amount)) {
-        // Rows keep their numbers: new ones come behind.
-        for (rows, table) in self.tables.iter().zip(0u8..) {
+        // Rows keep their numbers: new ones come behind. What the exits say comes behind the tables.
+        let of_exits = self.of_exits.tables().map(|(_, rows)| rows);
+        for (rows, table) in self.tables.iter().chain(of_exits).zip(0u8..) {
             for (row, number) in rows.rows.iter().take(MAX_EXIT_ROWS).zip(0u32..) {
                 let amount = Amount {
                     count: row.stats.count(),
@@ -101,9 +105,10 @@ impl Analysis for Exits {
     }
 
     fn measured(&self, part: u8, number: u32, _: &WalkState<'_>) -> Option<SliceMeasure> {
-        let table = *ExitTable::ALL.get(usize::from(part))?;
-        let row = self.tables.get(usize::from(part))?;
-        let row = row.rows.get(index_of(number))?;
+        let tables = ExitTable::ALL.into_iter().zip(&self.tables);
+        let mut tables = tables.chain(self.of_exits.tables());
+        let (table, rows) = tables.nth(usize::from(part))?;
+        let row = rows.rows.get(index_of(number))?;
         let key = make_row(table, row.key).key;
         if !self.options.by.task {
             return Some(SliceMeasure::Exits(table, key));

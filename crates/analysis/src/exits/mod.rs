@@ -12,13 +12,18 @@
 //! | `mmio`, read | `kvm_exit` | `kvm_mmio` (read) |
 //! | `msr` | `kvm_msr`; on arm64 `kvm_sys_access` | `kvm_entry` |
 //!
+//! Where no event of the accesses was recorded, the tables of ports and of memory have what the exits themselves say
+//! (`from_exits.rs`).
+//!
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
 //! seen entering is not timed, and counted in [`UnpairedExits`].
 
+mod accesses;
 mod alone;
 mod asked;
 #[cfg(test)]
 mod bounds;
+mod from_exits;
 mod functions;
 mod groups;
 mod inner;
@@ -29,6 +34,7 @@ mod single;
 pub(crate) mod table;
 mod unpaired;
 
+use from_exits::AccessesOfExits;
 pub use functions::{GuestCode, GuestStarts};
 use groups::RowGroups;
 pub use rows::{
@@ -42,7 +48,7 @@ pub use table::ExitTable;
 pub use unpaired::UnpairedExits;
 use unpaired::UntimedExits;
 
-use event::{Data, Event, ExitReason, Isa, MmioAccess, index_of};
+use event::{Data, Event, ExitReason, Isa, KvmExit, MmioAccess, index_of};
 use model::{ByNumber, Machine, SeenEvents, State, Times, Vm, vm_names};
 use rustc_hash::FxHashMap;
 
@@ -100,6 +106,9 @@ pub struct ExitsReport {
     pub handling_ns: u64,
     /// Which kinds of events the times of the rows were made of, if they were asked for.
     pub seen: Option<SeenEvents>,
+    /// Whether it has accesses that no event recorded: what the processor says of the exits, one access for each, timed
+    /// as the exit.
+    pub from_exits: bool,
 }
 
 /// An interval that has begun.
@@ -124,6 +133,8 @@ struct VcpuState {
     open: Option<ExitReason>,
     /// The row of the first port that was accessed since the exit: the exit was made for it.
     first_port: Option<u32>,
+    /// The row of what the exit under way says that it is for.
+    says: Option<(u8, u32)>,
 }
 
 /// What the machine knows of a vCPU at an event.
@@ -153,6 +164,7 @@ pub struct Exits {
     vcpus: Vec<VcpuState>,
     by_tid: ByNumber<u32>,
     tables: [TableRows; 4],
+    of_exits: AccessesOfExits,
     isa: Option<Isa>,
     before_first_entry: FxHashMap<ExitReason, u64>,
     without_entry: FxHashMap<ExitReason, u64>,
@@ -190,6 +202,7 @@ impl Exits {
             options,
             vcpus: Vec::new(),
             by_tid: ByNumber::default(),
+            of_exits: AccessesOfExits::of(&tables),
             tables,
             isa: None,
             before_first_entry: FxHashMap::default(),
@@ -244,6 +257,7 @@ impl Exits {
                 msr: OpenInterval::default(),
                 open: None,
                 first_port: None,
+                says: None,
             });
             vcpus.len() as u32 - 1
         });
@@ -262,8 +276,8 @@ impl Exits {
         self.options.convention == Convention::Perf && self.isa == Some(Isa::Arm64)
     }
 
-    fn exit(&mut self, event: &Event<'_>, reason: ExitReason, so_far: SoFar) {
-        let times = so_far.times;
+    fn exit(&mut self, event: &Event<'_>, exit: &KvmExit, so_far: SoFar) {
+        let (times, reason) = (so_far.times, exit.reason);
         self.isa = Some(reason.isa);
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
@@ -278,8 +292,13 @@ impl Exits {
         let row = self.tables[VMEXIT]
             .wanted
             .then(|| self.tables[VMEXIT].row(Key::Reason(reason), group));
+        let says = match self.asks_exits() {
+            true => self.of_exits.row(exit, group),
+            false => None,
+        };
         let state = &mut self.vcpus[slot];
         state.first_port = None;
+        state.says = says;
         if inverted {
             let begun = std::mem::take(&mut state.exit);
             match (row, event.time.checked_sub(begun.time)) {
@@ -321,6 +340,14 @@ impl Exits {
             && let Some(ns) = time.checked_sub(state.exit.time)
         {
             self.tables[IOPORT].rows[index_of(row)].whole.add(ns);
+        }
+        if let Some(row) = state.says.take()
+            && exit.is_some()
+            && state.exit.time != 0
+            && let Some(ns) = time.checked_sub(state.exit.time)
+        {
+            let did = times.since(&state.exit.times);
+            self.of_exits.add(row, ns, &did, so_far.vmm);
         }
         let single = self.singles.are_wanted().then_some((state.exit, exit));
         // Time 0 stands for no beginning: the first event of a clock that begins there.
@@ -366,66 +393,6 @@ impl Exits {
         }
     }
 
-    fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar) {
-        let times = so_far.times;
-        let Some(slot) = self.known_slot(event.tid) else {
-            return self.access_alone(event.tid, table, key);
-        };
-        let group = self.groups.of(event.tid);
-        let row = self.tables[table].row(key, group);
-        let begun = OpenInterval {
-            time: event.time,
-            row: Some(row),
-            times,
-        };
-        let state = &mut self.vcpus[slot];
-        match table {
-            IOPORT => {
-                state.pio = begun;
-                state.first_port = state.first_port.or(begun.row);
-            }
-            MSR => state.msr = begun,
-            _ => state.mmio = begun,
-        }
-    }
-
-    /// A read ends what the exit began: the value has come.
-    fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar) {
-        let times = so_far.times;
-        let Some(slot) = self.known_slot(event.tid) else {
-            let read = Key::Access {
-                address: gpa,
-                write: false,
-            };
-            return self.access_alone(event.tid, MMIO, read);
-        };
-        let begun = self.vcpus[slot].mmio;
-        if begun.time == 0 {
-            return;
-        }
-        let group = self.groups.of(event.tid);
-        let row = match begun.row {
-            Some(row) => row,
-            None => self.tables[MMIO].row(
-                Key::Access {
-                    address: gpa,
-                    write: false,
-                },
-                group,
-            ),
-        };
-        self.vcpus[slot].mmio = OpenInterval::default();
-        if let Some(ns) = event.time.checked_sub(begun.time) {
-            self.tables[MMIO].add(row, ns, &times.since(&begun.times), so_far.vmm);
-        }
-    }
-
-    #[inline]
-    fn known_slot(&mut self, tid: i32) -> Option<usize> {
-        let slot = self.slot(tid);
-        self.vcpus[slot].known.then_some(slot)
-    }
-
     #[inline]
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         let key = |address: u64, write: bool| Key::Access { address, write };
@@ -444,7 +411,7 @@ impl Exits {
             Data::KvmExit(exit) => {
                 self.untimed.inner += u64::from(exit.inner);
                 self.groups.left(event.tid, exit.guest_pc);
-                self.exit(event, exit.reason, so_far);
+                self.exit(event, exit, so_far);
             }
             Data::KvmEntry(_) => self.entry(event, so_far),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
@@ -506,8 +473,17 @@ impl Exits {
         ExitTable::ALL
             .into_iter()
             .zip(&self.tables)
-            .filter(|(_, rows)| rows.wanted)
-            .map(|(table, rows)| self.report(table, rows, (&vms, &names), &places, seen.as_ref()))
+            .zip(0..)
+            .filter(|((_, rows), _)| rows.wanted)
+            .map(|((table, rows), at)| {
+                let of_exits = self.of_exits.instead_of(at);
+                let rows = of_exits.unwrap_or(rows);
+                let report = self.report(table, rows, (&vms, &names), &places, seen.as_ref());
+                ExitsReport {
+                    from_exits: of_exits.is_some(),
+                    ..report
+                }
+            })
             .collect()
     }
 
@@ -522,9 +498,11 @@ impl Exits {
     ) -> ExitsReport {
         let mut out: Vec<ExitRow> = Vec::new();
         let mut index = FxHashMap::default();
-        // Before the first exit of a recording that has some they belong to exits that are not in it.
-        let alone = !self.has_exits() && self.options.convention != Convention::Perf;
-        let counts = |row: &&rows::CountedRow| row.stats.count() > 0 || alone && row.alone > 0;
+        let alone = |row: &rows::CountedRow| {
+            let write = matches!(row.key, Key::Access { write: true, .. });
+            row.alone > 0 && self.shows_alone(table, write)
+        };
+        let counts = |row: &&rows::CountedRow| row.stats.count() > 0 || alone(row);
         for row in rows.rows.iter().filter(counts) {
             let place = places.get(&self.groups.tid(row.group));
             let by = self.options.by;
@@ -542,7 +520,7 @@ impl Exits {
             into.tids.extend(vm.map(|_| self.groups.tid(row.group)));
             self.groups.describe(row.group, into);
             into.stats.merge(&row.stats);
-            if alone {
+            if alone(row) {
                 into.untimed = into.untimed.saturating_add(row.alone);
             }
             into.user_count += row.user_count;
@@ -578,6 +556,7 @@ impl Exits {
                 .copied()
                 .filter(|_| out.iter().all(|row| row.untimed == 0)),
             rows: out,
+            from_exits: false,
         }
     }
 }

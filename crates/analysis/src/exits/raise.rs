@@ -62,7 +62,8 @@ impl Exits {
                 exits: untimed.clock_back,
             });
         }
-        if let Some(rows) = self.tables.iter().map(|rows| rows.rows.len()).max()
+        let tables = self.tables.iter().map(|rows| rows.rows.len());
+        if let Some(rows) = tables.chain([self.of_exits.most_rows()]).max()
             && rows >= self.tables[VMEXIT].most
         {
             for report in self.reports(walked.machine) {

@@ -10,7 +10,7 @@ use super::known::{GuestActivity, KnownGuests, RecordedGuests};
 use crate::basis::even;
 use crate::chance::{self, SampledSum};
 use crate::change::{ChangeUnit, SideChange};
-use crate::exits::{WAITING, amount};
+use crate::exits::{WAITING, amount, of_exits_alone};
 use crate::rows::{Lead, RowPieces};
 use crate::side::{Pair, SPENT, count, durations, push, value};
 
@@ -41,7 +41,7 @@ pub(super) fn changes(pair: &Pair<'_>, known: &KnownGuests<'_>, out: &mut Vec<Si
             let has = |picture: &&analysis::Picture| amount(picture, table).is_some();
             side.iter().all(has)
         });
-        if sides == [true, true] {
+        if sides == [true, true] && of_exits_alone(pair.sides, table).is_none() {
             of_table(pair, known, table, out);
         }
     }

@@ -466,3 +466,46 @@ fn many_rows_are_compared_one_by_one() {
     let rows = rows.filter(|change| text(&change["what"]).starts_with("mmio "));
     assert_eq!(rows.count(), 25_000);
 }
+
+/// Ports that the exits say are timed from the exit, and those of kvm_pio from that event on.
+#[test]
+fn ports_of_exits_are_not_compared_with_ports_of_events() {
+    let folder = MadeFolder::new();
+    let table = |name: &str, event: bool| {
+        let mut out =
+            String::from("cpus=1\nCPU 0/KVM-101 [000] 0.999900: kvm_entry: vcpu 0, rip 0x1\n");
+        for at in 0..500u64 {
+            let us = 1_000_000 + at * 1000;
+            let stamp = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+            let head = "CPU 0/KVM-101 [000]";
+            out.push_str(&format!(
+                "{head} {}: kvm_exit: vcpu 0 reason io rip 0x1 info1 0x0000000006080241 \
+                 info2 0x0000000000000002 intr_info 0x0 error_code 0x0\n",
+                stamp(us),
+            ));
+            if event {
+                out.push_str(&format!(
+                    "{head} {}: kvm_pio: pio_read at 0x608 size 4 count 1 val 0x1\n",
+                    stamp(us + 40)
+                ));
+            }
+            out.push_str(&format!(
+                "{head} {}: kvm_entry: vcpu 0, rip 0x1\n",
+                stamp(us + 50)
+            ));
+        }
+        folder.write(name, out)
+    };
+    let (events, exits) = (table("events", true), table("exits", false));
+    let other = table("other", false);
+    let of_ports = |a: &PathBuf, b: &PathBuf| {
+        let document = document(a, b);
+        let all = ["changes", "likely", "noise"].map(|name| list(&document[name]));
+        let rows = all.into_iter().flatten();
+        let rows = rows.filter(|change| text(&change["what"]).starts_with("ioport "));
+        let said = joined(&document, "notes").contains("kvm_pio was not recorded in B, and the");
+        (rows.count(), said)
+    };
+    assert_eq!(of_ports(&events, &exits), (0, true));
+    assert_eq!(of_ports(&exits, &other), (1, false));
+}

@@ -8,7 +8,7 @@ use words::share;
 
 use super::input::ScreenInput;
 use super::line::{Line, Tone, cut, fit};
-use crate::exits::{UNTIMED, counted};
+use crate::exits::{self, counted};
 
 /// Exits that are listed.
 const ROWS: usize = 3;
@@ -51,7 +51,7 @@ pub(crate) fn sums(input: &ScreenInput<'_>, report: &ExitsReport) -> String {
     } else if report.is_timed() {
         format!("{count}, {}", input.time(report.total_ns))
     } else {
-        format!("{count}, {UNTIMED}")
+        format!("{count}, {}", exits::untimed(input.picture.isa))
     }
 }
 
@@ -60,10 +60,15 @@ pub(crate) fn untimed(input: &ScreenInput<'_>) -> Option<String> {
     let report = tables(input).max_by_key(|report| report.total_count)?;
     let row = (report.rows.first()).filter(|row| row.untimed > 0 && !report.is_timed())?;
     Some(format!(
-        "{} of {} are of {}; their times are unknown, as no exits were recorded.",
+        "{} of {} are of {}; their times are unknown, as no {} were recorded.",
         row.untimed,
         counted(input.picture.isa, report),
-        called(row)
+        called(row),
+        if input.picture.isa.is_none() {
+            "exits"
+        } else {
+            "entries"
+        }
     ))
 }
 

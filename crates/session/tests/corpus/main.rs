@@ -3,6 +3,7 @@
 
 mod cut_files;
 mod doubt_scopes;
+mod exit_details;
 mod facts;
 mod filters;
 mod forms_agree;

@@ -1,0 +1,72 @@
+//! Accesses of ports, of emulated memory and of registers, timed as perf times them.
+
+use event::Event;
+
+use super::rows::Key;
+use super::{Exits, IOPORT, MMIO, MSR, OpenInterval, SoFar};
+
+impl Exits {
+    pub(super) fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar) {
+        let times = so_far.times;
+        let Some(slot) = self.known_slot(event.tid) else {
+            return self.access_alone(event.tid, table, key);
+        };
+        let group = self.groups.of(event.tid);
+        let row = self.tables[table].row(key, group);
+        let begun = OpenInterval {
+            time: event.time,
+            row: Some(row),
+            times,
+        };
+        let state = &mut self.vcpus[slot];
+        match table {
+            IOPORT => {
+                state.pio = begun;
+                state.first_port = state.first_port.or(begun.row);
+            }
+            MSR => state.msr = begun,
+            _ => state.mmio = begun,
+        }
+    }
+
+    /// A read ends what the exit began: the value has come.
+    pub(super) fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar) {
+        let times = so_far.times;
+        let Some(slot) = self.known_slot(event.tid) else {
+            let read = Key::Access {
+                address: gpa,
+                write: false,
+            };
+            return self.access_alone(event.tid, MMIO, read);
+        };
+        let begun = self.vcpus[slot].mmio;
+        if begun.time == 0 {
+            let read = Key::Access {
+                address: gpa,
+                write: false,
+            };
+            return self.access_alone(event.tid, MMIO, read);
+        }
+        let group = self.groups.of(event.tid);
+        let row = match begun.row {
+            Some(row) => row,
+            None => self.tables[MMIO].row(
+                Key::Access {
+                    address: gpa,
+                    write: false,
+                },
+                group,
+            ),
+        };
+        self.vcpus[slot].mmio = OpenInterval::default();
+        if let Some(ns) = event.time.checked_sub(begun.time) {
+            self.tables[MMIO].add(row, ns, &times.since(&begun.times), so_far.vmm);
+        }
+    }
+
+    #[inline]
+    fn known_slot(&mut self, tid: i32) -> Option<usize> {
+        let slot = self.slot(tid);
+        self.vcpus[slot].known.then_some(slot)
+    }
+}
