@@ -43,7 +43,7 @@ fn of(rules: &[&'static str], diagnosis: &Diagnosis) -> Option<RemarkMeasure> {
         });
     }
     let is_clear = |id: &&str| diagnosis.clear.iter().any(|rule| rule.id == *id);
-    rules.iter().all(|id| is_clear(id)).then(|| RemarkMeasure {
+    rules.iter().all(is_clear).then(|| RemarkMeasure {
         found: false,
         rules: rules.to_vec(),
         text: format!(
