@@ -7,6 +7,7 @@ mod common;
 mod accesses_alone;
 mod bench;
 mod bench_explain;
+mod cases;
 mod check_commands;
 mod compare;
 mod compare_each;

@@ -160,8 +160,23 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
             },
         );
     }
+    maximum_first(out);
     if basis.per != SumDivisor::All {
         work(&basis, out);
+    }
+}
+
+/// Puts the longest wait before the means of tasks, which hide it.
+fn maximum_first(out: &mut [SideChange]) {
+    let of_tasks = out
+        .iter()
+        .filter(|change| change.what.starts_with("sched "));
+    let most = of_tasks
+        .map(|change| change.effect_ns.abs())
+        .fold(0.0, f64::max);
+    let mut longest = out.iter_mut().filter(|change| change.what == LONGEST_WAIT);
+    if let Some(longest) = longest.next() {
+        longest.effect_ns = (most + 1.0).copysign(longest.effect_ns);
     }
 }
 
@@ -172,6 +187,7 @@ fn is_whole(pictures: &[&Picture]) -> bool {
 }
 
 /// A longest wait that is so many times the other side's, and so long, is a change of its own: means hide it.
+const LONGEST_WAIT: &str = "sched longest wait";
 const LONGEST_TIMES: u64 = 5;
 const LONGEST_NS: u64 = 10_000_000;
 /// How sure that is where several tasks waited so long on one side and none on the other; of a single wait nobody can
@@ -202,7 +218,7 @@ fn longest_wait(sides: [&BTreeMap<String, TaskSums>; 2], out: &mut Vec<SideChang
     push(
         out,
         SideChange {
-            what: "sched longest wait".to_owned(),
+            what: LONGEST_WAIT.to_owned(),
             unit: ChangeUnit::Nanoseconds,
             a: value(a as f64, true),
             b: value(b as f64, true),

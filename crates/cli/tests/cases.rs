@@ -1,0 +1,199 @@
+//! What real people pasted, and what is right to say of it: `cases/NAME.txt` with its truth beside it
+//! (`NAME.expected.txt`). Long ones are packed.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::run;
+
+fn case(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let plain = folder.join(name);
+    let packed = folder.join(format!("{name}.zst"));
+    let path: PathBuf = if plain.exists() { plain } else { packed };
+    path.display().to_string()
+}
+
+/// What `report` says first: its first paragraph.
+fn first_sentence(name: &str) -> String {
+    let run = run(["report", &case(name)]);
+    let text = run.text();
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join(" ")
+}
+
+fn diagnosis(args: &[&str]) -> Value {
+    let run = run(["diagnose", "--format", "json"].iter().chain(args));
+    run.json()
+        .unwrap_or_else(|error| panic!("{args:?}: {error}"))
+}
+
+/// Returns ids of findings, how severe and how sure they are.
+fn findings(document: &Value) -> Vec<(&str, &str, f64)> {
+    let findings = document["findings"].as_array().into_iter().flatten();
+    let each = findings.filter_map(|one| {
+        let (id, severity) = (one["id"].as_str()?, one["severity"].as_str()?);
+        Some((id, severity, one["confidence"].as_f64()?))
+    });
+    each.collect()
+}
+
+/// Whether a case is said to be well.
+fn all_clear(text: &str) -> bool {
+    text.contains("Nothing wrong") || text.starts_with("No finding")
+}
+
+#[test]
+fn the_first_sentence_is_what_is_wrong() {
+    for (name, said) in [
+        (
+            "vm-died.txt",
+            "shut down (KVM_EXIT_SHUTDOWN), as after a triple fault.",
+        ),
+        (
+            "hlt-returns-at-once.txt",
+            "vCPUs halt and go on at once: 40833 hlt exits of 29.20us in the mean",
+        ),
+        (
+            "kworker-waits-behind-vhost.txt",
+            "kworker/14:0 waited 39.72ms for a CPU behind vhost-1920.",
+        ),
+        (
+            "reinjected-is-no-timer.txt",
+            "vCPU 1 (thread 1001) is stuck:",
+        ),
+        (
+            "same-fault-again-and-again.txt",
+            "vCPU 1 (thread 1001) is stuck: 299 EPT_VIOLATION in a row at 0x2594fe0",
+        ),
+        (
+            "sched-max-after.txt",
+            "kworker/19:2-ev waited 366.3ms for a CPU.",
+        ),
+        (
+            "io-exits-without-ports.txt",
+            "55654 IO_INSTRUCTION exits took 758.4ms",
+        ),
+        (
+            "port-events-alone.txt",
+            "1001 of 1001 port accesses are of 0x3fd:PIN serial COM1 LSR",
+        ),
+    ] {
+        let text = first_sentence(name);
+        assert!(text.contains(said) && !all_clear(&text), "{name}: {text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_no_timer_and_no_first_touch() {
+    for name in [
+        "reinjected-is-no-timer.txt",
+        "same-fault-again-and-again.txt",
+    ] {
+        let document = diagnosis(&[&case(name)]);
+        let found = findings(&document);
+        assert!(
+            found.iter().any(|(id, ..)| *id == "vcpu-stuck"),
+            "{name}: {found:?}"
+        );
+        let wrong = ["timer-interrupt-storm", "ept-violation-storm"];
+        assert!(
+            !found.iter().any(|(id, ..)| wrong.contains(id)),
+            "{name}: {found:?}"
+        );
+    }
+    // Two commands count an event alike: what is put back is not injected again.
+    let irqs = run([
+        "irqs",
+        "--format",
+        "json",
+        &case("reinjected-is-no-timer.txt"),
+    ]);
+    let irqs = irqs.json().expect("a document").to_string();
+    assert!(irqs.contains("\"injected\":0"), "{irqs}");
+}
+
+#[test]
+fn the_healthy_one_has_a_hint_at_most() {
+    let document = diagnosis(&[&case("hlt-healthy.txt")]);
+    for (id, severity, confidence) in findings(&document) {
+        assert!(
+            severity == "low" && confidence <= 0.5,
+            "{id}: {severity}, {confidence}"
+        );
+    }
+    // And beside the sick one it does not come out as that.
+    let both = run([
+        "compare",
+        "--format",
+        "json",
+        &case("hlt-healthy.txt"),
+        &case("hlt-returns-at-once.txt"),
+    ]);
+    let both = both.json().expect("a document");
+    let first = &both["changes"][0];
+    assert_eq!(
+        (&first["what"], &first["worse"]),
+        (&"finding halt-does-not-halt".into(), &"b".into())
+    );
+}
+
+#[test]
+fn a_definition_beside_exits_without_ports_gives_the_patch() {
+    let (table, domain) = (
+        case("io-exits-without-ports.txt"),
+        case("io-exits-without-ports.xml"),
+    );
+    let document = diagnosis(&["--domain", &domain, &table]);
+    let found = findings(&document);
+    let (id, _, confidence) = found.first().expect("a finding");
+    assert_eq!(*id, "timer-port-exits", "{found:?}");
+    assert!((0.5..=0.6).contains(confidence), "{confidence}");
+    let patch = document["patch"].as_str().unwrap_or_default();
+    for element in ["vpindex", "synic", "stimer"] {
+        assert!(patch.contains(&format!("<{element} state=")), "{patch}");
+    }
+}
+
+#[test]
+fn the_longest_wait_is_the_first_change_and_what_was_cut_off_is_none() {
+    let (before, after) = (case("sched-max-before.txt"), case("sched-max-after.txt"));
+    let both = run(["compare", "--format", "json", &before, &after])
+        .json()
+        .expect("a document");
+    let changes = both["changes"].as_array().expect("changes");
+    assert_eq!(changes[0]["what"], "sched longest wait", "{changes:?}");
+    assert_eq!(changes[0]["worse"], "b");
+    let gone = |one: &&Value| {
+        one["text"]
+            .as_str()
+            .is_some_and(|text| text.contains(" gone"))
+    };
+    assert!(changes.iter().find(gone).is_none(), "{changes:?}");
+    let found = diagnosis(&[&after]);
+    assert!(
+        !findings(&found)
+            .iter()
+            .any(|(id, ..)| *id == "cpufreq-governor-kworker")
+    );
+}
+
+#[test]
+fn accesses_without_exits_are_counted_and_have_no_times() {
+    let ports = run([
+        "exits",
+        "--event",
+        "ioport",
+        "--format",
+        "json",
+        &case("port-events-alone.txt"),
+    ]);
+    let ports = ports.json().expect("a document");
+    let row = &ports["rows"][0];
+    assert_eq!(row["count"], 1001, "{ports}");
+    assert!(
+        row["total_ns"].is_null() || row["time_ns"].is_null(),
+        "{row}"
+    );
+}
