@@ -131,7 +131,9 @@ struct VcpuWatch {
     open: Option<OpenExit>,
     run: ExitRun,
     spin: SpinWatch,
+    /// The last exits, in a ring, and how many there were.
     before: [ExitPlace; BEFORE],
+    seen: usize,
 }
 
 /// Looks at every vCPU for whether it gets anywhere.
@@ -326,8 +328,8 @@ impl VcpuWatch {
         if let Some(end) = &mut self.row.end {
             end.later_exits += 1;
         }
-        self.before.rotate_left(1);
-        self.before[BEFORE - 1] = place;
+        self.before[self.seen % BEFORE] = place;
+        self.seen = self.seen.wrapping_add(1);
         self.open = Some(OpenExit {
             time,
             place,
@@ -379,7 +381,11 @@ impl VcpuWatch {
         }
     }
 
+    #[inline]
     fn close_run(&mut self) {
+        if self.run.count == 0 {
+            return;
+        }
         let run = std::mem::take(&mut self.run);
         if run.count > self.row.same_fault.count {
             self.row.same_fault = run;
@@ -395,7 +401,11 @@ impl VcpuWatch {
             end.errno = end.errno.or(errno);
             return;
         }
-        let known = self.before.iter().filter(|place| place.reason.is_some());
+        let (later, earlier) = self.before.split_at(self.seen % BEFORE);
+        let known = earlier
+            .iter()
+            .chain(later)
+            .filter(|place| place.reason.is_some());
         self.row.end = Some(VcpuEnd {
             time,
             user_reason,

@@ -1,10 +1,11 @@
-//! What each analysis costs, in nanoseconds an event: the time of a walk with it and the one that nearly all commands
-//! ask for (exits with states), less the time of a walk with that one alone. All events of the recording count.
+//! What each analysis costs, in nanoseconds an event: the time of a walk with all that rules look at, less the time of
+//! one without it. All events of the recording count. What several analyses need in common, such as events in their
+//! order, is in none of these: a walk without all of them is the last line.
 //!
-//! `cargo run --release -p session --example analysis_cost -- RECORDING [RUNS]`
+//! `cargo run --release -p session --example analysis_cost -- RECORDING [RUNS [NAME...]]`
 //!
-//! Walks are made in turn with one thread, and the least time of each counts, which other work of the machine disturbs
-//! least. A difference of less than some tenths of a nanosecond is noise.
+//! Each pair of walks is made one after the other, with one thread, and the median of the pairs' differences counts,
+//! with the middle half of them behind it: what that is wide is noise.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -31,9 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let file = args.next().ok_or("give a recording")?;
     let runs: usize = args.next().map_or(Ok(9), |text| text.parse())?;
+    let only: Vec<String> = args.collect();
     let recording = RecordingBytes::open(Path::new(&file))?;
     let all = analyses![
-        "exits with states (alone)": RecordingContents::new(),
         "vcpus": Vcpus::new(Window::default()),
         "sched": SchedLatencies::new(),
         "sleeps": Sleeps::new(),
@@ -53,15 +54,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         "interrupts": Irqs::new(),
         "continuity": Continuity::new(),
     ];
-    let walk = |add: Option<AddAnalysis>| -> Result<Duration, Box<dyn Error>> {
+    let walk = |without: Option<usize>, alone: bool| -> Result<Duration, Box<dyn Error>> {
         let mut study = Study::default();
         study.add(Exits::new(ExitOptions {
             split: true,
             ..ExitOptions::default()
         }));
-        if let Some(add) = add {
-            add(&mut study);
-        }
+        let others = all
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !alone && without != Some(*at));
+        others.for_each(|(_, (_, add))| add(&mut study));
         let reader = recording.reader(ReaderOptions {
             threads: 1,
             ..ReaderOptions::default()
@@ -70,11 +73,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         reader.walk(&mut study);
         Ok(begin.elapsed())
     };
-    let mut least = vec![Duration::MAX; all.len()];
-    for _ in 0..runs {
-        for (at, (_, add)) in all.iter().enumerate() {
-            let add = (at > 0).then_some(*add);
-            least[at] = least[at].min(walk(add)?);
+    let mut pairs = vec![Vec::new(); all.len() + 1];
+    let mut with_all = Duration::MAX;
+    for run in 0..runs {
+        for (at, differences) in pairs.iter_mut().enumerate() {
+            let name = all.get(at).map_or("all but exits", |(name, _)| *name);
+            if !only.is_empty() && !only.iter().any(|one| one == name) {
+                continue;
+            }
+            let one = || walk(None, false);
+            let other = || walk(Some(at), at == all.len());
+            // Whichever comes first finds the caches colder.
+            let (one, other) = match run % 2 {
+                0 => (one()?, other()?),
+                _ => {
+                    let other = other()?;
+                    (one()?, other)
+                }
+            };
+            with_all = with_all.min(one);
+            differences.push(one.as_secs_f64() - other.as_secs_f64());
         }
     }
     let mut study = Study::default();
@@ -84,12 +102,33 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = answers.take(contents).report(&study.walked());
     let events: u64 = report.events.iter().map(|kind| kind.count).sum();
     let mut out = io::stdout().lock();
-    writeln!(out, "{file}: {events} events, least of {runs} runs")?;
-    let ns = |time: Duration| time.as_nanos() as f64 / events.max(1) as f64;
-    let base = least.first().copied().map_or(0.0, ns);
-    for ((name, _), time) in all.iter().zip(&least) {
-        let cost = ns(*time) - if *time == least[0] { 0.0 } else { base };
-        writeln!(out, "{name:<28}{cost:>8.2} ns an event")?;
+    writeln!(out, "{file}: {events} events, medians of {runs} pairs")?;
+    let ns = |seconds: f64| seconds * 1e9 / events.max(1) as f64;
+    writeln!(
+        out,
+        "{:<20}{:>8.2} ns an event",
+        "all",
+        ns(with_all.as_secs_f64())
+    )?;
+    let names = all.iter().map(|(name, _)| *name).chain(["all but exits"]);
+    for (name, mut differences) in names.zip(pairs) {
+        if differences.is_empty() {
+            continue;
+        }
+        differences.sort_by(f64::total_cmp);
+        let at = |part: usize| {
+            ns(differences
+                .get(differences.len() * part / 4)
+                .copied()
+                .unwrap_or(0.0))
+        };
+        writeln!(
+            out,
+            "{name:<20}{:>8.2}  ({:.2} to {:.2})",
+            at(2),
+            at(1),
+            at(3)
+        )?;
     }
     Ok(())
 }
