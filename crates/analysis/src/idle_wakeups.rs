@@ -10,7 +10,7 @@
 //! beginning that is recorded, and is not counted.
 
 use event::{Data, Event, EventType, Kind, cpu_index, index_of};
-use model::{ByNumber, Machine, NamedRole, TaskChanges};
+use model::{ByNumber, Machine, TaskChanges};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
@@ -258,13 +258,9 @@ impl IdleWakeups {
 /// Returns a thread's id and whether it is a vCPU's, if it is one or works for VMs.
 fn of_vm(machine: &Machine, slot: u32) -> Option<(i32, bool)> {
     let (tid, thread) = machine.threads().at(slot)?;
-    let works = || {
-        matches!(
-            thread.named_role(),
-            NamedRole::Iothread | NamedRole::Qemu | NamedRole::Vhost(_) | NamedRole::Vcpu(_)
-        )
-    };
-    (thread.is_vcpu || works()).then_some((tid, thread.is_vcpu))
+    let role = thread.named_role();
+    let works = role.is_helper_of_vms() || role.is_vcpu();
+    (thread.is_vcpu || works).then_some((tid, thread.is_vcpu))
 }
 
 impl Analysis for IdleWakeups {

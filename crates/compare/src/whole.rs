@@ -13,6 +13,7 @@
 //! | ports, addresses, registers | half of that, as it is within the exits' time |
 //! | tasks, kworkers' functions | a quarter of run time (vCPUs' threads a twentieth), half of tasks' waits |
 //! | what guests did | half of 0.1 of its time; exits 0.9 of what exits by reason have; waits 0.9 |
+//! | the longest wait for a CPU, APIC virtualization | as much as the largest of what they are of: they stand before it |
 //! | findings | nearly half of their cost: behind the row that says the same |
 //! | exits by number, counters of `perf stat`, interrupts | none: they come last |
 

@@ -2,7 +2,7 @@
 
 use analysis::{ExitRow, ExitTable, Picture};
 
-use crate::case::RowSum;
+use crate::case::{Case, RowSum};
 
 /// Exits that happen with APICv or AVIC in use only: an end of interrupt that KVM asked for, a write that the
 /// processor already did, an IPI for a vCPU that does not run (Intel SDM volume 3, 30.1.4 and 30.4; AMD APM volume 2,
@@ -76,5 +76,33 @@ pub(crate) fn table_of(row: &ExitRow) -> ExitTable {
     match ends_interrupt(row, ExitTable::Msr) {
         true => ExitTable::Msr,
         false => ExitTable::Mmio,
+    }
+}
+
+/// What the host's module says of APICv or AVIC: whether it would be used. A host has one of the two modules.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ApicvOffer<'a> {
+    pub module: &'static str,
+    pub name: &'static str,
+    pub value: &'a str,
+}
+
+impl<'a> ApicvOffer<'a> {
+    /// Returns what facts of the host say; `None` where they do not.
+    pub(crate) fn of(case: &Case<'a>) -> Option<ApicvOffer<'a>> {
+        let modules = &case.host()?.modules;
+        let parameters = [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")];
+        parameters.into_iter().find_map(|(module, name)| {
+            let value = modules.get(module)?.get(name)?;
+            Some(ApicvOffer {
+                module,
+                name,
+                value,
+            })
+        })
+    }
+
+    pub(crate) fn is_on(self) -> bool {
+        matches!(self.value, "Y" | "1")
     }
 }

@@ -6,7 +6,7 @@ use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
 use event::{ExitClass, ExitReason, Isa};
 use facts::{Facts, Host};
-use model::Vm;
+use model::{NamedRole, Vm};
 
 use crate::evidence::{Evidence, Ns, Of, says};
 
@@ -185,6 +185,13 @@ impl<'a> Case<'a> {
     /// Returns the VMs, as events or facts beside them show them.
     pub fn vms(&self) -> &'a [Vm] {
         &self.picture.info.vms
+    }
+
+    /// Returns whether a thread works for VMs and is no vCPU: by its name, or as events and facts show it.
+    pub(crate) fn is_helper(&self, tid: i32, comm: &str) -> bool {
+        let mut vms = self.vms().iter();
+        NamedRole::from(comm).is_helper_of_vms()
+            || vms.any(|vm| vm.pid == Some(tid) || vm.helpers.contains(&tid))
     }
 
     /// Returns the threads of the vCPUs.

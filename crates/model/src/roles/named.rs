@@ -86,6 +86,14 @@ impl NamedRole {
         matches!(self, NamedRole::Vhost(_))
     }
 
+    /// Returns whether it works for VMs and is no vCPU: the VMM's own threads, and the kernel's that work for one VM.
+    pub fn is_helper_of_vms(self) -> bool {
+        matches!(
+            self,
+            NamedRole::Iothread | NamedRole::Qemu | NamedRole::Vhost(_) | NamedRole::Kvm(_)
+        )
+    }
+
     /// Returns whether it is a kworker.
     pub fn is_kworker(self) -> bool {
         matches!(self, NamedRole::Kworker(_))

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use analysis::TaskRow;
-use model::NamedRole;
 
 use super::ledger::{AccountRow, TimeAccount};
 use super::part::AccountPart;
@@ -49,14 +48,6 @@ pub(super) fn account(case: &Case<'_>) -> TimeAccount {
 }
 
 fn works_for_vms(case: &Case<'_>, task: &TaskRow) -> bool {
-    let role = NamedRole::from(task.comm.as_str());
-    let kind = matches!(
-        role,
-        NamedRole::Iothread | NamedRole::Qemu | NamedRole::Vhost(_) | NamedRole::Kvm(_)
-    );
-    let of_vm = |id: i32| {
-        let mut vms = case.vms().iter();
-        vms.any(|vm| vm.pid == Some(id) || vm.helpers.contains(&id))
-    };
-    kind || of_vm(task.tid) || task.pid.is_some_and(of_vm)
+    let of_vm = |pid: i32| case.is_helper(pid, "");
+    case.is_helper(task.tid, &task.comm) || task.pid.is_some_and(of_vm)
 }

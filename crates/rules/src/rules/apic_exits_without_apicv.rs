@@ -1,10 +1,10 @@
 //! The guest's interrupt controller is emulated access by access.
 
 use analysis::ExitTable;
-use event::{ExitClass, Isa};
+use event::ExitClass;
 use words::duration::human;
 
-use crate::apic::{self, ApicExits};
+use crate::apic::{self, ApicExits, ApicvOffer};
 use crate::case::RowSum;
 use crate::common::listed;
 use crate::evidence::{Ns, Of, Times, says};
@@ -159,23 +159,18 @@ fn say(case: &Case<'_>, emulated: &ApicExits<'_>) -> Finding {
 
 /// Says whether the host offers it, which chooses the remedies.
 fn offered(case: &Case<'_>, finding: Finding) -> Finding {
-    let (module, name) = match case.picture.isa {
-        Some(Isa::Svm) => ("kvm_amd", "avic"),
-        _ => ("kvm_intel", "enable_apicv"),
-    };
-    let modules = case.host().map(|host| &host.modules);
-    let Some(value) = modules.and_then(|all| all.get(module)?.get(name)) else {
+    let Some(offer) = ApicvOffer::of(case) else {
         return finding;
     };
     let finding = finding.evidence(says!(
         "The host's {module} has {name}={value}.",
-        module = module,
-        name = name,
-        value = value.as_str(),
+        module = offer.module,
+        name = offer.name,
+        value = offer.value,
     ));
-    match value.as_str() {
-        "Y" | "1" => finding.only(&[1, 2]),
-        _ => finding.only(&[0, 2]),
+    match offer.is_on() {
+        true => finding.only(&[1, 2]),
+        false => finding.only(&[0, 2]),
     }
 }
 

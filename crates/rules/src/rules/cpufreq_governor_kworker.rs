@@ -387,12 +387,7 @@ fn woken_by_vmms(case: &Case<'_>, sched: &SchedReport) -> bool {
         let Some(tid) = waker.tid.filter(|tid| !vcpus.contains(tid)) else {
             return false;
         };
-        let role = NamedRole::from(waker.comm.as_deref().unwrap_or_default());
-        let mut vms = case.vms().iter();
-        matches!(
-            role,
-            NamedRole::Qemu | NamedRole::Iothread | NamedRole::Vhost(_)
-        ) || vms.any(|vm| vm.pid == Some(tid) || vm.helpers.contains(&tid))
+        case.is_helper(tid, waker.comm.as_deref().unwrap_or_default())
     };
     let kworkers = sched.rows.iter().filter(|row| is_bound(&row.comm));
     // One kworker hands work to another: who woke the first one counts.

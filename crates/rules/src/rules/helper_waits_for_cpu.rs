@@ -143,11 +143,7 @@ fn serves(case: &Case<'_>, row: &TaskRow, vcpus: &HashSet<i32>, wakers: &HashSet
         NamedRole::Kworker(Some(_)) => {
             case.printed() || wakers.contains(&row.tid) || is_behind_vm(case, row, vcpus)
         }
-        NamedRole::Vhost(_) | NamedRole::Iothread | NamedRole::Kvm(_) | NamedRole::Qemu => true,
-        _ => {
-            let mut vms = case.vms().iter();
-            vms.any(|vm| vm.pid == Some(row.tid) || vm.helpers.contains(&row.tid))
-        }
+        _ => case.is_helper(row.tid, &row.comm),
     }
 }
 

@@ -4,7 +4,7 @@ use analysis::ExitTable;
 use domain::{Domain, DomainChange};
 use event::ExitClass;
 
-use crate::apic::{self, ApicExits};
+use crate::apic::{self, ApicExits, ApicvOffer};
 use crate::case::RowSum;
 use crate::evidence::{EvidenceNumber, says};
 use crate::{
@@ -85,28 +85,6 @@ const MANY: u64 = 1000;
 const UNKNOWN_OFFER: &str =
     "It is unknown whether the host has APICv or AVIC; trapline facts on the host shows it.";
 
-/// What the host's module says of APICv or AVIC.
-#[derive(Clone, Copy)]
-struct ApicvOffer<'a> {
-    name: &'static str,
-    value: &'a str,
-}
-
-impl<'a> ApicvOffer<'a> {
-    fn of(case: &Case<'a>) -> Option<ApicvOffer<'a>> {
-        let modules = &case.host()?.modules;
-        let parameters = [("kvm_intel", "enable_apicv"), ("kvm_amd", "avic")];
-        parameters.into_iter().find_map(|(module, name)| {
-            let value = modules.get(module)?.get(name)?;
-            Some(ApicvOffer { name, value })
-        })
-    }
-
-    fn is_on(self) -> bool {
-        matches!(self.value, "Y" | "1")
-    }
-}
-
 fn look(case: &Case<'_>) -> Verdict {
     if !case.x86() {
         return Verdict::NotOfMachine;
@@ -148,7 +126,7 @@ fn seen(case: &Case<'_>, offered: Option<ApicvOffer<'_>>) -> Verdict {
             without = signs.no_auto_eoi,
         ))
         .evidence(match offered {
-            Some(ApicvOffer { name, value }) => says!(
+            Some(ApicvOffer { name, value, .. }) => says!(
                 "The host offers it: {name}={value}.",
                 name = name,
                 value = value,
