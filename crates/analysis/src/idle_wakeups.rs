@@ -46,6 +46,8 @@ pub struct IdleWakeupsRow {
     pub deep_ns: u64,
     /// The longest of these: from when until when.
     pub longest: Option<(u64, u64)>,
+    /// The longest of all: from the wake-up until it ran.
+    pub longest_wait: Option<(u64, u64)>,
 }
 
 /// What was found.
@@ -217,14 +219,14 @@ impl IdleWakeups {
         row.is_vcpu |= is_vcpu;
         row.count += 1;
         row.ns = row.ns.saturating_add(ns);
+        if ns > length(row.longest_wait) {
+            row.longest_wait = Some((since, until));
+        }
         if let Some((_, from, left)) = deep.filter(|(state, ..)| *state > 0) {
             let ns = left.saturating_sub(from);
             row.deep_count += 1;
             row.deep_ns = row.deep_ns.saturating_add(ns);
-            let most = row
-                .longest
-                .map_or(0, |(from, left)| left.saturating_sub(from));
-            if ns > most {
+            if ns > length(row.longest) {
                 row.longest = Some((from, left));
             }
         }
@@ -253,6 +255,11 @@ impl IdleWakeups {
             has_wakings: self.has_wakings,
         }
     }
+}
+
+/// How long a stretch of time is; none is shorter than any.
+fn length(stretch: Option<(u64, u64)>) -> u64 {
+    stretch.map_or(0, |(from, until)| until.saturating_sub(from))
 }
 
 /// Returns a thread's id and whether it is a vCPU's, if it is one or works for VMs.

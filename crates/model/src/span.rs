@@ -1,6 +1,6 @@
 //! What a vCPU does at every instant, as spans of time.
 
-use event::ExitReason;
+use event::{ExitDetail, ExitReason};
 
 /// What a vCPU does.
 ///
@@ -130,12 +130,28 @@ pub enum GuestAccess {
     },
 }
 
+impl GuestAccess {
+    /// Returns what the processor says an exit was for, where that is a port, or an address that KVM knew as one to
+    /// emulate; where the event of the access is recorded too, it says the same.
+    pub fn of_exit(detail: ExitDetail) -> Option<GuestAccess> {
+        match detail {
+            ExitDetail::Port { port, write, .. } => Some(GuestAccess::Port { port, write }),
+            ExitDetail::NestedFault {
+                gpa,
+                write,
+                emulated: true,
+            } => Some(GuestAccess::Mmio { gpa, write }),
+            _ => None,
+        }
+    }
+}
+
 /// Why a vCPU is out of its guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Cause {
     /// The exit; `None` in the guest, and before the first exit that was seen.
     pub reason: Option<ExitReason>,
-    /// The access that made the exit, where it was recorded.
+    /// The access that made the exit, where it was recorded or the exit itself says it ([`GuestAccess::of_exit`]).
     pub access: Option<GuestAccess>,
 }
 

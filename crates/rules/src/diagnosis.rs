@@ -120,6 +120,15 @@ pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
         let accounts = diagnosis.accounts_of(cases);
         diagnosis.ask(rule, cases, &accounts);
     }
+    let of_silence = rules
+        .iter()
+        .filter(|rule| matches!(rule.look, RuleLook::Silence(_)));
+    for rule in of_silence {
+        match diagnosis.findings.is_empty() {
+            true => diagnosis.ask(rule, cases, &[]),
+            false => diagnosis.clear.push(rule),
+        }
+    }
     let accounts = diagnosis.accounts_of(cases);
     for account in accounts {
         diagnosis.accounts.merge(account);
@@ -169,7 +178,7 @@ impl Diagnosis {
         let mut elsewhere = false;
         for (at, case) in cases.iter().enumerate() {
             let verdict = match (rule.look, accounts.get(at)) {
-                (RuleLook::Case(look), _) => look(case),
+                (RuleLook::Case(look) | RuleLook::Silence(look), _) => look(case),
                 (RuleLook::Account(look), Some(accounts)) => look(case, accounts),
                 (RuleLook::Account(_), None) => Verdict::Clear,
             };

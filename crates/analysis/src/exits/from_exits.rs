@@ -8,11 +8,11 @@
 //!   instruction that reads and writes memory two `kvm_mmio`.
 //! - The time is that of the whole exit, from `kvm_exit` to `kvm_entry`.
 //! - Of an L2 guest the accesses that its own hypervisor handles are counted too.
-//! - Of memory only those faults count that KVM knew as emulated (`ExitDetail::NestedFault`): the first access to
+//! - Of memory only those faults count that KVM knew as emulated (`GuestAccess::of_exit`): the first access to
 //!   a page is a fault as any other.
 
-use event::{EventType, ExitDetail, Kind, KvmExit, index_of};
-use model::Times;
+use event::{EventType, Kind, KvmExit, index_of};
+use model::{GuestAccess, Times};
 
 use super::rows::{CountedRow, Key, TableRows};
 use super::{ExitTable, Exits, ExitsReport, IOPORT, MMIO};
@@ -73,14 +73,10 @@ impl AccessesOfExits {
     /// asked.
     #[inline]
     pub(super) fn row(&mut self, exit: &KvmExit, group: i32) -> Option<(u8, u32)> {
-        let (at, address, write) = match exit.detail()? {
-            ExitDetail::Port { port, write, .. } => (0u8, u64::from(port), write),
-            ExitDetail::NestedFault {
-                gpa,
-                write,
-                emulated: true,
-            } => (1, gpa, write),
-            _ => return None,
+        let (at, address, write) = match GuestAccess::of_exit(exit.detail()?)? {
+            GuestAccess::Port { port, write } => (0u8, u64::from(port), write),
+            GuestAccess::Mmio { gpa, write } => (1, gpa, write),
+            GuestAccess::Msr { .. } => return None,
         };
         let rows = &mut self.tables[usize::from(at)];
         let row = rows

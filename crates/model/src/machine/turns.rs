@@ -3,8 +3,8 @@
 use event::{Event, Isa, KvmExit, index_of};
 
 use super::{Machine, SpanSink};
-use crate::Cause;
 use crate::track::{TrackPlace, VcpuTrack};
+use crate::{Cause, GuestAccess};
 
 impl Machine {
     /// A vCPU leaves its guest.
@@ -21,7 +21,10 @@ impl Machine {
         track.place = TrackPlace::Kernel;
         track.cause = Cause {
             reason: Some(exit.reason),
-            access: None,
+            access: match self.no_accesses {
+                true => None,
+                false => exit.detail().and_then(GuestAccess::of_exit),
+            },
         };
         track.exits += 1;
         track.vmm = false;

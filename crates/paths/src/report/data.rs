@@ -128,7 +128,17 @@ pub struct TraitSum {
     pub ns: u64,
 }
 
+/// Instances of which a 99th percentile is worth a comparison.
+const ENOUGH: u64 = 20;
+
 impl PathReport {
+    /// Returns the path whose slow instances take longest: that with the highest 99th percentile among those with
+    /// enough instances, if any has.
+    pub fn slowest<'a>(paths: impl IntoIterator<Item = &'a PathReport>) -> Option<&'a PathReport> {
+        let paths = paths.into_iter().filter(|path| path.count > 0);
+        paths.max_by_key(|path| (path.count >= ENOUGH, path.total.percentile(0.99)))
+    }
+
     /// Returns how many instances had something, and the sum of their totals.
     pub fn with(&self, what: impl Fn(&InstanceTrait) -> bool) -> (u64, u64) {
         let having = self.traits.iter().filter(|had| what(&had.what));

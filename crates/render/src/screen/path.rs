@@ -6,14 +6,11 @@ use words::share;
 use super::input::ScreenInput;
 use super::line::{Line, Tone, wrapped};
 
-/// Instances of which a 99th percentile is worth a comparison.
-const ENOUGH: u64 = 20;
-
-/// Returns the path whose slow instances take longest: that with the highest 99th percentile among those with enough
-/// instances, if any has.
-fn slowest<'a>(paths: impl IntoIterator<Item = &'a PathReport>) -> Option<&'a PathReport> {
-    let paths = paths.into_iter().filter(|path| path.count > 0);
-    paths.max_by_key(|path| (path.count >= ENOUGH, path.total.percentile(0.99)))
+/// Returns the slowest of the host's paths that rules look at, also where more are followed: a whole report begins as
+/// a short one does, and one that is slow without an explanation is a finding of theirs.
+fn slowest<'a>(input: &'a ScreenInput<'_>) -> Option<&'a PathReport> {
+    let looked_at = |path: &&PathReport| rules::PATHS.contains(&path.name.as_str());
+    PathReport::slowest(input.picture.paths.iter().filter(looked_at))
 }
 
 /// Returns how often it was seen and how long it took.
@@ -58,7 +55,7 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<L
     // Without a step within a guest it is what a path of the host is.
     let guests = input.picture.guest_paths.iter();
     let guests = guests.filter(|path| path.in_guests == Some(true));
-    if let Some(path) = slowest(guests) {
+    if let Some(path) = PathReport::slowest(guests) {
         let label = (Tone::Strong, "slowest through guests: ");
         let text = path_line(input, path);
         let room = most.saturating_sub(out.len()).min(2);
@@ -68,7 +65,7 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<L
 }
 
 fn of_host(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<Line> {
-    let Some(path) = slowest(&input.picture.paths) else {
+    let Some(path) = slowest(input) else {
         return Vec::new();
     };
     let label = (Tone::Strong, "slowest path: ");
@@ -91,6 +88,6 @@ fn of_host(input: &ScreenInput<'_>, width: usize, most: usize) -> Vec<Line> {
 
 /// Returns the same in one line.
 pub(crate) fn short(input: &ScreenInput<'_>) -> Option<String> {
-    let path = slowest(&input.picture.paths)?;
+    let path = slowest(input)?;
     Some(format!("path {}", took(input, path)))
 }

@@ -19,6 +19,9 @@ const LONG_NS: u64 = 20_000_000;
 const MANY_NS: u64 = 50_000_000;
 /// One that users notice.
 const NOTICED_NS: u64 = 100_000_000;
+/// The cause where no other task had the CPU.
+const IDLE: &str = "These threads move the guest's packets and blocks and inject its interrupts. This one was woken \
+    for a CPU that was idle, and the CPU took long to run it, so the guest's request waited.";
 /// Threads that are listed.
 const LISTED: usize = 4;
 
@@ -41,11 +44,11 @@ pub(crate) static RULE: Rule = Rule {
         another task of its CPU, the guest's request waits too, though its vCPUs have their CPUs.",
     found: &[
         "One wait of {long} or more after a wake-up or a preemption. A kworker counts if it is bound to a CPU and \
-         wakes \
-         vCPUs, as an irqfd's does, or waited behind a thread of a VM. Confidence 0.85; behind an idle CPU 0.5, since \
-         that is a way out of idling or a \
-         throttled thread. `low`; from {many}, or a tenth of the \
-         recorded time, on `medium`, from {noticed} on `high`.",
+         wakes vCPUs, as an irqfd's does, or waited behind a thread of a VM. Confidence 0.85. `low`; from {many}, or a \
+         tenth of the recorded time, on `medium`, from {noticed} on `high`.",
+        "The same while its CPU is idle: 0.5 and `low` however long, since a way out of an idle state, a throttled \
+         thread and a machine that stood still look alike. It begins at sched_waking where that is recorded: \
+         sched_wakeup comes only when the idle CPU has answered.",
         "Of a printed table: the longest delay of such a thread, where vCPUs' threads are in the table; 0.6. Who had \
          the CPU is not in it.",
     ],
@@ -74,9 +77,18 @@ pub(crate) static RULE: Rule = Rule {
             unless: "Real-time priority for a thread that may loop stops the CPU for all others.",
             check: "trapline sched: the longest delay of these threads.",
         },
+        Remedy {
+            what: "Record power:cpu_idle and irq_vectors with it, and see what that CPU did. In a deep idle state, \
+                limit it (/dev/cpu_dma_latency); throttled, look at the control group's cpu.stat; silent like all \
+                the others, the machine stood still (firmware, or a hypervisor beneath).",
+            price: "A few more events.",
+            unless: "It happened once, and nobody has noticed.",
+            check: "trapline sched: the longest delay of these threads.",
+        },
     ],
     sources: &[
-        "Linux, kernel/sched/fair.c (place_entity); drivers/vhost/vhost.c; virt/kvm/eventfd.c (irqfd_inject)",
+        "Linux, kernel/sched/core.c (ttwu_queue_cond), kernel/sched/fair.c (place_entity)",
+        "Linux, drivers/vhost/vhost.c, virt/kvm/eventfd.c (irqfd_inject)",
     ],
     explains: &[],
     look: RuleLook::Case(look),
@@ -172,13 +184,37 @@ fn longest<'a>(case: &Case<'_>, row: &'a TaskRow) -> Option<HelperWait<'a>> {
             behind: None,
         });
     }
-    let wait = row.longest_wait.as_ref()?;
-    Some(HelperWait {
+    let wait = row.longest_wait.as_ref().map(|wait| HelperWait {
         row,
         ns: wait.ns,
         since: Some(wait.since),
         behind: (wait.behind.as_ref()).map(|(tid, comm)| (*tid, comm.as_deref())),
-    })
+    });
+    // The scheduler's own wait begins only when an idle CPU has taken the wake-up.
+    let idle = case
+        .picture
+        .idle
+        .rows
+        .iter()
+        .find(|idle| idle.tid == row.tid);
+    let idle = idle.and_then(|idle| idle.longest_wait);
+    let idle = idle.map(|(since, until)| HelperWait {
+        row,
+        ns: until.saturating_sub(since),
+        since: Some(since),
+        behind: Some((0, None)),
+    });
+    // A wait behind a task that is long says who is in the way.
+    let sure = wait
+        .as_ref()
+        .is_some_and(|wait| wait.ns >= LONG_NS && !wait.is_behind_idle());
+    match sure {
+        true => wait,
+        false => [wait, idle]
+            .into_iter()
+            .flatten()
+            .max_by_key(|wait| wait.ns),
+    }
 }
 
 fn say(case: &Case<'_>, first: &HelperWait<'_>, waits: &[HelperWait<'_>]) -> Finding {
@@ -206,9 +242,16 @@ fn say(case: &Case<'_>, first: &HelperWait<'_>, waits: &[HelperWait<'_>]) -> Fin
     for wait in waits.iter().take(LISTED) {
         finding = finding.evidence(evidence(case, wait));
     }
+    if first.is_behind_idle() {
+        IDLE.clone_into(&mut finding.cause);
+        finding = finding.only(&[2]);
+    } else {
+        finding = finding.only(&[0, 1]);
+    }
     let whole = case.picture.span_ns.filter(|_| !case.printed());
     let much = whole.is_some_and(|span| first.ns >= span / 10);
     finding.at_least = match first.ns {
+        _ if first.is_behind_idle() => Severity::Low,
         ns if ns >= NOTICED_NS => Severity::High,
         ns if ns >= MANY_NS || much => Severity::Medium,
         _ => Severity::Low,

@@ -25,6 +25,7 @@ mod nx_hugepage_recovery;
 mod pause_loop_exits;
 mod pml_full_exits;
 mod sender_waits_for_memory;
+mod slow_path;
 mod slow_storage;
 mod split_lock;
 mod stalled_vcpu;
@@ -85,6 +86,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &tracing_disturbs::RULE,
     &dominant_exit::RULE,
     &unexplained_time::RULE,
+    &slow_path::RULE,
 ];
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use fixtures::expected::tables;
 use fixtures::{Failures, note};
+use paths::PathReport;
 use rules::{Case, Diagnosis, OPEN_SHARE, Rule, TimeAccount, diagnose_with};
 use session::{PictureOptions, Session, SessionOptions};
 
@@ -69,6 +70,47 @@ fn accounts_add_up_to_the_time_that_was_observed() {
             let open = accounts.vcpus.share(accounts.vcpus.unexplained_ns());
             failures.check(!healthy || open <= OPEN_SHARE, || {
                 format!("{}: {open} unexplained", input.name)
+            });
+        }
+    }
+    failures.finish(40);
+}
+
+/// From this length on a path that a report names as its slowest has a finding that says so, or one that explains it.
+const LONG_NS: u64 = 50_000_000;
+
+#[test]
+fn a_slow_path_never_stands_beside_no_finding() {
+    let mut failures = Failures::default();
+    for (_, table) in tables() {
+        for input in &table {
+            let Ok(session) = Session::open(SessionOptions {
+                empty: true,
+                ..SessionOptions::default()
+            }) else {
+                continue;
+            };
+            // What a report shows is more than what rules look at.
+            let options = PictureOptions {
+                timeline: false,
+                flames: false,
+                ..PictureOptions::to_report()
+            };
+            let Ok(pictures) = session.pictures(&input.files, &options) else {
+                continue;
+            };
+            let cases = pictures.iter().map(|picture| Case {
+                picture,
+                facts: None,
+                domain: None,
+            });
+            let cases: Vec<Case<'_>> = cases.collect();
+            let found = rules::diagnose(&cases).findings.len();
+            let paths = pictures.iter().flat_map(|picture| &picture.paths);
+            let paths = paths.filter(|path| rules::PATHS.contains(&path.name.as_str()));
+            let slowest = PathReport::slowest(paths).map_or(0, |path| path.total.max());
+            failures.check(slowest < LONG_NS || found > 0, || {
+                format!("{}: no finding beside a path of {slowest} ns", input.name)
             });
         }
     }

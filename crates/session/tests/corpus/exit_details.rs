@@ -8,6 +8,7 @@ use std::path::Path;
 use analysis::{ExitTable, ExitsReport};
 use event::Isa;
 use fixtures::{Failures, FixtureQuestion, all_cases, events_text, small, sweeping};
+use model::GuestAccess;
 
 type AccessCounts = BTreeMap<(u64, bool), u64>;
 
@@ -199,4 +200,50 @@ fn accesses_are_counted_where_exits_or_entries_are_not_recorded() {
             }
         }
     }
+}
+
+/// Returns how often the VMM had each port's accesses, of all vCPUs.
+fn user_ports(path: &Path) -> Option<BTreeMap<(u16, bool), u64>> {
+    let (report, quality) = FixtureQuestion::new().vcpus(path).ok()?;
+    let mut out = BTreeMap::new();
+    for cause in report.rows.iter().flat_map(|row| &row.user) {
+        if let Some(GuestAccess::Port { port, write }) = cause.access {
+            *out.entry((port, write)).or_default() += cause.count;
+        }
+    }
+    (quality.lost_events == 0).then_some(out)
+}
+
+#[test]
+fn what_a_vmm_was_needed_for_is_the_same_without_events_of_accesses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("text");
+    let mut failures = Failures::default();
+    let mut compared = 0;
+    for case in all_cases() {
+        if !sweeping() && !small(&case.path) {
+            continue;
+        }
+        let Some(text) = (events_text(&case.path).ok()).and_then(|t| String::from_utf8(t).ok())
+        else {
+            continue;
+        };
+        // The times of a text are rounded: some visits are too short for it.
+        fs::write(&path, &text).expect("a written file");
+        let Some(recorded) = user_ports(&path).filter(|ports| !ports.is_empty()) else {
+            continue;
+        };
+        // Where nothing else says that the VMM is done, the access does: then that changes too.
+        if !text.contains("kvm_fpu: ") || !text.contains("kvm_pio: ") {
+            continue;
+        }
+        fs::write(&path, without(&text, "kvm_pio")).expect("a written file");
+        let alone = user_ports(&path);
+        failures.check(alone.as_ref() == Some(&recorded), || {
+            format!("{}: {alone:?}, not {recorded:?}", case.name)
+        });
+        compared += recorded.values().sum::<u64>();
+    }
+    failures.finish(2);
+    assert!(compared > 1000, "{compared}");
 }
