@@ -51,6 +51,7 @@ mod progress;
 mod ratios;
 mod record;
 mod recorder;
+mod register_exits;
 mod resume;
 mod round;
 mod sched;
@@ -115,6 +116,7 @@ pub use progress::{
 };
 pub use ratios::{RatioRow, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
+pub use register_exits::RegisterExits;
 pub use resume::Resume;
 pub use sched::{
     CpuRow, DelayConvention, LongestWait, MAX_TASKS, Merge, OtherTask, SchedKinds, SchedLatencies,

@@ -1,9 +1,10 @@
 //! Single events that tell of a cause by themselves, counted: what no table has.
 
-use event::{Data, Event, EventType, Kind, MmioAccess, index_of};
+use event::{Data, Event, EventType, ExitClass, Kind, MmioAccess, index_of};
 
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
 use crate::counts::Counts;
+use crate::register_exits::RegisterExits;
 
 /// `HV_X64_MSR_SINT0` to `SINT15` (Hypervisor Top Level Functional Specification, 11.9).
 const SINTS: std::ops::RangeInclusive<u32> = 0x4000_0090..=0x4000_009f;
@@ -47,6 +48,8 @@ pub struct Signs {
     pub auto_eoi: u64,
     /// Those that it set up without.
     pub no_auto_eoi: u64,
+    /// Exits for control, debug and model-specific registers.
+    pub registers: RegisterExits,
     /// By kind of event: whether it is a timer's interrupt, and whose.
     timers: Vec<Option<Timer>>,
 }
@@ -94,6 +97,14 @@ impl Signs {
         let signs = &mut self.cpus[cpu];
         match data {
             Data::KvmExit(exit) if exit.reason.is_interrupt() => signs.interrupt_exits += 1,
+            Data::KvmExit(exit) => {
+                let class = exit.reason.class();
+                if matches!(class, ExitClass::Register | ExitClass::Msr)
+                    && let Some(detail) = exit.detail()
+                {
+                    self.registers.add(detail);
+                }
+            }
             Data::KvmMsr(msr) if msr.write && TIMER_MSRS.contains(&msr.msr) && msr.value != 0 => {
                 signs.guest_timers += 1;
             }

@@ -4,6 +4,10 @@
 //!
 //! `cargo run --release -p session --example analysis_cost -- RECORDING [RUNS [NAME...]]`
 //!
+//! On a machine that is not quiet, instructions say more than time: with `once` for RUNS it walks once, without the
+//! named analyses, and a tool that counts (`valgrind --tool=callgrind`, `perf stat -e instructions:u`) shows what that
+//! took. What an analysis costs is the difference of two such runs.
+//!
 //! Each pair of walks is made one after the other, with one thread, and the median of the pairs' differences counts,
 //! with the middle half of them behind it: what that is wide is noise.
 
@@ -31,7 +35,12 @@ macro_rules! analyses {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let file = args.next().ok_or("give a recording")?;
-    let runs: usize = args.next().map_or(Ok(9), |text| text.parse())?;
+    let runs = args.next();
+    let once = runs.as_deref() == Some("once");
+    let runs: usize = match once {
+        true => 0,
+        false => runs.map_or(Ok(9), |text| text.parse())?,
+    };
     let only: Vec<String> = args.collect();
     let recording = RecordingBytes::open(Path::new(&file))?;
     let all = analyses![
@@ -54,6 +63,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         "interrupts": Irqs::new(),
         "continuity": Continuity::new(),
     ];
+    if once {
+        let mut study = Study::default();
+        study.add(Exits::new(ExitOptions {
+            split: true,
+            ..ExitOptions::default()
+        }));
+        let left = all
+            .iter()
+            .filter(|(name, _)| !only.iter().any(|one| one == name));
+        left.for_each(|(_, add)| add(&mut study));
+        let reader = recording.reader(ReaderOptions {
+            threads: 1,
+            ..ReaderOptions::default()
+        })?;
+        reader.walk(&mut study);
+        return Ok(());
+    }
     let walk = |without: Option<usize>, alone: bool| -> Result<Duration, Box<dyn Error>> {
         let mut study = Study::default();
         study.add(Exits::new(ExitOptions {

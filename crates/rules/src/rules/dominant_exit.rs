@@ -1,11 +1,11 @@
 //! One exit reason takes a large share of the time, and the recording does not say what it was for.
 
 use analysis::{ExitRow, ExitTable};
-use event::ExitClass;
+use event::{ExitClass, Isa};
 use model::State;
 use words::duration::human;
 
-use crate::evidence::{Ns, Of, says};
+use crate::evidence::{Evidence, Ns, Of, says};
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds, Remedy, Rule, RuleLook,
     Severity, TimeAccounts, Verdict,
@@ -17,6 +17,8 @@ const OF_HANDLING: f64 = 0.8;
 const OF_EXITS: f64 = 0.2;
 /// Fewer are no habit.
 const LEAST: u64 = 100;
+/// Registers of a sort that are listed.
+const LISTED: usize = 3;
 
 pub(crate) static RULE: Rule = Rule {
     id: "dominant-exit",
@@ -172,6 +174,9 @@ fn say(case: &Case<'_>, row: &ExitRow, ns: u64) -> Finding {
             )
             .row(ExitTable::Vmexit, row),
         );
+    for registers in registers(case, row) {
+        finding = finding.evidence(registers);
+    }
     if case.picture.observed_ns() == 0 {
         // How much of the vCPUs' time it is, is not known.
         finding.at_most = Severity::Medium;
@@ -180,6 +185,41 @@ fn say(case: &Case<'_>, row: &ExitRow, ns: u64) -> Finding {
     match detail(class(row)) {
         Some(_) => finding.only(&[RECORD]),
         None => finding.only(&[PLACE]),
+    }
+}
+
+/// Which registers exits of a reason were for, as far as the processor says it.
+fn registers(case: &Case<'_>, row: &ExitRow) -> Vec<Evidence> {
+    let registers = &case.picture.signs.registers;
+    let class = class(row);
+    let listed = |sort: &str, counts: Vec<(usize, bool, u64)>| {
+        let counts = counts.into_iter().take(LISTED).map(|(at, write, count)| {
+            let how = if write { "written" } else { "read" };
+            format!("{sort}{at} {how} {}", words::times(count))
+        });
+        counts.collect::<Vec<_>>()
+    };
+    // AMD has an exit code for each of these registers: the reason says it.
+    let of_intel = row.reason.is_some_and(|reason| reason.isa == Isa::Vmx);
+    let (reads, writes) = registers.msr();
+    let texts = match class {
+        ExitClass::Register if of_intel => {
+            let mut texts = listed("CR", registers.control());
+            texts.extend(listed("DR", registers.debug()));
+            texts
+        }
+        ExitClass::Msr if reads + writes > 0 => vec![
+            format!("model-specific ones read {}", words::times(reads)),
+            format!("written {}", words::times(writes)),
+        ],
+        _ => Vec::new(),
+    };
+    match texts.is_empty() {
+        true => Vec::new(),
+        false => vec![says!(
+            "The exits themselves say which registers: {registers}.",
+            registers = texts.join(", ")
+        )],
     }
 }
 
