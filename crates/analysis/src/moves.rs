@@ -11,6 +11,9 @@ use model::{ByNumber, Machine, SpanEnd, TaskChanges};
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
 
+/// Most CPUs that a vCPU's time is kept of, each.
+const MAX_CPUS: usize = 1024;
+
 /// What runs had in common that began on one CPU, or on another one than before.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Runs {
@@ -35,6 +38,8 @@ pub struct MovesRow {
     pub moved: Runs,
     /// Runs on the same one.
     pub stayed: Runs,
+    /// How long its guest ran on each CPU, from `kvm_entry` to `kvm_exit`, by CPU.
+    pub guest_ns: Vec<(u32, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +47,8 @@ struct MovingVcpu {
     row: MovesRow,
     first: u64,
     cpu: Option<i32>,
+    /// Since when its guest runs, and on which CPU.
+    inside: Option<(u64, i32)>,
     /// Since when it runs, whether it moved, if it has not entered its guest since.
     runs: Option<(u64, bool)>,
     /// Whether it moved, if no exit came since.
@@ -89,6 +96,9 @@ impl Moves {
             Data::KvmExit(exit) => {
                 let waiting = ExitReason::is_waiting(exit.reason);
                 let vcpu = self.kvm(event);
+                if let Some((since, cpu)) = vcpu.inside.take() {
+                    vcpu.row.ran_guest(cpu, event, since);
+                }
                 if exit.inner {
                     vcpu.exit = vcpu.exit.take().filter(|_| !waiting);
                     return;
@@ -98,6 +108,7 @@ impl Moves {
             }
             Data::KvmEntry(_) => {
                 let vcpu = self.kvm(event);
+                vcpu.inside = Some((event.time, event.cpu));
                 if let Some((since, moved)) = vcpu.exit.take() {
                     let runs = vcpu.row.of(moved);
                     runs.first_exits.add(event.time.saturating_sub(since));
@@ -163,6 +174,7 @@ impl Moves {
     pub fn report(&self) -> Vec<MovesRow> {
         let mut rows: Vec<MovesRow> = self.vcpus.values().map(|vcpu| vcpu.row.clone()).collect();
         rows.sort_by_key(|row| row.tid);
+        rows.iter_mut().for_each(|row| row.guest_ns.sort_unstable());
         rows
     }
 }
@@ -198,6 +210,27 @@ impl Analysis for Moves {
 }
 
 impl MovesRow {
+    /// Its guest ran until it left it on the same CPU: it cannot move inside.
+    #[inline]
+    fn ran_guest(&mut self, cpu: i32, exit: &Event<'_>, since: u64) {
+        let Ok(cpu) = u32::try_from(cpu) else {
+            return;
+        };
+        if exit.cpu.unsigned_abs() != cpu {
+            return;
+        }
+        let ns = exit.time.saturating_sub(since);
+        // The one it was on last stands last.
+        let known = self.guest_ns.iter().rposition(|(known, _)| *known == cpu);
+        if let Some(at) = known {
+            let end = self.guest_ns.len() - 1;
+            self.guest_ns.swap(at, end);
+            self.guest_ns[end].1 = self.guest_ns[end].1.saturating_add(ns);
+        } else if self.guest_ns.len() < MAX_CPUS {
+            self.guest_ns.push((cpu, ns));
+        }
+    }
+
     fn of(&mut self, moved: bool) -> &mut Runs {
         if moved {
             &mut self.moved

@@ -48,6 +48,8 @@ pub struct RecordedMachine {
     /// Whether it lists the kinds of events that were recorded and never happened, as perf.data does. A text has only
     /// what happened.
     pub lists_events: bool,
+    /// The clock of its events, as its container calls it: `perf`, `local`, `mono`; texts do not say.
+    pub clock: Option<String>,
     /// Whether its clock counts ticks of which nobody knows how many make a second.
     pub in_ticks: bool,
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use cpuset::CpuSet;
 use serde::Serialize;
 
+use crate::KernelLog;
 use crate::host::Host;
 use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS, fill, name};
 
@@ -20,6 +21,8 @@ pub struct Facts {
     pub mtree: Option<String>,
     /// The host itself, as `trapline facts` writes it.
     pub host: Option<Host>,
+    /// The log of a guest's kernel: what it says is the guest's view, on the guest's clock.
+    pub guest_log: Option<KernelLog>,
 }
 
 /// One thread.
@@ -121,6 +124,7 @@ impl Facts {
             && self.vms.is_empty()
             && self.mtree.is_none()
             && self.host.is_none()
+            && self.guest_log.is_none()
     }
 
     /// Adds later facts: they fill gaps, what was known first stays. Returns what was left out, and where the
@@ -146,6 +150,9 @@ impl Facts {
         }
         if let Some(host) = later.host {
             notes.extend(gather.host(host));
+        }
+        if let Some(log) = later.guest_log {
+            notes.extend(gather.guest_log(log));
         }
         let (facts, left_out) = gather.finish();
         *self = facts;
@@ -205,6 +212,18 @@ impl FactsBuilder {
                 Vec::new()
             }
         }
+    }
+
+    /// Takes a guest's log. Returns a note where there is one already.
+    pub(crate) fn guest_log(&mut self, log: KernelLog) -> Option<String> {
+        if let Some(known) = &self.facts.guest_log {
+            if *known == log {
+                return None;
+            }
+            return Some("holds a second log of a guest's kernel, which is left out".to_owned());
+        }
+        self.facts.guest_log = Some(log);
+        None
     }
 
     /// Takes a VM: another one, or more of the one that has this process or one of these threads. Returns

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use cpuset::CpuSet;
 use serde::Serialize;
 
+use crate::KernelLog;
 use crate::counters::ControlGroup;
 use crate::keep::fill;
 
@@ -82,6 +83,12 @@ pub struct Host {
     /// The same of the time of a recording alone, where they were read before and after.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters_during: BTreeMap<String, u64>,
+    /// What its kernel's log says, up to when the facts were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_log: Option<KernelLog>,
+    /// What was written to that log during a recording alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_log_during: Option<KernelLog>,
     /// Interrupts that a device uses, by number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub irqs: Vec<Irq>,
@@ -246,6 +253,12 @@ impl Host {
         if self.cgroups.is_empty() {
             self.cgroups = later.cgroups;
         }
+        let logs = (&self.kernel_log, &later.kernel_log);
+        if logs.0.is_some() && logs.1.is_some() && logs.0 != logs.1 {
+            notes.push("holds a second kernel log of the host, which is left out".to_owned());
+        }
+        fill(&mut self.kernel_log, later.kernel_log);
+        fill(&mut self.kernel_log_during, later.kernel_log_during);
         if self.irqs.is_empty() {
             self.irqs = later.irqs;
         }

@@ -13,13 +13,14 @@ use crate::{ReportedVcpu, document};
 const MAX_JSON: usize = 8 << 20;
 
 /// Members by any of which an object is a document of trapline's.
-const DOCUMENT: [&str; 6] = [
+const DOCUMENT: [&str; 7] = [
     "trapline",
     "facts_version",
     "vms",
     "threads",
     "mtree",
     "host",
+    "guest_log",
 ];
 
 /// Reads values from the begin of a text. Returns how many bytes they take, none if there is no value.

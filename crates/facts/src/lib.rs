@@ -8,6 +8,7 @@ stand in one file:
 - `ps`, with threads or without, by the names of its columns: `ps -eLo pid,tid,psr,comm,args`, `ps -eLf`,
   `ps -T`, `ps aux`, `top -bH`; and lists whose header was lost to `grep`, where the numbers say what they are;
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
+- a kernel's log as `dmesg` and `journalctl -k` print it, with times of any form or without ([`KernelLog`]);
 - QMP: the replies to `query-cpus-fast`, `query-cpus`, `query-name`, `query-uuid` and
   `human-monitor-command`, with greetings, events and other replies around them;
 - trapline's own JSON documents: of `trapline facts`, which [`write()`] makes, and the VMs in that of `trapline info`.
@@ -39,6 +40,7 @@ mod during;
 mod host;
 mod json;
 mod keep;
+mod kernel_log;
 mod monitor;
 mod notes;
 mod ps;
@@ -50,6 +52,7 @@ mod write;
 pub use counters::ControlGroup;
 pub use data::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
+pub use kernel_log::{KernelLog, KernelLogLine, KernelLogReader, LogKind, LogOwner};
 pub use text::read;
 pub use vmm::vm_of_args;
 pub use write::{FACTS_VERSION, FactsDocument, write};

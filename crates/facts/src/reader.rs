@@ -6,7 +6,7 @@ use crate::data::FactsBuilder;
 use crate::monitor::{self, MonitorLine};
 use crate::notes::FactsNotes;
 use crate::ps::{Bare, PsColumns, PsRow};
-use crate::{ReportedThread, ReportedVcpu, ReportedVm, vmm};
+use crate::{Host, KernelLogReader, LogOwner, ReportedThread, ReportedVcpu, ReportedVm, vmm};
 
 /// Most lines without a header that wait for the end of their list.
 const MAX_BARE: usize = 1 << 14;
@@ -26,6 +26,8 @@ enum TextPart {
     Mtree,
     /// `virsh vcpuinfo` or `virsh vcpupin`.
     Virsh,
+    /// A kernel's log.
+    KernelLog(KernelLogReader),
 }
 
 /// What a monitor's session said about its VM.
@@ -88,10 +90,18 @@ impl FactsReader {
             self.part = TextPart::Ps(columns);
             return;
         }
+        if let TextPart::KernelLog(log) = &mut self.part
+            && log.line(line)
+        {
+            return;
+        }
         if let TextPart::Ps(columns) = &self.part
             && let Some(row) = columns.row(line)
         {
             take_row(&mut self.gather, &row);
+            return;
+        }
+        if self.kernel_log(line) {
             return;
         }
         if is_virsh(line) {
@@ -162,6 +172,38 @@ impl FactsReader {
         true
     }
 
+    /// Takes the first line of a kernel's log; returns whether it is one. What a message of several lines has below its
+    /// first is indented, and is part of the log too.
+    fn kernel_log(&mut self, line: &str) -> bool {
+        if matches!(self.part, TextPart::KernelLog(_)) {
+            return line.starts_with([' ', '\t']);
+        }
+        let mut log = KernelLogReader::default();
+        let known = log.line(line);
+        if known {
+            self.end_of_part();
+            self.part = TextPart::KernelLog(log);
+        }
+        known
+    }
+
+    /// Takes a log that has ended: a guest's own, or the host's.
+    fn logged(&mut self, log: KernelLogReader) {
+        if log.is_empty() {
+            return;
+        }
+        let notes = match log.finish() {
+            (log, LogOwner::Guest) => self.gather.guest_log(log).into_iter().collect(),
+            (log, LogOwner::Host | LogOwner::Unknown) => self.gather.host(Host {
+                kernel_log: Some(log),
+                ..Host::default()
+            }),
+        };
+        for note in notes {
+            self.notes.add(self.number, note);
+        }
+    }
+
     /// Takes the vCPUs of the session's VM, or of the next VM if this one has given its own.
     pub(crate) fn vcpus(&mut self, vcpus: Vec<ReportedVcpu>) {
         if !self.session.vm.vcpus.is_empty() {
@@ -192,6 +234,7 @@ impl FactsReader {
                 self.vcpus(vcpus.collect());
             }
             TextPart::Bare(rows) => self.bare(&rows),
+            TextPart::KernelLog(log) => self.logged(log),
             TextPart::None | TextPart::Ps(_) | TextPart::Mtree | TextPart::Virsh => {}
         }
     }

@@ -1,7 +1,7 @@
 //! A text as a whole: lines, and JSON between them.
 
 use crate::reader::FactsReader;
-use crate::{Facts, json};
+use crate::{Facts, json, kernel_log};
 
 /// JSON that cannot be read is tried at so many lines: each try may read far.
 const MAX_JSON_FAILURES: usize = 16;
@@ -23,7 +23,10 @@ fn take(text: &str, reader: &mut FactsReader) {
     let mut json_failures = 0;
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        if rest.starts_with(['{', '[']) && json_failures < MAX_JSON_FAILURES {
+        if rest.starts_with(['{', '['])
+            && !kernel_log::is_stamped(first_line(rest))
+            && json_failures < MAX_JSON_FAILURES
+        {
             if let Some(used) = json::read(rest, reader) {
                 reader.number += lines_in(&rest[..used]);
                 at += used;
@@ -33,16 +36,20 @@ fn take(text: &str, reader: &mut FactsReader) {
         }
         // Blanks before JSON are no part of it; the columns of other lines count from the line's begin.
         let text = rest.trim_start_matches([' ', '\t']);
-        if text.len() < rest.len() && text.starts_with(['{', '[']) {
+        let is_json = text.starts_with(['{', '[']) && !kernel_log::is_stamped(first_line(text));
+        if text.len() < rest.len() && is_json {
             at += rest.len() - text.len();
             continue;
         }
-        let end = rest.find('\n').unwrap_or(rest.len());
-        let line = &rest[..end];
+        let line = first_line(rest);
         reader.line(line.trim_end());
-        at += end + 1;
+        at += line.len() + 1;
         reader.number += 1;
     }
+}
+
+fn first_line(text: &str) -> &str {
+    text.split('\n').next().unwrap_or_default()
 }
 
 fn lines_in(text: &str) -> usize {

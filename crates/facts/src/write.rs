@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Facts, Host, ReportedThread, ReportedVm};
+use crate::{Facts, Host, KernelLog, ReportedThread, ReportedVm};
 
 /// Version of the JSON that [`write()`] makes: it changes when a member comes to mean something else. Members that
 /// are added do not change it.
@@ -19,6 +19,8 @@ pub struct FactsDocument<'a> {
     threads: Vec<KnownThread<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     mtree: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guest_log: Option<&'a KernelLog>,
 }
 
 /// A thread and its id.
@@ -40,5 +42,6 @@ pub fn write(facts: &Facts) -> FactsDocument<'_> {
             .map(|(tid, thread)| KnownThread { tid: *tid, thread })
             .collect(),
         mtree: facts.mtree.as_deref(),
+        guest_log: facts.guest_log.as_ref(),
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use facts::{
-    ControlGroup, CpuIdle, Facts, FreqPolicy, Host, HostCpu, HostNode, Irq, Policy, ReportedThread,
-    ReportedVcpu, ReportedVm, Unreadable, read,
+    ControlGroup, CpuIdle, Facts, FreqPolicy, Host, HostCpu, HostNode, Irq, KernelLog,
+    KernelLogLine, LogKind, Policy, ReportedThread, ReportedVcpu, ReportedVm, Unreadable, read,
 };
 use serde_json::{Value, json};
 
@@ -14,6 +14,25 @@ fn text(text: &str) -> Option<String> {
 
 fn texts(list: &[&str]) -> Vec<String> {
     list.iter().map(|text| (*text).to_owned()).collect()
+}
+
+/// A kernel log of one line.
+fn logged(printk_ns: Option<u64>, when: Option<&str>) -> KernelLog {
+    KernelLog {
+        lines: 9,
+        counts: BTreeMap::from([(LogKind::SoftLockup, 3)]),
+        kept: vec![KernelLogLine {
+            kind: LogKind::SoftLockup,
+            printk_ns,
+            monotonic_ns: printk_ns.map(|ns| ns + 1),
+            when: when.map(str::to_owned),
+            cpus: cpus("3"),
+            tid: Some(1700),
+            comm: text("CPU 0/KVM"),
+            seconds: Some(22),
+            text: "watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [CPU 0/KVM:1700]".to_owned(),
+        }],
+    }
 }
 
 fn cpus(list: &str) -> cpuset::CpuSet {
@@ -59,6 +78,7 @@ fn full() -> Facts {
             ReportedVcpu::new(1, 1703),
         ],
     });
+    facts.guest_log = Some(KernelLog::default());
     facts.mtree = text("address-space: memory\n");
     facts.host = Some(Host {
         kernel: text("6.1.0-18-amd64"),
@@ -111,6 +131,8 @@ fn full() -> Facts {
         }],
         counters: BTreeMap::from([("vmstat.pswpin".to_owned(), 5)]),
         counters_during: BTreeMap::from([("vmstat.pswpin".to_owned(), 1)]),
+        kernel_log: Some(logged(Some(12_000), None)),
+        kernel_log_during: Some(logged(None, Some("Nov 27 03:50:11"))),
         irqs: vec![Irq {
             irq: 24,
             name: "eth0-rx-0".to_owned(),
@@ -144,7 +166,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(again, facts);
     // Nothing is written as null or left out that this test would not see.
     let host = document["host"].as_object().unwrap();
-    assert_eq!(host.len(), 29);
+    assert_eq!(host.len(), 31);
     assert!(!document.to_string().contains("null"));
     // What is not recorded is not written, and read as not recorded.
     let mut few = Facts::default();

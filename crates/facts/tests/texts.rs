@@ -264,6 +264,52 @@ fn damaged_texts_do_no_harm() {
     assert!(understood > 1000, "{understood}");
 }
 
+/// A kernel log between other texts, and one alone.
+#[test]
+fn kernel_logs_stand_alone_and_between_others() {
+    let log = "[    1.000000] Linux version 6.1.0\n\
+               [  100.000001] watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [CPU 0/KVM:1700]\n\
+               [  100.000002] CPU: 3 PID: 1700 Comm: CPU 0/KVM\n   a line below it\n";
+    let text = format!(
+        "    PID     TID COMMAND\n   1689    1700 CPU 0/KVM\n{log}* CPU #0: thread_id=1700\n"
+    );
+    let (facts, notes) = read(text.as_bytes());
+    assert_eq!(notes, [""; 0]);
+    assert_eq!((facts.threads.len(), facts.vms.len()), (1, 1));
+    let of = |facts: &Facts| {
+        facts
+            .host
+            .clone()
+            .and_then(|host| host.kernel_log)
+            .expect("a log")
+    };
+    let found = of(&facts);
+    assert_eq!((found.lines, found.kept.len()), (3, 1));
+    assert_eq!(found.kept[0].tid, Some(1700));
+    let (alone, notes) = read(log.as_bytes());
+    assert_eq!((of(&alone), notes.len()), (found.clone(), 0));
+    // What a guest's kernel writes is no fact of its host.
+    let guest = format!(
+        "[    0.000000] Hypervisor detected: KVM\n{}",
+        log.replace("CPU 0/KVM", "bash")
+    );
+    let (facts, notes) = read(guest.as_bytes());
+    assert_eq!((facts.host.clone(), notes.len()), (None, 0));
+    let of_guest = facts.guest_log.clone().expect("a guest's log");
+    assert_eq!(of_guest.kept[0].comm.as_deref(), Some("bash"));
+    // Both beside each other, and each a second time.
+    let mut both = alone.clone();
+    assert_eq!(both.merge(facts.clone()), [""; 0]);
+    assert_eq!((of(&both), both.guest_log.clone()), (found, Some(of_guest)));
+    assert_eq!(both.merge(facts), [""; 0]);
+    assert_eq!(both.merge(alone), [""; 0]);
+    let (another, _) = read(b"[5.000000] sched: RT throttling activated\n");
+    assert_eq!(both.merge(another).len(), 1);
+    // Lines alone, without times.
+    let (facts, notes) = read(b"INFO: task CPU 0/KVM:1700 blocked for more than 120 seconds.\n");
+    assert_eq!((of(&facts).kept[0].seconds, notes.len()), (Some(120), 0));
+}
+
 /// Texts made to be read again and again, or to fill memory.
 #[test]
 fn hostile_texts_are_bounded() {
@@ -284,6 +330,10 @@ fn hostile_texts_are_bounded() {
         "{}",
         "  ",
         "\u{feff}",
+        "[1.000] ",
+        "[1.000000] x\n",
+        "1,2,3,-;rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\n",
+        "rcu: \t1-....: (1 GPs behind)\n",
     ] {
         let text = line.repeat(lines);
         let (facts, notes) = read(text.as_bytes());

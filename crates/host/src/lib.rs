@@ -25,6 +25,7 @@ followed.
 | KVM's counters | files of `/sys/kernel/debug/kvm` that are one number: sums over all VMs (root, debugfs) |
 | control groups | `/proc/PID/cgroup` of VMMs and their vCPUs; `cpu.max`, `cpu.stat`, `memory.*`, `io.max` and pressure of those and of all above, in `/sys/fs/cgroup`; `cpu.cfs_*` of the first version |
 | memory, pressure | names of `/proc/vmstat`, `/sys/kernel/mm/ksm`, `/proc/pressure` |
+| kernel log | `/dev/kmsg` (root, or anybody where `kernel.dmesg_restrict` is 0); of a tree that sosreport copied, `sos_commands/kernel/dmesg` |
 | interrupts | `/proc/interrupts`, `smp_affinity_list` and `effective_affinity_list` of `/proc/irq` |
 | VMs | command lines of QEMU, Cloud Hypervisor, Firecracker, crosvm and kvmtool |
 | vCPUs | thread names: `CPU 0/KVM`, `vcpu0`, `fc_vcpu 0`, `crosvm_vcpu0`, `kvm-vcpu-0` |
@@ -51,6 +52,7 @@ mod cgroups;
 mod cpus;
 mod irqs;
 mod kernel;
+mod kernel_log;
 mod kvm;
 mod processes;
 mod tree;
@@ -59,6 +61,7 @@ use std::path::Path;
 
 use facts::{Facts, Host};
 
+pub use kernel_log::KernelLogTail;
 use tree::HostTree;
 
 /// Collects the facts of the host whose files stand below `root`: `/` is the running one.
@@ -71,6 +74,7 @@ pub fn collect(root: &Path) -> Facts {
     kvm::read(&mut tree, &mut host);
     host.irqs = irqs::read(&mut tree);
     host.counters = cgroups::counters(&mut tree);
+    host.kernel_log = kernel_log::read(&mut tree);
     let mut facts = Facts::default();
     host.masked += processes::read(&mut tree, &mut facts, host.online.as_ref());
     facts.host = Some(host);
@@ -82,8 +86,12 @@ pub fn collect(root: &Path) -> Facts {
 }
 
 /// Reads the counters of the host and of the control groups of its VMs again, at the end of a recording, and adds to
-/// the facts what they counted since ([`Facts::count_during`]).
-pub fn count_again(root: &Path, facts: &mut Facts) {
+/// the facts what they counted since ([`Facts::count_during`]), and what was written to the kernel's log.
+pub fn count_again(root: &Path, facts: &mut Facts, log: &KernelLogTail) {
+    let during = log.read();
     let end = cgroups::read_again(&mut HostTree::new(root), facts);
     facts.count_during(&end);
+    if let Some(host) = &mut facts.host {
+        host.kernel_log_during = during;
+    }
 }

@@ -96,6 +96,11 @@ impl HostTree {
         }
     }
 
+    /// Returns whether the tree is the running machine's own.
+    pub(crate) fn is_running(&self) -> bool {
+        self.bounds.is_none() && self.root.is_dir()
+    }
+
     /// Returns a file's text, if it is there.
     pub(crate) fn text(&mut self, path: &str) -> Option<String> {
         self.text_within(path, MAX_FILE)

@@ -21,7 +21,6 @@ use crate::privileges::{self, KeptPrivileges};
 const TURN: Duration = Duration::from_millis(250);
 
 /// What is recorded, and where it is written to.
-#[derive(Debug)]
 pub struct HostRequest<'a> {
     /// The folder; the first of `trapline-N` that is free without one.
     pub output: Option<&'a Path>,
@@ -30,7 +29,7 @@ pub struct HostRequest<'a> {
     /// The host's settings, which stand beside the recording.
     pub facts: &'a Facts,
     /// Adds to them what was counted during the recording, at its end.
-    pub count_again: fn(&mut Facts),
+    pub count_again: &'a dyn Fn(&mut Facts),
     /// What the file says of the machine and of the recording.
     pub features: Features,
     /// The records that stand before those of the kernel.
@@ -41,6 +40,15 @@ pub struct HostRequest<'a> {
     pub privileges: KeptPrivileges,
     /// What ends it.
     pub stop: &'a AtomicBool,
+}
+
+impl std::fmt::Debug for HostRequest<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = out.debug_struct("HostRequest");
+        out.field("output", &self.output)
+            .field("seconds", &self.seconds)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a recording ended with.

@@ -3,8 +3,8 @@
 use analysis::{CpuHolder, Unknowable};
 use compare::{Difference, PerWork};
 use facts::{
-    CpuIdle, FactsDocument, FreqPolicy, Host, HostCpu, HostNode, Irq, Policy, ReportedThread,
-    ReportedVcpu, ReportedVm, Unreadable,
+    ControlGroup, CpuIdle, FactsDocument, FreqPolicy, Host, HostCpu, HostNode, Irq, KernelLog,
+    KernelLogLine, Policy, ReportedThread, ReportedVcpu, ReportedVm, Unreadable,
 };
 use paths::{SlowCause, SlowReport, SlowestInstance};
 use results::{BenchMachine, BenchPlan, ClockReadings, Noise, ResultsHead, Slow};
@@ -96,17 +96,27 @@ shape!(Policy {
     rt_priority,
     nice
 });
-shape!(ReportedVm { pid, name, uuid?, emulator?, args?, vhost?, vcpus });
+shape!(ReportedVm { pid, name, uuid?, emulator?, args?, vhost?, cgroups?, vcpus });
 shape!(ReportedVcpu { id, tid, affinity?: Shape::Text, policy? });
 shape!(Host {
     kernel?, arch?, cpu_model?, virtualized?, cmdline?, online?: Shape::Text, isolated?: Shape::Text,
     nohz_full?: Shape::Text, rcu_nocbs?: Shape::Text, cpus?, nodes?, cpufreq?, cpuidle?, clocksource?,
-    clocksources?, hz?, modules, kvm_debug, irqs?, thp?, ksm?, numa_balancing?, mitigations, smt?, masked,
+    clocksources?, hz?, modules, kvm_debug, cgroups?, counters?, counters_during?, kernel_log?,
+    kernel_log_during?, irqs?, thp?, ksm?, numa_balancing?, mitigations, smt?, masked,
     unreadable,
 });
 shape!(HostCpu { cpu, package?, die?, core?, node?, siblings: Shape::Text });
 shape!(HostNode { node, cpus: Shape::Text, memory_bytes? });
 shape!(FreqPolicy { cpus: Shape::Text, driver?, governor?, governors?, min_khz?, max_khz? });
+shape!(ControlGroup { path, limits?, counters?, during? });
+shape!(KernelLog {
+    lines,
+    counts: Shape::Map(Box::new(Shape::Integer)),
+    kept
+});
+shape!(KernelLogLine {
+    kind: Shape::Text, printk_ns?, monotonic_ns?, when?, cpus?: Shape::Text, tid?, comm?, seconds?, text,
+});
 shape!(CpuIdle { driver?, governor? });
 shape!(Irq { irq, name, affinity?: Shape::Text, effective?: Shape::Text });
 shape!(Unreadable { path, why });
@@ -120,6 +130,7 @@ impl HasShape for FactsDocument<'static> {
             Member::new("vms", Vec::<ReportedVm>::shape()),
             Member::new("threads", thread.list()),
             Member::new("mtree", Shape::Text).sometimes(),
+            Member::new("guest_log", KernelLog::shape()).sometimes(),
         ])
     }
 }

@@ -53,6 +53,7 @@ mod evidence;
 mod finding;
 mod groups;
 mod guests;
+mod kernel_log;
 mod names;
 mod parameters;
 mod progress;

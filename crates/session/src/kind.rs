@@ -83,7 +83,7 @@ impl InputPurpose {
             }
             InputPurpose::Facts => {
                 "output of 'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, or \
-                 'trapline facts --format json'"
+                 'trapline facts --format json', or a kernel log (dmesg, journalctl -k)"
             }
             InputPurpose::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
             InputPurpose::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",
@@ -292,8 +292,17 @@ fn of_what(facts: &facts::Facts) -> String {
     if facts.mtree.is_some() {
         parts.push("a map of devices".to_owned());
     }
-    if facts.host.is_some() {
+    let host = facts.host.as_ref();
+    let log = host.is_some_and(|host| host.kernel_log.is_some());
+    let alone = facts::Host {
+        kernel_log: host.and_then(|host| host.kernel_log.clone()),
+        ..facts::Host::default()
+    };
+    if host.is_some_and(|host| *host != alone) {
         parts.push("its settings".to_owned());
+    }
+    if log || facts.guest_log.is_some() {
+        parts.push("a kernel log".to_owned());
     }
     parts.join(", ")
 }

@@ -418,6 +418,7 @@ fn about(header: &RecordingHeader, picture: &Picture) -> RecordedMachine {
         cpu: header.cpu_desc.clone(),
         recorder: recorder.map(str::to_owned),
         cost: header.cost,
+        clock: header.clock.clone(),
         in_ticks: header.time_unit != TimeStampUnit::Nanoseconds,
         lists_events: lists,
     }

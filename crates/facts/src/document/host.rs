@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use cpuset::MAX_CPUS;
 use serde_json::Value;
 
+use super::kernel_log;
 use super::members::{Members, text};
 use crate::counters::MAX_GROUPS;
 use crate::host::MAX_UNREADABLE;
@@ -49,6 +50,8 @@ pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
             reader,
             Value::as_u64,
         ),
+        kernel_log: kernel_log::read(host, "kernel_log", reader),
+        kernel_log_during: kernel_log::read(host, "kernel_log_during", reader),
         irqs: irqs(host, reader),
         thp: host.text("thp", reader),
         ksm: host.flag("ksm", reader),

@@ -4,6 +4,7 @@
 //! what they should be are noted, and everything else is taken.
 
 mod host;
+mod kernel_log;
 mod members;
 
 use serde_json::{Map, Value};
@@ -44,6 +45,11 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut FactsReader) {
     let mtree = document.read("mtree", "a text", reader, Value::as_str);
     for line in mtree.into_iter().flat_map(str::lines) {
         reader.gather.mtree(line.trim_end());
+    }
+    if let Some(log) = kernel_log::read(&document, "guest_log", reader)
+        && let Some(note) = reader.gather.guest_log(log)
+    {
+        reader.notes.add(reader.number, note);
     }
     if let Some(members) = document.object("host", reader) {
         let host = host::read(&members, reader);

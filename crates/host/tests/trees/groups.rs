@@ -1,5 +1,7 @@
 //! Control groups of both versions, and what is counted between two looks.
 
+use host::KernelLogTail;
+
 use crate::made::{Made, OTHER};
 
 /// A VM of one vCPU.
@@ -103,7 +105,11 @@ fn a_quota_above_the_vcpus_group_and_what_it_counted_meanwhile() {
         "usage_usec 9\nnr_periods 120\nnr_throttled 109\nthrottled_usec 8330000\n",
     );
     made.put("proc/vmstat", "pswpin 492\npswpout 603\n");
-    host::count_again(made.root(), &mut facts);
+    host::count_again(made.root(), &mut facts, &KernelLogTail::open());
+    // The log is this machine's: what it says is no part of the tree.
+    if let Some(host) = &mut facts.host {
+        host.kernel_log_during = None;
+    }
     let after = group(&facts);
     assert_eq!(after.counted("cpu.stat.nr_throttled"), Some(19));
     assert_eq!(after.counted("cpu.stat.throttled_usec"), Some(1_330_000));
@@ -163,4 +169,20 @@ fn paths_that_lead_elsewhere_are_not_followed() {
     let facts = host::collect(made.root());
     assert!(facts.vms[0].cgroups.is_empty());
     assert!(facts.host.expect("a host").counters.is_empty());
+}
+
+#[test]
+fn a_log_that_sosreport_copied_is_read() {
+    let made = with_vm();
+    made.put(
+        "sos_commands/kernel/dmesg",
+        "[    1.000000] Linux version 6.1.0\n[  77.000000] sched: RT throttling activated\n",
+    );
+    let (_, host) = made.collect();
+    let log = host.kernel_log.expect("a log");
+    assert_eq!((log.lines, log.kept.len()), (2, 1));
+    assert_eq!(log.kept[0].printk_ns, Some(77_000_000_000));
+    // What is none has none.
+    made.put("sos_commands/kernel/dmesg", "\u{0}\n");
+    assert_eq!(made.collect().1.kernel_log, None);
 }

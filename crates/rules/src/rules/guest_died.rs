@@ -2,8 +2,10 @@
 
 use analysis::{ExitPlace, ProgressRow, VcpuEnd};
 use event::ExitClass;
+use facts::{KernelLogLine, LogKind};
 
-use crate::evidence::{Evidence, Ns, says};
+use crate::evidence::{Evidence, Many, Ns, says};
+use crate::kernel_log;
 use crate::{
     Case, ExplainedTime, Finding, Precedence, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
     Severity, Verdict,
@@ -20,13 +22,15 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "returns to the VMM that end a vCPU (kvm_userspace_exit: shutdown, failed entry, internal \
         error, system event), exits that are an end (TRIPLE_FAULT, shutdown), and errors of KVM_RUN",
-    needs: "kvm_exit; kvm_userspace_exit for what the VMM was given",
+    needs: "kvm_exit; kvm_userspace_exit for what the VMM was given; the host's kernel log for a VMM that was killed",
     record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "A guest that cannot deliver an exception shuts down (triple fault): mostly it loaded a wrong page table, \
         descriptor table or control register. An internal error is an instruction that KVM cannot emulate, or an exit \
         while an event was delivered. A failed entry is state that the CPU refuses.",
     found: &[
+        "The host's kernel log, of the recording's time, says that the VMM was killed to get memory (OOM). Confidence \
+         0.95, at least `medium`.",
         "Any of these. Confidence 0.95. `high` if no exit of that vCPU came later; `medium` if the machine went on, \
          since its VMM reset it (some guests restart by a triple fault on purpose). A system event is a guest that \
          powers off or restarts: `low`.",
@@ -52,10 +56,19 @@ pub(crate) static RULE: Rule = Rule {
             unless: "The guest itself shut down: then the host's kernel has no part in it.",
             check: "The VM runs.",
         },
+        Remedy {
+            what: "Leave the host more memory: fewer or smaller guests, swap, huge pages set aside for guests alone; \
+                if a control group's limit killed it, raise memory.max (libvirt's memtune), which has to hold the VMM's \
+                own memory too.",
+            price: "Memory that others cannot have.",
+            unless: "The VMM's memory grows without an end: that is a leak.",
+            check: "oom_kill of /proc/vmstat, and of the group's memory.events, stand still.",
+        },
     ],
     sources: &[
         "Linux, include/uapi/linux/kvm.h (KVM_EXIT_SHUTDOWN, KVM_EXIT_FAIL_ENTRY, KVM_EXIT_INTERNAL_ERROR); \
          Documentation/virt/kvm/api.rst (KVM_RUN)",
+        "Linux, mm/oom_kill.c (__oom_kill_process)",
         "Intel SDM volume 3, 6.15 (double fault), appendix C (triple fault)",
     ],
     explains: &[ExplainedTime::All],
@@ -65,6 +78,7 @@ pub(crate) static RULE: Rule = Rule {
 /// Positions of the remedies.
 const BEFORE: usize = 0;
 const INTERNAL: usize = 1;
+const MEMORY: usize = 2;
 
 /// `KVM_EXIT_SYSTEM_EVENT`.
 const SYSTEM_EVENT: u32 = 24;
@@ -72,6 +86,9 @@ const SYSTEM_EVENT: u32 = 24;
 fn look(case: &Case<'_>) -> Verdict {
     let rows = case.picture.progress.rows.iter();
     let ended = rows.filter_map(|row| row.end.as_ref().map(|end| (row, end)));
+    if let Some(finding) = killed(case) {
+        return finding.found();
+    }
     // One that went on no more, and of those the first.
     let first = ended.min_by_key(|(_, end)| (end.later_exits > 0, end.time));
     match first {
@@ -81,6 +98,36 @@ fn look(case: &Case<'_>) -> Verdict {
         }
         None => Verdict::Clear,
     }
+}
+
+/// The kernel killed the VMM to get its memory.
+fn killed(case: &Case<'_>) -> Option<Finding> {
+    let lines = case.logged(LogKind::OutOfMemory);
+    let vmm = |line: &&KernelLogLine| {
+        let vms = case.vms().iter();
+        line.tid.is_some() && vms.filter_map(|vm| vm.pid).any(|pid| Some(pid) == line.tid)
+    };
+    let lines: Vec<&KernelLogLine> = lines.into_iter().filter(vmm).collect();
+    let said = kernel_log::said(&lines)?;
+    let pid = lines.first()?.tid?;
+    let mut finding = Finding::new(&RULE, 0.95)
+        .rests_on(RestsOn::Counts)
+        .title(format!(
+            "The host killed the VMM (process {pid}) to get its memory"
+        ))
+        .evidence(said);
+    if let Some(grown) = case
+        .counted_during("vmstat.oom_kill")
+        .filter(|count| *count > 0)
+    {
+        finding = finding.evidence(says!(
+            "The host's kernel counted {killed} that were killed for memory meanwhile (oom_kill of /proc/vmstat).",
+            killed = Many(grown, "process"),
+        ));
+    }
+    finding.at_least = Severity::Medium;
+    finding.precedence = Precedence::NoProgress;
+    Some(finding.only(&[MEMORY]))
 }
 
 /// What ended it.

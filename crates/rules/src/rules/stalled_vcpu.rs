@@ -2,16 +2,22 @@
 
 use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport};
 use event::{ExitClass, ExitReason, Isa};
+use facts::LogKind;
 use words::{capital, duration::human};
 
 use super::memory_taken_away::is_taken_away;
 use super::vcpu_throttled::is_throttled;
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
+use crate::kernel_log;
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
     Severity, Verdict,
 };
+
+/// How sure it is where the host's kernel log alone names a vCPU's thread, asleep or busy.
+const LOGGED_ASLEEP: f64 = 0.85;
+const LOGGED_BUSY: f64 = 0.7;
 
 pub(crate) static RULE: Rule = Rule {
     id: "stalled-vcpu",
@@ -55,6 +61,10 @@ pub(crate) static RULE: Rule = Rule {
          under a quota as well.",
         "Without a stall: asleep in KVM uninterruptibly for {long} in all and a twentieth of the vCPU's time. 0.85. \
          Not where [memory-taken-away](#memory-taken-away) is found, whose effect that is.",
+        "The host's kernel log, of the recording's time, where no event shows a stall: a vCPU's thread that slept \
+         uninterruptibly (hung task) 0.85, one that let no other task run (soft lockup) 0.7, both `medium`. Lockups \
+         and RCU stalls of CPUs on which vCPUs ran stand beside a stall and raise none; so does what the guest's own \
+         log says, which is on the guest's clock.",
         "Of a printed table: the longest exit of each reason, 0.5 and `low`, from 1 s on `medium`: it may be a vCPU \
          that \
          lost its CPU in the exit, or an entry that was lost. A table of perf's of arm64 has other times: not \
@@ -112,8 +122,8 @@ pub(crate) static RULE: Rule = Rule {
         },
     ],
     sources: &[
-        "Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h (what guests complain of); virt/kvm/kvm_main.c \
-         (kvm_vcpu_ioctl)",
+        "Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c (what guests and hosts complain of); \
+         virt/kvm/kvm_main.c (kvm_vcpu_ioctl)",
     ],
     explains: &[
         ExplainedTime::Asleep,
@@ -140,6 +150,9 @@ fn look(case: &Case<'_>) -> Verdict {
     // The only exit of a vCPU may be the one that it stalls in.
     let stalls = case.picture.stalls.as_ref();
     if !case.has_exits() && stalls.is_none_or(|stalls| stalls.longest.is_empty()) {
+        if let Some(finding) = by_log(case) {
+            return finding.found();
+        }
         return Verdict::Unknown(
             "Record kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch.".to_owned(),
         );
@@ -153,9 +166,38 @@ fn look(case: &Case<'_>) -> Verdict {
     let Some(stalls) = &case.picture.stalls else {
         return Verdict::Clear;
     };
-    by_stall(case, stalls)
-        .or_else(|| asleep(case, stalls))
+    let seen = by_stall(case, stalls).or_else(|| asleep(case, stalls));
+    seen.map(|finding| case.logged_beside(finding))
+        .or_else(|| by_log(case))
         .map_or(Verdict::Clear, Finding::found)
+}
+
+/// What the host's own watchdogs say of vCPUs' threads, where no event shows it: who sleeps for minutes has none.
+fn by_log(case: &Case<'_>) -> Option<Finding> {
+    let hung = case.logged_of_vcpus(LogKind::HungTask);
+    let busy = case.logged_of_vcpus(LogKind::SoftLockup);
+    let (lines, what, confidence, remedies): (_, _, _, &[usize]) = match hung.is_empty() {
+        false => (
+            hung,
+            "slept uninterruptibly",
+            LOGGED_ASLEEP,
+            &[MEMORY, LOOK],
+        ),
+        true => (busy, "was busy in the host's kernel", LOGGED_BUSY, &[LOOK]),
+    };
+    let said = kernel_log::said(&lines)?;
+    let line = lines.iter().max_by_key(|line| line.seconds)?;
+    let mut finding = Finding::new(&RULE, confidence)
+        .rests_on(RestsOn::Counts)
+        .title(format!(
+            "{} {what} for {} s, by the host's kernel log",
+            case.vcpu_called(line.tid?).capital(),
+            line.seconds?
+        ))
+        .evidence(said)
+        .only(remedies);
+    (finding.at_least, finding.at_most) = (Severity::Medium, Severity::Medium);
+    Some(case.logged_beside(finding))
 }
 
 /// A table has the longest exit of each reason.

@@ -215,7 +215,7 @@ fn look(case: &Case<'_>) -> Verdict {
             time = Ns(case.picture.state_ns(State::Guest)),
         )),
     };
-    pins(case, finding).found()
+    pins(case, case.logged_beside(finding)).found()
 }
 
 fn title(case: &Case<'_>, waited: &WaitsBehind<'_>) -> String {

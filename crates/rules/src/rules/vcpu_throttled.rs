@@ -1,12 +1,14 @@
 //! vCPUs can run, their CPUs are idle, and they do not get them.
 
 use analysis::VcpuRow;
+use facts::LogKind;
 use model::State;
 use words::duration::human;
 
 use crate::account::AccountPart;
 use crate::evidence::{Ns, Of, says};
 use crate::groups::CpuQuota;
+use crate::kernel_log;
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
     Severity, Verdict, definition,
@@ -54,7 +56,8 @@ pub(crate) static RULE: Rule = Rule {
          vCPU left its CPU runnable, for the idle task: nothing but the scheduler does that. Confidence 0.85.",
         "With facts of the host: 0.95 where a control group of the VM has a quota and was throttled, also without the \
          scheduler's events if that was counted during the recording (`trapline record` does); 0.6 where none of them \
-         was. 0.9 where the guest's definition limits its CPU time.",
+         was. 0.9 where the guest's definition limits its CPU time, and where the host's kernel log says during the \
+         recording that real-time tasks were throttled.",
     ],
     limits: &[
         ("share", EvidenceNumber::Share(SHARE)),
@@ -95,6 +98,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     sources: &[
         "Linux, Documentation/admin-guide/cgroup-v2.rst (cpu.max, cpu.stat); Documentation/scheduler/sched-bwc.rst",
+        "Linux, kernel/sched/rt.c (sched_rt_runtime_exceeded: RT throttling activated)",
         "Linux, Documentation/scheduler/sched-rt-group.rst; Documentation/admin-guide/hw-vuln/core-scheduling.rst",
     ],
     explains: &[ExplainedTime::Part(AccountPart::RunnableIdle)],
@@ -183,14 +187,16 @@ fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
     let throttled = |quota: &&CpuQuota<'_>| quota.throttled().0 > 0;
     let quota = quotas.iter().flatten().find(throttled).copied();
     let defined = case.domain.and_then(definition::cpu_quota);
+    let logged = case.logged(LogKind::RtThrottling);
     let confidence = match (&quotas, quota, &defined) {
+        (_, None, None) if !logged.is_empty() => DEFINED,
         (_, Some(_), _) => COUNTED,
         (_, None, Some(_)) => DEFINED,
         (Some(_), None, None) => NO_QUOTA,
         (None, None, None) => 0.85,
     };
     let rests_on = match (quota, &defined) {
-        (None, None) => RestsOn::Absence,
+        (None, None) if logged.is_empty() => RestsOn::Absence,
         _ => RestsOn::Times,
     };
     let mut finding = Finding::new(&RULE, confidence)
@@ -207,6 +213,8 @@ fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
             "The guest's definition: {quota}",
             quota = defined.as_str()
         ));
+    } else if let Some(said) = kernel_log::said(&logged) {
+        finding = finding.evidence(said).only(&[2, 0]);
     } else if quotas.is_some() {
         finding = finding
             .evidence(
@@ -214,6 +222,12 @@ fn say(case: &Case<'_>, rows: &[VcpuRow], ns: u64) -> Finding {
                  throttling, core scheduling, or a group that they do not have.",
             )
             .only(&[2, 0]);
+    }
+    if quota.is_none() && logged.is_empty() && case.logged_before(LogKind::RtThrottling) {
+        finding = finding.evidence(
+            "The host's kernel log says of another time that real-time tasks were throttled; it says so once after \
+             each start of the host, however often it is.",
+        );
     }
     let mut rows: Vec<&VcpuRow> = rows.iter().filter(|row| idle_ns(row) > 0).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(idle_ns(row)));

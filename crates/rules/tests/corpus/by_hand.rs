@@ -11,9 +11,9 @@
 //! ```
 //!
 //! `positive*.txt` has to lead to the rule's finding, `negative*.txt` to its being looked for and not found,
-//! `unknown*.txt` to its saying what has to be recorded. `NAME.facts.json` and `NAME.domain.xml` beside one are given
-//! with it. Lines between `#*` are repeated, each time later by the step, and all lines are then put in the order of
-//! their times; `{page}` in one of them is another page each time.
+//! `unknown*.txt` to its saying what has to be recorded. `NAME.facts.json` (or `.facts.log`) and `NAME.domain.xml`
+//! beside one are given with it. Lines between `#*` are repeated, each time later by the step, and all lines are then
+//! put in the order of their times; `{page}` in one of them is another page each time.
 //! With a line `#! perf.data` the text is made into the recording of which it is the text
 //! (`fixtures/src/perf_data.rs`). Lines `#=` are what has to be true of the finding:
 //!
@@ -73,7 +73,7 @@ fn diagnose(fixture: &Path) -> (Vec<Demand>, Result<DiagnosedFiles, session::Err
     });
     let beside = |ending: &str| Some(fixture.with_extension(ending)).filter(|file| file.exists());
     let beside = CaseFiles {
-        facts: beside("facts.json"),
+        facts: beside("facts.json").or_else(|| beside("facts.log")),
         domain: beside("domain.xml"),
         guest_kallsyms: symbols,
         ..CaseFiles::default()

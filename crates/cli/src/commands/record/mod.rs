@@ -11,6 +11,8 @@ use std::process::Child;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use facts::Facts;
+use host::KernelLogTail;
 use record::file::Features;
 use record::{OpenedEvents, Probes, Tracefs};
 use recording::{
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             output: args.output.as_deref(),
             seconds: args.seconds,
             facts: &facts,
-            count_again: |facts| host::count_again(Path::new("/"), facts),
+            count_again: &count_again(),
             features: before.0,
             side: before.1,
             cost,
@@ -121,6 +123,13 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     };
     say_running(child, &args.command)?;
     say_missing(&missing)
+}
+
+/// Returns what reads counters again, and what was written to the kernel's log from now on: it is opened while that is
+/// allowed, as all else.
+fn count_again() -> impl Fn(&mut Facts) {
+    let log = KernelLogTail::open();
+    move |facts| host::count_again(Path::new("/"), facts, &log)
 }
 
 /// Keeps the last seconds until a signal comes or the command ends. Returns the command.

@@ -1,16 +1,18 @@
 //! The facts of a host.
 
+mod log;
+mod page;
+
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use cpuset::CpuSet;
 use facts::{ControlGroup, Facts, FreqPolicy, Host, HostCpu, Policy, ReportedThread, ReportedVm};
 use serde_json::Value;
 
-use crate::{Layout, clean, csv};
+use crate::{Layout, csv};
+use log::kernel_log;
+use page::{LABEL, Page};
 
-/// Columns of the names of lines.
-const LABEL: usize = 11;
 /// Columns of a list of CPUs in rows.
 const LIST: usize = 14;
 
@@ -55,11 +57,20 @@ pub fn table(facts: &Facts, layout: Layout) -> String {
         machine(&mut page, host);
         settings(&mut page, host);
         kvm(&mut page, host);
+        let during = ("meanwhile", host.kernel_log_during.as_ref());
+        for (name, log) in [("kernel log", host.kernel_log.as_ref()), during] {
+            log.into_iter()
+                .for_each(|log| kernel_log(&mut page, name, log));
+        }
     }
     for vm in &facts.vms {
         one_vm(&mut page, facts, vm);
     }
     threads(&mut page, facts);
+    if let Some(log) = &facts.guest_log {
+        page.gap();
+        kernel_log(&mut page, "guest's log", log);
+    }
     if let Some(host) = &facts.host {
         irqs(&mut page, host);
         rest(&mut page, host);
@@ -69,59 +80,6 @@ pub fn table(facts: &Facts, layout: Layout) -> String {
         page.line("devices", &format!("{lines} lines of info mtree"));
     }
     page.out
-}
-
-struct Page {
-    out: String,
-    layout: Layout,
-}
-
-impl Page {
-    /// Appends a text behind its name, if there is one, broken between words.
-    fn line(&mut self, name: &str, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        let first = format!("{:<LABEL$}", clean(name));
-        let indent = " ".repeat(LABEL);
-        let options = textwrap::Options::new(self.layout.width.max(40))
-            .initial_indent(&first)
-            .subsequent_indent(&indent)
-            .word_splitter(textwrap::WordSplitter::NoHyphenation)
-            .break_words(false);
-        for line in textwrap::wrap(&clean(text), options) {
-            self.out.push_str(line.trim_end());
-            self.out.push('\n');
-        }
-    }
-
-    /// Appends a row as it is, cut off at the width.
-    fn row(&mut self, text: &str) {
-        let text = clean(text.trim_end());
-        let width = self.layout.width.max(40);
-        if text.chars().count() <= width || self.layout.limit == usize::MAX {
-            self.out.push_str(&text);
-        } else {
-            self.out.extend(text.chars().take(width - 1));
-            self.out.push('…');
-        }
-        self.out.push('\n');
-    }
-
-    /// Appends how many rows are left out.
-    fn left_out(&mut self, all: usize, shown: usize, what: &str) {
-        let left = all.saturating_sub(shown);
-        if left > 0 {
-            let indent = " ".repeat(LABEL);
-            let _ = writeln!(self.out, "{indent}{left} more {what}; --wide shows all");
-        }
-    }
-
-    fn gap(&mut self) {
-        if !self.out.is_empty() {
-            self.out.push('\n');
-        }
-    }
 }
 
 /// Joins what is known.
