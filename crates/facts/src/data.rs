@@ -77,6 +77,9 @@ pub struct ReportedVm {
     /// The VMM's program, as its command line has it: `/usr/bin/qemu-system-x86_64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub emulator: Option<String>,
+    /// QEMU's version: `8.2.2`, and what stands behind it in the package's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// The VMM's command line, word by word, the program first; what is or may be secret is masked. Empty
     /// where it is not recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -256,6 +259,10 @@ impl FactsBuilder {
         known.name = known.name.take().or_else(|| name(vm.name.as_deref()?));
         known.uuid = known.uuid.take().or_else(|| name(vm.uuid.as_deref()?));
         known.emulator = known.emulator.take().or(vm.emulator);
+        known.version = known
+            .version
+            .take()
+            .or_else(|| name(vm.version.as_deref()?));
         if known.args.is_empty() {
             known.args = vm.args;
             known.args.truncate(MAX_ARGS);

@@ -17,6 +17,10 @@ impl Facts {
         let Some(host) = &mut self.host else {
             return;
         };
+        for policy in &mut host.cpufreq {
+            let same = end.cpufreq.iter().find(|other| other.cpus == policy.cpus);
+            policy.end_khz = same.and_then(|same| same.cur_khz);
+        }
         host.counters_during = more(&host.counters, &end.counters);
         for group in &mut host.cgroups {
             let same = end.cgroups.iter().find(|other| other.path == group.path);

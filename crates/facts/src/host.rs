@@ -170,6 +170,13 @@ pub struct FreqPolicy {
     /// Highest frequency that may be chosen, in kHz (`scaling_max_freq`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_khz: Option<u64>,
+    /// The frequency when the facts were read, in kHz (`scaling_cur_freq`): what was asked for last, or what was
+    /// measured, as the driver has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cur_khz: Option<u64>,
+    /// The same at the end of a recording.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_khz: Option<u64>,
 }
 
 /// How idle CPUs are put to sleep (`/sys/devices/system/cpu/cpuidle`).
@@ -239,9 +246,25 @@ impl Host {
             )*};
         }
         gaps!(kernel, arch, cpu_model, virtualized, cmdline, online);
+        let speeds = |list: &[FreqPolicy]| -> Vec<FreqPolicy> {
+            let settings = list.iter().cloned().map(|one| FreqPolicy {
+                cur_khz: None,
+                end_khz: None,
+                ..one
+            });
+            settings.collect()
+        };
         gaps!(isolated, nohz_full, rcu_nocbs, cpuidle, clocksource);
         gaps!(hz, thp, ksm, numa_balancing, smt);
-        lists!(cpus, nodes, cpufreq, clocksources, modules, mitigations);
+        lists!(cpus, nodes, clocksources, modules, mitigations);
+        // Clocks go up and down.
+        let known = !self.cpufreq.is_empty() && !later.cpufreq.is_empty();
+        if known && speeds(&self.cpufreq) != speeds(&later.cpufreq) {
+            conflicts.push("cpufreq");
+        }
+        if self.cpufreq.is_empty() {
+            self.cpufreq = later.cpufreq;
+        }
         // Counters go on, and irqbalance moves interrupts: that they differ says nothing.
         if self.kvm_debug.is_empty() {
             self.kvm_debug = later.kvm_debug;

@@ -68,8 +68,9 @@ fn take(value: &Value, reader: &mut FactsReader) {
 
 fn take_object(object: &Map<String, Value>, reader: &mut FactsReader) {
     let has = |name: &str| object.contains_key(name);
-    if has("QMP") {
+    if let Some(greeting) = object.get("QMP") {
         reader.session = MonitorSession::default();
+        reader.session.vm.version = greeting.get("version").and_then(version);
     } else if let Some(answer) = object.get("return") {
         take_answer(answer, reader);
     } else if let Some(error) = object.get("error") {
@@ -96,12 +97,24 @@ fn take_answer(answer: &Value, reader: &mut FactsReader) {
         Value::Object(object) => {
             if let (Some(Value::String(name)), 1) = (object.get("name"), object.len()) {
                 reader.named(|vm| &mut vm.name, name);
+            } else if let Some(version) = version(answer) {
+                reader.named(|vm| &mut vm.version, &version);
             } else if let Some(Value::String(uuid)) = object.get("UUID") {
                 reader.named(|vm| &mut vm.uuid, uuid);
             }
         }
         _ => {}
     }
+}
+
+/// Returns QEMU's version, of a greeting or an answer to `query-version` (`VersionInfo` of `qapi/control.json`).
+fn version(object: &Value) -> Option<String> {
+    let part = |name: &str| object.get("qemu")?.get(name)?.as_u64();
+    let (major, minor, micro) = (part("major")?, part("minor")?, part("micro")?);
+    let package = object.get("package").and_then(Value::as_str);
+    let package = package.map(str::trim).filter(|text| !text.is_empty());
+    let behind = package.map_or_else(String::new, |text| format!(" {text}"));
+    Some(format!("{major}.{minor}.{micro}{behind}"))
 }
 
 /// Takes the list of a VM's vCPUs; returns whether it is one.

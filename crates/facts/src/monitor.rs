@@ -9,8 +9,8 @@ pub(crate) enum MonitorLine {
     Cpu(Option<ReportedVcpu>),
     /// A heading or region of `info mtree`.
     Mtree,
-    /// What the monitor says when somebody connects.
-    Banner,
+    /// What the monitor says when somebody connects: QEMU's version (`monitor_init_hmp`'s `monitor_event`).
+    Banner(String),
     Other,
 }
 
@@ -22,8 +22,11 @@ pub(crate) fn parse(line: &str) -> MonitorLine {
     if is_mtree(line) {
         return MonitorLine::Mtree;
     }
-    if line.starts_with("QEMU ") && line.contains(" monitor") {
-        return MonitorLine::Banner;
+    if let Some((version, _)) = line
+        .strip_prefix("QEMU ")
+        .and_then(|rest| rest.split_once(" monitor"))
+    {
+        return MonitorLine::Banner(version.to_owned());
     }
     MonitorLine::Other
 }
@@ -95,7 +98,7 @@ mod tests {
             ),
             (
                 "QEMU 7.2.22 monitor - type 'help' for more information",
-                MonitorLine::Banner,
+                MonitorLine::Banner("7.2.22".to_owned()),
             ),
             ("CPU 0/KVM", MonitorLine::Other),
         ] {

@@ -163,9 +163,10 @@ impl FactsReader {
                 }
                 self.gather.mtree(line);
             }
-            MonitorLine::Banner => {
+            MonitorLine::Banner(version) => {
                 self.end_of_part();
                 self.session = MonitorSession::default();
+                self.session.vm.version = Some(version).filter(|text| is_version(text));
             }
             MonitorLine::Other => return false,
         }
@@ -299,6 +300,12 @@ fn kernels_name(comm: &str) -> &str {
         }
         _ => comm,
     }
+}
+
+/// Whether a text begins as a version of QEMU: `8.2.2`.
+fn is_version(text: &str) -> bool {
+    let number = text.split('.').next().unwrap_or_default();
+    text.contains('.') && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Returns whether a line is of `virsh vcpuinfo` or of the head of `virsh vcpupin`.

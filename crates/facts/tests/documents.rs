@@ -59,6 +59,7 @@ fn full() -> Facts {
     facts.vms.push(ReportedVm {
         pid: Some(1689),
         name: text("web"),
+        version: text("7.2.13 (Debian 1:7.2+dfsg-7)"),
         uuid: text("8d2f1c9e-0000-0000-0000-000000000001"),
         emulator: text("/usr/bin/qemu-system-x86_64"),
         args: texts(&[
@@ -110,6 +111,8 @@ fn full() -> Facts {
             governors: texts(&["ondemand", "performance"]),
             min_khz: Some(1_500_000),
             max_khz: Some(3_700_000),
+            cur_khz: Some(1_500_000),
+            end_khz: Some(3_600_000),
         }],
         cpuidle: Some(CpuIdle {
             driver: text("acpi_idle"),

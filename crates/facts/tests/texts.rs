@@ -264,6 +264,33 @@ fn damaged_texts_do_no_harm() {
     assert!(understood > 1000, "{understood}");
 }
 
+/// QEMU says its version in the monitor's banner, in QMP's greeting and where it is asked.
+#[test]
+fn versions_of_qemu() {
+    for (text, version) in [
+        (
+            "QEMU 7.2.22 monitor - type 'help' for more information\n(qemu) info cpus\n* CPU #0: thread_id=1700\n",
+            Some("7.2.22"),
+        ),
+        (
+            "{\"QMP\": {\"version\": {\"qemu\": {\"micro\": 2, \"minor\": 2, \"major\": 8}, \"package\": \"Debian 1:8.2.2\"}, \"capabilities\": []}}\n{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1700}]}\n",
+            Some("8.2.2 Debian 1:8.2.2"),
+        ),
+        (
+            "{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1700}]}\n{\"return\": {\"qemu\": {\"micro\": 0, \"minor\": 1, \"major\": 9}, \"package\": \"\"}}\n",
+            Some("9.1.0"),
+        ),
+        (
+            "QEMU x monitor - type 'help'\n* CPU #0: thread_id=1700\n",
+            None,
+        ),
+    ] {
+        let (facts, notes) = read(text.as_bytes());
+        assert_eq!(notes, [""; 0], "{text}");
+        assert_eq!(facts.vms[0].version.as_deref(), version, "{text}");
+    }
+}
+
 /// A kernel log between other texts, and one alone.
 #[test]
 fn kernel_logs_stand_alone_and_between_others() {

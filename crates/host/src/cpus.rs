@@ -79,7 +79,7 @@ fn topology(tree: &mut HostTree, online: Option<&CpuSet>, nodes: &[HostNode]) ->
     cpus
 }
 
-fn cpufreq(tree: &mut HostTree) -> Vec<FreqPolicy> {
+pub(crate) fn cpufreq(tree: &mut HostTree) -> Vec<FreqPolicy> {
     let numbers = tree.numbered::<u32>(&format!("{CPU}/cpufreq"), "policy");
     let mut folders: Vec<String> = numbers
         .iter()
@@ -115,12 +115,22 @@ fn cpufreq(tree: &mut HostTree) -> Vec<FreqPolicy> {
             governors: tree.words(&format!("{folder}/scaling_available_governors")),
             min_khz: tree.number(&format!("{folder}/scaling_min_freq")),
             max_khz: tree.number(&format!("{folder}/scaling_max_freq")),
+            // Some drivers answer <unknown>.
+            cur_khz: cur_khz(tree, &folder),
+            end_khz: None,
         };
         policies.entry(policy.cpus.to_string()).or_insert(policy);
     }
     let mut policies: Vec<FreqPolicy> = policies.into_values().collect();
     policies.sort_by_key(|policy| policy.cpus.iter().next());
     policies
+}
+
+/// Returns the frequency that the CPUs have; drivers that do not know it say so in words (`show_cpuinfo_cur_freq` of
+/// `drivers/cpufreq/cpufreq.c`).
+fn cur_khz(tree: &mut HostTree, folder: &str) -> Option<u64> {
+    let path = format!("{folder}/scaling_cur_freq");
+    tree.line(&path)?.parse().ok()
 }
 
 fn cpuidle(tree: &mut HostTree) -> Option<CpuIdle> {

@@ -23,6 +23,7 @@ followed.
 | mitigations | `/sys/devices/system/cpu/vulnerabilities` |
 | parameters | `parameters` of `kvm`, `kvm_intel`, `kvm_amd`, `vhost`, `vhost_net` in `/sys/module` |
 | KVM's counters | files of `/sys/kernel/debug/kvm` that are one number: sums over all VMs (root, debugfs) |
+| QEMU's version | `/proc/PID/exe` of VMMs, and the version of the package that has the program in `/var/lib/dpkg/status` |
 | control groups | `/proc/PID/cgroup` of VMMs and their vCPUs; `cpu.max`, `cpu.stat`, `memory.*`, `io.max` and pressure of those and of all above, in `/sys/fs/cgroup`; `cpu.cfs_*` of the first version |
 | memory, pressure | names of `/proc/vmstat`, `/sys/kernel/mm/ksm`, `/proc/pressure` |
 | kernel log | `/dev/kmsg` (root, or anybody where `kernel.dmesg_restrict` is 0); of a tree that sosreport copied, `sos_commands/kernel/dmesg` |
@@ -55,6 +56,7 @@ mod kernel;
 mod kernel_log;
 mod kvm;
 mod processes;
+mod qemu;
 mod tree;
 
 use std::path::Path;
@@ -79,6 +81,7 @@ pub fn collect(root: &Path) -> Facts {
     host.masked += processes::read(&mut tree, &mut facts, host.online.as_ref());
     facts.host = Some(host);
     cgroups::read(&mut tree, &mut facts);
+    qemu::read(&mut tree, &mut facts);
     if let Some(host) = &mut facts.host {
         host.unreadable = tree.finish();
     }
@@ -89,7 +92,9 @@ pub fn collect(root: &Path) -> Facts {
 /// the facts what they counted since ([`Facts::count_during`]), and what was written to the kernel's log.
 pub fn count_again(root: &Path, facts: &mut Facts, log: &KernelLogTail) {
     let during = log.read();
-    let end = cgroups::read_again(&mut HostTree::new(root), facts);
+    let mut tree = HostTree::new(root);
+    let mut end = cgroups::read_again(&mut tree, facts);
+    end.cpufreq = cpus::cpufreq(&mut tree);
     facts.count_during(&end);
     if let Some(host) = &mut facts.host {
         host.kernel_log_during = during;

@@ -248,6 +248,14 @@ impl HostTree {
         numbers
     }
 
+    /// Returns what a link says, without following it; its folder is in the tree.
+    pub(crate) fn link(&self, path: &str) -> Option<String> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let (folder, _) = self.look(folder).ok()?;
+        let target = fs::read_link(folder.join(name)).ok()?;
+        target.into_os_string().into_string().ok()
+    }
+
     /// Returns whether a path is a folder.
     pub(crate) fn is_folder(&self, path: &str) -> bool {
         self.look(path).is_ok_and(|(_, data)| data.is_dir())

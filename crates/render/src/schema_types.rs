@@ -96,7 +96,7 @@ shape!(Policy {
     rt_priority,
     nice
 });
-shape!(ReportedVm { pid, name, uuid?, emulator?, args?, vhost?, cgroups?, vcpus });
+shape!(ReportedVm { pid, name, uuid?, emulator?, version?, args?, vhost?, cgroups?, vcpus });
 shape!(ReportedVcpu { id, tid, affinity?: Shape::Text, policy? });
 shape!(Host {
     kernel?, arch?, cpu_model?, virtualized?, cmdline?, online?: Shape::Text, isolated?: Shape::Text,
@@ -107,7 +107,7 @@ shape!(Host {
 });
 shape!(HostCpu { cpu, package?, die?, core?, node?, siblings: Shape::Text });
 shape!(HostNode { node, cpus: Shape::Text, memory_bytes? });
-shape!(FreqPolicy { cpus: Shape::Text, driver?, governor?, governors?, min_khz?, max_khz? });
+shape!(FreqPolicy { cpus: Shape::Text, driver?, governor?, governors?, min_khz?, max_khz?, cur_khz?, end_khz? });
 shape!(ControlGroup { path, limits?, counters?, during? });
 shape!(KernelLog {
     lines,

@@ -55,6 +55,19 @@ impl<'a> Case<'a> {
         self.facts?.host.as_ref()
     }
 
+    /// Returns the version of the QEMU that runs the recorded VMs, where facts have one and no other.
+    pub(crate) fn qemu(&self) -> Option<&'a str> {
+        let recorded: Vec<i32> = self.vms().iter().filter_map(|vm| vm.pid).collect();
+        let vms = self.facts?.vms.iter();
+        let of = vms.filter(|vm| {
+            let pid = vm.pid.filter(|_| !recorded.is_empty());
+            pid.is_none_or(|pid| recorded.contains(&pid))
+        });
+        let mut versions = of.filter_map(|vm| vm.version.as_deref());
+        let first = versions.next()?;
+        versions.all(|other| other == first).then_some(first)
+    }
+
     /// Returns the guest's operating system, as its definition has it.
     pub fn guest(&self) -> GuestOs {
         self.domain.map_or(GuestOs::Unknown, |domain| domain.os)

@@ -483,6 +483,11 @@ impl TuningParameter {
         self.since.strip_prefix("Linux ").filter(|_| of_host)
     }
 
+    /// Returns the first QEMU that has it, of what QEMU has.
+    pub fn first_qemu(&self) -> Option<&'static str> {
+        self.since.strip_prefix("QEMU ")
+    }
+
     /// Returns whether a text names it.
     pub fn is_named_in(&self, text: &str) -> bool {
         self.written

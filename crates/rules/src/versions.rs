@@ -1,25 +1,40 @@
-//! Remedies that the recorded host's kernel is too old for.
+//! Remedies that the recorded host's kernel, or the VM's QEMU, is too old for.
 
 use crate::{Case, Finding, TuningParameter};
 
-/// Says of remedies that need a later kernel than the host runs that they do, and puts them behind the others.
+/// Says of remedies that need a later kernel than the host runs, or a later QEMU than runs the VM, that they do, and
+/// puts them behind the others.
 pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
     let recorded = case.picture.about.kernel.as_deref();
     let kernel = recorded.or_else(|| case.host()?.kernel.as_deref());
-    let Some((kernel, release)) = kernel.and_then(|text| Some((text, release(text)?))) else {
-        return;
-    };
+    let known =
+        |text: Option<&'_ str>| text.and_then(|text| Some((text.to_owned(), release(text)?)));
+    let (kernel, qemu) = (known(kernel), known(case.qemu()));
     let mut late = Vec::new();
     for (at, advice) in finding.remedies.iter_mut().enumerate() {
         let newer = |one: &TuningParameter| {
-            let since = one.first_host_kernel()?;
-            (self::release(since)? > release).then_some((one.name, since))
+            let later = |since: &'static str, runs: &Option<(String, (u32, u32))>| {
+                let (text, runs) = runs.as_ref()?;
+                (release(since)? > *runs).then(|| (since, text.clone()))
+            };
+            let of_kernel = one.first_host_kernel();
+            let of_kernel = of_kernel.and_then(|since| later(since, &kernel));
+            let of_qemu = one.first_qemu().and_then(|since| later(since, &qemu));
+            match (of_kernel, of_qemu) {
+                (Some((since, runs)), _) => {
+                    Some((one.name, since, format!("The host runs Linux {runs}")))
+                }
+                (None, Some((since, runs))) => {
+                    Some((one.name, since, format!("QEMU {runs} runs the VM")))
+                }
+                (None, None) => None,
+            }
         };
-        let Some((name, since)) = advice.remedy.parameters().find_map(newer) else {
+        let Some((name, since, runs)) = advice.remedy.parameters().find_map(newer) else {
             continue;
         };
         let text = format!(
-            "The host runs Linux {kernel}, and {name} is there from {since} on; distributions may have it earlier."
+            "{runs}, and {name} is there from {since} on; distributions may have it earlier."
         );
         advice.note = Some(match advice.note.take() {
             Some(note) => format!("{note} {text}"),
@@ -46,7 +61,7 @@ pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
     finding.remedies.append(&mut behind);
 }
 
-/// Returns the numbers that a kernel's release begins with: 5.15.0-91-generic is (5, 15).
+/// Returns the numbers that a release begins with: 5.15.0-91-generic is (5, 15).
 fn release(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|at: char| !at.is_ascii_digit());
     let mut next = || numbers.next()?.parse().ok();
@@ -102,5 +117,35 @@ mod tests {
             }
         }
         assert!(noted > moved && moved > 0, "{noted} {moved}");
+    }
+
+    #[test]
+    fn a_remedy_that_qemu_is_too_old_for_says_so() {
+        let notes = |version: &str| {
+            let facts = facts::read(
+                format!("{{\"vms\": [{{\"pid\": 7, \"version\": \"{version}\"}}]}}").as_bytes(),
+            )
+            .0;
+            let picture = Picture::default();
+            let case = Case {
+                picture: &picture,
+                facts: Some(&facts),
+                domain: None,
+            };
+            let of = |rule| {
+                let mut finding = Finding::new(rule, 0.9);
+                apply(&case, &mut finding);
+                finding.remedies.into_iter().filter_map(|one| one.note)
+            };
+            crate::all().iter().copied().flat_map(of).collect::<Vec<String>>()
+        };
+        let old = notes("2.5.0 (Debian)");
+        assert!(old.len() > 3, "{old:?}");
+        assert!(
+            old.iter()
+                .all(|note| note.starts_with("QEMU 2.5.0 (Debian) runs the VM, and "))
+        );
+        assert_eq!(notes("99.0.0"), [""; 0]);
+        assert_eq!(notes("unreleased"), [""; 0]);
     }
 }

@@ -110,6 +110,8 @@ fn cpufreq(host: &Members<'_>, reader: &mut FactsReader) -> Vec<FreqPolicy> {
             governors: policy.texts("governors", MAX_NAMES, reader),
             min_khz: policy.number("min_khz", reader),
             max_khz: policy.number("max_khz", reader),
+            cur_khz: policy.number("cur_khz", reader),
+            end_khz: policy.number("end_khz", reader),
         });
     }
     policies

@@ -72,6 +72,7 @@ fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
         name: vm.text("name", reader),
         uuid: vm.text("uuid", reader),
         emulator: vm.text("emulator", reader),
+        version: vm.text("version", reader),
         args: vm.texts("args", MAX_ARGS, reader),
         vhost: Vec::new(),
         cgroups: vm.texts("cgroups", MAX_VCPUS, reader),

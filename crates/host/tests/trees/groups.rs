@@ -186,3 +186,35 @@ fn a_log_that_sosreport_copied_is_read() {
     made.put("sos_commands/kernel/dmesg", "\u{0}\n");
     assert_eq!(made.collect().1.kernel_log, None);
 }
+
+#[test]
+fn qemus_version_is_its_packages_and_clocks_are_read_twice() {
+    let made = with_vm();
+    let link = |to: &str| {
+        let exe = made.root().join("proc/1689/exe");
+        let _ = std::fs::remove_file(&exe);
+        std::os::unix::fs::symlink(to, exe).expect("a link");
+    };
+    link("/usr/bin/qemu-system-x86_64");
+    made.put(
+        "var/lib/dpkg/status",
+        "Package: qemu-system-x86\nStatus: install ok installed\nVersion: 1:8.2.2+ds-1\n",
+    );
+    let cpufreq = "sys/devices/system/cpu/cpufreq/policy0";
+    made.put(&format!("{cpufreq}/affected_cpus"), "0 1\n");
+    made.put(&format!("{cpufreq}/scaling_driver"), "acpi-cpufreq\n");
+    made.put(&format!("{cpufreq}/scaling_cur_freq"), "800000\n");
+    let mut facts = host::collect(made.root());
+    assert_eq!(facts.vms[0].version.as_deref(), Some("8.2.2+ds-1"));
+    made.put(&format!("{cpufreq}/scaling_cur_freq"), "3600000\n");
+    host::count_again(made.root(), &mut facts, &KernelLogTail::open());
+    let policy = &facts.host.as_ref().expect("a host").cpufreq[0];
+    let speeds = (policy.cur_khz, policy.end_khz);
+    assert_eq!(speeds, (Some(800_000), Some(3_600_000)));
+    // A program that was replaced since it was started, and a driver that does not know.
+    link("/usr/bin/qemu-system-x86_64 (deleted)");
+    made.put(&format!("{cpufreq}/scaling_cur_freq"), "<unknown>\n");
+    let facts = host::collect(made.root());
+    assert_eq!(facts.vms[0].version, None);
+    assert_eq!(facts.host.expect("a host").cpufreq[0].cur_khz, None);
+}

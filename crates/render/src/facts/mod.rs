@@ -153,6 +153,18 @@ fn settings(page: &mut Page, host: &Host) {
     page.line("isolation", &joined(sets));
     for (policy, cpus) in by_setting(&host.cpufreq) {
         let range = policy.min_khz.zip(policy.max_khz);
+        let at = |khz: fn(&FreqPolicy) -> Option<u64>| {
+            let mut all: Vec<u64> = (host.cpufreq.iter())
+                .filter(|one| one.cpus.intersects(&cpus))
+                .filter_map(khz)
+                .collect();
+            all.sort_unstable();
+            let (least, most) = (*all.first()?, *all.last()?);
+            Some(match least == most {
+                true => ghz(least),
+                false => format!("{} to {}", ghz(least), ghz(most)),
+            })
+        };
         let text = joined([
             Some(format!(
                 "CPUs {cpus}: {}",
@@ -163,6 +175,8 @@ fn settings(page: &mut Page, host: &Host) {
                 .as_ref()
                 .map(|governor| format!("governor {governor}")),
             range.map(|(min, max)| format!("{} to {} GHz", ghz(min), ghz(max))),
+            at(|one| one.cur_khz).map(|at| format!("at {at} GHz")),
+            at(|one| one.end_khz).map(|at| format!("at the recording's end {at} GHz")),
         ]);
         page.line("frequency", &text);
     }
@@ -245,6 +259,7 @@ fn one_vm(page: &mut Page, facts: &Facts, vm: &ReportedVm) {
         ),
         vm.pid.map(|pid| format!("process {pid}")),
         vm.uuid.clone(),
+        vm.version.as_ref().map(|version| format!("QEMU {version}")),
     ]);
     page.line("VM", &text);
     // Quotes show which blanks are a word's own.
