@@ -1028,7 +1028,7 @@ _trapline() {
                     return 0
                     ;;
                 --rule)
-                    COMPREPLY=($(compgen -W "guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates remote-memory halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path" -- "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -2331,7 +2331,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__rules)
-            opts="-h --explain --format --color --strict --help guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path"
+            opts="-h --explain --format --color --strict --help guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates remote-memory halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -90,6 +90,12 @@ pub struct ReportedVm {
     /// The control groups that its threads are in, by their paths ([`Host::cgroups`]).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cgroups: Vec<String>,
+    /// How much of its memory lies on each NUMA node, in bytes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub node_bytes: BTreeMap<u32, u64>,
+    /// From which nodes the kernel takes the largest part of it: `default`, `bind:1`, `interleave:0-1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_policy: Option<String>,
     /// Its vCPUs whose threads are given.
     pub vcpus: Vec<ReportedVcpu>,
 }
@@ -263,6 +269,11 @@ impl FactsBuilder {
             .version
             .take()
             .or_else(|| name(vm.version.as_deref()?));
+        if known.node_bytes.is_empty() {
+            known.node_bytes = vm.node_bytes;
+        }
+        let policy = || name(vm.memory_policy.as_deref()?);
+        known.memory_policy = known.memory_policy.take().or_else(policy);
         if known.args.is_empty() {
             known.args = vm.args;
             known.args.truncate(MAX_ARGS);

@@ -8,6 +8,7 @@ stand in one file:
 - `ps`, with threads or without, by the names of its columns: `ps -eLo pid,tid,psr,comm,args`, `ps -eLf`,
   `ps -T`, `ps aux`, `top -bH`; and lists whose header was lost to `grep`, where the numbers say what they are;
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
+- NUMA nodes and processes' memory on each: `numactl -H`, `numastat -p PID`;
 - a kernel's log as `dmesg` and `journalctl -k` print it, with times of any form or without ([`KernelLog`]);
 - QMP: the replies to `query-cpus-fast`, `query-cpus`, `query-name`, `query-uuid` and
   `human-monitor-command`, with greetings, events and other replies around them;
@@ -43,6 +44,7 @@ mod keep;
 mod kernel_log;
 mod monitor;
 mod notes;
+mod numa;
 mod ps;
 mod reader;
 mod text;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::data::FactsBuilder;
 use crate::monitor::{self, MonitorLine};
 use crate::notes::FactsNotes;
+use crate::numa::NumaText;
 use crate::ps::{Bare, PsColumns, PsRow};
 use crate::{Host, KernelLogReader, LogOwner, ReportedThread, ReportedVcpu, ReportedVm, vmm};
 
@@ -26,6 +27,8 @@ enum TextPart {
     Mtree,
     /// `virsh vcpuinfo` or `virsh vcpupin`.
     Virsh,
+    /// `numactl -H` or `numastat -p`.
+    Numa(NumaText),
     /// A kernel's log.
     KernelLog(KernelLogReader),
 }
@@ -83,6 +86,9 @@ impl FactsReader {
             return;
         }
         if self.monitor(line) {
+            return;
+        }
+        if self.numa(line) {
             return;
         }
         if let Some(columns) = PsColumns::of_header(line) {
@@ -173,6 +179,20 @@ impl FactsReader {
         true
     }
 
+    /// Takes a line of NUMA nodes or of memory on them; returns whether it is one.
+    fn numa(&mut self, line: &str) -> bool {
+        if let TextPart::Numa(text) = &mut self.part {
+            return text.line(line);
+        }
+        let mut text = NumaText::default();
+        let known = text.line(line);
+        if known {
+            self.end_of_part();
+            self.part = TextPart::Numa(text);
+        }
+        known
+    }
+
     /// Takes the first line of a kernel's log; returns whether it is one. What a message of several lines has below its
     /// first is indented, and is part of the log too.
     fn kernel_log(&mut self, line: &str) -> bool {
@@ -236,6 +256,16 @@ impl FactsReader {
             }
             TextPart::Bare(rows) => self.bare(&rows),
             TextPart::KernelLog(log) => self.logged(log),
+            TextPart::Numa(text) => {
+                let (host, vms) = text.finish();
+                for vm in vms {
+                    self.gather.vm(vm);
+                }
+                let notes = host.map(|host| self.gather.host(host));
+                for note in notes.into_iter().flatten() {
+                    self.notes.add(self.number, note);
+                }
+            }
             TextPart::None | TextPart::Ps(_) | TextPart::Mtree | TextPart::Virsh => {}
         }
     }

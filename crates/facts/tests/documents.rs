@@ -59,6 +59,8 @@ fn full() -> Facts {
     facts.vms.push(ReportedVm {
         pid: Some(1689),
         name: text("web"),
+        node_bytes: BTreeMap::from([(0, 1 << 30), (1, u64::MAX)]),
+        memory_policy: text("interleave:0-1"),
         version: text("7.2.13 (Debian 1:7.2+dfsg-7)"),
         uuid: text("8d2f1c9e-0000-0000-0000-000000000001"),
         emulator: text("/usr/bin/qemu-system-x86_64"),

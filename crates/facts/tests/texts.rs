@@ -273,11 +273,14 @@ fn versions_of_qemu() {
             Some("7.2.22"),
         ),
         (
-            "{\"QMP\": {\"version\": {\"qemu\": {\"micro\": 2, \"minor\": 2, \"major\": 8}, \"package\": \"Debian 1:8.2.2\"}, \"capabilities\": []}}\n{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1700}]}\n",
+            "{\"QMP\": {\"version\": {\"qemu\": {\"micro\": 2, \"minor\": 2, \"major\": 8}, \
+             \"package\": \"Debian 1:8.2.2\"}, \"capabilities\": []}}\n\
+             {\"return\": [{\"cpu-index\": 0, \"thread-id\": 1700}]}\n",
             Some("8.2.2 Debian 1:8.2.2"),
         ),
         (
-            "{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1700}]}\n{\"return\": {\"qemu\": {\"micro\": 0, \"minor\": 1, \"major\": 9}, \"package\": \"\"}}\n",
+            "{\"return\": [{\"cpu-index\": 0, \"thread-id\": 1700}]}\n\
+             {\"return\": {\"qemu\": {\"micro\": 0, \"minor\": 1, \"major\": 9}, \"package\": \"\"}}\n",
             Some("9.1.0"),
         ),
         (

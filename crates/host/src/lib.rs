@@ -24,6 +24,7 @@ followed.
 | parameters | `parameters` of `kvm`, `kvm_intel`, `kvm_amd`, `vhost`, `vhost_net` in `/sys/module` |
 | KVM's counters | files of `/sys/kernel/debug/kvm` that are one number: sums over all VMs (root, debugfs) |
 | QEMU's version | `/proc/PID/exe` of VMMs, and the version of the package that has the program in `/var/lib/dpkg/status` |
+| VMs' memory by NUMA node | `/proc/PID/numa_maps`, where the host has memory on several nodes |
 | control groups | `/proc/PID/cgroup` of VMMs and their vCPUs; `cpu.max`, `cpu.stat`, `memory.*`, `io.max` and pressure of those and of all above, in `/sys/fs/cgroup`; `cpu.cfs_*` of the first version |
 | memory, pressure | names of `/proc/vmstat`, `/sys/kernel/mm/ksm`, `/proc/pressure` |
 | kernel log | `/dev/kmsg` (root, or anybody where `kernel.dmesg_restrict` is 0); of a tree that sosreport copied, `sos_commands/kernel/dmesg` |
@@ -55,6 +56,7 @@ mod irqs;
 mod kernel;
 mod kernel_log;
 mod kvm;
+mod numa;
 mod processes;
 mod qemu;
 mod tree;
@@ -82,6 +84,7 @@ pub fn collect(root: &Path) -> Facts {
     facts.host = Some(host);
     cgroups::read(&mut tree, &mut facts);
     qemu::read(&mut tree, &mut facts);
+    numa::read(&mut tree, &mut facts);
     if let Some(host) = &mut facts.host {
         host.unreadable = tree.finish();
     }

@@ -96,7 +96,8 @@ shape!(Policy {
     rt_priority,
     nice
 });
-shape!(ReportedVm { pid, name, uuid?, emulator?, version?, args?, vhost?, cgroups?, vcpus });
+shape!(ReportedVm { pid, name, uuid?, emulator?, version?, args?, vhost?, cgroups?,
+    node_bytes?: Shape::Map(Box::new(Shape::Integer)), memory_policy?, vcpus });
 shape!(ReportedVcpu { id, tid, affinity?: Shape::Text, policy? });
 shape!(Host {
     kernel?, arch?, cpu_model?, virtualized?, cmdline?, online?: Shape::Text, isolated?: Shape::Text,

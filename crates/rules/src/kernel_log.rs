@@ -2,9 +2,9 @@
 //!
 //! Only lines that were written during the recording raise anything: `trapline record` keeps them apart, and of another
 //! log it is those whose times are the recording's. The kernel's own times are comparable where the events have the
-//! same clock: `local_clock` of `kernel/sched/clock.c` is that of printk, of perf without a clock of its own (`perf record
-//! -k`), and of ftrace's `local` and `global`. A calendar's times are comparable with nothing, and neither is what a
-//! guest's kernel wrote.
+//! same clock: `local_clock` of `kernel/sched/clock.c` is that of printk, of perf without a clock of its own (`perf
+//! record -k`), and of ftrace's `local` and `global`. A calendar's times are comparable with nothing, and neither is
+//! what a guest's kernel wrote.
 
 use std::collections::HashSet;
 

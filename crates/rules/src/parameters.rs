@@ -339,6 +339,14 @@ static PARAMETERS: &[TuningParameter] = &[
         "libvirt NEWS 3.1.0 (three new elements source, access, allocation)",
     ),
     parameter(
+        "<numatune>", &["<numatune>"], "libvirt 0.9.3", Any,
+        "libvirt docs/formatdomain.rst",
+    ),
+    parameter(
+        "<memnode>", &["<memnode>"], "libvirt 1.2.7", Any,
+        "libvirt docs/formatdomain.rst",
+    ),
+    parameter(
         "<vcpupin>", &["<vcpupin>"], "libvirt 0.9.0", Any,
         "libvirt docs/formatdomain.rst",
     ),

@@ -137,7 +137,11 @@ mod tests {
                 apply(&case, &mut finding);
                 finding.remedies.into_iter().filter_map(|one| one.note)
             };
-            crate::all().iter().copied().flat_map(of).collect::<Vec<String>>()
+            crate::all()
+                .iter()
+                .copied()
+                .flat_map(of)
+                .collect::<Vec<String>>()
         };
         let old = notes("2.5.0 (Debian)");
         assert!(old.len() > 3, "{old:?}");

@@ -9,11 +9,10 @@ use super::kernel_log;
 use super::members::{Members, text};
 use crate::counters::MAX_GROUPS;
 use crate::host::MAX_UNREADABLE;
+use crate::numa::MAX_NODES;
 use crate::reader::FactsReader;
 use crate::{ControlGroup, CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 
-/// Most NUMA nodes: `MAX_NUMNODES` of the largest configurations is 1024.
-const MAX_NODES: usize = 1 << 12;
 /// Most interrupts; large hosts have some ten thousand.
 const MAX_IRQS: usize = 1 << 17;
 /// Most modules, and most names of anything else.

@@ -7,9 +7,12 @@ mod host;
 mod kernel_log;
 mod members;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS};
+use crate::numa::MAX_NODES;
 use crate::reader::FactsReader;
 use crate::write::FACTS_VERSION;
 use crate::{Policy, ReportedThread, ReportedVcpu, ReportedVm};
@@ -76,6 +79,8 @@ fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
         args: vm.texts("args", MAX_ARGS, reader),
         vhost: Vec::new(),
         cgroups: vm.texts("cgroups", MAX_VCPUS, reader),
+        node_bytes: node_bytes(vm, reader),
+        memory_policy: vm.text("memory_policy", reader),
         vcpus: Vec::new(),
     };
     let vhost = vm.list("vhost", MAX_VHOST, reader);
@@ -98,6 +103,21 @@ fn take_vm(vm: &Members<'_>, reader: &mut FactsReader) {
     if reported.pid.is_some() || !reported.vcpus.is_empty() {
         reader.gather.vm(reported);
     }
+}
+
+/// Memory by NUMA node, whose numbers are names in JSON.
+fn node_bytes(vm: &Members<'_>, reader: &mut FactsReader) -> BTreeMap<u32, u64> {
+    let Some(nodes) = vm.object("node_bytes", reader) else {
+        return BTreeMap::new();
+    };
+    let mut all = BTreeMap::new();
+    for (node, bytes) in nodes.iter().take(MAX_NODES) {
+        match node.parse().ok().zip(bytes.as_u64()) {
+            Some((node, bytes)) => drop(all.insert(node, bytes)),
+            None => nodes.wrong(node, "bytes of a node", reader),
+        }
+    }
+    all
 }
 
 /// How a thread is scheduled, as a member shows.

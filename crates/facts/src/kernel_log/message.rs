@@ -368,7 +368,8 @@ kvm-clock|||||kvm: SMP vm created on host with unstable TSC; guest TSC will not 
     fn messages_that_resemble_them_are_left_alone() {
         for message in [
             "",
-            "x86/split lock detection: #AC: crashing the kernel on kernel split_locks and warning on user-space split_locks",
+            "x86/split lock detection: #AC: crashing the kernel on kernel split_locks and warning on \
+             user-space split_locks",
             "x86/split lock detection: #DB: warning on user-space bus_locks",
             "x86/split lock detection: é",
             "systemd[1]: watchdog: BUG: soft lockup - CPU#1 stuck for 22s!",

@@ -284,6 +284,13 @@ fn one_vm(page: &mut Page, facts: &Facts, vm: &ReportedVm) {
         page.row(&row);
     }
     page.left_out(vm.vcpus.len(), few, "vCPUs");
+    let memory = vm
+        .node_bytes
+        .iter()
+        .map(|(node, bytes)| Some(format!("{} on node {node}", gib(*bytes))));
+    let policy = vm.memory_policy.as_ref();
+    let policy = policy.map(|policy| format!("policy {policy}"));
+    page.line("memory", &joined(memory.chain([policy])));
     let groups: Vec<&ControlGroup> = facts.groups_of(vm).collect();
     for group in groups
         .iter()

@@ -58,8 +58,8 @@ pub(crate) static RULE: Rule = Rule {
         },
         Remedy {
             what: "Leave the host more memory: fewer or smaller guests, swap, huge pages set aside for guests alone; \
-                if a control group's limit killed it, raise memory.max (libvirt's memtune), which has to hold the VMM's \
-                own memory too.",
+                if a control group's limit killed it, raise memory.max (libvirt's memtune), which has to hold the \
+                VMM's own memory too.",
             price: "Memory that others cannot have.",
             unless: "The VMM's memory grows without an end: that is a leak.",
             check: "oom_kill of /proc/vmstat, and of the group's memory.events, stand still.",

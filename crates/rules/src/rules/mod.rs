@@ -24,6 +24,7 @@ mod nested_exits;
 mod nx_hugepage_recovery;
 mod pause_loop_exits;
 mod pml_full_exits;
+mod remote_memory;
 mod sender_waits_for_memory;
 mod slow_path;
 mod slow_storage;
@@ -68,6 +69,7 @@ pub(crate) const ALL: &[&Rule] = &[
     &host_idle_latency::RULE,
     &helper_waits_for_cpu::RULE,
     &vcpu_migrates::RULE,
+    &remote_memory::RULE,
     &halt_poll_waste::RULE,
     &pause_loop_exits::RULE,
     &lock_holder_preempted::RULE,
