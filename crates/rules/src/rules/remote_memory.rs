@@ -74,7 +74,7 @@ pub(crate) static RULE: Rule = Rule {
         Remedy {
             what: "If nothing is pinned, let the kernel move memory to whoever uses it: sysctl \
                 kernel.numa_balancing=1.",
-            price: "It unmaps pages to see who uses them: faults, which are exits (EPT violations).",
+            price: "It unmaps pages to see who uses them: faults, each an exit of the guest.",
             unless: "vCPUs are pinned and huge pages set aside: there is nothing that it could move.",
             check: "numa_pages_migrated of /proc/vmstat grows, then stops.",
         },
