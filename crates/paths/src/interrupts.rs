@@ -186,6 +186,19 @@ impl InterruptTargets {
         self.only_of(ticket, tasks, threads).is_some()
     }
 
+    /// Returns the vCPUs that an interrupt which waits to be resolved may be for: at most so many, and none of them if
+    /// there are more.
+    pub(crate) fn few_of(&self, ticket: u64, tasks: &PathTasks, most: usize) -> Vec<u32> {
+        let mut waiting = self.waiting.iter();
+        let one = waiting.find(|one| UNRESOLVED | one.ticket == ticket);
+        let all = one.into_iter().flat_map(|one| tasks.vcpus(one.number));
+        let mut few: Vec<u32> = all.take(most + 1).collect();
+        if few.len() > most {
+            few.clear();
+        }
+        few
+    }
+
     /// Returns the interrupts that wait to be resolved and may be for a vCPU on a CPU.
     pub(crate) fn maybe_on(&self, cpu: i32, tasks: &PathTasks) -> Vec<u64> {
         let all = self.waiting.iter();

@@ -27,6 +27,7 @@ in common. The built-in paths are files of the same language that users write.
 mod engine;
 mod interrupts;
 pub mod lang;
+mod ledger;
 mod notes;
 mod report;
 mod shared_interrupts;
@@ -37,6 +38,7 @@ mod traits;
 mod uses;
 
 pub use engine::{CompletedInstance, InstanceFilter, Paths, ReachedStep};
+pub use ledger::{LedgerHolder, LedgerTerm, PathLedger};
 pub use notes::{VcpuActivity, WakeSource};
 pub use report::{
     AccessNamer, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance,

@@ -311,7 +311,7 @@ mod tests {
             switch: false,
         };
         for total_ns in totals {
-            tally.add(0, &[step(0, 1000), step(1, 1000 + total_ns)], 0, &[]);
+            tally.add(0, &[step(0, 1000), step(1, 1000 + total_ns)], 0, &[], &[]);
         }
         tally
     }

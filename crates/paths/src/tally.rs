@@ -9,6 +9,7 @@ use stats::{Longest, Stats};
 
 use crate::engine::ReachedStep;
 use crate::lang::{MAX_STEPS, PathDefinition, PathGrouping};
+use crate::ledger::{LedgerPart, LedgerSums};
 use crate::traits::{InstanceTrait, TraitNumbers};
 use crate::uses::DeviceUses;
 
@@ -195,6 +196,8 @@ pub(crate) struct StageTally {
     pub from: u8,
     pub to: u8,
     pub stats: Stats,
+    /// Who had its time.
+    pub ledger: LedgerSums,
 }
 
 /// All instances of one path.
@@ -274,6 +277,7 @@ impl PathTally {
         reached: &[ReachedStep],
         coalesced: u32,
         traits: &[InstanceTrait],
+        ledger: &[LedgerPart],
     ) -> u64 {
         self.count += 1;
         self.coalesced_into += u64::from(coalesced);
@@ -288,6 +292,7 @@ impl PathTally {
         self.add_traits(traits, total_ns, &mut numbers);
         let mut stages = [(0u32, 0u64); MAX_STEPS];
         let stages = self.add_stages(chain, reached, &mut stages);
+        self.add_ledger(stages, ledger);
         self.keep_slowest(total_ns, &numbers, stages);
         let number = self.count;
         let bucket = self.bucket(total_ns);
@@ -381,6 +386,19 @@ impl PathTally {
         &room[..count]
     }
 
+    /// Adds who had the time of the stages just added.
+    #[inline]
+    fn add_ledger(&mut self, stages: &[(u32, u64)], ledger: &[LedgerPart]) {
+        for (number, _) in stages {
+            let Some(stage) = self.stages.get_mut(index_of(*number)) else {
+                continue;
+            };
+            for entry in ledger.iter().filter(|entry| entry.step == stage.to) {
+                stage.ledger.add(entry.holder, entry.manner, entry.ns);
+            }
+        }
+    }
+
     /// Returns the number of a stage, which is a new one if no instance went it before.
     #[inline]
     fn stage_number(&mut self, chain: u8, from: u8, to: u8) -> u32 {
@@ -391,6 +409,7 @@ impl PathTally {
                 from,
                 to,
                 stats: Stats::default(),
+                ledger: LedgerSums::default(),
             });
             // A stage is three numbers of one byte each: there are no more than 32 bits hold.
             *known = u32::try_from(self.stages.len()).unwrap_or(u32::MAX);

@@ -38,6 +38,25 @@ pub enum TaskKind {
     Other,
 }
 
+/// Whose thread of user space one is, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamedOwner {
+    /// A VMM's.
+    Vmm,
+    /// A switch's: it polls.
+    Switch,
+}
+
+impl NamedOwner {
+    fn of(comm: &str) -> Option<NamedOwner> {
+        match NamedRole::from(comm) {
+            NamedRole::Qemu | NamedRole::Iothread => Some(NamedOwner::Vmm),
+            NamedRole::PollMode => Some(NamedOwner::Switch),
+            _ => None,
+        }
+    }
+}
+
 /// Who raised the interrupt that a thread makes accepted next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum InterruptSource {
@@ -64,6 +83,8 @@ pub(crate) fn idle(cpu: i32) -> u32 {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PathTask {
     pub what: TaskKind,
+    /// Who its name says that it works for, if it is a thread of user space and no vCPU.
+    pub named: Option<NamedOwner>,
     /// The vCPU's number, if the thread is one's and it is known.
     pub vcpu: Option<u32>,
     pub run: TaskRun,
@@ -78,6 +99,8 @@ pub(crate) struct PathTask {
     pub entry_at: u64,
     /// It has raised a device's interrupt.
     pub raises: bool,
+    /// How long it did what before `since`, by [`TaskRun`].
+    done: [u64; 4],
     /// Until when it slept last; a vCPU, until when it was in a halt.
     pub idle_until: u64,
     /// It is a vCPU in a halt.
@@ -89,6 +112,14 @@ pub(crate) struct PathTask {
 }
 
 impl PathTask {
+    /// Returns how long it has done what up to a time: the difference of two readings is what was between.
+    pub(crate) fn done_at(&self, time: u64) -> [u64; 4] {
+        let mut done = self.done;
+        let now = &mut done[self.run as usize];
+        *now = now.saturating_add(time.saturating_sub(self.since));
+        done
+    }
+
     /// The number it has as a vCPU.
     fn number(&self) -> Option<u32> {
         self.vcpu.filter(|_| self.what == TaskKind::Vcpu)
@@ -173,6 +204,7 @@ impl PathTasks {
         let before = task.number();
         task.tid = tid;
         task.known = named || tid == 0;
+        task.named = NamedOwner::of(&comm);
         if !task.entered {
             task.what = what(tid, &comm);
         }
@@ -225,6 +257,7 @@ impl PathTasks {
             let name = comm.to_str_lossy();
             let before = task.number();
             task.known = true;
+            task.named = NamedOwner::of(&name);
             if !task.entered {
                 task.what = what(tid, &name);
                 if task.what == TaskKind::Vcpu {
@@ -242,6 +275,7 @@ impl PathTasks {
         if !task.known && !comm.starts_with('<') && !comm.starts_with(':') {
             let before = task.number();
             task.known = true;
+            task.named = NamedOwner::of(comm);
             task.tid = tid;
             if !task.entered {
                 task.what = what(tid, comm);
@@ -341,6 +375,7 @@ impl PathTasks {
             if task.run == TaskRun::Asleep && (task.what != TaskKind::Vcpu || task.halts) {
                 task.idle_until = time;
             }
+            task.done = task.done_at(time);
             task.run = run;
             task.since = time;
         }

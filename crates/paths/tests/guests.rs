@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use crate::common::{Text, builtin, path};
+use crate::common::{Text, adds_up, builtin, path};
 use analysis::{SharedAnalysis, Study};
 use event::{Event, EventType, LostKind, Side, Sink};
 use paths::lang::PathDefinition;
-use paths::{CompletedInstance, DropReason, InstanceReport, Paths};
+use paths::{CompletedInstance, DropReason, InstanceReport, PathLedger, Paths};
 use source::{ReaderOptions, RecordingBytes};
 
 /// The host's threads: vCPUs of two VMs, and who works for them.
@@ -93,6 +93,7 @@ impl Sink for Parted {
 pub(crate) struct Found {
     pub(crate) instances: Vec<InstanceReport>,
     pub(crate) dropped: Vec<(DropReason, u64)>,
+    pub(crate) ledger: PathLedger,
 }
 
 impl Found {
@@ -151,9 +152,11 @@ pub(crate) fn walk(text: &Text, one: PathDefinition, recorded: &[u16]) -> Found 
     // Stages add up to the totals, whichever machines they are on.
     let stages: u64 = report.stages.iter().map(|stage| stage.stats.total()).sum();
     assert_eq!(stages, report.total.total());
+    adds_up(&report.ledger, &report.total, &report.name);
     Found {
         instances,
         dropped: report.dropped,
+        ledger: report.ledger,
     }
 }
 

@@ -14,4 +14,5 @@ mod guests_polled;
 mod joins;
 mod joins_numbers;
 mod language;
+mod ledgers;
 mod parts;

@@ -33,6 +33,7 @@ pub mod info;
 pub mod irqs;
 pub mod json;
 mod layout;
+pub mod ledger;
 pub mod markdown;
 pub mod metrics;
 pub mod neutral;

@@ -14,6 +14,7 @@ use words::{duration, share};
 
 use crate::amounts::{of_any, percentile};
 use crate::html::Frame;
+use crate::ledger;
 use crate::row_doubts::{RowScope, ids_about};
 use crate::schema::Shape;
 use crate::shape;
@@ -116,6 +117,12 @@ fn lines<'r>(called: &'static str) -> Table<'r, Line<'r>> {
         .page("chain")
         .after("path")
         .csv_after("path")
+        .column("holder", Text, |l| {
+            let most = l.stage.and_then(|stage| stage.ledger.most());
+            most.map(|term| term.holder.name())
+        })
+        .json_only()
+        .page("most had by")
         .column("slow_mean_ns", Nanoseconds, |l| {
             l.stage.map(|stage| stage.slow_mean_ns)
         })
@@ -147,6 +154,8 @@ struct Path<'a> {
     path: &'a str,
     count: u64,
     total: Map<String, Value>,
+    /// Who had the mean total: the terms' means add up to it.
+    ledger: Value,
     stages: Value,
     slow: Option<&'a SlowReport>,
     by: Option<&'static str>,
@@ -158,7 +167,7 @@ struct Path<'a> {
 }
 
 shape!(Path<'static> {
-    path, count, total: totals().shape(), stages: stages().shape().list(),
+    path, count, total: totals().shape(), ledger: ledger::terms().shape().list(), stages: stages().shape().list(),
     slow, by, groups: groups().shape().list(), dropped: Shape::Map(Box::new(Shape::Integer)),
     doubts,
 });
@@ -198,6 +207,7 @@ fn path_object<'r>(report: &'r PathReport, doubts: &Doubts) -> Path<'r> {
         path: &report.name,
         count: report.count,
         total: totals().object(&report.total),
+        ledger: ledger::terms().json(&report.ledger.terms),
         stages: stages().json(lines),
         slow: report.slow.as_ref(),
         by: report.by,
@@ -309,6 +319,9 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
                 let _ = writeln!(out, "  {}:", clean(chain.unwrap_or("")));
             }
             line(out, &view, "  ", Line::of_stage(report, stage), layout);
+        }
+        if let Some(text) = ledger::line(&report.ledger, layout) {
+            quality::wrap(out, "  ", &text, layout.width);
         }
         if report.in_guests == Some(false) {
             quality::wrap(out, "  ", ONLY_HOST, layout.width);

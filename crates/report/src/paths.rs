@@ -65,6 +65,7 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut PageWriter) {
             command: &command,
         };
         out.table(recording, label, |frame| table::html(report, frame));
+        ledger(report, &id("ledger"), &command, recording, out);
         distribution(report, &id("totals"), &command, recording, out);
         if let Some(slow) = &report.slow {
             let caption = format!("{name}: what separates slow instances from the others");
@@ -85,6 +86,29 @@ fn path(report: &PathReport, recording: &Recording<'_>, out: &mut PageWriter) {
     out.table(recording, label, |frame| table::dropped_html(report, frame));
     let example = recording.examples.iter().find(|one| one.path == name);
     examples(example, recording, out);
+}
+
+/// Writes who had the time.
+fn ledger(
+    report: &PathReport,
+    name: &str,
+    command: &str,
+    recording: &Recording<'_>,
+    out: &mut PageWriter,
+) {
+    let Some(line) = render::ledger::line(&report.ledger, recording.layout()) else {
+        return;
+    };
+    out.paragraph(&line);
+    let caption = format!("{}: who had the time", report.name);
+    let label = TableLabel {
+        name,
+        caption: &caption,
+        command,
+    };
+    out.table(recording, label, |frame| {
+        render::ledger::html(report, frame)
+    });
 }
 
 /// Returns the command that prints a path.

@@ -77,7 +77,9 @@ fn path() -> PathReport {
         count: 2,
         total: stats(&[10, 20]),
         longest: Default::default(),
+        ledger: ::paths::PathLedger::default(),
         stages: vec![StageReport {
+            ledger: ::paths::PathLedger::default(),
             name: EVIL.to_owned(),
             chain: Some(EVIL.to_owned()),
             stats: stats(&[10, 20]),

@@ -19,6 +19,7 @@ pub mod duration;
 mod io_reason;
 mod list;
 mod number;
+pub mod parts;
 pub mod share;
 mod who;
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use analysis::{ExitTable, Picture};
 use paths::PathReport;
 use render::markdown::{code, text};
-use render::{Layout, diagnose, exits, info, paths as render_paths, vcpus};
+use render::{Layout, diagnose, exits, info, ledger, paths as render_paths, vcpus};
 use rules::{Diagnosis, Finding};
 use words::{duration, plural};
 
@@ -205,6 +205,9 @@ impl MarkdownSummary<'_> {
             let _ = writeln!(out, "Stages of {}:\n", code(&path.name));
             out.push_str(&render_paths::stages_markdown(path, self.layout(PATHS * 4)));
             out.push('\n');
+            if let Some(line) = ledger::line(&path.ledger, self.layout(PATHS)) {
+                let _ = writeln!(out, "{}\n", text(&line));
+            }
             let because = path.slow.iter().flat_map(|slow| &slow.because);
             let mut any = false;
             for one in because {

@@ -335,6 +335,7 @@ impl Paths {
             }
         }
         let ends = this.ends;
+        self.account(at, bound, now, machine);
         if !self.occupy(at, step) {
             return;
         }

@@ -218,7 +218,7 @@ impl Paths {
     }
 
     /// Returns whether a thread is one of a process that has vCPUs.
-    fn is_of_vm(&self, slot: u32, threads: &model::Threads) -> bool {
+    pub(super) fn is_of_vm(&self, slot: u32, threads: &model::Threads) -> bool {
         let of = process_of(slot, threads);
         let pid = |vcpu| threads.at(vcpu).and_then(|(_, thread)| thread.pid);
         of.is_some() && self.tasks.all_vcpus().any(|vcpu| pid(vcpu) == of)
@@ -234,7 +234,7 @@ fn process_of(slot: u32, threads: &model::Threads) -> Option<i32> {
 }
 
 /// Returns whether a thread belongs to the process that another one works for.
-fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
+pub(super) fn works_for(worker: u32, thread: u32, threads: &model::Threads) -> bool {
     let Some((tid, thread)) = threads.at(thread) else {
         return false;
     };

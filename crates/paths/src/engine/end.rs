@@ -123,7 +123,7 @@ impl Paths {
             self.sum_up(at);
             let live = &self.live[index_of(at)];
             let tally = &mut self.tallies[index_of(path)];
-            let number = tally.add(chain, live.reached(), live.coalesced, &traits);
+            let number = tally.add(chain, live.reached(), live.coalesced, &traits, &live.ledger);
             if self.listing {
                 let mut one = self.spare.pop().unwrap_or_default();
                 one.path = index_of(path);

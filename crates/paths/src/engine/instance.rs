@@ -2,7 +2,9 @@
 
 use super::plan::{StepSet, one};
 use crate::lang::MAX_ROLES;
+use crate::ledger::LedgerPart;
 use crate::notes::InstanceNotes;
+use model::Times;
 
 /// A step that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,6 +53,13 @@ pub(crate) struct LiveInstance {
     pub unique: Option<(u32, u64)>,
     /// Interrupts that were one with this one's.
     pub coalesced: u32,
+    /// Who had the time up to the last step.
+    pub ledger: Vec<LedgerPart>,
+    /// What the threads that it knows have done up to the last step that it came to.
+    pub marks: Vec<(u32, Times)>,
+    pub marked_at: u64,
+    /// Whether the event of that was made in an interrupt.
+    pub marked_in_irq: bool,
     pub notes: Option<Box<InstanceNotes>>,
     /// Notes of an instance that was here before: their memory is used again.
     pub spare: Option<Box<InstanceNotes>>,
@@ -161,6 +170,8 @@ impl LiveInstance {
         self.late = false;
         self.unique = None;
         self.coalesced = 0;
+        self.ledger.clear();
+        self.marks.clear();
         if let Some(notes) = self.notes.take() {
             self.spare = Some(notes);
         }

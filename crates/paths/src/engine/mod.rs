@@ -4,6 +4,7 @@
 //! the alternatives that can come next, by the value that its event has to have (its thread, its vCPU...), so that an
 //! event finds those that wait for it without a search. Memory is that of the instances under way.
 
+mod account;
 mod advance;
 mod around;
 mod asks;

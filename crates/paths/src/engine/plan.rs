@@ -58,10 +58,23 @@ pub(crate) struct ChainRoles {
     pub address: Option<usize>,
     /// Whether it is the vCPU that an interrupt is for.
     pub target: bool,
+    /// Those that hold threads of the host.
+    pub threads: Vec<usize>,
 }
 
 impl ChainRoles {
-    fn of(names: &[String]) -> ChainRoles {
+    fn of(names: &[String], steps: &[PathStep]) -> ChainRoles {
+        let alts = || steps.iter().flat_map(|step| &step.alts);
+        let binds = alts().flat_map(|alt| alt.binds.iter().map(move |bind| (alt, bind)));
+        let holds_thread = |alt: &StepAlternative, attr: &EventAttribute| match attr {
+            EventAttribute::Thread | EventAttribute::Target => true,
+            EventAttribute::Task | EventAttribute::Prev => !alt.in_guest,
+            _ => false,
+        };
+        let threads = binds.filter(|(alt, (_, attr))| holds_thread(alt, attr));
+        let mut threads: Vec<usize> = threads.map(|(_, (role, _))| *role).collect();
+        threads.sort_unstable();
+        threads.dedup();
         let role = |name: &str| names.iter().position(|role| role == name);
         ChainRoles {
             subjects: ["target", "vcpu", "guest"]
@@ -72,6 +85,7 @@ impl ChainRoles {
             vector: role("vector"),
             address: role("address"),
             target: role("target").is_some(),
+            threads,
         }
     }
 }
@@ -87,6 +101,7 @@ pub(crate) struct StepPlan {
     pub soon: bool,
     pub coalesces: bool,
     pub several: bool,
+    pub polls: bool,
     /// Whether an instance that reaches it is complete.
     pub ends: bool,
     pub unique: Vec<usize>,
@@ -135,6 +150,7 @@ impl StepPlan {
             soon: step.soon,
             coalesces: step.coalesces,
             several: step.several,
+            polls: step.polls,
             ends: step.ends || last,
             unique: step.unique.clone(),
             after: StepOrder::of(&step.not_after, &step.only_after),
@@ -266,7 +282,7 @@ impl PathIndex {
                 index.chains.push((number, at));
                 index.first_step.push(place(index.steps.len()));
                 index.lengths.push(chain.steps.len());
-                index.roles.push(ChainRoles::of(&chain.roles));
+                index.roles.push(ChainRoles::of(&chain.roles, &chain.steps));
                 let recalled = chain.steps.iter().flat_map(|step| step.recall.clone());
                 index.recalled.push(recalled.collect());
                 for (step, at) in chain.steps.iter().zip(0u32..) {

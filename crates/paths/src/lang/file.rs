@@ -222,6 +222,7 @@ fn step(
         soon: table.soon,
         ends: table.ends,
         answers: table.answers,
+        polls: table.polls,
         unless: patterns(&table.unless)?,
         not_after,
         only_after,

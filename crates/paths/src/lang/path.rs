@@ -101,6 +101,8 @@ pub struct PathStep {
     pub over: Vec<WaitEnd>,
     /// The back end has answered, or is done: what comes behind it is not its time.
     pub answers: bool,
+    /// Who makes its event polls for what the step before left, and has had it since then.
+    pub polls: bool,
     /// An instance that reaches it is complete, though it is not the last one.
     pub ends: bool,
     /// It comes before the events that the step before it names with `until`, or not at all.

@@ -106,6 +106,7 @@ pub(super) struct StepToml {
     pub soon: bool,
     pub ends: bool,
     pub answers: bool,
+    pub polls: bool,
     pub unless: TextList,
     pub not_after: TextList,
     pub only_after: TextList,
@@ -198,6 +199,7 @@ impl KeyTable for StepToml {
             &mut self.soon,
             &mut self.ends,
             &mut self.answers,
+            &mut self.polls,
         ]
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use stats::{Longest, Stats};
 
+use crate::ledger::PathLedger;
 use crate::slow::ThresholdOrigin;
 use crate::tally::DropReason;
 use crate::traits::InstanceTrait;
@@ -21,6 +22,8 @@ pub struct StageReport {
     pub slow_mean_ns: Option<u64>,
     /// The same of the fast ones.
     pub fast_mean_ns: Option<u64>,
+    /// Who had its mean.
+    pub ledger: PathLedger,
     /// What the slow instances' total would be less if this stage took them as long as the fast ones: an estimate.
     pub saving_ns: u64,
 }
@@ -94,6 +97,8 @@ pub struct PathReport {
     pub total: Stats,
     /// The longest of their totals, with the times at which they began.
     pub longest: Longest,
+    /// Who had its mean total.
+    pub ledger: PathLedger,
     /// Stages, in the order of the path.
     pub stages: Vec<StageReport>,
     /// By what instances are grouped, if they are.

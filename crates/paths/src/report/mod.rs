@@ -9,6 +9,7 @@ use model::Machine;
 
 use crate::engine::Paths;
 use crate::lang::{PathGrouping, PathStep};
+use crate::ledger::{LedgerSums, PathLedger};
 use crate::slow::{SlowSplit, split};
 use crate::tally::{DropReason, DurationSum, PathTally, offset_of};
 use crate::traits::InstanceTrait;
@@ -61,6 +62,7 @@ impl PathWords<'_> {
             count: tally.count,
             total: tally.total.clone(),
             longest: tally.longest.clone(),
+            ledger: self.ledger(tally),
             stages,
             by: self.path.by.map(by_name),
             groups: self.groups(tally),
@@ -86,6 +88,19 @@ impl PathWords<'_> {
         let reached = || stages.any(|one| inside(one.chain, one.from) || inside(one.chain, one.to));
         let mut steps = self.path.chains.iter().flat_map(|chain| &chain.steps);
         steps.any(PathStep::is_in_guest).then(reached)
+    }
+
+    /// Returns whether exits to the VMM are recorded.
+    fn to_vmm(&self) -> bool {
+        self.machine.seen().userspace_exits
+    }
+
+    fn ledger(&self, tally: &PathTally) -> PathLedger {
+        let mut sums = LedgerSums::default();
+        for stage in &tally.stages {
+            sums.merge(&stage.ledger);
+        }
+        PathLedger::of(sums, tally.total.mean(), self.to_vmm())
     }
 
     fn groups(&self, tally: &PathTally) -> Vec<GroupReport> {
@@ -186,6 +201,7 @@ impl PathWords<'_> {
                 .get(usize::from(chain))
                 .and_then(|c| c.name.clone()),
             stats: stage.stats.clone(),
+            ledger: PathLedger::of(stage.ledger.clone(), stage.stats.mean(), self.to_vmm()),
             slow_mean_ns: slow.mean(),
             fast_mean_ns: fast.mean(),
             saving_ns,

@@ -6,6 +6,7 @@ mod stream;
 
 use std::ops::ControlFlow;
 
+use crate::common::adds_up;
 use crate::common::stages::{Log, wrong};
 use analysis::{SharedAnalysis, Study};
 use event::reasons::Isa;
@@ -177,6 +178,10 @@ fn check(seen: &Seen, limit: usize) {
             u64::saturating_add(sum, stage.stats.total())
         });
         assert_eq!(stages, total, "{}", path.name);
+        adds_up(&report.ledger, &report.total, &path.name);
+        for stage in &report.stages {
+            adds_up(&stage.ledger, &stage.stats, &stage.name);
+        }
         if report.by == Some("waker") {
             let grouped: u64 = report.groups.iter().map(|group| group.stats.count()).sum();
             assert_eq!(grouped, report.count, "{}", path.name);

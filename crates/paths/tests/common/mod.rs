@@ -9,10 +9,11 @@ pub(crate) mod stages;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
+use analysis::Stats;
 use analysis::{SharedAnalysis, Study};
 use event::{Event, EventType, Side, Sink};
 use paths::lang::{self, PathDefinition};
-use paths::{CompletedInstance, DropReason, InstanceReport, PathReport, Paths};
+use paths::{CompletedInstance, DropReason, InstanceReport, PathLedger, PathReport, Paths};
 use source::{ReaderOptions, RecordingBytes};
 
 /// A recording as ftrace prints it.
@@ -179,6 +180,26 @@ pub(crate) fn path(text: &str) -> PathDefinition {
 
 pub(crate) fn builtin(name: &str) -> PathDefinition {
     paths::builtin(name).unwrap_or_else(|| panic!("{name} is built in"))
+}
+
+/// What everybody had adds up to the durations, in sum and on average.
+pub(crate) fn adds_up(ledger: &PathLedger, stats: &Stats, name: &str) {
+    let terms = ledger.terms.iter();
+    let all = terms.fold(0, |sum, term| u64::saturating_add(sum, term.total_ns));
+    assert_eq!(all, stats.total(), "{name}: {ledger:?}");
+    assert_eq!(ledger.mean_ns(), stats.mean(), "{name}: {ledger:?}");
+    for term in &ledger.terms {
+        let known = [
+            term.work_ns,
+            term.polling_ns,
+            term.runnable_ns,
+            term.asleep_ns,
+        ];
+        assert!(
+            known.iter().sum::<u64>() <= term.mean_ns,
+            "{name}: {term:?}"
+        );
+    }
 }
 
 struct Watching {

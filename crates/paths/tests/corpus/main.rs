@@ -4,5 +4,6 @@ mod bounds;
 mod contract;
 mod counts;
 mod kicks;
+mod ledgers;
 mod packets;
 mod truth;
