@@ -6,13 +6,13 @@ use paths::InstanceReport;
 use serde_json::Value;
 
 /// Fields of the contract, and what stands behind them.
-const PATH: [&str; 9] = [
-    "path", "count", "total", "stages", "slow", "by", "groups", "dropped", "doubts",
+const PATH: [&str; 10] = [
+    "path", "count", "total", "ledger", "stages", "slow", "by", "groups", "dropped", "doubts",
 ];
 const TOTAL: [&str; 7] = [
     "p50_ns", "p90_ns", "p99_ns", "max_ns", "min_ns", "mean_ns", "total_ns",
 ];
-const STAGE: [&str; 13] = [
+const STAGE: [&str; 14] = [
     "name",
     "p50_ns",
     "p90_ns",
@@ -23,6 +23,7 @@ const STAGE: [&str; 13] = [
     "total_ns",
     "count",
     "chain",
+    "holder",
     "slow_mean_ns",
     "fast_mean_ns",
     "saving_estimate_ns",
