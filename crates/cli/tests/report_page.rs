@@ -75,7 +75,9 @@ fn rows_of(table: &Table, document: &Value) -> Vec<Value> {
     let is_of = |path: &&Value| {
         let of = format!("path-{}", path["path"].as_str().unwrap_or_default());
         let rest = table.name.strip_prefix(of.as_str());
-        rest.is_some_and(|rest| matches!(rest, "" | "-totals" | "-because" | "-dropped"))
+        rest.is_some_and(|rest| {
+            matches!(rest, "" | "-totals" | "-because" | "-dropped" | "-ledger")
+        })
     };
     let path = all.find(is_of).unwrap_or(&Value::Null);
     let total = || {
@@ -105,6 +107,7 @@ fn rows_of(table: &Table, document: &Value) -> Vec<Value> {
         }
         "counts" => list(&document["recordings"][0]["counts"]),
         _ if name.ends_with("-totals") => with_total(&path["groups"]),
+        _ if name.ends_with("-ledger") => list(&path["ledger"]),
         _ if name.ends_with("-because") => list(&path["slow"]["because"]),
         _ if name.ends_with("-dropped") => {
             let dropped = path["dropped"].as_object().cloned().unwrap_or_default();
