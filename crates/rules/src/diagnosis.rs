@@ -123,11 +123,11 @@ pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
     let of_silence = rules
         .iter()
         .filter(|rule| matches!(rule.look, RuleLook::Silence(_)));
+    let silence = diagnosis.findings.is_empty();
     for rule in of_silence {
-        match diagnosis.findings.is_empty() {
-            true => diagnosis.ask(rule, cases, &[]),
-            false => diagnosis.clear.push(rule),
-        }
+        diagnosis.ask(rule, cases, &[]);
+        // What it finds beside others is theirs to explain. It is not said to be absent either.
+        (diagnosis.findings).retain(|one| silence || one.rule.id != rule.id);
     }
     let accounts = diagnosis.accounts_of(cases);
     for account in accounts {

@@ -141,6 +141,6 @@ pub enum RuleLook {
     Case(fn(&Case<'_>) -> Verdict),
     /// At what the findings of all rules above it leave of the time, too.
     Account(fn(&Case<'_>, &TimeAccounts) -> Verdict),
-    /// At a case in which all rules above it found nothing; where they did, it is not asked, and found nothing.
+    /// At a case in which all rules above it found nothing; where they did, what it finds is left out.
     Silence(fn(&Case<'_>) -> Verdict),
 }
