@@ -2,8 +2,9 @@
 The facts of a host, read from its files: `/proc`, `/sys` and the configuration of its kernel in `/boot`.
 
 Nothing is started, mounted, changed or asked over a network, and nothing that is read takes more than a look of the
-kernel at its own state, but for `numa_maps`, for which it walks a VMM's page tables. The environment of processes is never read; what is or may be secret on command lines is
-masked ([`mask`]). What cannot be read is listed, with the reason.
+kernel at its own state, but for `numa_maps`, for which it walks a VMM's page tables. The environment of processes is
+never read; what is or may be secret on command lines is masked ([`mask`]). What cannot be read is listed, with the
+reason.
 
 The files may stand below any folder, so the tree of another host can be read, as a container has it mounted or as
 `sosreport` copies it. Such a tree is taken for hostile: what is read is bounded, and links that lead out of it are not

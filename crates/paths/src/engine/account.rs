@@ -3,6 +3,9 @@
 //! An instance keeps what the threads that it knows have done up to its last step. Who makes the next step's event had
 //! the time up to it, if that is one of them: what it did since then is the difference. A thread that an instance did
 //! not know may have done anything before it came in.
+//!
+//! That is what makes it cost more than other sums: at each step of each instance, also of those that complete in
+//! nothing, the times of all threads that it knows are read.
 
 use event::index_of;
 use model::{Machine, State, Times};
