@@ -4,9 +4,8 @@
 //! wakes it. What does not shows in the exits alone, however little time the exits take.
 //!
 //! It costs more than the 2 ns an event that an analysis may: it takes each exit, entry, access and switch, which
-//! nearly all events of a recording are, and keeps of each exit where it was. Measured with
-//! `session/examples/analysis_cost` on 4.3 million events: 4 to 27 ns (the middle half of 25 pairs), on a machine on
-//! which others vary as much.
+//! nearly all events of a recording are, and keeps of each exit where it was. Of 4.3 million events it takes 79
+//! instructions each, which is some 6.8 ns (`bench/runs/2026-11-27-analyses-instructions`).
 
 use event::{Body, Data, Event, EventType, ExitClass, ExitDetail, ExitReason, Kind, index_of};
 use model::ByNumber;

@@ -57,6 +57,94 @@ fn an_ipi_ends_with_its_handler() {
     }
 }
 
+/// A task of guest 1 wakes another one, which was last on the second vCPU: what the guest's events of `sched` show is
+/// enough.
+#[test]
+fn a_wake_up_is_an_ipi_until_its_task_has_the_idle_cpu() {
+    let mut text = Text::default();
+    text.enters(A0, 1, 1);
+    text.enters(A1, 2, 1);
+    halts(&mut text, A1, 2, 4);
+    let ipi = |text: &mut Text, t: u64, vector: u32| {
+        let waking = "sched_waking comm=wl pid=126 prio=120 target_cpu=001";
+        text.event(PING, 0, t, waking);
+        text.exits(A0, 1, t + 2, "MSR_WRITE");
+        let sent = format!("kvm_apic_ipi dst 1 vec {vector} (Fixed|physical|de-assert|edge|dst)");
+        text.event(A0, 1, t + 3, &sent);
+        let accepted = format!("kvm_apic_accept_irq apicid 1 vec {vector} (Fixed|edge)");
+        text.event(A0, 1, t + 4, &accepted);
+        text.wakes(A0, 1, A1, 2, t + 5);
+        text.enters(A0, 1, t + 6);
+        text.runs(A1, 2, t + 10);
+        text.event(A1, 2, t + 11, &format!("kvm_inj_virq IRQ 0x{vector:x}"));
+        text.enters(A1, 2, t + 12);
+    };
+    let switch = |text: &mut Text, us: u64, prev: &str, next: &str| {
+        let what = format!(
+            "sched_switch prev_{prev} prev_prio=120 prev_state=R ==> next_{next} next_prio=120"
+        );
+        let what = what.replace("prev_wl", "prev_comm=wl prev_pid=126");
+        let what = what.replace("next_wl", "next_comm=wl next_pid=126");
+        let what = what.replace("prev_idle", "prev_comm=swapper/1 prev_pid=0");
+        let what = what.replace("next_other", "next_comm=other next_pid=127");
+        text.event(IDLE_A, 1, us, &what);
+    };
+    switch(&mut text, 500, "idle", "other");
+    // An idle CPU takes up the task.
+    ipi(&mut text, 1000, 253);
+    switch(&mut text, 1015, "idle", "wl");
+    halts(&mut text, A1, 2, 1020);
+    // It takes up another one: who knows what the interrupt was for.
+    ipi(&mut text, 2000, 253);
+    switch(&mut text, 2015, "idle", "other");
+    halts(&mut text, A1, 2, 2020);
+    // Functions that several CPUs call are no wake-ups.
+    ipi(&mut text, 3000, 252);
+    switch(&mut text, 3015, "idle", "wl");
+    halts(&mut text, A1, 2, 3020);
+    // There was an entry in between: the interrupt is not the wake-up's.
+    text.event(
+        PING,
+        0,
+        3990,
+        "sched_waking comm=wl pid=126 prio=120 target_cpu=001",
+    );
+    text.exits(A0, 1, 3991, "EXTERNAL_INTERRUPT");
+    text.enters(A0, 1, 3992);
+    text.exits(A0, 1, 4002, "MSR_WRITE");
+    text.event(
+        A0,
+        1,
+        4003,
+        "kvm_apic_ipi dst 1 vec 253 (Fixed|physical|de-assert|edge|dst)",
+    );
+    text.event(
+        A0,
+        1,
+        4004,
+        "kvm_apic_accept_irq apicid 1 vec 253 (Fixed|edge)",
+    );
+    text.wakes(A0, 1, A1, 2, 4005);
+    text.enters(A0, 1, 4006);
+    text.runs(A1, 2, 4010);
+    text.event(A1, 2, 4011, "kvm_inj_virq IRQ 0xfd");
+    text.enters(A1, 2, 4012);
+    switch(&mut text, 4015, "idle", "wl");
+    halts(&mut text, A1, 2, 4020);
+    let found = walk(&text, builtin("guest-ipi"), &[1]);
+    assert!(found.dropped.is_empty(), "{:?}", found.dropped);
+    let host = [
+        "sent", "accepted", "woken", "on CPU", "injected", "in guest",
+    ];
+    let all: Vec<Vec<&str>> = (0..found.instances.len())
+        .map(|at| found.names(at))
+        .collect();
+    let woken = [&["guest: task woken"][..], &host].concat();
+    let on_cpu = [&woken[..], &["guest: task on CPU"]].concat();
+    assert_eq!(all, [on_cpu, woken, host.to_vec(), host.to_vec()]);
+    assert_eq!(found.steps(0)[7], ("guest: task on CPU", 15));
+}
+
 #[test]
 fn an_ipi_of_arm64_ends_with_its_handler() {
     let mut text = Text::default();

@@ -218,6 +218,29 @@ fn guests_add_steps_and_change_none() {
         let both = instances(&[&host, &guest], "guest-ipi").len();
         failures.equal(&format!("{}: IPIs", host.display()), &both, &alone);
     }
+    // A program in the guest counted its round trips: each is a wake-up there and one back, most of an idle CPU.
+    let (host, guest) = pairs[0];
+    let printed = read_text(&corpus.join(host).with_file_name("l2-pingpong.txt"));
+    let trips = printed
+        .split_ascii_whitespace()
+        .nth(3)
+        .and_then(|count| count.parse::<f64>().ok());
+    let trips = trips.expect("pingpong prints how many round trips it made");
+    let all = instances(&[&corpus.join(host), &corpus.join(guest)], "guest-ipi");
+    let having = |step: &str| {
+        let named = |one: &&InstanceReport| one.steps.iter().any(|reached| reached.name == step);
+        all.iter().filter(named).count() as f64
+    };
+    let (woken, on_cpu) = (having("guest: task woken"), having("guest: task on CPU"));
+    note(&format!(
+        "{trips} round trips: {woken} wake-ups, {on_cpu} on an idle CPU"
+    ));
+    failures.check((0.95..=1.0).contains(&(woken / (2.0 * trips))), || {
+        format!("{woken} wake-ups of {trips} round trips")
+    });
+    failures.check((0.95..=1.0).contains(&(on_cpu / (2.0 * trips))), || {
+        format!("{on_cpu} tasks on an idle CPU, of {trips} round trips")
+    });
     assert!(checked > 10_000, "{checked} instances");
     failures.finish(1_000);
 }
