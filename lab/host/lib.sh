@@ -18,6 +18,7 @@
 #                                  GUEST_LIMIT is how many seconds it may take (default 300)
 #   guest_pause NAME, guest_resume NAME   stops QEMU's threads, and lets them go on: between the two a guest makes no event
 #   guest_stop NAME                ends the guest
+#   tracepoints_on EVENT...        before guests start: what will be recorded, as SYSTEM or SYSTEM/EVENT (see below)
 #   switch_start                   starts DPDK's testpmd with two ports, which forwards from each to the other one and polls, on CPU 1
 #   guest_pins                     prints where the vCPUs of two guests go: on a host of six CPUs each has its own
 #   guest_pid NAME                 prints QEMU's process id
@@ -37,6 +38,20 @@ lab_bridge() {
     ip link add br0 type bridge
     ip addr add 10.0.0.1/24 dev br0
     ip link set br0 up
+}
+
+# Turning a tracepoint on or off patches the kernel's code, and under emulation vCPUs that run meanwhile may hang in that for
+# ever. So what a job will record is on before its guests start, twice and in buffers that are off: from two users of a tracepoint
+# on nothing is patched for one more (tracepoint_add_func, kernel/tracepoint.c).
+tracepoints_on() { # SYSTEM | SYSTEM/EVENT...
+    local once event
+    for once in /sys/kernel/tracing/instances/on1 /sys/kernel/tracing/instances/on2; do
+        mkdir -p "$once"
+        echo 0 >"$once/tracing_on"
+        for event; do
+            [ ! -e "$once/events/$event/enable" ] || echo 1 >"$once/events/$event/enable"
+        done
+    done
 }
 
 # testpmd ends with its standard input.
@@ -110,7 +125,7 @@ guest_start() {
     case $net in
     tap)
         lab_bridge
-        ip tuntap add "tap$number" mode tap vnet_hdr
+        [ -e "/sys/class/net/tap$number" ] || ip tuntap add "tap$number" mode tap vnet_hdr
         ip link set "tap$number" master br0 up
         qemu+=(-netdev "tap,id=net,ifname=tap$number,script=no,downscript=no,vhost=$vhost")
         ;;

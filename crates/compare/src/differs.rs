@@ -251,8 +251,8 @@ pub(crate) fn unrecorded_of_path(sides: [&[&Picture]; 2], path: &str) -> Option<
     let path = paths::builtin(path)?;
     let steps = path.chains.iter().flat_map(|chain| &chain.steps);
     let mut patterns = steps
-        .flat_map(|step| &step.alts)
-        .flat_map(|alt| &alt.events);
+        .flat_map(PathStep::ways)
+        .flat_map(|(_, events)| events);
     let names = sides.map(happened);
     let all: BTreeSet<&str> = names.iter().flat_map(BTreeMap::keys).copied().collect();
     // In the order of the path: what it begins with says most.
@@ -272,8 +272,12 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
     let names = sides.map(happened);
     let steps = || path.chains.iter().flat_map(|chain| &chain.steps);
     let patterns: Vec<&EventPattern> = steps()
-        .flat_map(|step| &step.alts)
-        .flat_map(|alt| alt.events.iter().chain(&alt.unless))
+        .flat_map(PathStep::ways)
+        .flat_map(|(alt, events)| {
+            events
+                .iter()
+                .chain(alt.into_iter().flat_map(|alt| &alt.unless))
+        })
         .collect();
     // Those that are of the path.
     let all: BTreeSet<&str> = names
@@ -299,11 +303,11 @@ pub(crate) fn steps_apart(sides: [&[&Picture]; 2], path: &str) -> BTreeMap<Strin
     };
     // The events that tell of a step: an alternative counts for nothing where what is better was recorded.
     let telling = |side: usize, step: &PathStep| -> BTreeSet<&str> {
-        let alts = step.alts.iter().filter(|alt| {
-            let mut better = alt.unless.iter();
+        let ways = step.ways().filter(|(alt, _)| {
+            let mut better = alt.iter().flat_map(|alt| &alt.unless);
             !better.any(|pattern| !has(side, pattern).is_empty())
         });
-        alts.flat_map(|alt| &alt.events)
+        ways.flat_map(|(_, events)| events)
             .flat_map(|pattern| has(side, pattern))
             .collect()
     };

@@ -31,6 +31,8 @@ struct EndedStage {
     since: u64,
     /// The actor polls, and has had the time though the instance did not know it.
     polls: bool,
+    /// It began with the exit of its thread, from which on nothing is known of other threads.
+    exit: bool,
     /// It followed at once: within one call of the kernel, if the same thread made both events.
     soon: bool,
     /// Both events were made in interrupts.
@@ -80,6 +82,7 @@ impl Paths {
                     actor,
                     since: live.marked_at.max(from.time),
                     polls: step.polls,
+                    exit: step.from_exit,
                     soon,
                     in_irq: in_irq && live.marked_in_irq,
                     home: self.home(live.reached()),
@@ -87,10 +90,19 @@ impl Paths {
                 self.retract(at, &stage);
                 self.enter(at, &stage, machine);
             }
-            _ => self.live[index_of(at)].ledger.clear(),
+            _ => self.begin_account(at, now.event.time),
         }
         self.mark(at, now, machine);
         self.live[index_of(at)].marked_in_irq = in_irq;
+    }
+
+    /// An instance begins: of what an earlier one left in its place nothing counts.
+    pub(super) fn begin_account(&mut self, at: u32, time: u64) {
+        let live = &mut self.live[index_of(at)];
+        live.ledger.clear();
+        live.marks.clear();
+        live.marked_at = time;
+        live.marked_in_irq = false;
     }
 
     /// The vCPU that comes first.
@@ -176,6 +188,16 @@ impl Paths {
         // From a wake-up until it has its CPU a task waits for one.
         if stage.woke_actor() && stage.to.switch && stage.to.task == Some(stage.actor) {
             return Some((TimeHolder::Kernel, TimeManner::Runnable));
+        }
+        if stage.exit {
+            // KVM handles it, unless the thread lost its CPU meanwhile.
+            let task = self.tasks.get(stage.actor);
+            let has_cpu = task.run != TaskRun::Runnable && task.since <= stage.from.time;
+            return Some(if has_cpu {
+                (TimeHolder::Kernel, TimeManner::Work)
+            } else {
+                (TimeHolder::Unknown, TimeManner::Unknown)
+            });
         }
         let one_interrupt = stage.in_irq && stage.is_of_one() && stage.from.cpu == stage.to.cpu;
         // An idle task does no more than the kernel's work, mostly in interrupts.

@@ -11,6 +11,7 @@ use super::{EventContext, MAX_LIVE, Paths};
 use crate::interrupts::UNRESOLVED;
 use crate::lang::MAX_ROLES;
 use crate::tally::DropReason;
+use crate::tasks::TaskKind;
 
 impl Paths {
     /// The event may be this alternative of a step.
@@ -176,7 +177,32 @@ impl Paths {
         let Some(at) = self.allocate(chain) else {
             return;
         };
+        if self.index.steps[index_of(bound.number)].from_exit {
+            self.reach_exit(at, step, now);
+        }
         self.reach(at, bound, step, now, machine);
+    }
+
+    /// An instance that a vCPU's event begins begins with the exit that the vCPU is in, if that was recorded.
+    fn reach_exit(&mut self, at: u32, step: usize, now: &EventContext<'_, '_>) {
+        let task = self.tasks.get(now.thread);
+        let in_exit = task.what == TaskKind::Vcpu && task.exit_at > 0;
+        // An entry since then: the exit was lost, or KVM makes the event of it after it has
+        // handled the ICR's write (a fast path that comes before `trace_kvm_exit`).
+        if !in_exit || task.exit_at < task.entry_at || task.exit_at > now.event.time {
+            return;
+        }
+        let exit = ReachedStep {
+            step: u8::try_from(step - 1).unwrap_or(u8::MAX),
+            machine: now.event.machine(),
+            time: task.exit_at,
+            cpu: now.event.cpu,
+            thread: now.thread,
+            task: None,
+            switch: false,
+        };
+        self.live[index_of(at)].reach(exit, 0);
+        self.begin_account(at, exit.time);
     }
 
     /// Takes a place for an instance.

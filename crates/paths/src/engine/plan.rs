@@ -102,6 +102,8 @@ pub(crate) struct StepPlan {
     pub coalesces: bool,
     pub several: bool,
     pub polls: bool,
+    /// The step before it is the exit during which its event is made.
+    pub from_exit: bool,
     /// Whether an instance that reaches it is complete.
     pub ends: bool,
     pub unique: Vec<usize>,
@@ -151,6 +153,7 @@ impl StepPlan {
             coalesces: step.coalesces,
             several: step.several,
             polls: step.polls,
+            from_exit: false,
             ends: step.ends || last,
             unique: step.unique.clone(),
             after: StepOrder::of(&step.not_after, &step.only_after),
@@ -293,6 +296,8 @@ impl PathIndex {
                     plan.ended_by = ends.collect();
                     let named =
                         |name: &String| chain.steps.iter().position(|one| one.name == *name);
+                    let before = index_of(at).checked_sub(1).map(|at| &chain.steps[at]);
+                    plan.from_exit = before.is_some_and(|step| step.is_exit);
                     plan.yields = step.yields.as_ref().and_then(named);
                     plan.optional_with = step.optional_with.as_ref().and_then(named);
                     index.all_ends += place(plan.ended_by.len());

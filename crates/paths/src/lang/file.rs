@@ -113,7 +113,7 @@ fn chain(
         .as_ref()
         .map_or_else(String::new, |name| format!("chain \"{name}\": "));
     let fail = |LanguageError(text)| LanguageError(format!("{what}{text}"));
-    let tables = parts.steps(tables).map_err(fail)?;
+    let tables = with_exits(parts.steps(tables).map_err(fail)?);
     if tables.len() < 2 || tables.len() > MAX_STEPS {
         return Err(fail(LanguageError(format!(
             "has {} steps; a path goes from one event to another, in 2 to {MAX_STEPS} steps",
@@ -139,6 +139,21 @@ fn chain(
     }
     check_one_is_reached(&steps).map_err(fail)?;
     Ok(PathChain { name, steps, roles })
+}
+
+/// Puts the exit that a step begins with before it.
+fn with_exits(tables: Vec<StepToml>) -> Vec<StepToml> {
+    let mut all = Vec::with_capacity(tables.len());
+    for table in tables {
+        all.extend(table.from_exit.as_ref().map(|name| StepToml {
+            name: name.clone(),
+            optional: Some(SkipRule::Always(true)),
+            is_exit: true,
+            ..StepToml::default()
+        }));
+        all.push(table);
+    }
+    all
 }
 
 /// A step has a name, and it is none that a step before it has.
@@ -187,7 +202,16 @@ fn step(
     starts: bool,
 ) -> Result<PathStep, LanguageError> {
     let optional = optional(table.optional.as_ref())?;
-    let alts = alts(table, before, roles)?;
+    let alts = if table.is_exit {
+        Vec::new()
+    } else {
+        alts(table, before, roles)?
+    };
+    if table.from_exit.is_some() && before.len() != 1 {
+        return Err(LanguageError(
+            "has from-exit, which the first step alone can have".to_owned(),
+        ));
+    }
     if !starts && alts.iter().any(|alt| alt.joins.is_empty()) {
         return Err(LanguageError(
             "has no join, so that nothing says which instance an event belongs to; expected join = \"thread = ROLE\" \
@@ -223,6 +247,7 @@ fn step(
         ends: table.ends,
         answers: table.answers,
         polls: table.polls,
+        is_exit: table.is_exit,
         unless: patterns(&table.unless)?,
         not_after,
         only_after,

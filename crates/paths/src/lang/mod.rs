@@ -20,8 +20,8 @@ pub use cond::{
 pub use error::LanguageError;
 pub use file::parse;
 pub use pair::{PairJoin, pair};
-pub(crate) use path::{MAX_ROLES, MAX_STEPS};
 pub use path::{
-    PathChain, PathDefinition, PathGrouping, PathStep, RoleJoin, StepAlternative, StepOption,
-    WaitEnd,
+    EXIT_EVENT, PathChain, PathDefinition, PathGrouping, PathStep, RoleJoin, StepAlternative,
+    StepOption, WaitEnd,
 };
+pub(crate) use path::{MAX_ROLES, MAX_STEPS};

@@ -74,6 +74,9 @@ pub enum StepOption {
     Unrecorded,
 }
 
+/// The event that shows the exits which instances begin with ([`PathStep::is_exit`]).
+pub const EXIT_EVENT: &str = "kvm_exit";
+
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PathStep {
@@ -103,6 +106,9 @@ pub struct PathStep {
     pub answers: bool,
     /// Who makes its event polls for what the step before left, and has had it since then.
     pub polls: bool,
+    /// It is the exit during which the event is made that begins an instance at the next step, and no event of its own:
+    /// [`EXIT_EVENT`] says when it was.
+    pub is_exit: bool,
     /// An instance that reaches it is complete, though it is not the last one.
     pub ends: bool,
     /// It comes before the events that the step before it names with `until`, or not at all.
@@ -128,7 +134,18 @@ pub struct PathStep {
 impl PathStep {
     /// Returns whether all events that reach it are guests' own.
     pub fn is_in_guest(&self) -> bool {
-        self.alts.iter().all(|alt| alt.in_guest)
+        !self.is_exit && self.alts.iter().all(|alt| alt.in_guest)
+    }
+
+    /// Returns the alternatives that lead to it, each with its events. The exit that an instance begins with has none,
+    /// and is there where [`EXIT_EVENT`] is recorded.
+    pub fn ways(&self) -> impl Iterator<Item = (Option<&StepAlternative>, &[EventPattern])> {
+        static EXIT: std::sync::LazyLock<Vec<EventPattern>> =
+            std::sync::LazyLock::new(|| EventPattern::parse(EXIT_EVENT).into_iter().collect());
+        let exit = self.is_exit.then(|| (None, EXIT.as_slice()));
+        let alts = self.alts.iter();
+        alts.map(|alt| (Some(alt), alt.events.as_slice()))
+            .chain(exit)
     }
 }
 

@@ -107,6 +107,10 @@ pub(super) struct StepToml {
     pub ends: bool,
     pub answers: bool,
     pub polls: bool,
+    pub from_exit: Option<String>,
+    /// It is the exit that a step begins with, and has no table in the file.
+    #[serde(skip)]
+    pub is_exit: bool,
     pub unless: TextList,
     pub not_after: TextList,
     pub only_after: TextList,
@@ -187,7 +191,12 @@ impl KeyTable for StepToml {
     }
 
     fn texts(&mut self) -> Vec<&mut Option<String>> {
-        vec![&mut self.machine, &mut self.optional_with, &mut self.yields]
+        vec![
+            &mut self.machine,
+            &mut self.optional_with,
+            &mut self.yields,
+            &mut self.from_exit,
+        ]
     }
 
     fn flags(&mut self) -> Vec<&mut bool> {

@@ -19,6 +19,10 @@ const EACH_NS: u64 = 20_000;
 const SHARE: f64 = 0.01;
 /// Share of the waits: less, and something else is what makes them long.
 const OF_WAITS: f64 = 0.4;
+/// Share of the waits for other states than 0 that were for state 1.
+const SHALLOW: f64 = 0.9;
+/// The remedy that helps whatever the state is, by its position.
+const POLL: usize = 2;
 /// Threads that are listed.
 const LISTED: usize = 4;
 
@@ -46,6 +50,9 @@ pub(crate) static RULE: Rule = Rule {
          time or more (for other threads, of the recorded time) and {part} of what these threads wait for idle CPUs. \
          Confidence 0.9: both ends are events. Time after the CPU has left its state is not in it, and neither are \
          waits behind another task.",
+        "On x86 state 1 is C1, which hardware leaves within 10 us. If {shallow} of it is of state 1, no deeper state \
+         is the cause, and the host may be a VM itself: 0.5. So it is on arm64 where no CPU was in state 0: without \
+         a cpuidle driver state 1 is WFI.",
         "Where a timer or a device wakes a thread, its interrupt waits for the same before any event: that is not \
          counted, so the cost is a lower bound.",
     ],
@@ -54,6 +61,7 @@ pub(crate) static RULE: Rule = Rule {
         ("each", EvidenceNumber::Nanoseconds(EACH_NS)),
         ("share", EvidenceNumber::Share(SHARE)),
         ("part", EvidenceNumber::Share(OF_WAITS)),
+        ("shallow", EvidenceNumber::Share(SHALLOW)),
     ],
     seen_from: "{least} wake-ups for CPUs that take {each} each to leave an idle state, {share} of the vCPUs' time",
     unknown: "*all*, with `power:cpu_idle`. It cannot tell where that is missing and waits for idle CPUs are long.",
@@ -162,7 +170,12 @@ fn look(case: &Case<'_>) -> Verdict {
 
 fn say(case: &Case<'_>, all: &Stats, cost: FindingCost) -> Finding {
     let idle = &case.picture.idle;
-    let mut finding = Finding::new(&RULE, 0.9).cost(cost).title(format!(
+    let first = first_state(case, all);
+    let confidence = match first {
+        Some(_) => 0.5,
+        None => 0.9,
+    };
+    let mut finding = Finding::new(&RULE, confidence).cost(cost).title(format!(
         "Threads of VMs waited {} times for an idle CPU to leave its idle state, {} typically",
         all.count(),
         human(all.percentile(0.5))
@@ -189,7 +202,56 @@ fn say(case: &Case<'_>, all: &Stats, cost: FindingCost) -> Finding {
     for row in idle.rows.iter().filter(|row| row.deep_ns > 0).take(LISTED) {
         finding = finding.evidence(thread(case, row));
     }
-    finding
+    match first {
+        None => return finding,
+        Some(FirstState::Ambiguous) => {
+            return finding.also(
+                "All idle CPUs were in state 1. If the host has no cpuidle driver, that is WFI, which is left at once: \
+                 then the host is a VM itself. /sys/devices/system/cpu/cpuidle/current_driver says it.",
+            );
+        }
+        Some(FirstState::C1) => {}
+    }
+    if case
+        .host()
+        .is_some_and(|host| host.virtualized == Some(true))
+    {
+        finding = finding.evidence(
+            "The host is a virtual machine itself: its /proc/cpuinfo has the flag hypervisor.",
+        );
+    }
+    finding.only(&[POLL]).also(
+        "State 1 of x86 is the first that halts, and hardware leaves it within 10 us: where it takes longer, the \
+         host is a VM itself, and the hypervisor below it has to run its CPU again (or firmware makes a deeper state \
+         of it). Limits of cpu_dma_latency and of C-states do not change that.",
+    )
+}
+
+/// What state 1 is, where it is what nearly all of the waits were for.
+enum FirstState {
+    /// C1, which hardware leaves in 1 to 2 us, and in 10 as C1E (`drivers/idle/intel_idle.c`).
+    C1,
+    /// WFI where no cpuidle driver is loaded (`default_idle_call`, `kernel/sched/idle.c`), and deeper than WFI where
+    /// one is.
+    Ambiguous,
+}
+
+/// Returns what state 1 is, if no deeper one is the cause.
+fn first_state(case: &Case<'_>, all: &Stats) -> Option<FirstState> {
+    let states = &case.picture.idle.states;
+    let first = states.iter().find(|(state, _)| *state == 1);
+    let first = first.map_or(0, |(_, waits)| waits.total());
+    if (first as f64) < all.total() as f64 * SHALLOW {
+        return None;
+    }
+    if case.x86() {
+        return Some(FirstState::C1);
+    }
+    // A cpuidle driver's WFI would be state 0.
+    let wfi = states
+        .iter()
+        .any(|(state, waits)| *state == 0 && waits.count() > 0);
+    (!wfi).then_some(FirstState::Ambiguous)
 }
 
 fn thread(case: &Case<'_>, row: &IdleWakeupsRow) -> Evidence {

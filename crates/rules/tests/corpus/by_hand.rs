@@ -18,7 +18,7 @@
 //! (`fixtures/src/perf_data.rs`). Lines `#=` are what has to be true of the finding:
 //!
 //! - `says TEXT`: its title or its evidence says so (of a rule that cannot decide: what it needs),
-//! - `severity high`, `first`: how it is ranked,
+//! - `severity high`, `first`, `confidence 0.5`: how it is ranked, and how sure it is,
 //! - `remedy TEXT`: what is to be done first says so, and `other TEXT`: one of the others,
 //! - `note TEXT`: what is particular to the first remedy here,
 //! - `patch TEXT`: a line that the patch adds,
@@ -154,6 +154,7 @@ fn meets(
     let met = match demand.what.as_str() {
         "says" => said.iter().any(|line| line.contains(text)),
         "severity" => severity == text,
+        "confidence" => text.parse() == Ok(finding.confidence),
         "first" => at == 0,
         "remedy" => remedies.first().is_some_and(|one| one.contains(text)),
         "other" => remedies.iter().skip(1).any(|one| one.contains(text)),
