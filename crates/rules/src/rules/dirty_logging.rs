@@ -21,8 +21,11 @@ const OF_CPU: f64 = 0.01;
 /// 10 ms and has them sleep for 0.1 to 990 ms (`CPU_THROTTLE_TIMESLICE_NS`, 1 % to 99 %, `system/cpu-throttle.c`).
 const SLEEPS: u64 = 20;
 const SLEEP_NS: std::ops::RangeInclusive<u64> = 500_000..=1_000_000_000;
-/// How far the quartiles of the sleeps may be from their median: all of one step of throttling are of one length.
+/// How far the quartiles of the sleeps may be from their median: all of one step of throttling are of one length. And
+/// how far the number and the sum of two vCPUs' sleeps may be from each other, whatever the steps were.
 const STEADY: f64 = 0.25;
+/// Sleeps that two vCPUs have alike.
+const SLEEPS_ALIKE: u64 = 10;
 
 pub(crate) static RULE: Rule = Rule {
     id: "dirty-logging",
@@ -49,7 +52,9 @@ pub(crate) static RULE: Rule = Rule {
          exits for a full log ([pml-full-exits](#pml-full-exits)). Confidence 0.9, and 0.7 by the log alone. Without \
          any of these such writes are copies of shared pages, and are not counted.",
         "While such a thread runs, vCPUs that sleep in the VMM {sleeps} times and more, half of the sleeps within \
-         {steady} of the median, are throttled (auto-converge): their sleep counts too.",
+         {steady} of the median, are throttled (auto-converge): their sleep counts too. So are vCPUs of which two \
+         sleep {alike} times and more, as often and as long as each other within {steady}, since the throttle grows in \
+         steps.",
     ],
     limits: &[
         ("least", EvidenceNumber::Count(LEAST)),
@@ -58,6 +63,7 @@ pub(crate) static RULE: Rule = Rule {
         ("cpu", EvidenceNumber::Share(OF_CPU)),
         ("sleeps", EvidenceNumber::Count(SLEEPS)),
         ("steady", EvidenceNumber::Share(STEADY)),
+        ("alike", EvidenceNumber::Count(SLEEPS_ALIKE)),
     ],
     seen_from: "{least} writes of pages that may not be written, {rate} a second, {share} of the vCPUs' time, with a \
         thread of a migration that takes {cpu} of a CPU",
@@ -153,17 +159,34 @@ impl LogSigns<'_> {
     }
 }
 
-/// vCPUs that are throttled.
+/// How long a throttled vCPU slept. The longest sleep is no throttle's if it is longer than any of these: the VM was
+/// stopped, as at the end of its migration.
+fn slept(row: &VmmSleepsRow) -> u64 {
+    let sleeps = &row.sleeps;
+    match sleeps.max() > *SLEEP_NS.end() {
+        true => sleeps.total().saturating_sub(sleeps.max()),
+        false => sleeps.total(),
+    }
+}
+
+/// vCPUs that are throttled: all of a VM sleep at the same times, and, as long as the throttle does not change, for the
+/// same time.
 fn throttled<'a>(case: &Case<'a>) -> Vec<&'a VmmSleepsRow> {
-    let rows = case.picture.vmm_sleeps.iter();
-    rows.filter(|row| {
+    let near = |one: u64, other: u64| one.abs_diff(other) as f64 <= other as f64 * STEADY;
+    let all = &case.picture.vmm_sleeps;
+    let rows = all.iter().filter(|row| {
         let sleeps = &row.sleeps;
         let half = sleeps.percentile(0.5);
-        let quartiles = [0.25, 0.75].map(|part| sleeps.percentile(part));
-        let steady = |one: &u64| one.abs_diff(half) as f64 <= half as f64 * STEADY;
-        sleeps.count() >= SLEEPS && SLEEP_NS.contains(&half) && quartiles.iter().all(steady)
-    })
-    .collect()
+        let mut quartiles = [0.25, 0.75].map(|part| sleeps.percentile(part)).into_iter();
+        let steady = sleeps.count() >= SLEEPS && quartiles.all(|one| near(one, half));
+        let mut others = all.iter().filter(|other| other.tid != row.tid);
+        let alike = sleeps.count() >= SLEEPS_ALIKE
+            && others.any(|other| {
+                near(other.sleeps.count(), sleeps.count()) && near(slept(other), slept(row))
+            });
+        SLEEP_NS.contains(&half) && (steady || alike)
+    });
+    rows.collect()
 }
 
 /// Returns whether pages that a guest writes are logged: what faults are for then.
@@ -203,8 +226,10 @@ fn look(case: &Case<'_>) -> Verdict {
         true => Vec::new(),
         false => throttled(case),
     };
-    let slept = throttled.iter().map(|row| row.sleeps.total());
-    let slept_ns = slept.fold(0, u64::saturating_add);
+    let slept_ns = throttled
+        .iter()
+        .map(|row| slept(row))
+        .fold(0, u64::saturating_add);
     let slept_ns = match case.vcpu_cost(slept_ns).share >= SHARE {
         true => slept_ns,
         false => 0,
@@ -284,7 +309,7 @@ fn say(
             vcpu = case.vcpu_called(row.tid).capital(),
             times = sleeps.count(),
             half = Ns(sleeps.percentile(0.5)),
-            time = Ns(sleeps.total()),
+            time = Ns(slept(row)),
         ));
     }
     finding

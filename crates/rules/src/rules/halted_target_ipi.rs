@@ -78,7 +78,7 @@ pub(crate) static RULE: Rule = Rule {
                 the guest always looks busy.",
             unless: "Do not use it where vCPUs share CPUs, or where CPU time is billed. It does nothing for a guest \
                      that is never idle.",
-            check: "trapline exits: no HLT (WFx); trapline compare BEFORE AFTER: the ipi path.",
+            check: "trapline exits: no halts; trapline compare BEFORE AFTER: the ipi path.",
         },
         Remedy {
             what: "Host, for vCPUs with CPUs of their own: let the guest halt the CPU itself (QEMU's -overcommit \

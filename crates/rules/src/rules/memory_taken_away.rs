@@ -99,6 +99,21 @@ pub(crate) fn is_taken_away(case: &Case<'_>) -> bool {
     matches!(look(case), Verdict::Found(_))
 }
 
+/// Returns the thread of the VM's own that gives most of the memory back, if that is what takes it away: the VMM does
+/// nothing else in that thread meanwhile.
+pub(crate) fn giver(case: &Case<'_>) -> Option<i32> {
+    let row = main_taker(case)?;
+    let gives = MemoryTaker::of(case, row) == MemoryTaker::GivenBack;
+    (gives && is_taken_away(case)).then_some(row.tid)
+}
+
+/// Returns the task that had at least half of the ranges unmapped.
+fn main_taker<'a>(case: &Case<'a>) -> Option<&'a UnmapRow> {
+    let unmaps = &case.picture.unmaps;
+    let mut rows = unmaps.rows.iter();
+    rows.find(|row| row.unmapped >= unmaps.unmapped / 2)
+}
+
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() || case.printed() {
         return unknown();
@@ -126,14 +141,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return brief;
     }
     // Who did most of it; where nobody did, any of them may have.
-    let most = unmaps
-        .rows
-        .iter()
-        .filter(|row| row.unmapped >= unmaps.unmapped / 2);
-    let taker = most
-        .map(|row| MemoryTaker::of(case, row))
-        .next()
-        .unwrap_or(MemoryTaker::Unknown);
+    let taker = main_taker(case).map_or(MemoryTaker::Unknown, |row| MemoryTaker::of(case, row));
     let mut finding = Finding::new(&RULE, 0.85)
         .only(taker.remedies())
         .cost(cost)

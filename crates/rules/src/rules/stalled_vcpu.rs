@@ -5,7 +5,7 @@ use event::{ExitClass, ExitReason, Isa};
 use facts::LogKind;
 use words::{capital, duration::human};
 
-use super::memory_taken_away::is_taken_away;
+use super::memory_taken_away::{giver, is_taken_away};
 use super::vcpu_throttled::is_throttled;
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
@@ -451,6 +451,19 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     }
     let (also, remedies) = stood.advice();
     finding = finding.also(also).only(remedies);
+    if let Some(giver) = giver(case)
+        && stood.main == StallCause::Busy
+        && stood.is_of_vmm()
+        && stalls.longest.iter().all(|stall| stall.tid == giver)
+    {
+        // The balloon's queue is handled by the VMM's thread that the guest's notification came to.
+        finding.effect_of = Some("memory-taken-away");
+        finding = finding.evidence(says!(
+            "This is likely an effect of {rule}: the thread that gave the guest's memory back is this vCPU's, which \
+             waits for the VMM meanwhile.",
+            rule = "memory-taken-away",
+        ));
+    }
     finding.at_least = match stood.main {
         StallCause::Host => Severity::Low,
         _ => noticed(stood.longest_ns()),
