@@ -60,6 +60,7 @@ mod progress;
 mod rule;
 mod rules;
 mod sampled;
+mod stall;
 mod unchecked;
 mod versions;
 

@@ -189,6 +189,11 @@ fn throttled<'a>(case: &Case<'a>) -> Vec<&'a VmmSleepsRow> {
     rows.collect()
 }
 
+/// Returns the thread that copies a VM's memory and ran most.
+pub(crate) fn copying_thread<'a>(case: &Case<'a>) -> Option<&'a TaskRow> {
+    LogSigns::of(case).threads.first().copied()
+}
+
 /// Returns whether pages that a guest writes are logged: what faults are for then.
 pub(crate) fn is_logging(case: &Case<'_>) -> bool {
     matches!(look(case), Verdict::Found(_))

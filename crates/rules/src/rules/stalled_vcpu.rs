@@ -1,15 +1,17 @@
 //! A vCPU that did nothing for long though its guest did not ask to wait.
 
-use analysis::{ExitRow, ExitTable, LONG_NS, Ran, Stall, StallCause, StallsReport};
+use analysis::{ExitRow, ExitTable, LONG_NS, Stall, StallCause, StallsReport};
 use event::{ExitClass, ExitReason, Isa};
 use facts::LogKind;
 use words::{capital, duration::human};
 
+use super::dirty_logging::copying_thread;
 use super::memory_taken_away::{giver, is_taken_away};
 use super::vcpu_throttled::is_throttled;
 use crate::common::called;
 use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, Times, says};
 use crate::kernel_log;
+use crate::stall::sentence;
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
     Severity, Verdict,
@@ -451,6 +453,16 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     }
     let (also, remedies) = stood.advice();
     finding = finding.also(also).only(remedies);
+    if let Some(thread) = copying_thread(case)
+        && stood.main == StallCause::Vmm
+        && stalls.longest.iter().all(|stall| stall.is_open)
+    {
+        finding = finding.evidence(says!(
+            "{thread} copied a VM's memory in this recording: at the end of its migration a VM is stopped here, and \
+             goes on at the other host.",
+            thread = ThreadMention::named(&thread.comm, thread.tid),
+        ));
+    }
     if let Some(giver) = giver(case)
         && stood.main == StallCause::Busy
         && stood.is_of_vmm()
@@ -473,81 +485,6 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
         finding.cost = None;
     }
     Some(finding)
-}
-
-/// One stall in words.
-fn sentence(case: &Case<'_>, stall: &Stall) -> Evidence {
-    let mut sentence = says!(
-        "{vcpu} stalled for {time}",
-        vcpu = case.vcpu_called(stall.tid).capital(),
-        time = Ns(stall.ns()),
-    );
-    if let Some(reason) = stall.reason {
-        sentence = sentence.then(says!(
-            " in an exit for {reason}",
-            reason = reason.key().as_ref()
-        ));
-    }
-    sentence = sentence.then(held(case, stall));
-    let asleep = matches!(stall.held, StallCause::Vmm | StallCause::Stopped);
-    if !asleep && stall.vmm_ns >= stall.ns() / 2 {
-        sentence = sentence.then("; the VMM had it".into());
-    }
-    if stall.is_open {
-        sentence = sentence.then(", and was not over when the recording ended".into());
-    }
-    if let Some(waker) = &stall.waker {
-        sentence = sentence.then(woken(waker, stall.held));
-    }
-    sentence.then(says!(
-        ": {shown}.",
-        shown = case.command(stall.from, stall.to)
-    ))
-}
-
-/// What held it.
-fn held(case: &Case<'_>, stall: &Stall) -> Evidence {
-    let held = Ns(stall.held_ns);
-    match stall.held {
-        StallCause::Stopped => says!(", {held} of it in state T, stopped", held = held),
-        StallCause::Vmm => says!(", {held} of it asleep in the VMM", held = held),
-        StallCause::Kernel => says!(", {held} of it asleep in KVM", held = held),
-        StallCause::Busy => says!(", {held} of it on its CPU", held = held),
-        StallCause::Host => says!(", {held} of it without any event on its CPU", held = held),
-        StallCause::Unknown if switches(case) => says!(
-            ", {held} of it on its CPU, or while its CPU was idle (sched:sched_stat_runtime shows whether it ran or \
-             the host stood still)",
-            held = held,
-        ),
-        StallCause::Unknown | StallCause::Behind => Evidence::default(),
-    }
-}
-
-/// Who woke it.
-fn woken(waker: &Ran, held: StallCause) -> Evidence {
-    let name = match &waker.comm {
-        Some(comm) => ThreadMention::named(comm, waker.tid),
-        None => ThreadMention {
-            called: format!("thread {}", waker.tid),
-            tid: waker.tid,
-        },
-    };
-    match (held, waker.tid, waker.ns) {
-        (StallCause::Stopped, _, _) => says!("; {waker} woke it", waker = name),
-        (_, 0, _) => "; an interrupt on an idle CPU woke it".into(),
-        (_, _, 0) => says!("; {waker} woke it", waker = name),
-        (_, _, ns) => says!(
-            "; its waker {waker} ran {ran} meanwhile",
-            waker = name,
-            ran = Ns(ns),
-        ),
-    }
-}
-
-/// Whether it was recorded who had CPUs.
-fn switches(case: &Case<'_>) -> bool {
-    let report = case.picture.vcpus.as_ref();
-    report.is_some_and(|report| report.seen.switches)
 }
 
 /// Many short sleeps are as long, and nobody sees time jump.
