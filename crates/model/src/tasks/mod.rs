@@ -401,8 +401,10 @@ impl TaskStates {
             return;
         }
         if task.state == RunState::Woken {
-            // What was handed out as its sleep ended too early by a moment, which nobody can take back.
-            if rule.corrects {
+            // What was handed out as its sleep ended too early by a moment, which nobody can take back. And a task that
+            // runs or is to run is not woken once more (`ttwu_state_match`, kernel/sched/core.c, before the event): it
+            // has run and gone to sleep meanwhile, and that was not recorded.
+            if rule.corrects || change.waking {
                 (task.since, task.at) = (time, time);
             }
             return;

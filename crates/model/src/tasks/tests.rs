@@ -132,6 +132,17 @@ fn a_task_sleeps_is_woken_waits_and_runs() {
     assert_eq!(cpus, [(Some(7), false, 50), (Some(0), true, 80)]);
 }
 
+/// Its run on a CPU that was not recorded yet is missing.
+#[test]
+fn a_task_that_is_woken_again_has_run_meanwhile() {
+    let mut feed = Feed::new();
+    feed.wake(Kind::SchedWaking, (190, 2, 9), 7, 1);
+    feed.wake(Kind::SchedWaking, (400, 2, 9), 7, 1);
+    feed.switch(430, 1, 0, 0, 7);
+    let last = feed.tasks.last().unwrap();
+    assert_eq!((last.state, last.whole_ns()), (RunState::Woken, 30));
+}
+
 #[test]
 fn the_first_wakeup_corrects_the_waking_that_stood_in_for_it() {
     let mut feed = Feed::new();

@@ -93,9 +93,15 @@ fn waits(path: &Path) -> (Waits, BTreeSet<i64>, u64) {
                 }
                 let tid = pid("pid").unwrap();
                 let state = away.entry(tid).or_insert((None, false, None));
-                if !running.get(&tid).copied().unwrap_or(false) && !state.1 {
-                    state.2.get_or_insert(time);
+                if running.get(&tid).copied().unwrap_or(false) || state.1 {
+                    continue;
                 }
+                // Only a task that has gone to sleep is woken: it ran since it was woken before, on a CPU whose events
+                // perf had not turned on yet.
+                if name == "sched_waking" {
+                    state.2 = Some(time);
+                }
+                state.2.get_or_insert(time);
             }
             _ => {}
         }
