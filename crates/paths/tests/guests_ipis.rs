@@ -65,9 +65,13 @@ fn a_wake_up_is_an_ipi_until_its_task_has_the_idle_cpu() {
     text.enters(A0, 1, 1);
     text.enters(A1, 2, 1);
     halts(&mut text, A1, 2, 4);
-    let ipi = |text: &mut Text, t: u64, vector: u32| {
+    let ipi = |text: &mut Text, t: u64, vector: u32, enters_between: bool| {
         let waking = "sched_waking comm=wl pid=126 prio=120 target_cpu=001";
         text.event(PING, 0, t, waking);
+        if enters_between {
+            text.exits(A0, 1, t, "EXTERNAL_INTERRUPT");
+            text.enters(A0, 1, t + 1);
+        }
         text.exits(A0, 1, t + 2, "MSR_WRITE");
         let sent = format!("kvm_apic_ipi dst 1 vec {vector} (Fixed|physical|de-assert|edge|dst)");
         text.event(A0, 1, t + 3, &sent);
@@ -91,44 +95,19 @@ fn a_wake_up_is_an_ipi_until_its_task_has_the_idle_cpu() {
     };
     switch(&mut text, 500, "idle", "other");
     // An idle CPU takes up the task.
-    ipi(&mut text, 1000, 253);
+    ipi(&mut text, 1000, 253, false);
     switch(&mut text, 1015, "idle", "wl");
     halts(&mut text, A1, 2, 1020);
     // It takes up another one: who knows what the interrupt was for.
-    ipi(&mut text, 2000, 253);
+    ipi(&mut text, 2000, 253, false);
     switch(&mut text, 2015, "idle", "other");
     halts(&mut text, A1, 2, 2020);
     // Functions that several CPUs call are no wake-ups.
-    ipi(&mut text, 3000, 252);
+    ipi(&mut text, 3000, 252, false);
     switch(&mut text, 3015, "idle", "wl");
     halts(&mut text, A1, 2, 3020);
     // There was an entry in between: the interrupt is not the wake-up's.
-    text.event(
-        PING,
-        0,
-        3990,
-        "sched_waking comm=wl pid=126 prio=120 target_cpu=001",
-    );
-    text.exits(A0, 1, 3991, "EXTERNAL_INTERRUPT");
-    text.enters(A0, 1, 3992);
-    text.exits(A0, 1, 4002, "MSR_WRITE");
-    text.event(
-        A0,
-        1,
-        4003,
-        "kvm_apic_ipi dst 1 vec 253 (Fixed|physical|de-assert|edge|dst)",
-    );
-    text.event(
-        A0,
-        1,
-        4004,
-        "kvm_apic_accept_irq apicid 1 vec 253 (Fixed|edge)",
-    );
-    text.wakes(A0, 1, A1, 2, 4005);
-    text.enters(A0, 1, 4006);
-    text.runs(A1, 2, 4010);
-    text.event(A1, 2, 4011, "kvm_inj_virq IRQ 0xfd");
-    text.enters(A1, 2, 4012);
+    ipi(&mut text, 4000, 253, true);
     switch(&mut text, 4015, "idle", "wl");
     halts(&mut text, A1, 2, 4020);
     let found = walk(&text, builtin("guest-ipi"), &[1]);

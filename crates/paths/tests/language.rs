@@ -193,6 +193,11 @@ fn steps_refer_to_steps() {
         &path("", "yields = \"c\"", ""),
         &["step \"b\"", "yields", "\"c\"", "no such step"],
     );
+    // The steps "a" and "b", and the exit that stands before "b".
+    says(
+        &path("", "from-exit = \"exit\"", ""),
+        &["step \"b\"", "from-exit", "first step"],
+    );
     says(
         &path("", "several = true\nunique = \"t\"", ""),
         &["step \"b\"", "unique and several"],

@@ -453,9 +453,9 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
     }
     let (also, remedies) = stood.advice();
     finding = finding.also(also).only(remedies);
-    if let Some(thread) = copying_thread(case)
-        && stood.main == StallCause::Vmm
+    if stood.main == StallCause::Vmm
         && stalls.longest.iter().all(|stall| stall.is_open)
+        && let Some(thread) = copying_thread(case)
     {
         finding = finding.evidence(says!(
             "{thread} copied a VM's memory in this recording: at the end of its migration a VM is stopped here, and \
@@ -463,9 +463,9 @@ fn by_stall(case: &Case<'_>, stalls: &StallsReport) -> Option<Finding> {
             thread = ThreadMention::named(&thread.comm, thread.tid),
         ));
     }
-    if let Some(giver) = giver(case)
-        && stood.main == StallCause::Busy
+    if stood.main == StallCause::Busy
         && stood.is_of_vmm()
+        && let Some(giver) = giver(case)
         && stalls.longest.iter().all(|stall| stall.tid == giver)
     {
         // The balloon's queue is handled by the VMM's thread that the guest's notification came to.

@@ -53,6 +53,13 @@ fn findings_are_the_expected_ones() {
                     )
                 });
             }
+            // An injected cause is what to look at first.
+            let is_sick = name.split('/').any(|folder| folder.ends_with("-sick"));
+            let first = findings.diagnosis.findings.first().map(|one| one.rule.id);
+            let is_first = first.is_some_and(|id| expected.must.contains_key(id));
+            failures.check(!is_sick || expected.must.is_empty() || is_first, || {
+                format!("{name}: the first finding is {first:?}, and not the injected cause")
+            });
             for (id, why) in &expected.must {
                 musts += 1;
                 let is_found = findings.ids().contains(&id.as_str());
