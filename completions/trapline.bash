@@ -1278,7 +1278,7 @@ _trapline() {
                     return 0
                     ;;
                 --path)
-                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit packet disk guest-ipi device-irq page-fault" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit forwarding packet disk guest-ipi device-irq page-fault" -- "${cur}"))
                     return 0
                     ;;
                 --mtree)
@@ -2064,7 +2064,7 @@ _trapline() {
                     return 0
                     ;;
                 --path)
-                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit packet disk guest-ipi device-irq page-fault" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "halt-wake irqfd ipi timer kick user-exit forwarding packet disk guest-ipi device-irq page-fault" -- "${cur}"))
                     return 0
                     ;;
                 --from)

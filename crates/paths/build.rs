@@ -1,8 +1,9 @@
 //! Lists the files of `builtin/`, so that a new path is a new file and no line elsewhere.
 //!
 //! What lies in the folder itself is followed and printed by default, in the order of the numbers that the files' names
-//! begin with; what lies in `with-guests/` where guests' recordings are given, or when it is asked for; what lies in
-//! `on-request/` when it is asked for. What lies in `parts/` are steps that several of these share.
+//! begin with; what lies in `with-probes/` too, but it is printed only where it was found; what lies in `with-guests/`
+//! where guests' recordings are given, or when it is asked for; what lies in `on-request/` when it is asked for. What
+//! lies in `parts/` are steps that several of these share.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,12 @@ fn main() -> io::Result<()> {
         "pub(super) ",
         "WITH_GUESTS",
         &folder.join("with-guests"),
+    )?;
+    list(
+        &mut out,
+        "pub(super) ",
+        "WITH_PROBES",
+        &folder.join("with-probes"),
     )?;
     list(
         &mut out,

@@ -26,7 +26,7 @@ pub fn recording_cost(picture: &Picture) -> Option<CostReport> {
     let span_ns = picture.span_ns.filter(|span| *span > 0)?;
     let cpus = picture.signs.cpus.iter().zip(0u32..);
     let (busiest, cpu) = cpus.max_by_key(|(signs, _)| signs.events)?;
-    let event_ns = cost.mean_ns.unwrap_or(cost.event_ns);
+    let event_ns = cost.per_event_ns();
     let took = busiest.events.saturating_mul(event_ns);
     Some(CostReport {
         event_ns,

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cpuset::NumaNode;
 use devices::AddressNames;
 use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
@@ -41,6 +42,8 @@ pub struct RecordedMachine {
     pub cpus: Option<u32>,
     /// The CPU's own name.
     pub cpu: Option<String>,
+    /// Its NUMA nodes.
+    pub nodes: Vec<NumaNode>,
     /// The tool that recorded: `perf`, `trace-cmd`.
     pub recorder: Option<String>,
     /// What recording cost, where the recorder measured it.

@@ -186,7 +186,7 @@ fn what_is_wrong_is_said() {
         ),
         (vec!["--slow", "5 parsecs"], 2, vec!["5 parsecs", "ms"]),
         (vec!["--slow", "1.5"], 2, vec!["1.5"]),
-        (vec!["--instance", "1"], 2, vec!["--path", "6"]),
+        (vec!["--instance", "1"], 2, vec!["--path", "7"]),
         (
             vec!["--path", "kick", "--instance", "2"],
             1,

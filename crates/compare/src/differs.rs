@@ -242,7 +242,9 @@ fn is(pattern: &EventPattern, event: &str) -> bool {
             Some((front, _)) => event.starts_with(front),
             None => event == name,
         },
-        EventPattern::Function(function) => event.contains(function.as_str()),
+        EventPattern::Function(function) | EventPattern::FunctionReturn(function) => {
+            event.contains(function.as_str())
+        }
     }
 }
 

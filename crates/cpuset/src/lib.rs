@@ -34,6 +34,20 @@ pub struct CpuSet {
     ranges: Vec<(u32, u32)>,
 }
 
+/// A NUMA node of a machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NumaNode {
+    /// Its number.
+    pub node: u32,
+    /// Its CPUs; some nodes are memory alone.
+    pub cpus: CpuSet,
+    /// Its memory, where that is known.
+    pub memory_bytes: Option<u64>,
+    /// How far it is to each node, in the order of the nodes' numbers, where that is known: 10 is the node itself
+    /// (`LOCAL_DISTANCE`, `include/linux/topology.h`; ACPI's SLIT).
+    pub distances: Vec<u32>,
+}
+
 /// Why a text is not a list of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {

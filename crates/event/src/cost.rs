@@ -14,3 +14,10 @@ pub struct RecordingCost {
     /// CPU time of the recorder from its start to its end, ns; `None` where the recording did not end in order.
     pub recorder_ns: Option<u64>,
 }
+
+impl RecordingCost {
+    /// Returns what an event cost the thread that made it, as a mean, ns: this much or more.
+    pub fn per_event_ns(&self) -> u64 {
+        self.mean_ns.unwrap_or(self.event_ns)
+    }
+}

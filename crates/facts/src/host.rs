@@ -147,6 +147,20 @@ pub struct HostNode {
     /// Its memory (`MemTotal`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// How far it is to each node, in the order of the nodes' numbers (`distance`): 10 is the node itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub distances: Vec<u32>,
+}
+
+impl From<&HostNode> for cpuset::NumaNode {
+    fn from(node: &HostNode) -> cpuset::NumaNode {
+        cpuset::NumaNode {
+            node: node.node,
+            cpus: node.cpus.clone(),
+            memory_bytes: node.memory_bytes,
+            distances: node.distances.clone(),
+        }
+    }
 }
 
 /// CPUs whose clock is set together (`/sys/devices/system/cpu/cpufreq/policyN`).

@@ -61,13 +61,7 @@ impl NumaText {
             return true;
         }
         if self.in_distances {
-            let mut words = line.split_ascii_whitespace();
-            let first = words.next().unwrap_or_default().trim_end_matches(':');
-            let number = |word: &str| word.parse::<u32>().is_ok();
-            if (first == "node" || number(first))
-                && words.clone().next().is_some()
-                && words.all(number)
-            {
+            if self.distances(line) {
                 return true;
             }
             self.in_distances = false;
@@ -109,6 +103,23 @@ impl NumaText {
             _ => {}
         }
         true
+    }
+
+    /// A row of the distances, `  0:  10  21`, or the heading above them: its columns are the nodes in order.
+    fn distances(&mut self, line: &str) -> bool {
+        let mut words = line.split_ascii_whitespace();
+        let first = words.next().unwrap_or_default().trim_end_matches(':');
+        let numbers: Option<Vec<u32>> = words.map(|word| word.parse().ok()).collect();
+        let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty()) else {
+            return false;
+        };
+        let node = first.parse::<u32>();
+        if let Ok(node) = &node
+            && let Some(known) = self.nodes.get_mut(node)
+        {
+            known.distances = numbers.into_iter().take(MAX_NODES).collect();
+        }
+        first == "node" || node.is_ok()
     }
 
     /// The table of a process, or a row for each of several.
@@ -221,6 +232,7 @@ mod tests {
             (nodes[1].cpus.to_string(), nodes[1].memory_bytes),
             ("4-7".to_owned(), Some(64491 << 20))
         );
+        assert_eq!(nodes[1].distances, [21, 10]);
         let memory: Vec<_> = vms
             .iter()
             .map(|vm| (vm.pid, vm.node_bytes[&0], vm.node_bytes[&1] >> 20))

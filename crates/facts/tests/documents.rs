@@ -105,6 +105,7 @@ fn full() -> Facts {
             node: 0,
             cpus: cpus("0-3"),
             memory_bytes: Some(1 << 40),
+            distances: vec![10],
         }],
         cpufreq: vec![FreqPolicy {
             cpus: cpus("0"),
@@ -227,6 +228,7 @@ fn wrong_types_are_noted_with_the_path_of_the_member() {
         ("host.cpus[0].cpu", json!(null)),
         ("host.cpus[0].siblings", json!(0)),
         ("host.nodes[0].memory_bytes", json!("1 GiB")),
+        ("host.nodes[0].distances", json!([10, "far"])),
         ("host.cpufreq[0].cpus", json!("all")),
         ("host.cpufreq[0].governors", json!(["ondemand", 1])),
         ("host.cpuidle", json!("menu")),

@@ -39,9 +39,19 @@ fn nodes(tree: &mut HostTree) -> Vec<HostNode> {
             node,
             cpus: tree.cpus(&format!("{folder}/cpulist")).unwrap_or_default(),
             memory_bytes: total,
+            distances: tree
+                .line(&format!("{folder}/distance"))
+                .map(|line| numbers(&line))
+                .unwrap_or_default(),
         });
     }
     nodes
+}
+
+/// `10 21`: to each node that is online, in their order (`node_read_distance`, `drivers/base/node.c`).
+fn numbers(line: &str) -> Vec<u32> {
+    let numbers = line.split_ascii_whitespace().map(str::parse);
+    numbers.collect::<Result<_, _>>().unwrap_or_default()
 }
 
 fn topology(tree: &mut HostTree, online: Option<&CpuSet>, nodes: &[HostNode]) -> Vec<HostCpu> {

@@ -15,6 +15,7 @@ in common. The built-in paths are files of the same language that users write.
 | ioeventfd and vhost: a virtio notification and its answer | `5-kick.toml`, `with-guests/1-packet.toml` |
 | MMIO and PIO exits to the VMM (`kvm_userspace_exit`) | `6-user-exit.toml` |
 | EPT violation, stage-2 fault (`kvm_page_fault`, `kvm_guest_fault`) | `on-request/page-fault.toml` |
+| a poll-mode switch: from receive to sent (probes) | `with-probes/forwarding.toml` |
 | runqueue latency of a vCPU: the step "vCPU on CPU" | `parts/interrupt.toml` |
 */
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod engine;
 mod interrupts;
 pub mod lang;
 mod ledger;
+mod nodes;
 mod notes;
 mod report;
 mod shared_interrupts;
@@ -41,13 +43,13 @@ pub use engine::{CompletedInstance, InstanceFilter, Paths, ReachedStep};
 pub use ledger::{LedgerHolder, LedgerTerm, PathLedger};
 pub use notes::{VcpuActivity, WakeSource};
 pub use report::{
-    AccessNamer, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance,
-    StageReport, StepReport, TraitSum,
+    AccessNamer, ClearedPath, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport,
+    SlowestInstance, StageReport, StepReport, TraitSum, complete_reports,
 };
 pub use slow::ThresholdOrigin;
 pub use tally::DropReason;
 pub use tasks::{TaskKind, TaskRun};
-pub use traits::InstanceTrait;
+pub use traits::{InstanceTrait, NodeDistance};
 pub use uses::{AccessReport, DeviceReport};
 
 mod builtin {
@@ -64,19 +66,31 @@ pub const WITH_GUESTS: &[(&str, &str)] = builtin::WITH_GUESTS;
 /// Paths that are followed only when they are asked for, by a person or a rule: the files of `builtin/on-request/`.
 pub const ON_REQUEST: &[(&str, &str)] = builtin::ON_REQUEST;
 
+/// Paths of which nothing but probes shows a step. They are followed as those of [`BUILTIN`] are, and nothing is said
+/// of them where they are not found. They are the files of `builtin/with-probes/`.
+pub const WITH_PROBES: &[(&str, &str)] = builtin::WITH_PROBES;
+
+/// Returns all that are built in: name and text of each.
+pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = BUILTIN.iter().chain(WITH_PROBES);
+    all.chain(WITH_GUESTS).chain(ON_REQUEST).copied()
+}
+
 /// Returns a built-in path.
 pub fn builtin(name: &str) -> Option<lang::PathDefinition> {
-    let mut all = BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST);
-    let (_, text) = all.find(|(known, _)| *known == name)?;
+    let (_, text) = builtin_texts().find(|(known, _)| *known == name)?;
     lang::parse(text).ok()
 }
 
-/// Returns all built-in paths.
+/// Returns the built-in paths that are always followed.
 pub fn all_builtin() -> Vec<lang::PathDefinition> {
-    BUILTIN
-        .iter()
-        .filter_map(|(name, _)| builtin(name))
-        .collect()
+    let always = BUILTIN.iter().filter_map(|(name, _)| builtin(name));
+    let with_probes = WITH_PROBES.iter().filter_map(|(name, _)| builtin(name));
+    let with_probes = with_probes.map(|path| lang::PathDefinition {
+        only_if_found: true,
+        ..path
+    });
+    always.chain(with_probes).collect()
 }
 
 /// Returns the built-in paths that go through guests.
@@ -91,9 +105,9 @@ mod tests {
 
     #[test]
     fn built_in_paths_are_understood() {
-        for (name, text) in BUILTIN.iter().chain(WITH_GUESTS).chain(ON_REQUEST) {
+        for (name, text) in builtin_texts() {
             match lang::parse(text) {
-                Ok(path) => assert_eq!(path.name, *name),
+                Ok(path) => assert_eq!(path.name, name),
                 Err(error) => panic!("{name}: {error}"),
             }
         }

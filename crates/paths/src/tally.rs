@@ -449,12 +449,13 @@ impl PathTally {
 
 /// Returns whether a trait is what instances are grouped by.
 #[inline]
-fn groups(by: PathGrouping, one: &InstanceTrait) -> bool {
+pub(crate) fn groups(by: PathGrouping, one: &InstanceTrait) -> bool {
     match by {
         PathGrouping::Waker => matches!(one, InstanceTrait::Waker(_)),
         PathGrouping::BackEnd => matches!(one, InstanceTrait::BackEnd(_)),
         PathGrouping::Access => matches!(one, InstanceTrait::For(..)),
         PathGrouping::Chain => matches!(one, InstanceTrait::Chain(_)),
+        PathGrouping::NodeDistance => matches!(one, InstanceTrait::NodeDistance(_)),
     }
 }
 

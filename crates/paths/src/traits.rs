@@ -58,6 +58,17 @@ pub enum InstanceTrait {
     BackEndWas(TaskRun),
     /// The back end's thread (slot).
     BackEndThread(u32),
+    /// How far its first event's NUMA node is from its last one's.
+    NodeDistance(NodeDistance),
+}
+
+/// How far the NUMA nodes of two CPUs are from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NodeDistance {
+    /// They are one.
+    Same,
+    /// They are two, at this distance, where that is known.
+    Other(Option<u32>),
 }
 
 /// The levels that a count is known by: 1, 2, 4 and so on up to it.
@@ -169,6 +180,7 @@ fn place(one: &InstanceTrait) -> Option<(usize, usize)> {
         | InstanceTrait::BusyWith(_)
         | InstanceTrait::Exits(..)
         | InstanceTrait::Accesses(..)
+        | InstanceTrait::NodeDistance(_)
         | InstanceTrait::HostIrq(..) => None,
     }
 }

@@ -91,7 +91,10 @@ fn names_are_unique() {
     let empty = path("", "", "").replace("name = \"b\"", "name = \" \"");
     says(&empty, &["name", "empty"]);
     let by = path("", "", "").replace("name = \"x\"", "name = \"x\"\nby = \"colour\"");
-    says(&by, &["colour", "waker, back-end, access or chain"]);
+    says(
+        &by,
+        &["colour", "waker, back-end, access, chain or numa-distance"],
+    );
 }
 
 #[test]
@@ -494,4 +497,30 @@ fn events_are_found_by_name() {
         "eventfd_signals (ffffffff81)",
     ];
     assert_eq!(count("fn:eventfd_signal", &calls), 4);
+    let ends = [
+        "function netdev_send <-- x",
+        "netdev_send (ffffffff81)",
+        "netdev_send__return (ffffffff81 <- ffffffff82)",
+        "netdev_send__return_1 (ffffffff81 <- ffffffff82)",
+        "r_netdev_send_0 (ffffffff81 <- ffffffff82)",
+        "uretprobe_netdev_send (ffffffff81 <- ffffffff82)",
+        "netdev_send_wait__return (ffffffff81 <- ffffffff82)",
+        "ur_netdev_sends (ffffffff81 <- ffffffff82)",
+    ];
+    assert_eq!(count("fn:netdev_send%return", &ends), 4);
+    assert_eq!(count("fn:netdev_send", &ends), 2);
+}
+
+#[test]
+fn probes_at_a_functions_end_are_known_by_their_format() {
+    // perf before Linux 4.16 gave them the function's name alone.
+    let matches = |pattern: &str, at_return| {
+        let pattern = lang::EventPattern::parse(pattern).expect("a pattern");
+        pattern.matches("probe_ovs", "netdev_send", at_return)
+    };
+    assert!(matches("fn:netdev_send", None) && matches("fn:netdev_send", Some(false)));
+    assert!(!matches("fn:netdev_send", Some(true)));
+    assert!(matches("fn:netdev_send%return", Some(true)));
+    assert!(!matches("fn:netdev_send%return", None));
+    assert!(lang::EventPattern::parse("fn:%return").is_err());
 }

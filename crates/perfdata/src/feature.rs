@@ -2,6 +2,7 @@
 //!
 //! Source: `tools/perf/util/header.c`, `perf.data-file-format.txt`.
 
+use cpuset::NumaNode;
 use tracefmt::index_of;
 use tracefmt::{Cursor, Diagnostic, Endian, TracingSection, parse_tracing_data};
 
@@ -21,6 +22,7 @@ pub(crate) mod number {
     pub(crate) const TOTAL_MEM: u32 = 10;
     pub(crate) const CMDLINE: u32 = 11;
     pub(crate) const EVENT_DESC: u32 = 12;
+    pub(crate) const NUMA_TOPOLOGY: u32 = 14;
     pub(crate) const SAMPLE_TIME: u32 = 21;
     pub(crate) const CLOCKID: u32 = 23;
     pub(crate) const DIR_FORMAT: u32 = 24;
@@ -63,6 +65,8 @@ pub struct PerfMachine {
     pub cpuid: Option<String>,
     /// Memory in KiB.
     pub total_mem_kib: Option<u64>,
+    /// NUMA nodes, without their distances.
+    pub nodes: Vec<NumaNode>,
     /// The recording command and its arguments.
     pub cmdline: Vec<String>,
     /// First and last sample's time.
@@ -104,6 +108,7 @@ pub(crate) fn read(
             set(&mut info.cpus, pair)
         }
         number::TOTAL_MEM => set(&mut info.total_mem_kib, cursor.u64()),
+        number::NUMA_TOPOLOGY => read_nodes(&mut cursor, &mut info.nodes),
         number::SAMPLE_TIME => set(&mut info.sample_time, cursor.u64().zip(cursor.u64())),
         // The version of the format, which has been 1 since there is one.
         number::DIR_FORMAT => {
@@ -126,6 +131,28 @@ pub(crate) fn read(
         )));
     }
     None
+}
+
+/// Most nodes: `MAX_NUMNODES` of the largest configurations is 1024.
+const MAX_NODES: u32 = 1 << 12;
+
+/// `write_numa_topology`: how many; of each its number, its memory and what is free of it in KiB, and its CPUs as a
+/// list. One whose CPUs are no list is left out.
+fn read_nodes(cursor: &mut Cursor<'_>, nodes: &mut Vec<NumaNode>) -> Option<()> {
+    for _ in 0..cursor.u32()?.min(MAX_NODES) {
+        let (node, memory_kib, _free) = (cursor.u32()?, cursor.u64()?, cursor.u64()?);
+        let cpus = string(cursor)?;
+        if let Ok(cpus) = cpus.trim().parse() {
+            nodes.push(NumaNode {
+                node,
+                cpus,
+                memory_bytes: memory_kib.checked_mul(1024),
+                distances: Vec::new(),
+            });
+        }
+    }
+    nodes.sort_by_key(|node| node.node);
+    Some(())
 }
 
 fn set<T>(place: &mut Option<T>, value: Option<T>) -> Option<()> {

@@ -32,6 +32,29 @@ pub fn html(report: &PathReport, frame: &Frame<'_>) -> String {
     terms().html(&report.ledger.terms, frame)
 }
 
+/// Returns what recording had of a path's mean total, as a line; nothing where that was not measured, or is nothing.
+pub fn recording(report: &PathReport, layout: Layout) -> Option<String> {
+    let ns = report.recording_ns.filter(|ns| *ns > 0)?;
+    let part = ns as f64 / report.total.mean().max(1) as f64;
+    Some(format!(
+        "recording the events of these steps took {} of it or more ({}), which is in the line above",
+        layout.time(ns),
+        words::share::tenths(part)
+    ))
+}
+
+/// Says what a path shows not to be at fault for; nothing where it does not.
+pub fn cleared(report: &PathReport, layout: Layout) -> Option<String> {
+    let clears = report.clears.as_ref()?;
+    Some(format!(
+        "This is not where the slow instances of {} lose their time: none of these took more than {}, and those take \
+         {} more than the others.",
+        crate::clean(&clears.path),
+        layout.time(clears.longest_ns),
+        layout.time(clears.slow_by_ns)
+    ))
+}
+
 /// Returns the ledger of a path as a line that adds up to the mean total; nothing if it took no time.
 pub fn line(ledger: &PathLedger, layout: Layout) -> Option<String> {
     if ledger.terms.is_empty() {

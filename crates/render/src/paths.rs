@@ -5,8 +5,8 @@ use std::fmt::Write;
 use analysis::Stats;
 use doubts::Doubts;
 use paths::{
-    GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport,
-    ThresholdOrigin,
+    ClearedPath, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport, SlowestInstance,
+    StageReport, ThresholdOrigin,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -156,6 +156,10 @@ struct Path<'a> {
     total: Map<String, Value>,
     /// Who had the mean total: the terms' means add up to it.
     ledger: Value,
+    /// What recording had of the mean total, or more; `null` where it was not measured.
+    recording_ns: Option<u64>,
+    /// Another path whose slow instances do not lose their time in this one.
+    clears: Option<&'a ClearedPath>,
     stages: Value,
     slow: Option<&'a SlowReport>,
     by: Option<&'static str>,
@@ -167,9 +171,9 @@ struct Path<'a> {
 }
 
 shape!(Path<'static> {
-    path, count, total: totals().shape(), ledger: ledger::terms().shape().list(), stages: stages().shape().list(),
-    slow, by, groups: groups().shape().list(), dropped: Shape::Map(Box::new(Shape::Integer)),
-    doubts,
+    path, count, total: totals().shape(), ledger: ledger::terms().shape().list(), recording_ns, clears,
+    stages: stages().shape().list(), slow, by, groups: groups().shape().list(),
+    dropped: Shape::Map(Box::new(Shape::Integer)), doubts,
 });
 
 /// Returns the fields of a document. Paths have the ids of those of the doubts that are about their vCPUs.
@@ -208,6 +212,8 @@ fn path_object<'r>(report: &'r PathReport, doubts: &Doubts) -> Path<'r> {
         count: report.count,
         total: totals().object(&report.total),
         ledger: ledger::terms().json(&report.ledger.terms),
+        recording_ns: report.recording_ns,
+        clears: report.clears.as_ref(),
         stages: stages().json(lines),
         slow: report.slow.as_ref(),
         by: report.by,
@@ -321,6 +327,12 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
             line(out, &view, "  ", Line::of_stage(report, stage), layout);
         }
         if let Some(text) = ledger::line(&report.ledger, layout) {
+            quality::wrap(out, "  ", &text, layout.width);
+            if let Some(text) = ledger::recording(report, layout) {
+                quality::wrap(out, "  ", &text, layout.width);
+            }
+        }
+        if let Some(text) = ledger::cleared(report, layout) {
             quality::wrap(out, "  ", &text, layout.width);
         }
         if report.in_guests == Some(false) {

@@ -6,7 +6,7 @@ use facts::{
     ControlGroup, CpuIdle, FactsDocument, FreqPolicy, Host, HostCpu, HostNode, Irq, KernelLog,
     KernelLogLine, Policy, ReportedThread, ReportedVcpu, ReportedVm, Unreadable,
 };
-use paths::{SlowCause, SlowReport, SlowestInstance};
+use paths::{ClearedPath, SlowCause, SlowReport, SlowestInstance};
 use results::{BenchMachine, BenchPlan, ClockReadings, Noise, ResultsHead, Slow};
 use rules::Remedy;
 
@@ -36,6 +36,11 @@ shape!(SlowReport {
     slowest
 });
 shape!(SlowestInstance { instance, text });
+shape!(ClearedPath {
+    path,
+    slow_by_ns,
+    longest_ns
+});
 shape!(ResultsHead {
     result_version,
     bench,
@@ -107,7 +112,7 @@ shape!(Host {
     unreadable,
 });
 shape!(HostCpu { cpu, package?, die?, core?, node?, siblings: Shape::Text });
-shape!(HostNode { node, cpus: Shape::Text, memory_bytes? });
+shape!(HostNode { node, cpus: Shape::Text, memory_bytes?, distances? });
 shape!(FreqPolicy { cpus: Shape::Text, driver?, governor?, governors?, min_khz?, max_khz?, cur_khz?, end_khz? });
 shape!(ControlGroup { path, limits?, counters?, during? });
 shape!(KernelLog {

@@ -100,6 +100,15 @@ fn ledger(
         return;
     };
     out.paragraph(&line);
+    for line in [
+        render::ledger::recording(report, recording.layout()),
+        render::ledger::cleared(report, recording.layout()),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        out.paragraph(&line);
+    }
     let caption = format!("{}: who had the time", report.name);
     let label = TableLabel {
         name,

@@ -96,6 +96,13 @@ fn path() -> PathReport {
         met: Vec::new(),
         slow: None,
         in_guests: None,
+        recording_ns: Some(3),
+        only_if_found: false,
+        clears: Some(::paths::ClearedPath {
+            path: EVIL.to_owned(),
+            slow_by_ns: 4,
+            longest_ns: 1,
+        }),
     }
 }
 

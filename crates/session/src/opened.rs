@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use analysis::{EventCount, FilterScope, RecordingContents, Study};
 use binaries::Binaries;
+use cpuset::NumaNode;
 use doubts::{AnswerScope, Concerns};
 use event::Sink;
 use model::{ThreadFacts, Vm};
@@ -142,8 +143,24 @@ impl<'s> OpenRecording<'s> {
         })
     }
 
-    /// Gives paths the addresses of the functions that they ask for, for the function tracer's events.
+    /// Returns the machine's NUMA nodes: by the facts given, else by the recording.
+    pub fn nodes(&self) -> Vec<NumaNode> {
+        let facts = self.session.facts.all().host.as_ref();
+        let nodes: Vec<NumaNode> = facts
+            .iter()
+            .flat_map(|host| &host.nodes)
+            .map(NumaNode::from)
+            .collect();
+        match nodes.is_empty() {
+            true => self.header().nodes.clone(),
+            false => nodes,
+        }
+    }
+
+    /// Gives paths the machine's NUMA nodes, and the addresses of the functions that they ask for, for the function
+    /// tracer's events.
     pub fn locate(&self, paths: &mut Paths) {
+        paths.nodes(&self.nodes());
         let Some(formats) = self.reader.formats() else {
             return;
         };

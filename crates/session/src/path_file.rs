@@ -75,8 +75,6 @@ fn path_reason(error: &io::Error) -> String {
 }
 
 fn built_in() -> String {
-    let all = paths::BUILTIN.iter();
-    let all = all.chain(paths::WITH_GUESTS).chain(paths::ON_REQUEST);
-    let known: Vec<&str> = all.map(|(name, _)| *name).collect();
+    let known: Vec<&str> = paths::builtin_texts().map(|(name, _)| name).collect();
     known.join(", ")
 }

@@ -119,6 +119,8 @@ fn what_is_found_of_a_host_is_the_same_with_guests() {
         let followed: Vec<&str> = options
             .paths
             .iter()
+            // Nobody asked for those that need probes, and these recordings have none.
+            .filter(|path| !path.only_if_found)
             .map(|path| path.name.as_str())
             .collect();
         assert_eq!(names(&picture.paths), followed);

@@ -212,6 +212,7 @@ fn make_header(data: &TraceDat<'_>) -> RecordingHeader {
         hostname: word(1),
         cpus: Some(info.cpus),
         cpu_desc: None,
+        nodes: Vec::new(),
         clock: info.clock.clone(),
         time_unit: match info.time_unit {
             tracedat::TraceTimeUnit::Nanoseconds => TimeStampUnit::Nanoseconds,

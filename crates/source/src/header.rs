@@ -1,5 +1,6 @@
 //! What a recording says of itself, whatever its container.
 
+use cpuset::NumaNode;
 use event::RecordingCost;
 
 /// What the recording's time stamps count.
@@ -27,6 +28,8 @@ pub struct RecordingHeader {
     pub cpus: Option<u32>,
     /// The CPU's own name.
     pub cpu_desc: Option<String>,
+    /// NUMA nodes, where the recording has them.
+    pub nodes: Vec<NumaNode>,
     /// Clock the time stamps are from, as the recorder names it.
     pub clock: Option<String>,
     /// What the time stamps count.

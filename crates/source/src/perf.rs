@@ -117,6 +117,7 @@ impl<'r> PerfReader<'r> {
             hostname: info.hostname.clone(),
             cpus: info.cpus.map(|c| c.1.max(c.0)),
             cpu_desc: info.cpu_desc.clone(),
+            nodes: info.nodes.clone(),
             clock: Some(clock_name(clockid)),
             time_unit: TimeStampUnit::Nanoseconds,
             seconds: true,

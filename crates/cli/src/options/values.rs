@@ -29,13 +29,7 @@ impl NameParser {
     /// Reads the names of built-in paths, and of files.
     pub(crate) fn path() -> NameParser {
         NameParser {
-            names: || {
-                let all = paths::BUILTIN
-                    .iter()
-                    .chain(paths::WITH_GUESTS)
-                    .chain(paths::ON_REQUEST);
-                all.map(|(name, _)| *name).collect()
-            },
+            names: || paths::builtin_texts().map(|(name, _)| name).collect(),
             parse: |name| Ok(name.to_owned()),
         }
     }

@@ -207,6 +207,12 @@ impl MarkdownSummary<'_> {
             out.push('\n');
             if let Some(line) = ledger::line(&path.ledger, self.layout(PATHS)) {
                 let _ = writeln!(out, "{}\n", text(&line));
+                if let Some(line) = ledger::recording(path, self.layout(PATHS)) {
+                    let _ = writeln!(out, "{}\n", text(&line));
+                }
+            }
+            if let Some(line) = ledger::cleared(path, self.layout(PATHS)) {
+                let _ = writeln!(out, "{}\n", text(&line));
             }
             let because = path.slow.iter().flat_map(|slow| &slow.because);
             let mut any = false;

@@ -92,6 +92,7 @@ fn nodes(host: &Members<'_>, reader: &mut FactsReader) -> Vec<HostNode> {
             node: number,
             cpus: node.cpus("cpus", reader).unwrap_or_default(),
             memory_bytes: node.number("memory_bytes", reader),
+            distances: node.numbers("distances", MAX_NODES, reader),
         });
     }
     nodes.sort_by_key(|node| node.node);

@@ -161,6 +161,17 @@ impl<'v> Members<'v> {
         }
         texts
     }
+
+    /// Returns the small numbers of a list.
+    pub(super) fn numbers(&self, name: &str, max: usize, reader: &mut FactsReader) -> Vec<u32> {
+        let list = self.list(name, max, reader);
+        let numbers: Vec<u32> = list.iter().filter_map(small).collect();
+        if numbers.len() < list.len() {
+            self.wrong(name, "a list of numbers", reader);
+            return Vec::new();
+        }
+        numbers
+    }
 }
 
 /// Returns a text, as much of it as is kept.

@@ -165,7 +165,7 @@ impl FunctionCalls {
             .iter()
             .filter_map(|pattern| match pattern {
                 EventPattern::Function(name) => Some(name.clone()),
-                EventPattern::Event { .. } => None,
+                EventPattern::Event { .. } | EventPattern::FunctionReturn(_) => None,
             })
             .collect();
         let ranges = symbols
@@ -281,6 +281,7 @@ pub(crate) fn bind(
         ty,
         symbols,
         tracer: is_function_tracer(ty.system, ty.name),
+        at_return: ty.format.map(|format| format.field(RETURNS_TO).is_some()),
         binding: EventBinding::default(),
     };
     // What the engine itself looks at is the host's.
@@ -316,8 +317,13 @@ struct PathBinder<'b, 't> {
     symbols: &'b FunctionRanges,
     /// Whether the events are the function tracer's: then which function each is of decides.
     tracer: bool,
+    /// Whether they are those of a probe at a function's end; `None` where the recording has no format.
+    at_return: Option<bool>,
     binding: EventBinding,
 }
+
+/// The field that events of probes at functions' ends have, and no others (`kernel/trace/trace_probe.h`).
+const RETURNS_TO: &str = "__probe_ret_ip";
 
 impl PathBinder<'_, '_> {
     fn matches(&self, patterns: &[EventPattern]) -> bool {
@@ -329,10 +335,11 @@ impl PathBinder<'_, '_> {
             _ => None,
         };
         let is_usual =
-            |pattern: &EventPattern| usual.is_some_and(|name| pattern.matches("kvm", name));
+            |pattern: &EventPattern| usual.is_some_and(|name| pattern.matches("kvm", name, None));
+        let at_return = self.at_return;
         patterns
             .iter()
-            .any(|pattern| pattern.matches(system, name) || is_usual(pattern))
+            .any(|pattern| pattern.matches(system, name, at_return) || is_usual(pattern))
     }
 
     /// Binds what a step of this number is reached by, what it counts for nothing by, and what ends instances there.

@@ -25,6 +25,12 @@ impl Paths {
         }
         let roles = &self.index.roles[index_of(live.chain)];
         let held = |role: Option<usize>| role.and_then(|role| live.role(role));
+        if path.by == Some(PathGrouping::NodeDistance) {
+            let on_host = || live.reached().iter().filter(|one| one.machine == 0);
+            let cpus = on_host().next().zip(on_host().next_back());
+            let distance = cpus.and_then(|(a, b)| self.nodes.distance(a.cpu, b.cpu));
+            traits.extend(distance.map(InstanceTrait::NodeDistance));
+        }
         let vector = held(roles.vector).and_then(|vector| u32::try_from(vector).ok());
         traits.extend(vector.map(InstanceTrait::Vector));
         traits.extend(held(roles.address).map(InstanceTrait::Address));

@@ -26,7 +26,7 @@ mod watchers;
 
 use std::ops::Range;
 
-use cpuset::CpuSet;
+use cpuset::{CpuSet, NumaNode};
 use event::{Data, Event, EventType, Isa, NONE, index_of};
 use model::Machine;
 use rustc_hash::FxHashMap;
@@ -35,6 +35,7 @@ use crate::interrupts::InterruptTargets;
 use crate::lang::{
     ComparisonOperand, ComparisonOperator, EventAttribute, EventCondition, PathDefinition,
 };
+use crate::nodes::NodeMap;
 use crate::shared_interrupts::SharedInterrupts;
 use crate::tally::PathTally;
 use crate::tasks::{self, InterruptSource, PathTasks};
@@ -92,6 +93,8 @@ pub struct Paths {
     /// By kind of event, what is done with it; nothing, if it is not wanted.
     bindings: Vec<Option<Box<EventBinding>>>,
     symbols: bind::FunctionRanges,
+    /// The host's NUMA nodes.
+    nodes: NodeMap,
     /// By step's number: whether its events are recorded, whether it counts for nothing.
     recorded: Vec<bool>,
     disabled: Vec<bool>,
@@ -183,6 +186,7 @@ impl Paths {
             paths,
             bindings: Vec::new(),
             symbols: Vec::new(),
+            nodes: NodeMap::default(),
             recorded: vec![false; steps],
             disabled: vec![false; steps],
             disabled_alts: vec![false; alts],
@@ -256,7 +260,8 @@ impl Paths {
             .flat_map(|alt| &alt.said.events)
             .filter_map(|pattern| match pattern {
                 crate::lang::EventPattern::Function(name) => Some(name.clone()),
-                crate::lang::EventPattern::Event { .. } => None,
+                crate::lang::EventPattern::Event { .. }
+                | crate::lang::EventPattern::FunctionReturn(_) => None,
             })
             .collect();
         let conds = self.index.alts.iter().flat_map(|alt| &alt.said.conds);
@@ -276,6 +281,11 @@ impl Paths {
     /// Says where a function is.
     pub fn function_at(&mut self, name: &str, range: Range<u64>) {
         self.symbols.push((name.to_owned(), range));
+    }
+
+    /// Says which NUMA nodes the host has.
+    pub fn nodes(&mut self, nodes: &[NumaNode]) {
+        self.nodes = NodeMap::of(nodes);
     }
 
     /// Says from which total on instances of all paths are slow, instead of finding it.
@@ -485,10 +495,15 @@ impl Paths {
         self.advanced = None;
         let thread = self.slot(event.tid, event.cpu, machine);
         if !binding.seen {
+            let mut any_new = false;
             for step in &binding.marks {
-                self.recorded[index_of(*step)] = true;
+                let recorded = &mut self.recorded[index_of(*step)];
+                any_new |= !std::mem::replace(recorded, true);
             }
             self.disable(binding);
+            if any_new {
+                self.wait_anew();
+            }
         }
         if !binding.calls_disable.is_empty() {
             self.calls_disable(event, data, binding);

@@ -122,6 +122,18 @@ impl Paths {
         }
     }
 
+    /// A step's events have been seen for the first time: instances that would have passed over it wait for it.
+    pub(super) fn wait_anew(&mut self) {
+        for at in 0..self.live.len() {
+            let live = &self.live[at];
+            let Ok(at) = u32::try_from(at) else { return };
+            if live.live && !live.waits.is_empty() {
+                self.unregister(at);
+                self.register(at);
+            }
+        }
+    }
+
     /// Registers an instance with all that can come next.
     pub(super) fn register(&mut self, at: u32) {
         let live = &self.live[index_of(at)];
@@ -286,7 +298,7 @@ impl Paths {
             // One that does not exist in this recording is no way to go on.
             let exists = passed || !self.disabled_alts[index_of(*alt)];
             let mut events = self.index.alts[index_of(*alt)].said.events.iter();
-            exists && events.any(|event| event.matches("kvm", "kvm_entry"))
+            exists && events.any(|event| event.matches("kvm", "kvm_entry", None))
         })
     }
 

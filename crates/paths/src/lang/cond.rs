@@ -4,8 +4,9 @@ use wildmatch::WildMatch;
 
 use super::error::LanguageError;
 
-/// Which events: `system:name` or `name`, with `*` and `?`; or `fn:NAME`, a call of that function as the function
-/// tracer, a probe or a user-space probe of that name records it.
+/// Which events: `system:name` or `name`, with `*` and `?`; `fn:NAME`, a call of that function as the function
+/// tracer, a probe or a user-space probe of that name records it; or `fn:NAME%return`, the end of such a call as a
+/// probe records it, written as `perf probe` has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventPattern {
     /// By name.
@@ -17,6 +18,8 @@ pub enum EventPattern {
     },
     /// By function.
     Function(String),
+    /// By the function that returns.
+    FunctionReturn(String),
 }
 
 impl EventPattern {
@@ -27,11 +30,17 @@ impl EventPattern {
     pub fn parse(text: &str) -> Result<EventPattern, LanguageError> {
         let text = text.trim();
         if let Some(name) = text.strip_prefix("fn:") {
-            return match name.trim() {
+            let name = name.trim();
+            let (function, returns) = match name.strip_suffix("%return") {
+                Some(function) => (function, true),
+                None => (name, false),
+            };
+            return match function {
                 "" => Err(LanguageError(
                     "'fn:' names no function; expected fn:NAME".to_owned(),
                 )),
-                name => Ok(EventPattern::Function(name.to_owned())),
+                function if returns => Ok(EventPattern::FunctionReturn(function.to_owned())),
+                function => Ok(EventPattern::Function(function.to_owned())),
             };
         }
         let (system, name) = match text.split_once(':') {
@@ -50,8 +59,9 @@ impl EventPattern {
     }
 
     /// Returns whether events of this name are meant. Those of the function tracer are, if a function is: which
-    /// function they are of is said by each of them.
-    pub fn matches(&self, system: &str, name: &str) -> bool {
+    /// function they are of is said by each of them. `at_return` is what the events' format says of a probe: whether it
+    /// is one at a function's end; `None` where there is no format.
+    pub fn matches(&self, system: &str, name: &str, at_return: Option<bool>) -> bool {
         match self {
             EventPattern::Event {
                 system: wanted,
@@ -63,7 +73,12 @@ impl EventPattern {
                 of_system && like(pattern, name)
             }
             EventPattern::Function(function) => {
-                is_function_tracer(system, name) || is_probe_of(name, function)
+                let begins = at_return != Some(true) && is_probe_of(name, function);
+                is_function_tracer(system, name) || begins
+            }
+            EventPattern::FunctionReturn(function) => {
+                is_return_probe_of(name, function)
+                    || at_return == Some(true) && is_probe_of(name, function)
             }
         }
     }
@@ -91,14 +106,38 @@ fn is_probe_of(name: &str, function: &str) -> bool {
         .iter()
         .find_map(|prefix| name.strip_prefix(prefix))
         .filter(|_| !function.starts_with("kp_"));
-    [Some(name), bare].into_iter().flatten().any(|name| {
-        name.strip_prefix(function).is_some_and(|rest| {
-            rest.is_empty()
-                || rest
-                    .strip_prefix('_')
-                    .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-        })
-    })
+    let mut names = [Some(name), bare].into_iter().flatten();
+    names.any(|name| name.strip_prefix(function).is_some_and(is_number))
+}
+
+/// Returns whether a probe of this name is one at a function's end: `perf probe` has put `__return` behind the
+/// function since Linux 4.16 (`tools/perf/util/probe-event.c`), the kernel names those of `kprobe_events` with `r_`
+/// and the offset (`kernel/trace/trace_kprobe.c`), and people theirs alike.
+fn is_return_probe_of(name: &str, function: &str) -> bool {
+    let by_perf = name
+        .strip_prefix(function)
+        .and_then(|rest| rest.strip_prefix("__return"));
+    let prefixes = [
+        "kretprobe_",
+        "uretprobe_",
+        "krp_",
+        "urp_",
+        "kr_",
+        "ur_",
+        "rp_",
+        "r_",
+    ];
+    let mut bare = prefixes
+        .iter()
+        .filter_map(|prefix| name.strip_prefix(prefix)?.strip_prefix(function));
+    by_perf.is_some_and(is_number) || bare.any(is_number)
+}
+
+/// Returns whether what stands behind a function's name is nothing, or the number of one more probe.
+fn is_number(rest: &str) -> bool {
+    let number = rest.strip_prefix('_');
+    rest.is_empty()
+        || number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Something an event says, or what is known of who says it.

@@ -66,9 +66,10 @@ fn understand(text: &str) -> Result<PathDefinition, LanguageError> {
         Some("back-end") => Some(PathGrouping::BackEnd),
         Some("access") => Some(PathGrouping::Access),
         Some("chain") => Some(PathGrouping::Chain),
+        Some("numa-distance") => Some(PathGrouping::NodeDistance),
         Some(other) => {
             return Err(LanguageError(format!(
-                "by = \"{other}\": expected waker, back-end, access or chain"
+                "by = \"{other}\": expected waker, back-end, access, chain or numa-distance"
             )));
         }
     };
@@ -101,6 +102,7 @@ fn understand(text: &str) -> Result<PathDefinition, LanguageError> {
         about: file.about.unwrap_or_default().trim().to_owned(),
         by,
         chains,
+        only_if_found: false,
     })
 }
 

@@ -64,6 +64,7 @@ pub fn pair(from: &str, to: &str, join: &PairJoin) -> Result<PathDefinition, Lan
         name: format!("{from} → {to}"),
         about: "From the nearest event before to the event.".to_owned(),
         by: None,
+        only_if_found: false,
         chains: vec![PathChain {
             name: None,
             steps: vec![step(from, first, unique), step(to, second, Vec::new())],

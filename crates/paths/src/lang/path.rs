@@ -19,6 +19,8 @@ pub struct PathDefinition {
     pub by: Option<PathGrouping>,
     /// The ways to go it; one at least.
     pub chains: Vec<PathChain>,
+    /// Nobody asked for it: nothing is said of it where it is not found.
+    pub only_if_found: bool,
 }
 
 impl PathDefinition {
@@ -49,6 +51,9 @@ pub enum PathGrouping {
     Access,
     /// Which chain it went.
     Chain,
+    /// How far the NUMA node of the CPU of its first event is from that of its last one, where the machine's nodes are
+    /// known.
+    NodeDistance,
 }
 
 /// One way to go a path.

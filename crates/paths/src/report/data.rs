@@ -120,6 +120,24 @@ pub struct PathReport {
     pub slow: Option<SlowReport>,
     /// Whether instances have reached steps that a guest's own recording shows; `None` of a path that has none.
     pub in_guests: Option<bool>,
+    /// What recording had of the mean total at least: the events of the steps on the way; `None` where the recorder did
+    /// not measure what an event costs.
+    pub recording_ns: Option<u64>,
+    /// Nobody asked for it: it is listed only where it was found.
+    pub only_if_found: bool,
+    /// What it shows not to be at fault for, of a path that is a part of another's way.
+    pub clears: Option<ClearedPath>,
+}
+
+/// A path whose slow instances do not lose their time in another one, which is a part of its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClearedPath {
+    /// Its name.
+    pub path: String,
+    /// By how much the mean of its slow instances is above that of the others.
+    pub slow_by_ns: u64,
+    /// What the part took at most.
+    pub longest_ns: u64,
 }
 
 /// Something that instances had.
@@ -137,6 +155,11 @@ pub struct TraitSum {
 const ENOUGH: u64 = 20;
 
 impl PathReport {
+    /// Returns whether something is to be said of it.
+    pub fn is_listed(&self) -> bool {
+        !self.only_if_found || self.count > 0 || !self.dropped.is_empty()
+    }
+
     /// Returns the path whose slow instances take longest: that with the highest 99th percentile among those with
     /// enough instances, if any has.
     pub fn slowest<'a>(paths: impl IntoIterator<Item = &'a PathReport>) -> Option<&'a PathReport> {

@@ -4,7 +4,7 @@ use model::Machine;
 
 use super::names::{AccessNamer, PathWords};
 use crate::engine::{CompletedInstance, Paths};
-use crate::lang::PathGrouping;
+use crate::tally::groups;
 use crate::traits::InstanceTrait;
 
 /// One instance in words.
@@ -93,13 +93,7 @@ impl Paths {
                 .filter(|_| !reached.switch)
                 .map(|task| words.task(task)),
         });
-        let of = |one: &&InstanceTrait| match path.by {
-            Some(PathGrouping::Waker) => matches!(one, InstanceTrait::Waker(_)),
-            Some(PathGrouping::BackEnd) => matches!(one, InstanceTrait::BackEnd(_)),
-            Some(PathGrouping::Access) => matches!(one, InstanceTrait::For(..)),
-            Some(PathGrouping::Chain) => matches!(one, InstanceTrait::Chain(_)),
-            None => false,
-        };
+        let of = |one: &&InstanceTrait| path.by.is_some_and(|by| groups(by, one));
         InstanceReport {
             path: path.name.clone(),
             number: one.number,

@@ -3,6 +3,7 @@
 mod data;
 mod instance;
 mod names;
+mod related;
 mod slow;
 
 use model::Machine;
@@ -16,11 +17,13 @@ use crate::traits::InstanceTrait;
 use crate::uses::{AccessReport, DeviceReport};
 
 pub use data::{
-    GroupReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport, TraitSum,
+    ClearedPath, GroupReport, PathReport, SlowCause, SlowReport, SlowestInstance, StageReport,
+    TraitSum,
 };
 pub use instance::{InstanceReport, StepReport};
 pub use names::AccessNamer;
 use names::PathWords;
+pub use related::complete as complete_reports;
 
 impl Paths {
     /// Returns what was found of every path, in the order in which they were given.
@@ -56,6 +59,7 @@ impl PathWords<'_> {
             .map(|why| (why, tally.dropped[why as usize]))
             .filter(|(_, count)| *count > 0)
             .collect();
+        let groups = self.groups(tally);
         PathReport {
             name: self.path.name.clone(),
             about: self.path.about.clone(),
@@ -64,8 +68,13 @@ impl PathWords<'_> {
             longest: tally.longest.clone(),
             ledger: self.ledger(tally),
             stages,
-            by: self.path.by.map(by_name),
-            groups: self.groups(tally),
+            // Without the machine's nodes it is grouped by nothing.
+            by: self
+                .path
+                .by
+                .filter(|by| *by != PathGrouping::NodeDistance || !groups.is_empty())
+                .map(by_name),
+            groups,
             dropped,
             traits: had(tally).collect(),
             vcpus: self.vcpus(tally),
@@ -73,6 +82,9 @@ impl PathWords<'_> {
             met: self.met(tally),
             slow: split.map(|split| self.slow(tally, &split)),
             in_guests: self.in_guests(tally),
+            recording_ns: None,
+            only_if_found: self.path.only_if_found,
+            clears: None,
         }
     }
 
@@ -226,5 +238,6 @@ fn by_name(by: PathGrouping) -> &'static str {
         PathGrouping::BackEnd => "back end",
         PathGrouping::Access => "access",
         PathGrouping::Chain => "chain",
+        PathGrouping::NodeDistance => "NUMA distance",
     }
 }

@@ -6,7 +6,7 @@ use model::{GuestAccess, Machine};
 use crate::lang::PathDefinition;
 use crate::notes::{VcpuActivity, WakeSource};
 use crate::tasks::{TaskKind, TaskRun};
-use crate::traits::InstanceTrait;
+use crate::traits::{InstanceTrait, NodeDistance};
 
 /// What texts are made with.
 pub(super) struct PathWords<'a> {
@@ -108,6 +108,11 @@ impl PathWords<'_> {
             InstanceTrait::For(_, Some(access)) => self.access(access),
             InstanceTrait::For(Some(reason), None) => self.reason(reason),
             InstanceTrait::For(None, None) => "unknown".to_owned(),
+            InstanceTrait::NodeDistance(distance) => match distance {
+                NodeDistance::Same => "same NUMA node".to_owned(),
+                NodeDistance::Other(None) => "another NUMA node".to_owned(),
+                NodeDistance::Other(Some(far)) => format!("another NUMA node, distance {far}"),
+            },
             InstanceTrait::Chain(chain) => self
                 .path
                 .chains
@@ -159,6 +164,7 @@ impl PathWords<'_> {
             InstanceTrait::Waker(waker) => format!("woken by {}", waker_name(*waker)),
             InstanceTrait::BackEnd(what) => format!("back end is a {}", back_end(*what)),
             InstanceTrait::BackEndWas(run) => format!("back end was {}", run_name(*run)),
+            InstanceTrait::NodeDistance(_) => format!("NUMA distance: {}", self.group(what)),
             InstanceTrait::BackEndThread(slot) => format!("back end {}", self.task(*slot)),
         }
     }

@@ -6,8 +6,19 @@ use paths::InstanceReport;
 use serde_json::Value;
 
 /// Fields of the contract, and what stands behind them.
-const PATH: [&str; 10] = [
-    "path", "count", "total", "ledger", "stages", "slow", "by", "groups", "dropped", "doubts",
+const PATH: [&str; 12] = [
+    "path",
+    "count",
+    "total",
+    "ledger",
+    "recording_ns",
+    "clears",
+    "stages",
+    "slow",
+    "by",
+    "groups",
+    "dropped",
+    "doubts",
 ];
 const TOTAL: [&str; 7] = [
     "p50_ns", "p90_ns", "p99_ns", "max_ns", "min_ns", "mean_ns", "total_ns",

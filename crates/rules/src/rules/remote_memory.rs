@@ -118,6 +118,12 @@ impl Placement<'_> {
 
 fn look(case: &Case<'_>) -> Verdict {
     let unknown = |what: &str| Verdict::Unknown(what.to_owned());
+    // perf.data says how many nodes there are, and not where the VM's memory is.
+    let recorded = &case.picture.about.nodes;
+    let with_memory = recorded.iter().filter(|node| node.memory_bytes != Some(0));
+    if with_memory.count() == 1 {
+        return Verdict::Clear;
+    }
     let Some(host) = case.host().filter(|host| !host.nodes.is_empty()) else {
         return unknown(
             "Give the host's NUMA nodes and the VM's memory on each: --facts with 'trapline facts', or with numactl -H \

@@ -183,7 +183,7 @@ fn a_map_of_devices_may_be_among_the_facts() {
         let warnings = document["quality"]["warnings"].to_string();
         failures.equal(&warnings, &warnings.contains("second text"), &twice);
     }
-    failures.finish(6);
+    failures.finish(5);
 }
 
 /// Wherever a corpus has the text of `ps` beside a host's recording, all VMs get process and name by it.
@@ -214,4 +214,54 @@ fn ps_beside_a_recording_names_its_vms() {
         failures.equal(&case.name, &threads(&known), &alone);
     }
     failures.finish(20);
+}
+
+/// perf.data has the machine's NUMA nodes, as `perf report -I --header-only` (6.1) prints them; facts have distances
+/// too, and IPIs are parted by them.
+#[test]
+fn numa_nodes_are_those_of_the_recording_or_of_the_facts() {
+    let mut failures = Failures::default();
+    let recording = case("x86/preempted-sick/perf.data.zst").path;
+    let session =
+        session::Session::open(session::SessionOptions::default()).expect("no files beside");
+    let input = session.input(&recording).expect("a file");
+    let opened = input.recording().expect("a recording");
+    let nodes: Vec<(u32, String, Option<u64>)> = opened
+        .nodes()
+        .iter()
+        .map(|node| (node.node, node.cpus.to_string(), node.memory_bytes))
+        .collect();
+    let printed = [(0, "0-3".to_owned(), Some(6_066_880 * 1024))];
+    failures.equal("perf.data", &nodes, &printed.to_vec());
+    let ipis = |asked: FixtureQuestion| {
+        let (reports, _) = asked.paths(&recording).expect("paths");
+        reports
+            .into_iter()
+            .find(|one| one.name == "ipi")
+            .expect("ipi")
+    };
+    let alone = ipis(FixtureQuestion::new());
+    failures.equal("one node", &(alone.by, alone.groups.len()), &(None, 0));
+    // The same machine, had it two nodes.
+    let folder = tempfile::tempdir().expect("a folder");
+    let numactl = write_text(
+        folder.path(),
+        "numactl.txt",
+        "available: 2 nodes (0-1)\nnode 0 cpus: 0 1\nnode 0 size: 2962 MB\nnode 1 cpus: 2 3\nnode 1 size: 2962 MB\n\
+         node distances:\nnode   0   1 \n  0:  10  21 \n  1:  21  10 \n",
+    );
+    let parted = ipis(with(&[&numactl]));
+    failures.equal("two nodes", &parted.by, &Some("NUMA distance"));
+    let counts = parted.groups.iter().map(|group| group.stats.count());
+    failures.equal("their sum", &counts.sum(), &alone.count);
+    let labels: Vec<&str> = parted
+        .groups
+        .iter()
+        .map(|group| group.label.as_str())
+        .collect();
+    for label in labels {
+        let known = ["same NUMA node", "another NUMA node, distance 21"];
+        failures.check(known.contains(&label), || label.to_owned());
+    }
+    failures.finish(5);
 }

@@ -70,11 +70,12 @@ fn paths_help() -> String {
             .collect()
     };
     let always = list(paths::BUILTIN);
+    let with_probes = list(paths::WITH_PROBES);
     let with_guests = list(paths::WITH_GUESTS);
     let on_request = list(paths::ON_REQUEST);
     format!(
-        "Built-in paths:\n{always}and, with recordings of guests or --path:\n{with_guests}and, with --path \
-         only:\n{on_request}\n{PATHS_HELP}"
+        "Built-in paths:\n{always}and, where probes were recorded:\n{with_probes}and, with recordings of guests or \
+         --path:\n{with_guests}and, with --path only:\n{on_request}\n{PATHS_HELP}"
     )
 }
 
