@@ -232,6 +232,7 @@ fn family(what: &InstanceTrait) -> (u8, u64) {
         InstanceTrait::BackEndWas(_) => (17, 0),
         InstanceTrait::BackEndThread(_) => (16, 0),
         InstanceTrait::NodeDistance(_) => (20, 0),
+        InstanceTrait::Raiser(..) => (4, 0),
     }
 }
 

@@ -456,6 +456,7 @@ pub(crate) fn groups(by: PathGrouping, one: &InstanceTrait) -> bool {
         PathGrouping::Access => matches!(one, InstanceTrait::For(..)),
         PathGrouping::Chain => matches!(one, InstanceTrait::Chain(_)),
         PathGrouping::NodeDistance => matches!(one, InstanceTrait::NodeDistance(_)),
+        PathGrouping::Raiser => matches!(one, InstanceTrait::Raiser(..)),
     }
 }
 

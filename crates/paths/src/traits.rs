@@ -60,6 +60,19 @@ pub enum InstanceTrait {
     BackEndThread(u32),
     /// How far its first event's NUMA node is from its last one's.
     NodeDistance(NodeDistance),
+    /// The thread (slot) that raised its interrupt, and as which.
+    Raiser(u32, InterruptLine),
+}
+
+/// As which interrupt a device's thread is heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InterruptLine {
+    /// x86: the vector, which is one of its vCPU's.
+    Vector(u32),
+    /// The line or message of KVM's routing table (`KVM_SET_GSI_ROUTING`).
+    Gsi(u32),
+    /// Not recorded.
+    Unknown,
 }
 
 /// How far the NUMA nodes of two CPUs are from each other.
@@ -181,6 +194,7 @@ fn place(one: &InstanceTrait) -> Option<(usize, usize)> {
         | InstanceTrait::Exits(..)
         | InstanceTrait::Accesses(..)
         | InstanceTrait::NodeDistance(_)
+        | InstanceTrait::Raiser(..)
         | InstanceTrait::HostIrq(..) => None,
     }
 }

@@ -93,7 +93,10 @@ fn names_are_unique() {
     let by = path("", "", "").replace("name = \"x\"", "name = \"x\"\nby = \"colour\"");
     says(
         &by,
-        &["colour", "waker, back-end, access, chain or numa-distance"],
+        &[
+            "colour",
+            "waker, back-end, access, chain, numa-distance or raiser",
+        ],
     );
 }
 

@@ -374,7 +374,7 @@ fn path(out: &mut String, report: &PathReport, layout: Layout) {
     }
 }
 
-/// Appends a line; a name that is longer than its column has a line of its own.
+/// Appends a line; a name that is longer than its column has lines of its own.
 fn line<'r>(
     out: &mut String,
     view: &View<'_, '_, Line<'r>>,
@@ -383,10 +383,12 @@ fn line<'r>(
     layout: Layout,
 ) {
     let mut line = line;
-    line.name.insert_str(0, indent);
-    if clean(&line.name).chars().count() > NAME {
-        let _ = writeln!(out, "{}", clean(&line.name));
+    let name = clean(&line.name);
+    if indent.len() + name.chars().count() > NAME {
+        quality::wrap(out, indent, &name, layout.width);
         line.name.clear();
+    } else {
+        line.name.insert_str(0, indent);
     }
     let _ = writeln!(out, "{}", view.line(&line, layout));
 }

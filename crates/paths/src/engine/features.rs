@@ -7,7 +7,7 @@ use super::instance::LiveInstance;
 use super::plan::StepPlan;
 use crate::lang::{PathGrouping, StepOption};
 use crate::notes::{InstanceNotes, VcpuActivity, WakeSource};
-use crate::traits::{InstanceTrait, levels};
+use crate::traits::{InstanceTrait, InterruptLine, levels};
 
 impl Paths {
     /// What is known of an instance that is complete.
@@ -33,6 +33,17 @@ impl Paths {
         }
         let vector = held(roles.vector).and_then(|vector| u32::try_from(vector).ok());
         traits.extend(vector.map(InstanceTrait::Vector));
+        if path.by == Some(PathGrouping::Raiser)
+            && let Some(slot) = held(roles.source).and_then(|slot| u32::try_from(slot).ok())
+        {
+            let gsi = held(roles.gsi).and_then(|gsi| u32::try_from(gsi).ok());
+            let line = match (vector, gsi) {
+                (Some(vector), _) => InterruptLine::Vector(vector),
+                (None, Some(gsi)) => InterruptLine::Gsi(gsi),
+                (None, None) => InterruptLine::Unknown,
+            };
+            traits.push(InstanceTrait::Raiser(slot, line));
+        }
         traits.extend(held(roles.address).map(InstanceTrait::Address));
         if let Some(notes) = &live.notes {
             traits_of_vcpu(notes, path.by, traits);

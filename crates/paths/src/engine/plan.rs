@@ -56,6 +56,9 @@ pub(crate) struct ChainRoles {
     pub back_end: Option<usize>,
     pub vector: Option<usize>,
     pub address: Option<usize>,
+    /// Who raises an interrupt, and by which of KVM's lines.
+    pub source: Option<usize>,
+    pub gsi: Option<usize>,
     /// Whether it is the vCPU that an interrupt is for.
     pub target: bool,
     /// Those that hold threads of the host.
@@ -84,6 +87,8 @@ impl ChainRoles {
             back_end: role("backend"),
             vector: role("vector"),
             address: role("address"),
+            source: role("source"),
+            gsi: role("gsi"),
             target: role("target").is_some(),
             threads,
         }

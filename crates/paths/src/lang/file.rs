@@ -67,9 +67,10 @@ fn understand(text: &str) -> Result<PathDefinition, LanguageError> {
         Some("access") => Some(PathGrouping::Access),
         Some("chain") => Some(PathGrouping::Chain),
         Some("numa-distance") => Some(PathGrouping::NodeDistance),
+        Some("raiser") => Some(PathGrouping::Raiser),
         Some(other) => {
             return Err(LanguageError(format!(
-                "by = \"{other}\": expected waker, back-end, access, chain or numa-distance"
+                "by = \"{other}\": expected waker, back-end, access, chain, numa-distance or raiser"
             )));
         }
     };

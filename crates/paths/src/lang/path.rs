@@ -54,6 +54,8 @@ pub enum PathGrouping {
     /// How far the NUMA node of the CPU of its first event is from that of its last one, where the machine's nodes are
     /// known.
     NodeDistance,
+    /// Which thread raised its interrupt, as which.
+    Raiser,
 }
 
 /// One way to go a path.

@@ -74,6 +74,7 @@ impl Paths {
             path,
             machine,
             names,
+            paths: self,
         };
         // A chain that no path has has no steps with names.
         let chain = u8::try_from(one.chain).unwrap_or(u8::MAX);

@@ -6,6 +6,8 @@ mod names;
 mod related;
 mod slow;
 
+use std::collections::BTreeSet;
+
 use model::Machine;
 
 use crate::engine::Paths;
@@ -35,10 +37,20 @@ impl Paths {
                     path,
                     machine,
                     names,
+                    paths: self,
                 };
                 words.path_report(tally)
             })
             .collect()
+    }
+}
+
+impl Paths {
+    /// Returns the addresses that a back end (slot) works for, as far as the paths that are followed show.
+    pub(super) fn notified(&self, back_end: u32) -> BTreeSet<u64> {
+        let uses = self.tallies().iter().flat_map(|tally| &tally.uses.devices);
+        let of_it = uses.filter(|(_, one)| one.back_end == back_end);
+        of_it.filter_map(|((_, address, _), _)| *address).collect()
     }
 }
 
@@ -239,5 +251,6 @@ fn by_name(by: PathGrouping) -> &'static str {
         PathGrouping::Access => "access",
         PathGrouping::Chain => "chain",
         PathGrouping::NodeDistance => "NUMA distance",
+        PathGrouping::Raiser => "raiser",
     }
 }

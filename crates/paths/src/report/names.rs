@@ -3,16 +3,19 @@
 use event::{ExitReason, SystemRegister};
 use model::{GuestAccess, Machine};
 
+use crate::engine::Paths;
 use crate::lang::PathDefinition;
 use crate::notes::{VcpuActivity, WakeSource};
 use crate::tasks::{TaskKind, TaskRun};
-use crate::traits::{InstanceTrait, NodeDistance};
+use crate::traits::{InstanceTrait, InterruptLine, NodeDistance};
 
 /// What texts are made with.
 pub(super) struct PathWords<'a> {
     pub(super) path: &'a PathDefinition,
     pub(super) machine: &'a Machine,
     pub(super) names: AccessNamer<'a>,
+    /// All paths that are followed.
+    pub(super) paths: &'a Paths,
 }
 
 /// Names a device and register behind an access, if it can.
@@ -74,6 +77,36 @@ impl PathWords<'_> {
         }
     }
 
+    /// Which devices a back end works for: the addresses by which guests notify it.
+    fn works_for(&self, slot: u32) -> String {
+        const LISTED: usize = 2;
+        let addresses = self.paths.notified(slot);
+        if addresses.is_empty() {
+            return String::new();
+        }
+        let mut listed: Vec<String> = addresses
+            .iter()
+            .take(LISTED)
+            .map(|address| {
+                let access = match u16::try_from(*address) {
+                    Ok(port) => GuestAccess::Port { port, write: true },
+                    Err(_) => GuestAccess::Mmio {
+                        gpa: *address,
+                        write: true,
+                    },
+                };
+                match (self.names)(&access) {
+                    Some(name) => format!("{address:#x} ({name})"),
+                    None => format!("{address:#x}"),
+                }
+            })
+            .collect();
+        if addresses.len() > LISTED {
+            listed.push(format!("{} more", addresses.len() - LISTED));
+        }
+        format!(", for {}", listed.join(", "))
+    }
+
     pub(super) fn access(&self, access: &GuestAccess) -> String {
         let key = match *access {
             GuestAccess::Port { port, write } => {
@@ -108,6 +141,14 @@ impl PathWords<'_> {
             InstanceTrait::For(_, Some(access)) => self.access(access),
             InstanceTrait::For(Some(reason), None) => self.reason(reason),
             InstanceTrait::For(None, None) => "unknown".to_owned(),
+            InstanceTrait::Raiser(slot, line) => {
+                let line = match line {
+                    InterruptLine::Vector(vector) => format!(", vector {vector}"),
+                    InterruptLine::Gsi(gsi) => format!(", GSI {gsi}"),
+                    InterruptLine::Unknown => String::new(),
+                };
+                format!("{}{line}{}", self.task(*slot), self.works_for(*slot))
+            }
             InstanceTrait::NodeDistance(distance) => match distance {
                 NodeDistance::Same => "same NUMA node".to_owned(),
                 NodeDistance::Other(None) => "another NUMA node".to_owned(),
@@ -164,6 +205,7 @@ impl PathWords<'_> {
             InstanceTrait::Waker(waker) => format!("woken by {}", waker_name(*waker)),
             InstanceTrait::BackEnd(what) => format!("back end is a {}", back_end(*what)),
             InstanceTrait::BackEndWas(run) => format!("back end was {}", run_name(*run)),
+            InstanceTrait::Raiser(..) => format!("raised by {}", self.group(what)),
             InstanceTrait::NodeDistance(_) => format!("NUMA distance: {}", self.group(what)),
             InstanceTrait::BackEndThread(slot) => format!("back end {}", self.task(*slot)),
         }

@@ -244,3 +244,37 @@ fn guests_add_steps_and_change_none() {
     assert!(checked > 10_000, "{checked} instances");
     failures.finish(1_000);
 }
+
+/// Interrupts of an irqfd are of the devices whose notifications wake the thread that raises them.
+#[test]
+fn irqfds_are_those_of_the_devices_that_their_raisers_work_for() {
+    let mut failures = Failures::default();
+    let mut named = 0;
+    let causes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/causes");
+    for name in ["vhost-waits-sick", "virtionet-healthy", "ping-healthy"] {
+        let recording = causes.join(name).join("perf.data.zst");
+        let (reports, _) = FixtureQuestion::new().paths(&recording).expect(name);
+        let report = |name: &str| reports.iter().find(|one| one.name == name);
+        let (Some(irqfd), Some(kick)) = (report("irqfd"), report("kick")) else {
+            continue;
+        };
+        for group in &irqfd.groups {
+            let Some((raiser, addresses)) = group.label.split_once(", for ") else {
+                continue;
+            };
+            named += 1;
+            let thread = raiser.split(',').next().unwrap_or_default();
+            let address = addresses.split([' ', ',']).next().unwrap_or_default();
+            let mut devices = kick.devices.iter();
+            let works = devices.any(|device| {
+                thread.ends_with(&format!(":{}", device.back_end_tid))
+                    && device
+                        .address
+                        .is_some_and(|at| address == format!("{at:#x}"))
+            });
+            failures.check(works, || format!("{name}: {}", group.label));
+        }
+    }
+    note(&format!("irqfds' groups with a device {named}"));
+    failures.finish(3);
+}
