@@ -7,11 +7,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::common::json;
+use crate::common::{json, note};
 use crate::record_command::{possible, record, signals, write_path};
 
 /// Returns how many instances of two signals a recording has.
@@ -199,4 +199,94 @@ fn a_recorder_that_waits_for_a_signal_does_not_run_until_it_comes() {
     signal(&child, "-USR1");
     assert!(child.wait().expect("it ends").success());
     assert!(instances(folder.path(), "out-2", 46) >= 4000);
+}
+
+/// A line of the kernel's log that harms nobody, with a number that it is known by.
+fn log(number: u32) -> String {
+    format!(
+        "echo '<4>perf: interrupt took too long ({number} > 2500), lowering \
+         kernel.perf_event_max_sample_rate to 79000' > /dev/kmsg"
+    )
+}
+
+/// Returns the numbers of such lines that a log of a recording's facts has.
+fn logged(host: &Value, log: &str) -> Vec<u32> {
+    let lines = host[log]["kept"].as_array();
+    let texts = lines
+        .into_iter()
+        .flatten()
+        .filter_map(|line| line["text"].as_str());
+    let numbers = texts.filter_map(|text| {
+        let (_, rest) = text.split_once("interrupt took too long (")?;
+        rest.split(' ').next()?.parse().ok()
+    });
+    numbers.collect()
+}
+
+fn host_facts(folder: &Path) -> Value {
+    let text = fs::read(folder.join("out/facts.json")).expect("facts");
+    serde_json::from_slice::<Value>(&text).expect("JSON")["host"].clone()
+}
+
+/// Whether lines can be written to the kernel's log and read from it here.
+fn log_is_there() -> bool {
+    let mut shell = Command::new("bash");
+    let written = shell
+        .args(["-c", &log(9000)])
+        .stderr(Stdio::null())
+        .status();
+    let there = written.is_ok_and(|status| status.success()) && fs::File::open("/dev/kmsg").is_ok();
+    if !there {
+        note("skipped: the kernel's log cannot be written and read here");
+    }
+    there
+}
+
+#[test]
+fn the_kernels_log_is_cut_where_what_is_kept_begins() {
+    if !possible() || !log_is_there() {
+        return;
+    }
+    let slow = signals(50, 0, "0.7")[2].clone();
+    // Of this run: the log may have those of others.
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("a time");
+    let run = 10_000_000 + (now.as_millis() % 1_000_000) as u32 * 10;
+    for (first, trigger) in [(run, "exit 3"), (run + 2, slow.as_str())] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = write_path(folder.path(), 50);
+        let until = format!("{} > 500ms", path.display());
+        let mut more = vec!["--keep", "3"];
+        if trigger != "exit 3" {
+            more.extend(["--until", &until]);
+        }
+        let script = format!("{}; sleep 4.5; {}; {trigger}", log(first), log(first + 1));
+        let reported = reported(folder.path(), &more, &script);
+        let host = host_facts(folder.path());
+        assert_eq!(
+            logged(&host, "kernel_log_during"),
+            [first + 1],
+            "{reported}"
+        );
+        let before = logged(&host, "kernel_log");
+        assert!(
+            before.contains(&first) && !before.contains(&(first + 1)),
+            "{before:?}"
+        );
+        // What was counted in the last seconds alone is not known.
+        assert!(host["counters"].is_object(), "{host}");
+        assert!(host.get("counters_during").is_none(), "{host}");
+    }
+}
+
+#[test]
+fn what_is_kept_from_the_beginning_has_what_was_counted_in_it() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    reported(folder.path(), &["--keep", "300"], "sleep 0.2; exit 3");
+    let host = host_facts(folder.path());
+    assert!(host["counters_during"].is_object(), "{host}");
 }

@@ -29,6 +29,25 @@ impl Facts {
             }
         }
     }
+
+    /// Takes what is counted now, of a host of which these facts were read some time ago: counters and clocks become
+    /// those of now, and nothing is said of any time between.
+    pub fn count_up_to(&mut self, now: Host) {
+        let Some(host) = &mut self.host else {
+            return;
+        };
+        for policy in &mut host.cpufreq {
+            let same = now.cpufreq.iter().find(|other| other.cpus == policy.cpus);
+            policy.cur_khz = same.and_then(|same| same.cur_khz);
+        }
+        host.counters = now.counters;
+        for group in &mut host.cgroups {
+            let same = now.cgroups.iter().find(|other| other.path == group.path);
+            if let Some(same) = same {
+                group.counters.clone_from(&same.counters);
+            }
+        }
+    }
 }
 
 /// Returns by how much counters grew.
@@ -96,5 +115,24 @@ mod tests {
         assert_eq!(known.cgroups[0].counted("cpu.stat.nr_throttled"), Some(15));
         assert_eq!(known.cgroups[0].counters["cpu.stat.nr_throttled"], 10);
         assert!(known.counters_during.is_empty());
+    }
+
+    #[test]
+    fn what_is_counted_now_says_nothing_of_any_time_between() {
+        let host = |throttled, swapped, khz| Host {
+            cgroups: vec![group("/a", "30000 100000", throttled)],
+            counters: BTreeMap::from([("vmstat.pswpin".to_owned(), swapped)]),
+            cpufreq: vec![crate::FreqPolicy {
+                cur_khz: Some(khz),
+                ..crate::FreqPolicy::default()
+            }],
+            ..Host::default()
+        };
+        let mut facts = Facts {
+            host: Some(host(10, 7, 800_000)),
+            ..Facts::default()
+        };
+        facts.count_up_to(host(25, 9, 3_600_000));
+        assert_eq!(facts.host, Some(host(25, 9, 3_600_000)));
     }
 }

@@ -83,7 +83,7 @@ pub struct Host {
     /// The same of the time of a recording alone, where they were read before and after.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counters_during: BTreeMap<String, u64>,
-    /// What its kernel's log says, up to when the facts were read.
+    /// What its kernel's log says, up to when the facts were read; of a flight recording, up to when it begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_log: Option<KernelLog>,
     /// What was written to that log during a recording alone.

@@ -54,7 +54,7 @@ mod write;
 pub use counters::ControlGroup;
 pub use data::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
-pub use kernel_log::{KernelLog, KernelLogLine, KernelLogReader, LogKind, LogOwner};
+pub use kernel_log::{KernelLog, KernelLogLine, KernelLogReader, LogKind, LogOwner, printk_ns};
 pub use text::read;
 pub use vmm::vm_of_args;
 pub use write::{FACTS_VERSION, FactsDocument, write};

@@ -6,6 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 
 use facts::{KernelLog, KernelLogReader};
@@ -33,6 +34,13 @@ pub struct KernelLogTail {
     file: Option<File>,
 }
 
+/// What a log says of a stretch of time, and what it still has of the time before.
+#[derive(Debug, Default)]
+pub(crate) struct CutLog {
+    pub(crate) before: KernelLog,
+    pub(crate) during: KernelLog,
+}
+
 impl KernelLogTail {
     /// Opens the log behind its last record. Where it may not be read, there is nothing to be read later either.
     pub fn open() -> KernelLogTail {
@@ -47,6 +55,55 @@ impl KernelLogTail {
     /// not be read.
     pub fn read(&self) -> Option<KernelLog> {
         records(self.file.as_ref()?).ok()
+    }
+
+    /// Returns what was written to the log in a stretch of time on the clock of printk, and what it has of the time
+    /// before; `None` where it may not be read. This may be asked again, of whatever stretch: the log is read from its
+    /// oldest record on.
+    pub(crate) fn cut(&self, during_ns: &RangeInclusive<u64>) -> Option<CutLog> {
+        let mut file = self.file.as_ref()?;
+        // The only place but the end that a seek takes is the first record (`devkmsg_llseek` of
+        // `kernel/printk/printk.c`).
+        file.seek(SeekFrom::Start(0)).ok()?;
+        let mut cut = LogCutter::new(during_ns);
+        each_record(file, |line| cut.line(line)).ok()?;
+        Some(cut.finish())
+    }
+}
+
+/// Takes the records of a log, and keeps those of a stretch of time apart from those before it.
+struct LogCutter<'r> {
+    during_ns: &'r RangeInclusive<u64>,
+    before: KernelLogReader,
+    during: KernelLogReader,
+}
+
+impl LogCutter<'_> {
+    fn new(during_ns: &RangeInclusive<u64>) -> LogCutter<'_> {
+        LogCutter {
+            during_ns,
+            before: KernelLogReader::default(),
+            during: KernelLogReader::default(),
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        let Some(at) = facts::printk_ns(line) else {
+            return;
+        };
+        // A record has microseconds: what was written within the first one is of the stretch.
+        if at / 1000 < self.during_ns.start() / 1000 {
+            self.before.line(line);
+        } else if at <= *self.during_ns.end() {
+            self.during.line(line);
+        }
+    }
+
+    fn finish(self) -> CutLog {
+        CutLog {
+            before: self.before.finish().0,
+            during: self.during.finish().0,
+        }
     }
 }
 
@@ -84,8 +141,16 @@ fn open_log() -> io::Result<File> {
 }
 
 /// Reads all records that are there.
-fn records(mut file: &File) -> io::Result<KernelLog> {
+fn records(file: &File) -> io::Result<KernelLog> {
     let mut log = KernelLogReader::default();
+    each_record(file, |line| {
+        log.line(line);
+    })?;
+    Ok(log.finish().0)
+}
+
+/// Reads all records that are there, and hands out the line of each.
+fn each_record(mut file: &File, mut take: impl FnMut(&str)) -> io::Result<()> {
     let mut record = [0; MAX_RECORD];
     for _ in 0..MAX_RECORDS {
         match file.read(&mut record) {
@@ -93,7 +158,7 @@ fn records(mut file: &File) -> io::Result<KernelLog> {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&record[..bytes.min(MAX_RECORD)]);
                 // Below the message stand properties of the device that it is about.
-                log.line(text.lines().next().unwrap_or_default());
+                take(text.lines().next().unwrap_or_default());
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error)
@@ -102,5 +167,57 @@ fn records(mut file: &File) -> io::Result<KernelLog> {
             Err(error) => return Err(error),
         }
     }
-    Ok(log.finish().0)
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use facts::LogKind;
+
+    use super::*;
+
+    #[test]
+    fn a_log_is_cut_where_a_stretch_begins_and_ends() {
+        let during = 20_000_000_500..=30_000_000_500;
+        let mut cut = LogCutter::new(&during);
+        for (us, message) in [
+            (1_000_000, "Linux version 6.1.0"),
+            (19_999_999, "sched: RT throttling activated"),
+            (
+                20_000_000,
+                "watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [CPU 0/KVM:7]",
+            ),
+            (25_000_000, "usb 1-1: new device"),
+            (30_000_000, "sched: RT throttling activated"),
+            (
+                30_000_001,
+                "watchdog: BUG: soft lockup - CPU#2 stuck for 22s! [CPU 1/KVM:8]",
+            ),
+        ] {
+            cut.line(&format!("4,77,{us},-;{message}"));
+        }
+        // What has no time is of no stretch.
+        cut.line("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [CPU 1/KVM:8]");
+        let CutLog { before, during } = cut.finish();
+        assert_eq!((before.lines, during.lines), (2, 3));
+        let kinds = |log: &KernelLog| log.counts.keys().copied().collect::<Vec<LogKind>>();
+        assert_eq!(kinds(&before), [LogKind::RtThrottling]);
+        assert_eq!(kinds(&during), [LogKind::SoftLockup, LogKind::RtThrottling]);
+        let times: Vec<Option<u64>> = during.kept.iter().map(|line| line.printk_ns).collect();
+        assert_eq!(times, [Some(20_000_000_000), Some(30_000_000_000)]);
+    }
+
+    #[test]
+    fn this_machines_log_can_be_cut_again_and_again() {
+        // Who may not read it has nothing, and nothing fails.
+        let tail = KernelLogTail::open();
+        let Some(all) = tail.cut(&(0..=u64::MAX)) else {
+            assert!(tail.read().is_none());
+            return;
+        };
+        assert_eq!(all.before, KernelLog::default());
+        let again = tail.cut(&(u64::MAX..=u64::MAX)).expect("a log");
+        assert!(again.before.lines >= all.during.lines);
+        assert_eq!(again.during, KernelLog::default());
+    }
 }

@@ -62,6 +62,7 @@ mod processes;
 mod qemu;
 mod tree;
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use facts::{Facts, Host};
@@ -102,5 +103,33 @@ pub fn count_again(root: &Path, facts: &mut Facts, log: &KernelLogTail) {
     facts.count_during(&end);
     if let Some(host) = &mut facts.host {
         host.kernel_log_during = during;
+    }
+}
+
+/// Reads the same of a flight recording, of which only the last seconds are kept: `during_ns` is that stretch on the
+/// events' clock, which is that of the kernel's log, if it is known; `from_begin` says that it reaches back to when the
+/// facts were read.
+///
+/// Lines of the log have times, so those of the stretch are found now. A counter has none: what it counted in the
+/// stretch is known only where the stretch reaches back to when it was read before. Else counters become those of now,
+/// and of the stretch nothing is said.
+pub fn count_kept(
+    root: &Path,
+    facts: &mut Facts,
+    log: &KernelLogTail,
+    during_ns: Option<&RangeInclusive<u64>>,
+    from_begin: bool,
+) {
+    let cut = during_ns.and_then(|during_ns| log.cut(during_ns));
+    let mut tree = HostTree::new(root);
+    let mut end = cgroups::read_again(&mut tree, facts);
+    end.cpufreq = cpus::cpufreq(&mut tree);
+    match from_begin {
+        true => facts.count_during(&end),
+        false => facts.count_up_to(end),
+    }
+    if let (Some(host), Some(cut)) = (&mut facts.host, cut) {
+        host.kernel_log = Some(cut.before);
+        host.kernel_log_during = Some(cut.during);
     }
 }

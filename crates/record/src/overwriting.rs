@@ -116,6 +116,7 @@ pub struct HeldRings<'r> {
     side: [&'r [u8]; 1],
     now: [Vec<u8>; 2],
     kept: KeptSection,
+    from_begin: bool,
     bytes: u64,
 }
 
@@ -239,6 +240,7 @@ impl Overwriting {
             features,
             side: [&self.side],
             now: [mappings, names],
+            from_begin: kept.since_ns == begun_ns,
             kept,
             bytes,
         })
@@ -269,6 +271,16 @@ impl HeldRings<'_> {
     /// Returns the CPUs whose rings hold less than was to be kept: why the time is shorter.
     pub fn short(&self) -> &[ShortRing] {
         &self.kept.short
+    }
+
+    /// Returns since when, on the events' clock, everything is there.
+    pub fn since_ns(&self) -> u64 {
+        self.kept.since_ns
+    }
+
+    /// Returns whether that is when the recorder began.
+    pub fn is_from_begin(&self) -> bool {
+        self.from_begin
     }
 
     /// Returns until when, on the events' clock, everything is there.

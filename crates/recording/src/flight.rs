@@ -6,10 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use record::file::Features;
-use record::{Flight, KeepLimit, OpenedEvents};
+use record::{EventClock, Flight, KeepLimit, OpenedEvents};
 
 use crate::error::RecordingError;
-use crate::kept::{FlightRequest, NOTHING_WRITTEN, WrittenRecordings, command_status};
+use crate::kept::{
+    DueRecording, FlightRequest, KeptTime, NOTHING_WRITTEN, WrittenRecordings, command_status,
+    nanoseconds,
+};
 use crate::news::RecordingNews;
 
 /// How long a turn lasts where no ring fills, as part of what is kept, and at least and at most: what a path took is
@@ -47,6 +50,7 @@ pub struct FlightRecorder<'a> {
     request: FlightRequest<'a>,
     flight: Flight,
     watch: Option<Box<dyn LateWatch + 'a>>,
+    clock: Option<EventClock>,
     begun: Instant,
     written: WrittenRecordings,
 }
@@ -61,7 +65,8 @@ impl std::fmt::Debug for FlightRecorder<'_> {
 }
 
 impl<'a> FlightRecorder<'a> {
-    /// Begins. `watch` looks at what is recorded.
+    /// Begins. `watch` looks at what is recorded; `clock` says what time it is on the clock of the events, where this
+    /// thread could open it.
     ///
     /// # Errors
     ///
@@ -71,6 +76,7 @@ impl<'a> FlightRecorder<'a> {
         opened: OpenedEvents,
         (features, side): (Features, Vec<u8>),
         watch: Option<Box<dyn LateWatch + 'a>>,
+        clock: Option<EventClock>,
     ) -> Result<FlightRecorder<'a>, RecordingError> {
         let keep = KeepLimit {
             time: request.keep,
@@ -82,6 +88,7 @@ impl<'a> FlightRecorder<'a> {
             request,
             flight,
             watch,
+            clock,
             begun,
             written: WrittenRecordings::default(),
         })
@@ -158,11 +165,21 @@ impl<'a> FlightRecorder<'a> {
 
     /// Writes what is kept.
     fn write(&mut self, why: &str, news: &mut dyn RecordingNews) -> Result<(), RecordingError> {
-        let time = self.begun.elapsed().saturating_sub(self.flight.since());
-        let about = (why, time, self.flight.bytes());
+        let since = self.flight.since();
+        let now_ns = self.clock.as_mut().and_then(EventClock::now_ns);
+        let time = self.begun.elapsed().saturating_sub(since);
+        let due = DueRecording {
+            why,
+            time,
+            kept: KeptTime {
+                during_ns: now_ns.map(|now| now.saturating_sub(nanoseconds(time))..=now),
+                from_begin: since.is_zero(),
+            },
+            size: self.flight.bytes(),
+        };
         let flight = &mut self.flight;
         let write = |file| flight.write(file);
-        Ok(news.made(&self.written.write(&self.request, about, write)?)?)
+        Ok(news.made(&self.written.write(&self.request, &due, write)?)?)
     }
 
     /// Ends, and says what there was.

@@ -1,6 +1,7 @@
 //! What flight recorders have in common: what is kept, and the recordings that were written of it.
 
 use std::fs::File;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
@@ -14,8 +15,16 @@ use crate::error::{AtPlace, RecordingError};
 use crate::folder::{HOST_DATA, RecordingFolder};
 use crate::news::RecordingNews;
 
+/// Which time a recording of what was kept is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptTime {
+    /// From when to when, ns on the events' clock; `None` where the kernel does not say what time it is on it.
+    pub during_ns: Option<RangeInclusive<u64>>,
+    /// Whether it begins when the recorder did: nothing was let go before.
+    pub from_begin: bool,
+}
+
 /// What is kept, and where it is written to.
-#[derive(Debug)]
 pub struct FlightRequest<'a> {
     /// How much time is kept.
     pub keep: Duration,
@@ -33,10 +42,22 @@ pub struct FlightRequest<'a> {
     pub more: &'static str,
     /// The host's settings, which stand beside each recording.
     pub facts: &'a Facts,
+    /// Adds to them what is known of the time that is kept, when it is written.
+    pub count_kept: &'a dyn Fn(&mut Facts, &KeptTime),
     /// What ends it.
     pub stop: Arc<AtomicBool>,
     /// What has it write what is kept now.
     pub asked: Arc<AtomicBool>,
+}
+
+impl std::fmt::Debug for FlightRequest<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = out.debug_struct("FlightRequest");
+        out.field("keep", &self.keep)
+            .field("times", &self.times)
+            .field("output", &self.output)
+            .finish_non_exhaustive()
+    }
 }
 
 impl FlightRequest<'_> {
@@ -78,6 +99,18 @@ impl FlightRequest<'_> {
     }
 }
 
+/// A recording that is to be written now.
+#[derive(Debug)]
+pub(crate) struct DueRecording<'a> {
+    /// Why.
+    pub(crate) why: &'a str,
+    /// Of how much time it is, and of which.
+    pub(crate) time: Duration,
+    pub(crate) kept: KeptTime,
+    /// Its bytes of records.
+    pub(crate) size: u64,
+}
+
 /// The recordings that were written so far.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenRecordings {
@@ -91,16 +124,19 @@ impl WrittenRecordings {
         self.count
     }
 
-    /// Has the next one of `size` bytes written, with the host's settings beside it. Returns what is to be said:
-    /// `why` it is written, where it is, of how much time, and its size.
+    /// Has the next one written, with the host's settings beside it. Returns what is to be said: why it is written,
+    /// where it is, of how much time, and its size.
     pub(crate) fn write(
         &mut self,
         request: &FlightRequest<'_>,
-        (why, time, size): (&str, Duration, u64),
+        due: &DueRecording<'_>,
         write: impl FnOnce(File) -> Result<u64, RecordError>,
     ) -> Result<String, RecordingError> {
+        let DueRecording {
+            why, time, size, ..
+        } = due;
         let room = request.disk.saturating_sub(self.bytes);
-        if size > room {
+        if *size > room {
             return Err(RecordingError::Refused(format!(
                 "{why}; the recording has {} KiB, and --disk leaves room for {} KiB: it was not written",
                 size.div_ceil(1024),
@@ -109,13 +145,16 @@ impl WrittenRecordings {
         }
         let folder = request.folder(self.count + 1)?;
         let bytes = write(folder.file(HOST_DATA)?).at(|| folder.recording())?;
-        folder.facts(request.facts)?;
+        // Only now: rings that were paused for the data are written to again.
+        let mut facts = request.facts.clone();
+        (request.count_kept)(&mut facts, &due.kept);
+        folder.facts(&facts)?;
         self.bytes += bytes;
         self.count += 1;
         Ok(format!(
             "{why}\nwrote {}: the last {}, {} KiB\n",
             folder.shown(),
-            words::duration::human(nanoseconds(time)),
+            words::duration::human(nanoseconds(*time)),
             bytes / 1024
         ))
     }
@@ -133,7 +172,7 @@ pub(crate) const NOTHING_WRITTEN: &str =
     "Nothing happened that was waited for: nothing was written.\n";
 
 /// Returns a time as nanoseconds.
-fn nanoseconds(time: Duration) -> u64 {
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -32,7 +32,7 @@ pub use error::RecordingError;
 pub use flight::{FlightRecorder, LateInstance, LateWatch};
 pub use folder::{HOST_DATA, HOST_FACTS, RecordingFolder};
 pub use guest::{AskedMachine, DATA, GuestFile};
-pub use kept::FlightRequest;
+pub use kept::{FlightRequest, KeptTime};
 pub use machine::{Program, before, missing_sentences, of_machine};
 pub use news::RecordingNews;
 pub use overwriting::OverwritingRecorder;

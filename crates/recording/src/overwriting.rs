@@ -10,7 +10,9 @@ use record::file::Features;
 use record::{OpenedEvents, Overwriting, ShortRing};
 
 use crate::error::RecordingError;
-use crate::kept::{FlightRequest, NOTHING_WRITTEN, WrittenRecordings, command_status};
+use crate::kept::{
+    DueRecording, FlightRequest, KeptTime, NOTHING_WRITTEN, WrittenRecordings, command_status,
+};
 use crate::news::RecordingNews;
 
 /// How long the recorder sleeps where nothing wakes it.
@@ -106,9 +108,17 @@ impl<'a> OverwritingRecorder<'a> {
         let held = self.flight.hold(|| begun.elapsed())?;
         let until_ns = held.until_ns();
         let short = held.short().to_vec();
-        let about = (why, held.time(), held.bytes());
+        let due = DueRecording {
+            why,
+            time: held.time(),
+            kept: KeptTime {
+                during_ns: Some(held.since_ns()..=until_ns),
+                from_begin: held.is_from_begin(),
+            },
+            size: held.bytes(),
+        };
         let write = |file| held.write(file);
-        let mut text = self.written.write(&self.request, about, write)?;
+        let mut text = self.written.write(&self.request, &due, write)?;
         text.push_str(&short_rings_text(&short, until_ns, self.request.more));
         Ok(news.made(&text)?)
     }

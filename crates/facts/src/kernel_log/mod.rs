@@ -13,6 +13,7 @@ use cpuset::CpuSet;
 use serde::Serialize;
 
 pub(crate) use prefix::is_stamped;
+pub use prefix::printk_ns;
 pub use reader::{KernelLogReader, LogOwner};
 
 /// Most lines of a kind that are kept from its beginning, and from its end.

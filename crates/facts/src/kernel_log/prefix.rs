@@ -24,6 +24,11 @@ pub(crate) fn is_stamped(line: &str) -> bool {
     of(line).is_some()
 }
 
+/// Returns when a line of a kernel log was written, in nanoseconds on the clock of printk, if it says so.
+pub fn printk_ns(line: &str) -> Option<u64> {
+    of(line)?.printk_ns
+}
+
 /// Takes the prefix of a line; `None` if it has none that is known.
 pub(crate) fn of(line: &str) -> Option<LogPrefix<'_>> {
     let line = line.trim_start_matches([' ', '\t']);

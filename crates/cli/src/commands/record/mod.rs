@@ -14,19 +14,19 @@ use anyhow::{Result, bail};
 use facts::Facts;
 use host::KernelLogTail;
 use record::file::Features;
-use record::{OpenedEvents, Probes, Tracefs};
+use record::{EventClock, OpenedEvents, Probes, Tracefs};
 use recording::{
     FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostRequest, KeptPrivileges,
-    LateWatch, OverwritingRecorder, record_host, start,
+    KeptTime, LateWatch, OverwritingRecorder, record_host, start,
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use source::ReaderOptions;
+use source::{ReaderOptions, RecordingBytes};
 
 use super::recording::{
     PrintedNews, asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings,
     say_running, this_program,
 };
-use crate::commands::record::args::RecordArgs;
+use crate::commands::record::args::{PathBound, RecordArgs};
 
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> Result<()> {
@@ -90,6 +90,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         };
     };
     check::folder(args, &plan)?;
+    // Opened while that is allowed, as all else.
+    let count_kept = count_kept();
+    let clock = EventClock::open().ok();
     give_away(later)?;
     let request = FlightRequest {
         keep,
@@ -104,6 +107,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             None => "--memory",
         },
         facts: &facts,
+        count_kept: &count_kept,
         stop,
         asked: Arc::default(),
     };
@@ -113,12 +117,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
         Some(until) => {
             let formats = record::tracing_data::of(&tracefs, opened.tracepoints(), &[])?;
             let head = watch::head(&opened, &before, formats)?;
-            let head = head.reader(ReaderOptions::default())?;
-            let watch: Box<dyn LateWatch> = Box::new(watch::PathLimit::new(until, &facts, &head)?);
-            let mut recorder = FlightRecorder::begin(request, opened, before, Some(watch))?;
-            let mut child = start(&args.command)?;
-            recorder.run(&mut child, &mut PrintedNews)?;
-            child
+            watching((args, until), request, opened, before, &head, clock)?
         }
     };
     say_running(child, &args.command)?;
@@ -130,6 +129,15 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
 fn count_again() -> impl Fn(&mut Facts) {
     let log = KernelLogTail::open();
     move |facts| host::count_again(Path::new("/"), facts, &log)
+}
+
+/// Returns what reads the same of the last seconds that are kept, whenever they are written.
+fn count_kept() -> impl Fn(&mut Facts, &KeptTime) {
+    let log = KernelLogTail::open();
+    move |facts, kept| {
+        let during_ns = kept.during_ns.as_ref();
+        host::count_kept(Path::new("/"), facts, &log, during_ns, kept.from_begin);
+    }
 }
 
 /// Keeps the last seconds until a signal comes or the command ends. Returns the command.
@@ -145,6 +153,24 @@ fn overwriting(
         signal_hook::low_level::pipe::register(signal, wakes.try_clone()?)?;
     }
     let mut recorder = OverwritingRecorder::begin(request, opened, before, woken)?;
+    let mut child = start(&args.command)?;
+    recorder.run(&mut child, &mut PrintedNews)?;
+    Ok(child)
+}
+
+/// Keeps the last seconds until a path takes too long, and whatever else ends them. Returns the command.
+fn watching(
+    (args, until): (&RecordArgs, &PathBound),
+    request: FlightRequest<'_>,
+    opened: OpenedEvents,
+    before: (Features, Vec<u8>),
+    head: &RecordingBytes,
+    clock: Option<EventClock>,
+) -> Result<Option<Child>> {
+    let head = head.reader(ReaderOptions::default())?;
+    let watch = watch::PathLimit::new(until, request.facts, &head)?;
+    let watch: Box<dyn LateWatch> = Box::new(watch);
+    let mut recorder = FlightRecorder::begin(request, opened, before, Some(watch), clock)?;
     let mut child = start(&args.command)?;
     recorder.run(&mut child, &mut PrintedNews)?;
     Ok(child)
