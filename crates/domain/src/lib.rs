@@ -33,6 +33,7 @@ mod devices;
 mod diff;
 mod element;
 mod error;
+mod machine;
 mod order;
 mod os;
 mod page;
@@ -52,4 +53,6 @@ pub use data::{
 pub use definition::definitions;
 pub use diff::diff;
 pub use error::{DomainError, DomainNote, ErrorKind, NoteKind};
+pub use machine::machine_release;
+pub use qemu::machine_of_args;
 pub use read::{decode, parse, parse_bytes};

@@ -10,6 +10,7 @@ use crate::data::{
     Hyperv, InputDevice, Interface, NumaCell, Topology,
 };
 use crate::error::{DomainNote, NoteKind, quoted};
+use crate::machine::machine_release;
 use crate::os;
 use crate::read::MAX_VCPUS;
 
@@ -240,16 +241,8 @@ fn windows_version(ostype: &str) -> u32 {
 
 /// Returns a machine's version, as in `pc-q35-7.1`; the newest where none is pinned.
 fn machine_version(domain: &Domain) -> (u32, u32) {
-    let named = domain
-        .machine
-        .as_deref()
-        .and_then(|machine| machine.rsplit('-').next());
-    let version = named.and_then(|text| {
-        let text = text.split('+').next()?;
-        let (major, minor) = text.split_once('.')?;
-        Some((major.parse().ok()?, minor.parse().ok()?))
-    });
-    version.unwrap_or((u32::MAX, 0))
+    let named = domain.machine.as_deref();
+    named.and_then(machine_release).unwrap_or((u32::MAX, 0))
 }
 
 /// What `ostype` does: Hyper-V's enlightenments (`get_hyperv_enlightenments` in `PVE/QemuServer/CPUConfig.pm`), the

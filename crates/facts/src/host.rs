@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::KernelLog;
 use crate::counters::ControlGroup;
 use crate::keep::fill;
+use crate::qemu::release;
 
 /// Most paths that are listed as unreadable.
 pub(crate) const MAX_UNREADABLE: usize = 1024;
@@ -58,6 +59,10 @@ pub struct Host {
     /// How idle CPUs are put to sleep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpuidle: Option<CpuIdle>,
+    /// Version of the QEMU that it has installed, as its package manager or QEMU itself says; VMs may run another one
+    /// ([`ReportedVm::version`](crate::ReportedVm::version)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qemu: Option<String>,
     /// The clock source in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocksource: Option<String>,
@@ -290,6 +295,12 @@ impl Host {
         if self.cgroups.is_empty() {
             self.cgroups = later.cgroups;
         }
+        if let (Some(ours), Some(theirs)) = (&self.qemu, &later.qemu)
+            && release(ours) != release(theirs)
+        {
+            conflicts.push("qemu");
+        }
+        fill(&mut self.qemu, later.qemu);
         let logs = (&self.kernel_log, &later.kernel_log);
         if logs.0.is_some() && logs.1.is_some() && logs.0 != logs.1 {
             notes.push("holds a second kernel log of the host, which is left out".to_owned());

@@ -10,6 +10,8 @@ stand in one file:
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
 - NUMA nodes and processes' memory on each: `numactl -H`, `numastat -p PID`;
 - a kernel's log as `dmesg` and `journalctl -k` print it, with times of any form or without ([`KernelLog`]);
+- which QEMU is installed: what `qemu-system-x86_64 --version`, `dpkg -l`, `rpm -qa`, `dnf list`, `pacman -Q` and `apk
+  list` print;
 - QMP: the replies to `query-cpus-fast`, `query-cpus`, `query-name`, `query-uuid` and
   `human-monitor-command`, with greetings, events and other replies around them;
 - trapline's own JSON documents: of `trapline facts`, which [`write()`] makes, and the VMs in that of `trapline info`.
@@ -46,6 +48,7 @@ mod monitor;
 mod notes;
 mod numa;
 mod ps;
+mod qemu;
 mod reader;
 mod text;
 mod vmm;
@@ -55,6 +58,7 @@ pub use counters::ControlGroup;
 pub use data::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 pub use kernel_log::{KernelLog, KernelLogLine, KernelLogReader, LogKind, LogOwner, printk_ns};
+pub use qemu::{qemu_of_line, release};
 pub use text::read;
 pub use vmm::vm_of_args;
 pub use write::{FACTS_VERSION, FactsDocument, write};

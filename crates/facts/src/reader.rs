@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::data::FactsBuilder;
+use crate::keep::name;
 use crate::monitor::{self, MonitorLine};
 use crate::notes::FactsNotes;
 use crate::numa::NumaText;
 use crate::ps::{Bare, PsColumns, PsRow};
+use crate::qemu::{self, PackageLine};
 use crate::{Host, KernelLogReader, LogOwner, ReportedThread, ReportedVcpu, ReportedVm, vmm};
 
 /// Most lines without a header that wait for the end of their list.
@@ -47,6 +49,10 @@ pub(crate) struct FactsReader {
     pub(crate) number: usize,
     pub(crate) session: MonitorSession,
     part: TextPart,
+    /// The QEMU that is installed, by the first line that says so.
+    qemu: Option<String>,
+    /// Whether others say that it is another one.
+    qemus_differ: bool,
 }
 
 impl FactsReader {
@@ -122,6 +128,9 @@ impl FactsReader {
             }
             return;
         }
+        if self.package(line) {
+            return;
+        }
         if let Some(bare) = Bare::of(line) {
             let row = (self.number, bare);
             match &mut self.part {
@@ -191,6 +200,42 @@ impl FactsReader {
             self.part = TextPart::Numa(text);
         }
         known
+    }
+
+    /// Takes a line that says which packages are installed; returns whether it is one.
+    fn package(&mut self, line: &str) -> bool {
+        let Some(found) = qemu::read(line) else {
+            return false;
+        };
+        self.end_of_part();
+        let PackageLine::Qemu(version) = found else {
+            return true;
+        };
+        let known = self.qemu.get_or_insert_with(|| version.clone());
+        if qemu::release(known) != qemu::release(&version) && !self.qemus_differ {
+            self.qemus_differ = true;
+            let known = known.clone();
+            self.notes.add(
+                self.number,
+                format!("QEMU {version} beside QEMU {known}: which of them runs VMs is not known"),
+            );
+        }
+        true
+    }
+
+    /// Takes what the lines said together.
+    pub(crate) fn end(&mut self) {
+        self.end_of_part();
+        let qemu = self.qemu.take().filter(|_| !self.qemus_differ);
+        if let Some(qemu) = qemu.as_deref().and_then(name) {
+            let host = Host {
+                qemu: Some(qemu),
+                ..Host::default()
+            };
+            for note in self.gather.host(host) {
+                self.notes.add(self.number, note);
+            }
+        }
     }
 
     /// Takes the first line of a kernel's log; returns whether it is one. What a message of several lines has below its

@@ -11,7 +11,7 @@ pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
     let text = String::from_utf8_lossy(text);
     let mut reader = FactsReader::new();
     take(text.strip_prefix('\u{feff}').unwrap_or(&text), &mut reader);
-    reader.end_of_part();
+    reader.end();
     let (facts, left_out) = reader.gather.finish();
     let mut notes = reader.notes.finish();
     notes.extend(left_out);

@@ -121,6 +121,7 @@ fn full() -> Facts {
             driver: text("acpi_idle"),
             governor: text("menu"),
         }),
+        qemu: text("8.2.2+ds-1"),
         clocksource: text("tsc"),
         clocksources: texts(&["tsc", "hpet"]),
         hz: Some(250),
@@ -172,7 +173,7 @@ fn what_is_written_is_read_again() {
     assert_eq!(again, facts);
     // Nothing is written as null or left out that this test would not see.
     let host = document["host"].as_object().unwrap();
-    assert_eq!(host.len(), 31);
+    assert_eq!(host.len(), 32);
     assert!(!document.to_string().contains("null"));
     // What is not recorded is not written, and read as not recorded.
     let mut few = Facts::default();

@@ -294,6 +294,37 @@ fn versions_of_qemu() {
     }
 }
 
+/// Lists of packages among other texts say which QEMU the host has, if they say one.
+#[test]
+fn packages_say_which_qemu_is_installed() {
+    let lists = "Desired=Unknown/Install/Remove/Purge/Hold\n\
+                 | Status=Not/Inst/Conf-files/Unpacked/halF-conf/Half-inst/trig-aWait/Trig-pend\n\
+                 |/ Err?=(none)/Reinst-required (Status,Err: uppercase=bad)\n\
+                 ||/ Name             Version                Architecture Description\n\
+                 +++-================-======================-============-===========\n\
+                 ii  adduser          3.118ubuntu5           all          add and remove users\n\
+                 ii  qemu-system-x86  1:6.2+dfsg-2ubuntu6.21 amd64        QEMU full system emulation\n\
+                 $ qemu-system-x86_64 --version\n\
+                 QEMU emulator version 6.2.0 (Debian 1:6.2+dfsg-2ubuntu6.21)\n\
+                 Copyright (c) 2003-2021 Fabrice Bellard and the QEMU Project developers\n";
+    let ps = "    PID     TID COMMAND         COMMAND\n   1689    1700 CPU 0/KVM       qemu-kvm -name web\n";
+    for text in [format!("{lists}{ps}"), format!("{ps}{lists}")] {
+        let (facts, notes) = read(text.as_bytes());
+        assert_eq!(notes, [""; 0], "{text}");
+        let host = facts.host.as_ref().expect("a host");
+        assert_eq!(host.qemu.as_deref(), Some("6.2+dfsg-2ubuntu6.21"));
+        assert_eq!(comm(&facts, 1700), Some("CPU 0/KVM"));
+        let (again, notes) = read(written(&facts).as_bytes());
+        assert_eq!((again, notes), (facts, vec![]));
+    }
+    let (facts, notes) = read(b"qemu-kvm-6.2.0-53.el8.x86_64\nQEMU emulator version 9.0.2\n");
+    assert_eq!(facts.host, None);
+    assert_eq!(
+        notes,
+        ["line 2: QEMU 9.0.2 beside QEMU 6.2.0-53.el8: which of them runs VMs is not known"]
+    );
+}
+
 /// A kernel log between other texts, and one alone.
 #[test]
 fn kernel_logs_stand_alone_and_between_others() {

@@ -24,7 +24,7 @@ followed.
 | mitigations | `/sys/devices/system/cpu/vulnerabilities` |
 | parameters | `parameters` of `kvm`, `kvm_intel`, `kvm_amd`, `vhost`, `vhost_net` in `/sys/module` |
 | KVM's counters | files of `/sys/kernel/debug/kvm` that are one number: sums over all VMs (root, debugfs) |
-| QEMU's version | `/proc/PID/exe` of VMMs, and the version of the package that has the program in `/var/lib/dpkg/status` |
+| QEMU's version | the program of VMMs (`/proc/PID/exe`), which has it as a text; else lists of packages: `/var/lib/dpkg/status`, `/var/lib/pacman/local`, `/lib/apk/db/installed`, sosreport's `installed-rpms` and `installed-debs` |
 | VMs' memory by NUMA node | `/proc/PID/numa_maps`, where the host has memory on several nodes |
 | control groups | `/proc/PID/cgroup` of VMMs and their vCPUs; `cpu.max`, `cpu.stat`, `memory.*`, `io.max` and pressure of those and of all above, in `/sys/fs/cgroup`; `cpu.cfs_*` of the first version |
 | memory, pressure | names of `/proc/vmstat`, `/sys/kernel/mm/ksm`, `/proc/pressure` |
@@ -59,6 +59,7 @@ mod kernel_log;
 mod kvm;
 mod numa;
 mod processes;
+mod program;
 mod qemu;
 mod tree;
 

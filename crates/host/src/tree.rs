@@ -256,6 +256,17 @@ impl HostTree {
         target.into_os_string().into_string().ok()
     }
 
+    /// Opens the program that a process runs, of which `link` is what its `exe` says. On the running machine the kernel
+    /// opens it; in a copied tree it is the file of that path.
+    pub(crate) fn program(&self, pid: i32, link: &str) -> Option<File> {
+        let path = match self.is_running() {
+            true => format!("/proc/{pid}/exe"),
+            false => link.to_owned(),
+        };
+        let (full, data) = self.look(&path).ok()?;
+        File::open(full).ok().filter(|_| data.is_file())
+    }
+
     /// Returns whether a path is a folder.
     pub(crate) fn is_folder(&self, path: &str) -> bool {
         self.look(path).is_ok_and(|(_, data)| data.is_dir())

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
 use event::{ExitClass, ExitReason, Isa};
-use facts::{Facts, Host};
+use facts::{Facts, Host, ReportedVm};
 use model::{NamedRole, Vm};
 
 use crate::evidence::{Evidence, Ns, Of, says};
+use crate::qemu::QemuKnown;
 
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
@@ -55,17 +56,21 @@ impl<'a> Case<'a> {
         self.facts?.host.as_ref()
     }
 
-    /// Returns the version of the QEMU that runs the recorded VMs, where facts have one and no other.
-    pub(crate) fn qemu(&self) -> Option<&'a str> {
+    /// Returns what is known of the QEMU that runs the recorded VMs.
+    pub(crate) fn qemu(&self) -> QemuKnown<'a> {
         let recorded: Vec<i32> = self.vms().iter().filter_map(|vm| vm.pid).collect();
-        let vms = self.facts?.vms.iter();
+        let vms = self.facts.iter().flat_map(|facts| &facts.vms);
         let of = vms.filter(|vm| {
             let pid = vm.pid.filter(|_| !recorded.is_empty());
             pid.is_none_or(|pid| recorded.contains(&pid))
         });
-        let mut versions = of.filter_map(|vm| vm.version.as_deref());
-        let first = versions.next()?;
-        versions.all(|other| other == first).then_some(first)
+        let of: Vec<&ReportedVm> = of.collect();
+        let defined = self.domain.and_then(|domain| domain.machine.as_deref());
+        QemuKnown::of(
+            &of,
+            self.host().and_then(|host| host.qemu.as_deref()),
+            defined,
+        )
     }
 
     /// Returns the guest's operating system, as its definition has it.

@@ -57,6 +57,7 @@ mod kernel_log;
 mod names;
 mod parameters;
 mod progress;
+mod qemu;
 mod rule;
 mod rules;
 mod sampled;

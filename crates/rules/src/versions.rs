@@ -1,5 +1,7 @@
 //! Remedies that the recorded host's kernel, or the VM's QEMU, is too old for.
 
+use facts::release;
+
 use crate::{Case, Finding, TuningParameter};
 
 /// Says of remedies that need a later kernel than the host runs, or a later QEMU than runs the VM, that they do, and
@@ -7,28 +9,20 @@ use crate::{Case, Finding, TuningParameter};
 pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
     let recorded = case.picture.about.kernel.as_deref();
     let kernel = recorded.or_else(|| case.host()?.kernel.as_deref());
-    let known =
-        |text: Option<&'_ str>| text.and_then(|text| Some((text.to_owned(), release(text)?)));
-    let (kernel, qemu) = (known(kernel), known(case.qemu()));
+    let kernel = kernel.and_then(|text| Some((text, release(text)?)));
+    let qemu = case.qemu();
     let mut late = Vec::new();
     for (at, advice) in finding.remedies.iter_mut().enumerate() {
         let newer = |one: &TuningParameter| {
-            let later = |since: &'static str, runs: &Option<(String, (u32, u32))>| {
-                let (text, runs) = runs.as_ref()?;
-                (release(since)? > *runs).then(|| (since, text.clone()))
+            let of_kernel = one.first_host_kernel().and_then(|since| {
+                let (text, _) = kernel.filter(|(_, runs)| release(since) > Some(*runs))?;
+                Some((one.name, since, format!("The host runs Linux {text}")))
+            });
+            let of_qemu = || {
+                let since = one.first_qemu()?;
+                Some((one.name, since, qemu.older_than(release(since)?)?))
             };
-            let of_kernel = one.first_host_kernel();
-            let of_kernel = of_kernel.and_then(|since| later(since, &kernel));
-            let of_qemu = one.first_qemu().and_then(|since| later(since, &qemu));
-            match (of_kernel, of_qemu) {
-                (Some((since, runs)), _) => {
-                    Some((one.name, since, format!("The host runs Linux {runs}")))
-                }
-                (None, Some((since, runs))) => {
-                    Some((one.name, since, format!("QEMU {runs} runs the VM")))
-                }
-                (None, None) => None,
-            }
+            of_kernel.or_else(of_qemu)
         };
         let Some((name, since, runs)) = advice.remedy.parameters().find_map(newer) else {
             continue;
@@ -59,13 +53,6 @@ pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
         !is_late
     });
     finding.remedies.append(&mut behind);
-}
-
-/// Returns the numbers that a release begins with: 5.15.0-91-generic is (5, 15).
-fn release(text: &str) -> Option<(u32, u32)> {
-    let mut numbers = text.split(|at: char| !at.is_ascii_digit());
-    let mut next = || numbers.next()?.parse().ok();
-    Some((next()?, next()?))
 }
 
 #[cfg(test)]

@@ -29,6 +29,18 @@ pub(crate) fn definitions(bytes: &[u8]) -> Vec<GuestDefinition> {
     commands.iter().map(definition).collect()
 }
 
+/// Returns the machine type that a command line of QEMU names: the program, then its arguments.
+pub fn machine_of_args(args: &[String]) -> Option<String> {
+    let options = options(args);
+    let of_type = |(name, value): &(&str, String)| match *name {
+        "machine" | "M" => Properties::read(value, "type")
+            .get("type")
+            .map(str::to_owned),
+        _ => None,
+    };
+    options.iter().rev().find_map(of_type)
+}
+
 fn definition(command: &QemuCommand) -> GuestDefinition {
     let options = options(&command.words);
     let mut notes = Vec::new();

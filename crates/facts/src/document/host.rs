@@ -35,6 +35,7 @@ pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
         nodes: nodes(host, reader),
         cpufreq: cpufreq(host, reader),
         cpuidle: cpuidle(host, reader),
+        qemu: host.text("qemu", reader),
         clocksource: host.text("clocksource", reader),
         clocksources: host.texts("clocksources", MAX_NAMES, reader),
         hz: host.small("hz", reader),

@@ -218,3 +218,80 @@ fn qemus_version_is_its_packages_and_clocks_are_read_twice() {
     assert_eq!(facts.vms[0].version, None);
     assert_eq!(facts.host.expect("a host").cpufreq[0].cur_khz, None);
 }
+
+/// A VM of one vCPU whose program is a file of the tree, and the link to it.
+fn with_program(text: &str) -> Made {
+    let made = with_vm();
+    made.put(
+        "usr/bin/qemu-system-x86_64",
+        format!(
+            "\x7fELF{}{text}\nCopyright (c) 2003-2022 Fabrice Bellard\n",
+            "\0".repeat(3 << 20)
+        ),
+    );
+    std::os::unix::fs::symlink(
+        "/usr/bin/qemu-system-x86_64",
+        made.root().join("proc/1689/exe"),
+    )
+    .expect("a link");
+    made
+}
+
+#[test]
+fn qemus_program_says_its_version() {
+    let made = with_program("QEMU emulator version 6.2.0 (qemu-kvm-6.2.0-53.el8)");
+    // The program is what runs, whatever a list says.
+    made.put(
+        "var/lib/dpkg/status",
+        "Package: qemu-system-x86\nStatus: install ok installed\nVersion: 1:8.2.2+ds-1\n",
+    );
+    let facts = host::collect(made.root());
+    assert_eq!(
+        facts.vms[0].version.as_deref(),
+        Some("6.2.0 (qemu-kvm-6.2.0-53.el8)")
+    );
+    assert_eq!(facts.host.expect("a host").qemu, None);
+    // One that does not say it: what is installed may be its version.
+    let made = with_program("QEMU emulator version %s");
+    made.put(
+        "installed-rpms",
+        "qemu-img-8.2.0-11.el9_4.4.x86_64   Mon Dec 11 19:55:09 2023\n\
+         qemu-kvm-core-8.2.0-11.el9_4.4.x86_64   Mon Dec 11 19:55:09 2023\n",
+    );
+    let facts = host::collect(made.root());
+    assert_eq!(facts.vms[0].version, None);
+    assert_eq!(
+        facts.host.expect("a host").qemu.as_deref(),
+        Some("8.2.0-11.el9_4.4")
+    );
+}
+
+#[test]
+fn lists_of_packages_say_which_qemu_is_installed() {
+    let installed = |path: &str, text: &str| {
+        let made = with_vm();
+        made.put(path, text);
+        let (facts, host) = made.collect();
+        assert_eq!(facts.vms[0].version, None);
+        host.qemu
+    };
+    let pacman = |name: &str| installed(&format!("var/lib/pacman/local/{name}/desc"), "");
+    assert_eq!(
+        pacman("qemu-system-x86-9.0.2-1").as_deref(),
+        Some("9.0.2-1")
+    );
+    assert_eq!(pacman("qemu-system-x86-firmware-9.0.2-1"), None);
+    let apk = "C:Q1\nP:musl\nV:1.2.5-r0\n\nC:Q1\nP:qemu-system-x86_64\nV:9.1.2-r1\nF:usr\n";
+    assert_eq!(
+        installed("lib/apk/db/installed", apk).as_deref(),
+        Some("9.1.2-r1")
+    );
+    let dpkg = |more: &str| {
+        let one = "Package: qemu-system-x86\nStatus: install ok installed\nVersion: 1:8.2.2+ds-1\n";
+        installed("var/lib/dpkg/status", &format!("{one}\n{more}"))
+    };
+    assert_eq!(dpkg("").as_deref(), Some("8.2.2+ds-1"));
+    // Two releases: which of them runs the VM is not known.
+    let other = "Package: qemu-system-arm\nStatus: install ok installed\nVersion: 1:9.0.0+ds-1\n";
+    assert_eq!(dpkg(other), None);
+}

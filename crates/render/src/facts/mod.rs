@@ -188,6 +188,11 @@ fn settings(page: &mut Page, host: &Host) {
         ]);
         page.line("idle", &text);
     }
+    let installed = host
+        .qemu
+        .as_deref()
+        .map(|qemu| format!("{qemu} is installed"));
+    page.line("QEMU", &installed.unwrap_or_default());
     let others = Some(host.clocksources.join(", ")).filter(|list| !list.is_empty());
     let clock = host.clocksource.clone().map(|clock| match others {
         Some(others) => format!("{clock}, of {others}"),
