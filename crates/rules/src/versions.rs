@@ -108,11 +108,8 @@ mod tests {
 
     #[test]
     fn a_remedy_that_qemu_is_too_old_for_says_so() {
-        let notes = |version: &str| {
-            let facts = facts::read(
-                format!("{{\"vms\": [{{\"pid\": 7, \"version\": \"{version}\"}}]}}").as_bytes(),
-            )
-            .0;
+        let notes_of = |text: &str| {
+            let facts = facts::read(text.as_bytes()).0;
             let picture = Picture::default();
             let case = Case {
                 picture: &picture,
@@ -130,6 +127,11 @@ mod tests {
                 .flat_map(of)
                 .collect::<Vec<String>>()
         };
+        let notes = |version: &str| {
+            notes_of(&format!(
+                "{{\"vms\": [{{\"pid\": 7, \"version\": \"{version}\"}}]}}"
+            ))
+        };
         let old = notes("2.5.0 (Debian)");
         assert!(old.len() > 3, "{old:?}");
         assert!(
@@ -138,5 +140,20 @@ mod tests {
         );
         assert_eq!(notes("99.0.0"), [""; 0]);
         assert_eq!(notes("unreleased"), [""; 0]);
+        // What the host has is not said to run, and is not what runs where a machine type needs a later one.
+        let installed = |machine: &str| {
+            notes_of(&format!(
+                "{{\"vms\": [{{\"pid\": 7, \"emulator\": \"/usr/bin/qemu-system-x86_64\", \
+                 \"args\": [\"/usr/bin/qemu-system-x86_64\", \"-machine\", \"{machine}\"]}}], \
+                 \"host\": {{\"qemu\": \"2.5.0\"}}}}"
+            ))
+        };
+        for machine in ["q35", "pc-q35-2.4", "pc-q35-rhel9.2.0"] {
+            let host = installed(machine);
+            assert_eq!(host.len(), old.len(), "{machine}");
+            let says = |note: &String| note.starts_with("The host has QEMU 2.5.0, and ");
+            assert!(host.iter().all(says), "{host:?}");
+        }
+        assert_eq!(installed("pc-q35-9.0,accel=kvm"), [""; 0]);
     }
 }
