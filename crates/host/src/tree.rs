@@ -264,7 +264,11 @@ impl HostTree {
             false => link.to_owned(),
         };
         let (full, data) = self.look(&path).ok()?;
-        File::open(full).ok().filter(|_| data.is_file())
+        // Opening a pipe would wait for whoever writes to it.
+        if !data.is_file() {
+            return None;
+        }
+        File::open(full).ok()
     }
 
     /// Returns whether a path is a folder.

@@ -186,3 +186,50 @@ fn links_and_pipes() {
     let (_, host) = made.collect();
     assert_eq!(why(&host, "/proc/cmdline"), Some("is no file"));
 }
+
+/// A VMM's program may be anything in a tree: only a file of the tree is opened, and one without end is not read far.
+#[test]
+fn programs_that_are_none() {
+    use std::os::unix::fs::symlink;
+    let text = b"\x7fELF\0QEMU emulator version 8.2.2\n";
+    let outside = Made::new();
+    outside.put("qemu", text);
+    let program = |make: &dyn Fn(&Path)| {
+        let made = amd();
+        let path = made.root().join("usr/bin/qemu-system-x86_64");
+        made.folder("usr/bin");
+        make(&path);
+        symlink(
+            "/usr/bin/qemu-system-x86_64",
+            made.root().join("proc/1689/exe"),
+        )
+        .expect("a link");
+        made.collect().0.vms[0].version.clone()
+    };
+    let put = |path: &Path| fs::write(path, text).expect("a file");
+    assert_eq!(program(&put).as_deref(), Some("8.2.2"));
+    let link = |path: &Path| symlink(outside.root().join("qemu"), path).expect("a link");
+    assert_eq!(program(&link), None);
+    // Opening it would wait for whoever writes to it.
+    let pipe = |path: &Path| {
+        let made = std::process::Command::new("mkfifo").arg(path).status();
+        assert!(made.expect("mkfifo").success());
+    };
+    assert_eq!(program(&pipe), None);
+    assert_eq!(
+        program(&|path| fs::create_dir(path).expect("a folder")),
+        None
+    );
+    let endless = |path: &Path| {
+        put(path);
+        let file = fs::File::options().write(true).open(path).expect("a file");
+        file.set_len(1 << 40).expect("a hole");
+    };
+    assert_eq!(program(&endless).as_deref(), Some("8.2.2"));
+    let without = |path: &Path| {
+        fs::write(path, b"\x7fELF").expect("a file");
+        let file = fs::File::options().write(true).open(path).expect("a file");
+        file.set_len(1 << 40).expect("a hole");
+    };
+    assert_eq!(program(&without), None);
+}
