@@ -138,6 +138,8 @@ struct VcpuWatch {
     /// The last exits, in a ring, and how many there were.
     before: [ExitPlace; BEFORE],
     seen: usize,
+    /// An error of `KVM_RUN` after which it went on.
+    survives: Option<i32>,
 }
 
 /// Looks at every vCPU for whether it gets anywhere.
@@ -397,6 +399,22 @@ impl VcpuWatch {
     }
 
     fn ends(&mut self, time: u64, user_reason: Option<u32>, errno: Option<i32>) {
+        // A VMM may live on such an error, as those do that map memory when KVM returns EFAULT: one after which the
+        // vCPU has gone on before is no end.
+        let error = errno.filter(|_| user_reason.is_none());
+        if error.is_some() {
+            let before = self.row.end.as_ref();
+            let lived_on = before.is_some_and(|end| {
+                end.later_exits > 0 && end.user_reason.is_none() && end.errno == error
+            });
+            if lived_on {
+                self.survives = error;
+                self.row.end = None;
+            }
+            if self.survives == error {
+                return;
+            }
+        }
         if let Some(end) = &mut self.row.end
             && end.later_exits == 0
         {

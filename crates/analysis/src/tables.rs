@@ -142,12 +142,23 @@ fn add(picture: &mut Picture, table: PerfTable) {
     }
 }
 
-/// Returns the instruction set whose table knows most of the reasons.
+/// What perf prints on every machine for an exit that it has no name of (`get_exit_reason`): it says nothing of which
+/// machine it is.
+const NO_NAME: &str = "UNKNOWN";
+
+/// Returns the instruction set that perf names, else the one whose table knows most of the reasons.
 fn isa(stat: &KvmStat) -> Option<Isa> {
+    match stat.machine.as_deref() {
+        Some("VMX") => return Some(Isa::Vmx),
+        Some("SVM") => return Some(Isa::Svm),
+        Some("arm64") => return Some(Isa::Arm64),
+        _ => {}
+    }
     let sets = [Isa::Vmx, Isa::Svm, Isa::Arm64, Isa::S390, Isa::Powerpc];
     let known = |isa: Isa| {
         let rows = stat.rows.iter();
-        rows.filter(|row| ExitReason::from_name(Some(isa), &row.key).is_some())
+        rows.filter(|row| row.key != NO_NAME)
+            .filter(|row| ExitReason::from_name(Some(isa), &row.key).is_some())
             .count()
     };
     let best = sets.into_iter().rev().max_by_key(|isa| known(*isa))?;
@@ -178,14 +189,28 @@ fn exits(stat: &KvmStat, table: ExitTable, isa: Option<Isa>) -> ExitsReport {
 
 fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
     let reason = match table {
-        ExitTable::Vmexit => ExitReason::from_name(isa, &row.key),
+        ExitTable::Vmexit => match (row.unknown_code, isa) {
+            // Numbers beyond the processor's own are no exits of it with flags beside: PVM has some from 0x10000 on.
+            (Some(code), Some(isa)) if code <= 0xffff => Some(ExitReason::of_number(isa, code)),
+            (Some(_), _) => None,
+            _ => ExitReason::from_name(isa, &row.key),
+        },
         _ => None,
+    };
+    // A code that this table has a name of, and perf's had not, is printed by it.
+    let key = match (row.unknown_code, reason) {
+        (Some(code), Some(reason)) => match reason.name() {
+            Some(name) => name.to_owned(),
+            None => format!("{NO_NAME}({code:#x})"),
+        },
+        (Some(code), None) => format!("{NO_NAME}({code:#x})"),
+        _ => row.key.clone(),
     };
     let access = (table != ExitTable::Vmexit)
         .then(|| access(&row.key))
         .flatten();
     ExitRow {
-        key: row.key.clone(),
+        key,
         name: None,
         reason,
         address: access.map(|(address, _)| address),

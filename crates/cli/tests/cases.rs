@@ -115,6 +115,42 @@ fn what_is_wrong_is_no_timer_and_no_first_touch() {
 }
 
 #[test]
+fn codes_without_a_name_have_no_vote_in_what_machine_it_is() {
+    let run = run([
+        "exits",
+        "--format",
+        "json",
+        &case("unknown-rows-are-no-arm64.txt"),
+    ]);
+    let document = run.json().expect("a document");
+    assert_eq!(document["isa"], "vmx");
+    let rows = document["rows"].as_array().into_iter().flatten();
+    let keys: Vec<&str> = rows.filter_map(|row| row["key"].as_str()).collect();
+    for code in ["0x20000", "0x50000", "0x30000", "0x40000", "0x10000"] {
+        let key = format!("UNKNOWN({code})");
+        assert!(keys.contains(&key.as_str()), "{key}: {keys:?}");
+    }
+    // Whose times are those of the guest is said of arm64 alone.
+    let doubts = document["quality"]["doubts"].as_array();
+    assert!(doubts.is_some_and(Vec::is_empty), "{doubts:?}");
+}
+
+#[test]
+fn an_excerpt_has_lost_nothing() {
+    let document = diagnosis(&[&case("ftrace-excerpt-header.txt")]);
+    assert_eq!(findings(&document), []);
+    assert_eq!(document["quality"]["lost_events"], 0);
+    let text = document["quality"].to_string();
+    for said in ["14 of the 205062 entries", "3948180 older entries"] {
+        assert!(text.contains(said), "{text}");
+    }
+    let whole = run(["report", &case("ftrace-excerpt-header.txt")]).text();
+    for wrong in ["lost.", "killed", "torn", "Nothing wrong"] {
+        assert!(!whole.contains(wrong), "{wrong}: {whole}");
+    }
+}
+
+#[test]
 fn the_healthy_one_has_a_hint_at_most() {
     let document = diagnosis(&[&case("hlt-healthy.txt")]);
     for (id, severity, confidence) in findings(&document) {

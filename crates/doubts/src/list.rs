@@ -197,7 +197,14 @@ doubt_list! {
         => "Times are printed without a decimal point: nanoseconds of the clock boot, or ticks of another clock.";
     /// A text has fewer entries than its header says.
     EntriesMissing { header: u64, found: u64 } = "entries-missing", Warning, [All]
-        => format!("The header says that the buffer holds {header} entries, and the text has {found}.");
+        => format!("It is an excerpt: {found} of the {header} entries that the kernel's buffer held.");
+    /// What a buffer of the kernel held before what a text has of it was overwritten.
+    OlderOverwritten { events: u64 } = "older-overwritten", Note, [All]
+        => format!(
+            "{} overwritten before, as in every full buffer of the kernel: nothing is missing between those that are \
+             here, but not all CPUs begin at the same time.",
+            counted(*events, "older entry was", "older entries were")
+        );
     /// A text does not say which thread made an event.
     ThreadsUnknown { text: String } = "threads-unknown", Warning, [All] => text.clone();
     /// The clock counts ticks of unknown length.

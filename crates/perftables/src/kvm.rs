@@ -156,10 +156,14 @@ pub(crate) fn lost(text: &str) -> Option<u64> {
     count(rest.trim_matches(|c: char| c.is_whitespace() || c == ':'))
 }
 
-/// Reads perf's message of a reason without a name (`get_exit_reason`): `unknown kvm exit code:78 on VMX`.
-pub(crate) fn unknown(text: &str) -> Option<u64> {
+/// Reads perf's message of a reason without a name (`get_exit_reason`): `unknown kvm exit code:78 on VMX`. Returns the
+/// code, and what perf calls the machine.
+pub(crate) fn unknown(text: &str) -> Option<(u64, Option<&str>)> {
     let rest = text.trim_start().strip_prefix("unknown kvm exit code:")?;
-    count(rest.split_whitespace().next()?)
+    let mut words = rest.split_whitespace();
+    let code = count(words.next()?)?;
+    let on = words.next().filter(|word| *word == "on");
+    Some((code, on.and_then(|_| words.next())))
 }
 
 /// A row as printed.

@@ -94,6 +94,8 @@ pub(crate) struct OpenKvm {
     pub foreign: Foreign,
     /// Code of the reason that the next row counts, if perf has no name of it.
     pub unknown: Option<u64>,
+    /// What perf calls the machine in such a message.
+    pub machine: Option<String>,
     beyond: u64,
 }
 
@@ -154,6 +156,7 @@ impl OpenKvm {
             total_count: self.total.map(|total| total.count),
             total_ns: self.total.map(|total| total.time.ns),
             lost_events: self.lost_events,
+            machine: self.machine,
         };
         if self.beyond == 0 {
             kvm_check::check(&table, notes);

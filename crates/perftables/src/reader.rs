@@ -56,9 +56,10 @@ impl TableReader {
         if text.is_empty() || is_ruler(text) {
             return 1;
         }
-        if let Some(code) = kvm::unknown(text) {
+        if let Some((code, machine)) = kvm::unknown(text) {
             if let Some(open) = &mut self.kvm {
                 open.unknown = Some(code);
+                open.machine = open.machine.take().or(machine.map(str::to_owned));
             }
             return 1;
         }

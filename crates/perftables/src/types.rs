@@ -90,6 +90,9 @@ pub struct KvmStat {
     pub total_ns: Option<u64>,
     /// Events that perf says it lost (`Lost events:`).
     pub lost_events: Option<u64>,
+    /// What perf calls the machine where it says that it has no name for an exit's code: `VMX`, `SVM`, `arm64`
+    /// (`exit_reasons_isa`, `tools/perf/arch/*/util/kvm-stat.c`).
+    pub machine: Option<String>,
 }
 
 /// A row of `perf kvm stat`.

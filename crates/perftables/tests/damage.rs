@@ -363,6 +363,7 @@ fn reasons_without_a_name_keep_their_code() {
     };
     let codes: Vec<Option<u64>> = table.rows.iter().map(|row| row.unknown_code).collect();
     assert_eq!(codes, [Some(131072), None, Some(327680)]);
+    assert_eq!(table.machine.as_deref(), Some("VMX"));
 }
 
 #[test]

@@ -238,3 +238,67 @@ fn remarks_on_definitions_have_all_their_parts() {
         );
     }
 }
+
+/// The folder of the recordings of causes.
+fn causes() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/causes")
+}
+
+/// What is expected of recordings, of one of the lists.
+fn expected(file: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(file).expect("a list");
+    serde_json::from_str(&text).expect("a document")
+}
+
+#[test]
+fn every_rule_says_which_recordings_have_its_cause() {
+    let folder = causes();
+    let lists = [
+        expected(&folder.join("expected.json")),
+        expected(&folder.join("../expected.json")),
+    ];
+    let text = fs::read_to_string(folder.join("README.md")).expect("a table");
+    let (_, table) = text.split_once("## By rule").expect("its heading");
+    let rows = table.lines().filter(|line| line.starts_with("| "));
+    let rows: Vec<Vec<&str>> = rows
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .filter(|cells: &Vec<&str>| !["rule", "---"].contains(&cells[0]))
+        .collect();
+    let ids: Vec<&str> = rows.iter().map(|cells| cells[0]).collect();
+    let mut wanted: Vec<&str> = rules::all().iter().map(|rule| rule.id).collect();
+    wanted.sort_unstable();
+    assert_eq!(ids, wanted, "each rule has a row");
+    for cells in &rows {
+        let [rule, x86, arm64, healthy, why] = cells[..] else {
+            panic!("{cells:?}");
+        };
+        let mut any = false;
+        for (arch, recordings) in [("x86", x86), ("arm64", arm64)] {
+            for name in recordings.split(", ").filter(|name| *name != "-") {
+                any = true;
+                assert_eq!(name.contains("arm64/"), arch == "arm64", "{rule}: {name}");
+                let bare = name.trim_start_matches("../");
+                let list = &lists[usize::from(bare != name)];
+                let packed = format!("{bare}/perf.data.zst");
+                let entry = [&list[bare], &list[&packed]];
+                let must = |one: &&&serde_json::Value| one["must"].get(rule).is_some();
+                assert!(
+                    entry.iter().any(|one| must(&one)),
+                    "{rule}: {name} is not of it"
+                );
+            }
+        }
+        let twins = healthy.split(", ");
+        for twin in twins.filter(|twin| !["by hand", "every recording"].contains(twin)) {
+            assert!(folder.join(twin).exists(), "{rule}: there is no {twin}");
+        }
+        let by_hand = causes().join("../../crates/rules/tests/by_hand").join(rule);
+        assert!(by_hand.is_dir(), "{rule} has no recording by hand");
+        let missing = x86 == "-" || arm64 == "-";
+        assert!(!missing || !why.is_empty(), "{rule}: why is one missing?");
+        assert!(
+            any || why.contains("by hand") || why.contains("By hand"),
+            "{rule}: {why}"
+        );
+    }
+}

@@ -37,7 +37,8 @@ pub(crate) struct TextNotes {
     pub lost_uncounted: Occurrences,
     /// Times perf's own warning says that it lost data.
     pub lost_said: Occurrences,
-    /// Entries of the kernel's buffer that newer ones overwrote.
+    /// Entries of the kernel's buffer that newer ones overwrote: all of a CPU's are older than its first one here
+    /// (`rb_handle_head_page`, `kernel/trace/ring_buffer.c`).
     pub overwritten: u64,
     /// Entries that the kernel's header says the buffer holds.
     pub held: u64,
@@ -80,7 +81,7 @@ impl TextNotes {
     pub(crate) fn quality(&self, events: u64, ticks: bool) -> Quality {
         let lost = self.lost_ring.max(self.lost_sum);
         let mut quality = Quality {
-            lost_events: lost.saturating_add(self.overwritten),
+            lost_events: lost,
             losses: self.losses.clone(),
             ..Quality::default()
         };
@@ -121,10 +122,14 @@ impl TextNotes {
             quality.raise(DoubtKind::TimesWithoutPoint);
         }
         if self.held > events + self.not_understood.count {
-            quality.truncated = true;
             quality.raise(DoubtKind::EntriesMissing {
                 header: self.held,
                 found: events,
+            });
+        }
+        if self.overwritten > 0 {
+            quality.raise(DoubtKind::OlderOverwritten {
+                events: self.overwritten,
             });
         }
         quality

@@ -421,18 +421,8 @@ impl TextState {
             } => {
                 self.machine_cpus = self.machine_cpus.max(cpus);
                 self.notes.held = self.notes.held.saturating_add(held);
-                let lost = written.saturating_sub(held);
-                if lost > 0 {
-                    self.notes.overwritten = self.notes.overwritten.saturating_add(lost);
-                    let (cpu, kind) = (NONE, LostKind::Ring);
-                    sink.side(&Side::Lost {
-                        time: 0,
-                        cpu,
-                        buffer: 0,
-                        count: Some(lost),
-                        kind,
-                    });
-                }
+                let older = written.saturating_sub(held);
+                self.notes.overwritten = self.notes.overwritten.saturating_add(older);
             }
             OtherLine::Cpus { count, source } => {
                 self.tell_style(TextProducer::TraceCmd, true);
