@@ -175,7 +175,9 @@ fn what_a_rule_explains_is_unexplained_without_it() {
                     more || left.explained_ns() >= accounts.explained_ns(),
                     || format!("{}: without {off} nothing is left: {left:#?}", input.name),
                 );
-                failures.check(found, || {
+                // Of an excerpt of a few milliseconds nothing is found, and its open account is no all-clear.
+                let open = !less.accounts.are_closed();
+                failures.check(found || open, || {
                     format!("{}: an all-clear without {off}", input.name)
                 });
             }
