@@ -233,3 +233,43 @@ fn accesses_without_exits_are_counted_and_have_no_times() {
         "{row}"
     );
 }
+
+/// A report of slides that were recognized by a scanner: names have lost their underscores, and lines are broken.
+#[test]
+fn no_verdict_rests_on_less_than_half_of_a_text() {
+    let event = |us: u64, what: &str| format!("a-1 [006] 7593.{us:06}: {what}\n");
+    let mut text = String::new();
+    for us in 0..40 {
+        text += &event(us * 10, "kvm_entry: vcpu 0, rip 0x10");
+        text += &event(
+            us * 10 + 1,
+            "kvm_exit: vcpu 0 reason HLT rip 0x10 info1 0x0 info2 0x0",
+        );
+        // What stands here looks like events of which nothing is left but the head.
+        for more in 2..5 {
+            text += &event(us * 10 + more, "");
+        }
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("slides.txt");
+    std::fs::write(&path, &text).expect("a file");
+    let path = path.display().to_string();
+    let report = run(["report", &path]).text();
+    let first: String = report.lines().take(2).collect::<Vec<_>>().join(" ");
+    assert!(
+        first.starts_with("No verdict: 80 of the 200 lines that look like events could be read."),
+        "{first}"
+    );
+    assert!(!report.contains("complete"), "{report}");
+    let document = diagnosis(&[&path]);
+    assert_eq!(findings(&document), []);
+    let why = document["no_verdict"].as_str().unwrap_or_default();
+    assert!(why.contains("80 of the 200 lines"), "{why}");
+    // Of prose around events nothing is counted.
+    let prose = "Then the guest [3] halts, at 12.5 s, and nobody wakes it.\n".repeat(4);
+    let events = text.lines().filter(|line| line.contains("kvm"));
+    let whole: String = events.map(|line| format!("{line}\n{prose}")).collect();
+    std::fs::write(folder.path().join("prose.txt"), whole).expect("a file");
+    let prose = folder.path().join("prose.txt").display().to_string();
+    assert_eq!(diagnosis(&[&prose])["no_verdict"], Value::Null);
+}

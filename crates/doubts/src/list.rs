@@ -159,6 +159,20 @@ doubt_list! {
     /// Lines of a text that are no event that is known.
     LinesNotUnderstood { lines: u64, line: u64 } = "lines-not-understood", Warning, [All]
         => format!("{} not understood (first: line {line}).", counted(*lines, "line was", "lines were"));
+    /// Less than half of a text's events were read.
+    EventsMostlyUnread { read: u64, lines: u64, line: u64 } = "events-mostly-unread", Serious, [All]
+        => format!(
+            "Of {lines} lines that look like events {read} could be read ({} %; the first that could not is line \
+             {line}): numbers are of those, and no verdict rests on them.",
+            (read * 100).checked_div(*lines).unwrap_or(0)
+        );
+    /// Some of a text's events were not read.
+    EventsPartlyUnread { read: u64, lines: u64, line: u64 } = "events-partly-unread", Warning, [All]
+        => format!(
+            "Of {lines} lines that look like events {read} could be read ({} %; the first that could not is line \
+             {line}).",
+            (read * 100).checked_div(*lines).unwrap_or(0)
+        );
     /// KVM's events of a text without readable fields.
     FieldsUnreadable { events: u64, line: u64 } = "fields-unreadable", Serious, [All]
         => format!(

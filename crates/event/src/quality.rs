@@ -80,8 +80,17 @@ impl Quality {
 
     /// Returns how much of the recording was read, in words.
     pub fn extent(&self) -> &'static str {
-        let elsewhere = |doubt: &Doubt| matches!(doubt.kind, DoubtKind::FilesNotRead);
-        match (self.truncated, self.doubts.iter().any(elsewhere)) {
+        // The rest is elsewhere, or could not be read.
+        let partly = |doubt: &Doubt| {
+            matches!(
+                doubt.kind,
+                DoubtKind::FilesNotRead
+                    | DoubtKind::EntriesMissing { .. }
+                    | DoubtKind::EventsMostlyUnread { .. }
+                    | DoubtKind::EventsPartlyUnread { .. }
+            )
+        };
+        match (self.truncated, self.doubts.iter().any(partly)) {
             (true, _) => "cut off before its end",
             (false, true) => "a part of it",
             (false, false) => "complete",

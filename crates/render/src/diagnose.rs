@@ -17,6 +17,10 @@ use crate::{ClockUnit, json};
 /// Returns findings as text, most time first.
 pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     let mut out = String::new();
+    if let Some(why) = &diagnosis.no_verdict {
+        wrap(&mut out, "", &format!("No verdict. {why}"), width);
+        return out;
+    }
     if diagnosis.findings.is_empty() {
         wrap(&mut out, "", "No finding.", width);
     }
@@ -201,13 +205,15 @@ pub struct DiagnoseDocument<'a> {
     checked: Vec<CheckedRule>,
     /// Rules about what this machine's processor does not have, by their names.
     not_of_machine: Vec<&'static str>,
+    /// Why there is no verdict at all; null where there is one.
+    no_verdict: Option<&'a str>,
     #[serde(flatten)]
     definition: Option<Definition<'a>>,
 }
 
 shape!(DiagnoseDocument<'static> {
     findings: columns().shape().list(), account, progress, unknown, not_found, checked, not_of_machine,
-    ..definition
+    no_verdict, ..definition
 });
 
 /// A rule that cannot tell.
@@ -262,6 +268,7 @@ pub fn document<'a>(
                 least: rule.least_found(),
             })
             .collect(),
+        no_verdict: diagnosis.no_verdict.as_deref(),
         not_of_machine: diagnosis
             .not_of_machine
             .iter()

@@ -1,6 +1,7 @@
 //! What all rules say of a situation.
 
 use domain::DomainChange;
+use doubts::DoubtKind;
 
 use crate::evidence::says;
 use crate::unchecked::could_explain;
@@ -27,6 +28,8 @@ pub struct Diagnosis {
     pub accounts: TimeAccounts,
     /// Of every vCPU whether it got anywhere.
     pub progress: Vec<ProgressVerdict>,
+    /// Why there is no verdict at all: too little of a text was read.
+    pub no_verdict: Option<String>,
 }
 
 impl Diagnosis {
@@ -39,6 +42,20 @@ impl Diagnosis {
         });
         Diagnosis {
             unchecked: unchecked.collect(),
+            ..Diagnosis::default()
+        }
+    }
+
+    /// Returns what rules say where too little of a text was read: that none of them could check anything, and why.
+    fn without_verdict(rules: &[&'static Rule], what: &str) -> Diagnosis {
+        let unchecked = rules.iter().map(|rule| UncheckedRule {
+            rule,
+            what: what.to_owned(),
+            could_explain: None,
+        });
+        Diagnosis {
+            unchecked: unchecked.collect(),
+            no_verdict: Some(what.to_owned()),
             ..Diagnosis::default()
         }
     }
@@ -102,8 +119,33 @@ pub fn diagnose(cases: &[Case<'_>]) -> Diagnosis {
     diagnose_with(rules::ALL, cases)
 }
 
-/// Asks some rules.
+/// Returns what was read of a text of which less than half could be: no verdict rests on it.
+fn mostly_unread(case: &Case<'_>) -> Option<String> {
+    let doubts = case.picture.quality.all_doubts();
+    let unread = doubts.iter().find_map(|doubt| match doubt.kind {
+        DoubtKind::EventsMostlyUnread { read, lines, .. } => Some((read, lines)),
+        _ => None,
+    });
+    let (read, lines) = unread?;
+    Some(format!(
+        "Give the text as its tool printed it: {read} of the {lines} lines that look like events could be read."
+    ))
+}
+
+/// Asks some rules. Of cases that are texts of which less than half was read, none is asked anything.
 pub fn diagnose_with(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
+    let whole: Vec<Case<'_>> = cases
+        .iter()
+        .filter(|case| mostly_unread(case).is_none())
+        .copied()
+        .collect();
+    match cases.first().and_then(mostly_unread) {
+        Some(what) if whole.is_empty() => Diagnosis::without_verdict(rules, &what),
+        _ => diagnose_whole(rules, &whole),
+    }
+}
+
+fn diagnose_whole(rules: &[&'static Rule], cases: &[Case<'_>]) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
     let of_cases = rules
         .iter()

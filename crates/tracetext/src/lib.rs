@@ -55,6 +55,7 @@ Every line is looked at a bounded number of times, and memory does not grow with
 )]
 
 mod clean;
+mod event_like;
 mod head;
 mod lines;
 mod name;

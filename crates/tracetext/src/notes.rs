@@ -55,6 +55,8 @@ pub(crate) struct TextNotes {
     /// Events of the kernel's option `raw`.
     pub raw_events: Occurrences,
     pub not_understood: Occurrences,
+    /// Lines that look like events and were not read.
+    pub unread_events: Occurrences,
     pub places: Vec<UnreadableLine>,
 }
 
@@ -120,6 +122,22 @@ impl TextNotes {
             quality.raise(DoubtKind::RawOption);
         } else if ticks {
             quality.raise(DoubtKind::TimesWithoutPoint);
+        }
+        if self.unread_events.count > 0 {
+            let lines = events.saturating_add(self.unread_events.count);
+            let line = self.unread_events.first;
+            quality.raise(match events.saturating_mul(2) < lines {
+                true => DoubtKind::EventsMostlyUnread {
+                    read: events,
+                    lines,
+                    line,
+                },
+                false => DoubtKind::EventsPartlyUnread {
+                    read: events,
+                    lines,
+                    line,
+                },
+            });
         }
         if self.held > events + self.not_understood.count {
             quality.raise(DoubtKind::EntriesMissing {

@@ -9,6 +9,7 @@ use event::{
     TextReading,
 };
 
+use crate::event_like::looks_like_event;
 use crate::head::{EventHead, HeadRest};
 use crate::lines::TextLine;
 use crate::notes::TextNotes;
@@ -124,6 +125,9 @@ impl TextState {
 
     pub(crate) fn not_understood(&mut self, line: &TextLine<'_>) {
         let number = self.count_lines(line);
+        if looks_like_event(&line.bytes) {
+            self.notes.unread_events.add(number);
+        }
         // Whatever comes before the first event is an introduction.
         if self.events > 0 {
             let offset = self.offset + line.start as u64;

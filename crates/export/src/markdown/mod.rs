@@ -72,7 +72,10 @@ impl MarkdownSummary<'_> {
             None if !self.picture.info.has_exits => {
                 "**No exits were recorded, so nothing can be said about VMs.**\n\n".to_owned()
             }
-            None => "**No finding.**\n\n".to_owned(),
+            None => match &self.diagnosis.no_verdict {
+                Some(why) => format!("**No verdict.** {}\n\n", text(why)),
+                None => "**No finding.**\n\n".to_owned(),
+            },
         }
     }
 
@@ -233,11 +236,7 @@ impl MarkdownSummary<'_> {
             0 => "no events lost".to_owned(),
             lost => format!("{} lost", plural(lost, "event")),
         };
-        let end = match quality.truncated {
-            true => "cut off before its end",
-            false => "complete",
-        };
-        let _ = writeln!(out, "- {lost}, {end}");
+        let _ = writeln!(out, "- {lost}, {}", quality.extent());
         let doubts = quality.all_doubts();
         for doubt in doubts.iter().take(WARNINGS) {
             let _ = writeln!(out, "- {}", text(&doubt.text()));

@@ -51,6 +51,16 @@ pub(crate) fn tone(severity: Severity) -> Tone {
 
 /// Returns what it is worth that there is no grave finding: not much where few causes could be looked for.
 fn verdict(input: &ScreenInput<'_>) -> String {
+    let doubts = input.picture.quality.all_doubts();
+    let unread = doubts.iter().find_map(|doubt| match doubt.kind {
+        DoubtKind::EventsMostlyUnread { read, lines, .. } => Some((read, lines)),
+        _ => None,
+    });
+    if let Some((read, lines)) = unread {
+        return format!(
+            "No verdict: {read} of the {lines} lines that look like events could be read. What follows is of these."
+        );
+    }
     let diagnosis = input.diagnosis;
     let (unknown, clear) = (diagnosis.unchecked.len(), diagnosis.clear.len());
     let all = unknown + clear + diagnosis.findings.len();
