@@ -1,5 +1,7 @@
 //! Printed tables as pictures.
 
+use std::collections::HashSet;
+
 use doubts::DoubtKind;
 use event::{ExitReason, Isa};
 use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
@@ -11,14 +13,22 @@ use crate::{
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
 /// begins another picture; tables of different kinds go together, as those that perf printed of one recording. Where a
-/// table fits several pictures, one that has another table of its file gets it.
+/// table fits several pictures, one that has another table of its file gets it. In a file with several tables of one
+/// kind a table goes with the one before it, and only if it has no heading of its own.
 pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
     let mut out: Vec<Picture> = Vec::new();
+    let several = files_with_several(&tables);
     for (name, table) in tables {
         let of_file = |one: &Picture| one.names.contains(&name);
         let fits = |one: &Picture| !has(one, &table);
-        let at = (out.iter().position(|one| of_file(one) && fits(one)))
-            .or_else(|| out.iter().position(fits));
+        let at = match several.contains(&name) {
+            true => {
+                let last = out.iter().rposition(of_file);
+                last.filter(|at| table.label().is_none() && fits(&out[*at]))
+            }
+            false => (out.iter().position(|one| of_file(one) && fits(one)))
+                .or_else(|| out.iter().position(fits)),
+        };
         let picture = match at {
             Some(at) => &mut out[at],
             None => {
@@ -37,6 +47,21 @@ pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
         add(picture, table);
     }
     out
+}
+
+/// Returns the files that have several tables of one kind.
+fn files_with_several(tables: &[(String, PerfTable)]) -> HashSet<String> {
+    let mut seen = HashSet::new();
+    let again = tables.iter().filter(|(name, table)| {
+        let kind = match table {
+            PerfTable::KvmStat(stat) => table_of(stat.event).map_or(8, |table| table as usize),
+            PerfTable::SchedLatency(_) => 9,
+            PerfTable::PerfStat(_) => 10,
+            _ => 11,
+        };
+        !seen.insert((name.clone(), kind))
+    });
+    again.map(|(name, _)| name.clone()).collect()
 }
 
 /// Returns what is wrong where a text has several tables of one kind, of which nobody can say which is meant: a full

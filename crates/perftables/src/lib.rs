@@ -61,6 +61,7 @@ mod sched;
 mod stat;
 mod stat_csv;
 mod types;
+mod unrolled;
 
 pub use types::{
     Count, KvmRow, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedRow,

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// A line with more bytes is cut off there: no table is that wide.
-const MAX_LINE: usize = 4096;
+/// A line with more bytes is cut off there: no table is that wide, and one that was pasted as a line is seldom longer.
+const MAX_LINE: usize = 1 << 16;
 
 /// Lines that are looked at together: a row may be broken into so many.
 pub(crate) const WINDOW: usize = 3;
@@ -21,15 +21,21 @@ pub(crate) struct CleanLines<'a> {
     rest: Option<&'a [u8]>,
     number: u64,
     window: VecDeque<CleanLine>,
+    /// Returns the lines that one line is, if it is several.
+    unrolls: fn(&str) -> Option<Vec<String>>,
+    /// What is left of such a line.
+    several: VecDeque<CleanLine>,
 }
 
 impl<'a> CleanLines<'a> {
-    pub(crate) fn new(text: &'a [u8]) -> CleanLines<'a> {
+    pub(crate) fn new(text: &'a [u8], unrolls: fn(&str) -> Option<Vec<String>>) -> CleanLines<'a> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         CleanLines {
             rest: Some(text),
             number: 0,
             window: VecDeque::with_capacity(WINDOW),
+            unrolls,
+            several: VecDeque::new(),
         }
     }
 
@@ -50,6 +56,21 @@ impl<'a> CleanLines<'a> {
     }
 
     fn pull(&mut self) -> Option<CleanLine> {
+        if let Some(line) = self.several.pop_front() {
+            return Some(line);
+        }
+        let line = self.whole()?;
+        let Some(rows) = (self.unrolls)(&line.text) else {
+            return Some(line);
+        };
+        let number = line.number;
+        let rows = rows.into_iter().map(|text| CleanLine { number, text });
+        self.several.extend(rows);
+        self.several.pop_front()
+    }
+
+    /// Returns the next line as it stands there.
+    fn whole(&mut self) -> Option<CleanLine> {
         let rest = self.rest?;
         // CR alone ends a line too; CR LF is one end.
         let (line, next) = match memchr::memchr2(b'\n', b'\r', rest) {
@@ -259,7 +280,7 @@ mod tests {
 
     #[test]
     fn all_line_ends_end_lines() {
-        let mut lines = CleanLines::new(b"\xef\xbb\xbfa\r\nb\rc\n\nd");
+        let mut lines = CleanLines::new(b"\xef\xbb\xbfa\r\nb\rc\n\nd", |_| None);
         let mut seen = Vec::new();
         while let Some(line) = lines.view().first() {
             seen.push((line.number, line.text.clone()));

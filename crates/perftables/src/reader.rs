@@ -7,6 +7,7 @@ use crate::sched;
 use crate::stat;
 use crate::stat_csv;
 use crate::types::{Count, KvmStatEvent, PerfTable, StatCount, TableNote};
+use crate::unrolled::unrolled;
 
 /// Tables that are kept.
 const MAX_TABLES: usize = 4096;
@@ -35,7 +36,7 @@ struct TableReader {
 }
 
 pub(crate) fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
-    let mut lines = CleanLines::new(text);
+    let mut lines = CleanLines::new(text, unrolled);
     let mut reader = TableReader::default();
     loop {
         let view = lines.view();
@@ -320,7 +321,7 @@ fn label(text: &str) -> &str {
         }
         _ => text,
     };
-    text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:-".contains(c))
+    text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:-|".contains(c))
 }
 
 /// Returns whether a line only divides.
@@ -399,7 +400,10 @@ fn is_command(text: &str) -> bool {
         "# perf ",
         "# trapline ",
     ];
-    prompted.iter().any(|start| text.starts_with(start))
+    // `$sudo perf ...` of a page has lost its blank.
+    let bare = text.trim_start_matches(['$', '#', '%', ' ']);
+    let bare = bare.len() < text.len() && ["perf ", "sudo "].iter().any(|c| bare.starts_with(c));
+    bare || prompted.iter().any(|start| text.starts_with(start))
         || prompts.iter().any(|prompt| text.contains(prompt))
 }
 

@@ -2,5 +2,6 @@
 //! runs those of one file.
 
 mod damage;
+mod one_line;
 mod references;
 mod tables;
