@@ -57,6 +57,26 @@ pub struct RecordedMachine {
     pub in_ticks: bool,
 }
 
+/// A tool that prints counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CountPrinter {
+    /// `perf stat`.
+    #[default]
+    PerfStat,
+    /// `kvm_stat`.
+    KvmStat,
+}
+
+impl CountPrinter {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            CountPrinter::PerfStat => "perf stat",
+            CountPrinter::KvmStat => "kvm_stat",
+        }
+    }
+}
+
 /// What the analyses found of one recording.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
@@ -138,6 +158,10 @@ pub struct Picture {
     pub series: Series,
     /// Counts that `perf stat` printed, by event.
     pub counts: Vec<(String, u64)>,
+    /// Of counts that `kvm_stat` printed, how many there were a second then.
+    pub rates: Vec<(String, u64)>,
+    /// Which tool printed the counts.
+    pub counted_by: CountPrinter,
     /// How long `perf stat` counted, where it says.
     pub counted_ns: Option<u64>,
     /// From the first to the last event, or the time that a printed table is of, as the user says.

@@ -52,7 +52,10 @@ pub fn ratios(picture: &Picture) -> Vec<RatioRow> {
     let seconds = picture.counted_ns.filter(|ns| *ns > 0);
     for row in &mut rows {
         let count = row.count as f64;
-        row.per_second = seconds.map(|ns| count * 1e9 / ns as f64);
+        let mut rates = picture.rates.iter();
+        let rate = rates.find(|(event, _)| *event == row.event);
+        let rate = rate.map(|(_, rate)| *rate as f64);
+        row.per_second = rate.or(seconds.map(|ns| count * 1e9 / ns as f64));
         row.per_exit = exits.map(|exits| count / exits as f64);
         row.per_switch = switches.map(|switches| count / switches as f64);
     }

@@ -1,14 +1,14 @@
 //! Printed tables as pictures.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use doubts::DoubtKind;
 use event::{ExitReason, Isa};
 use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
 use crate::{
-    ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
-    TaskRow,
+    CountPrinter, ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds,
+    SchedReport, Stats, TaskRow,
 };
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
@@ -51,15 +51,17 @@ pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
 
 /// Returns the files that have several tables of one kind.
 fn files_with_several(tables: &[(String, PerfTable)]) -> HashSet<String> {
-    let mut seen = HashSet::new();
+    let mut seen: HashMap<(String, usize), u64> = HashMap::new();
+    // A file that is given twice has each of its tables twice.
     let again = tables.iter().filter(|(name, table)| {
         let kind = match table {
             PerfTable::KvmStat(stat) => table_of(stat.event).map_or(8, |table| table as usize),
             PerfTable::SchedLatency(_) => 9,
-            PerfTable::PerfStat(_) => 10,
+            PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) => 10,
             _ => 11,
         };
-        !seen.insert((name.clone(), kind))
+        let first = seen.entry((name.clone(), kind)).or_insert(table.line());
+        *first != table.line()
     });
     again.map(|(name, _)| name.clone()).collect()
 }
@@ -74,6 +76,7 @@ pub fn ambiguous(tables: &[PerfTable]) -> Option<String> {
         }
         PerfTable::SchedLatency(_) => Some("perf sched latency".to_owned()),
         PerfTable::PerfStat(_) => Some("perf stat".to_owned()),
+        PerfTable::KvmTotals(_) => Some("kvm_stat".to_owned()),
         _ => None,
     };
     tables.iter().find_map(|first| {
@@ -161,6 +164,19 @@ fn add(picture: &mut Picture, table: PerfTable) {
                 picture
                     .quality
                     .raise(DoubtKind::NoCounts { line: stat.line });
+            }
+        }
+        PerfTable::KvmTotals(totals) => {
+            picture.counted_by = CountPrinter::KvmStat;
+            for row in totals.rows {
+                // Its tracepoints are KVM's; files of debugfs have other names.
+                let event = match row.event.starts_with("kvm_") {
+                    true => format!("kvm:{}", row.event),
+                    false => row.event,
+                };
+                let rate = row.per_second.map(|rate| (event.clone(), rate));
+                picture.rates.extend(rate);
+                picture.counts.push((event, row.total));
             }
         }
         _ => {}

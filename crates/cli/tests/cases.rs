@@ -136,6 +136,35 @@ fn codes_without_a_name_have_no_vote_in_what_machine_it_is() {
 }
 
 #[test]
+fn kvm_stat_has_counts_per_exit_and_rates() {
+    let run = run(["report", "--format", "json", &case("kvm-stat.txt")]);
+    let document = run.json().expect("a document");
+    let counts = document["recordings"][0]["counts"].as_array();
+    let of = |event: &str| {
+        let mut rows = counts.into_iter().flatten();
+        let row = rows.find(|row| row["event"] == event).expect(event);
+        (
+            row["count"].as_u64(),
+            row["per_second"].as_f64(),
+            row["per_exit"].as_f64(),
+        )
+    };
+    assert_eq!(
+        of("kvm:kvm_exit"),
+        (Some(5_198_976), Some(277_006.0), Some(1.0))
+    );
+    for third in ["kvm:kvm_msr", "kvm:kvm_inj_virq", "kvm:kvm_eoi"] {
+        let (_, rate, share) = of(third);
+        assert!(
+            share.is_some_and(|share| (share - 0.333).abs() < 0.001),
+            "{third}"
+        );
+        assert!(rate.is_some_and(|rate| rate > 92_000.0), "{third}");
+    }
+    assert_eq!(counts.map(Vec::len), Some(10));
+}
+
+#[test]
 fn an_excerpt_has_lost_nothing() {
     let document = diagnosis(&[&case("ftrace-excerpt-header.txt")]);
     assert_eq!(findings(&document), []);

@@ -53,6 +53,7 @@ assert!(notes.is_empty());
 
 mod kvm;
 mod kvm_check;
+mod kvm_stat;
 mod lines;
 mod number;
 mod open;
@@ -64,8 +65,8 @@ mod types;
 mod unrolled;
 
 pub use types::{
-    Count, KvmRow, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedRow,
-    StatCount, TableNote,
+    Count, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat, PerfTable,
+    SchedLatency, SchedRow, StatCount, TableNote,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

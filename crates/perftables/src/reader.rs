@@ -1,6 +1,7 @@
 //! Goes through a text and finds the tables in it.
 
 use crate::kvm;
+use crate::kvm_stat::{self, OpenTotals};
 use crate::lines::{CleanLine, CleanLines};
 use crate::open::{OpenKvm, OpenSched, OpenStat};
 use crate::sched;
@@ -26,6 +27,7 @@ struct TableReader {
     kvm: Option<OpenKvm>,
     sched: Option<OpenSched>,
     stat: Option<OpenStat>,
+    totals: Option<OpenTotals>,
     label: Option<(u64, String)>,
     /// `--event=` of the last command line, and its line.
     asked: Option<(u64, KvmStatEvent)>,
@@ -81,6 +83,18 @@ impl TableReader {
             self.open_sched(first.number).header = Some(header);
             return used;
         }
+        if kvm_stat::header(text) {
+            self.open_totals(first.number).headed = true;
+            return 1;
+        }
+        if let Some(names) = kvm_stat::names(text) {
+            let open = match self.totals.take_if(|open| !open.is_whole() && !open.headed) {
+                Some(open) => self.totals.insert(open),
+                None => self.open_totals(first.number),
+            };
+            open.push_names(names);
+            return 1;
+        }
         if let Some(header) = stat::header(text) {
             self.open_stat(first.number).header = Some(header);
             return 1;
@@ -127,7 +141,7 @@ impl TableReader {
             open.push(row);
             return Some(used);
         }
-        if self.stat_line(first) {
+        if self.totals_line(first) || self.stat_line(first) {
             return Some(1);
         }
         if let Some(open) = &mut self.sched {
@@ -142,6 +156,30 @@ impl TableReader {
         open.header.filter(|_| open.total.is_none())?;
         open.push(first.number, kvm::cut_row(&first.text, layout)?);
         Some(1)
+    }
+
+    /// Reads a line of `kvm_stat`. Returns whether it is one.
+    fn totals_line(&mut self, line: &CleanLine) -> bool {
+        let text = &line.text;
+        let headed = self.totals.as_ref().is_some_and(|open| open.headed);
+        if let Some(open) = &mut self.totals {
+            if kvm_stat::total(text) {
+                open.push_total();
+                return true;
+            }
+            if open.push_interval(text) {
+                return true;
+            }
+        }
+        let Some(row) = kvm_stat::row(text, line.number, headed) else {
+            return false;
+        };
+        let open = match self.totals.take_if(|open| !open.is_whole()) {
+            Some(open) => self.totals.insert(open),
+            None => self.open_totals(line.number),
+        };
+        open.push(row);
+        true
     }
 
     /// Reads a line of `perf stat`. Returns whether it is one.
@@ -191,7 +229,7 @@ impl TableReader {
             self.close();
         }
         // Other text ends counts, which have no last line of their own.
-        if self.stat.is_some() {
+        if self.stat.is_some() || self.totals.is_some() {
             self.close();
         }
         if is_command(text) {
@@ -232,6 +270,12 @@ impl TableReader {
         self.stat.insert(OpenStat::new(line, label))
     }
 
+    fn open_totals(&mut self, line: u64) -> &mut OpenTotals {
+        self.close();
+        let label = self.take_label(line);
+        self.totals.insert(OpenTotals::new(line, label))
+    }
+
     /// Takes the label for a table that begins.
     fn take_label(&mut self, line: u64) -> Option<String> {
         let (_, label) = self.label.take().filter(|(at, _)| is_near(*at, line))?;
@@ -244,7 +288,9 @@ impl TableReader {
         let kvm = self.kvm.take().and_then(|open| open.close(&mut notes));
         let sched = self.sched.take().and_then(|open| open.close(&mut notes));
         let stat = self.stat.take().and_then(|open| open.close(&mut notes));
-        for table in [kvm, sched, stat].into_iter().flatten() {
+        let totals = self.totals.take().and_then(OpenTotals::close);
+        let totals = totals.map(PerfTable::KvmTotals);
+        for table in [kvm, sched, stat, totals].into_iter().flatten() {
             if self.tables.len() < MAX_TABLES {
                 self.tables.push(table);
             } else {

@@ -12,6 +12,8 @@ pub enum PerfTable {
     SchedLatency(SchedLatency),
     /// `perf stat`.
     PerfStat(PerfStat),
+    /// `kvm_stat`.
+    KvmTotals(KvmTotals),
 }
 
 impl PerfTable {
@@ -21,6 +23,7 @@ impl PerfTable {
             PerfTable::KvmStat(table) => table.line,
             PerfTable::SchedLatency(table) => table.line,
             PerfTable::PerfStat(table) => table.line,
+            PerfTable::KvmTotals(table) => table.line,
         }
     }
 
@@ -31,6 +34,7 @@ impl PerfTable {
             PerfTable::KvmStat(table) => table.label.as_deref(),
             PerfTable::SchedLatency(table) => table.label.as_deref(),
             PerfTable::PerfStat(table) => table.label.as_deref(),
+            PerfTable::KvmTotals(table) => table.label.as_deref(),
         }
     }
 }
@@ -197,6 +201,32 @@ pub struct PerfStat {
     pub user_ns: Option<u64>,
     /// `seconds sys`.
     pub sys_ns: Option<u64>,
+}
+
+/// Counts of `kvm_stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvmTotals {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`PerfTable::label`].
+    pub label: Option<String>,
+    /// Its counters, in its order.
+    pub rows: Vec<KvmTotal>,
+    /// Rows beyond those that are kept.
+    pub left_out: u64,
+}
+
+/// A counter of `kvm_stat`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KvmTotal {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// What is counted: a tracepoint of KVM, or a file of its debugfs, with a reason behind it where one is printed.
+    pub event: String,
+    /// How many since `kvm_stat` began; of a log the sum of its lines.
+    pub total: u64,
+    /// How many a second when it was printed; `None` of a log, which does not say how far its lines are apart.
+    pub per_second: Option<u64>,
 }
 
 /// A line of `perf stat`.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use analysis::RatioRow;
+use analysis::{CountPrinter, RatioRow};
 use serde::Serialize;
 use serde_json::Value;
 use words::duration;
@@ -26,9 +26,20 @@ fn number(value: f64) -> String {
 }
 
 /// Returns the counts as a table. A column of ratios is there where their base was counted.
-pub fn table(rows: &[RatioRow], counted_ns: Option<u64>, layout: Layout) -> String {
-    let mut out = format!("perf stat: {}", words::plural(rows.len(), "event"));
+pub fn table(
+    rows: &[RatioRow],
+    by: CountPrinter,
+    counted_ns: Option<u64>,
+    layout: Layout,
+) -> String {
+    let mut out = format!("{}: {}", by.name(), words::plural(rows.len(), "event"));
     match counted_ns {
+        None if by == CountPrinter::KvmStat => {
+            out.push_str(match rows.iter().any(|row| row.per_second.is_some()) {
+                true => " since it began; per second when it was printed\n",
+                false => ", the sums of its lines\n",
+            });
+        }
         Some(ns) => {
             let _ = writeln!(out, ", counted for {}", duration::human(ns));
         }

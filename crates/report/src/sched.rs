@@ -69,9 +69,10 @@ fn counts(recording: &Recording<'_>, out: &mut PageWriter) {
     }
     let rows = analysis::ratios(picture);
     let command = recording.invocation.command("report", "");
+    let caption = format!("what {} counted", picture.counted_by.name());
     let label = TableLabel {
         name: "counts",
-        caption: "what perf stat counted",
+        caption: &caption,
         command: &command,
     };
     out.table(recording, label, |frame| perf_stat::html(&rows, frame));

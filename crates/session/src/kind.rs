@@ -278,6 +278,7 @@ fn printer(table: &PerfTable) -> &'static str {
         PerfTable::KvmStat(_) => "perf kvm stat report",
         PerfTable::SchedLatency(_) => "perf sched latency",
         PerfTable::PerfStat(_) => "perf stat",
+        PerfTable::KvmTotals(_) => "kvm_stat",
         _ => "perf",
     }
 }

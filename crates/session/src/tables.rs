@@ -152,7 +152,7 @@ pub fn describe(picture: &Picture) -> String {
         out.push("perf sched latency".to_owned());
     }
     if !picture.counts.is_empty() {
-        out.push("perf stat".to_owned());
+        out.push(picture.counted_by.name().to_owned());
     }
     out.join(", ")
 }

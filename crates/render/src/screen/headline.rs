@@ -187,7 +187,8 @@ fn did(input: &ScreenInput<'_>) -> String {
         );
     }
     if !picture.counts.is_empty() {
-        return "There are the counts that perf stat printed.".to_owned();
+        let printer = picture.counted_by.name();
+        return format!("There are the counts that {printer} printed.");
     }
     if let Some(report) = picture.exits.first().filter(|_| input.printed()) {
         return format!("There are {}.", counted(picture.isa, report));

@@ -63,6 +63,7 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
         let counts = analysis::ratios(picture);
         out.push_str(&perf_stat::table(
             &counts,
+            picture.counted_by,
             picture.counted_ns,
             input.layout(width, COUNTS),
         ));

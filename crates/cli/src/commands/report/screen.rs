@@ -74,6 +74,7 @@ impl Part {
             let counts = analysis::ratios(picture);
             out.push_str(&perf_stat::table(
                 &counts,
+                picture.counted_by,
                 picture.counted_ns,
                 self.layout(),
             ));
