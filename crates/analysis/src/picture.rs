@@ -65,6 +65,8 @@ pub enum CountPrinter {
     PerfStat,
     /// `kvm_stat`.
     KvmStat,
+    /// bcc's `kvmexit`.
+    Kvmexit,
 }
 
 impl CountPrinter {
@@ -73,6 +75,7 @@ impl CountPrinter {
         match self {
             CountPrinter::PerfStat => "perf stat",
             CountPrinter::KvmStat => "kvm_stat",
+            CountPrinter::Kvmexit => "kvmexit",
         }
     }
 }

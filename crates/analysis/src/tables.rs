@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use doubts::DoubtKind;
 use event::{ExitReason, Isa};
-use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
+use perftables::{
+    KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount, TotalsPrinter,
+};
 
 use crate::{
     CountPrinter, ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds,
@@ -76,7 +78,10 @@ pub fn ambiguous(tables: &[PerfTable]) -> Option<String> {
         }
         PerfTable::SchedLatency(_) => Some("perf sched latency".to_owned()),
         PerfTable::PerfStat(_) => Some("perf stat".to_owned()),
-        PerfTable::KvmTotals(_) => Some("kvm_stat".to_owned()),
+        PerfTable::KvmTotals(totals) => Some(match totals.printer {
+            TotalsPrinter::KvmStat => "kvm_stat".to_owned(),
+            TotalsPrinter::Kvmexit => "kvmexit".to_owned(),
+        }),
         _ => None,
     };
     tables.iter().find_map(|first| {
@@ -167,10 +172,15 @@ fn add(picture: &mut Picture, table: PerfTable) {
             }
         }
         PerfTable::KvmTotals(totals) => {
-            picture.counted_by = CountPrinter::KvmStat;
+            picture.counted_by = match totals.printer {
+                TotalsPrinter::KvmStat => CountPrinter::KvmStat,
+                TotalsPrinter::Kvmexit => CountPrinter::Kvmexit,
+            };
             for row in totals.rows {
-                // Its tracepoints are KVM's; files of debugfs have other names.
-                let event = match row.event.starts_with("kvm_") {
+                // Its tracepoints are KVM's; files of debugfs have other names, and what has a reason behind it is no
+                // event of perf's.
+                let tracepoint = row.event.starts_with("kvm_") && !row.event.contains('(');
+                let event = match tracepoint {
                     true => format!("kvm:{}", row.event),
                     false => row.event,
                 };

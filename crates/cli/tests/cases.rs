@@ -165,6 +165,19 @@ fn kvm_stat_has_counts_per_exit_and_rates() {
 }
 
 #[test]
+fn kvmexit_is_no_listing_of_threads() {
+    let said = first_sentence("kvmexit-bcc.txt");
+    assert!(
+        said.contains("80.1 % of 24530 exits are IO_INSTRUCTION") && !all_clear(&said),
+        "{said}"
+    );
+    let document = diagnosis(&[&case("kvmexit-bcc.txt")]);
+    let unknown = document["unknown"].as_array().into_iter().flatten();
+    let ports = unknown.filter(|one| one["id"] == "timer-port-exits");
+    assert!(ports.count() == 1, "which ports is not known");
+}
+
+#[test]
 fn an_excerpt_has_lost_nothing() {
     let document = diagnosis(&[&case("ftrace-excerpt-header.txt")]);
     assert_eq!(findings(&document), []);

@@ -2,7 +2,7 @@
 //! (`batch`) and `-l` (`log`).
 
 use crate::number::decimal;
-use crate::types::{KvmTotal, KvmTotals};
+use crate::types::{KvmTotal, KvmTotals, TotalsPrinter};
 
 /// Names of a line of `-l` at least: fewer may be prose.
 const MIN_NAMES: usize = 3;
@@ -145,6 +145,7 @@ impl OpenTotals {
         // One row of two numbers behind a name may be anything.
         let known = self.headed || self.intervals > 0 || self.rows.len() >= MIN_NAMES;
         (known && !self.rows.is_empty()).then_some(KvmTotals {
+            printer: TotalsPrinter::KvmStat,
             line,
             label: self.label,
             rows: self.rows,

@@ -54,6 +54,7 @@ assert!(notes.is_empty());
 mod kvm;
 mod kvm_check;
 mod kvm_stat;
+mod kvmexit;
 mod lines;
 mod number;
 mod open;
@@ -66,7 +67,7 @@ mod unrolled;
 
 pub use types::{
     Count, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat, PerfTable,
-    SchedLatency, SchedRow, StatCount, TableNote,
+    SchedLatency, SchedRow, StatCount, TableNote, TotalsPrinter,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

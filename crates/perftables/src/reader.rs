@@ -2,6 +2,7 @@
 
 use crate::kvm;
 use crate::kvm_stat::{self, OpenTotals};
+use crate::kvmexit::{self, OpenReasons};
 use crate::lines::{CleanLine, CleanLines};
 use crate::open::{OpenKvm, OpenSched, OpenStat};
 use crate::sched;
@@ -28,6 +29,7 @@ struct TableReader {
     sched: Option<OpenSched>,
     stat: Option<OpenStat>,
     totals: Option<OpenTotals>,
+    reasons: Option<OpenReasons>,
     label: Option<(u64, String)>,
     /// `--event=` of the last command line, and its line.
     asked: Option<(u64, KvmStatEvent)>,
@@ -82,6 +84,10 @@ impl TableReader {
         if let Some((header, used)) = sched::header(view) {
             self.open_sched(first.number).header = Some(header);
             return used;
+        }
+        if kvmexit::header(text) {
+            self.open_reasons(first.number);
+            return 1;
         }
         if kvm_stat::header(text) {
             self.open_totals(first.number).headed = true;
@@ -141,7 +147,11 @@ impl TableReader {
             open.push(row);
             return Some(used);
         }
-        if self.totals_line(first) || self.stat_line(first) {
+        let reasons = self.reasons.as_mut();
+        if reasons.is_some_and(|open| open.push(&first.text))
+            || self.totals_line(first)
+            || self.stat_line(first)
+        {
             return Some(1);
         }
         if let Some(open) = &mut self.sched {
@@ -229,7 +239,7 @@ impl TableReader {
             self.close();
         }
         // Other text ends counts, which have no last line of their own.
-        if self.stat.is_some() || self.totals.is_some() {
+        if self.stat.is_some() || self.totals.is_some() || self.reasons.is_some() {
             self.close();
         }
         if is_command(text) {
@@ -276,6 +286,12 @@ impl TableReader {
         self.totals.insert(OpenTotals::new(line, label))
     }
 
+    fn open_reasons(&mut self, line: u64) {
+        self.close();
+        let label = self.take_label(line);
+        self.reasons = Some(OpenReasons::new(line, label));
+    }
+
     /// Takes the label for a table that begins.
     fn take_label(&mut self, line: u64) -> Option<String> {
         let (_, label) = self.label.take().filter(|(at, _)| is_near(*at, line))?;
@@ -289,8 +305,9 @@ impl TableReader {
         let sched = self.sched.take().and_then(|open| open.close(&mut notes));
         let stat = self.stat.take().and_then(|open| open.close(&mut notes));
         let totals = self.totals.take().and_then(OpenTotals::close);
-        let totals = totals.map(PerfTable::KvmTotals);
-        for table in [kvm, sched, stat, totals].into_iter().flatten() {
+        let reasons = self.reasons.take().and_then(OpenReasons::close);
+        let [totals, reasons] = [totals, reasons].map(|one| one.map(PerfTable::KvmTotals));
+        for table in [kvm, sched, stat, totals, reasons].into_iter().flatten() {
             if self.tables.len() < MAX_TABLES {
                 self.tables.push(table);
             } else {

@@ -12,7 +12,7 @@ pub enum PerfTable {
     SchedLatency(SchedLatency),
     /// `perf stat`.
     PerfStat(PerfStat),
-    /// `kvm_stat`.
+    /// `kvm_stat`, or bcc's `kvmexit`.
     KvmTotals(KvmTotals),
 }
 
@@ -203,9 +203,20 @@ pub struct PerfStat {
     pub sys_ns: Option<u64>,
 }
 
-/// Counts of `kvm_stat`.
+/// A tool that prints counts of KVM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TotalsPrinter {
+    /// The kernel's `kvm_stat`.
+    KvmStat,
+    /// bcc's `kvmexit`: exits by reason alone.
+    Kvmexit,
+}
+
+/// Counts of `kvm_stat`, or of `kvmexit`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvmTotals {
+    /// The tool.
+    pub printer: TotalsPrinter,
     /// The line where it begins, counted from 1.
     pub line: u64,
     /// The line of text before it, see [`PerfTable::label`].

@@ -1,4 +1,4 @@
-//! Counts of kvm_stat: its screen, `-1` and `-l`.
+//! Counts of kvm_stat: its screen, `-1` and `-l`; and those of bcc's kvmexit.
 
 use perftables::{KvmTotals, PerfTable, read};
 
@@ -99,4 +99,24 @@ fn prose_and_other_tables_are_none() {
         let (tables, _) = read(text.as_bytes());
         assert_eq!(tables, [], "{text}");
     }
+}
+
+#[test]
+fn kvmexit_has_exits_by_reason_of_all_threads() {
+    let text = "Display kvm exit reasons and statistics for all threads... Hit Ctrl-C to end.\n\
+                PID      TID      KVM_EXIT_REASON                     COUNT\n\
+                ^C1273551  1273568  EXIT_REASON_HLT                     12\n\
+                1273551  1273568  EXIT_REASON_MSR_WRITE               6\n\
+                1273551  1273569  EXIT_REASON_HLT                     30\n\
+                $ \n";
+    let found = totals(text);
+    let wanted = [
+        ("kvm_exit", 48, None),
+        ("kvm_exit(HLT)", 42, None),
+        ("kvm_exit(MSR_WRITE)", 6, None),
+    ];
+    assert_eq!(rows(&found[0]), wanted);
+    // Of one thread there are no ids.
+    let one = totals("KVM_EXIT_REASON                     COUNT\nEXIT_REASON_HLT      12\n");
+    assert_eq!(rows(&one[0])[1], ("kvm_exit(HLT)", 12, None));
 }

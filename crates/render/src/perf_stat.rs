@@ -34,6 +34,7 @@ pub fn table(
 ) -> String {
     let mut out = format!("{}: {}", by.name(), words::plural(rows.len(), "event"));
     match counted_ns {
+        None if by == CountPrinter::Kvmexit => out.push_str(", exits by reason\n"),
         None if by == CountPrinter::KvmStat => {
             out.push_str(match rows.iter().any(|row| row.per_second.is_some()) {
                 true => " since it began; per second when it was printed\n",

@@ -1,6 +1,6 @@
 //! What an input is, and what to say where something else was wanted.
 
-use perftables::PerfTable;
+use perftables::{PerfTable, TotalsPrinter};
 use source::FileContent;
 use tracefmt::Kallsyms;
 
@@ -278,7 +278,10 @@ fn printer(table: &PerfTable) -> &'static str {
         PerfTable::KvmStat(_) => "perf kvm stat report",
         PerfTable::SchedLatency(_) => "perf sched latency",
         PerfTable::PerfStat(_) => "perf stat",
-        PerfTable::KvmTotals(_) => "kvm_stat",
+        PerfTable::KvmTotals(totals) => match totals.printer {
+            TotalsPrinter::KvmStat => "kvm_stat",
+            TotalsPrinter::Kvmexit => "kvmexit",
+        },
         _ => "perf",
     }
 }

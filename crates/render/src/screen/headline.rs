@@ -1,6 +1,6 @@
 //! The sentence that counts most: what the gravest finding says, or what was looked at where nothing is wrong.
 
-use analysis::ExitsReport;
+use analysis::{ExitsReport, Picture, RatioRow};
 use doubts::DoubtKind;
 use rules::{Finding, Severity};
 use words::share;
@@ -188,6 +188,9 @@ fn did(input: &ScreenInput<'_>) -> String {
     }
     if !picture.counts.is_empty() {
         let printer = picture.counted_by.name();
+        if let Some(most) = most_exits(picture) {
+            return most;
+        }
         return format!("There are the counts that {printer} printed.");
     }
     if let Some(report) = picture.exits.first().filter(|_| input.printed()) {
@@ -202,4 +205,20 @@ fn did(input: &ScreenInput<'_>) -> String {
         ),
         None => "There are no events.".to_owned(),
     }
+}
+
+/// Says of which reason most exits are, where a tool counted them by reason and without their times.
+fn most_exits(picture: &Picture) -> Option<String> {
+    let ratios = analysis::ratios(picture);
+    let all = ratios.iter().find(|row| row.event == "kvm:kvm_exit")?.count;
+    let reason = |row: &RatioRow| {
+        let reason = row.event.strip_prefix("kvm_exit(")?.strip_suffix(')')?;
+        Some((row.count, reason.to_owned()))
+    };
+    let (count, reason) = ratios.iter().filter_map(reason).max()?;
+    Some(format!(
+        "{} of {} are {reason}; what they took was not counted.",
+        share::tenths(count as f64 / all.max(1) as f64),
+        words::plural(all, "exit")
+    ))
 }
