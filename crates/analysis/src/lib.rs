@@ -133,7 +133,7 @@ pub use spins::SpinRun;
 pub use stalls::{LONG_NS, Ran, Stall, StallCause, Stalls, StallsReport};
 pub use stats::Stats;
 pub use study::Study;
-pub use tables::{ambiguous, of_tables};
+pub use tables::{ambiguous, first_group, of_tables, repeated};
 pub use timeline::{
     Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Stretch, StretchPlan, StretchSum,
     Timeline, TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames,

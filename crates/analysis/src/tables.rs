@@ -56,16 +56,46 @@ fn files_with_several(tables: &[(String, PerfTable)]) -> HashSet<String> {
     let mut seen: HashMap<(String, usize), u64> = HashMap::new();
     // A file that is given twice has each of its tables twice.
     let again = tables.iter().filter(|(name, table)| {
-        let kind = match table {
-            PerfTable::KvmStat(stat) => table_of(stat.event).map_or(8, |table| table as usize),
-            PerfTable::SchedLatency(_) => 9,
-            PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) => 10,
-            _ => 11,
-        };
-        let first = seen.entry((name.clone(), kind)).or_insert(table.line());
+        let first = seen
+            .entry((name.clone(), kind_number(table)))
+            .or_insert(table.line());
         *first != table.line()
     });
     again.map(|(name, _)| name.clone()).collect()
+}
+
+/// Returns the same number for tables of one kind.
+fn kind_number(table: &PerfTable) -> usize {
+    match table {
+        PerfTable::KvmStat(stat) => table_of(stat.event).map_or(8, |table| table as usize),
+        PerfTable::SchedLatency(_) => 9,
+        PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) => 10,
+        _ => 11,
+    }
+}
+
+/// Returns the first of a text's tables and those behind it that go with it: of other kinds, and without headings of
+/// their own.
+pub fn first_group(tables: Vec<PerfTable>) -> Vec<PerfTable> {
+    let mut group: Vec<PerfTable> = Vec::new();
+    for table in tables {
+        let has = |one: &PerfTable| kind_number(one) == kind_number(&table);
+        if !group.is_empty() && (table.label().is_some() || group.iter().any(has)) {
+            break;
+        }
+        group.push(table);
+    }
+    group
+}
+
+/// Returns the lines of a text's tables of the first kind of which it has several; none if it has one of each.
+pub fn repeated(tables: &[PerfTable]) -> Vec<u64> {
+    let several = tables.iter().find_map(|table| {
+        let kind = kind_number(table);
+        let same = || tables.iter().filter(move |one| kind_number(one) == kind);
+        (same().count() > 1).then(|| same().map(PerfTable::line).collect())
+    });
+    several.unwrap_or_default()
 }
 
 /// Returns what is wrong where a text has several tables of one kind, of which nobody can say which is meant: a full
@@ -92,7 +122,7 @@ pub fn ambiguous(tables: &[PerfTable]) -> Option<String> {
             .collect();
         (same.len() > 1).then(|| {
             format!(
-                "it holds {} tables of {}, in {}: put the one that is meant into a file of its own",
+                "it holds {} tables of {}, in {}: name the one that is meant as FILE:LINE",
                 same.len(),
                 kind(first).unwrap_or_default(),
                 same.join(", ")

@@ -178,6 +178,46 @@ fn kvmexit_is_no_listing_of_threads() {
 }
 
 #[test]
+fn two_tables_of_one_text_are_both_sides_of_a_comparison() {
+    let text = case("two-tables-one-text.txt");
+    let compared = run(["compare", &text]).text();
+    for said in [
+        format!("A: {text}:3"),
+        format!("B: {text}:21"),
+        "IO_INSTRUCTION: 55654 to 50".to_owned(),
+        "Finding gone: dominant-exit".to_owned(),
+    ] {
+        assert!(
+            compared.replace("\n  ", " ").contains(&said),
+            "{said}: {compared}"
+        );
+    }
+    // Both by their lines are the same, and a line within a table is that table's.
+    let named = run(["compare", &format!("{text}:3"), &format!("{text}:21")]);
+    assert_eq!(named.text(), compared);
+    let second = run(["exits", &format!("{text}:25")]).text();
+    assert!(second.contains("1981 exits"), "{second}");
+    // Without a line nobody knows which is meant, and both are named.
+    let refused = run(["exits", &text]);
+    let why = refused.stderr.clone();
+    for said in ["line 3", "line 21", "FILE:LINE"] {
+        assert!(why.contains(said), "{said}: {why}");
+    }
+    // A file of that very name wins.
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = folder.path().join("exits.txt:21");
+    let first = std::fs::read_to_string(&text).expect("a text");
+    let first: String = first
+        .lines()
+        .take(18)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(&name, first).expect("a file");
+    let own = run(["exits", &name.display().to_string()]).text();
+    assert!(own.contains("70746 exits"), "{own}");
+}
+
+#[test]
 fn an_excerpt_has_lost_nothing() {
     let document = diagnosis(&[&case("ftrace-excerpt-header.txt")]);
     assert_eq!(findings(&document), []);

@@ -1,6 +1,6 @@
 //! One input: a recording, a text with tables that perf printed, or both.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use source::{OpenError, OpenOptions, ReaderOptions, RecordingBytes};
 
@@ -17,6 +17,18 @@ pub struct Input<'s> {
     recording: RecordingBytes,
     /// Threads that may work on it.
     threads: usize,
+    /// Of its tables the one at this line is meant, from 1, and what belongs to it.
+    at_line: Option<u64>,
+}
+
+/// Returns the file and the line that `FILE:LINE` names; none if there is a file of that very name, or none of that
+/// before the colon.
+fn file_and_line(path: &Path) -> Option<(PathBuf, u64)> {
+    let text = path.to_str()?;
+    let (file, line) = text.rsplit_once(':')?;
+    let line: u64 = line.parse().ok().filter(|line| *line > 0)?;
+    let named = !path.exists() && Path::new(file).is_file();
+    named.then(|| (PathBuf::from(file), line))
 }
 
 impl<'s> Input<'s> {
@@ -29,9 +41,12 @@ impl<'s> Input<'s> {
             spool_limit: session.options().spool_limit,
             progress: session.options().progress.clone(),
         };
-        let recording = RecordingBytes::open_with(path, options)?;
+        let part = file_and_line(path);
+        let file = part.as_ref().map_or(path, |(file, _)| file.as_path());
+        let recording = RecordingBytes::open_with(file, options)?;
         Ok(Input {
             session,
+            at_line: part.as_ref().map(|(_, line)| *line),
             name: path.display().to_string(),
             threads: match recording.bytes().len() {
                 0..SMALL => 1,
@@ -39,6 +54,11 @@ impl<'s> Input<'s> {
             },
             recording,
         })
+    }
+
+    /// Returns the line of the table that is meant, where it was named with one.
+    pub(crate) fn at_line(&self) -> Option<u64> {
+        self.at_line
     }
 
     /// Returns its name, as it was given.

@@ -1,5 +1,7 @@
 //! Tables that perf printed, in the place of a recording or beside one.
 
+use std::path::PathBuf;
+
 use analysis::{ExitTable, Picture};
 use doubts::{Doubt, DoubtKind};
 use event::Isa;
@@ -41,10 +43,37 @@ impl Input<'_> {
                 name: self.name().to_owned(),
             });
         }
-        let (tables, notes) = perftables::read(self.bytes());
+        let (tables, notes) = self.read_tables();
         Ok(Some(
             self.session.name_tables(self.own(tables, notes), false),
         ))
+    }
+
+    /// Returns its tables, or the one that is meant and what belongs to it.
+    fn read_tables(&self) -> (Vec<PerfTable>, Vec<TableNote>) {
+        let (mut tables, mut notes) = perftables::read(self.bytes());
+        if let Some(line) = self.at_line() {
+            // The table that the line is in or before.
+            let first = tables.iter().rposition(|table| table.line() <= line);
+            let rest = tables.split_off(first.unwrap_or(0));
+            tables = analysis::first_group(rest);
+            let from = tables.first().map_or(0, PerfTable::line);
+            let to = tables.last().map_or(0, PerfTable::line);
+            notes.retain(|note| (from..=to).contains(&note.line));
+        }
+        (tables, notes)
+    }
+
+    /// Returns, where it has several tables of one kind, how to name those of the first such kind: `FILE:LINE` each.
+    pub fn tables_apart(&self) -> Vec<PathBuf> {
+        if self.at_line().is_some() || !perftables::looks_like(self.bytes()) {
+            return Vec::new();
+        }
+        let (tables, _) = perftables::read(self.bytes());
+        let lines = analysis::repeated(&tables).into_iter();
+        lines
+            .map(|line| PathBuf::from(format!("{}:{line}", self.name())))
+            .collect()
     }
 
     /// Adds its tables to others, and returns whether there is nothing else in it: a ticket may hold a recording and
@@ -64,7 +93,7 @@ impl Input<'_> {
         }
         let name = || self.name().to_owned();
         let is_recording = self.is_recording();
-        let (found, notes) = perftables::read(self.bytes());
+        let (found, notes) = self.read_tables();
         if found.is_empty() && !is_recording {
             return Err(Error::TablesUnread { name: name() });
         }

@@ -223,15 +223,16 @@ fn of_tables(args: &ExitsArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
     if !args.by.is_empty() {
         bail!("{name}: --by takes a recording: printed tables have sums over all VMs and vCPUs");
     }
-    let described: Vec<String> = pictures.iter().map(session::describe).collect();
+    let describe = |one: &Picture| format!("{}: {}", session::describe(one), one.places.join(", "));
+    let described: Vec<String> = pictures.iter().map(describe).collect();
     let mut with_exits = pictures.into_iter().filter(|one| !one.exits.is_empty());
     let Some(mut picture) = with_exits.next() else {
         return Err(input.wrong(InputPurpose::Exits).into());
     };
     if with_exits.next().is_some() {
         bail!(
-            "{name}: holds several tables of one kind ({}); put the one that is meant into a file of its own",
-            described.join(", ")
+            "{name}: holds several tables of one kind ({}); name the one that is meant as FILE:LINE",
+            described.join("; ")
         );
     }
     let asked = |report: &ExitsReport| args.event.iter().any(|t| table(*t) == report.table);

@@ -207,7 +207,7 @@ fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
     let several = pictures.iter().filter(|one| one.sched.is_some()).count() > 1;
     if several {
         bail!(
-            "{name}: holds several tables of perf sched latency; put the one that is meant into a file of its own"
+            "{name}: holds several tables of perf sched latency; name the one that is meant as FILE:LINE"
         );
     }
     let found = pictures.into_iter().find(|one| one.sched.is_some());

@@ -207,7 +207,7 @@ fn one_of_several_tables_must_be_chosen() {
             "3 tables of perf stat",
             "line 2 (slow host (ondemand governor))",
             "line 10 (good host)",
-            "a file of its own",
+            "FILE:LINE",
         ],
     );
     // Each alone can be compared: for each second where both say how long they counted.

@@ -8,12 +8,12 @@ use session::NamedGuest;
 use crate::options::{Common, named_guest};
 
 /// `trapline compare`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = COMPARE_HELP)]
 pub(crate) struct CompareArgs {
-    /// Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm stat report, perf
-    /// sched latency or perf stat can stand for a recording. Or two or more results of 'trapline bench', which stand
-    /// side by side.
+    /// Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm stat report,
+    /// perf sched latency or perf stat can stand for a recording; FILE:LINE names one table of several, and a file
+    /// with two of one kind is both sides. Or two or more results of 'trapline bench', which stand side by side.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 

@@ -11,7 +11,7 @@ use anyhow::Result;
 use compare::CompareOptions;
 use render::ClockUnit;
 use render::compare as render_compare;
-use session::{HostInput, PictureOptions, Session};
+use session::{HostInput, PictureOptions, Session, SessionOptions};
 use sides::{ComparedSides, Ready, compared};
 
 use crate::answer::Answer;
@@ -28,6 +28,17 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     if results::run(args)? {
         return Ok(());
     }
+    let apart;
+    let args = match tables_of_one(args)? {
+        Some(recordings) => {
+            apart = CompareArgs {
+                recordings,
+                ..args.clone()
+            };
+            &apart
+        }
+        None => args,
+    };
     // Before anything is read: whether there is something to compare.
     if args.with.is_empty() && args.recordings.len() < 2 {
         return Err(Usage::error(match args.each {
@@ -87,6 +98,31 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         || render_compare::document(&comparison, &names_a, &names_b),
         |clock| render_compare::csv(&comparison, args.all, clock),
     )
+}
+
+/// Returns the two sides that are in one text: its two tables of one kind, in their order.
+fn tables_of_one(args: &CompareArgs) -> Result<Option<Vec<PathBuf>>> {
+    let [one] = args.recordings.as_slice() else {
+        return Ok(None);
+    };
+    if !args.with.is_empty() || !one.is_file() {
+        return Ok(None);
+    }
+    let session = Session::open(SessionOptions::default())?;
+    let apart = session.input(one)?.tables_apart();
+    match apart.len() {
+        0 | 1 => Ok(None),
+        2 => Ok(Some(apart)),
+        _ if args.each => Ok(Some(apart)),
+        many => {
+            let names: Vec<String> = apart.iter().map(|one| one.display().to_string()).collect();
+            Err(Usage::error(format!(
+                "{} holds {many} tables of one kind: name two of them, {}, or --each for each of them with the first",
+                one.display(),
+                names.join(", ")
+            )))
+        }
+    }
 }
 
 /// Returns what is on each side, with the guests of its hosts; with `--each` all of it is on the first.
