@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// A line with more bytes is cut off there: no table is that wide, and one that was pasted as a line is seldom longer.
-const MAX_LINE: usize = 1 << 16;
+pub(crate) const MAX_LINE: usize = 1 << 16;
 
 /// Lines that are looked at together: a row may be broken into so many.
 pub(crate) const WINDOW: usize = 3;
@@ -25,6 +25,10 @@ pub(crate) struct CleanLines<'a> {
     unrolls: fn(&str) -> Option<Vec<String>>,
     /// What is left of such a line.
     several: VecDeque<CleanLine>,
+    /// The first such line that was too long, so that its end is missing.
+    cut: Option<u64>,
+    /// Whether the last line was cut off.
+    last_is_cut: bool,
 }
 
 impl<'a> CleanLines<'a> {
@@ -36,6 +40,8 @@ impl<'a> CleanLines<'a> {
             window: VecDeque::with_capacity(WINDOW),
             unrolls,
             several: VecDeque::new(),
+            cut: None,
+            last_is_cut: false,
         }
     }
 
@@ -46,6 +52,11 @@ impl<'a> CleanLines<'a> {
             self.window.push_back(line);
         }
         self.window.make_contiguous()
+    }
+
+    /// Returns the first line that is a table and was too long to be read whole.
+    pub(crate) fn cut(&self) -> Option<u64> {
+        self.cut
     }
 
     /// Goes on by some lines.
@@ -64,6 +75,9 @@ impl<'a> CleanLines<'a> {
             return Some(line);
         };
         let number = line.number;
+        if self.last_is_cut {
+            self.cut = self.cut.or(Some(number));
+        }
         let rows = rows.into_iter().map(|text| CleanLine { number, text });
         self.several.extend(rows);
         self.several.pop_front()
@@ -81,6 +95,7 @@ impl<'a> CleanLines<'a> {
             None => (rest, None),
         };
         self.rest = next.filter(|next| !next.is_empty());
+        self.last_is_cut = line.len() > MAX_LINE;
         self.number += 1;
         Some(CleanLine {
             number: self.number,

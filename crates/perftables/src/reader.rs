@@ -3,7 +3,7 @@
 use crate::kvm;
 use crate::kvm_stat::{self, OpenTotals};
 use crate::kvmexit::{self, OpenReasons};
-use crate::lines::{CleanLine, CleanLines};
+use crate::lines::{CleanLine, CleanLines, MAX_LINE};
 use crate::open::{OpenKvm, OpenSched, OpenStat};
 use crate::sched;
 use crate::stat;
@@ -49,6 +49,17 @@ pub(crate) fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
         }
         let used = reader.line(view);
         lines.advance(used);
+    }
+    if let Some(line) = lines.cut() {
+        reader.notes.insert(
+            0,
+            TableNote {
+                line,
+                text: format!(
+                    "The line is longer than {MAX_LINE} bytes: what stands behind those was not read."
+                ),
+            },
+        );
     }
     reader.end()
 }

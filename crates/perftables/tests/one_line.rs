@@ -71,3 +71,20 @@ fn prose_with_numbers_is_no_row() {
     let (tables, notes) = read(prose.as_bytes());
     assert_eq!((tables.len(), notes.len()), (0, 0), "{tables:?}");
 }
+
+#[test]
+fn a_line_that_is_too_long_says_so() {
+    let row = "kworker/1:1 | 0.1 ms | 2 | avg: 0.1 ms | max: 0.2 ms | max at: 1.5 s ";
+    let (tables, notes) = read(row.repeat(2000).as_bytes());
+    let [PerfTable::SchedLatency(table)] = &tables[..] else {
+        panic!("{tables:?}");
+    };
+    assert!(
+        (900..1000).contains(&table.rows.len()),
+        "{}",
+        table.rows.len()
+    );
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].text.contains("65536 bytes"), "{}", notes[0].text);
+    assert_eq!(read(row.repeat(20).as_bytes()).1, []);
+}
