@@ -7,6 +7,7 @@ use devices::AddressNames;
 use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
+use perftables::CountPrinter;
 use symbols::KernelFunctions;
 
 use crate::waits::waits;
@@ -55,29 +56,6 @@ pub struct RecordedMachine {
     pub clock: Option<String>,
     /// Whether its clock counts ticks of which nobody knows how many make a second.
     pub in_ticks: bool,
-}
-
-/// A tool that prints counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CountPrinter {
-    /// `perf stat`.
-    #[default]
-    PerfStat,
-    /// `kvm_stat`.
-    KvmStat,
-    /// bcc's `kvmexit`.
-    Kvmexit,
-}
-
-impl CountPrinter {
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            CountPrinter::PerfStat => "perf stat",
-            CountPrinter::KvmStat => "kvm_stat",
-            CountPrinter::Kvmexit => "kvmexit",
-        }
-    }
 }
 
 /// What the analyses found of one recording.

@@ -4,13 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use doubts::DoubtKind;
 use event::{ExitReason, Isa};
-use perftables::{
-    KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount, TotalsPrinter,
-};
+use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
 
 use crate::{
-    CountPrinter, ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds,
-    SchedReport, Stats, TaskRow,
+    ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
+    TaskRow,
 };
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
@@ -53,24 +51,35 @@ pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
 
 /// Returns the files that have several tables of one kind.
 fn files_with_several(tables: &[(String, PerfTable)]) -> HashSet<String> {
-    let mut seen: HashMap<(String, usize), u64> = HashMap::new();
+    let mut seen: HashMap<(&str, Option<TableKind>), u64> = HashMap::new();
     // A file that is given twice has each of its tables twice.
     let again = tables.iter().filter(|(name, table)| {
         let first = seen
-            .entry((name.clone(), kind_number(table)))
+            .entry((name.as_str(), kind_of(table)))
             .or_insert(table.line());
         *first != table.line()
     });
     again.map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns the same number for tables of one kind.
-fn kind_number(table: &PerfTable) -> usize {
+/// What a table is of: a picture has one of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum TableKind {
+    /// Exits, as this table of them.
+    Exits(ExitTable),
+    /// Scheduling latencies.
+    Latencies,
+    /// Counts.
+    Counts,
+}
+
+/// Returns what a table is of; none if no picture has it.
+fn kind_of(table: &PerfTable) -> Option<TableKind> {
     match table {
-        PerfTable::KvmStat(stat) => table_of(stat.event).map_or(8, |table| table as usize),
-        PerfTable::SchedLatency(_) => 9,
-        PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) => 10,
-        _ => 11,
+        PerfTable::KvmStat(stat) => table_of(stat.event).map(TableKind::Exits),
+        PerfTable::SchedLatency(_) => Some(TableKind::Latencies),
+        PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) => Some(TableKind::Counts),
+        _ => None,
     }
 }
 
@@ -79,7 +88,7 @@ fn kind_number(table: &PerfTable) -> usize {
 pub fn first_group(tables: Vec<PerfTable>) -> Vec<PerfTable> {
     let mut group: Vec<PerfTable> = Vec::new();
     for table in tables {
-        let has = |one: &PerfTable| kind_number(one) == kind_number(&table);
+        let has = |one: &PerfTable| kind_of(one) == kind_of(&table);
         if !group.is_empty() && (table.label().is_some() || group.iter().any(has)) {
             break;
         }
@@ -91,8 +100,8 @@ pub fn first_group(tables: Vec<PerfTable>) -> Vec<PerfTable> {
 /// Returns the lines of a text's tables of the first kind of which it has several; none if it has one of each.
 pub fn repeated(tables: &[PerfTable]) -> Vec<u64> {
     let several = tables.iter().find_map(|table| {
-        let kind = kind_number(table);
-        let same = || tables.iter().filter(move |one| kind_number(one) == kind);
+        let kind = kind_of(table)?;
+        let same = || tables.iter().filter(move |one| kind_of(one) == Some(kind));
         (same().count() > 1).then(|| same().map(PerfTable::line).collect())
     });
     several.unwrap_or_default()
@@ -101,30 +110,22 @@ pub fn repeated(tables: &[PerfTable]) -> Vec<u64> {
 /// Returns what is wrong where a text has several tables of one kind, of which nobody can say which is meant: a full
 /// sentence that names them. `tables` are all of one file.
 pub fn ambiguous(tables: &[PerfTable]) -> Option<String> {
-    let kind = |table: &PerfTable| match table {
-        PerfTable::KvmStat(stat) => {
-            let event = table_of(stat.event)?;
-            Some(format!("perf kvm stat ({})", event.name()))
-        }
-        PerfTable::SchedLatency(_) => Some("perf sched latency".to_owned()),
-        PerfTable::PerfStat(_) => Some("perf stat".to_owned()),
-        PerfTable::KvmTotals(totals) => Some(match totals.printer {
-            TotalsPrinter::KvmStat => "kvm_stat".to_owned(),
-            TotalsPrinter::Kvmexit => "kvmexit".to_owned(),
-        }),
-        _ => None,
+    let named = |table: &PerfTable| match kind_of(table) {
+        Some(TableKind::Exits(exits)) => format!("perf kvm stat ({})", exits.name()),
+        _ => table.printer().to_owned(),
     };
     tables.iter().find_map(|first| {
+        let kind = kind_of(first)?;
         let same: Vec<String> = tables
             .iter()
-            .filter(|other| kind(other).is_some() && kind(other) == kind(first))
+            .filter(|other| kind_of(other) == Some(kind))
             .map(place)
             .collect();
         (same.len() > 1).then(|| {
             format!(
                 "it holds {} tables of {}, in {}: name the one that is meant as FILE:LINE",
                 same.len(),
-                kind(first).unwrap_or_default(),
+                named(first),
                 same.join(", ")
             )
         })
@@ -150,12 +151,11 @@ fn table_of(event: KvmStatEvent) -> Option<ExitTable> {
 }
 
 fn has(picture: &Picture, table: &PerfTable) -> bool {
-    match table {
-        PerfTable::KvmStat(stat) => {
-            table_of(stat.event).is_some_and(|table| picture.table(table).is_some())
-        }
-        PerfTable::SchedLatency(_) => picture.sched.is_some(),
-        _ => !picture.counts.is_empty(),
+    match kind_of(table) {
+        Some(TableKind::Exits(table)) => picture.table(table).is_some(),
+        Some(TableKind::Latencies) => picture.sched.is_some(),
+        Some(TableKind::Counts) => !picture.counts.is_empty(),
+        None => false,
     }
 }
 
@@ -202,10 +202,7 @@ fn add(picture: &mut Picture, table: PerfTable) {
             }
         }
         PerfTable::KvmTotals(totals) => {
-            picture.counted_by = match totals.printer {
-                TotalsPrinter::KvmStat => CountPrinter::KvmStat,
-                TotalsPrinter::Kvmexit => CountPrinter::Kvmexit,
-            };
+            picture.counted_by = totals.printer;
             for row in totals.rows {
                 // Its tracepoints are KVM's; files of debugfs have other names, and what has a reason behind it is no
                 // event of perf's.

@@ -203,6 +203,14 @@ fn two_tables_of_one_text_are_both_sides_of_a_comparison() {
     for said in ["line 3", "line 21", "FILE:LINE"] {
         assert!(why.contains(said), "{said}: {why}");
     }
+    // A recording has no lines of tables.
+    let recording = fixtures::file("x86/preempted-sick/perf.data.zst");
+    let none = run(["info", &format!("{}:7", recording.display())]);
+    assert!(
+        none.status != 0 && none.stderr.contains("has no printed tables"),
+        "{}",
+        none.stderr
+    );
     // A file of that very name wins.
     let folder = tempfile::tempdir().expect("a folder");
     let name = folder.path().join("exits.txt:21");

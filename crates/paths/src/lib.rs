@@ -49,7 +49,7 @@ pub use report::{
 pub use slow::ThresholdOrigin;
 pub use tally::DropReason;
 pub use tasks::{TaskKind, TaskRun};
-pub use traits::{InstanceTrait, NodeDistance};
+pub use traits::{InstanceTrait, InterruptLine, NodeDistance};
 pub use uses::{AccessReport, DeviceReport};
 
 mod builtin {

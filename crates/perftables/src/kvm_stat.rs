@@ -2,12 +2,11 @@
 //! (`batch`) and `-l` (`log`).
 
 use crate::number::decimal;
-use crate::types::{KvmTotal, KvmTotals, TotalsPrinter};
+use crate::open::{MAX_ROWS, too_many};
+use crate::types::{CountPrinter, KvmTotal, KvmTotals, TableNote};
 
 /// Names of a line of `-l` at least: fewer may be prose.
 const MIN_NAMES: usize = 3;
-/// Rows that are kept.
-const MAX_ROWS: usize = 1 << 16;
 
 /// Reads `Event   Total %Total CurAvg/s`, the screen's heading; older ones have `Current` in place of the last.
 pub(crate) fn header(text: &str) -> bool {
@@ -131,7 +130,8 @@ impl OpenTotals {
         self.total = true;
     }
 
-    pub(crate) fn close(mut self) -> Option<KvmTotals> {
+    pub(crate) fn close(mut self, notes: &mut Vec<TableNote>) -> Option<KvmTotals> {
+        too_many(self.line, self.beyond, notes);
         let line = self.line;
         if self.intervals > 0 {
             let columns = self.columns.into_iter();
@@ -145,11 +145,10 @@ impl OpenTotals {
         // One row of two numbers behind a name may be anything.
         let known = self.headed || self.intervals > 0 || self.rows.len() >= MIN_NAMES;
         (known && !self.rows.is_empty()).then_some(KvmTotals {
-            printer: TotalsPrinter::KvmStat,
+            printer: CountPrinter::KvmStat,
             line,
             label: self.label,
             rows: self.rows,
-            left_out: self.beyond,
         })
     }
 }

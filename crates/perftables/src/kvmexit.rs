@@ -1,9 +1,9 @@
 //! Counts of bcc's `kvmexit` (`tools/kvmexit.py`): exits by reason, of threads, of a VM or of all.
 
-use crate::types::{KvmTotal, KvmTotals, TotalsPrinter};
+use std::collections::HashMap;
 
-/// Reasons that are kept: a processor has some hundred.
-const MAX_REASONS: usize = 4096;
+use crate::open::{MAX_ROWS, too_many};
+use crate::types::{CountPrinter, KvmTotal, KvmTotals, TableNote};
 
 /// Reads the heading: `TGID     PID      KVM_EXIT_REASON                     STAT`, `KVM_EXIT_REASON   COUNT`.
 pub(crate) fn header(text: &str) -> bool {
@@ -36,6 +36,8 @@ pub(crate) struct OpenReasons {
     label: Option<String>,
     /// By reason, in their order; threads are added up.
     reasons: Vec<(String, u64)>,
+    /// Where each reason is.
+    places: HashMap<String, usize>,
     left_out: u64,
 }
 
@@ -53,16 +55,23 @@ impl OpenReasons {
         let Some((reason, count)) = row(text) else {
             return false;
         };
-        let room = self.reasons.len() < MAX_REASONS;
-        match self.reasons.iter_mut().find(|(known, _)| known == reason) {
-            Some((_, sum)) => *sum = sum.saturating_add(count),
-            None if room => self.reasons.push((reason.to_owned(), count)),
-            None => self.left_out += 1,
+        if let Some((_, sum)) = self
+            .places
+            .get(reason)
+            .and_then(|at| self.reasons.get_mut(*at))
+        {
+            *sum = sum.saturating_add(count);
+        } else if self.reasons.len() < MAX_ROWS {
+            self.places.insert(reason.to_owned(), self.reasons.len());
+            self.reasons.push((reason.to_owned(), count));
+        } else {
+            self.left_out += 1;
         }
         true
     }
 
-    pub(crate) fn close(self) -> Option<KvmTotals> {
+    pub(crate) fn close(self, notes: &mut Vec<TableNote>) -> Option<KvmTotals> {
+        too_many(self.line, self.left_out, notes);
         if self.reasons.is_empty() {
             return None;
         }
@@ -81,11 +90,10 @@ impl OpenReasons {
             per_second: None,
         });
         Some(KvmTotals {
-            printer: TotalsPrinter::Kvmexit,
+            printer: CountPrinter::Kvmexit,
             line,
             label: self.label,
             rows: std::iter::once(all).chain(each).collect(),
-            left_out: self.left_out,
         })
     }
 }

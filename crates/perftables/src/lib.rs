@@ -66,8 +66,8 @@ mod types;
 mod unrolled;
 
 pub use types::{
-    Count, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat, PerfTable,
-    SchedLatency, SchedRow, StatCount, TableNote, TotalsPrinter,
+    Count, CountPrinter, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat,
+    PerfTable, SchedLatency, SchedRow, StatCount, TableNote,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

@@ -9,7 +9,7 @@ use crate::types::{
 };
 
 /// Rows that are kept of a table.
-const MAX_ROWS: usize = 65536;
+pub(crate) const MAX_ROWS: usize = 65536;
 /// Lines of other text after which a table is over.
 const MAX_FOREIGN: u32 = 12;
 /// Notes of perf that are kept of a table.
@@ -60,7 +60,7 @@ impl Foreign {
 }
 
 /// Notes that there were more rows than are kept.
-fn too_many(line: u64, beyond: u64, notes: &mut Vec<TableNote>) {
+pub(crate) fn too_many(line: u64, beyond: u64, notes: &mut Vec<TableNote>) {
     if beyond > 0 {
         notes.push(TableNote {
             line,

@@ -315,8 +315,8 @@ impl TableReader {
         let kvm = self.kvm.take().and_then(|open| open.close(&mut notes));
         let sched = self.sched.take().and_then(|open| open.close(&mut notes));
         let stat = self.stat.take().and_then(|open| open.close(&mut notes));
-        let totals = self.totals.take().and_then(OpenTotals::close);
-        let reasons = self.reasons.take().and_then(OpenReasons::close);
+        let totals = self.totals.take().and_then(|open| open.close(&mut notes));
+        let reasons = self.reasons.take().and_then(|open| open.close(&mut notes));
         let [totals, reasons] = [totals, reasons].map(|one| one.map(PerfTable::KvmTotals));
         for table in [kvm, sched, stat, totals, reasons].into_iter().flatten() {
             if self.tables.len() < MAX_TABLES {

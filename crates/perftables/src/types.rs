@@ -27,6 +27,16 @@ impl PerfTable {
         }
     }
 
+    /// Returns the tool that prints such a table.
+    pub fn printer(&self) -> &'static str {
+        match self {
+            PerfTable::KvmStat(_) => "perf kvm stat report",
+            PerfTable::SchedLatency(_) => "perf sched latency",
+            PerfTable::PerfStat(_) => CountPrinter::PerfStat.name(),
+            PerfTable::KvmTotals(totals) => totals.printer.name(),
+        }
+    }
+
     /// Returns the line of text that stands before the table, without marks of a heading. `perf kvm stat live`
     /// prints the time of day there.
     pub fn label(&self) -> Option<&str> {
@@ -203,28 +213,40 @@ pub struct PerfStat {
     pub sys_ns: Option<u64>,
 }
 
-/// A tool that prints counts of KVM.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TotalsPrinter {
+/// A tool that prints counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CountPrinter {
+    /// `perf stat`.
+    #[default]
+    PerfStat,
     /// The kernel's `kvm_stat`.
     KvmStat,
     /// bcc's `kvmexit`: exits by reason alone.
     Kvmexit,
 }
 
+impl CountPrinter {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            CountPrinter::PerfStat => "perf stat",
+            CountPrinter::KvmStat => "kvm_stat",
+            CountPrinter::Kvmexit => "kvmexit",
+        }
+    }
+}
+
 /// Counts of `kvm_stat`, or of `kvmexit`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvmTotals {
     /// The tool.
-    pub printer: TotalsPrinter,
+    pub printer: CountPrinter,
     /// The line where it begins, counted from 1.
     pub line: u64,
     /// The line of text before it, see [`PerfTable::label`].
     pub label: Option<String>,
     /// Its counters, in its order.
     pub rows: Vec<KvmTotal>,
-    /// Rows beyond those that are kept.
-    pub left_out: u64,
 }
 
 /// A counter of `kvm_stat`.

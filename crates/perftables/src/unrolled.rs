@@ -5,8 +5,6 @@ use crate::stat;
 
 /// Shorter lines are no tables.
 const MIN_LINE: usize = 120;
-/// Lines that one line can be.
-const MAX_ROWS: usize = 1 << 12;
 /// A run of so many dashes is one of perf's rulers.
 const RULER: usize = 20;
 
@@ -22,7 +20,6 @@ pub(crate) fn unrolled(text: &str) -> Option<Vec<String>> {
         .into_iter()
         .map(|row| row.trim().to_owned())
         .filter(|row| !row.is_empty())
-        .take(MAX_ROWS)
         .collect();
     (rows.len() > 1).then_some(rows)
 }

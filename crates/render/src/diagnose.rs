@@ -18,7 +18,12 @@ use crate::{ClockUnit, json};
 pub fn text(diagnosis: &Diagnosis, width: usize) -> String {
     let mut out = String::new();
     if let Some(why) = &diagnosis.no_verdict {
-        wrap(&mut out, "", &format!("No verdict. {why}"), width);
+        wrap(
+            &mut out,
+            "",
+            &format!("No verdict: {why} Give the text as its tool printed it."),
+            width,
+        );
         return out;
     }
     if diagnosis.findings.is_empty() {

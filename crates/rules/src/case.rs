@@ -9,7 +9,7 @@ use facts::{Facts, Host, ReportedVm};
 use model::{NamedRole, Vm};
 
 use crate::evidence::{Evidence, Ns, Of, says};
-use crate::qemu::QemuKnown;
+use crate::qemu::RunningQemu;
 
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ impl<'a> Case<'a> {
     }
 
     /// Returns what is known of the QEMU that runs the recorded VMs.
-    pub(crate) fn qemu(&self) -> QemuKnown<'a> {
+    pub(crate) fn qemu(&self) -> RunningQemu<'a> {
         let recorded: Vec<i32> = self.vms().iter().filter_map(|vm| vm.pid).collect();
         let vms = self.facts.iter().flat_map(|facts| &facts.vms);
         let of = vms.filter(|vm| {
@@ -66,7 +66,7 @@ impl<'a> Case<'a> {
         });
         let of: Vec<&ReportedVm> = of.collect();
         let defined = self.domain.and_then(|domain| domain.machine.as_deref());
-        QemuKnown::of(
+        RunningQemu::of(
             &of,
             self.host().and_then(|host| host.qemu.as_deref()),
             defined,

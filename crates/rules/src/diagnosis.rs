@@ -50,7 +50,7 @@ impl Diagnosis {
     fn without_verdict(rules: &[&'static Rule], what: &str) -> Diagnosis {
         let unchecked = rules.iter().map(|rule| UncheckedRule {
             rule,
-            what: what.to_owned(),
+            what: format!("Give the text as its tool printed it: {what}"),
             could_explain: None,
         });
         Diagnosis {
@@ -128,7 +128,7 @@ fn mostly_unread(case: &Case<'_>) -> Option<String> {
     });
     let (read, lines) = unread?;
     Some(format!(
-        "Give the text as its tool printed it: {read} of the {lines} lines that look like events could be read."
+        "{read} of the {lines} lines that look like events could be read."
     ))
 }
 

@@ -5,7 +5,7 @@ use facts::{ReportedVm, release};
 
 /// What is known of the QEMU that runs the recorded VMs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct QemuKnown<'a> {
+pub(crate) struct RunningQemu<'a> {
     version: Option<QemuVersion<'a>>,
     /// It is this release or a later one, as the VMs' machine types show.
     at_least: Option<(u32, u32)>,
@@ -20,14 +20,14 @@ struct QemuVersion<'a> {
     runs: bool,
 }
 
-impl<'a> QemuKnown<'a> {
+impl<'a> RunningQemu<'a> {
     /// Returns what is known of some VMs' QEMU: `installed` is the version that their host has, `machine` the type in
     /// the VM's definition. Versions of several VMs that differ are none.
     pub(crate) fn of(
         vms: &[&'a ReportedVm],
         installed: Option<&'a str>,
         machine: Option<&str>,
-    ) -> QemuKnown<'a> {
+    ) -> RunningQemu<'a> {
         let least_of = |vm: &&ReportedVm| machine_release(&machine_of_args(&vm.args)?);
         let of_vms = || {
             let all: Option<Vec<(u32, u32)>> = vms.iter().map(least_of).collect();
@@ -45,7 +45,7 @@ impl<'a> QemuKnown<'a> {
                 .filter(|_| vms.iter().all(|vm| may_be_installed(vm)))
                 .and_then(|text| QemuVersion::of(text, false)),
         };
-        QemuKnown {
+        RunningQemu {
             // A QEMU does not have machine types of later ones: it is another one's version then.
             version: version.filter(|one| at_least.is_none_or(|least| one.release >= least)),
             at_least,
@@ -106,7 +106,7 @@ mod tests {
         since: (u32, u32),
     ) -> Option<String> {
         let vms: Vec<&ReportedVm> = vms.iter().collect();
-        QemuKnown::of(&vms, installed, machine).older_than(since)
+        RunningQemu::of(&vms, installed, machine).older_than(since)
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             ],
         )];
         let vms: Vec<&ReportedVm> = bound.iter().collect();
-        assert_eq!(QemuKnown::of(&vms, None, None).at_least, Some((7, 2)));
+        assert_eq!(RunningQemu::of(&vms, None, None).at_least, Some((7, 2)));
         // It may be any later one.
         assert_eq!(of(&bound, None, None, (9, 0)), None);
         // What the host has is older than what runs: that is no version of it.
@@ -146,10 +146,10 @@ mod tests {
             vm(None, &[path, "-machine", "hpet=off,type=pc-q35-8.1+pve0"]),
         ];
         let vms: Vec<&ReportedVm> = both.iter().collect();
-        assert_eq!(QemuKnown::of(&vms, None, None).at_least, Some((6, 0)));
+        assert_eq!(RunningQemu::of(&vms, None, None).at_least, Some((6, 0)));
         let one = [both[0].clone(), vm(None, &[path, "-M", "q35"])];
         let vms: Vec<&ReportedVm> = one.iter().collect();
-        assert_eq!(QemuKnown::of(&vms, None, None).at_least, None);
+        assert_eq!(RunningQemu::of(&vms, None, None).at_least, None);
         let differ = [vm(Some("6.0.0"), &[path]), vm(Some("8.0.0"), &[path])];
         assert_eq!(of(&differ, Some("6.0.0"), None, (9, 0)), None);
     }

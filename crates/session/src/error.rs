@@ -132,6 +132,16 @@ pub enum Error {
         /// The input.
         name: String,
     },
+    /// A line was named of an input without tables.
+    #[error(
+        "{name}:{line}: {name} has no printed tables, of which a line behind a colon names one; give it alone"
+    )]
+    LineWithoutTable {
+        /// The input.
+        name: String,
+        /// The line.
+        line: u64,
+    },
     /// An input has several tables of one kind, and one has to be chosen.
     #[error("{name}: {reason}")]
     TablesAmbiguous {

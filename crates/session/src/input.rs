@@ -44,6 +44,14 @@ impl<'s> Input<'s> {
         let part = file_and_line(path);
         let file = part.as_ref().map_or(path, |(file, _)| file.as_path());
         let recording = RecordingBytes::open_with(file, options)?;
+        if let Some((file, line)) = &part
+            && !perftables::looks_like(recording.bytes())
+        {
+            return Err(Error::LineWithoutTable {
+                name: file.display().to_string(),
+                line: *line,
+            });
+        }
         Ok(Input {
             session,
             at_line: part.as_ref().map(|(_, line)| *line),
@@ -88,7 +96,8 @@ impl<'s> Input<'s> {
     /// Returns whether it is a recording that can be read.
     pub(crate) fn is_recording(&self) -> bool {
         let options = self.session.reading(false, self.threads);
-        self.recording.reader(options).is_ok()
+        // A ticket may hold both: who names a line means a table.
+        self.at_line.is_none() && self.recording.reader(options).is_ok()
     }
 
     /// Takes it for a recording: reads what stands around its events, and makes the session's filters ready for it.
@@ -161,6 +170,9 @@ impl<'s> Input<'s> {
     }
 
     fn read(&self, symbols: bool, wanted: InputPurpose) -> Result<OpenRecording<'_>, Error> {
+        if self.at_line.is_some() {
+            return Err(self.wrong(wanted));
+        }
         let options = self.session.reading(symbols, self.threads);
         match self.recording.reader(options) {
             Ok(reader) if !self.session.options().empty => {

@@ -1,6 +1,6 @@
 //! What an input is, and what to say where something else was wanted.
 
-use perftables::{PerfTable, TotalsPrinter};
+use perftables::PerfTable;
 use source::FileContent;
 use tracefmt::Kallsyms;
 
@@ -267,23 +267,9 @@ fn printers(bytes: &[u8]) -> Option<Vec<&'static str>> {
         return None;
     }
     let (tables, _) = perftables::read(bytes);
-    let mut names: Vec<&str> = tables.iter().map(printer).collect();
+    let mut names: Vec<&str> = tables.iter().map(PerfTable::printer).collect();
     names.dedup();
     Some(names)
-}
-
-/// Returns the tool that printed a table.
-fn printer(table: &PerfTable) -> &'static str {
-    match table {
-        PerfTable::KvmStat(_) => "perf kvm stat report",
-        PerfTable::SchedLatency(_) => "perf sched latency",
-        PerfTable::PerfStat(_) => "perf stat",
-        PerfTable::KvmTotals(totals) => match totals.printer {
-            TotalsPrinter::KvmStat => "kvm_stat",
-            TotalsPrinter::Kvmexit => "kvmexit",
-        },
-        _ => "perf",
-    }
 }
 
 /// Says of what there are facts.

@@ -9,7 +9,7 @@ use cpuset::NumaNode;
 use doubts::{AnswerScope, Concerns};
 use event::Sink;
 use model::{ThreadFacts, Vm};
-use paths::Paths;
+use paths::{PathReport, Paths};
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
@@ -169,6 +169,14 @@ impl<'s> OpenRecording<'s> {
                 paths.function_at(&function, range);
             }
         }
+    }
+
+    /// Completes what was found of paths by what recording cost, and leaves out those for which nobody asked and of
+    /// which there is nothing.
+    pub fn complete_paths(&self, reports: &mut Vec<PathReport>) {
+        let cost = self.header().cost;
+        paths::complete_reports(reports, cost.map(|cost| cost.per_event_ns()));
+        reports.retain(PathReport::is_listed);
     }
 
     /// Returns the kernel's functions: by the recording's own symbols, or else those given beside it.

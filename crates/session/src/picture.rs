@@ -12,7 +12,7 @@ use analysis::{
     SchedLatencies, SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus,
     VmmSleeps, WalkState,
 };
-use paths::{PathReport, Paths};
+use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
 
 use crate::{
@@ -208,12 +208,11 @@ impl Input<'_> {
         );
         let mut picture = Picture::of(handles, answers, &walked, context);
         picture.quality = std::mem::take(quality);
-        let event_ns = opened.header().cost.map(|cost| cost.per_event_ns());
-        paths::complete_reports(&mut picture.paths, event_ns);
-        // They were followed behind the host's.
-        let of_host = options.paths.len().min(picture.paths.len());
+        // Those through guests were followed behind the host's.
+        let of_host = picture.paths.iter().take(options.paths.len());
+        let of_host = of_host.filter(|report| report.is_listed()).count();
+        opened.complete_paths(&mut picture.paths);
         picture.guest_paths = picture.paths.split_off(of_host);
-        picture.paths.retain(PathReport::is_listed);
         // A window without an event may show vCPUs that slept all through it.
         let observed = picture.vcpus.iter().flat_map(|report| &report.rows);
         let happened = picture.info.events.iter().any(|kind| kind.count > 0);

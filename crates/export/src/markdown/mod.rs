@@ -73,7 +73,7 @@ impl MarkdownSummary<'_> {
                 "**No exits were recorded, so nothing can be said about VMs.**\n\n".to_owned()
             }
             None => match &self.diagnosis.no_verdict {
-                Some(why) => format!("**No verdict.** {}\n\n", text(why)),
+                Some(why) => format!("**No verdict:** {}\n\n", text(why)),
                 None => "**No finding.**\n\n".to_owned(),
             },
         }

@@ -51,17 +51,10 @@ pub(crate) fn tone(severity: Severity) -> Tone {
 
 /// Returns what it is worth that there is no grave finding: not much where few causes could be looked for.
 fn verdict(input: &ScreenInput<'_>) -> String {
-    let doubts = input.picture.quality.all_doubts();
-    let unread = doubts.iter().find_map(|doubt| match doubt.kind {
-        DoubtKind::EventsMostlyUnread { read, lines, .. } => Some((read, lines)),
-        _ => None,
-    });
-    if let Some((read, lines)) = unread {
-        return format!(
-            "No verdict: {read} of the {lines} lines that look like events could be read. What follows is of these."
-        );
-    }
     let diagnosis = input.diagnosis;
+    if let Some(why) = &diagnosis.no_verdict {
+        return format!("No verdict: {why} What follows is of these.");
+    }
     let (unknown, clear) = (diagnosis.unchecked.len(), diagnosis.clear.len());
     let all = unknown + clear + diagnosis.findings.len();
     if all == unknown {
@@ -188,10 +181,8 @@ fn did(input: &ScreenInput<'_>) -> String {
     }
     if !picture.counts.is_empty() {
         let printer = picture.counted_by.name();
-        if let Some(most) = most_exits(picture) {
-            return most;
-        }
-        return format!("There are the counts that {printer} printed.");
+        let counts = || format!("There are the counts that {printer} printed.");
+        return most_exits(picture).unwrap_or_else(counts);
     }
     if let Some(report) = picture.exits.first().filter(|_| input.printed()) {
         return format!("There are {}.", counted(picture.isa, report));

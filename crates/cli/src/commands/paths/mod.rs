@@ -6,8 +6,8 @@ mod instance;
 
 use anyhow::{Context, Result};
 use model::GuestAccess;
+use paths::Paths;
 use paths::lang::{self, PathDefinition};
-use paths::{PathReport, Paths};
 use render::ClockUnit;
 use render::paths as render_paths;
 use session::{GuestPairing, OpenRecording};
@@ -72,9 +72,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let names = devices.names(follower.isa());
     let name_access = |access: &GuestAccess| analysis::name_access(access, &names);
     let mut reports = follower.report(answers.walked().machine, &name_access);
-    let cost = recording.header().cost;
-    paths::complete_reports(&mut reports, cost.map(|cost| cost.per_event_ns()));
-    reports.retain(PathReport::is_listed);
+    recording.complete_paths(&mut reports);
     let quality = &answers.quality;
     let answer = Answer {
         format: args.common.format,
