@@ -23,8 +23,8 @@ const MEDIAN: usize = 200;
 /// The floors of the house as ARCHITECTURE.md draws it, the ground first: a crate uses crates of lower floors alone.
 const FLOORS: &[&[&str]] = &[
     &[
-        "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "binaries", "rings",
-        "agent", "mask",
+        "tracefmt", "cpuset", "clocks", "devices", "stacks", "stats", "words", "forms", "binaries",
+        "rings", "agent", "mask",
     ],
     &["doubts"],
     &[

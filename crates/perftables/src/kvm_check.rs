@@ -1,7 +1,20 @@
 //! Makes a table of `perf kvm stat` of what was printed, and says what does not fit together.
 
+use forms::InputForm;
+
 use crate::kvm::{PrintedKvmRow, Total};
 use crate::types::{KvmRow, KvmStat, KvmStatEvent, TableNote};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "perf kvm stat report, perf kvm stat live",
+    recognised_by: "the heading `VM-EXIT Samples Samples%`, that of the full-screen view, or rows of a key, a count \
+                    and two shares",
+    yields: "exits by reason, port, address or MSR: counts, times, extremes",
+    fixtures: &[
+        "tests/tables/case2-hpet.perf-kvm-stat-vmexit.txt",
+        "tests/tables/case4-vhost.perf-kvm-stat-vmexit.txt",
+    ],
+};
 
 /// Half of the last digit of a printed share.
 const SHARE_HALF: f64 = 0.5e-4;

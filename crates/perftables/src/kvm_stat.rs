@@ -1,15 +1,55 @@
 //! Counts of `kvm_stat`, the kernel's own tool (`tools/kvm/kvm_stat/kvm_stat`; QEMU had it before): its screen, `-1`
 //! (`batch`) and `-l` (`log`).
 
+use forms::InputForm;
+
+use crate::lines::CleanLine;
 use crate::number::decimal;
 use crate::open::{MAX_ROWS, too_many};
-use crate::types::{CountPrinter, KvmTotal, KvmTotals, TableNote};
+use crate::table_form::{OpenTable, TableBeginning, TableForm, TablePlace};
+use crate::types::{CountPrinter, KvmTotal, KvmTotals, PerfTable, TableNote};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "kvm_stat",
+    recognised_by: "the screen's heading `Event Total %Total CurAvg/s`; rows of `-1` (a tracepoint of KVM's, a \
+                    total and a rate); lines of `-l` below names of tracepoints",
+    yields: "counts, and `kvm_stat`'s own rates",
+    fixtures: &[
+        "tests/tables/kvm_stat-screen.txt",
+        "tests/tables/kvm_stat-screen-4.4.txt",
+        "tests/tables/kvm_stat-batch.txt",
+        "tests/tables/kvm_stat-log.txt",
+    ],
+};
+
+pub(crate) const TABLE: TableForm = TableForm {
+    form: &FORM,
+    heading,
+    row: Some(first_row),
+};
+
+fn heading(view: &[CleanLine]) -> Option<TableBeginning> {
+    let text = &view.first()?.text;
+    let mut open = OpenTotals::default();
+    if header(text) {
+        open.headed = true;
+    } else {
+        open.push_names(names(text)?);
+    }
+    Some((Box::new(open), 1))
+}
+
+fn first_row(view: &[CleanLine]) -> Option<TableBeginning> {
+    let mut open = OpenTotals::default();
+    let used = open.take(view)?;
+    Some((Box::new(open), used))
+}
 
 /// Names of a line of `-l` at least: fewer may be prose.
 const MIN_NAMES: usize = 3;
 
 /// Reads `Event   Total %Total CurAvg/s`, the screen's heading; older ones have `Current` in place of the last.
-pub(crate) fn header(text: &str) -> bool {
+fn header(text: &str) -> bool {
     let words: Vec<&str> = text.split_whitespace().collect();
     matches!(
         words[..],
@@ -21,7 +61,7 @@ pub(crate) fn header(text: &str) -> bool {
 
 /// Reads a row of the screen (`kvm_entry 5198993 23.1 277007`, the last column is empty where nothing happened), or one
 /// of `-1` (`kvm_entry 5198993 277007`: what happened within a second).
-pub(crate) fn row(text: &str, line: u64, headed: bool) -> Option<KvmTotal> {
+fn row(text: &str, line: u64, headed: bool) -> Option<KvmTotal> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let (event, numbers) = words.split_first()?;
     if !is_event(event) || !headed && !event.starts_with("kvm_") {
@@ -53,7 +93,7 @@ fn is_event(word: &str) -> bool {
 }
 
 /// The names that begin the lines of `-l`: `kvm_ack_irq kvm_age_page ...`.
-pub(crate) fn names(text: &str) -> Option<Vec<String>> {
+fn names(text: &str) -> Option<Vec<String>> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let of_kvm = |word: &&str| word.starts_with("kvm_") && is_event(word);
     let all = words.len() >= MIN_NAMES && words.iter().all(of_kvm);
@@ -62,35 +102,21 @@ pub(crate) fn names(text: &str) -> Option<Vec<String>> {
 
 /// A table under way.
 #[derive(Debug, Default)]
-pub(crate) struct OpenTotals {
-    pub line: u64,
-    pub label: Option<String>,
+struct OpenTotals {
     /// Whether its heading was read.
-    pub headed: bool,
+    headed: bool,
     rows: Vec<KvmTotal>,
     /// Of `-l`: the columns, and their sums.
     columns: Vec<(String, u64)>,
     intervals: u64,
     beyond: u64,
-    total: bool,
+    /// Whether its last row was read.
+    whole: bool,
 }
 
 impl OpenTotals {
-    pub(crate) fn new(line: u64, label: Option<String>) -> OpenTotals {
-        OpenTotals {
-            line,
-            label,
-            ..OpenTotals::default()
-        }
-    }
-
-    /// Returns whether its last row was read.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.total
-    }
-
     /// Takes the names of columns; those of one log are printed again and again.
-    pub(crate) fn push_names(&mut self, names: Vec<String>) {
+    fn push_names(&mut self, names: Vec<String>) {
         let columns = names.into_iter().map(|name| (name, 0));
         let columns: Vec<(String, u64)> = columns.collect();
         let same = self.columns.iter().map(|(name, _)| name);
@@ -100,7 +126,7 @@ impl OpenTotals {
     }
 
     /// Takes a line of `-l`. Returns whether it is one.
-    pub(crate) fn push_interval(&mut self, text: &str) -> bool {
+    fn push_interval(&mut self, text: &str) -> bool {
         let numbers: Option<Vec<u64>> = text
             .split_whitespace()
             .map(|word| word.parse().ok())
@@ -117,22 +143,48 @@ impl OpenTotals {
         true
     }
 
-    pub(crate) fn push(&mut self, row: KvmTotal) {
+    fn push(&mut self, row: KvmTotal) {
         if self.rows.len() < MAX_ROWS {
             self.rows.push(row);
         } else {
             self.beyond += 1;
         }
     }
+}
 
-    /// The row of all: `Total  22521394  1199967`.
-    pub(crate) fn push_total(&mut self) {
-        self.total = true;
+impl OpenTable for OpenTotals {
+    fn take(&mut self, view: &[CleanLine]) -> Option<usize> {
+        let first = view.first()?;
+        let text = &first.text;
+        // What follows the last row is another table.
+        if self.whole {
+            return None;
+        }
+        if !self.headed
+            && let Some(names) = names(text)
+        {
+            self.push_names(names);
+            return Some(1);
+        }
+        // The row of all: `Total  22521394  1199967`.
+        if total(text) && (self.headed || !self.rows.is_empty()) {
+            self.whole = true;
+            return Some(1);
+        }
+        if self.push_interval(text) {
+            return Some(1);
+        }
+        self.push(row(text, first.number, self.headed)?);
+        Some(1)
     }
 
-    pub(crate) fn close(mut self, notes: &mut Vec<TableNote>) -> Option<KvmTotals> {
-        too_many(self.line, self.beyond, notes);
-        let line = self.line;
+    fn close(
+        mut self: Box<Self>,
+        place: TablePlace,
+        notes: &mut Vec<TableNote>,
+    ) -> Option<PerfTable> {
+        let line = place.line;
+        too_many(line, self.beyond, notes);
         if self.intervals > 0 {
             let columns = self.columns.into_iter();
             self.rows.extend(columns.map(|(event, total)| KvmTotal {
@@ -144,17 +196,17 @@ impl OpenTotals {
         }
         // One row of two numbers behind a name may be anything.
         let known = self.headed || self.intervals > 0 || self.rows.len() >= MIN_NAMES;
-        (known && !self.rows.is_empty()).then_some(KvmTotals {
+        (known && !self.rows.is_empty()).then_some(PerfTable::KvmTotals(KvmTotals {
             printer: CountPrinter::KvmStat,
             line,
-            label: self.label,
+            label: place.label,
             rows: self.rows,
-        })
+        }))
     }
 }
 
 /// Reads the row of all.
-pub(crate) fn total(text: &str) -> bool {
+fn total(text: &str) -> bool {
     let mut words = text.split_whitespace();
     words.next() == Some("Total") && words.next().is_some_and(|word| word.parse::<u64>().is_ok())
 }

@@ -2,11 +2,36 @@
 
 use std::collections::HashMap;
 
+use forms::InputForm;
+
+use crate::lines::CleanLine;
 use crate::open::{MAX_ROWS, too_many};
-use crate::types::{CountPrinter, KvmTotal, KvmTotals, TableNote};
+use crate::table_form::{OpenTable, TableBeginning, TableForm, TablePlace};
+use crate::types::{CountPrinter, KvmTotal, KvmTotals, PerfTable, TableNote};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "kvmexit (bcc)",
+    recognised_by: "the heading `KVM_EXIT_REASON STAT` or `COUNT`, with the columns of ids before it or without",
+    yields: "exits by reason: counts, no times",
+    fixtures: &[
+        "tests/tables/kvmexit-of-all.txt",
+        "tests/tables/kvmexit-of-a-thread.txt",
+    ],
+};
+
+pub(crate) const TABLE: TableForm = TableForm {
+    form: &FORM,
+    heading,
+    row: None,
+};
+
+fn heading(view: &[CleanLine]) -> Option<TableBeginning> {
+    let first = view.first()?;
+    header(&first.text).then(|| (Box::<OpenReasons>::default() as Box<dyn OpenTable>, 1))
+}
 
 /// Reads the heading: `TGID     PID      KVM_EXIT_REASON                     STAT`, `KVM_EXIT_REASON   COUNT`.
-pub(crate) fn header(text: &str) -> bool {
+fn header(text: &str) -> bool {
     let mut words = text.split_whitespace().rev();
     let last = matches!(words.next(), Some("STAT" | "COUNT"));
     last && words.next() == Some("KVM_EXIT_REASON")
@@ -31,9 +56,7 @@ fn row(text: &str) -> Option<(&str, u64)> {
 
 /// A table under way.
 #[derive(Debug, Default)]
-pub(crate) struct OpenReasons {
-    line: u64,
-    label: Option<String>,
+struct OpenReasons {
     /// By reason, in their order; threads are added up.
     reasons: Vec<(String, u64)>,
     /// Where each reason is.
@@ -41,20 +64,9 @@ pub(crate) struct OpenReasons {
     left_out: u64,
 }
 
-impl OpenReasons {
-    pub(crate) fn new(line: u64, label: Option<String>) -> OpenReasons {
-        OpenReasons {
-            line,
-            label,
-            ..OpenReasons::default()
-        }
-    }
-
-    /// Takes a row. Returns whether the line is one.
-    pub(crate) fn push(&mut self, text: &str) -> bool {
-        let Some((reason, count)) = row(text) else {
-            return false;
-        };
+impl OpenTable for OpenReasons {
+    fn take(&mut self, view: &[CleanLine]) -> Option<usize> {
+        let (reason, count) = row(&view.first()?.text)?;
         if let Some((_, sum)) = self
             .places
             .get(reason)
@@ -67,15 +79,15 @@ impl OpenReasons {
         } else {
             self.left_out += 1;
         }
-        true
+        Some(1)
     }
 
-    pub(crate) fn close(self, notes: &mut Vec<TableNote>) -> Option<KvmTotals> {
-        too_many(self.line, self.left_out, notes);
+    fn close(self: Box<Self>, place: TablePlace, notes: &mut Vec<TableNote>) -> Option<PerfTable> {
+        let line = place.line;
+        too_many(line, self.left_out, notes);
         if self.reasons.is_empty() {
             return None;
         }
-        let line = self.line;
         let all = self.reasons.iter().map(|(_, count)| *count);
         let all = KvmTotal {
             line,
@@ -89,11 +101,11 @@ impl OpenReasons {
             total,
             per_second: None,
         });
-        Some(KvmTotals {
+        Some(PerfTable::KvmTotals(KvmTotals {
             printer: CountPrinter::Kvmexit,
             line,
-            label: self.label,
+            label: place.label,
             rows: std::iter::once(all).chain(each).collect(),
-        })
+        }))
     }
 }

@@ -58,16 +58,20 @@ mod kvmexit;
 mod lines;
 mod number;
 mod open;
+mod printed;
 mod reader;
 mod sched;
 mod stat;
 mod stat_csv;
+mod table_form;
 mod types;
 mod unrolled;
 
+use forms::InputForm;
+
 pub use types::{
     Count, CountPrinter, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat,
-    PerfTable, SchedLatency, SchedRow, StatCount, TableNote,
+    PerfTable, PlacedTable, SchedLatency, SchedRow, StatCount, TableNote,
 };
 
 /// Bytes of a text that [`looks_like`] reads.
@@ -90,5 +94,18 @@ pub fn looks_like(text: &[u8]) -> bool {
 /// Never fails. At most 4096 tables of 65536 rows each and 100 notes are returned; a note says so where more
 /// were left out.
 pub fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
+    let (tables, notes) = reader::read(text);
+    (tables.into_iter().map(|one| one.table).collect(), notes)
+}
+
+/// As [`read`], and returns where each table ends.
+pub fn read_placed(text: &[u8]) -> (Vec<PlacedTable>, Vec<TableNote>) {
     reader::read(text)
+}
+
+/// Returns the printed forms that are read, one for each reader.
+pub fn forms() -> Vec<&'static InputForm> {
+    let own = [&kvm_check::FORM, &sched::FORM, &stat::FORM, &stat_csv::FORM];
+    let others = printed::TABLE_FORMS.iter().map(|table| table.form);
+    own.into_iter().chain(others).collect()
 }

@@ -1,14 +1,14 @@
 //! Goes through a text and finds the tables in it.
 
 use crate::kvm;
-use crate::kvm_stat::{self, OpenTotals};
-use crate::kvmexit::{self, OpenReasons};
 use crate::lines::{CleanLine, CleanLines, MAX_LINE};
 use crate::open::{OpenKvm, OpenSched, OpenStat};
+use crate::printed::TABLE_FORMS;
 use crate::sched;
 use crate::stat;
 use crate::stat_csv;
-use crate::types::{Count, KvmStatEvent, PerfTable, StatCount, TableNote};
+use crate::table_form::{OpenTable, TableBeginning, TablePlace};
+use crate::types::{Count, KvmStatEvent, PlacedTable, StatCount, TableNote};
 use crate::unrolled::unrolled;
 
 /// Tables that are kept.
@@ -23,13 +23,15 @@ const MAX_LABEL: usize = 120;
 /// What is known while a text is read. At most one table is open.
 #[derive(Default)]
 struct TableReader {
-    tables: Vec<PerfTable>,
+    tables: Vec<PlacedTable>,
     notes: Vec<TableNote>,
+    /// The last line of the table that is open.
+    last: u64,
     kvm: Option<OpenKvm>,
     sched: Option<OpenSched>,
     stat: Option<OpenStat>,
-    totals: Option<OpenTotals>,
-    reasons: Option<OpenReasons>,
+    /// A table of a form with a file of its own.
+    printed: Option<OpenPrinted>,
     label: Option<(u64, String)>,
     /// `--event=` of the last command line, and its line.
     asked: Option<(u64, KvmStatEvent)>,
@@ -39,7 +41,15 @@ struct TableReader {
     beyond: (u64, u64),
 }
 
-pub(crate) fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
+/// A table of a form with a file of its own.
+struct OpenPrinted {
+    table: Box<dyn OpenTable>,
+    place: TablePlace,
+    /// Lines since its last that are not its.
+    foreign: u32,
+}
+
+pub(crate) fn read(text: &[u8]) -> (Vec<PlacedTable>, Vec<TableNote>) {
     let mut lines = CleanLines::new(text, unrolled);
     let mut reader = TableReader::default();
     loop {
@@ -48,7 +58,10 @@ pub(crate) fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
             break;
         }
         let used = reader.line(view);
-        lines.advance(used);
+        if let Some(last) = used.and_then(|used| view.get(used.max(1) - 1)) {
+            reader.last = last.number;
+        }
+        lines.advance(used.unwrap_or(1));
     }
     if let Some(line) = lines.cut() {
         reader.notes.insert(
@@ -65,23 +78,22 @@ pub(crate) fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
 }
 
 impl TableReader {
-    /// Reads what begins at the first line in view. Returns how many lines it takes.
-    fn line(&mut self, view: &[CleanLine]) -> usize {
-        let Some(first) = view.first() else { return 1 };
+    /// Reads what begins at the first line in view. Returns how many lines are a table's; none if the first is not.
+    fn line(&mut self, view: &[CleanLine]) -> Option<usize> {
+        let first = view.first()?;
         let text = first.text.trim();
         if text.is_empty() || is_ruler(text) {
-            return 1;
+            return None;
         }
         if let Some((code, machine)) = kvm::unknown(text) {
-            if let Some(open) = &mut self.kvm {
-                open.unknown = Some(code);
-                open.machine = open.machine.take().or(machine.map(str::to_owned));
-            }
-            return 1;
+            let open = self.kvm.as_mut()?;
+            open.unknown = Some(code);
+            open.machine = open.machine.take().or(machine.map(str::to_owned));
+            return Some(1);
         }
         if let Some(head) = kvm::head(text) {
             self.open_kvm(first.number).head = head;
-            return 1;
+            return Some(1);
         }
         if let Some((header, used)) = kvm::header(view) {
             // The heading belongs to the line above.
@@ -90,42 +102,33 @@ impl TableReader {
                 None => self.open_kvm(first.number),
             };
             open.header = Some(header);
-            return used;
+            return Some(used);
         }
         if let Some((header, used)) = sched::header(view) {
             self.open_sched(first.number).header = Some(header);
-            return used;
+            return Some(used);
         }
-        if kvmexit::header(text) {
-            self.open_reasons(first.number);
-            return 1;
+        if let Some(used) = self.go_on(view) {
+            return Some(used);
         }
-        if kvm_stat::header(text) {
-            self.open_totals(first.number).headed = true;
-            return 1;
-        }
-        if let Some(names) = kvm_stat::names(text) {
-            let open = match self.totals.take_if(|open| !open.is_whole() && !open.headed) {
-                Some(open) => self.totals.insert(open),
-                None => self.open_totals(first.number),
-            };
-            open.push_names(names);
-            return 1;
+        let begins = TABLE_FORMS.iter().find_map(|form| (form.heading)(view));
+        if let Some(begins) = begins {
+            return Some(self.open_printed(begins, first.number));
         }
         if let Some(header) = stat::header(text) {
             self.open_stat(first.number).header = Some(header);
-            return 1;
+            return Some(1);
         }
         match self.row(view) {
             Some(used) => {
                 if used > 1 {
                     count(&mut self.joined, first.number);
                 }
-                used
+                Some(used)
             }
             None => {
                 self.other(first);
-                1
+                None
             }
         }
     }
@@ -158,11 +161,11 @@ impl TableReader {
             open.push(row);
             return Some(used);
         }
-        let reasons = self.reasons.as_mut();
-        if reasons.is_some_and(|open| open.push(&first.text))
-            || self.totals_line(first)
-            || self.stat_line(first)
-        {
+        let rows = TABLE_FORMS.iter().filter_map(|form| form.row);
+        if let Some(begins) = rows.into_iter().find_map(|row| row(view)) {
+            return Some(self.open_printed(begins, first.number));
+        }
+        if self.stat_line(first) {
             return Some(1);
         }
         if let Some(open) = &mut self.sched {
@@ -179,28 +182,23 @@ impl TableReader {
         Some(1)
     }
 
-    /// Reads a line of `kvm_stat`. Returns whether it is one.
-    fn totals_line(&mut self, line: &CleanLine) -> bool {
-        let text = &line.text;
-        let headed = self.totals.as_ref().is_some_and(|open| open.headed);
-        if let Some(open) = &mut self.totals {
-            if kvm_stat::total(text) {
-                open.push_total();
-                return true;
-            }
-            if open.push_interval(text) {
-                return true;
-            }
-        }
-        let Some(row) = kvm_stat::row(text, line.number, headed) else {
-            return false;
-        };
-        let open = match self.totals.take_if(|open| !open.is_whole()) {
-            Some(open) => self.totals.insert(open),
-            None => self.open_totals(line.number),
-        };
-        open.push(row);
-        true
+    /// Lets the table of a form with a file of its own go on. Returns how many lines it takes.
+    fn go_on(&mut self, view: &[CleanLine]) -> Option<usize> {
+        let open = self.printed.as_mut()?;
+        let used = open.table.take(view)?;
+        open.foreign = 0;
+        Some(used)
+    }
+
+    fn open_printed(&mut self, (table, used): TableBeginning, line: u64) -> usize {
+        self.close();
+        let label = self.take_label(line);
+        self.printed = Some(OpenPrinted {
+            table,
+            place: TablePlace { line, label },
+            foreign: 0,
+        });
+        used
     }
 
     /// Reads a line of `perf stat`. Returns whether it is one.
@@ -250,8 +248,14 @@ impl TableReader {
             self.close();
         }
         // Other text ends counts, which have no last line of their own.
-        if self.stat.is_some() || self.totals.is_some() || self.reasons.is_some() {
+        if self.stat.is_some() {
             self.close();
+        }
+        if let Some(open) = &mut self.printed {
+            open.foreign += 1;
+            if open.foreign > open.table.patience() {
+                self.close();
+            }
         }
         if is_command(text) {
             self.asked = asked(text).map(|event| (line.number, event));
@@ -291,18 +295,6 @@ impl TableReader {
         self.stat.insert(OpenStat::new(line, label))
     }
 
-    fn open_totals(&mut self, line: u64) -> &mut OpenTotals {
-        self.close();
-        let label = self.take_label(line);
-        self.totals.insert(OpenTotals::new(line, label))
-    }
-
-    fn open_reasons(&mut self, line: u64) {
-        self.close();
-        let label = self.take_label(line);
-        self.reasons = Some(OpenReasons::new(line, label));
-    }
-
     /// Takes the label for a table that begins.
     fn take_label(&mut self, line: u64) -> Option<String> {
         let (_, label) = self.label.take().filter(|(at, _)| is_near(*at, line))?;
@@ -315,12 +307,12 @@ impl TableReader {
         let kvm = self.kvm.take().and_then(|open| open.close(&mut notes));
         let sched = self.sched.take().and_then(|open| open.close(&mut notes));
         let stat = self.stat.take().and_then(|open| open.close(&mut notes));
-        let totals = self.totals.take().and_then(|open| open.close(&mut notes));
-        let reasons = self.reasons.take().and_then(|open| open.close(&mut notes));
-        let [totals, reasons] = [totals, reasons].map(|one| one.map(PerfTable::KvmTotals));
-        for table in [kvm, sched, stat, totals, reasons].into_iter().flatten() {
+        let printed =
+            (self.printed.take()).and_then(|open| open.table.close(open.place, &mut notes));
+        for table in [kvm, sched, stat, printed].into_iter().flatten() {
             if self.tables.len() < MAX_TABLES {
-                self.tables.push(table);
+                let last_line = self.last.max(table.line());
+                self.tables.push(PlacedTable { table, last_line });
             } else {
                 count(&mut self.beyond, table.line());
             }
@@ -330,7 +322,7 @@ impl TableReader {
         self.notes.extend(notes.into_iter().take(room));
     }
 
-    fn end(mut self) -> (Vec<PerfTable>, Vec<TableNote>) {
+    fn end(mut self) -> (Vec<PlacedTable>, Vec<TableNote>) {
         self.close();
         let more = self.notes.len() > MAX_NOTES - 3;
         self.notes.truncate(MAX_NOTES - 3);

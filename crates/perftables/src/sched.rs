@@ -1,8 +1,20 @@
 //! Tables of `perf sched latency` (`output_lat_thread` and `perf_sched__lat` in `tools/perf/builtin-sched.c`).
 
+use forms::InputForm;
+
 use crate::lines::{CleanLine, joined, squeezed};
 use crate::number::{count, scaled};
 use crate::types::{SchedLatency, SchedRow, TableNote};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "perf sched latency",
+    recognised_by: "the heading `Task | Runtime ms | Switches` or `Count`, or rows of a task, bars, `avg:` and `max:`",
+    yields: "run time, delays and the longest of each task",
+    fixtures: &[
+        "tests/tables/case5-good-host.perf-sched-latency.txt",
+        "tests/tables/case5-slow-host.perf-sched-latency.txt",
+    ],
+};
 
 /// A heading of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

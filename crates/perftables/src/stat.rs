@@ -1,9 +1,21 @@
 //! Counts of `perf stat` in the layout for people (`tools/perf/util/stat-display.c`).
 
+use forms::InputForm;
+
 use crate::kvm::error_of;
 use crate::lines::is_group_blank;
 use crate::number::{decimal, scaled, share, words};
 use crate::types::{Count, Metric, StatCount};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "perf stat",
+    recognised_by: "`Performance counter stats for`, the heading of `-I`, or counts of perf's events",
+    yields: "counts, what perf computes of them, the time elapsed",
+    fixtures: &[
+        "tests/tables/case5-perf-stat.txt",
+        "tests/tables/perf-stat-interval.txt",
+    ],
+};
 
 /// The first line of a block.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,8 +1,17 @@
 //! Counts of `perf stat -x`: fields separated by a sign that its user chose.
 
+use forms::InputForm;
+
 use crate::number::{count, decimal, share};
 use crate::stat::{self, MAX_METRICS};
 use crate::types::{Count, Metric, StatCount};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "perf stat -x",
+    recognised_by: "a count, a unit, an event, a time and a share with one sign between them",
+    yields: "counts, as of `perf stat`",
+    fixtures: &["tests/tables/perf-stat-x.txt"],
+};
 
 /// Signs that are tried.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];

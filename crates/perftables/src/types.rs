@@ -49,6 +49,15 @@ impl PerfTable {
     }
 }
 
+/// A table and where it stands in its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedTable {
+    /// The table, which knows its first line.
+    pub table: PerfTable,
+    /// Its last line, counted from 1.
+    pub last_line: u64,
+}
+
 /// Something odd in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableNote {
