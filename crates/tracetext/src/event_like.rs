@@ -9,30 +9,32 @@ const HEAD: usize = 512;
 /// Returns whether a line has what every printed event has: a CPU in brackets (`[006]`), and behind it a time with six
 /// or more decimals and a colon (`7593.923908:`).
 pub(crate) fn looks_like_event(line: &[u8]) -> bool {
+    cpu_and_time(line).is_some()
+}
+
+/// The CPU in brackets, and the time behind it in nanoseconds, of a line that has both.
+pub(crate) fn cpu_and_time(line: &[u8]) -> Option<(u32, u64)> {
     let line = &line[..line.len().min(HEAD)];
     let mut words = line
         .split(|byte| scan::is_blank(*byte))
         .filter(|word| !word.is_empty());
-    let has_cpu = words.any(|word| {
-        let inside = word
-            .strip_prefix(b"[")
-            .and_then(|rest| rest.strip_suffix(b"]"));
-        inside.is_some_and(|cpu| (1..=4).contains(&cpu.len()) && scan::all_digits(cpu))
-    });
-    has_cpu && words.any(is_time)
+    let cpu = words.find_map(|word| {
+        let inside = word.strip_prefix(b"[")?.strip_suffix(b"]")?;
+        let cpu = scan::decimal(inside).filter(|_| inside.len() <= 4)?;
+        u32::try_from(cpu).ok()
+    })?;
+    Some((cpu, words.find_map(time)?))
 }
 
-/// Whether a word is `SECONDS.FRACTION:`.
-fn is_time(word: &[u8]) -> bool {
-    let Some(number) = word.strip_suffix(b":") else {
-        return false;
-    };
-    let Some(point) = memchr::memchr(b'.', number) else {
-        return false;
-    };
+/// The nanoseconds of `SECONDS.FRACTION:`.
+fn time(word: &[u8]) -> Option<u64> {
+    let number = word.strip_suffix(b":")?;
+    let point = memchr::memchr(b'.', number)?;
     let (seconds, fraction) = (&number[..point], &number[point + 1..]);
-    let seconds = !seconds.is_empty() && scan::all_digits(seconds);
-    seconds && (6..=9).contains(&fraction.len()) && scan::all_digits(fraction)
+    let scale = 10u64.pow(u32::try_from(9usize.checked_sub(fraction.len())?).ok()?);
+    let fraction = scan::decimal(fraction).filter(|_| fraction.len() >= 6)?;
+    let seconds = scan::decimal(seconds)?.checked_mul(1_000_000_000)?;
+    seconds.checked_add(fraction * scale)
 }
 
 #[cfg(test)]

@@ -241,7 +241,10 @@ fn joined_clock(line: &[u8], end: usize) -> Option<HeadClock> {
 /// `us`, and a mark for long delays (`kernel/trace/trace_output.c`, `trace_print_lat_context`).
 fn latency_clock(line: &[u8], end: usize) -> Option<HeadClock> {
     let mark = end.checked_sub(1)?;
-    let unit = if matches!(line[mark], b' ' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$') {
+    let unit = if matches!(
+        line[mark],
+        b' ' | b'\t' | b'+' | b'!' | b'#' | b'*' | b'@' | b'$'
+    ) {
         mark
     } else {
         end

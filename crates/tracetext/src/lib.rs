@@ -56,6 +56,8 @@ Every line is looked at a bounded number of times, and memory does not grow with
 
 mod clean;
 mod event_like;
+mod event_line;
+mod graph;
 mod head;
 mod lines;
 mod name;
@@ -76,6 +78,7 @@ use std::ops::ControlFlow;
 
 use event::Sink;
 
+pub use event_line::{EventLine, EventLineForm, event_line};
 pub use reader::{FeedProgress, TraceTextReader};
 pub use sniff::sniff;
 pub use summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount, UnreadableLine};

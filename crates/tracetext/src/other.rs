@@ -223,6 +223,11 @@ fn cpus(line: &[u8], text: &[u8]) -> Option<OtherLine> {
     })
 }
 
+/// Whether this is a line of the kernel's `raw` option.
+pub(crate) fn is_raw_event(line: &[u8]) -> bool {
+    raw_event(line, scan::skip_blanks(line, 0)).is_some()
+}
+
 /// A line of the kernel's `raw` option, `4205 2 902863244698 type: 322`: the event's number instead of its
 /// name and fields (`kernel/trace/trace.c`, `print_raw_fmt`).
 fn raw_event(line: &[u8], start: usize) -> Option<OtherLine> {

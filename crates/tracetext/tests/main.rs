@@ -4,6 +4,7 @@
 mod common;
 
 mod damage;
+mod event_line;
 mod ftrace;
 mod perf_script;
 mod properties;

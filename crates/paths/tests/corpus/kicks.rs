@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fixtures::event_lines::{EventLine, lines, near};
+use fixtures::event_lines::{PrintedEvent, lines, near};
 use fixtures::instances::{InstanceRow, instances, path_reports};
 use fixtures::json::{list, number, text};
 use fixtures::related::related;
@@ -41,7 +41,7 @@ fn is_work(name: &str) -> bool {
 }
 
 /// Returns the events that notifications are read from.
-fn events(case: &CorpusCase) -> Vec<EventLine> {
+fn events(case: &CorpusCase) -> Vec<PrintedEvent> {
     lines(&case.path, |name| {
         is_work(name)
             || name.ends_with("eventfd_signal")
@@ -61,7 +61,7 @@ fn events(case: &CorpusCase) -> Vec<EventLine> {
 
 /// Returns the thread and the name of a back end that an event wakes. In these recordings they are those; an interrupt
 /// on the same CPU may wake others.
-fn wakes(line: &EventLine, vcpus: &BTreeSet<i32>) -> Option<(i32, String)> {
+fn wakes(line: &PrintedEvent, vcpus: &BTreeSet<i32>) -> Option<(i32, String)> {
     let comm = line.value("comm=")?;
     let tid = line.task().filter(|tid| !vcpus.contains(tid))?;
     let takes = line.name == "sched_waking"
@@ -71,7 +71,7 @@ fn wakes(line: &EventLine, vcpus: &BTreeSet<i32>) -> Option<(i32, String)> {
 
 /// Finds the writes to addresses that notify, what they made happen until the vCPU went on, and the first that the back
 /// end did then.
-fn notifications(events: &[EventLine], notifies: impl Fn(u64) -> bool) -> Vec<Notify> {
+fn notifications(events: &[PrintedEvent], notifies: impl Fn(u64) -> bool) -> Vec<Notify> {
     let entries = events.iter().filter(|line| line.name == "kvm_entry");
     let vcpus: BTreeSet<i32> = entries.map(|line| line.tid).collect();
     let mut found: Vec<Notify> = Vec::new();
@@ -304,7 +304,7 @@ fn kicks_of_a_back_end_that_needs_no_waking() {
 }
 
 /// A line `64 bytes from ...: seq=N ttl=64 time=X ms` that a guest wrote to its serial port: when, and X.
-fn printed_pings(events: &[EventLine]) -> Vec<(u64, f64)> {
+fn printed_pings(events: &[PrintedEvent]) -> Vec<(u64, f64)> {
     let (mut begin, mut text) = (0, String::new());
     let mut found = Vec::new();
     // Only one of the VMs prints pings, with either of its vCPUs.
