@@ -11,8 +11,8 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=builtin");
-    let folder =
-        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default()).join("builtin");
+    // Relative: a build folder that is copied elsewhere names the files there.
+    let folder = PathBuf::from("builtin");
     let mut out = String::new();
     list(&mut out, "pub(super) ", "BUILTIN", &folder)?;
     list(
@@ -59,8 +59,8 @@ fn list(out: &mut String, visibility: &str, name: &str, folder: &Path) -> io::Re
         let called = stem.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-');
         let _ = writeln!(
             out,
-            "    ({called:?}, include_str!({:?})),",
-            file.display().to_string()
+            "    ({called:?}, include_str!(concat!(env!(\"CARGO_MANIFEST_DIR\"), {:?}))),",
+            format!("/{}", file.display())
         );
     }
     let _ = writeln!(out, "];");

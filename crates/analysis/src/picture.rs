@@ -65,8 +65,11 @@ pub struct Picture {
     pub names: Vec<String>,
     /// The recordings of guests that were walked with it.
     pub guests: Vec<String>,
-    /// Where its printed tables stand in their files, and under what heading.
+    /// Where its printed tables stand in their files, and under what heading; of a trace that was cut out of a text,
+    /// where that stands.
     pub places: Vec<String>,
+    /// The line of its file where it begins, if it is a part of a text.
+    pub first_line: Option<u64>,
     /// What it says of its machine and recorder.
     pub about: RecordedMachine,
     /// Whether from events or from tables.

@@ -44,6 +44,7 @@ pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
             picture.names.push(name);
         }
         picture.places.push(place(&table));
+        picture.first_line = picture.first_line.or(Some(table.line()));
         add(picture, table);
     }
     out

@@ -29,6 +29,8 @@ pub(crate) struct AccompanyingFiles<'a> {
     pub with_guests: bool,
     /// So many of the inputs, the first ones, are recordings; without it all are.
     pub recordings: Option<usize>,
+    /// The recordings may be tickets, of which all parts are used.
+    pub tickets: bool,
 }
 
 /// Opens what stands beside the inputs of a command. `inputs` are these, and other files that the command reads itself.
@@ -58,6 +60,15 @@ pub(crate) fn session(
         binaries: beside.binaries.clone(),
         threads: threads(common),
         filters: filters(&common.filter),
+        tickets: match beside.tickets {
+            true => {
+                let inputs = inputs
+                    .iter()
+                    .take(beside.recordings.unwrap_or(inputs.len()));
+                inputs.map(|path| (*path).to_owned()).collect()
+            }
+            false => Vec::new(),
+        },
         empty: beside.empty,
         progress: progress::progress(),
     };

@@ -278,11 +278,6 @@ fn inputs_that_are_neither_recordings_nor_tables() {
             &["ELF"],
         ),
         (
-            "a definition in the place of a recording",
-            path(&file("seed-text/case2-win10.domain.xml")),
-            &["expected perf.data"],
-        ),
-        (
             "a letter",
             write(dir, "letter.txt", b"Dear all,\n\nit is slow.\n"),
             &["expected"],
@@ -326,11 +321,7 @@ fn options_that_cannot_be() {
         );
         refused(&mut failures, what, &run, &["standard input", "once"]);
     }
-    for args in [
-        &["--patch", table.as_str()][..],
-        &[],
-        &["--format", "xml", &table],
-    ] {
+    for args in [&[][..], &["--format", "xml", table.as_str()]] {
         let run = diagnose(args);
         failures.check(
             run.status == 2 && run.stdout.is_empty() && run.stderr.starts_with("error: "),
@@ -433,4 +424,25 @@ fn one_rule_alone_says_what_it_says_among_all() {
     let rules = run(["rules", "--format", "json"]).json().unwrap();
     let rules = rules["rules"].as_array().unwrap().len();
     assert_eq!((reported(&one), reported(&all)), (1, rules));
+}
+
+/// Beside tables a definition is that of their guest, with or without the option.
+#[test]
+fn a_definition_among_the_inputs_is_used() {
+    let domain = path(&file("seed-text/case2-win10.domain.xml"));
+    let (table, ports) = (table(), ports());
+    let patch = |args: &[&str]| diagnose(args).text();
+    let with_option = patch(&["--patch", "--domain", &domain, &table, &ports]);
+    assert!(with_option.contains("+"), "{with_option}");
+    assert_eq!(patch(&["--patch", &table, &ports, &domain]), with_option);
+    // Alone it is checked by itself, and nothing is changed where there is none.
+    let alone = diagnose(&[&domain]);
+    assert!(
+        alone.text().contains("nothing was measured"),
+        "{}",
+        alone.text()
+    );
+    let none = diagnose(&["--patch", &table]);
+    assert_eq!((none.status, none.text().as_str()), (2, ""));
+    assert!(none.stderr.contains("--domain"), "{}", none.stderr);
 }

@@ -38,7 +38,7 @@ const FLOORS: &[&[&str]] = &[
     ],
     &["tracetext", "model", "symbols", "record", "bench"],
     &["source", "paths", "host", "eventtext", "recording"],
-    &["analysis"],
+    &["analysis", "ticket"],
     &["rules"],
     &["compare", "session", "counts"],
     &["render", "live"],

@@ -58,6 +58,7 @@ mod sched_waits;
 mod schemas;
 mod screen;
 mod system_registers;
+mod tickets;
 mod ticks;
 mod top;
 mod wrong_inputs;

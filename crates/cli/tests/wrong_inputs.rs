@@ -151,7 +151,7 @@ fn known_kinds(dir: &Path, recording: &Path) -> Vec<Kind> {
             corpus("case2-win10.domain.xml"),
             "is the definition of the domain '",
             "'trapline diagnose --domain FILE'",
-            &["--domain"],
+            &["report", "diagnose", "--domain"],
         ),
         kind(
             write(

@@ -50,6 +50,7 @@ mod numa;
 mod ps;
 mod qemu;
 mod reader;
+mod summary;
 mod text;
 mod vmm;
 mod write;

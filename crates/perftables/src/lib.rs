@@ -55,6 +55,7 @@ mod kvm;
 mod kvm_check;
 mod kvm_stat;
 mod kvmexit;
+mod label;
 mod lines;
 mod number;
 mod open;
@@ -69,6 +70,7 @@ mod unrolled;
 
 use forms::InputForm;
 
+pub use label::is_fence;
 pub use types::{
     Count, CountPrinter, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat,
     PerfTable, PlacedTable, SchedLatency, SchedRow, StatCount, TableNote,
@@ -101,6 +103,16 @@ pub fn read(text: &[u8]) -> (Vec<PerfTable>, Vec<TableNote>) {
 /// As [`read`], and returns where each table ends.
 pub fn read_placed(text: &[u8]) -> (Vec<PlacedTable>, Vec<TableNote>) {
     reader::read(text)
+}
+
+/// Returns the name that a line of text would be for a table below it, without quote marks and marks of a heading; none
+/// if it is a command, a mark of a block of code, or too long for a name.
+pub fn label_of_line(line: &str) -> Option<String> {
+    let clean = lines::clean(line.as_bytes());
+    let text = clean.trim();
+    let names = !label::is_command(text) && !reader::is_ruler(text);
+    let label = names.then(|| label::label_of(text)).flatten();
+    label.map(str::to_owned)
 }
 
 /// Returns the printed forms that are read, one for each reader.

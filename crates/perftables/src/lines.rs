@@ -105,7 +105,7 @@ impl<'a> CleanLines<'a> {
 }
 
 /// Returns a line as text, without colours, entities, quote marks, and with ASCII for its full-width look-alikes.
-fn clean(line: &[u8]) -> String {
+pub(crate) fn clean(line: &[u8]) -> String {
     let line = &line[..line.len().min(MAX_LINE)];
     let text = String::from_utf8_lossy(line);
     let mut out = String::with_capacity(text.len());

@@ -1,6 +1,7 @@
 //! Goes through a text and finds the tables in it.
 
 use crate::kvm;
+use crate::label;
 use crate::lines::{CleanLine, CleanLines, MAX_LINE};
 use crate::open::{OpenKvm, OpenSched, OpenStat};
 use crate::printed::TABLE_FORMS;
@@ -17,8 +18,6 @@ const MAX_TABLES: usize = 4096;
 const MAX_NOTES: usize = 100;
 /// Lines, blank ones included, that a label may stand before its table.
 const LABEL_NEAR: u64 = 6;
-/// Characters of a label. More is prose.
-const MAX_LABEL: usize = 120;
 
 /// What is known while a text is read. At most one table is open.
 #[derive(Default)]
@@ -257,22 +256,13 @@ impl TableReader {
                 self.close();
             }
         }
-        if is_command(text) {
+        if label::is_command(text) {
             self.asked = asked(text).map(|event| (line.number, event));
             return;
         }
-        let label = label(text);
-        // The titles of perf stat -o and of the full-screen view of perf kvm stat.
-        let title = label.starts_with("started on ") || label.starts_with("KVM event statistics");
-        if is_complaint(text)
-            || is_fence(text)
-            || title
-            || label.is_empty()
-            || label.chars().count() > MAX_LABEL
-        {
-            return;
+        if let Some(label) = label::label_of(text) {
+            self.label = Some((line.number, label.to_owned()));
         }
-        self.label = Some((line.number, label.to_owned()));
     }
 
     fn open_kvm(&mut self, line: u64) -> &mut OpenKvm {
@@ -374,103 +364,9 @@ fn is_near(at: u64, line: u64) -> bool {
     line.saturating_sub(at) <= LABEL_NEAR
 }
 
-/// Returns a line without the marks of a heading.
-fn label(text: &str) -> &str {
-    // The codes of perf kvm stat live that clear the screen, without their escape characters.
-    let text = text.strip_prefix("[H[2J").unwrap_or(text);
-    let jira = text
-        .strip_prefix('h')
-        .and_then(|rest| rest.split_once(". "));
-    let text = match jira {
-        Some((level, rest)) if level.len() == 1 && level.bytes().all(|b| b.is_ascii_digit()) => {
-            rest
-        }
-        _ => text,
-    };
-    text.trim_matches(|c: char| c.is_whitespace() || "#*=_~`:-|".contains(c))
-}
-
 /// Returns whether a line only divides.
-fn is_ruler(text: &str) -> bool {
+pub(crate) fn is_ruler(text: &str) -> bool {
     text.len() >= 3 && text.chars().all(|c| "-=+|_*: ".contains(c))
-}
-
-/// Returns whether a line opens or closes a block of code in a forum or ticket.
-fn is_fence(text: &str) -> bool {
-    let marks = [
-        "```",
-        "~~~",
-        "{code",
-        "{noformat",
-        "[code",
-        "[/code",
-        "<pre",
-        "</pre",
-        "<code",
-        "</code",
-    ];
-    marks.iter().any(|mark| text.starts_with(mark))
-}
-
-/// Returns whether a line is what a program said on its standard error, which `2>&1` puts above its table: perf's own
-/// words begin so (tools/perf/util/debug.c, `pr_err` and `pr_warning`, and `usage.c`), and the shell names the program
-/// or itself.
-fn is_complaint(text: &str) -> bool {
-    const STARTS: [&str; 12] = [
-        "Error:",
-        "ERROR:",
-        "Warning:",
-        "WARNING:",
-        "Fatal:",
-        "incompatible file format",
-        "Failed to ",
-        "failed to ",
-        "Couldn't ",
-        "Cannot ",
-        "Processed ",
-        "bash: ",
-    ];
-    // libtraceevent names the event whose print format it cannot read: `[kvm:kvm_inj_exception] bad op token }`.
-    let event = text
-        .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "));
-    let event = event.is_some_and(|(event, _)| event.contains(':') && !event.contains(' '));
-    event
-        || STARTS.iter().any(|start| text.starts_with(start))
-        || text.starts_with("libtraceevent: ")
-        || text.starts_with("perf: ")
-        || text.starts_with("sh: ")
-        || text.starts_with("sudo: ")
-        || text.starts_with("[ perf record:")
-}
-
-/// Returns whether a line is a command with or without a prompt.
-fn is_command(text: &str) -> bool {
-    let prompted = [
-        "$ ",
-        "# perf ",
-        "# sudo ",
-        "# trapline ",
-        "perf ",
-        "sudo ",
-        "trapline ",
-        "% ",
-    ];
-    let prompts = [
-        "]# ",
-        "]$ ",
-        "~# ",
-        "~$ ",
-        "$ perf ",
-        "$ sudo ",
-        "# perf ",
-        "# trapline ",
-    ];
-    // `$sudo perf ...` of a page has lost its blank.
-    let bare = text.trim_start_matches(['$', '#', '%', ' ']);
-    let bare = bare.len() < text.len() && ["perf ", "sudo "].iter().any(|c| bare.starts_with(c));
-    bare || prompted.iter().any(|start| text.starts_with(start))
-        || prompts.iter().any(|prompt| text.contains(prompt))
 }
 
 /// Reads what `perf kvm stat` was asked for: `--event=ioport`.
@@ -478,12 +374,7 @@ fn asked(command: &str) -> Option<KvmStatEvent> {
     let (_, rest) = command.split_once("--event")?;
     let name = rest.trim_start_matches(['=', ' ']);
     let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next()?;
-    Some(match name {
-        "vmexit" => KvmStatEvent::Vmexit,
-        "ioport" => KvmStatEvent::Ioport,
-        "mmio" => KvmStatEvent::Mmio,
-        "msr" => KvmStatEvent::Msr,
-        "hcall" => KvmStatEvent::Hcall,
-        _ => return None,
-    })
+    KvmStatEvent::ALL
+        .into_iter()
+        .find(|event| event.option() == Some(name))
 }

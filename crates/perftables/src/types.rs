@@ -91,6 +91,29 @@ pub enum KvmStatEvent {
     Unrecognized,
 }
 
+impl KvmStatEvent {
+    /// Those that have an option of perf's.
+    pub(crate) const ALL: [KvmStatEvent; 5] = [
+        KvmStatEvent::Vmexit,
+        KvmStatEvent::Ioport,
+        KvmStatEvent::Mmio,
+        KvmStatEvent::Msr,
+        KvmStatEvent::Hcall,
+    ];
+
+    /// Returns the value of `--event` that asks for it.
+    pub fn option(self) -> Option<&'static str> {
+        Some(match self {
+            KvmStatEvent::Vmexit => "vmexit",
+            KvmStatEvent::Ioport => "ioport",
+            KvmStatEvent::Mmio => "mmio",
+            KvmStatEvent::Msr => "msr",
+            KvmStatEvent::Hcall => "hcall",
+            KvmStatEvent::Unrecognized => return None,
+        })
+    }
+}
+
 /// A table of `perf kvm stat`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KvmStat {

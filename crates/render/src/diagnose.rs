@@ -12,6 +12,7 @@ use crate::quality::wrap;
 use crate::schema::{HasShape, Shape};
 use crate::shape;
 use crate::table::{Table, Unit};
+use crate::tickets::TicketDocument;
 use crate::{ClockUnit, json};
 
 /// Returns findings as text, most time first.
@@ -198,6 +199,9 @@ fn one(number: usize, finding: &Finding, width: usize) -> String {
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub struct DiagnoseDocument<'a> {
+    /// Inputs in which several things stand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tickets: Vec<TicketDocument<'a>>,
     findings: Value,
     /// Where all observed time went; null where none was, or where its unit is unknown.
     account: Option<Accounts<'a>>,
@@ -217,7 +221,7 @@ pub struct DiagnoseDocument<'a> {
 }
 
 shape!(DiagnoseDocument<'static> {
-    findings: columns().shape().list(), account, progress, unknown, not_found, checked, not_of_machine,
+    tickets?, findings: columns().shape().list(), account, progress, unknown, not_found, checked, not_of_machine,
     no_verdict, ..definition
 });
 
@@ -250,6 +254,7 @@ shape!(CheckedRule { id, least });
 pub fn document<'a>(
     diagnosis: &'a Diagnosis,
     definition: Option<Definition<'a>>,
+    tickets: Vec<TicketDocument<'a>>,
 ) -> DiagnoseDocument<'a> {
     let unknown = diagnosis.unchecked.iter().map(|lack| Unknown {
         id: lack.rule.id,
@@ -258,6 +263,7 @@ pub fn document<'a>(
         could_explain: lack.could_explain,
     });
     DiagnoseDocument {
+        tickets,
         findings: findings(&diagnosis.findings),
         account: Accounts::of(&diagnosis.accounts),
         progress: diagnosis

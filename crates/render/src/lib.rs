@@ -56,6 +56,7 @@ pub mod screen;
 pub mod spans;
 mod speedscope;
 mod table;
+pub mod tickets;
 mod times;
 pub mod top;
 pub mod vcpus;

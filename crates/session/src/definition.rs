@@ -10,7 +10,7 @@ use crate::{Error, InputPurpose, sniff};
 const MAX_DOMAIN: u64 = 16 << 20;
 
 /// The definition of a guest.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DomainFile {
     /// The file's name without its folder; `domain.xml` for standard input.
     pub name: String,
@@ -90,7 +90,7 @@ fn refused(name: String, bytes: &[u8], error: domain::DomainError) -> Error {
     Error::Definition { name, error }
 }
 
-fn short_name(path: &Path) -> String {
+pub(crate) fn short_name(path: &Path) -> String {
     if path.as_os_str() == "-" {
         return "domain.xml".to_owned();
     }

@@ -33,6 +33,20 @@ impl HostFacts {
         })
     }
 
+    /// Adds what texts among the inputs say of the host: files of facts count more.
+    pub(crate) fn with<'t>(
+        mut self,
+        tickets: impl Iterator<Item = (&'t str, &'t Facts)>,
+    ) -> HostFacts {
+        for (name, facts) in tickets {
+            let notes = self.all.merge(facts.clone()).into_iter();
+            self.notes
+                .extend(notes.map(|note| format!("{name}: {note}")));
+        }
+        self.threads = thread_facts(&self.all);
+        self
+    }
+
     /// Returns all facts.
     pub fn all(&self) -> &Facts {
         &self.all

@@ -1,10 +1,11 @@
-//! One input: a recording, a text with tables that perf printed, or both.
+//! One input: a recording, a text with tables that perf printed, or both; or a part of a text.
 
 use std::path::{Path, PathBuf};
 
 use source::{OpenError, OpenOptions, ReaderOptions, RecordingBytes};
+use ticket::{PlacedTrace, Ticket};
 
-use crate::{Error, GuestInput, InputPurpose, OpenRecording, Session, sniff};
+use crate::{Error, GuestInput, InputPurpose, OpenRecording, Session, sniff, tickets};
 
 /// An input of fewer bytes is read before another thread has begun.
 const SMALL: usize = 256 << 10;
@@ -17,18 +18,57 @@ pub struct Input<'s> {
     recording: RecordingBytes,
     /// Threads that may work on it.
     threads: usize,
-    /// Of its tables the one at this line is meant, from 1, and what belongs to it.
-    at_line: Option<u64>,
+    part: InputPart,
 }
 
-/// Returns the file and the line that `FILE:LINE` names; none if there is a file of that very name, or none of that
-/// before the colon.
-fn file_and_line(path: &Path) -> Option<(PathBuf, u64)> {
-    let text = path.to_str()?;
-    let (file, line) = text.rsplit_once(':')?;
-    let line: u64 = line.parse().ok().filter(|line| *line > 0)?;
-    let named = !path.exists() && Path::new(file).is_file();
-    named.then(|| (PathBuf::from(file), line))
+/// What of an input is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InputPart {
+    /// All of it.
+    Whole,
+    /// The trace of these lines of a text, counted from 1, which was cut out of it.
+    Trace(u64, u64),
+    /// The table at this line, and what belongs to it.
+    Table(u64),
+    /// The tables of a text, in which other things stand too.
+    Tables,
+}
+
+impl InputPart {
+    /// Whether tables are meant, whatever else there is.
+    fn is_table(self) -> bool {
+        matches!(self, InputPart::Table(_) | InputPart::Tables)
+    }
+}
+
+impl Session {
+    /// Returns the file and the line that `FILE:LINE` names; none if there is a file of that very name, or none of that
+    /// before the colon.
+    fn file_and_line(&self, path: &Path) -> Option<(PathBuf, u64)> {
+        let text = path.to_str()?;
+        let (file, line) = text.rsplit_once(':')?;
+        let line: u64 = line.parse().ok().filter(|line| *line > 0)?;
+        let file = PathBuf::from(file);
+        let named = self.tickets.get(&file).is_some() || !path.exists() && file.is_file();
+        named.then_some((file, line))
+    }
+}
+
+/// Returns the trace that a line is in, else the tables, of which the one there is meant.
+fn part_at(ticket: &Ticket, line: u64) -> (Vec<u8>, InputPart) {
+    let mut traces = ticket.traces.iter();
+    let is_in = |trace: &&PlacedTrace| (trace.first_line..=trace.last_line).contains(&line);
+    match traces.find(is_in) {
+        Some(trace) => (
+            trace.text.clone(),
+            InputPart::Trace(trace.first_line, trace.last_line),
+        ),
+        None => (ticket.tables_text.clone(), InputPart::Table(line)),
+    }
+}
+
+fn text_of(path: &Path, text: Vec<u8>) -> Result<RecordingBytes, OpenError> {
+    RecordingBytes::from_bytes(&path.display().to_string(), text)
 }
 
 impl<'s> Input<'s> {
@@ -41,32 +81,49 @@ impl<'s> Input<'s> {
             spool_limit: session.options().spool_limit,
             progress: session.options().progress.clone(),
         };
-        let part = file_and_line(path);
-        let file = part.as_ref().map_or(path, |(file, _)| file.as_path());
-        let recording = RecordingBytes::open_with(file, options)?;
-        if let Some((file, line)) = &part
-            && !perftables::looks_like(recording.bytes())
-        {
-            return Err(Error::LineWithoutTable {
-                name: file.display().to_string(),
-                line: *line,
-            });
-        }
-        Ok(Input {
+        let of = |recording: RecordingBytes, part: InputPart| Input {
             session,
-            at_line: part.as_ref().map(|(_, line)| *line),
             name: path.display().to_string(),
             threads: match recording.bytes().len() {
                 0..SMALL => 1,
                 _ => threads,
             },
+            part,
             recording,
-        })
+        };
+        let open = |file: &Path| match session.tickets.take(file) {
+            Some(opened) => opened,
+            None => RecordingBytes::open_with(file, options.clone()),
+        };
+        if let Some(ticket) = session.tickets.get(path)
+            && ticket.ticket().has_several()
+        {
+            // Its traces are inputs of their own.
+            let tables = ticket.ticket().tables_text.clone();
+            return Ok(of(text_of(path, tables)?, InputPart::Tables));
+        }
+        let Some((file, line)) = session.file_and_line(path) else {
+            return Ok(of(open(path)?, InputPart::Whole));
+        };
+        if let Some(ticket) = session.tickets.get(&file) {
+            let (text, part) = part_at(ticket.ticket(), line);
+            return Ok(of(text_of(path, text)?, part));
+        }
+        let bytes = open(&file)?;
+        if let Some(ticket) = tickets::cut(bytes.bytes()).filter(Ticket::has_several) {
+            let (text, part) = part_at(&ticket, line);
+            return Ok(of(text_of(path, text)?, part));
+        }
+        if !perftables::looks_like(bytes.bytes()) {
+            let name = file.display().to_string();
+            return Err(Error::LineWithoutTable { name, line });
+        }
+        Ok(of(bytes, InputPart::Table(line)))
     }
 
-    /// Returns the line of the table that is meant, where it was named with one.
-    pub(crate) fn at_line(&self) -> Option<u64> {
-        self.at_line
+    /// Returns the part of it that is meant.
+    pub(crate) fn part(&self) -> InputPart {
+        self.part
     }
 
     /// Returns its name, as it was given.
@@ -97,7 +154,7 @@ impl<'s> Input<'s> {
     pub(crate) fn is_recording(&self) -> bool {
         let options = self.session.reading(false, self.threads);
         // A ticket may hold both: who names a line means a table.
-        self.at_line.is_none() && self.recording.reader(options).is_ok()
+        !self.part.is_table() && self.recording.reader(options).is_ok()
     }
 
     /// Takes it for a recording: reads what stands around its events, and makes the session's filters ready for it.
@@ -170,7 +227,7 @@ impl<'s> Input<'s> {
     }
 
     fn read(&self, symbols: bool, wanted: InputPurpose) -> Result<OpenRecording<'_>, Error> {
-        if self.at_line.is_some() {
+        if self.part.is_table() {
             return Err(self.wrong(wanted));
         }
         let options = self.session.reading(symbols, self.threads);

@@ -249,7 +249,7 @@ pub fn sniff(bytes: &[u8]) -> InputKind {
     }
     let (facts, _) = facts::read(bytes);
     match content {
-        _ if !facts.is_empty() => InputKind::Facts(of_what(&facts)),
+        _ if !facts.is_empty() => InputKind::Facts(facts.summary()),
         FileContent::Other(what) => InputKind::Other(what),
         _ => InputKind::Text,
     }
@@ -270,31 +270,6 @@ fn printers(bytes: &[u8]) -> Option<Vec<&'static str>> {
     let mut names: Vec<&str> = tables.iter().map(PerfTable::printer).collect();
     names.dedup();
     Some(names)
-}
-
-/// Says of what there are facts.
-fn of_what(facts: &facts::Facts) -> String {
-    let counts = [(facts.threads.len(), "thread"), (facts.vms.len(), "VM")];
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let mut parts: Vec<String> = counts
-        .map(|(count, word)| words::plural(count, word))
-        .collect();
-    if facts.mtree.is_some() {
-        parts.push("a map of devices".to_owned());
-    }
-    let host = facts.host.as_ref();
-    let log = host.is_some_and(|host| host.kernel_log.is_some());
-    let alone = facts::Host {
-        kernel_log: host.and_then(|host| host.kernel_log.clone()),
-        ..facts::Host::default()
-    };
-    if host.is_some_and(|host| *host != alone) {
-        parts.push("its settings".to_owned());
-    }
-    if log || facts.guest_log.is_some() {
-        parts.push("a kernel log".to_owned());
-    }
-    parts.join(", ")
 }
 
 /// Returns whether a text is a list of symbols, each line as `ffffffff81000000 T _stext`.

@@ -62,6 +62,7 @@ mod path_file;
 mod picture;
 mod question;
 mod tables;
+mod tickets;
 mod time;
 mod user_functions;
 mod user_stacks;
@@ -92,17 +93,21 @@ pub use picture::RecordingPicture;
 pub use question::{RecordingAnswers, RecordingQuestion, StudySink};
 pub use source::{ReadActivity, ReadProgress, ReadStep};
 pub use tables::{PrintedTables, describe};
+pub use tickets::TicketFile;
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;
 pub use watch::PathWatch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use analysis::{Origin, Picture};
+use domain::Domain;
 use facts::Facts;
 use lender::Lender;
 use source::ReaderOptions;
 use symbols::Modules;
+use tickets::Tickets;
 use tracefmt::Kallsyms;
 
 /// What inputs are read with.
@@ -110,6 +115,7 @@ use tracefmt::Kallsyms;
 pub struct Session {
     options: SessionOptions,
     lender: Lender,
+    tickets: Tickets,
     facts: HostFacts,
     devices: DeviceNames,
     kallsyms: Option<Kallsyms>,
@@ -128,7 +134,10 @@ impl Session {
     pub fn open(options: SessionOptions) -> Result<Session, Error> {
         options.one_standard_input(&[])?;
         let lender = Lender::open(&options)?;
-        let facts = HostFacts::open(&options.facts)?;
+        let tickets = Tickets::open(&options);
+        let of_tickets = tickets.files().iter();
+        let of_tickets = of_tickets.map(|file| (file.name(), &file.ticket().facts));
+        let facts = HostFacts::open(&options.facts)?.with(of_tickets);
         let devices = DeviceNames::open(options.mtree.as_deref(), &facts)?;
         let kallsyms = kallsyms::open("--kallsyms", options.kallsyms.as_deref())?;
         let guest = options.guest_kallsyms.as_deref();
@@ -139,6 +148,7 @@ impl Session {
             standard_input: AtomicBool::new(standard_input),
             options,
             lender,
+            tickets,
             facts,
             devices,
             kallsyms,
@@ -163,6 +173,50 @@ impl Session {
             return Err(Error::StandardInputTwice);
         }
         Input::open(self, path, threads)
+    }
+
+    /// Returns the inputs in which several things stand.
+    pub fn tickets(&self) -> &[TicketFile] {
+        self.tickets.files()
+    }
+
+    /// Returns inputs with the parts of those in which several things stand in their places, each by its path.
+    fn parts_of(&self, inputs: &[PathBuf]) -> Vec<PathBuf> {
+        let each = inputs.iter().flat_map(|path| match self.tickets.get(path) {
+            Some(file) if file.is_cut() => file.paths(),
+            _ => vec![path.clone()],
+        });
+        each.collect()
+    }
+
+    /// Returns pictures of texts in which there are facts of what happened, and neither events nor tables: they are
+    /// empty, and the facts stand beside them.
+    pub fn of_facts(&self) -> Vec<Picture> {
+        let files = self.tickets().iter();
+        let alone = files.filter(|file| !file.has_pictures() && file.ticket().facts.has_history());
+        let picture = |file: &TicketFile| Picture {
+            origin: Origin::Printed,
+            names: vec![file.name().to_owned()],
+            places: vec![file.ticket().facts.summary()],
+            ..Picture::default()
+        };
+        alone.map(picture).collect()
+    }
+
+    /// Returns the definition of the guest that a picture is of, where the inputs have one; none where they have
+    /// several and the picture's own text does not name the guest.
+    pub fn domain_of(&self, picture: &Picture) -> Option<&Domain> {
+        let mut names = picture.names.iter();
+        let own = names.find_map(|name| self.domain_of_input(name));
+        // One that is given beside it is of the guest that all is about.
+        let mut all = self.tickets().iter().flat_map(TicketFile::definitions);
+        let mut only = || all.next().filter(|_| all.next().is_none());
+        own.or_else(|| only().map(|one| &one.domain))
+    }
+
+    /// Does so by the name of the input, which names the part of a text: `FILE:LINE`.
+    pub fn domain_of_input(&self, name: &str) -> Option<&Domain> {
+        self.tickets.domain_of(name)
     }
 
     /// Returns how recordings are to be read.

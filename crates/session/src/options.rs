@@ -36,6 +36,8 @@ pub struct SessionOptions {
     pub threads: usize,
     /// What of a recording is wanted.
     pub filters: Filters,
+    /// Inputs that may be tickets: texts in which several things stand, which are used together.
+    pub tickets: Vec<PathBuf>,
     /// Whether a recording is taken too of which nothing is left but what stands before its events.
     pub empty: bool,
     /// Whom to tell how far the reading of inputs is.

@@ -15,6 +15,7 @@ use analysis::{
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
 
+use crate::input::InputPart;
 use crate::{
     Error, GuestAbout, GuestPairing, HostInput, Input, NamedGuest, OpenRecording, PictureOptions,
     PrintedTables, RecordingQuestion, RecordingStacks, Session,
@@ -86,6 +87,7 @@ impl Session {
             pictures.extend(one.picture);
         }
         pictures.append(&mut self.of_printed(tables)?);
+        pictures.append(&mut self.of_facts());
         Ok(pictures)
     }
 
@@ -105,7 +107,13 @@ impl Session {
         self.add_guests(&mut hosts, guests)?;
         let looked = self.at_once(&hosts, |host, _| host.look(options));
         let pictures = self.put_together(looked)?;
-        let names = hosts.iter().flat_map(HostInput::names).collect();
+        let mut names: Vec<String> = hosts.iter().flat_map(HostInput::names).collect();
+        let all = pictures.iter().flat_map(|picture| &picture.names);
+        for name in all {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
         Ok((pictures, names))
     }
 
@@ -219,6 +227,10 @@ impl Input<'_> {
         opened.require_events(happened || observed.into_iter().any(|row| row.times.total() > 0))?;
         picture.profile = opened.profile(&sampled, &walked, &picture, options.comparing);
         picture.names = vec![self.name().to_owned()];
+        if let InputPart::Trace(first, last) = self.part() {
+            picture.first_line = Some(first);
+            picture.places = vec![words::lines(first, last)];
+        }
         let guests = &paired.guests;
         picture.guests = guests.iter().map(|one| one.name().to_owned()).collect();
         if let Some(timeline) = &mut picture.timeline {

@@ -1,12 +1,14 @@
 //! Tables that perf printed, in the place of a recording or beside one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use analysis::{ExitTable, Picture};
 use doubts::{Doubt, DoubtKind};
 use event::Isa;
 use perftables::{PerfTable, TableNote};
 
+use crate::input::InputPart;
+use crate::tickets::at_line;
 use crate::{Error, Input, PictureOptions, Session};
 
 /// Tables that perf printed, of one input or of several: of those that were printed of one recording comes one picture.
@@ -35,7 +37,7 @@ impl Input<'_> {
     /// Fails when filters were asked for: tables are sums, of which nothing can be left out. Fails when nothing can be
     /// read of what begins as a table.
     pub fn tables(&self) -> Result<Option<Vec<Picture>>, Error> {
-        if !perftables::looks_like(self.bytes()) || self.is_recording() {
+        if !self.may_have_tables() || self.is_recording() {
             return Ok(None);
         }
         if self.session.options().filters.any() {
@@ -49,10 +51,19 @@ impl Input<'_> {
         ))
     }
 
+    /// Returns whether tables are looked for in it: only the beginning of an input is looked at, if nobody knows more.
+    fn may_have_tables(&self) -> bool {
+        match self.part() {
+            InputPart::Tables => true,
+            InputPart::Trace(..) => false,
+            InputPart::Whole | InputPart::Table(_) => perftables::looks_like(self.bytes()),
+        }
+    }
+
     /// Returns its tables, or the one that is meant and what belongs to it.
     fn read_tables(&self) -> (Vec<PerfTable>, Vec<TableNote>) {
         let (mut tables, mut notes) = perftables::read(self.bytes());
-        if let Some(line) = self.at_line() {
+        if let InputPart::Table(line) = self.part() {
             // The table that the line is in or before.
             let first = tables.iter().rposition(|table| table.line() <= line);
             let rest = tables.split_off(first.unwrap_or(0));
@@ -66,7 +77,7 @@ impl Input<'_> {
 
     /// Returns, where it has several tables of one kind, how to name those of the first such kind: `FILE:LINE` each.
     pub fn tables_apart(&self) -> Vec<PathBuf> {
-        if self.at_line().is_some() || !perftables::looks_like(self.bytes()) {
+        if self.part() != InputPart::Whole || !perftables::looks_like(self.bytes()) {
             return Vec::new();
         }
         let (tables, _) = perftables::read(self.bytes());
@@ -88,7 +99,7 @@ impl Input<'_> {
         all: &mut PrintedTables,
         options: &PictureOptions,
     ) -> Result<bool, Error> {
-        if !perftables::looks_like(self.bytes()) {
+        if !self.may_have_tables() {
             return Ok(false);
         }
         let name = || self.name().to_owned();
@@ -144,6 +155,7 @@ impl Session {
     fn name_tables(&self, printed: PrintedTables, named: bool) -> Vec<Picture> {
         let mut pictures = analysis::of_tables(printed.tables);
         for picture in &mut pictures {
+            self.name_part(picture);
             // Only x86 has ports and MSRs; whose vendor's they are makes no difference to their names.
             let x86 = [ExitTable::Ioport, ExitTable::Msr];
             let is_x86 = x86.iter().any(|table| picture.table(*table).is_some());
@@ -163,6 +175,19 @@ impl Session {
             }
         }
         pictures
+    }
+}
+
+impl Session {
+    /// Names the part of a text that a picture is of as it can be given: `FILE:LINE`.
+    fn name_part(&self, picture: &mut Picture) {
+        let ([name], Some(line)) = (picture.names.as_mut_slice(), picture.first_line) else {
+            return;
+        };
+        let mut tickets = self.tickets().iter();
+        if tickets.any(|file| file.name() == name && file.ticket().has_several()) {
+            *name = at_line(Path::new(name), line).display().to_string();
+        }
     }
 }
 

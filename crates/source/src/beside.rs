@@ -27,6 +27,19 @@ pub fn read_beside(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Returns whether a path may be a text of no more than `limit` bytes: a file that is short, packed or not, or what is
+/// none and says its length only when it is read (a pipe, `-`).
+pub fn may_be_short(path: &Path, limit: u64) -> bool {
+    if path.as_os_str() == "-" {
+        return true;
+    }
+    match path.metadata() {
+        Ok(meta) if meta.is_file() => meta.len() <= limit,
+        Ok(meta) => !meta.is_dir(),
+        Err(_) => false,
+    }
+}
+
 /// Guests of a folder that are looked for.
 const MAX_GUESTS: usize = 64;
 

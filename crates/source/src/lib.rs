@@ -61,7 +61,7 @@ mod together;
 mod unthreaded;
 mod walked;
 
-pub use beside::{guests_in_folder, read_beside};
+pub use beside::{guests_in_folder, may_be_short, read_beside};
 pub use error::OpenError;
 pub use formats_dir::formats_of_dir;
 pub use header::{GuestMap, JointRecordings, RecordingHeader, TimeStampUnit};

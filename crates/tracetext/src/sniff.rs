@@ -29,6 +29,8 @@ pub fn sniff(head: &[u8]) -> Option<TextProducer> {
     if memchr::memchr(0, head).is_some() {
         return None;
     }
+    // A piece of a longer text may have an empty line for each before it.
+    let head = scan::trim(head);
     let mut reader = TraceTextReader::new();
     reader.feed(head, true, &mut SilentSink);
     let found = reader.found();

@@ -28,6 +28,14 @@ pub fn times(n: u64) -> String {
     }
 }
 
+/// Returns lines of a text from one to another: `line 3`, `lines 3-12`.
+pub fn lines(first: u64, last: u64) -> String {
+    match first == last {
+        true => format!("line {first}"),
+        false => format!("lines {first}-{last}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

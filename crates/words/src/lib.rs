@@ -23,7 +23,7 @@ pub mod parts;
 pub mod share;
 mod who;
 
-pub use count::{counted, plural, times};
+pub use count::{counted, lines, plural, times};
 pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
 pub use number::{change, number, rose, went};

@@ -29,7 +29,7 @@ pub(super) fn diagnosed(picture: &mut Picture, session: &Session) -> Diagnosis {
     let diagnosis = rules::diagnose(&[Case {
         picture,
         facts: Some(session.facts()),
-        domain: None,
+        domain: session.domain_of(picture),
     }]);
     // Causes may be tasks that nobody asked for.
     picture.only_asked();

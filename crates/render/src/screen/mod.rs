@@ -14,9 +14,11 @@ mod line;
 mod path;
 mod rest;
 mod states;
+mod ticket;
 
 pub use input::ScreenInput;
 pub use line::{Line, StyledText, Tone};
+pub use ticket::{gravity, ticket};
 
 use line::wrapped;
 

@@ -110,6 +110,7 @@ impl Session {
     ) -> Result<Vec<HostInput<'_>>, Error> {
         let threads = self.options().threads.max(1);
         let each = threads / threads.min(at_once.max(1));
+        let recordings = &self.parts_of(recordings);
         let inputs = self.at_once(recordings, |path, _| self.input_with(path, each));
         let mut inputs: Vec<Option<Input<'_>>> = inputs
             .into_iter()

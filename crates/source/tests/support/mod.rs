@@ -379,7 +379,7 @@ fn causes(picture: &Picture) -> String {
     assert_eq!(same.changes, []);
     render::json::line(ClockedDocument {
         clock: ClockUnit::default(),
-        part: render::diagnose::document(&diagnosis, None),
+        part: render::diagnose::document(&diagnosis, None, Vec::new()),
     });
     let layout = render::Layout {
         width: 80,

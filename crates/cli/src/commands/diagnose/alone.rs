@@ -8,7 +8,7 @@ use domain::{DefinitionForm, Domain};
 use event::Quality;
 use render::{ClockUnit, definition, diagnose};
 use rules::{DefinitionRemark, Diagnosis};
-use session::DomainFile;
+use session::{DomainFile, Session};
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
@@ -28,47 +28,72 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<()> {
     };
     let inputs: Vec<&Path> = args.domain.iter().map(PathBuf::as_path).collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let definitions = definitions(args)?;
+    let names = inputs.iter().map(|path| path.display().to_string());
+    of_definitions(
+        args,
+        &session,
+        &definitions(args)?,
+        &names.collect::<Vec<_>>(),
+    )
+}
+
+/// Says what definitions say by themselves.
+pub(super) fn of_definitions(
+    args: &DiagnoseArgs,
+    session: &Session,
+    definitions: &[DomainFile],
+    names: &[String],
+) -> Result<()> {
     let domains: Vec<&Domain> = definitions.iter().map(|one| &one.domain).collect();
     let remarks = rules::remarks(&domains, Some(session.facts()));
     let mut quality = Quality::default();
     let mut patch = String::new();
-    for one in &definitions {
+    for one in definitions {
         patches::note(one, &mut quality);
         let changes = rules::remarked_changes(&remarks, &one.domain);
         patch.push_str(&patches::changed(one, &changes, &mut quality)?);
     }
     if args.patch {
-        return print_patch(&definitions, &remarks, &patch);
+        return print_patch(definitions, &remarks, &patch);
     }
     let mut diagnosis = Diagnosis::of_nothing();
     if !args.rule.is_empty() {
         diagnosis.keep(&args.rule);
     }
-    let names: Vec<String> = inputs
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
     let answer = Answer {
         format: args.common.format,
         command: "diagnose",
-        inputs: &names,
+        inputs: names,
         quality: &quality,
         clock: ClockUnit::Nanoseconds,
     };
     answer.print(
-        || {
-            let width = output::width();
-            definition::alone(&domains, &remarks, width) + &render::quality::doubts(&quality, width)
-        },
+        || text(&domains, &remarks, &quality),
         || {
             diagnose::document(
                 &diagnosis,
                 Some(definition::Definition::of(&remarks, &patch)),
+                super::tickets(session),
             )
         },
         |_| definition::csv(&remarks),
     )
+}
+
+/// Prints what definitions say by themselves, as text.
+pub(super) fn print_text(definitions: &[DomainFile], session: &Session) -> Result<()> {
+    let domains: Vec<&Domain> = definitions.iter().map(|one| &one.domain).collect();
+    let remarks = rules::remarks(&domains, Some(session.facts()));
+    let mut quality = Quality::default();
+    for one in definitions {
+        patches::note(one, &mut quality);
+    }
+    output::table(&text(&domains, &remarks, &quality))
+}
+
+fn text(domains: &[&Domain], remarks: &[DefinitionRemark], quality: &Quality) -> String {
+    let width = output::width();
+    definition::alone(domains, remarks, width) + &render::quality::doubts(quality, width)
 }
 
 /// Refuses what is about a recording.

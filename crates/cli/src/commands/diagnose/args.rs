@@ -11,8 +11,8 @@ use crate::options::{Common, GuestOptions};
 #[derive(Debug, Args)]
 #[command(after_help = DIAGNOSE_HELP)]
 pub(crate) struct DiagnoseArgs {
-    /// Recordings of one situation, or the printed output of perf kvm stat report or perf sched latency; - is
-    /// standard input.
+    /// Recordings of one situation; the printed output of perf kvm stat report or perf sched latency; or a ticket, mail
+    /// or page with several of these, definitions of guests and facts. - is standard input.
     #[arg(value_name = "REC", required_unless_present = "domain")]
     pub recordings: Vec<PathBuf>,
 
@@ -24,7 +24,7 @@ pub(crate) struct DiagnoseArgs {
 
     /// Print only the change of the definition that the findings ask for, as a unified diff; without a recording what
     /// the remarks ask for.
-    #[arg(long, requires = "domain")]
+    #[arg(long)]
     pub patch: bool,
 
     /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no

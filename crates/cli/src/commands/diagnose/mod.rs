@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use domain::DefinitionForm;
 use event::Quality;
+use render::tickets::{TicketDocument, list};
 use render::{ClockUnit, definition, diagnose};
 use rules::{Case, Diagnosis};
-use session::{DomainFile, PictureOptions};
+use session::{DomainFile, PictureOptions, Session, TicketFile};
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
@@ -26,29 +27,9 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     if args.recordings.is_empty() {
         return alone::run(args);
     }
-    let path = match args.domain.as_slice() {
-        [] => None,
-        [path] => Some(path),
-        _ => {
-            return Err(Usage::error(
-                "with a recording --domain is given once: it is of one guest",
-            ));
-        }
-    };
-    let beside = AccompanyingFiles {
-        mtree: args.mtree.as_deref(),
-        kallsyms: args.kallsyms.as_deref(),
-        guest_kallsyms: args.guest_kallsyms.as_deref(),
-        empty: true,
-        recordings: Some(args.recordings.len()),
-        ..AccompanyingFiles::default()
-    };
-    let inputs = args.recordings.iter().chain(&args.domain);
-    let inputs = inputs.map(PathBuf::as_path).chain(args.guests.paths());
-    let inputs: Vec<&Path> = inputs.collect();
-    let session = opening::session(&args.common, &beside, &inputs)?;
-    let vm = args.common.filter.vm.as_deref();
-    let given = path.map(|path| DomainFile::open(path, vm)).transpose()?;
+    let path = one_domain(args)?;
+    let session = open(args)?;
+    let given = definitions(args, &session, path)?;
     let (pictures, names) = session.pictures_with(
         &args.recordings,
         &args.guests.named,
@@ -57,12 +38,18 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
             ..PictureOptions::default()
         },
     )?;
+    if pictures.is_empty() && !given.is_empty() {
+        return alone::of_definitions(args, &session, &given, &names);
+    }
     let cases: Vec<Case<'_>> = pictures
         .iter()
         .map(|picture| Case {
             picture,
             facts: Some(session.facts()),
-            domain: given.as_ref().map(|one| &one.domain),
+            domain: match (path, given.as_slice()) {
+                (Some(_), [one]) => Some(&one.domain),
+                _ => session.domain_of(picture),
+            },
         })
         .collect();
     let mut diagnosis = rules::diagnose(&cases);
@@ -70,15 +57,21 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
         diagnosis.keep(&args.rule);
     }
     let mut quality = output::merged(&pictures);
-    let patch = match &given {
-        Some(definition) => patch(definition, &diagnosis, &mut quality)?,
-        None => String::new(),
-    };
-    let form = given
-        .as_ref()
-        .map(|one| one.domain.form)
-        .unwrap_or_default();
-    if form != DefinitionForm::Libvirt {
+    let mut patch = String::new();
+    for definition in &given {
+        let mut own = diagnosis.clone();
+        if path.is_none() && pictures.len() > 1 {
+            // Of several guests' definitions each is changed by what was found of its own.
+            let of = |input: &String| session.domain_of_input(input) == Some(&definition.domain);
+            own.findings.retain(|one| one.inputs.iter().any(of));
+        }
+        patch.push_str(&patch_of(definition, &own, &mut quality)?);
+    }
+    let other = given
+        .iter()
+        .find(|one| one.domain.form != DefinitionForm::Libvirt);
+    let form = other.map(|one| one.domain.form).unwrap_or_default();
+    if other.is_some() {
         // There is no patch that a finding could announce.
         let remedies = diagnosis
             .findings
@@ -102,7 +95,8 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     };
     answer.print(
         || {
-            let mut text = diagnose::text(&diagnosis, output::width());
+            let mut text = lists(&session);
+            text.push_str(&diagnose::text(&diagnosis, output::width()));
             if !remarks.is_empty() {
                 text.push('\n');
                 text.push_str(&definition::list(&remarks, output::width()));
@@ -111,15 +105,95 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
             text
         },
         || {
-            let beside = path.map(|_| definition::Definition::of(&remarks, &patch));
-            diagnose::document(&diagnosis, beside)
+            let beside = domains.first();
+            let beside = beside.map(|_| definition::Definition::of(&remarks, &patch));
+            diagnose::document(&diagnosis, beside, tickets(&session))
         },
         |_| diagnose::csv(&diagnosis),
     )
 }
 
+/// Opens what stands beside the recordings, and the recordings that may be tickets.
+fn open(args: &DiagnoseArgs) -> Result<Session> {
+    let beside = AccompanyingFiles {
+        mtree: args.mtree.as_deref(),
+        kallsyms: args.kallsyms.as_deref(),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
+        empty: true,
+        recordings: Some(args.recordings.len()),
+        tickets: true,
+        ..AccompanyingFiles::default()
+    };
+    let inputs = args.recordings.iter().chain(&args.domain);
+    let inputs = inputs.map(PathBuf::as_path).chain(args.guests.paths());
+    let inputs: Vec<&Path> = inputs.collect();
+    Ok(opening::session(&args.common, &beside, &inputs)?)
+}
+
+/// Returns the file of the definition that is given with recordings.
+fn one_domain(args: &DiagnoseArgs) -> Result<Option<&PathBuf>> {
+    match args.domain.as_slice() {
+        [] => Ok(None),
+        [path] => Ok(Some(path)),
+        _ => Err(Usage::error(
+            "with a recording --domain is given once: it is of one guest",
+        )),
+    }
+}
+
+/// Returns the definition that is given, else those that stand in the inputs.
+fn definitions(
+    args: &DiagnoseArgs,
+    session: &Session,
+    path: Option<&PathBuf>,
+) -> Result<Vec<DomainFile>> {
+    let vm = args.common.filter.vm.as_deref();
+    let own = session.tickets().iter().flat_map(TicketFile::definitions);
+    let given: Vec<DomainFile> = match path {
+        Some(path) => vec![DomainFile::open(path, vm)?],
+        None => own.cloned().collect(),
+    };
+    if args.patch && given.is_empty() {
+        return Err(Usage::error(
+            "--patch changes a definition of a guest, and there is none: name its file with --domain",
+        ));
+    }
+    Ok(given)
+}
+
+/// Prints what definitions say by themselves.
+pub(crate) fn print_definitions(definitions: &[DomainFile], session: &Session) -> Result<()> {
+    alone::print_text(definitions, session)
+}
+
+/// Returns the inputs in which several things stand, as documents have them.
+fn tickets(session: &Session) -> Vec<TicketDocument<'_>> {
+    let files = session
+        .tickets()
+        .iter()
+        .filter(|one| one.ticket().parts.len() > 1);
+    files
+        .map(|one| TicketDocument::of(one.name(), one.ticket()))
+        .collect()
+}
+
+/// Lists the parts of the inputs in which several things stand.
+fn lists(session: &Session) -> String {
+    let files = session
+        .tickets()
+        .iter()
+        .filter(|one| one.ticket().parts.len() > 1);
+    files
+        .map(|one| list(one.name(), one.ticket(), output::width()) + "\n")
+        .collect()
+}
+
 /// Returns the diff that findings ask for; empty for what no patch can change.
-fn patch(definition: &DomainFile, diagnosis: &Diagnosis, quality: &mut Quality) -> Result<String> {
+fn patch_of(
+    definition: &DomainFile,
+    diagnosis: &Diagnosis,
+    quality: &mut Quality,
+) -> Result<String> {
     patches::note(definition, quality);
     patches::changed(definition, &diagnosis.changes(), quality)
 }

@@ -10,7 +10,8 @@ use crate::options::{Common, GuestOptions};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ReportArgs {
-    /// Recordings, or the printed output of perf kvm stat report, perf sched latency or perf stat; - is standard input.
+    /// Recordings; the printed output of perf kvm stat report, perf sched latency or perf stat; or a ticket, mail or
+    /// page with several of these, definitions of guests and facts. - is standard input.
     #[arg(value_name = "REC", required = true)]
     pub recordings: Vec<PathBuf>,
 

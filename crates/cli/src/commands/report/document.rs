@@ -1,6 +1,7 @@
 //! The JSON document.
 
 use render::clock_unit::ClockedDocument;
+use render::tickets::TicketDocument;
 use render::{cost, diagnose, exits, info, parts, paths, perf_stat, sched, vcpus};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,6 +11,9 @@ use super::part::Part;
 /// The fields of a document.
 #[derive(Debug, Serialize)]
 pub(crate) struct Document<'a> {
+    /// Inputs in which several things stand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) tickets: Vec<TicketDocument<'a>>,
     pub(super) recordings: Vec<ClockedDocument<Recording<'a>>>,
 }
 
@@ -43,7 +47,7 @@ pub(super) struct Recording<'a> {
 }
 
 #[cfg(test)]
-render::shape!(Document<'static> { recordings });
+render::shape!(Document<'static> { tickets?, recordings });
 #[cfg(test)]
 render::shape!(Recording<'static> {
     input, ..info, exits, guest_exits?, sched?, vcpus?, ..parts: parts::shape(), ..paths, ..counts, recording_cost?,

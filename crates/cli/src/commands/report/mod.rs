@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use render::ClockUnit;
 use render::exits;
-use session::{PictureOptions, PrintedTables, Session};
+use render::tickets::TicketDocument;
+use session::{PictureOptions, PrintedTables, Session, TicketFile};
 
 use crate::answer::Answer;
+use crate::commands::diagnose;
 use crate::commands::report::args::ReportArgs;
 use crate::opening::{self, AccompanyingFiles};
 use crate::options::Format;
@@ -34,6 +36,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         guest_kallsyms: args.guest_kallsyms.as_deref(),
         empty: true,
         recordings: Some(args.recordings.len()),
+        tickets: true,
         ..AccompanyingFiles::default()
     };
     let inputs = args.recordings.iter().map(PathBuf::as_path);
@@ -43,27 +46,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         Some(_) => PictureOptions::to_report(),
         None => PictureOptions::default().through_guests(),
     };
-    let mut parts = Vec::new();
-    let mut tables = Tables::default();
-    // Guests are compared with nothing.
-    let mut hosts = Vec::new();
-    for host in session.hosts(&args.recordings, &args.guests.named)? {
-        let input = host.input();
-        hosts.push(host.path().to_owned());
-        let mut own = PrintedTables::default();
-        if input.printed(&mut own, &options)? && !host.has_guests() {
-            tables.alone.push(input.name().to_owned());
-        } else {
-            let given = page::invocation_with(args, &host);
-            parts.push(part::read(&host, &options, &session, given)?);
-            // Tables beside a recording are sums, of which a filter can leave out nothing.
-            if args.common.filter.any() {
-                continue;
-            }
-        }
-        tables.printed.append(&mut own);
+    let (parts, hosts) = read(args, &session, &options)?;
+    if parts.is_empty() {
+        return definitions(args, &session);
     }
-    parts.extend(tables.parts(args, &session)?);
     let mut names: Vec<String> = Vec::new();
     for name in parts.iter().flat_map(Part::names) {
         if !names.contains(name) {
@@ -89,21 +75,33 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     output::note_doubts(&quality);
     let table = args.common.format == Format::Table;
+    let tickets = listed(&session, &parts);
     if table && args.brief {
         let texts: Vec<String> = parts.iter().map(Part::brief).collect();
         return output::print(&texts.join("\n"));
     }
     if table && !args.full {
         let several = parts.len() > 1;
-        let screens: Vec<_> = parts.iter().map(|part| part.screen(several)).collect();
+        let above = tickets
+            .iter()
+            .map(|ticket| screen::of_ticket(ticket, &parts));
+        let screens = parts.iter().map(|part| part.screen(several));
+        let screens: Vec<_> = above.chain(screens).collect();
         return output::screens(&screens);
     }
     answer.print(
         || {
-            let texts: Vec<String> = parts.iter().map(|part| part.text()).collect();
+            let width = output::width();
+            let lists = tickets
+                .iter()
+                .map(|one| render::tickets::list(one.name(), one.ticket(), width));
+            let texts: Vec<String> = lists.chain(parts.iter().map(Part::text)).collect();
             texts.join("\n")
         },
         || document::Document {
+            tickets: (tickets.iter())
+                .map(|one| TicketDocument::of(one.name(), one.ticket()))
+                .collect(),
             recordings: parts.iter().map(document::recording).collect(),
         },
         |_| {
@@ -113,6 +111,60 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             tables.collect()
         },
     )
+}
+
+/// Reads all inputs, and returns what was found of each, and the recordings of hosts among them.
+fn read(
+    args: &ReportArgs,
+    session: &Session,
+    options: &PictureOptions,
+) -> Result<(Vec<Part>, Vec<PathBuf>)> {
+    let mut parts = Vec::new();
+    let mut tables = Tables::default();
+    // Guests are compared with nothing.
+    let mut hosts = Vec::new();
+    for host in session.hosts(&args.recordings, &args.guests.named)? {
+        let input = host.input();
+        hosts.push(host.path().to_owned());
+        let mut own = PrintedTables::default();
+        if input.printed(&mut own, options)? && !host.has_guests() {
+            tables.alone.push(input.name().to_owned());
+        } else {
+            let given = page::invocation_with(args, &host);
+            parts.push(part::read(&host, options, session, given)?);
+            // Tables beside a recording are sums, of which a filter can leave out nothing.
+            if args.common.filter.any() {
+                continue;
+            }
+        }
+        tables.printed.append(&mut own);
+    }
+    parts.extend(tables.parts(args, session)?);
+    for picture in session.of_facts() {
+        let given = page::invocation(args, Path::new(&picture.names[0]));
+        parts.push(part::of_facts(picture, session, given.only_report()));
+    }
+    Ok((parts, hosts))
+}
+
+/// Prints what definitions say by themselves, where there is nothing else in the inputs.
+fn definitions(args: &ReportArgs, session: &Session) -> Result<()> {
+    if args.output.is_some() || args.common.format != Format::Table {
+        return Err(Usage::error(
+            "the inputs are definitions of guests alone: 'trapline diagnose --domain FILE' has a document of them",
+        ));
+    }
+    let files = session.tickets().iter().flat_map(TicketFile::definitions);
+    diagnose::print_definitions(&files.cloned().collect::<Vec<_>>(), session)
+}
+
+/// Returns the texts of which the parts are listed: those in which there is more than what one picture shows.
+fn listed<'s>(session: &'s Session, parts: &[Part]) -> Vec<&'s TicketFile> {
+    let several = |file: &&TicketFile| {
+        let of_file = parts.iter().filter(|part| part.is_of(file));
+        file.ticket().parts.len() > 1 && (file.ticket().has_several() || of_file.count() > 1)
+    };
+    session.tickets().iter().filter(several).collect()
 }
 
 /// Refuses options of which one would be ignored.
@@ -158,7 +210,7 @@ impl Tables {
             };
             let names = &picture.names;
             let shared = names.iter().any(shared);
-            let named = |path: &&PathBuf| names.contains(&path.display().to_string());
+            let named = |path: &&PathBuf| names.iter().any(|name| part::is_of(name, path));
             let mut paths = args.recordings.iter().filter(named);
             let Some(first) = paths.next() else {
                 continue;

@@ -1,12 +1,14 @@
 //! What was found of one input, ready to be shown.
 
+use std::path::Path;
+
 use analysis::Picture;
 use anyhow::Result;
 use render::ClockUnit;
 use render::info::{self, GuestRow};
 use report::Invocation;
 use rules::Diagnosis;
-use session::{HostInput, PictureOptions, RecordingPicture, RecordingStacks, Session};
+use session::{HostInput, PictureOptions, RecordingPicture, RecordingStacks, Session, TicketFile};
 
 use crate::commands::diagnosed::{diagnosed, warn_without_exits};
 use crate::commands::info::{head, row};
@@ -33,10 +35,25 @@ impl Part {
         ClockUnit::of(self.head.nanoseconds)
     }
 
+    /// Whether it is a part of a text in which several things stand.
+    pub(super) fn is_of(&self, file: &TicketFile) -> bool {
+        self.picture
+            .names
+            .iter()
+            .any(|name| is_of(name, file.path()))
+    }
+
     /// Returns the names of all files that it comes from.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.picture.names.iter().chain(&self.picture.guests)
     }
+}
+
+/// Whether a name is that of a file, or of a part of it.
+pub(super) fn is_of(name: &str, path: &Path) -> bool {
+    let file = path.display().to_string();
+    name.strip_prefix(&file)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 /// Reads a recording, and those of its guests.
@@ -91,6 +108,16 @@ pub(super) fn of_tables(
         part.title = format!("{}, {places}", part.name);
     }
     part
+}
+
+/// Returns what was found of facts alone.
+pub(super) fn of_facts(picture: Picture, session: &Session, invocation: Invocation) -> Part {
+    let head = info::Head {
+        format: format!("facts of a host: {}", picture.places.join(", ")),
+        nanoseconds: true,
+        ..info::Head::default()
+    };
+    part(picture.names.join(", "), head, picture, session, invocation)
 }
 
 fn part(

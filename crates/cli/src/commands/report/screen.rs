@@ -5,8 +5,22 @@ use render::parts::PARTS;
 use render::screen::{self, Line, ScreenInput};
 use render::{Layout, cost, diagnose, exits, info, paths, perf_stat, quality, sched, vcpus};
 
+use session::TicketFile;
+
 use super::part::Part;
 use crate::output;
+
+/// Returns what stands above the screens of a text's parts.
+pub(super) fn of_ticket(file: &TicketFile, parts: &[Part]) -> Vec<Line> {
+    let inputs = parts.iter().filter(|part| part.is_of(file));
+    let inputs: Vec<ScreenInput<'_>> = inputs.map(|part| part.input("")).collect();
+    let gravest = inputs
+        .iter()
+        .filter(|input| screen::gravity(input).is_some());
+    // Of several that are as grave the first.
+    let gravest = gravest.rev().max_by_key(|input| screen::gravity(input));
+    screen::ticket(file.name(), file.ticket(), gravest, output::width())
+}
 
 impl Part {
     fn input<'a>(&'a self, more: &'a str) -> ScreenInput<'a> {

@@ -1,0 +1,38 @@
+//! What there are facts of, in a few words.
+
+use crate::{Facts, Host};
+
+impl Facts {
+    /// Returns whether something is said of what happened, and not only of how the host and its VMs are made: a
+    /// kernel's log, or what KVM counted.
+    pub fn has_history(&self) -> bool {
+        let host = self.host.as_ref();
+        let counted = |host: &Host| host.kernel_log.is_some() || !host.kvm_debug.is_empty();
+        host.is_some_and(counted) || self.guest_log.is_some()
+    }
+
+    /// Returns of what there are facts, as `3 threads, 1 VM, a kernel log`; empty if there are none.
+    pub fn summary(&self) -> String {
+        let counts = [(self.threads.len(), "thread"), (self.vms.len(), "VM")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let mut parts: Vec<String> = counts
+            .map(|(count, word)| words::plural(count, word))
+            .collect();
+        if self.mtree.is_some() {
+            parts.push("a map of devices".to_owned());
+        }
+        let host = self.host.as_ref();
+        let log = host.is_some_and(|host| host.kernel_log.is_some());
+        let alone = Host {
+            kernel_log: host.and_then(|host| host.kernel_log.clone()),
+            ..Host::default()
+        };
+        if host.is_some_and(|host| *host != alone) {
+            parts.push("its settings".to_owned());
+        }
+        if log || self.guest_log.is_some() {
+            parts.push("a kernel log".to_owned());
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,115 @@
+//! What a part is called, and which guest it is of: by the nearest heading or sentence before it.
+
+use domain::GuestOs;
+
+use crate::definitions::PlacedDefinition;
+use crate::lines::TicketLines;
+
+/// Lines that it may stand before, as `perftables` has it for tables.
+const NEAR: usize = 6;
+
+/// Returns the nearest line before a part that may be its name.
+pub(crate) fn name_before(lines: &TicketLines<'_>, first: usize) -> Option<String> {
+    let before = (first.saturating_sub(NEAR)..first).rev();
+    before
+        .filter(|at| lines.is_free(*at))
+        .find_map(|at| perftables::label_of_line(&String::from_utf8_lossy(lines.line(at))))
+}
+
+/// Words that name what runs in a guest, in small letters.
+const WINDOWS: [&str; 5] = ["windows", "win7", "win10", "win11", "win2k"];
+const LINUX: [&str; 7] = [
+    "linux", "ubuntu", "debian", "centos", "fedora", "rhel", "opensuse",
+];
+/// Shorter names may be any word.
+const MIN_NAME: usize = 3;
+
+/// The guests that a text has definitions of, and the words that name each.
+pub(crate) struct NamedGuests {
+    /// By definition.
+    words: Vec<Vec<String>>,
+}
+
+impl NamedGuests {
+    pub(crate) fn new(definitions: &[PlacedDefinition]) -> NamedGuests {
+        let domains = || definitions.iter().map(|one| &one.definition.domain);
+        let words = domains().map(|domain| {
+            let mut words = vec![domain.name.to_lowercase()];
+            words.retain(|name| name.chars().count() >= MIN_NAME);
+            let only = domains().filter(|other| other.os == domain.os).count() == 1;
+            let of_system: &[&str] = match domain.os {
+                GuestOs::Windows if only => &WINDOWS,
+                GuestOs::Linux if only => &LINUX,
+                _ => &[],
+            };
+            words.extend(of_system.iter().map(|word| (*word).to_owned()));
+            words
+        });
+        NamedGuests {
+            words: words.collect(),
+        }
+    }
+
+    /// Returns the definition of the guest that a part is of: the one that the nearest line before it names, and no
+    /// other one; of a text with one definition that. A line inside a definition names its guest.
+    pub(crate) fn of_part(
+        &self,
+        lines: &TicketLines<'_>,
+        definitions: &[PlacedDefinition],
+        first_line: u64,
+    ) -> Option<usize> {
+        if self.words.len() < 2 {
+            return (!self.words.is_empty()).then_some(0);
+        }
+        let first = usize::try_from(first_line).ok()?.saturating_sub(1);
+        (0..first).rev().find_map(|at| {
+            let line = at as u64 + 1;
+            let inside = definitions
+                .iter()
+                .position(|one| (one.first_line..=one.last_line).contains(&line));
+            inside.or_else(|| self.only_one(&String::from_utf8_lossy(lines.free(at))))
+        })
+    }
+
+    /// Returns the guest that a line names, if it is one.
+    fn only_one(&self, line: &str) -> Option<usize> {
+        if line.is_empty() {
+            return None;
+        }
+        let line = line.to_lowercase();
+        let named = |words: &Vec<String>| words.iter().any(|word| has_word(&line, word));
+        let mut all = self
+            .words
+            .iter()
+            .enumerate()
+            .filter(|(_, words)| named(words));
+        let (first, _) = all.next()?;
+        all.next().is_none().then_some(first)
+    }
+}
+
+/// Whether a word stands in a line, with no letter or digit of ASCII beside it.
+fn has_word(line: &str, word: &str) -> bool {
+    let joins = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    line.match_indices(word).any(|(at, _)| {
+        let before = line.get(..at).and_then(|text| text.chars().next_back());
+        let behind = line
+            .get(at + word.len()..)
+            .and_then(|text| text.chars().next());
+        !joins(before) && !joins(behind)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stand_alone() {
+        assert!(has_word("2.2.2. windows timer", "windows"));
+        assert!(has_word("由于windows虚机", "windows"));
+        assert!(!has_word("subwindows", "windows"));
+        assert!(!has_word("win100", "win10"));
+        assert!(has_word("monitor win10-2 --hmp", "win10-2"));
+    }
+}

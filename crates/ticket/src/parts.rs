@@ -1,0 +1,253 @@
+//! A text in its parts.
+
+use std::ops::Range;
+
+use facts::Facts;
+use perftables::{PerfTable, PlacedTable};
+
+use crate::coverage::{UnreadLines, unread};
+use crate::definitions::{PlacedDefinition, definitions};
+use crate::lines::{TicketLines, plain};
+use crate::names::{NamedGuests, name_before};
+use crate::traces::traces;
+
+/// What a part is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PartKind {
+    /// Events, as a tool printed them: whose text it is.
+    Trace(String),
+    /// A table that a tool printed.
+    Table {
+        /// The tool.
+        printer: &'static str,
+        /// What its rows are, where the tool prints several kinds.
+        of: Option<&'static str>,
+    },
+    /// The definition of this guest.
+    Definition(String),
+    /// Facts of a host or its VMs, and of what.
+    Facts(String),
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TicketPart {
+    /// What it is.
+    pub kind: PartKind,
+    /// Its first line, counted from 1.
+    pub first_line: u64,
+    /// Its last line.
+    pub last_line: u64,
+    /// The heading or sentence before it.
+    pub name: Option<String>,
+    /// The definition of the guest that it is of, as a place in [`Ticket::definitions`]: the guest that the nearest
+    /// line before it names. Of a text with one definition that.
+    pub definition: Option<usize>,
+}
+
+/// A trace and where it stands in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedTrace {
+    /// Its lines, with as many empty ones before them as there are lines before it in the whole text, so that lines
+    /// keep their numbers.
+    pub text: Vec<u8>,
+    /// Its first line, counted from 1.
+    pub first_line: u64,
+    /// Its last line.
+    pub last_line: u64,
+}
+
+/// A text in its parts.
+#[derive(Debug, Default)]
+pub struct Ticket {
+    /// The parts, in the order of the text.
+    pub parts: Vec<TicketPart>,
+    /// Its tables.
+    pub tables: Vec<PlacedTable>,
+    /// A text of what traces, definitions and facts leave, in its place: its tables, with what stands around them.
+    pub tables_text: Vec<u8>,
+    /// Its traces.
+    pub traces: Vec<PlacedTrace>,
+    /// Its definitions of guests.
+    pub definitions: Vec<PlacedDefinition>,
+    /// What its facts say together.
+    pub facts: Facts,
+    /// What looks like a tool's output and is in no part.
+    pub unread: UnreadLines,
+    /// The line from which on the parts stand there a second time, as pages have them that are copied twice. They are
+    /// taken once.
+    pub repeated_from: Option<u64>,
+}
+
+impl Ticket {
+    /// Returns how many lines are in parts.
+    pub fn lines_read(&self) -> u64 {
+        let lines = self
+            .parts
+            .iter()
+            .map(|part| part.last_line + 1 - part.first_line);
+        lines.sum()
+    }
+
+    /// Returns whether the text is more than one recording, or tables alone: what every command reads anyhow.
+    pub fn has_several(&self) -> bool {
+        let is_table = |part: &TicketPart| matches!(part.kind, PartKind::Table { .. });
+        let tables = self.parts.iter().all(is_table);
+        self.parts.len() > 1 && !tables
+    }
+}
+
+/// Cuts a text into its parts. Never fails: a text without any is prose.
+pub fn read(text: &[u8]) -> Ticket {
+    let mut lines = TicketLines::new(text);
+    let definitions = definitions(&mut lines);
+    let traces = traces(&mut lines);
+    let (tables, _) = perftables::read_placed(&lines.free_text());
+    let others = lines.taken();
+    let of_table = |lines: &TicketLines<'_>, table: &PlacedTable| {
+        let range = range(table.table.line(), table.last_line);
+        // Something else may stand inside: the part ends there.
+        let other = range.clone().find(|at| others.get(*at) == Some(&true));
+        range.start..other.unwrap_or(range.end).min(lines.len())
+    };
+    let ranges: Vec<Range<usize>> = tables.iter().map(|table| of_table(&lines, table)).collect();
+    for range in &ranges {
+        lines.take(range.clone());
+    }
+    let (facts, mut parts) = facts_of(&mut lines);
+    let mut others = others;
+    for part in &parts {
+        let range = range(part.first_line, part.last_line);
+        if let Some(others) = others.get_mut(range) {
+            others.fill(true);
+        }
+    }
+    for one in &definitions {
+        let range = range(one.first_line, one.last_line);
+        // A list of processes is one part, with the command lines in it.
+        if !one.is_command || range.clone().all(|at| lines.is_free(at)) {
+            let kind = PartKind::Definition(one.definition.domain.name.clone());
+            parts.push(part(&lines, kind, &range));
+            lines.take(range);
+        }
+    }
+    for trace in &traces {
+        let producer = tracetext::sniff(&text_of(&lines, trace));
+        let kind = PartKind::Trace(producer.map_or_else(String::new, |one| one.name().to_owned()));
+        parts.push(part(&lines, kind, trace));
+    }
+    for (table, range) in tables.iter().zip(&ranges) {
+        let kind = PartKind::Table {
+            printer: table.table.printer(),
+            of: match &table.table {
+                PerfTable::KvmStat(stat) => stat.event.option(),
+                _ => None,
+            },
+        };
+        let mut part = part(&lines, kind, range);
+        part.name = table.table.label().map(str::to_owned);
+        parts.push(part);
+    }
+    parts.sort_by_key(|part| part.first_line);
+    let unread = unread(&lines);
+    let repeated_from = take_once(&lines, &mut parts);
+    let once = |line: u64| repeated_from.is_none_or(|from| line < from);
+    let mut ticket = Ticket {
+        traces: traces.iter().map(|trace| traced(&lines, trace)).collect(),
+        tables_text: lines.text_of(|at| {
+            others.get(at) == Some(&false)
+                && repeated_from.is_none_or(|from| (at as u64) < from - 1)
+        }),
+        tables,
+        definitions,
+        facts,
+        unread,
+        repeated_from,
+        parts,
+    };
+    ticket.traces.retain(|trace| once(trace.first_line));
+    ticket.tables.retain(|table| once(table.table.line()));
+    ticket.definitions.retain(|one| once(one.first_line));
+    let guests = NamedGuests::new(&ticket.definitions);
+    for part in &mut ticket.parts {
+        part.definition = guests.of_part(&lines, &ticket.definitions, part.first_line);
+    }
+    ticket
+}
+
+/// Leaves one of what stands in a text twice as a whole, and returns the line where it begins again. Single parts that
+/// are equal may be of different moments.
+fn take_once(lines: &TicketLines<'_>, parts: &mut Vec<TicketPart>) -> Option<u64> {
+    let half = parts.len() / 2;
+    if half < 2 || !parts.len().is_multiple_of(2) {
+        return None;
+    }
+    let content = |part: &TicketPart| text_of(lines, &range(part.first_line, part.last_line));
+    let (first, second) = parts.split_at(half);
+    let mut pairs = first.iter().zip(second);
+    let same = pairs.all(|(one, other)| one.kind == other.kind && content(one) == content(other));
+    let from = second.first().filter(|_| same)?.first_line;
+    parts.truncate(half);
+    Some(from)
+}
+
+/// Reads what blocks of lines say of a host or its VMs. Takes their lines.
+fn facts_of(lines: &mut TicketLines<'_>) -> (Facts, Vec<TicketPart>) {
+    let mut parts = Vec::new();
+    let mut all = String::new();
+    for block in lines.free_blocks() {
+        let text: String = block
+            .clone()
+            .map(|at| plain(lines.line(at)) + "\n")
+            .collect();
+        let (facts, _) = facts::read(text.as_bytes());
+        if !facts.is_empty() {
+            all.push_str(&text);
+            // Blocks stay apart, as they stood in the text.
+            all.push('\n');
+            parts.push(part(lines, PartKind::Facts(facts.summary()), &block));
+        }
+    }
+    for part in &parts {
+        lines.take(range(part.first_line, part.last_line));
+    }
+    (facts::read(all.as_bytes()).0, parts)
+}
+
+/// Returns lines as a text of their own.
+fn text_of(lines: &TicketLines<'_>, range: &Range<usize>) -> Vec<u8> {
+    let mut text = Vec::new();
+    for at in range.clone() {
+        text.extend_from_slice(lines.line(at));
+        text.push(b'\n');
+    }
+    text
+}
+
+/// Returns a trace with as many empty lines before it as there are lines before it in the text.
+fn traced(lines: &TicketLines<'_>, range: &Range<usize>) -> PlacedTrace {
+    let mut text = vec![b'\n'; range.start];
+    text.append(&mut text_of(lines, range));
+    PlacedTrace {
+        text,
+        first_line: range.start as u64 + 1,
+        last_line: range.end as u64,
+    }
+}
+
+fn part(lines: &TicketLines<'_>, kind: PartKind, range: &Range<usize>) -> TicketPart {
+    TicketPart {
+        kind,
+        first_line: range.start as u64 + 1,
+        last_line: range.end as u64,
+        name: name_before(lines, range.start),
+        definition: None,
+    }
+}
+
+/// Returns the lines from one to another, counted from 1, as they are counted here.
+fn range(first: u64, last: u64) -> Range<usize> {
+    let at = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
+    at(first).saturating_sub(1)..at(last)
+}

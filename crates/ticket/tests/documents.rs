@@ -1,0 +1,85 @@
+//! The five investigations' own documents, byte for byte, beside the corpus: every table and trace in them is found.
+
+use std::env;
+use std::path::PathBuf;
+
+use ticket::{PartKind, read};
+
+/// Returns a document; none where the corpus is not there.
+fn document(start: &str) -> Option<Vec<u8>> {
+    let corpus = PathBuf::from(env::var_os("TRAPLINE_CORPUS")?);
+    let folder = corpus.parent()?.join("seeds");
+    let mut files = std::fs::read_dir(folder).ok()?.flatten();
+    let file = files.find(|file| file.file_name().to_string_lossy().starts_with(start))?;
+    std::fs::read(file.path()).ok()
+}
+
+#[track_caller]
+fn parts(start: &str, wanted: &[(u64, u64, &str)]) {
+    let Some(text) = document(start) else {
+        return;
+    };
+    let ticket = read(&text);
+    let found = ticket.parts.iter().map(|part| {
+        let what = match &part.kind {
+            PartKind::Trace(tool) => format!("trace of {tool}"),
+            PartKind::Table { printer, of } => {
+                of.map_or((*printer).to_owned(), |of| format!("{printer} {of}"))
+            }
+            PartKind::Definition(name) => format!("definition of {name}"),
+            PartKind::Facts(what) => format!("facts: {what}"),
+            other => format!("{other:?}"),
+        };
+        (part.first_line, part.last_line, what)
+    });
+    let found: Vec<(u64, u64, String)> = found.collect();
+    let wanted: Vec<(u64, u64, String)> = wanted
+        .iter()
+        .map(|(first, last, what)| (*first, *last, (*what).to_owned()))
+        .collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn the_second_has_definitions_and_tables_once() {
+    parts(
+        "001",
+        &[
+            (45, 90, "definition of ubuntu"),
+            (96, 142, "definition of win10-2"),
+            (198, 214, "perf kvm stat report vmexit"),
+            (217, 222, "perf kvm stat report ioport"),
+            (255, 271, "perf kvm stat report vmexit"),
+            (274, 280, "perf kvm stat report ioport"),
+            (289, 289, "facts: a map of devices"),
+            (324, 341, "perf kvm stat report vmexit"),
+            (344, 350, "perf kvm stat report ioport"),
+            (383, 399, "perf kvm stat report vmexit"),
+            (402, 407, "perf kvm stat report ioport"),
+            (459, 476, "perf kvm stat report vmexit"),
+            (480, 489, "perf kvm stat report ioport"),
+            (495, 496, "facts: a map of devices"),
+            (523, 539, "perf kvm stat report vmexit"),
+        ],
+    );
+}
+
+#[test]
+fn the_third_has_prose_alone() {
+    parts("002", &[]);
+}
+
+#[test]
+fn the_fifth_has_six_tables() {
+    parts(
+        "004",
+        &[
+            (6, 8, "perf stat"),
+            (10, 12, "perf stat"),
+            (16, 16, "perf sched latency"),
+            (26, 27, "perf stat"),
+            (29, 29, "perf sched latency"),
+            (32, 32, "perf sched latency"),
+        ],
+    );
+}

@@ -1,0 +1,177 @@
+//! A mail with everything in it: each part is found in its lines, however it was pasted.
+
+use ticket::{PartKind, Ticket, read};
+
+const TABLE: &str =
+    include_str!("../../perftables/tests/tables/case2-hpet.perf-kvm-stat-vmexit.txt");
+const LATENCY: &str =
+    include_str!("../../perftables/tests/tables/case5-good-host.perf-sched-latency.txt");
+
+/// Lines of events, from this second on.
+fn trace(second: u32) -> String {
+    (0..4)
+        .map(|at| {
+            format!(
+                "     qemu-kvm-1700 [001]  {second}.00{at}100: kvm_exit: reason HLT rip 0x{at} info 0 0\n"
+            )
+        })
+        .collect()
+}
+
+fn definition(name: &str, os: &str) -> String {
+    format!(
+        "<domain type='kvm'>\n  <name>{name}</name>\n  <metadata>\n    <libosinfo:libosinfo \
+         xmlns:libosinfo='http://libosinfo.org/xmlns/libvirt/domain/1.0'>\n      <libosinfo:os id='http://{os}'/>\n    \
+         </libosinfo:libosinfo>\n  </metadata>\n  <vcpu>2</vcpu>\n</domain>\n"
+    )
+}
+
+fn mail() -> String {
+    let definition = definition("web", "ubuntu.com/ubuntu/22.04");
+    format!(
+        "Hello,\n\nour guest is slow. This is its definition:\n\n{definition}\nand where its vCPUs are:\n\n* CPU #0: \
+         thread_id=1700\n  CPU #1: thread_id=1703\n\nWhat it leaves the guest for:\n\n{TABLE}\nThe hang itself:\n\n{}\n\
+         我们不知道为什么。\n",
+        trace(444)
+    )
+}
+
+/// Says what the parts are, each with its lines.
+fn kinds(ticket: &Ticket) -> Vec<&'static str> {
+    let parts = ticket.parts.iter();
+    let kinds = parts.map(|part| match part.kind {
+        PartKind::Trace(_) => "trace",
+        PartKind::Table { .. } => "table",
+        PartKind::Definition(_) => "definition",
+        PartKind::Facts(_) => "facts",
+        _ => "other",
+    });
+    kinds.collect()
+}
+
+#[test]
+fn a_mail_is_its_parts() {
+    let text = mail();
+    let ticket = read(text.as_bytes());
+    assert_eq!(kinds(&ticket), ["definition", "facts", "table", "trace"]);
+    let line = |what: &str| {
+        let at = text.lines().position(|line| line.contains(what)).unwrap();
+        at as u64 + 1
+    };
+    let of = |at: usize| (ticket.parts[at].first_line, ticket.parts[at].last_line);
+    assert_eq!(of(0), (line("<domain"), line("</domain>")));
+    assert_eq!(of(1), (line("CPU #0"), line("CPU #1")));
+    assert_eq!(of(2).1, line("Total Samples"));
+    assert_eq!(of(3), (line("444.000100"), line("444.003100")));
+    assert_eq!(ticket.parts[3].name.as_deref(), Some("The hang itself"));
+    assert_eq!(ticket.unread.lines, 0, "{:?}", ticket.unread);
+    assert_eq!(ticket.facts.vms[0].vcpus.len(), 2);
+    // The only definition is that of every part.
+    assert!(ticket.parts.iter().all(|part| part.definition == Some(0)));
+    // A trace keeps the numbers of its lines.
+    let lines = ticket.traces[0].text.split(|byte| *byte == b'\n');
+    assert_eq!(
+        lines.take_while(|line| line.is_empty()).count() as u64 + 1,
+        of(3).0
+    );
+}
+
+#[test]
+fn pasted_as_people_paste_it_is_the_same() {
+    let text = mail();
+    let plain = read(text.as_bytes());
+    let lines = |ticket: &Ticket| -> Vec<(u64, u64)> {
+        let parts = ticket.parts.iter();
+        parts
+            .map(|part| (part.first_line, part.last_line))
+            .collect()
+    };
+    let each = |change: &dyn Fn(&str) -> String| {
+        text.lines()
+            .map(|line| change(line) + "\n")
+            .collect::<String>()
+    };
+    for (how, pasted) in [
+        ("quoted", each(&|line| format!("> {line}"))),
+        ("twice quoted", each(&|line| format!("> > {line}"))),
+        ("CRLF", text.replace('\n', "\r\n")),
+        ("no-break blanks", text.replace("  ", "\u{a0} ")),
+        ("HTML", text.replace('<', "&lt;").replace('>', "&gt;")),
+    ] {
+        let ticket = read(pasted.as_bytes());
+        assert_eq!(kinds(&ticket), kinds(&plain), "{how}");
+        assert_eq!(lines(&ticket), lines(&plain), "{how}");
+        assert_eq!(ticket.tables.len(), 1, "{how}");
+        assert_eq!(ticket.definitions[0].definition.domain.name, "web", "{how}");
+    }
+}
+
+#[test]
+fn another_recording_begins_where_the_time_says_so() {
+    let found = |text: String| read(text.as_bytes()).traces.len();
+    let prose = "Then we changed the governor.\nAnd we waited.\nThis is what came out:\n";
+    // Back in time, or far ahead across other text.
+    assert_eq!(found(trace(444) + prose + &trace(100)), 2);
+    assert_eq!(found(trace(444) + prose + &trace(9000)), 2);
+    // The remarks of an author in one trace, and buffers of several CPUs one after another.
+    assert_eq!(
+        found(trace(444) + "# here it goes wrong\n" + &trace(445)),
+        1
+    );
+    assert_eq!(found(trace(444) + "Here it goes wrong:\n" + &trace(445)), 1);
+    assert_eq!(found(trace(444) + &trace(100)), 1);
+    // One event in a sentence is none.
+    let one = trace(444).lines().next().unwrap().to_owned();
+    assert_eq!(found(format!("The line\n{one}\nis odd.\n")), 0);
+}
+
+#[test]
+fn a_page_that_is_copied_twice_is_one() {
+    let once = format!(
+        "Before:\n{TABLE}\n{}\nSee:\n{}\n",
+        definition("web", "debian.org/debian/12"),
+        trace(7)
+    );
+    let twice = read(format!("{once}{once}").as_bytes());
+    assert_eq!(twice.parts.len(), 3);
+    assert_eq!(
+        (
+            twice.tables.len(),
+            twice.traces.len(),
+            twice.definitions.len()
+        ),
+        (1, 1, 1)
+    );
+    assert!(twice.repeated_from.is_some());
+    // The same table at two moments is two tables.
+    let tables = read(format!("before:\n{TABLE}\nafter:\n{TABLE}").as_bytes());
+    assert_eq!((tables.parts.len(), tables.repeated_from), (2, None));
+}
+
+#[test]
+fn a_part_is_of_the_guest_that_the_nearest_line_names() {
+    let two = definition("build-1", "debian.org/debian/12")
+        + "\n"
+        + &definition("desk", "microsoft.com/win/10");
+    let text = format!(
+        "{two}\n\n1. Linux guest\n\nIt leaves the guest:\n{TABLE}\n2. windows\n\nand here:\n{LATENCY}\nvirsh \
+         qemu-monitor-command build-1\n\n{}\n",
+        trace(7)
+    );
+    let ticket = read(text.as_bytes());
+    let of: Vec<Option<usize>> = ticket.parts.iter().map(|part| part.definition).collect();
+    assert_eq!(
+        kinds(&ticket),
+        ["definition", "definition", "table", "table", "trace"]
+    );
+    assert_eq!(of[2..], [Some(0), Some(1), Some(0)]);
+}
+
+#[test]
+fn prose_is_nothing() {
+    let text = "We saw 3 hangs in 10 seconds, see [1] and [2].\n\n1. First\n2. Second\n\n> as you said,\n> 12:30 is \
+                late\n\n| IPI | 100000 (ns) |\n| --- | --- |\n";
+    let ticket = read(text.as_bytes());
+    assert_eq!(ticket.parts, []);
+    assert_eq!(ticket.unread.lines, 0, "{:?}", ticket.unread);
+}
