@@ -115,7 +115,7 @@ pub use profile::{
 pub use progress::{
     AT_ONCE_NS, ExitPlace, ExitRun, Progress, ProgressReport, ProgressRow, VcpuEnd,
 };
-pub use ratios::{RatioRow, ratios};
+pub use ratios::{RatioRow, counter_bases, counts_exits, counts_switches, ratios};
 pub use recorder::{Recorder, RecorderReport, RecorderThread, Role};
 pub use register_exits::RegisterExits;
 pub use resume::Resume;

@@ -7,8 +7,9 @@ use crate::Picture;
 /// Names under which `perf stat` counts switches of tasks: the software event, its alias, the tracepoint
 /// (`tools/perf/util/parse-events.c`, `event_symbols_sw`).
 const SWITCHES: [&str; 3] = ["context-switches", "cs", "sched:sched_switch"];
-/// Exits of guests.
-const EXITS: [&str; 1] = ["kvm:kvm_exit"];
+/// Exits of guests: KVM's tracepoint as `perf stat` and `kvm_stat` have it, and the file of debugfs that older
+/// `kvm_stat` reads (`virt/kvm/kvm_main.c`, `kvm_vcpu_stats_desc`).
+const EXITS: [&str; 2] = ["kvm:kvm_exit", "exits"];
 
 /// One event with its ratios.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +63,59 @@ pub fn ratios(picture: &Picture) -> Vec<RatioRow> {
     rows
 }
 
+/// Whether an event counts switches from one task to another.
+pub fn counts_switches(event: &str) -> bool {
+    SWITCHES.contains(&plain(event))
+}
+
+/// Whether an event counts exits of guests, all of them.
+pub fn counts_exits(event: &str) -> bool {
+    EXITS.contains(&plain(event))
+}
+
+/// Counters that are a part of others, by which `perf stat` itself divides them
+/// (`tools/perf/util/stat-shadow.c`, `perf_stat__print_shadow_stats`).
+const PARTS: [(&str, &[&str]); 5] = [
+    ("instructions", &["cycles", "cpu-cycles"]),
+    ("stalled-cycles-frontend", &["cycles", "cpu-cycles"]),
+    ("stalled-cycles-backend", &["cycles", "cpu-cycles"]),
+    ("branch-misses", &["branches", "branch-instructions"]),
+    ("cache-misses", &["cache-references"]),
+];
+
+/// The same of caches, by the ends of their events' names (`tools/perf/util/evsel.c`, `evsel__hw_cache_op`).
+const CACHE_PARTS: [(&str, &str); 3] = [
+    ("-load-misses", "-loads"),
+    ("-store-misses", "-stores"),
+    ("-prefetch-misses", "-prefetches"),
+];
+
+/// Returns the names of counters that an event is a part of, the likeliest first: `cache-references:u` of
+/// `cache-misses:u`, `cpu_core/cycles/` of `cpu_core/instructions/`, `kvm_exit` of `kvm_exit(HLT)`.
+pub fn counter_bases(event: &str) -> Vec<String> {
+    if let Some((all, _)) = event.split_once('(') {
+        return match event.ends_with(')') {
+            true => vec![all.to_owned(), format!("kvm:{all}")],
+            false => Vec::new(),
+        };
+    }
+    // A name has its PMU before it, and modifiers behind it.
+    let start = event.find('/').map_or(0, |at| at + 1);
+    let (pmu, rest) = event.split_at(start);
+    let end = rest.find([':', '/']).unwrap_or(rest.len());
+    let (name, modifiers) = rest.split_at(end);
+    let own = PARTS.iter().find(|(part, _)| *part == name);
+    let own = own.map_or(&[][..], |(_, wholes)| wholes);
+    let cache = CACHE_PARTS.iter().find_map(|(part, whole)| {
+        let cache = name.strip_suffix(part)?;
+        Some(format!("{cache}{whole}"))
+    });
+    let names = own.iter().map(|whole| (*whole).to_owned()).chain(cache);
+    names
+        .map(|whole| format!("{pmu}{whole}{modifiers}"))
+        .collect()
+}
+
 /// Returns an event's name without perf's modifiers (`:u`, `:k`), of which a tracepoint's stand behind its second
 /// colon.
 fn plain(event: &str) -> &str {
@@ -76,6 +130,29 @@ fn plain(event: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_are_divided_by_what_they_are_a_part_of() {
+        for (event, bases) in [
+            ("cache-misses:u", &["cache-references:u"][..]),
+            (
+                "cpu_core/instructions/k",
+                &["cpu_core/cycles/k", "cpu_core/cpu-cycles/k"],
+            ),
+            ("dTLB-load-misses", &["dTLB-loads"]),
+            ("kvm_exit(HLT)", &["kvm_exit", "kvm:kvm_exit"]),
+            ("cache-references", &[]),
+            ("context-switches", &[]),
+            ("kvm:kvm_exit", &[]),
+            ("page-faults", &[]),
+            ("(", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(counter_bases(event), bases, "{event}");
+        }
+        assert!(counts_switches("cs:u") && counts_exits("kvm:kvm_exit"));
+        assert!(!counts_exits("kvm_exit(HLT)") && !counts_switches("cache-misses"));
+    }
 
     #[test]
     fn counts_have_ratios_by_second_by_exit_and_by_switch() {

@@ -14,7 +14,7 @@ pub struct ComparedSide<'a> {
 }
 
 /// What a number is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum ChangeUnit {
     /// Events for each second.
     PerSecond,
@@ -24,6 +24,8 @@ pub enum ChangeUnit {
     Nanoseconds,
     /// A share, 0 to 1.
     Share,
+    /// Events for each of another kind: instructions for each cycle.
+    Ratio,
     /// No number: a word.
     #[default]
     Word,
@@ -37,6 +39,7 @@ impl ChangeUnit {
             ChangeUnit::Count => "count",
             ChangeUnit::Nanoseconds => "ns",
             ChangeUnit::Share => "share",
+            ChangeUnit::Ratio => "ratio",
             ChangeUnit::Word => "word",
         }
     }
@@ -166,6 +169,12 @@ impl SideChange {
     /// Returns whether it is of a finding that came or went.
     pub fn is_finding(&self) -> bool {
         self.what.starts_with("finding ")
+    }
+
+    /// Returns whether it is of an event that a printed table counts: sums for each unit of work are then events, also
+    /// where the values are shares.
+    pub fn is_counter(&self) -> bool {
+        self.what.starts_with("counter ")
     }
 
     /// Returns whether both sides are the same, also for each unit of work.

@@ -73,13 +73,15 @@ pub fn each(
     let bounds = bounds_of(&pairs(&TailBounds::new())?);
     let pairs = pairs(&bounds)?;
     let indices: Vec<ChangeIndex<'_>> = pairs.iter().map(ChangeIndex::of).collect();
-    let mut effects: BTreeMap<String, (f64, ChangeUnit)> = BTreeMap::new();
+    // A counter that has another unit of work on some side is another row there.
+    let unit_of = |change: &SideChange| change.is_counter().then_some(change.unit);
+    let mut effects: BTreeMap<(String, Option<ChangeUnit>), (f64, ChangeUnit)> = BTreeMap::new();
     for change in pairs
         .iter()
         .flat_map(|one| one.changes.iter().chain(&one.likely))
     {
         let effect = effects
-            .entry(row_of(change).to_owned())
+            .entry((row_of(change).to_owned(), unit_of(change)))
             .or_insert((0.0, change.unit));
         if change.effect_ns.abs() > effect.0.abs() {
             effect.0 = change.effect_ns;
@@ -87,8 +89,8 @@ pub fn each(
     }
     let mut rows: Vec<EachRow> = effects
         .into_iter()
-        .map(|(what, (effect_ns, unit))| EachRow {
-            cells: cells(&indices, &what),
+        .map(|((what, _), (effect_ns, unit))| EachRow {
+            cells: cells(&indices, &what, unit),
             bound_ns: what
                 .strip_prefix("path ")
                 .and_then(|name| bounds.get(name.strip_suffix(" tail")?))
@@ -213,12 +215,15 @@ fn kind(what: &str) -> &str {
     what.split(' ').next().unwrap_or(what)
 }
 
-fn cells(indices: &[ChangeIndex<'_>], what: &str) -> Vec<EachCell> {
+fn cells(indices: &[ChangeIndex<'_>], what: &str, unit: ChangeUnit) -> Vec<EachCell> {
     let mut base = EachCell::default();
     let mut out = Vec::new();
     for index in indices {
         let mut cell = EachCell::default();
-        if let Some((change, reported, likely)) = index.of.get(what) {
+        // A counter that is divided by something else here is no value of the row.
+        let same = |change: &SideChange| !change.is_counter() || change.unit == unit;
+        let own = index.of.get(what).filter(|(change, ..)| same(change));
+        if let Some((change, reported, likely)) = own {
             base.value = base.value.or_else(|| Some(change.a.clone()));
             cell = EachCell {
                 value: Some(change.b.clone()),

@@ -114,7 +114,9 @@ pub(crate) fn against(
     for list in [changes, likely, once, unreported] {
         list.sort_by(|x, y| {
             let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());
-            effect.then_with(|| x.what.cmp(&y.what))
+            // Of what has no effect on time that is known, what makes a side worse is read first.
+            let worse = effect.then_with(|| y.worse.is_some().cmp(&x.worse.is_some()));
+            worse.then_with(|| x.what.cmp(&y.what))
         });
     }
     Ok(out)

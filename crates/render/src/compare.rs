@@ -148,7 +148,10 @@ fn one(out: &mut String, change: &SideChange, width: usize) {
         .take(1)
         .filter(|work| adds_to(change, work))
     {
-        let (a, b) = (number(work.a, change.unit), number(work.b, change.unit));
+        let (a, b) = match change.is_counter() {
+            true => (words::large(work.a), words::large(work.b)),
+            false => (number(work.a, change.unit), number(work.b, change.unit)),
+        };
         wrap(
             out,
             "    ",
@@ -258,7 +261,7 @@ fn with_unit(number: f64, unit: ChangeUnit) -> String {
         ChangeUnit::Nanoseconds => duration::human(number.max(0.0).round() as u64),
         ChangeUnit::Share => share::tenths(number),
         ChangeUnit::PerSecond => format!("{}/s", words::number(number)),
-        ChangeUnit::Count | ChangeUnit::Word => words::number(number),
+        ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Word => words::number(number),
     }
 }
 

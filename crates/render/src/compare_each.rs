@@ -311,7 +311,7 @@ fn words(cell: &EachCell, unit: ChangeUnit) -> String {
             ChangeUnit::Nanoseconds => duration::of_f64(*value),
             ChangeUnit::Share => share::tenths(*value),
             ChangeUnit::PerSecond => format!("{}/s", short(*value)),
-            ChangeUnit::Count | ChangeUnit::Word => short(*value),
+            ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Word => short(*value),
         },
     };
     format!("{value}{mark}")

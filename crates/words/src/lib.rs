@@ -26,5 +26,5 @@ mod who;
 pub use count::{counted, lines, plural, times};
 pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
-pub use number::{change, number, rose, went};
+pub use number::{change, large, number, rose, went};
 pub use who::{vcpu, with_thread};

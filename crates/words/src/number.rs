@@ -13,6 +13,25 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// Returns a number with four digits that count, and a letter for millions and more: `8.643 G`, `704.5 M`, `31310`.
+pub fn large(value: f64) -> String {
+    let scale = |unit: f64, letter: char| {
+        let scaled = value / unit;
+        let decimals = match scaled {
+            s if s < 10.0 => 3,
+            s if s < 100.0 => 2,
+            _ => 1,
+        };
+        format!("{scaled:.decimals$} {letter}")
+    };
+    match value {
+        v if v >= 1e12 => scale(1e12, 'T'),
+        v if v >= 1e9 => scale(1e9, 'G'),
+        v if v >= 1e6 => scale(1e6, 'M'),
+        v => number(v),
+    }
+}
+
 /// Returns how much a value changed: `-61 %`, or `3.40 times` where it is doubled or more.
 pub fn change(a: f64, b: f64) -> String {
     if a == 0.0 {
@@ -75,6 +94,20 @@ mod tests {
             (123.4, "123"),
         ] {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn large_numbers_have_a_letter() {
+        for (value, text) in [
+            (8_643_300_648.0, "8.643 G"),
+            (704_501_629.0, "704.5 M"),
+            (67_086_874_844.0, "67.09 G"),
+            (31_310.0, "31310"),
+            (0.25, "0.25"),
+            (2.5e12, "2.500 T"),
+        ] {
+            assert_eq!(large(value), text);
         }
     }
 

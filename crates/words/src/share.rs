@@ -35,6 +35,16 @@ pub fn rough(share: f64) -> String {
     }
 }
 
+/// Returns per cent with two decimals, and never 0 of what is there: `8.15 %`, `less than 0.01 %`.
+pub fn rough_to_hundredths(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 0.01 {
+        "less than 0.01 %".to_owned()
+    } else {
+        format!("{percent:.2} %")
+    }
+}
+
 /// Returns per cent with no more digits than it has: `2 %`, `0.5 %`.
 pub fn short(share: f64) -> String {
     // What a share has beyond a millionth is the rounding of its digits.

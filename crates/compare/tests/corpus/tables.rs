@@ -229,6 +229,16 @@ fn one_of_several_tables_must_be_chosen() {
     assert_eq!(switches["unit"], "per_second");
     let rate = switches["a"].as_f64().expect("a rate");
     assert!((rate - 795_370.0 / 10.047_327_675).abs() < 0.01, "{rate}");
+    assert_eq!(switches["worse"], "a");
+    // Six times the misses are no more than the good host's work.
+    let first = text(&list(&document["changes"])[0]["what"]);
+    assert_eq!(first, "counter context-switches");
+    let misses = find(&document, "counter cache-misses");
+    assert!(misses["worse"].is_null(), "{misses}");
+    assert!(
+        text(&misses["text"]).contains("4.44 % to 8.15 %"),
+        "{misses}"
+    );
     // The last does not say.
     let counted = self::document(&blocks[0], &blocks[2]);
     let switches = find(&counted, "counter context-switches");
@@ -236,6 +246,7 @@ fn one_of_several_tables_must_be_chosen() {
         (switches["unit"].as_str(), switches["b"].as_f64()),
         (Some("count"), Some(43_713.0))
     );
+    assert!(switches["worse"].is_null(), "{switches}");
 }
 
 #[test]
