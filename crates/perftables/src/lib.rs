@@ -71,6 +71,7 @@ mod unrolled;
 use forms::InputForm;
 
 pub use label::is_fence;
+pub use lines::clean_line;
 pub use types::{
     Count, CountPrinter, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat,
     PerfTable, PlacedTable, SchedLatency, SchedRow, StatCount, TableNote,

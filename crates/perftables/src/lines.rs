@@ -104,6 +104,12 @@ impl<'a> CleanLines<'a> {
     }
 }
 
+/// Returns a line as other readers of pasted text need it too: without colours, entities, quote marks and odd blanks,
+/// and of its first 64 KiB.
+pub fn clean_line(line: &[u8]) -> String {
+    clean(line)
+}
+
 /// Returns a line as text, without colours, entities, quote marks, and with ASCII for its full-width look-alikes.
 pub(crate) fn clean(line: &[u8]) -> String {
     let line = &line[..line.len().min(MAX_LINE)];

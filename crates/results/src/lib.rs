@@ -2,6 +2,8 @@
 Results of `trapline bench`: what a benchmark found, on which machine, when, and how quiet it was. A result is the JSON
 document that the command prints; [`read`] reads one back, so that several can be compared.
 
+[`scores`] finds the results that other tools printed, `sysbench`, `iperf`, `fio` and `ping`, in any text.
+
 Nothing is measured here. Durations are nanoseconds.
 
 ```
@@ -21,10 +23,14 @@ assert!(error.starts_with("is no whole result of 'trapline bench'"), "{error}");
 mod machine;
 mod read;
 mod row;
+mod score;
+mod scores;
 
 pub use machine::{BenchMachine, BenchPlan, ClockReadings, Noise};
 pub use read::{MAX_BYTES, MAX_ROWS, ReadError, looks_like, read};
 pub use row::{BenchRow, SLOW, Slow, Stat};
+pub use score::{Score, ScoreUnit};
+pub use scores::{FORMS, scores};
 
 use std::fmt;
 

@@ -1,0 +1,3 @@
+//! Results that other tools printed.
+
+mod scores;
