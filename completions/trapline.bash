@@ -911,7 +911,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -953,7 +953,43 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --domain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --mtree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --a-score)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --b-score)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --a-domain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --b-domain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --a-facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --b-facts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --a-kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --b-kallsyms)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -147,7 +147,16 @@ complete -c trapline -n "__fish_trapline_using_subcommand compare" -l work -d 'C
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l limit -d 'Show at most N changes' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l domain -d 'The definition of the guest on both sides, as diagnose takes it; --a-domain and --b-domain where each has its own' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l a-score -d 'What was measured on A: a number of which more is better (NAME=287.6 with a name), a time of which less is (0.18ms), or a FILE with what sysbench, iperf, iperf3 (also --json), fio or ping printed. May be repeated; several runs of one benchmark show how much it varies' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l b-score -d 'The same of B' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l a-domain -d 'The definition of A\'s guest (libvirt\'s domain XML, QEMU\'s command line or a Proxmox VM\'s .conf), as diagnose takes it. Where both sides have one, what differs is named' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l b-domain -d 'The same of B\'s guest' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l a-facts -d 'Facts of A\'s host, as --facts takes them for both sides; they count before those of --facts. May be repeated' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l b-facts -d 'The same of B\'s host' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l a-kallsyms -d 'A copy of /proc/kallsyms of A\'s host, in the place of --kallsyms' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l b-kallsyms -d 'The same of B\'s host' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"

@@ -11,6 +11,7 @@ mod cases;
 mod check_commands;
 mod compare;
 mod compare_each;
+mod compare_sides;
 mod console;
 mod cut_files;
 mod definition_alone;

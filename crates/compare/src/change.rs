@@ -26,6 +26,12 @@ pub enum ChangeUnit {
     Share,
     /// Events for each of another kind: instructions for each cycle.
     Ratio,
+    /// Bits for each second.
+    BitsPerSecond,
+    /// Bytes for each second.
+    BytesPerSecond,
+    /// A number of which nobody said in what it is.
+    Number,
     /// No number: a word.
     #[default]
     Word,
@@ -40,6 +46,9 @@ impl ChangeUnit {
             ChangeUnit::Nanoseconds => "ns",
             ChangeUnit::Share => "share",
             ChangeUnit::Ratio => "ratio",
+            ChangeUnit::BitsPerSecond => "bits_per_second",
+            ChangeUnit::BytesPerSecond => "bytes_per_second",
+            ChangeUnit::Number => "number",
             ChangeUnit::Word => "word",
         }
     }
@@ -171,6 +180,11 @@ impl SideChange {
         self.what.starts_with("finding ")
     }
 
+    /// Returns whether it is of a benchmark's result.
+    pub fn is_score(&self) -> bool {
+        self.what.starts_with("score ")
+    }
+
     /// Returns whether it is of an event that a printed table counts: sums for each unit of work are then events, also
     /// where the values are shares.
     pub fn is_counter(&self) -> bool {
@@ -239,7 +253,7 @@ pub(crate) type TailBounds = std::collections::BTreeMap<String, u64>;
 /// One thing in which the two sides differ as recordings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// `machine`, `recorder`, `events`, `lost`, `work`.
+    /// `definition`, `machine`, `recorder`, `events`, `lost`, `work`.
     pub what: &'static str,
     /// A full sentence.
     pub text: String,

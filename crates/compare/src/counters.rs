@@ -12,7 +12,7 @@ use analysis::{CountPrinter, Picture, counter_bases, counts_exits, counts_switch
 use crate::basis::Basis;
 use crate::chance;
 use crate::change::{ChangeUnit, PerWork, SideAmount, SideChange, SideName};
-use crate::side::{Pair, WORK, push};
+use crate::side::{Pair, WORK, WorkUnits, push};
 use words::{change, large, number, share};
 
 /// Cycles that are one unit: a switch takes some thousand.
@@ -66,6 +66,8 @@ impl CountedRun {
             },
             Divisor::Whole(name) | Divisor::Work(name, _) => (count, of(name)?),
             Divisor::Cycles(name) => (count, of(name)? / CYCLES),
+            // Its rate is of a side, and not of a run.
+            Divisor::Scored(_) => return None,
         })
     }
 }
@@ -81,6 +83,8 @@ enum Divisor {
     Work(String, &'static str),
     /// A counter of cycles, in millions.
     Cycles(String),
+    /// Work of a benchmark, by what it did in each second.
+    Scored(String),
     /// Nothing: there is no unit of work.
     Nothing,
 }
@@ -102,7 +106,7 @@ impl Divisor {
         match self {
             Divisor::Whole(_) | Divisor::Second => true,
             Divisor::Work(_, one) => matches!(*one, REQUEST | EXIT),
-            Divisor::Cycles(_) | Divisor::Nothing => false,
+            Divisor::Cycles(_) | Divisor::Scored(_) | Divisor::Nothing => false,
         }
     }
 
@@ -114,6 +118,7 @@ impl Divisor {
             Divisor::Work(_, one) if *one != REQUEST => one,
             Divisor::Work(name, _) => name,
             Divisor::Cycles(_) => MILLION_CYCLES,
+            Divisor::Scored(one) => one,
             Divisor::Nothing => "",
         }
     }
@@ -258,6 +263,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     let mut bare = 0;
     for event in &sides.events {
         let mut divisors = sides.divided(event);
+        add_scored(&mut divisors, pair.rate.as_ref());
         if divisors.first().is_none_or(|(first, _)| !first.leads()) {
             bare += 1;
             let values = sides.values(event, &Divisor::Nothing);
@@ -309,6 +315,17 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
     }
 }
 
+/// Adds the unit of what a benchmark did in each second, if what was counted in each second is known.
+fn add_scored(divisors: &mut Vec<(Divisor, [f64; 2])>, rate: Option<&WorkUnits>) {
+    let second = divisors.iter().position(|(one, _)| *one == Divisor::Second);
+    if let (Some(rate), Some(at)) = (rate, second)
+        && let Some((_, [a, b])) = divisors.get(at)
+    {
+        let values = [a / rate.a, b / rate.b];
+        divisors.insert(at + 1, (Divisor::Scored(rate.of.clone()), values));
+    }
+}
+
 /// Returns the values for all units but the first, those of work before time.
 fn per_work(rest: &[(Divisor, [f64; 2])]) -> Vec<PerWork> {
     let (time, work): (Vec<_>, Vec<_>) = rest
@@ -331,12 +348,20 @@ fn worse(event: &str, divisors: &[(Divisor, [f64; 2])]) -> Option<SideName> {
     let overhead = has(&["fault", "switch", "migration"]);
     let of_data = has(&["miss", "stall"]);
     // Switches for each switch are none, and an exit is no work that anybody asked for.
-    let request = |divisor: &Divisor| matches!(divisor, Divisor::Work(_, one) if *one == REQUEST);
+    let request = |divisor: &Divisor| match divisor {
+        Divisor::Work(_, one) => *one == REQUEST,
+        other => matches!(other, Divisor::Scored(_)),
+    };
     let counted = divisors.iter().any(|(divisor, _)| request(divisor));
+    // What a benchmark did says how much was moved, and not how much was asked of the caches.
+    let events = |(divisor, _): &(Divisor, [f64; 2])| {
+        matches!(divisor, Divisor::Work(..)) && request(divisor)
+    };
+    let of_data = of_data && divisors.iter().any(events);
     let timed = divisors
         .iter()
         .any(|(divisor, _)| *divisor == Divisor::Second);
-    if !(overhead && (timed || counted) || of_data && counted) {
+    if !(overhead && (timed || counted) || of_data) {
         return None;
     }
     let asked = |divisor: &Divisor| match divisor {
@@ -370,9 +395,14 @@ mod tests {
         let pair = Pair {
             sides: [a, b],
             work: Vec::new(),
+            rate: None,
         };
+        changes_of(&pair)
+    }
+
+    fn changes_of(pair: &Pair<'_>) -> (Vec<SideChange>, String) {
         let (mut out, mut notes) = (Vec::new(), Vec::new());
-        changes(&pair, &mut out, &mut notes);
+        changes(pair, &mut out, &mut notes);
         (out, notes.join(" "))
     }
 
@@ -476,6 +506,26 @@ mod tests {
         };
         let (changes, _) = found(&cycles(1000, 1_000_000), &cycles(2000, 9_000_000));
         assert_eq!(of(&changes, "context-switches").worse, None);
+    }
+
+    #[test]
+    fn work_of_a_benchmark_is_a_unit_and_no_verdict_on_caches() {
+        let [slow, good] = hosts();
+        let pair = Pair {
+            sides: [&slow, &good],
+            work: Vec::new(),
+            rate: Some(WorkUnits {
+                of: "Gbit of iperf".to_owned(),
+                a: 2.0,
+                b: 8.0,
+            }),
+        };
+        let (changes, _) = changes_of(&pair);
+        let misses = of(&changes, "cache-misses");
+        let scored = &misses.per_work[0];
+        assert_eq!((scored.of.as_str(), misses.worse), ("Gbit of iperf", None));
+        assert!(scored.b > scored.a, "{scored:?}");
+        assert_eq!(of(&changes, "context-switches").worse, Some(SideName::A));
     }
 
     #[test]

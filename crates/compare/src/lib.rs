@@ -16,6 +16,7 @@ mod burst;
 mod chance;
 mod change;
 mod counters;
+mod definitions;
 mod differs;
 mod each;
 mod exits;
@@ -29,6 +30,7 @@ mod parts;
 mod results;
 mod rows;
 mod sched;
+mod scores;
 mod side;
 mod stack_keys;
 mod states;
@@ -40,7 +42,8 @@ pub use change::{
     ChangeUnit, CompareOptions, ComparedSide, Comparison, Difference, PerWork, SideAmount,
     SideChange, SideName,
 };
+pub use definitions::definitions;
 pub use each::{EachCell, EachRow, EachSide, each, letter};
 pub use names::{comparable_frame, stack_group};
 pub use results::{Fact, ResultRow, Results, results};
-pub use whole::compare;
+pub use whole::{compare, compare_scored};

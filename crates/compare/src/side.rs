@@ -28,9 +28,31 @@ pub(crate) struct WorkUnits {
 pub(crate) struct Pair<'a> {
     pub sides: [&'a [Picture]; 2],
     pub work: Vec<WorkUnits>,
+    /// Work that a benchmark did in each second, where both sides have its result.
+    pub rate: Option<WorkUnits>,
 }
 
 impl<'a> Pair<'a> {
+    /// Counts work by what a benchmark did in each second of the recordings too: before what is counted otherwise,
+    /// unless an event was `asked` for.
+    pub(crate) fn count_by(&mut self, rate: Option<WorkUnits>, asked: bool) {
+        self.rate = rate;
+        let Some(rate) = &self.rate else { return };
+        let recorded = |side: &[Picture]| {
+            let kinds = side.iter().map(kind);
+            !side.is_empty() && kinds.clone().all(|kind| kind == NumbersOrigin::Recording)
+        };
+        if self.sides.iter().all(|side| recorded(side)) {
+            let work = WorkUnits {
+                of: rate.of.clone(),
+                a: rate.a * self.length(0),
+                b: rate.b * self.length(1),
+            };
+            let at = usize::from(asked).min(self.work.len());
+            self.work.insert(at, work);
+        }
+    }
+
     /// Returns sums for each unit of work; nothing where not all that work was counted in is compared.
     pub(crate) fn per_work(&self, basis: &Basis<'_>, a: f64, b: f64) -> Vec<PerWork> {
         let all = basis.sides[0].len() == self.sides[0].len()

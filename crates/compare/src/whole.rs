@@ -15,14 +15,17 @@
 //! | what guests did | half of 0.1 of its time; exits 0.9 of what exits by reason have; waits 0.9 |
 //! | the longest wait for a CPU, APIC virtualization | as much as the largest of what they are of: they stand before it |
 //! | findings | nearly half of their cost: behind the row that says the same |
+//! | scores | none: they come first |
 //! | exits by number, counters of `perf stat`, interrupts | none: they come last |
+
+use results::Score;
 
 use crate::change::{
     CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
 };
 use crate::{
     apic, chance, counters, differs, exits, findings, functions, guests, latency, parts, sched,
-    side, states,
+    scores, side, states,
 };
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
@@ -35,7 +38,22 @@ pub fn compare(
     work: Option<&str>,
     options: CompareOptions,
 ) -> Result<Comparison, String> {
-    against(a, b, work, options, &TailBounds::new())
+    compare_scored(a, b, [&[], &[]], work, options)
+}
+
+/// Does what [`compare`] does, of sides that have results of benchmarks beside them, as [`results::scores`] finds them:
+/// these are compared first, and a rate among them counts work.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_scored(
+    a: ComparedSide<'_>,
+    b: ComparedSide<'_>,
+    scores: [&[Score]; 2],
+    work: Option<&str>,
+    options: CompareOptions,
+) -> Result<Comparison, String> {
+    scored(a, b, scores, work, options, &TailBounds::new())
 }
 
 /// Compares two sides, with these bounds of tails.
@@ -46,11 +64,24 @@ pub(crate) fn against(
     options: CompareOptions,
     bounds: &TailBounds,
 ) -> Result<Comparison, String> {
+    scored(a, b, [&[], &[]], work, options, bounds)
+}
+
+fn scored(
+    a: ComparedSide<'_>,
+    b: ComparedSide<'_>,
+    scores: [&[Score]; 2],
+    work: Option<&str>,
+    options: CompareOptions,
+    bounds: &TailBounds,
+) -> Result<Comparison, String> {
     let sides = [a.pictures, b.pictures];
-    let pair = side::Pair {
+    let mut pair = side::Pair {
         sides,
         work: side::work(sides, work)?,
+        rate: None,
     };
+    pair.count_by(scores::work(scores), work.is_some());
     let mut all = Vec::new();
     let mut notes = pair.notes();
     exits::changes(&pair, &mut all, &mut notes);
@@ -96,6 +127,11 @@ pub(crate) fn against(
     for change in of_guests {
         place(change, options, &mut out);
     }
+    let mut of_scores = Vec::new();
+    scores::changes(scores, &mut of_scores, &mut out.notes);
+    for change in of_scores {
+        place_score(change, options, &mut out);
+    }
     let shown = out.changes.iter_mut().chain(&mut out.likely);
     for change in shown.chain(&mut out.once) {
         change.text.push_str(match change.worse {
@@ -113,7 +149,9 @@ pub(crate) fn against(
     } = &mut out;
     for list in [changes, likely, once, unreported] {
         list.sort_by(|x, y| {
-            let effect = y.effect_ns.abs().total_cmp(&x.effect_ns.abs());
+            // What people measure by is read before what it may come from.
+            let score = y.is_score().cmp(&x.is_score());
+            let effect = score.then_with(|| y.effect_ns.abs().total_cmp(&x.effect_ns.abs()));
             // Of what has no effect on time that is known, what makes a side worse is read first.
             let worse = effect.then_with(|| y.worse.is_some().cmp(&x.worse.is_some()));
             worse.then_with(|| x.what.cmp(&y.what))
@@ -140,6 +178,19 @@ fn place(change: SideChange, options: CompareOptions, out: &mut Comparison) {
         &mut out.likely
     } else if change.burst && change.effect_ns.abs() >= BURST_NS {
         &mut out.once
+    } else {
+        &mut out.unreported
+    };
+    list.push(change);
+}
+
+/// Puts a score where it belongs. However small its change is, somebody asked for it.
+fn place_score(change: SideChange, options: CompareOptions, out: &mut Comparison) {
+    let sure = |bound: f64| change.confidence.is_none_or(|c| c >= bound);
+    let list = if change.a != change.b && sure(options.confidence) {
+        &mut out.changes
+    } else if change.a != change.b && sure(options.likely) {
+        &mut out.likely
     } else {
         &mut out.unreported
     };

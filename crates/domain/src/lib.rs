@@ -31,6 +31,7 @@ mod data;
 mod definition;
 mod devices;
 mod diff;
+mod differences;
 mod element;
 mod error;
 mod machine;
@@ -52,6 +53,7 @@ pub use data::{
 };
 pub use definition::definitions;
 pub use diff::diff;
+pub use differences::{DomainDifference, differences};
 pub use error::{DomainError, DomainNote, ErrorKind, NoteKind};
 pub use machine::machine_release;
 pub use qemu::machine_of_args;

@@ -261,7 +261,11 @@ fn with_unit(number: f64, unit: ChangeUnit) -> String {
         ChangeUnit::Nanoseconds => duration::human(number.max(0.0).round() as u64),
         ChangeUnit::Share => share::tenths(number),
         ChangeUnit::PerSecond => format!("{}/s", words::number(number)),
-        ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Word => words::number(number),
+        ChangeUnit::BitsPerSecond => format!("{} bit/s", words::number(number)),
+        ChangeUnit::BytesPerSecond => format!("{} B/s", words::number(number)),
+        ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Number | ChangeUnit::Word => {
+            words::number(number)
+        }
     }
 }
 

@@ -14,14 +14,14 @@ use crate::{ClockUnit, Layout, json};
 
 /// What something is worth on each side, that somebody measured beside the recordings: a benchmark's result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Score {
+pub struct EachScore {
     /// What was measured.
     pub name: String,
     /// Its value on each side, as it was written; `None` where nothing was printed.
     pub values: Vec<Option<String>>,
 }
 
-impl Score {
+impl EachScore {
     /// Returns how much a side's value is more than the first's, as a share of it.
     fn change(&self, side: usize) -> Option<f64> {
         let number = |side: usize| -> Option<f64> { self.values.get(side)?.as_ref()?.parse().ok() };
@@ -33,9 +33,9 @@ impl Score {
 /// A line of the table.
 pub(crate) enum Line<'r> {
     /// What somebody measured beside the recordings.
-    Score(&'r Score),
+    Score(&'r EachScore),
     /// What it is more or less than on the first side; on terminals alone.
-    Change(&'r Score),
+    Change(&'r EachScore),
     /// What changed.
     Row(&'r EachRow),
 }
@@ -176,7 +176,7 @@ const NAMES: usize = 24;
 pub fn text(
     each: &EachSide,
     names: &[Vec<String>],
-    scores: &[Score],
+    scores: &[EachScore],
     limit: usize,
     width: usize,
 ) -> String {
@@ -311,7 +311,11 @@ fn words(cell: &EachCell, unit: ChangeUnit) -> String {
             ChangeUnit::Nanoseconds => duration::of_f64(*value),
             ChangeUnit::Share => share::tenths(*value),
             ChangeUnit::PerSecond => format!("{}/s", short(*value)),
-            ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Word => short(*value),
+            ChangeUnit::BitsPerSecond => format!("{} bit/s", short(*value)),
+            ChangeUnit::BytesPerSecond => format!("{} B/s", short(*value)),
+            ChangeUnit::Count | ChangeUnit::Ratio | ChangeUnit::Number | ChangeUnit::Word => {
+                short(*value)
+            }
         },
     };
     format!("{value}{mark}")
@@ -392,7 +396,7 @@ shape!(ChangeOfSide { ..change: crate::compare::columns().shape(), side });
 pub fn document<'a>(
     each: &'a EachSide,
     names: &'a [Vec<String>],
-    scores: &'a [Score],
+    scores: &'a [EachScore],
 ) -> CompareEachDocument<'a> {
     let changes = &two::columns();
     let sides = names.iter().enumerate().map(|(at, inputs)| Inputs {
@@ -429,7 +433,7 @@ pub fn document<'a>(
 }
 
 /// Returns the table as comma separated values: each side's value, and of each but the first its confidence.
-pub fn csv(each: &EachSide, sides: usize, scores: &[Score], clock: ClockUnit) -> String {
+pub fn csv(each: &EachSide, sides: usize, scores: &[EachScore], clock: ClockUnit) -> String {
     let scores = scores.iter().map(Line::Score);
     columns(sides)
         .counted_in(clock)

@@ -34,7 +34,7 @@ pub(crate) enum Command {
     /// Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price.
     Diagnose(diagnose::args::DiagnoseArgs),
     /// Show what changed between two recordings or two groups of them, largest effect on time first.
-    Compare(compare::args::CompareArgs),
+    Compare(Box<compare::args::CompareArgs>),
     /// List the causes that diagnose looks for, or explain them.
     Rules(rules::RulesArgs),
     /// Show what a recording holds: format, machine, clock, events, VMs and vCPUs, lost events.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use session::NamedGuest;
 
+use crate::commands::compare::beside::BesideArgs;
 use crate::options::{Common, named_guest};
 
 /// `trapline compare`.
@@ -67,10 +68,18 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     pub guest_kallsyms: Option<PathBuf>,
 
+    /// The definition of the guest on both sides, as diagnose takes it; --a-domain and --b-domain where each has its
+    /// own.
+    #[arg(long, value_name = "FILE", conflicts_with = "each")]
+    pub domain: Option<PathBuf>,
+
     /// Read where the VM's devices are from FILE, the output of 'info mtree' in QEMU's monitor. It names I/O ports and
     /// MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU's machines.
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub beside: BesideArgs,
 
     #[command(flatten)]
     pub common: Common,
@@ -82,13 +91,16 @@ resampling slices of time; with several recordings on a side, differences from r
 is corrected for the number of things compared. Changes that are only likely (confidence 0.8 or more) stand below \
 those that are certain. With recordings of guests on both sides, what the guests did is compared too. Two printed \
 tables are compared by their counts, which are assumed to come in bursts of ten. A recording and a printed table are \
-compared by shares and means only.
+compared by shares and means only. Counters are compared for each unit of work. Results of a benchmark on both sides \
+(--a-score, --b-score) stand first, and a rate among them counts work.
 
 Examples:
   trapline compare before.dat after.dat
   trapline compare a1.data a2.data a3.data --with b1.data b2.data b3.data
   trapline compare vmexit-before.txt ioport-before.txt --with vmexit-after.txt
   trapline compare --each a.dat b.dat c.dat --score sysbench=287.6,286.6,280.8
+  trapline compare a.data b.data --a-score sysbench-a.txt --b-score sysbench-b.txt
+  trapline compare a.txt b.txt --a-domain a.xml --b-domain b.xml --a-facts a.json --b-facts b.json
   trapline compare a.dat b.dat a-guest.dat b-guest.dat
   trapline compare a.data b.data --guest a-guest.data --with-guest b-guest.data
   trapline compare default.json haltpoll.json idle-poll.json

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use compare::ComparedSide;
 use render::ClockUnit;
-use render::compare_each::{self, Score, letter};
+use render::compare_each::{self, EachScore, letter};
 use session::HostInput;
 
 use crate::answer::Answer;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
     let pictures = ready.session.sides(&recordings, &ready.pictures)?;
     let diagnoses: Vec<_> = pictures
         .iter()
-        .map(|side| diagnose(side, ready.session))
+        .map(|side| diagnose(side, ready.session, None))
         .collect();
     let sides: Vec<ComparedSide<'_>> = pictures
         .iter()
@@ -62,8 +62,8 @@ pub(crate) fn run(args: &CompareArgs, ready: &Ready<'_>, hosts: &[HostInput<'_>]
 }
 
 /// Reads what was given with `--score`, for sides of these files.
-fn scores(reports: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<Score>> {
-    let mut out: Vec<Score> = Vec::new();
+fn scores(reports: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<EachScore>> {
+    let mut out: Vec<EachScore> = Vec::new();
     for one in reports {
         match one.split_once('=') {
             // A file may have = in its name.
@@ -79,7 +79,7 @@ fn scores(reports: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<Score>> 
 }
 
 /// Reads a file of scores: a line each, a name and values; what is behind # is a comment.
-fn file(out: &mut Vec<Score>, path: &str, sides: &[impl AsRef<Path>]) -> Result<()> {
+fn file(out: &mut Vec<EachScore>, path: &str, sides: &[impl AsRef<Path>]) -> Result<()> {
     let size = fs::metadata(path).with_context(|| {
         format!("--score {path}: it is no NAME=VALUE, and no file that can be read")
     })?;
@@ -112,7 +112,7 @@ const SCORE: &str = "score";
 
 /// Adds values of one name: of a score on all sides, or of one side, if it is called so.
 fn add(
-    out: &mut Vec<Score>,
+    out: &mut Vec<EachScore>,
     name: &str,
     values: &[&str],
     sides: &[impl AsRef<Path>],
@@ -129,7 +129,7 @@ fn add(
         let side = side_of(name, sides)?;
         let at = out.iter().position(|score| score.name == SCORE);
         let at = at.unwrap_or_else(|| {
-            out.push(Score {
+            out.push(EachScore {
                 name: SCORE.to_owned(),
                 values: vec![None; sides.len()],
             });
@@ -152,7 +152,7 @@ fn add(
     if out.iter().any(|score| score.name == name) {
         bail!("there is a score '{name}' already");
     }
-    out.push(Score {
+    out.push(EachScore {
         name: name.to_owned(),
         values: values
             .iter()
@@ -192,7 +192,7 @@ mod tests {
 
     const SIDES: [&str; 3] = ["x/kvm-clock.txt", "x/tsc.txt", "x/hpet.txt"];
 
-    fn of(reports: &[&str]) -> Result<Vec<Score>> {
+    fn of(reports: &[&str]) -> Result<Vec<EachScore>> {
         let reports: Vec<String> = reports.iter().map(|one| (*one).to_owned()).collect();
         scores(&reports, &SIDES)
     }

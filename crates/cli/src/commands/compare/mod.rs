@@ -1,6 +1,7 @@
 //! `trapline compare`: what changed between two recordings, or two groups of them.
 
 pub(crate) mod args;
+mod beside;
 mod each;
 pub(crate) mod results;
 pub(crate) mod sides;
@@ -8,15 +9,17 @@ pub(crate) mod sides;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use compare::CompareOptions;
+use beside::BothSides;
+use compare::{CompareOptions, SideName};
 use render::ClockUnit;
 use render::compare as render_compare;
 use session::{HostInput, PictureOptions, Session, SessionOptions};
-use sides::{ComparedSides, Ready, compared};
+use sides::{ComparedSides, Ready, compared_beside};
 
 use crate::answer::Answer;
 use crate::commands::compare::args::CompareArgs;
 use crate::opening::{self, AccompanyingFiles};
+use crate::options::Common;
 use crate::output;
 use crate::usage::Usage;
 
@@ -46,38 +49,56 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             false => "one recording: the one to compare it with is missing",
         }));
     }
-    let recordings = args.recordings.iter().chain(&args.with);
-    let guests = args.guest.iter().chain(&args.with_guest);
-    let inputs = recordings.chain(guests.map(|one| &one.path));
-    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
-    let beside = AccompanyingFiles {
-        mtree: args.mtree.as_deref(),
-        kallsyms: args.kallsyms.as_deref(),
-        guest_kallsyms: args.guest_kallsyms.as_deref(),
-        recordings: Some(args.recordings.len() + args.with.len()),
-        ..AccompanyingFiles::default()
-    };
-    let session = opening::session(&args.common, &beside, &inputs)?;
-    let options = CompareOptions {
-        confidence: args.confidence,
-        ..CompareOptions::default()
-    };
-    let ready = Ready {
-        session: &session,
-        pictures: PictureOptions::to_compare(),
-        options,
-    };
-    let (first, second) = sides(args, &session)?;
     if args.each {
+        let session = opening::session(&args.common, &files(args, None), &inputs(args, None))?;
+        let ready = ready(args, &session);
+        let (first, _) = sides(args, &session)?;
         return each::run(args, &ready, &first);
     }
+    let apart;
+    let args = match args.beside.reads_apart() {
+        true => {
+            apart = two_sides(args)?;
+            &apart
+        }
+        false => args,
+    };
+    let beside = BothSides::read(
+        &args.beside,
+        args.domain.as_deref(),
+        args.common.filter.vm.as_deref(),
+    )?;
     let work = args.work.as_deref();
+    let session;
+    let other;
+    let compared = match args.beside.reads_apart() {
+        false => {
+            session = opening::session(&args.common, &files(args, None), &inputs(args, None))?;
+            let (first, second) = sides(args, &session)?;
+            let ready = ready(args, &session);
+            compared_beside(&ready, None, &beside, [&first, &second], work)?
+        }
+        true => {
+            let open = |side| {
+                let common = common_of(args, side);
+                opening::session(&common, &files(args, Some(side)), &inputs(args, Some(side)))
+            };
+            session = open(SideName::A)?;
+            other = open(SideName::B)?;
+            let count = args.recordings.len() + args.with.len();
+            let mut first = session.hosts_among(&args.recordings, count)?;
+            let mut second = other.hosts_among(&args.with, count)?;
+            add_guests(args, [&session, &other], [&mut first, &mut second])?;
+            let ready = ready(args, &session);
+            compared_beside(&ready, Some(&other), &beside, [&first, &second], work)?
+        }
+    };
     let ComparedSides {
         comparison,
         a,
         b,
         names: [names_a, names_b],
-    } = compared(&ready, &first, &second, work)?;
+    } = compared;
     let quality = output::merged(a.iter().chain(&b));
     let inputs = [names_a.as_slice(), names_b.as_slice()].concat();
     let all = a.iter().chain(&b);
@@ -98,6 +119,83 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         || render_compare::document(&comparison, &names_a, &names_b),
         |clock| render_compare::csv(&comparison, args.all, clock),
     )
+}
+
+/// Returns what recordings are read and compared with.
+fn ready<'a>(args: &CompareArgs, session: &'a Session) -> Ready<'a> {
+    Ready {
+        session,
+        pictures: PictureOptions::to_compare(),
+        options: CompareOptions {
+            confidence: args.confidence,
+            ..CompareOptions::default()
+        },
+    }
+}
+
+/// Returns the same with each side's recordings in its own list, which they need to be read with files of their side.
+fn two_sides(args: &CompareArgs) -> Result<CompareArgs> {
+    let mut out = args.clone();
+    if out.with.is_empty() {
+        if out.recordings.len() != 2 {
+            return Err(Usage::error(format!(
+                "{} recordings, and {} belongs to one side: say which are B's, as in 'trapline compare A1 A2 --with \
+                 B1 B2'",
+                out.recordings.len(),
+                args.beside.given().unwrap_or_default()
+            )));
+        }
+        out.with = out.recordings.split_off(1);
+    }
+    Ok(out)
+}
+
+/// Returns the options of one side, with its facts before those of both.
+fn common_of(args: &CompareArgs, side: SideName) -> Common {
+    let own = match side {
+        SideName::A => &args.beside.a_facts,
+        SideName::B => &args.beside.b_facts,
+    };
+    Common {
+        facts: own.iter().chain(&args.common.facts).cloned().collect(),
+        ..args.common.clone()
+    }
+}
+
+/// Returns the files beside the recordings, of one side or of both.
+fn files(args: &CompareArgs, side: Option<SideName>) -> AccompanyingFiles<'_> {
+    let own = match side {
+        Some(SideName::A) => args.beside.a_kallsyms.as_deref(),
+        Some(SideName::B) => args.beside.b_kallsyms.as_deref(),
+        None => None,
+    };
+    AccompanyingFiles {
+        mtree: args.mtree.as_deref(),
+        kallsyms: own.or(args.kallsyms.as_deref()),
+        guest_kallsyms: args.guest_kallsyms.as_deref(),
+        recordings: Some(match side {
+            None => args.recordings.len() + args.with.len(),
+            Some(SideName::A) => args.recordings.len(),
+            Some(SideName::B) => args.with.len(),
+        }),
+        ..AccompanyingFiles::default()
+    }
+}
+
+/// Returns all files that are read, those of a side first, so that standard input is not named twice.
+fn inputs(args: &CompareArgs, side: Option<SideName>) -> Vec<&Path> {
+    let [of_a, of_b] = args.beside.files();
+    let (first, second, others) = match side {
+        Some(SideName::B) => (&args.with, &args.recordings, of_a),
+        Some(SideName::A) => (&args.recordings, &args.with, of_b),
+        None => (&args.recordings, &args.with, Vec::new()),
+    };
+    let recordings = first.iter().chain(second);
+    let guests = args.guest.iter().chain(&args.with_guest);
+    let domains = [&args.domain, &args.beside.a_domain, &args.beside.b_domain];
+    let inputs = recordings.chain(guests.map(|one| &one.path));
+    let inputs = inputs.chain(domains.into_iter().flatten());
+    inputs.map(PathBuf::as_path).chain(others).collect()
 }
 
 /// Returns the two sides that are in one text: its two tables of one kind, in their order.
@@ -143,9 +241,20 @@ fn sides<'s>(args: &CompareArgs, session: &'s Session) -> Result<(Hosts<'s>, Hos
             many => return Err(Usage::error(too_many(many.len()))),
         }
     }
-    for (hosts, guests, option, side) in [
-        (&mut first, &args.guest, "--guest", "A"),
-        (&mut second, &args.with_guest, "--with-guest", "B"),
+    add_guests(args, [session, session], [&mut first, &mut second])?;
+    Ok((first, second))
+}
+
+/// Adds the recordings of guests that options name.
+fn add_guests<'s>(
+    args: &CompareArgs,
+    sessions: [&'s Session; 2],
+    [first, second]: [&mut Hosts<'s>; 2],
+) -> Result<()> {
+    let [of_first, of_second] = sessions;
+    for (session, hosts, guests, option, side) in [
+        (of_first, first, &args.guest, "--guest", "A"),
+        (of_second, second, &args.with_guest, "--with-guest", "B"),
     ] {
         if !guests.is_empty() && hosts.len() > 1 {
             let names: Vec<&str> = hosts.iter().map(|host| host.input().name()).collect();
@@ -158,7 +267,7 @@ fn sides<'s>(args: &CompareArgs, session: &'s Session) -> Result<(Hosts<'s>, Hos
         }
         session.add_guests(hosts, guests)?;
     }
-    Ok((first, second))
+    Ok(())
 }
 
 /// Returns what to say where there are more recordings than two, and nobody knows which are to be compared.

@@ -37,12 +37,15 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
             other.display()
         );
     }
+    let beside = args.beside.given();
     let options = [
         (!args.with.is_empty(), "--with"),
         (!args.guest.is_empty(), "--guest"),
         (!args.with_guest.is_empty(), "--with-guest"),
         (!args.score.is_empty(), "--score"),
         (args.work.is_some(), "--work"),
+        (args.domain.is_some(), "--domain"),
+        (beside.is_some(), beside.unwrap_or_default()),
         (args.common.filter.any(), "a filter"),
     ];
     if let Some((_, option)) = options.iter().find(|(given, _)| *given) {

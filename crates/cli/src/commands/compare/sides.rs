@@ -7,8 +7,11 @@ use std::path::Path;
 use analysis::Picture;
 use anyhow::Result;
 use compare::{CompareOptions, ComparedSide, Comparison};
+use domain::Domain;
 use rules::{Case, Diagnosis};
 use session::{HostInput, PictureOptions, Session};
+
+use crate::commands::compare::beside::BothSides;
 
 /// What recordings are read and compared with.
 pub(crate) struct Ready<'a> {
@@ -18,13 +21,17 @@ pub(crate) struct Ready<'a> {
 }
 
 /// Returns what rules find in a side.
-pub(crate) fn diagnose(pictures: &[Picture], session: &Session) -> Diagnosis {
+pub(crate) fn diagnose(
+    pictures: &[Picture],
+    session: &Session,
+    domain: Option<&Domain>,
+) -> Diagnosis {
     let cases: Vec<Case<'_>> = pictures
         .iter()
         .map(|picture| Case {
             picture,
             facts: Some(session.facts()),
-            domain: None,
+            domain,
         })
         .collect();
     rules::diagnose(&cases)
@@ -46,21 +53,56 @@ pub(crate) fn compared(
     second: &[HostInput<'_>],
     work: Option<&str>,
 ) -> Result<ComparedSides> {
+    compared_beside(ready, None, &BothSides::default(), [first, second], work)
+}
+
+/// Reads two sides that have something beside them each, and compares them. `other` is what the second is read with,
+/// if that is not what the first is.
+pub(crate) fn compared_beside(
+    ready: &Ready<'_>,
+    other: Option<&Session>,
+    beside: &BothSides,
+    [first, second]: [&[HostInput<'_>]; 2],
+    work: Option<&str>,
+) -> Result<ComparedSides> {
     let session = ready.session;
-    let mut found = session
-        .sides(&[first, second], &ready.pictures)?
-        .into_iter();
+    let mut found = match other {
+        None => session.sides(&[first, second], &ready.pictures)?,
+        Some(other) => {
+            let mut both = session.sides(&[first], &ready.pictures)?;
+            both.append(&mut other.sides(&[second], &ready.pictures)?);
+            both
+        }
+    }
+    .into_iter();
     let (a, b) = (
         found.next().unwrap_or_default(),
         found.next().unwrap_or_default(),
     );
-    let (of_a, of_b) = (diagnose(&a, session), diagnose(&b, session));
+    let [domain_a, domain_b] = beside
+        .domains
+        .each_ref()
+        .map(|one| Some(&one.as_ref()?.domain));
+    let of_a = diagnose(&a, session, domain_a);
+    let of_b = diagnose(&b, other.unwrap_or(session), domain_b);
     let side = |pictures, diagnosis| ComparedSide {
         pictures,
         diagnosis,
     };
-    let comparison = compare::compare(side(&a, &of_a), side(&b, &of_b), work, ready.options);
+    let comparison = compare::compare_scored(
+        side(&a, &of_a),
+        side(&b, &of_b),
+        beside.scores.each_ref().map(Vec::as_slice),
+        work,
+        ready.options,
+    );
     let mut comparison = comparison.map_err(anyhow::Error::msg)?;
+    if let (Some(a), Some(b)) = (domain_a, domain_b) {
+        let apart = compare::definitions(a, b);
+        comparison.differs.splice(0..0, apart);
+    }
+    let notes = beside.domains.iter().flatten().flat_map(|one| &one.notes);
+    comparison.notes.extend(notes.cloned());
     let [given_a, given_b] = [first, second].map(given);
     comparison
         .notes
