@@ -221,6 +221,16 @@ doubt_list! {
         );
     /// A text does not say which thread made an event.
     ThreadsUnknown { text: String } = "threads-unknown", Warning, [All] => text.clone();
+    /// Events of a text have no CPU.
+    CpusNotPrinted { events: u64, of: u64 } = "cpus-not-printed", Warning, [All]
+        => format!(
+            "{} no CPU: what is said of CPUs, and who had one, is not recorded. perf script -F +cpu prints it, where \
+             it was recorded (perf record -a, or --sample-cpu).",
+            match events == of {
+                true => "The text's events have".to_owned(),
+                false => format!("{} of {of}", counted(*events, "event has", "events have")),
+            }
+        );
     /// The clock counts ticks of unknown length.
     ClockTicks = "clock-ticks", Warning, [All]
         => "The recording's clock counts ticks of unknown length: times are in ticks, in fields that end in _ticks, \

@@ -52,6 +52,8 @@ pub(crate) struct TextNotes {
     pub backwards: Occurrences,
     /// Lines with bytes that are no UTF-8.
     pub odd_text: Occurrences,
+    /// Events without a CPU.
+    pub cpuless: u64,
     /// Events of the kernel's option `raw`.
     pub raw_events: Occurrences,
     pub not_understood: Occurrences,
@@ -118,6 +120,12 @@ impl TextNotes {
             lines,
             line,
         });
+        if self.cpuless > 0 {
+            quality.raise(DoubtKind::CpusNotPrinted {
+                events: self.cpuless,
+                of: events,
+            });
+        }
         if self.raw_events.count > 0 {
             quality.raise(DoubtKind::RawOption);
         } else if ticks {

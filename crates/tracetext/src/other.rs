@@ -411,6 +411,27 @@ pub(crate) fn without_junk(line: &[u8]) -> &[u8] {
     &line[at..]
 }
 
+/// Drops the marks of a quotation before a line, and one blank behind them: what is indented stays so.
+#[inline]
+pub(crate) fn unquoted(line: &[u8]) -> &[u8] {
+    match line.get(scan::skip_blanks(line, 0)) {
+        Some(b'>' | b'|') => behind_marks(line),
+        _ => line,
+    }
+}
+
+#[cold]
+fn behind_marks(line: &[u8]) -> &[u8] {
+    let marks = |b: &&u8| scan::is_blank(**b) || matches!(**b, b'>' | b'|');
+    let before = line.iter().take_while(marks).count();
+    let before = line.get(..before).unwrap_or_default();
+    let Some(last) = before.iter().rposition(|b| !scan::is_blank(*b)) else {
+        return line;
+    };
+    let rest = line.get(last + 1..).unwrap_or_default();
+    rest.strip_prefix(b" ").unwrap_or(rest)
+}
+
 /// Drops quote marks, where the line before has them too. What follows may be the rest of a broken line, and
 /// begin with anything.
 pub(crate) fn without_quotes<'l>(line: &'l [u8], before: &[u8]) -> &'l [u8] {

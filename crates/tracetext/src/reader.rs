@@ -251,6 +251,7 @@ impl TraceTextReader {
             return LineFate::Read;
         };
         let (kind, wanted) = self.state.wants(ty);
+        let whole = if wanted { kind } else { Kind::Other };
         // What is not read in parts is read once the line is whole.
         let kind = if wanted && kind.is_read_in_parts() {
             kind
@@ -263,7 +264,7 @@ impl TraceTextReader {
         );
         let broken = piece.held.as_ref().is_some_and(|(_, head)| head.is_none());
         let flow = if broken {
-            match self.join(line, head, kind, reading, piece) {
+            match self.join(line, head, (kind, whole), reading, piece) {
                 Some((line, head, reading)) => self.state.event(&line, &head, ty, reading, sink),
                 None => return LineFate::More,
             }
@@ -302,7 +303,7 @@ impl TraceTextReader {
         &mut self,
         mut line: TextLine<'b>,
         mut head: EventHead,
-        kind: Kind,
+        (kind, whole): (Kind, Kind),
         mut reading: TextReading,
         piece: &mut TextPiece<'b>,
     ) -> Option<(TextLine<'b>, EventHead, TextReading)> {
@@ -324,13 +325,14 @@ impl TraceTextReader {
                 in_stack: false,
             };
             let indented = next.bytes.first().is_some_and(|b| scan::is_blank(*b));
-            let foreign = match other::classify(&next.bytes, context) {
+            let foreign = match other::classify(other::unquoted(&next.bytes), context) {
                 OtherLine::Unknown => false,
                 OtherLine::Stack => true,
                 _ => break,
             };
             let begun = PendingEvent {
                 kind,
+                whole,
                 reading,
                 line: &line.bytes,
                 args: head.args as usize,
@@ -364,7 +366,8 @@ impl TraceTextReader {
         sink: &mut dyn Sink,
     ) -> LineFate {
         let context = self.state.context();
-        let mut what = other::classify(&line.bytes, context);
+        let mut bare = other::unquoted(&line.bytes);
+        let mut what = other::classify(bare, context);
         if what == OtherLine::Unknown {
             if head::may_begin(&line.bytes) {
                 match self.begun(&line, piece) {
@@ -373,12 +376,12 @@ impl TraceTextReader {
                     Err(NeedsMore) => return LineFate::More,
                 }
             }
-            let bare = other::without_junk(&line.bytes);
+            bare = other::without_junk(&line.bytes);
             if bare.len() < line.bytes.len() {
                 what = other::classify(bare, context);
             }
         }
-        let flow = self.state.other(&line, what, sink);
+        let flow = self.state.other(&line, what, bare, sink);
         if let OtherLine::Arch(isa) = what {
             self.says.set_isa(isa);
         }
@@ -426,6 +429,8 @@ struct NeedsMore;
 /// What was found so far, for telling what a text is.
 pub(crate) struct StyleEvidence {
     pub lines: u64,
+    /// Those of them that belong to events, or are empty.
+    pub beside: u64,
     pub events: u64,
     pub certain: u64,
     pub style: Option<TextProducer>,
@@ -436,6 +441,7 @@ impl TraceTextReader {
     pub(crate) fn found(&self) -> StyleEvidence {
         StyleEvidence {
             lines: self.state.lines(),
+            beside: self.state.beside(),
             events: self.state.events(),
             certain: self.state.certain(),
             style: self.state.style(),

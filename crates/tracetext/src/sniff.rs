@@ -37,7 +37,8 @@ pub fn sniff(head: &[u8]) -> Option<TextProducer> {
     let enough = if found.lines <= 100 { 1 } else { 3 };
     let certain = found.certain >= enough;
     // Without CPU and subsystem a line could be another program's; many of a kind could not.
-    let many = found.events >= 5 && found.events * 2 > found.lines;
+    let lines = found.lines.saturating_sub(found.beside);
+    let many = found.events >= 5 && found.events * 2 > lines;
     if certain || many {
         return found.style.or(Some(TextProducer::TraceCmd));
     }

@@ -15,7 +15,6 @@ use crate::lines::TextLine;
 use crate::notes::TextNotes;
 use crate::other::{LineContext, OtherLine};
 use crate::record::{self, TextRecord};
-use crate::span::LineSpan;
 use crate::summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount};
 use crate::types::Types;
 use crate::who::LineTask;
@@ -33,8 +32,12 @@ pub(crate) struct TextState {
     offset: u64,
     lines: u64,
     events: u64,
-    /// Events whose line leaves no doubt: they tell their CPU or subsystem.
+    /// Events that leave no doubt: their line has a CPU, a subsystem or a period, or a stack follows it.
     certain: u64,
+    /// Whether the last event is one of them.
+    sure: bool,
+    /// Lines that say nothing of how much of a text is events: of stacks, headers, and empty ones.
+    beside: u64,
     types: Types,
     style: Option<TextProducer>,
     /// Whether a header named the style.
@@ -73,6 +76,11 @@ impl TextState {
 
     pub(crate) fn certain(&self) -> u64 {
         self.certain
+    }
+
+    /// Lines beside events that belong to them.
+    pub(crate) fn beside(&self) -> u64 {
+        self.beside
     }
 
     pub(crate) fn style(&self) -> Option<TextProducer> {
@@ -214,11 +222,7 @@ impl TextState {
         }
         let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
         let ty = self.types.get(ty).event_type(ty);
-        // What perf prints between the time and the name of an event that is no tracepoint.
-        let before = line
-            .bytes
-            .get(usize::from(head.colon) + 1..head.name.start as usize);
-        let period = before.and_then(|before| decimal(before.trim_ascii()));
+        let period = before_name(line, head).and_then(|before| decimal(before.trim_ascii()));
         let sample = period.map(|_| EventSample {
             period,
             has_cpu: head.who.cpu >= 0,
@@ -247,9 +251,13 @@ impl TextState {
     fn note(&mut self, line: &TextLine<'_>, head: &EventHead, number: u64) {
         self.events += 1;
         let who = &head.who;
-        if (who.cpu >= 0 || head.has_system) && self.certain < ENOUGH {
-            let quoted = memchr::memchr(b'"', who.comm.of(&line.bytes)).is_some();
-            self.certain += u64::from(!quoted);
+        self.sure = true;
+        if self.certain < ENOUGH {
+            let period =
+                || before_name(line, head).is_some_and(|text| !text.trim_ascii().is_empty());
+            let quoted = || memchr::memchr(b'"', who.comm.of(&line.bytes)).is_some();
+            self.sure = (who.cpu >= 0 || head.has_system || period()) && !quoted();
+            self.certain += u64::from(self.sure);
         }
         if head.time < self.last_time {
             self.notes.backwards.add(number);
@@ -258,6 +266,8 @@ impl TextState {
         self.decimals = self.decimals.max(head.decimals);
         if who.cpu >= 0 {
             self.note_cpu(who.cpu);
+        } else {
+            self.notes.cpuless += 1;
         }
         if self.ticks != Some(false) {
             self.ticks = Some(head.decimals == 0);
@@ -382,11 +392,12 @@ impl TextState {
         }
     }
 
-    /// Takes a line that is no event's.
+    /// Takes a line that is no event's; `bare` is it without what pasting put before it.
     pub(crate) fn other(
         &mut self,
         line: &TextLine<'_>,
         what: OtherLine,
+        bare: &[u8],
         sink: &mut dyn Sink,
     ) -> ControlFlow<()> {
         if what == OtherLine::Unknown {
@@ -401,15 +412,27 @@ impl TextState {
             number,
         } = what
         {
-            return self.raw_event(line, (tid, cpu, time), number, sink);
+            return self.raw_event(line, (tid, cpu, time), number.of(bare), sink);
         }
         let number = self.count_lines(line);
         self.in_stack = what == OtherLine::Stack;
+        // What stands above a stack is an event.
+        if self.in_stack && self.after_event && !self.sure {
+            self.sure = true;
+            self.certain += 1;
+        }
         self.after_event &= self.in_stack;
+        if matches!(
+            what,
+            OtherLine::Stack | OtherLine::Blank | OtherLine::Header
+        ) {
+            self.beside += 1;
+        }
         match what {
             OtherLine::Stack if self.sent => {
-                let text = std::str::from_utf8(&line.bytes);
-                if let Some(frame) = text.ok().and_then(StackFrame::parse) {
+                let whole = line.text.filter(|text| text.len() == bare.len());
+                let text = whole.or_else(|| std::str::from_utf8(bare).ok());
+                if let Some(frame) = text.and_then(StackFrame::parse) {
                     sink.side(&Side::StackLine(frame));
                 }
             }
@@ -433,7 +456,7 @@ impl TextState {
                 // A top buffer that `trace-cmd split --top -b NAME` renamed is left behind without CPUs.
                 if count > 0 {
                     self.machine_cpus = self.machine_cpus.max(Some(count));
-                    let name = source.unwrap_or_default().of(&line.bytes);
+                    let name = source.unwrap_or_default().of(bare);
                     self.source(name);
                 }
             }
@@ -461,11 +484,11 @@ impl TextState {
         &mut self,
         line: &TextLine<'_>,
         (tid, cpu, time): (i32, i32, u64),
-        event: LineSpan,
+        event: &[u8],
         sink: &mut dyn Sink,
     ) -> ControlFlow<()> {
         let mut key = b"type:".to_vec();
-        key.extend_from_slice(event.of(&line.bytes));
+        key.extend_from_slice(event);
         let ty = if self.ticks == Some(false) {
             None
         } else {
@@ -558,6 +581,13 @@ impl TextState {
                 .collect(),
         }
     }
+}
+
+/// What stands between the time and the name: perf prints the period there, of an event that is no tracepoint.
+#[inline]
+fn before_name<'l>(line: &'l TextLine<'_>, head: &EventHead) -> Option<&'l [u8]> {
+    line.bytes
+        .get(usize::from(head.colon) + 1..head.name.start as usize)
 }
 
 /// Returns whether this is a thread's name, and no placeholder for an unknown one (`<...>`, perf's `:123`).

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use event::{Kind, TextReader, TextReading};
+use event::{Data, Kind, TextReader, TextReading};
 
 use crate::scan;
 
@@ -17,6 +17,8 @@ const MIN_WIDTH: usize = 40;
 #[derive(Debug)]
 pub(crate) struct PendingEvent<'l> {
     pub kind: Kind,
+    /// The kind of one that is read whole, and not in parts.
+    pub whole: Kind,
     pub reading: TextReading,
     /// The line, up to the break.
     pub line: &'l [u8],
@@ -56,7 +58,8 @@ impl PendingEvent<'_> {
             let long = self.line.len() >= MIN_WIDTH;
             let fits = !self.foreign
                 && ((bare && !rest.is_empty())
-                    || (long && (says_more(args, rest) || self.at_width())));
+                    || (long && (says_more(args, rest) || self.at_width()))
+                    || self.needs(args, rest));
             return fits.then(|| self.plain_glue(args));
         }
         if !self.reading.complete {
@@ -94,6 +97,12 @@ impl PendingEvent<'_> {
         }
         // `intr_in` and `fo 0x00000000`.
         (is_known(&joined) && tight && !self.foreign).then_some(Glue::None)
+    }
+
+    /// Returns whether the event says nothing that can be read without `rest`, and does with it.
+    fn needs(&self, args: &[u8], rest: &[u8]) -> bool {
+        let says = |text: &[u8]| TextReader::read_whole(self.whole, text) != Data::Other;
+        self.whole != Kind::Other && !says(args) && says(&self.plain_glue(args).join(args, rest))
     }
 
     /// Returns whether the line ends where terminals end.

@@ -6,6 +6,7 @@ mod common;
 mod damage;
 mod event_line;
 mod ftrace;
+mod no_cpu;
 mod perf_script;
 mod properties;
 mod sniffing;

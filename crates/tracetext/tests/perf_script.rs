@@ -1,6 +1,6 @@
 //! Texts of `perf script`.
 
-use crate::common::{entry, exit, one, read, who, with_info};
+use crate::common::{Seen, entry, exit, one, read, who, with_info};
 use event::{Data, Isa, LostKind, NONE};
 use tracetext::{TextProducer, TextTimeUnit};
 
@@ -58,9 +58,22 @@ fn process_and_thread_ids_and_nanoseconds() {
     assert_eq!(summary.resolution, 1);
 }
 
+/// Reads a text of one event without a CPU.
+#[track_caller]
+fn cpuless(line: &str) -> Seen {
+    let (mut seen, summary) = read(line);
+    let quality = summary.quality.texts();
+    assert!(
+        quality.len() == 1 && quality[0].contains("have no CPU"),
+        "{quality:?}"
+    );
+    seen.events.pop().expect("one event")
+}
+
 #[test]
 fn columns_that_were_not_asked_for_are_missing() {
-    let seen = one("            perf   303     9.951207:     sched:sched_waking: comm=a pid=16");
+    let seen =
+        cpuless("            perf   303     9.951207:     sched:sched_waking: comm=a pid=16");
     assert_eq!(who(&seen), (NONE, 303, NONE, Some("perf"), "sched_waking"));
     let seen = one("  303 [000]     9.951207:     sched:sched_waking: comm=a pid=16");
     assert_eq!(who(&seen), (0, 303, NONE, None, "sched_waking"));
@@ -71,7 +84,7 @@ fn columns_that_were_not_asked_for_are_missing() {
         who(&seen),
         (2, NONE, NONE, Some("vhost-1250"), "sched_waking")
     );
-    let seen = one("    9.951207:     sched:sched_waking: comm=a pid=16");
+    let seen = cpuless("    9.951207:     sched:sched_waking: comm=a pid=16");
     assert_eq!(who(&seen), (NONE, NONE, NONE, None, "sched_waking"));
     let seen = one("       CPU 1/KVM   309 [001]     9.968100:     kvm:kvm_fpu:");
     assert_eq!(
