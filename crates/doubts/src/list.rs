@@ -225,7 +225,7 @@ doubt_list! {
     CpusNotPrinted { events: u64, of: u64 } = "cpus-not-printed", Warning, [All]
         => format!(
             "{} no CPU: what is said of CPUs, and who had one, is not recorded. perf script -F +cpu prints it, where \
-             it was recorded (perf record -a, or --sample-cpu).",
+             it was recorded (perf record -a, or --sample-cpu); trace-cmd report and the kernel always do.",
             match events == of {
                 true => "The text's events have".to_owned(),
                 false => format!("{} of {of}", counted(*events, "event has", "events have")),

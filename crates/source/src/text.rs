@@ -39,7 +39,9 @@ impl<'r> TextRecording<'r> {
         let summary = tracetext::walk(head, &mut scan);
         let mut column = match style {
             TextProducer::PerfScript => scan.column(summary.thread_column),
-            _ => ThreadColumn::Threads,
+            // ftrace has the thread's id or none.
+            _ if summary.thread_column => ThreadColumn::Threads,
+            _ => ThreadColumn::Nothing,
         };
         if column == ThreadColumn::Unknown && data.len() > HEAD {
             scan = TextScan::default();
@@ -93,7 +95,7 @@ impl<'r> TextRecording<'r> {
         }
         let mut threaded = ThreadAssigner::new(sink, self.column, &self.scan);
         let mut outcome = self.push(&mut threaded, watch);
-        if let Some(text) = threaded.threads_unknown() {
+        if let Some(text) = threaded.threads_unknown(self.is_perf()) {
             outcome.quality.raise(DoubtKind::ThreadsUnknown { text });
         }
         outcome

@@ -1,7 +1,7 @@
 //! Texts that do not say which thread made an event.
 //!
-//! `perf script -F cpu,time,event,trace` prints no thread ids, and `-F pid` the process in their place. Taken as they
-//! stand, the exits of all vCPUs would be one thread's, and be paired across vCPUs. Two things of the events themselves
+//! `perf script -F cpu,time,event,trace` prints no thread ids, and `-F pid` the process in their place; of the kernel's
+//! file people cut the task's column away. Taken as they stand, the exits of all vCPUs would be one thread's, and be paired across vCPUs. Two things of the events themselves
 //! tell whose they are: `sched_switch` says which thread each CPU has from then on, and before; and KVM's events on x86
 //! have the vCPU's number, which is one thread's as long as there is one VM (or one in each process). Where neither
 //! does, nobody made them: events of KVM without a thread are not counted, and that is said.
@@ -287,8 +287,11 @@ impl<'s> ThreadAssigner<'s> {
     }
 
     /// Returns how threads are known where the text does not have them, in sentences; `None` where it has.
-    pub(crate) fn threads_unknown(&self) -> Option<String> {
-        const MORE: &str = "perf script -F comm,tid,cpu,time,event,trace prints them";
+    pub(crate) fn threads_unknown(&self, is_perf: bool) -> Option<String> {
+        let more = match is_perf {
+            true => "perf script -F comm,tid,cpu,time,event,trace prints them",
+            false => "trace-cmd report and the kernel print them in the column TASK-PID",
+        };
         let what = match self.column {
             ThreadColumn::Threads => return None,
             ThreadColumn::Unknown if self.made_up == 0 => return None,
@@ -296,7 +299,7 @@ impl<'s> ThreadAssigner<'s> {
                 return Some(format!(
                     "Several vCPUs have one thread id, so the text has something else in that column, such as the \
                      process ids of perf script -F pid. vCPUs are identified by the numbers KVM prints; {} of them \
-                     have thread ids that are made up, from {MADE_UP} on; {MORE}.",
+                     have thread ids that are made up, from {MADE_UP} on; {more}.",
                     self.made_up
                 ));
             }
@@ -317,13 +320,13 @@ impl<'s> ThreadAssigner<'s> {
                 "exits and entries cannot be assigned to vCPUs: no event has a vCPU number, or several VMs have the \
                  same ones"
             }
-            (false, ..) => return Some(format!("{what}; {MORE}.")),
+            (false, ..) => return Some(format!("{what}; {more}.")),
         };
         let nobodys = match self.nobodys {
             0 => String::new(),
             count => format!(" Of nobody, and not counted: {count} exits and entries."),
         };
-        Some(format!("{what}: {how}; {MORE}.{nobodys}"))
+        Some(format!("{what}: {how}; {more}.{nobodys}"))
     }
 }
 

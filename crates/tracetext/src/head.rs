@@ -5,6 +5,8 @@
 //! name. Whatever pasting put before the line, prompts, line numbers, the name of a file, stands to the left
 //! of what is read and does no harm.
 
+use event::Kind;
+
 use crate::name::system_len;
 use crate::scan;
 use crate::span::{LineSpan, short};
@@ -45,8 +47,17 @@ pub(crate) struct EventHead {
     pub padded: Option<bool>,
     /// Where what the event says begins.
     pub args: u32,
+    /// Where the time begins.
+    pub clock: u16,
     /// Where the colon behind the time stands.
     pub colon: u16,
+}
+
+impl EventHead {
+    /// Returns whether the columns before the time end in the flags that the kernel and trace-cmd print.
+    pub(crate) fn has_flags(&self, line: &[u8]) -> bool {
+        who::ends_in_flags(line, usize::from(self.clock).min(line.len()))
+    }
 }
 
 /// The time stamp stands within so many bytes, junk before the line included.
@@ -92,7 +103,7 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Even
     let name = known_name(line, colon + 1, types).or_else(|| name(line, colon + 1))?;
     let perf = perf || name.has_system;
     let who = who::parse(line, clock.start, perf);
-    if !plausible(&who, &clock, &name) {
+    if !plausible(line, &who, &clock, &name) {
         return None;
     }
     Some(EventHead {
@@ -105,24 +116,39 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Even
         has_system: name.has_system,
         padded: name.padded,
         args: u32::try_from(name.args).unwrap_or(u32::MAX),
+        clock: short(clock.start),
         colon: short(colon),
     })
 }
 
 /// Distinguishes an event's line from prose that happens to hold a number and two colons.
-fn plausible(who: &LineTask, clock: &HeadClock, name: &HeadName) -> bool {
-    if name.what == HeadRest::Function
-        || name.what == HeadRest::KernelStack
-        || name.what == HeadRest::UserStack
-    {
-        return who.cpu >= 0 && who.joined;
-    }
+#[inline]
+fn plausible(line: &[u8], who: &LineTask, clock: &HeadClock, name: &HeadName) -> bool {
+    let nameless = matches!(
+        name.what,
+        HeadRest::Function | HeadRest::KernelStack | HeadRest::UserStack
+    );
     if who.cpu >= 0 {
-        return clock.decimals > 0 || who.tid >= 0;
+        return match nameless {
+            true => who.joined || who::ends_in_flags(line, clock.start),
+            false => clock.decimals > 0 || who.tid >= 0,
+        };
     }
-    // Without a CPU, which perf's -F can leave out, the rest has to be perf's own. Its times have six or
-    // nine digits behind the point.
-    matches!(clock.decimals, 6 | 9) && (name.has_system || (who.has_tid && !who.joined))
+    // Times have six or nine digits behind the point.
+    if nameless || !matches!(clock.decimals, 6 | 9) {
+        return false;
+    }
+    // Without a CPU, which perf's -F can leave out, the rest has to be perf's own.
+    name.has_system || (who.has_tid && !who.joined) || is_cut(line, clock, name)
+}
+
+/// Whether this is a line of the kernel or of trace-cmd that lost its columns before the time, or before the flags: its
+/// event is known by its name.
+#[cold]
+fn is_cut(line: &[u8], clock: &HeadClock, name: &HeadName) -> bool {
+    let known = std::str::from_utf8(name.span.of(line));
+    let known = known.is_ok_and(|name| Kind::of("", name) != Kind::Other);
+    known || (who::ends_in_flags(line, clock.start) && name.what == HeadRest::Event)
 }
 
 struct HeadClock {

@@ -146,10 +146,25 @@ impl TraceTextReader {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
         let head = head::parse_near(&line.bytes, self.colon, types, perf);
         match &head {
+            // Whoever put tabs for blanks before the event's name did so behind it too.
+            Some(head) if line.bytes.get(usize::from(head.colon) + 1) == Some(&b'\t') => {
+                return self.parse_tabbed(line);
+            }
             Some(head) => self.colon = head.colon as usize,
             None if !line.bytes.is_ascii() => return self.parse_repaired(line),
             None => {}
         }
+        (line, head)
+    }
+
+    /// Reads a line with tabs where the tools print blanks.
+    #[cold]
+    fn parse_tabbed<'b>(&mut self, line: TextLine<'b>) -> ParsedLine<'b> {
+        let blank = |byte: &u8| if *byte == b'\t' { b' ' } else { *byte };
+        let bytes: Vec<u8> = line.bytes.iter().map(blank).collect();
+        let (types, perf) = (self.state.types(), self.state.no_thread_column());
+        let head = head::parse(&bytes, types, perf);
+        let line = TextLine::made(bytes, line.start, line.next, line.count);
         (line, head)
     }
 

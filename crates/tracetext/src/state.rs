@@ -256,7 +256,8 @@ impl TextState {
             let period =
                 || before_name(line, head).is_some_and(|text| !text.trim_ascii().is_empty());
             let quoted = || memchr::memchr(b'"', who.comm.of(&line.bytes)).is_some();
-            self.sure = (who.cpu >= 0 || head.has_system || period()) && !quoted();
+            let has_column = who.cpu >= 0 || head.has_system || head.has_flags(&line.bytes);
+            self.sure = (has_column || period()) && !quoted();
             self.certain += u64::from(self.sure);
         }
         if head.time < self.last_time {
@@ -505,6 +506,7 @@ impl TextState {
         self.style = Some(TextProducer::FtraceRaw);
         self.ticks = Some(true);
         self.events += 1;
+        self.thread_column = true;
         self.note_cpu(cpu);
         if time < self.last_time {
             self.notes.backwards.add(number);

@@ -131,7 +131,19 @@ fn cpu(line: &[u8], end: usize, who: &mut LineTask) -> usize {
         who.latency = true;
         return start;
     }
+    // The CPU's column was cut away.
+    if are_flags(token) {
+        return start;
+    }
     end
+}
+
+/// Returns whether the columns before `end`, where the time stamp starts, end in the flags that the kernel and trace-cmd
+/// print.
+pub(crate) fn ends_in_flags(line: &[u8], end: usize) -> bool {
+    let end = scan::back_over_blanks(line, end);
+    let token = &line[scan::token_start(line, end)..end];
+    are_flags(token) || latency_column(token).is_some()
 }
 
 /// Reads CPU and flags that stand together: `3d..2.`, `3dN.5.`, raw `3-0x1`.

@@ -3,6 +3,7 @@
 
 mod common;
 
+mod cut_columns;
 mod damage;
 mod event_line;
 mod ftrace;
