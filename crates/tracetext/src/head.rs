@@ -47,16 +47,21 @@ pub(crate) struct EventHead {
     pub padded: Option<bool>,
     /// Where what the event says begins.
     pub args: u32,
-    /// Where the time begins.
-    pub clock: u16,
     /// Where the colon behind the time stands.
     pub colon: u16,
 }
 
 impl EventHead {
+    /// Returns whether tabs stand for blanks around the event's name, and so behind it. Such a name is never known.
+    pub(crate) fn is_tabbed(&self, line: &[u8]) -> bool {
+        let tab = |at: usize| line.get(at) == Some(&b'\t');
+        tab(usize::from(self.colon) + 1) || tab(usize::from(self.name.end) + 1)
+    }
+
     /// Returns whether the columns before the time end in the flags that the kernel and trace-cmd print.
     pub(crate) fn has_flags(&self, line: &[u8]) -> bool {
-        who::ends_in_flags(line, usize::from(self.clock).min(line.len()))
+        let end = scan::back_over_blanks(line, usize::from(self.colon));
+        who::ends_in_flags(line, scan::token_start(line, end))
     }
 }
 
@@ -116,7 +121,6 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Even
         has_system: name.has_system,
         padded: name.padded,
         args: u32::try_from(name.args).unwrap_or(u32::MAX),
-        clock: short(clock.start),
         colon: short(colon),
     })
 }
@@ -128,12 +132,19 @@ fn plausible(line: &[u8], who: &LineTask, clock: &HeadClock, name: &HeadName) ->
         name.what,
         HeadRest::Function | HeadRest::KernelStack | HeadRest::UserStack
     );
-    if who.cpu >= 0 {
-        return match nameless {
-            true => who.joined || who::ends_in_flags(line, clock.start),
-            false => clock.decimals > 0 || who.tid >= 0,
-        };
+    if who.cpu >= 0 && !nameless {
+        return clock.decimals > 0 || who.tid >= 0;
     }
+    if who.cpu >= 0 {
+        return who.joined || who::ends_in_flags(line, clock.start);
+    }
+    is_perfs_or_cut(line, who, clock, name)
+}
+
+/// The same of a line without a CPU.
+#[inline(never)]
+fn is_perfs_or_cut(line: &[u8], who: &LineTask, clock: &HeadClock, name: &HeadName) -> bool {
+    let nameless = name.what != HeadRest::Event && name.what != HeadRest::Record;
     // Times have six or nine digits behind the point.
     if nameless || !matches!(clock.decimals, 6 | 9) {
         return false;

@@ -59,6 +59,7 @@ mod event_like;
 mod event_line;
 mod graph;
 mod head;
+mod line_parts;
 mod lines;
 mod name;
 mod notes;

@@ -146,8 +146,7 @@ impl TraceTextReader {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
         let head = head::parse_near(&line.bytes, self.colon, types, perf);
         match &head {
-            // Whoever put tabs for blanks before the event's name did so behind it too.
-            Some(head) if line.bytes.get(usize::from(head.colon) + 1) == Some(&b'\t') => {
+            Some(head) if head.ty.is_none() && head.is_tabbed(&line.bytes) => {
                 return self.parse_tabbed(line);
             }
             Some(head) => self.colon = head.colon as usize,

@@ -11,6 +11,7 @@ use event::{
 
 use crate::event_like::looks_like_event;
 use crate::head::{EventHead, HeadRest};
+use crate::line_parts::{before_name, is_name, without_tail};
 use crate::lines::TextLine;
 use crate::notes::TextNotes;
 use crate::other::{LineContext, OtherLine};
@@ -222,7 +223,7 @@ impl TextState {
         }
         let comm = comm.as_deref().filter(|comm| is_name(comm, head.who.tid));
         let ty = self.types.get(ty).event_type(ty);
-        let period = before_name(line, head).and_then(|before| decimal(before.trim_ascii()));
+        let period = before_name(line, head).and_then(decimal);
         let sample = period.map(|_| EventSample {
             period,
             has_cpu: head.who.cpu >= 0,
@@ -253,8 +254,7 @@ impl TextState {
         let who = &head.who;
         self.sure = true;
         if self.certain < ENOUGH {
-            let period =
-                || before_name(line, head).is_some_and(|text| !text.trim_ascii().is_empty());
+            let period = || before_name(line, head).is_some();
             let quoted = || memchr::memchr(b'"', who.comm.of(&line.bytes)).is_some();
             let has_column = who.cpu >= 0 || head.has_system || head.has_flags(&line.bytes);
             self.sure = (has_column || period()) && !quoted();
@@ -582,37 +582,6 @@ impl TextState {
                 })
                 .collect(),
         }
-    }
-}
-
-/// What stands between the time and the name: perf prints the period there, of an event that is no tracepoint.
-#[inline]
-fn before_name<'l>(line: &'l TextLine<'_>, head: &EventHead) -> Option<&'l [u8]> {
-    line.bytes
-        .get(usize::from(head.colon) + 1..head.name.start as usize)
-}
-
-/// Returns whether this is a thread's name, and no placeholder for an unknown one (`<...>`, perf's `:123`).
-#[inline]
-fn is_name(comm: &str, tid: i32) -> bool {
-    let unknown = |number: &str| crate::scan::id(number.as_bytes()) == Some(tid);
-    !comm.is_empty() && comm != "<...>" && !comm.strip_prefix(':').is_some_and(unknown)
-}
-
-/// Drops what tables and HTML leave at the end of a line.
-#[inline]
-fn without_tail<'t>(text: &'t str, line: &[u8]) -> &'t str {
-    match text.as_bytes().last() {
-        Some(b'>') => ["<br>", "<br/>", "<br />", "</p>", "</td>", "</code>"]
-            .iter()
-            .find_map(|tag| text.strip_suffix(tag))
-            .unwrap_or(text)
-            .trim_ascii_end(),
-        // The line stands in a table's cell when it begins with one too.
-        Some(b'|') if line.trim_ascii_start().starts_with(b"|") => {
-            text[..text.len() - 1].trim_ascii_end()
-        }
-        _ => text,
     }
 }
 
