@@ -5,12 +5,14 @@ use std::ops::ControlFlow;
 use event::{Kind, Sink, TextReader, TextReading};
 
 use crate::clean;
+use crate::event_like::{begins_event, ends_in_thread_and_time, looks_like_event};
 use crate::head::{self, EventHead, HeadRest};
 use crate::lines::{Cut, MAX_LINE, TextLine, TextLines};
 use crate::other::{self, LineContext, OtherLine};
 use crate::scan;
 use crate::state::TextState;
 use crate::summary::{TextProducer, TextSummary};
+use crate::who::LineTask;
 use crate::wrap::{Glue, PendingEvent};
 
 /// How far [`TraceTextReader::feed`] came.
@@ -330,7 +332,7 @@ impl TraceTextReader {
             let Some((next, None)) = &piece.held else {
                 break;
             };
-            if head::may_begin(&next.bytes) {
+            if head::may_begin(&next.bytes) || begins_event(other::unquoted(&next.bytes)) {
                 break;
             }
             let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
@@ -383,7 +385,8 @@ impl TraceTextReader {
         let mut bare = other::unquoted(&line.bytes);
         let mut what = other::classify(bare, context);
         if what == OtherLine::Unknown {
-            if head::may_begin(&line.bytes) {
+            if head::may_begin(&line.bytes) || ends_in_thread_and_time(line.bytes.trim_ascii_end())
+            {
                 match self.begun(&line, piece) {
                     Ok(Some((line, head))) => return self.event(line, head, piece, sink),
                     Ok(None) => {}
@@ -419,14 +422,15 @@ impl TraceTextReader {
             return Ok(None);
         };
         // A line that says where it is from stands for itself.
-        if next_head.is_some_and(|h| h.who.cpu >= 0) {
+        if next_head.is_some_and(|h| h.who.cpu >= 0) || looks_like_event(&next.bytes) {
             return Ok(None);
         }
         let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
         for glue in [Glue::None, Glue::Blank] {
             let bytes = glue.join(&line.bytes, rest);
             let head = head::parse(&bytes, self.state.types(), self.state.no_thread_column());
-            if let Some(head) = head.filter(|h| h.who.cpu >= 0 && h.what == HeadRest::Event) {
+            let placed = |who: &LineTask| who.cpu >= 0 || (who.has_tid && !who.joined);
+            if let Some(head) = head.filter(|h| placed(&h.who) && h.what == HeadRest::Event) {
                 let count = line.count + next.count;
                 let joined = TextLine::made(bytes, line.start, next.next, count);
                 piece.held = None;

@@ -9,10 +9,10 @@ use event::{
     TextReading,
 };
 
-use crate::event_like::looks_like_event;
+use crate::event_like::{looks_like_event, looks_like_output};
 use crate::head::{EventHead, HeadRest};
 use crate::line_parts::{before_name, is_name, without_tail};
-use crate::lines::TextLine;
+use crate::lines::{MAX_LINE, TextLine};
 use crate::notes::TextNotes;
 use crate::other::{LineContext, OtherLine};
 use crate::record::{self, TextRecord};
@@ -137,8 +137,9 @@ impl TextState {
         if looks_like_event(&line.bytes) {
             self.notes.unread_events.add(number);
         }
-        // Whatever comes before the first event is an introduction.
-        if self.events > 0 {
+        // Whatever comes before the first event is an introduction. Of lines that are too long nothing is kept.
+        let long = line.bytes.is_empty() || line.bytes.len() > MAX_LINE;
+        if self.events > 0 && (long || looks_like_output(&line.bytes)) {
             let offset = self.offset + line.start as u64;
             self.notes.not_understood(number, offset);
         }

@@ -105,7 +105,7 @@ pub struct TextSummary {
     pub sources: Vec<String>,
     /// Whether any line has a number where thread ids stand.
     pub thread_column: bool,
-    /// Lines behind the first event that were not understood.
+    /// Lines behind the first event that look like a tracer's output and were not understood. Prose is not counted.
     pub not_understood: u64,
     /// The first of them.
     pub first_not_understood: Vec<UnreadableLine>,

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use event::{Data, Kind, TextReader, TextReading};
 
+use crate::event_like::is_task;
 use crate::scan;
 
 /// A shorter line was not broken for its length.
@@ -53,6 +54,10 @@ impl PendingEvent<'_> {
     /// Returns how `rest`, which is no event's line, continues this one; `None` when it does not.
     pub(crate) fn continued_by(&self, rest: &[u8], says: &mut TextReader) -> Option<Glue> {
         let args = self.line.get(self.args..).unwrap_or_default();
+        // The column of another event's task, unless a terminal broke what this one says.
+        if is_task(rest) && !self.at_width() {
+            return None;
+        }
         if self.kind == Kind::Other {
             let bare = scan::trim(args).is_empty();
             let long = self.line.len() >= MIN_WIDTH;
