@@ -13,10 +13,19 @@ pub struct StackFrame<'a> {
 
 impl<'a> StackFrame<'a> {
     /// Reads a line: `ffffffff821fb643 schedule+0x23 ([kernel.kallsyms])` of perf, ` => schedule+0x23/0x60` of the
-    /// kernel, `=> schedule (ffffffff821fb643)` of trace-cmd. Returns `None` for what is none of these.
+    /// kernel, with its option `sym-addr` ` => schedule+0x23/0x60 <ffffffff821fb643>`, `=> schedule (ffffffff821fb643)`
+    /// of trace-cmd. Returns `None` for what is none of these.
     pub fn parse(line: &'a str) -> Option<StackFrame<'a>> {
         let text = line.trim();
         let text = text.strip_prefix("=>").unwrap_or(text).trim_start();
+        let (text, behind) = name_and_address(text);
+        if behind.is_some() {
+            return Some(StackFrame {
+                address: behind,
+                symbol: Some(without_offset(text)).filter(|name| is_name(name)),
+                file: None,
+            });
+        }
         let (first, behind) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         // A place in a file may be a short number, a function may be called `cafe`; perf's lines end in the file.
         let of_perf = behind.ends_with(')') && !line.contains("=>");
@@ -37,6 +46,18 @@ impl<'a> StackFrame<'a> {
             symbol,
             file: last.filter(|_| printed.is_none()),
         })
+    }
+}
+
+/// Takes a name and the address that the kernel prints behind it apart (`seq_print_ip_sym`,
+/// `kernel/trace/trace_output.c`).
+fn name_and_address(text: &str) -> (&str, Option<u64>) {
+    let parts = text
+        .strip_suffix('>')
+        .and_then(|body| body.rsplit_once(" <"));
+    match parts.map(|(name, address)| (name, hex(address))) {
+        Some((name, Some(address))) => (name.trim_end(), Some(address)),
+        _ => (text, None),
     }
 }
 
@@ -124,6 +145,18 @@ mod tests {
                 None,
             ),
             (" => worker_thread", None, Some("worker_thread"), None),
+            (
+                " => kvm_vcpu_block+0x23/0x60 [kvm] <ffffffffc045c31e>",
+                Some(0xffff_ffff_c045_c31e),
+                Some("kvm_vcpu_block"),
+                None,
+            ),
+            (
+                "=> schedule <ffffffff821fb643>",
+                Some(0xffff_ffff_821f_b643),
+                Some("schedule"),
+                None,
+            ),
             (
                 "=> kthread (ffffffff8138bbe8)",
                 Some(0xffff_ffff_8138_bbe8),

@@ -332,7 +332,7 @@ impl TraceTextReader {
             let Some((next, None)) = &piece.held else {
                 break;
             };
-            if head::may_begin(&next.bytes) || begins_event(other::unquoted(&next.bytes)) {
+            if head::may_begin(&next.bytes) {
                 break;
             }
             let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
@@ -342,6 +342,7 @@ impl TraceTextReader {
             };
             let indented = next.bytes.first().is_some_and(|b| scan::is_blank(*b));
             let foreign = match other::classify(other::unquoted(&next.bytes), context) {
+                OtherLine::Unknown if begins_event(other::unquoted(&next.bytes)) => break,
                 OtherLine::Unknown => false,
                 OtherLine::Stack => true,
                 _ => break,

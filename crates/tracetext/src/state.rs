@@ -136,6 +136,8 @@ impl TextState {
         let number = self.count_lines(line);
         if looks_like_event(&line.bytes) {
             self.notes.unread_events.add(number);
+            // The stack behind it is of none that is known.
+            self.sent = false;
         }
         // Whatever comes before the first event is an introduction. Of lines that are too long nothing is kept.
         let long = line.bytes.is_empty() || line.bytes.len() > MAX_LINE;

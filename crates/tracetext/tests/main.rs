@@ -12,4 +12,5 @@ mod no_cpu;
 mod perf_script;
 mod properties;
 mod sniffing;
+mod stacks;
 mod trace_cmd;
