@@ -41,6 +41,9 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let _ = tracetext::sniff(text);
+    for line in text.split(|byte| *byte == b'\n') {
+        let _ = tracetext::event_line(line);
+    }
     let mut whole = Notes::default();
     let summary = tracetext::walk(text, &mut whole);
     let mut pieces = Notes::default();

@@ -206,6 +206,14 @@ doubt_list! {
     /// The kernel's option raw was on.
     RawOption = "raw-option", Serious, [All]
         => "The kernel's option raw was on: events have numbers and no fields. Print the buffer again with noraw.";
+    /// Lines of the function_graph tracer without a time of day.
+    GraphUntimed { lines: u64, line: u64 } = "graph-untimed", Warning, [All]
+        => format!(
+            "{} of the function_graph tracer {} no time of day, or no CPU (first: line {line}): their functions and \
+             durations are not used. The tracer's option funcgraph-abstime prints the time.",
+            plural(*lines, "line"),
+            match lines { 1 => "has", _ => "have" }
+        );
     /// Times of a text have no decimal point.
     TimesWithoutPoint = "times-without-point", Warning, [All]
         => "Times are printed without a decimal point: nanoseconds of the clock boot, or ticks of another clock.";

@@ -42,6 +42,52 @@ pub(crate) struct GraphLine {
     pub says: LineSpan,
 }
 
+impl GraphLine {
+    /// Returns the line as `trace-cmd report` prints what it says: `comm-tid [cpu] time: funcgraph_entry: ...`, and an
+    /// event that stands in a comment as itself. `None` where it has no time of day or no CPU, or is none of them.
+    pub(crate) fn as_event(&self, line: &[u8]) -> Option<Vec<u8>> {
+        let (time_ns, says) = (self.time_ns?, self.says.of(line));
+        let name: &[u8] = match self.call {
+            GraphCall::Entry => b"funcgraph_entry: ",
+            GraphCall::Return => b"funcgraph_exit: ",
+            // Events begin with their name; texts of trace_printk do not.
+            GraphCall::Comment if is_named(says) => b"",
+            GraphCall::Comment => b"print: ",
+            GraphCall::Interrupt => return None,
+        };
+        let comm = self.comm.of(line);
+        // A longer name is cut off here.
+        let comm = if comm.len() < CUT_COMM {
+            comm
+        } else {
+            b"<...>"
+        };
+        let mut event = Vec::with_capacity(says.len() + 64);
+        if self.tid >= 0 {
+            event.extend_from_slice(comm);
+            event.extend_from_slice(format!("-{} ", self.tid).as_bytes());
+        }
+        let (seconds, micros) = (time_ns / 1_000_000_000, time_ns / 1000 % 1_000_000);
+        let cpu = u32::try_from(self.cpu).ok()?;
+        event.extend_from_slice(format!("[{cpu:03}] {seconds}.{micros:06}: ").as_bytes());
+        event.extend_from_slice(name);
+        event.extend_from_slice(says);
+        Some(event)
+    }
+}
+
+/// Whether a text begins with an event's name: `kvm_exit: reason ...`.
+fn is_named(text: &[u8]) -> bool {
+    let end = text
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || **b == b'_')
+        .count();
+    let rest = text.get(end..).unwrap_or_default();
+    end > 0 && (rest == b":" || rest.starts_with(b": "))
+}
+
+/// The tracer prints so many bytes of a thread's name (`print_graph_proc`).
+const CUT_COMM: usize = 7;
 /// Things that pasting puts before a line, which are passed over.
 const MAX_JUNK: usize = 8;
 /// Bytes of a line in which the columns end.

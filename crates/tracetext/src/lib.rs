@@ -15,8 +15,12 @@ in pieces. Events go into an [`event::Sink`] in the order of the text, with what
 | [`TextProducer::Ftrace`] | `/sys/kernel/tracing/trace`, `trace_pipe` | `comm-tid (tgid) [cpu] flags time: event: text` |
 | [`TextProducer::FtraceLatency`] | the same in latency format | `comm-tid cpuflags time: event: text` |
 | [`TextProducer::FtraceRaw`] | the same with the option `raw` | `tid cpu time type: number` |
+| [`TextProducer::Ftrace`] | the tracer function_graph with `funcgraph-abstime` | <code>time &#124; cpu) comm-tid &#124; duration &#124; call</code>; events stand in comments |
 
-The tables of `perf kvm stat report` and `perf sched latency` are recognized and hold no events.
+Columns before the time may be cut away: the task, and the CPU too. [`event_line`] says of one line whether it is an
+event's, and when that was.
+
+The function_graph tracer without times ([`TextProducer::FunctionGraph`]) holds no events. The tables of `perf kvm stat report` and `perf sched latency` are recognized and hold no events.
 
 # What each loses
 
@@ -34,7 +38,8 @@ The tables of `perf kvm stat report` and `perf sched latency` are recognized and
 | buffer instance | | the name before each line | a file each |
 | lost events | with `--show-lost-events` | kept; sometimes without their number | `trace`: in the header; `trace_pipe`: kept |
 | samples in a guest | left out by perf unless `--guestkallsyms` is given: all of a vCPU's on arm64 | kept | kept |
-| call chains | passed over | passed over | passed over |
+| call chains | kept, line by line | kept | kept |
+| CPU | not recorded by `perf record COMMAND` and `-p`, and with `-F` as asked | kept | kept |
 
 Event kinds have no binary formats, and fields beside those of [`event::Data`] stay in the text.
 
@@ -55,6 +60,7 @@ Every line is looked at a bounded number of times, and memory does not grow with
 )]
 
 mod clean;
+mod cpus;
 mod event_like;
 mod event_line;
 mod graph;

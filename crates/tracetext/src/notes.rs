@@ -52,6 +52,8 @@ pub(crate) struct TextNotes {
     pub backwards: Occurrences,
     /// Lines with bytes that are no UTF-8.
     pub odd_text: Occurrences,
+    /// Lines of the function_graph tracer without a time of day or a CPU.
+    pub untimed_graph: Occurrences,
     /// Events without a CPU.
     pub cpuless: u64,
     /// Events of the kernel's option `raw`.
@@ -117,6 +119,10 @@ impl TextNotes {
             line,
         });
         raise(&self.odd_text, |lines, line| DoubtKind::OddBytes {
+            lines,
+            line,
+        });
+        raise(&self.untimed_graph, |lines, line| DoubtKind::GraphUntimed {
             lines,
             line,
         });

@@ -3,6 +3,7 @@
 use event::Isa;
 
 use crate::event_like::looks_like_event;
+use crate::graph;
 use crate::scan;
 use crate::span::LineSpan;
 use crate::who;
@@ -116,7 +117,7 @@ fn is_stack(text: &[u8], indented: bool, context: LineContext) -> bool {
     // Without addresses (`-F sym`), and source lines, which stand below their frames.
     let symbol = scan::contains(text, b"+0x") && !text.contains(&b'=');
     symbol && (indented || context.in_stack)
-        || (context.in_stack && indented && !looks_like_event(text))
+        || (context.in_stack && indented && !looks_like_event(text) && graph::parse(text).is_none())
 }
 
 fn header(text: &[u8]) -> OtherLine {

@@ -6,6 +6,7 @@ use event::{Kind, Sink, TextReader, TextReading};
 
 use crate::clean;
 use crate::event_like::{begins_event, ends_in_thread_and_time, looks_like_event};
+use crate::graph::{self, GraphLine};
 use crate::head::{self, EventHead, HeadRest};
 use crate::lines::{Cut, MAX_LINE, TextLine, TextLines};
 use crate::other::{self, LineContext, OtherLine};
@@ -343,6 +344,7 @@ impl TraceTextReader {
             let indented = next.bytes.first().is_some_and(|b| scan::is_blank(*b));
             let foreign = match other::classify(other::unquoted(&next.bytes), context) {
                 OtherLine::Unknown if begins_event(other::unquoted(&next.bytes)) => break,
+                OtherLine::Unknown if graph::parse(&next.bytes).is_some() => break,
                 OtherLine::Unknown => false,
                 OtherLine::Stack => true,
                 _ => break,
@@ -385,6 +387,11 @@ impl TraceTextReader {
         let context = self.state.context();
         let mut bare = other::unquoted(&line.bytes);
         let mut what = other::classify(bare, context);
+        if what == OtherLine::Unknown
+            && let Some(read) = graph::parse(&line.bytes)
+        {
+            return self.graph(line, &read, piece, sink);
+        }
         if what == OtherLine::Unknown {
             if head::may_begin(&line.bytes) || ends_in_thread_and_time(line.bytes.trim_ascii_end())
             {
@@ -408,6 +415,25 @@ impl TraceTextReader {
         } else {
             LineFate::Read
         }
+    }
+
+    /// Reads a line of the function_graph tracer.
+    #[cold]
+    fn graph<'b>(
+        &mut self,
+        line: TextLine<'b>,
+        read: &GraphLine,
+        piece: &mut TextPiece<'b>,
+        sink: &mut dyn Sink,
+    ) -> LineFate {
+        if let Some(bytes) = read.as_event(&line.bytes)
+            && let Some(head) = head::parse(&bytes, self.state.types(), false)
+        {
+            let line = TextLine::made(bytes, line.start, line.next, line.count);
+            return self.event(line, head, piece, sink);
+        }
+        self.state.untimed_graph(&line);
+        LineFate::Read
     }
 
     /// Joins a line that could be the beginning of an event with the next, if that makes one.
@@ -450,6 +476,8 @@ pub(crate) struct StyleEvidence {
     pub lines: u64,
     /// Those of them that belong to events, or are empty.
     pub beside: u64,
+    /// Lines of the function_graph tracer that are no events.
+    pub untimed_graph: u64,
     pub events: u64,
     pub certain: u64,
     pub style: Option<TextProducer>,
@@ -461,6 +489,7 @@ impl TraceTextReader {
         StyleEvidence {
             lines: self.state.lines(),
             beside: self.state.beside(),
+            untimed_graph: self.state.untimed_graph_lines(),
             events: self.state.events(),
             certain: self.state.certain(),
             style: self.state.style(),

@@ -42,6 +42,9 @@ pub fn sniff(head: &[u8]) -> Option<TextProducer> {
     if certain || many {
         return found.style.or(Some(TextProducer::TraceCmd));
     }
+    if found.untimed_graph >= enough && found.untimed_graph > found.events {
+        return Some(TextProducer::FunctionGraph);
+    }
     if let Some(table) = table(head) {
         return Some(table);
     }

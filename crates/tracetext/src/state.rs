@@ -9,6 +9,7 @@ use event::{
     TextReading,
 };
 
+use crate::cpus::TextCpus;
 use crate::event_like::{looks_like_event, looks_like_output};
 use crate::head::{EventHead, HeadRest};
 use crate::line_parts::{before_name, is_name, without_tail};
@@ -55,7 +56,7 @@ pub(crate) struct TextState {
     in_stack: bool,
     /// Whether the sink got the last event, and so its stack.
     sent: bool,
-    cpus: Vec<u64>,
+    cpus: TextCpus,
     machine_cpus: Option<u32>,
     sources: Vec<Box<[u8]>>,
     pending_lost: Vec<(i32, Option<u64>)>,
@@ -130,6 +131,17 @@ impl TextState {
             self.notes.joined.add(number);
         }
         number
+    }
+
+    /// Takes a line of the function_graph tracer without a time of day or a CPU.
+    pub(crate) fn untimed_graph(&mut self, line: &TextLine<'_>) {
+        let number = self.count_lines(line);
+        self.notes.untimed_graph.add(number);
+        (self.after_event, self.in_stack) = (false, false);
+    }
+
+    pub(crate) fn untimed_graph_lines(&self) -> u64 {
+        self.notes.untimed_graph.count
     }
 
     pub(crate) fn not_understood(&mut self, line: &TextLine<'_>) {
@@ -269,7 +281,7 @@ impl TextState {
         self.last_time = head.time;
         self.decimals = self.decimals.max(head.decimals);
         if who.cpu >= 0 {
-            self.note_cpu(who.cpu);
+            self.cpus.add(who.cpu);
         } else {
             self.notes.cpuless += 1;
         }
@@ -282,18 +294,6 @@ impl TextState {
         self.thread_column |= who.has_tid;
         self.no_thread_lines +=
             u32::from(head.has_system && !self.thread_column && self.no_thread_lines < 3);
-    }
-
-    #[inline]
-    fn note_cpu(&mut self, cpu: i32) {
-        let Ok(cpu) = usize::try_from(cpu) else {
-            return;
-        };
-        let (word, bit) = (cpu / 64, cpu % 64);
-        if self.cpus.len() <= word {
-            self.cpus.resize(word + 1, 0);
-        }
-        self.cpus[word] |= 1 << bit;
     }
 
     fn note_style(&mut self, head: &EventHead) {
@@ -510,7 +510,7 @@ impl TextState {
         self.ticks = Some(true);
         self.events += 1;
         self.thread_column = true;
-        self.note_cpu(cpu);
+        self.cpus.add(cpu);
         if time < self.last_time {
             self.notes.backwards.add(number);
         }
@@ -543,7 +543,6 @@ impl TextState {
         let ticks = self.ticks == Some(true);
         let quality = self.notes.quality(self.events, ticks);
         let merged = self.sources.len() > 1 || self.sources.first().is_some_and(|s| !s.is_empty());
-        let cpu_words = self.cpus.iter().enumerate();
         TextSummary {
             style: self
                 .style
@@ -558,13 +557,7 @@ impl TextState {
             },
             resolution: 10u64.pow(u32::from(if ticks { 0 } else { 9 - self.decimals.min(9) })),
             isa,
-            cpus: cpu_words
-                .flat_map(|(word, bits)| {
-                    (0..64)
-                        .filter(move |b| bits >> b & 1 == 1)
-                        .filter_map(move |b| u32::try_from(word * 64 + b).ok())
-                })
-                .collect(),
+            cpus: self.cpus.list(),
             machine_cpus: self.machine_cpus,
             sources: if merged {
                 self.sources.iter().map(|s| lossy(s)).collect()

@@ -16,6 +16,9 @@ pub enum TextProducer {
     FtraceLatency,
     /// The same with the option `raw`: events have numbers instead of names, and no fields.
     FtraceRaw,
+    /// The kernel's function_graph tracer without its option `funcgraph-abstime`: calls and durations, without a time of
+    /// day. It holds no events.
+    FunctionGraph,
     /// The table of `perf kvm stat report`. It holds no events.
     PerfKvmStatTable,
     /// The table of `perf sched latency`. It holds no events.
@@ -31,6 +34,7 @@ impl TextProducer {
             TextProducer::Ftrace => "ftrace text",
             TextProducer::FtraceLatency => "ftrace text in latency format",
             TextProducer::FtraceRaw => "ftrace text with the option raw",
+            TextProducer::FunctionGraph => "the function_graph tracer without times of day",
             TextProducer::PerfKvmStatTable => "perf kvm stat report",
             TextProducer::PerfSchedTable => "perf sched latency",
         }
@@ -40,7 +44,9 @@ impl TextProducer {
     pub fn is_table(self) -> bool {
         matches!(
             self,
-            TextProducer::PerfKvmStatTable | TextProducer::PerfSchedTable
+            TextProducer::FunctionGraph
+                | TextProducer::PerfKvmStatTable
+                | TextProducer::PerfSchedTable
         )
     }
 }

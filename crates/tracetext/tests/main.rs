@@ -7,6 +7,7 @@ mod cut_columns;
 mod damage;
 mod event_line;
 mod ftrace;
+mod function_graph;
 mod misread;
 mod no_cpu;
 mod perf_script;
