@@ -1,10 +1,11 @@
 //! Texts that do not say which thread made an event.
 //!
 //! `perf script -F cpu,time,event,trace` prints no thread ids, and `-F pid` the process in their place; of the kernel's
-//! file people cut the task's column away. Taken as they stand, the exits of all vCPUs would be one thread's, and be paired across vCPUs. Two things of the events themselves
-//! tell whose they are: `sched_switch` says which thread each CPU has from then on, and before; and KVM's events on x86
-//! have the vCPU's number, which is one thread's as long as there is one VM (or one in each process). Where neither
-//! does, nobody made them: events of KVM without a thread are not counted, and that is said.
+//! file people cut the task's column away. Taken as they stand, the exits of all vCPUs would be one thread's, and be
+//! paired across vCPUs. Two things of the events themselves tell whose they are: `sched_switch` says which thread each
+//! CPU has from then on, and before; and KVM's events on x86 have the vCPU's number, which is one thread's as long as
+//! there is one VM (or one in each process). Where neither does, nobody made them: events of KVM without a thread are
+//! not counted, and that is said.
 
 use std::ops::ControlFlow;
 

@@ -36,8 +36,8 @@ pub(crate) fn begins_event(line: &[u8]) -> bool {
     first.and_then(time).is_some() || looks_like_event(line)
 }
 
-/// Returns whether a line ends in a thread's id and a time, `CPU 0/KVM 1240 444.000100:`: what stands before the name of
-/// perf's event where perf prints no CPU.
+/// Returns whether a line ends in a thread's id and a time, `CPU 0/KVM 1240 444.000100:`: what stands before the name
+/// of perf's event where perf prints no CPU.
 pub(crate) fn ends_in_thread_and_time(line: &[u8]) -> bool {
     if line.last() != Some(&b':') {
         return false;

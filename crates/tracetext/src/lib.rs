@@ -20,7 +20,8 @@ in pieces. Events go into an [`event::Sink`] in the order of the text, with what
 Columns before the time may be cut away: the task, and the CPU too. [`event_line`] says of one line whether it is an
 event's, and when that was.
 
-The function_graph tracer without times ([`TextProducer::FunctionGraph`]) holds no events. The tables of `perf kvm stat report` and `perf sched latency` are recognized and hold no events.
+The function_graph tracer without times ([`TextProducer::FunctionGraph`]) holds no events. The tables of
+`perf kvm stat report` and `perf sched latency` are recognized and hold no events.
 
 # What each loses
 

@@ -16,8 +16,8 @@ pub enum TextProducer {
     FtraceLatency,
     /// The same with the option `raw`: events have numbers instead of names, and no fields.
     FtraceRaw,
-    /// The kernel's function_graph tracer without its option `funcgraph-abstime`: calls and durations, without a time of
-    /// day. It holds no events.
+    /// The kernel's function_graph tracer without its option `funcgraph-abstime`: calls and durations, without a time
+    /// of day. It holds no events.
     FunctionGraph,
     /// The table of `perf kvm stat report`. It holds no events.
     PerfKvmStatTable,

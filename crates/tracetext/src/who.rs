@@ -138,8 +138,8 @@ fn cpu(line: &[u8], end: usize, who: &mut LineTask) -> usize {
     end
 }
 
-/// Returns whether the columns before `end`, where the time stamp starts, end in the flags that the kernel and trace-cmd
-/// print.
+/// Returns whether the columns before `end`, where the time stamp starts, end in the flags that the kernel and
+/// trace-cmd print.
 pub(crate) fn ends_in_flags(line: &[u8], end: usize) -> bool {
     let end = scan::back_over_blanks(line, end);
     let token = &line[scan::token_start(line, end)..end];

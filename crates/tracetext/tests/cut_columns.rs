@@ -12,7 +12,7 @@ const LATENCY: &str = "\
 trace-cm-4205      2dN.5. 243321us!: sched_waking: comm=bash pid=3731 prio=120 target_cpu=000
 CPU 1/KV-3743      1..... 253504us+: kvm_pio: pio_read at 0x608 size 4 count 1 val 0x738dc3
 CPU 1/KV-3743      1d..1. 253537us+: kvm_entry: vcpu 1, rip 0xffffffff8177a62c
-CPU 1/KV-3743      1..... 253585us+: kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x0000000006080041 info2 0x0
+CPU 1/KV-3743      1..... 253585us+: kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 0x6080041 info2 0x0
 CPU 1/KV-3743      1..... 253602us : kvm_userspace_exit: reason KVM_EXIT_IO (2)
 ";
 

@@ -134,7 +134,7 @@ fn prose_and_tables_are_none() {
         "root      1234  5.0  1.2 4194304 123456 ?  Sl   12:30   0:12 qemu-system-x86_64 -name guest=a",
         "             VM-EXIT    Samples  Samples%     Time%    Min Time    Max Time         Avg time",
         "                 HLT       1084     2.86%    99.77%     46.27us  1791869.86us  72652.91us ( +-   7.38% )",
-        "  CPU 0/KVM:1240     |   1234.567 ms |     1000 | avg:   0.012 ms | max:   1.234 ms | max start: 12.345678 s",
+        "  CPU 0/KVM:1240        |   1234.567 ms |     1000 | avg:   0.012 ms | max:   1.234 ms | max at: 12.345678 s",
         "    79.731934 [0002]  <idle>                              0.000      0.000      0.000",
         "    12.34%  qemu-system-x86  [kernel.kallsyms]  [k] vmx_vcpu_run",
         "     1.001234567        123,456      kvm:kvm_exit",

@@ -57,8 +57,8 @@ fn without_a_time_they_are_counted() {
     );
     let (seen, summary) = read(PLAIN);
     assert_eq!(seen.events.len(), 0);
-    let said = "8 lines of the function_graph tracer have no time of day, or no CPU (first: line 5): their functions and \
-                durations are not used. The tracer's option funcgraph-abstime prints the time.";
+    let said = "8 lines of the function_graph tracer have no time of day, or no CPU (first: line 5): their functions \
+                and durations are not used. The tracer's option funcgraph-abstime prints the time.";
     assert_eq!(summary.quality.texts(), [said]);
     assert_eq!(summary.not_understood, 0);
 }

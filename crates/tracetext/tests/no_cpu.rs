@@ -10,9 +10,9 @@ const SAMPLES: &str = include_str!("texts/perf-6.1-samples-no-cpu.txt");
 const OLD_SAMPLES: &str = include_str!("texts/perf-4.19-samples-no-cpu.txt");
 const KVM: &str = include_str!("texts/perf-6.1-kvm-no-cpu.txt");
 
-const NO_CPU: &str = "The text's events have no CPU: what is said of CPUs, and who had one, is not recorded. perf script \
-                      -F +cpu prints it, where it was recorded (perf record -a, or --sample-cpu); trace-cmd report and the kernel \
-                      always do.";
+const NO_CPU: &str = "The text's events have no CPU: what is said of CPUs, and who had one, is not recorded. \
+                      perf script -F +cpu prints it, where it was recorded (perf record -a, or --sample-cpu); \
+                      trace-cmd report and the kernel always do.";
 
 /// Frames, of all stacks.
 fn frames(read: &Gathered) -> usize {

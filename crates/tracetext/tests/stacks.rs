@@ -9,10 +9,22 @@ use crate::common::{Gathered, read};
 const HEAD: &str = "       CPU 1/KVM-3743    [001] d..1.   902.873461: kvm_entry: vcpu 1, rip 0xffffffff8177a62c\n";
 
 const STACKS: [&str; 4] = [
-    " => vmx_vcpu_run\n => kvm_arch_vcpu_ioctl_run\n => __x64_sys_ioctl\n",
-    " => vmx_vcpu_run+0x23/0x60 [kvm_intel]\n => kvm_arch_vcpu_ioctl_run+0x1/0x2 [kvm]\n => __x64_sys_ioctl+0x8f/0xd0\n",
-    " => vmx_vcpu_run <ffffffffc045c31e>\n => kvm_arch_vcpu_ioctl_run <ffffffffc045c31f>\n => __x64_sys_ioctl <ffffffff81381dad>\n",
-    "=> vmx_vcpu_run (ffffffffc045c31e)\n=> kvm_arch_vcpu_ioctl_run (ffffffffc045c31f)\n=> __x64_sys_ioctl (ffffffff81381dad)\n",
+    " => vmx_vcpu_run
+ => kvm_arch_vcpu_ioctl_run
+ => __x64_sys_ioctl
+",
+    " => vmx_vcpu_run+0x23/0x60 [kvm_intel]
+ => kvm_arch_vcpu_ioctl_run+0x1/0x2 [kvm]
+ => __x64_sys_ioctl+0x8f/0xd0
+",
+    " => vmx_vcpu_run <ffffffffc045c31e>
+ => kvm_arch_vcpu_ioctl_run <ffffffffc045c31f>
+ => __x64_sys_ioctl <ffffffff81381dad>
+",
+    "=> vmx_vcpu_run (ffffffffc045c31e)
+=> kvm_arch_vcpu_ioctl_run (ffffffffc045c31f)
+=> __x64_sys_ioctl (ffffffff81381dad)
+",
 ];
 
 /// The functions of all stacks, in order.
