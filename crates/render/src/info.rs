@@ -331,7 +331,10 @@ pub fn facts(head: &Head, report: &InfoReport) -> Vec<(String, String)> {
     let total: u64 = report.events.iter().map(|e| e.count).sum();
     line(
         "events",
-        &format!("{total} from {}", words::plural(report.cpus_seen, "CPU")),
+        &match report.cpus_seen {
+            0 if total > 0 => format!("{total}, CPUs not recorded"),
+            cpus => format!("{total} from {}", words::plural(cpus, "CPU")),
+        },
     );
     for vm in &report.vms {
         let mut text = match (vm.pid, &vm.name) {

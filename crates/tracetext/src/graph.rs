@@ -97,11 +97,27 @@ const MAX_PROC: usize = 20;
 
 /// Reads a line of the tracer. `None` when it is none.
 pub(crate) fn parse(line: &[u8]) -> Option<GraphLine> {
+    at_columns(line, columns)
+}
+
+/// Returns whether a line has the tracer's columns from the CPU or the time on, whatever is behind them.
+pub(crate) fn begins(line: &[u8]) -> bool {
+    let columns = at_columns(line, bar);
+    columns.is_some_and(|columns| columns.read.cpu >= 0 || columns.read.time_ns.is_some())
+}
+
+/// Returns whether a line has the tracer's columns, but no call behind them that is whole: it was broken.
+pub(crate) fn is_broken(line: &[u8]) -> bool {
+    begins(line) && parse(line).is_none()
+}
+
+/// Reads from where the columns may begin, and then from behind what pasting put there.
+fn at_columns<T>(line: &[u8], read: fn(&[u8], usize) -> Option<T>) -> Option<T> {
     // Nearly every line of another form has no `|` near its beginning.
     memchr::memchr(b'|', line.get(..MAX_COLUMNS).unwrap_or(line))?;
     let mut at = scan::skip_blanks(line, 0);
     for _ in 0..MAX_JUNK {
-        if let Some(read) = columns(line, at) {
+        if let Some(read) = read(line, at) {
             return Some(read);
         }
         let rest = line.get(at..)?;
@@ -121,7 +137,17 @@ fn file_and_number(bytes: &[u8]) -> Option<usize> {
     (one_word && colon > 0 && ends).then_some(colon + digits + 2)
 }
 
-fn columns(line: &[u8], start: usize) -> Option<GraphLine> {
+/// The columns of a line, up to the bar before the call.
+struct GraphColumns {
+    read: GraphLine,
+    /// Where the duration begins.
+    says: usize,
+    bar: usize,
+    /// Whether an arrow stands in the place of the duration, and so no call follows.
+    arrow: bool,
+}
+
+fn bar(line: &[u8], start: usize) -> Option<GraphColumns> {
     let mut read = GraphLine {
         call: GraphCall::Interrupt,
         time_ns: None,
@@ -151,19 +177,27 @@ fn columns(line: &[u8], start: usize) -> Option<GraphLine> {
     }
     let says = at;
     let mark = matches!(line.get(at), Some(b'$' | b'@' | b'*' | b'#' | b'!' | b'+'));
-    let duration_at = scan::skip_blanks(line, at + usize::from(mark));
-    let arrow = arrow(line, at);
-    let (bar, timed) = match (duration(line, duration_at), arrow) {
-        (Some(end), _) => (end, true),
-        (None, Some(end)) => (end, false),
-        (None, None) => (at, false),
-    };
-    let bar = scan::skip_blanks(line, bar);
+    let duration = duration(line, scan::skip_blanks(line, at + usize::from(mark)));
+    let arrow = arrow(line, at).filter(|_| duration.is_none());
+    let bar = scan::skip_blanks(line, duration.or(arrow).unwrap_or(at));
     // Something of the tracer's own must be there beside the bar: a table's row has bars too.
-    if line.get(bar) != Some(&b'|') || !(timed || read.cpu >= 0 || read.time_ns.is_some()) {
-        return None;
-    }
-    if arrow.is_some() {
+    let own = duration.is_some() || read.cpu >= 0 || read.time_ns.is_some();
+    (line.get(bar) == Some(&b'|') && own).then_some(GraphColumns {
+        read,
+        says,
+        bar,
+        arrow: arrow.is_some(),
+    })
+}
+
+fn columns(line: &[u8], start: usize) -> Option<GraphLine> {
+    let GraphColumns {
+        mut read,
+        says,
+        bar,
+        arrow,
+    } = bar(line, start)?;
+    if arrow {
         read.says = LineSpan::new(says, bar);
         return Some(read);
     }
@@ -275,11 +309,12 @@ fn arrow(line: &[u8], at: usize) -> Option<usize> {
 /// Says what is called; `None` when this is no call.
 fn call_of(text: &[u8]) -> Option<GraphCall> {
     if text.starts_with(b"/*") {
-        return Some(GraphCall::Comment);
+        return text.ends_with(b"*/").then_some(GraphCall::Comment);
     }
     if let Some(rest) = text.strip_prefix(b"}") {
         let rest = scan::trim(rest);
-        return (rest.is_empty() || rest.starts_with(b"/*")).then_some(GraphCall::Return);
+        let named = rest.starts_with(b"/*") && rest.ends_with(b"*/");
+        return (rest.is_empty() || named).then_some(GraphCall::Return);
     }
     // A function's name, with the module behind it where it has one, and its arguments.
     let name = text

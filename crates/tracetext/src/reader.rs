@@ -344,7 +344,7 @@ impl TraceTextReader {
             let indented = next.bytes.first().is_some_and(|b| scan::is_blank(*b));
             let foreign = match other::classify(other::unquoted(&next.bytes), context) {
                 OtherLine::Unknown if begins_event(other::unquoted(&next.bytes)) => break,
-                OtherLine::Unknown if graph::parse(&next.bytes).is_some() => break,
+                OtherLine::Unknown if graph::begins(&next.bytes) => break,
                 OtherLine::Unknown => false,
                 OtherLine::Stack => true,
                 _ => break,
@@ -387,7 +387,14 @@ impl TraceTextReader {
         let context = self.state.context();
         let mut bare = other::unquoted(&line.bytes);
         let mut what = other::classify(bare, context);
-        if what == OtherLine::Unknown
+        if what == OtherLine::Unknown && graph::is_broken(&line.bytes) {
+            if let Peek::More = self.peek(piece) {
+                return LineFate::More;
+            }
+            if let Some((line, read)) = whole_graph(&line, piece) {
+                return self.graph(line, &read, piece, sink);
+            }
+        } else if what == OtherLine::Unknown
             && let Some(read) = graph::parse(&line.bytes)
         {
             return self.graph(line, &read, piece, sink);
@@ -466,6 +473,26 @@ impl TraceTextReader {
         }
         Ok(None)
     }
+}
+
+/// Joins a line of the function_graph tracer that was broken between words with the next, if that makes a whole one.
+#[cold]
+fn whole_graph<'b>(
+    line: &TextLine<'b>,
+    piece: &mut TextPiece<'b>,
+) -> Option<(TextLine<'b>, GraphLine)> {
+    let (next, None) = piece.held.as_ref()? else {
+        return None;
+    };
+    if graph::begins(&next.bytes) {
+        return None;
+    }
+    let rest = scan::trim(other::without_quotes(&next.bytes, &line.bytes));
+    let joined = Glue::Blank.join(line.bytes.trim_ascii_end(), rest);
+    let read = graph::parse(&joined).filter(|_| joined.len() <= MAX_LINE)?;
+    let line = TextLine::made(joined, line.start, next.next, line.count + next.count);
+    piece.held = None;
+    Some((line, read))
 }
 
 /// The piece ends before it can be known what a line is.

@@ -3,7 +3,7 @@
 use event::NONE;
 use tracetext::TextProducer;
 
-use crate::common::{Seen, read};
+use crate::common::{Seen, read, wrapped};
 
 const NEW: &str = include_str!("texts/ftrace-6.1.txt");
 const OLD: &str = include_str!("texts/ftrace-5.4.txt");
@@ -60,6 +60,13 @@ fn the_task_is_cut_away() {
                 assert_eq!((got.cpu, got.tid), (want.cpu, NONE), "{cut}");
             }
             assert!(!summary.thread_column, "{cut}");
+            let (got, _) = read(wrapped(&cut, 72));
+            assert_eq!(
+                kernel(&got.events),
+                kernel(&want.events),
+                "{}",
+                wrapped(&cut, 72)
+            );
             assert!(
                 summary
                     .quality

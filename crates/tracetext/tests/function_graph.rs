@@ -5,7 +5,7 @@
 use event::{Data, NONE};
 use tracetext::TextProducer;
 
-use crate::common::{read, who};
+use crate::common::{read, who, wrapped};
 
 /// Linux 5.4, with the default options.
 const PLAIN: &str = "\
@@ -165,6 +165,7 @@ fn mangled() {
                 .map(|line| format!("{line}\n"))
                 .collect(),
             prose,
+            wrapped(text, 72),
         ] {
             let mangled: String = mangled;
             let (got, summary) = read(&mangled);

@@ -4,7 +4,7 @@
 use event::NONE;
 use tracetext::TextProducer;
 
-use crate::common::{Gathered, read, who};
+use crate::common::{Gathered, read, who, wrapped};
 
 const SAMPLES: &str = include_str!("texts/perf-6.1-samples-no-cpu.txt");
 const OLD_SAMPLES: &str = include_str!("texts/perf-4.19-samples-no-cpu.txt");
@@ -107,25 +107,6 @@ fn names_of_threads_have_blanks_and_digits() {
             );
         }
     }
-}
-
-/// Breaks lines between words, as mail programs do.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let mut column = 0;
-        for word in line.split_inclusive(' ') {
-            if column > 0 && column + word.trim_end().len() > width {
-                out.truncate(out.trim_end_matches(' ').len());
-                out.push('\n');
-                column = 0;
-            }
-            out.push_str(word);
-            column += word.len();
-        }
-        out.push('\n');
-    }
-    out
 }
 
 /// The same after what happens to a text on its way.

@@ -170,3 +170,22 @@ pub(crate) fn wakeup(tid: i32, comm: &str, target_cpu: i32) -> SchedWakeup {
         target_cpu: Some(target_cpu),
     }
 }
+
+/// Breaks lines between words, as mail programs do.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            if column > 0 && column + word.trim_end().len() > width {
+                out.truncate(out.trim_end_matches(' ').len());
+                out.push('\n');
+                column = 0;
+            }
+            out.push_str(word);
+            column += word.len();
+        }
+        out.push('\n');
+    }
+    out
+}
