@@ -1,5 +1,7 @@
 //! What bytes are, by their beginning.
 
+use tracetext::TextProducer;
+
 use crate::text::HEAD;
 
 /// What the bytes of a file are.
@@ -53,9 +55,12 @@ pub fn sniff(data: &[u8]) -> FileContent {
     let head = data.get(..HEAD).unwrap_or(data);
     if let Some(style) = tracetext::sniff(head) {
         let name = style.name();
-        return match style.is_table() {
-            true => FileContent::Other(format!("a table that {name} printed")),
-            false => FileContent::Recording(format!("text of {name}")),
+        return match (style, style.is_table()) {
+            (TextProducer::FunctionGraph, _) => FileContent::Other(format!(
+                "a text of {name}, which its option funcgraph-abstime prints"
+            )),
+            (_, true) => FileContent::Other(format!("a table that {name} printed")),
+            (_, false) => FileContent::Recording(format!("text of {name}")),
         };
     }
     let head = data.get(..4096).unwrap_or(data);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::common::{Gathered, Seen, read};
 use event::{Event, EventType, Sink};
 use proptest::prelude::*;
-use tracetext::{TraceTextReader, sniff, walk};
+use tracetext::{TraceTextReader, event_line, sniff, walk};
 
 const LINES: &[&str] = &[
     "       CPU 1/KVM  4043 [001]   844.831936:           kvm:kvm_exit: vcpu 1 reason io rip 0xffffffff8177a62b info1 \
@@ -21,6 +21,9 @@ const LINES: &[&str] = &[
     "       CPU 0/KVM-1256  [003]   844.832004: kvm_exit:             <CANT FIND FIELD exit_reason>TRAP: HSR_EC: \
      0x0024 (DABT_LOW), PC: 0xffffa53559d6c68c",
     "  host.dat:        CPU 0/KVM-2711  [001]   844.832005: kvm_get_timer_map:    VCPU: 0, dv: 1, dp: 0, ep: -1",
+    "CPU 0/KVM  1234/1240   844.832006: kvm:kvm_entry: vcpu 0, rip 0xffffffff8177a62c",
+    "[001] d..1.   844.832007: kvm_msr: msr_write 6e0 = 0x2cdea76f99",
+    "  844.832008 |   1)  qemu-k-1240  |               |    /* kvm_entry: vcpu 0, rip 0xffffffff8177a62c */",
 ];
 
 /// Lines that belong to texts without being events.
@@ -37,6 +40,9 @@ const OTHERS: &[&str] = &[
     "# entries-in-buffer/entries-written: 27180/27180   #P:4",
     "a 1 [000]     0.000000: PERF_RECORD_MMAP -1/0: [0xffffffff81000000(0xe01d32) @ 0]: x [kernel.kallsyms]_text",
     "a 1 [000]     0.000000: PERF_RECORD_FORK(1:1):(0:0)",
+    " 1)   0.541 us    |  kvm_arch_vcpu_put();",
+    " 0) ! 120.5 us | }",
+    " 1)               |  /* a text */",
 ];
 
 /// Compared of an event: what its own line says. A damaged line behind it may be taken for its rest.
@@ -84,6 +90,7 @@ proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
         let _ = sniff(&bytes);
+        let _ = event_line(&bytes);
         let (_, summary) = read(&bytes);
         prop_assert!(summary.events <= summary.lines);
     }
@@ -98,6 +105,7 @@ proptest! {
                     "d..1.", "&gt;", "&", "\x1b[", "\u{a0}", ">", "|", "PERF_RECORD_", "MMAP ", "COMM", "LOST ",
                     "cpus=", "CPU:1 [", "EVENTS DROPPED]", "# ", "exit_reason=", "isa=2 ", "HSR_EC: 0x", "PC: ", "/",
                     "type: ", "...", "=> ", "+0x1", "-1", "999999999999999999999", "us!: ", "\u{fffd}", "intercept ",
+                    "1) ", "| ", "}", "/* ", "*/", "f();", "f() {", "0.541 us ", "==========> ",
                 ]).prop_map(str::to_owned),
                 "[ -~]{0,5}",
             ],
@@ -105,6 +113,8 @@ proptest! {
         )
     ) {
         let text = pieces.concat();
+        let heads = text.lines().filter(|line| event_line(line.as_bytes()).is_some());
+        prop_assert!(heads.count() <= text.lines().count());
         let (gathered, summary) = read(&text);
         prop_assert_eq!(gathered.events.len() as u64, summary.events);
         let counted: u64 = summary.types.iter().map(|t| t.count).sum();
