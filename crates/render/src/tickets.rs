@@ -54,7 +54,7 @@ shape!(TicketPartDocument<'static> { first_line, last_line, kind, what, name?, g
 impl<'a> TicketDocument<'a> {
     /// Returns the document of an input.
     pub fn of(input: &'a str, ticket: &'a Ticket) -> TicketDocument<'a> {
-        let unread = ticket.unread;
+        let unread = ticket.lines_unread();
         let parts = ticket.parts.iter().map(|part| TicketPartDocument {
             first_line: part.first_line,
             last_line: part.last_line,
@@ -109,7 +109,7 @@ fn guest<'a>(ticket: &'a Ticket, part: &TicketPart) -> Option<&'a str> {
 
 /// Says how much of a text was read, in a sentence.
 pub fn coverage(name: &str, ticket: &Ticket) -> String {
-    let (read, unread) = (ticket.lines_read(), ticket.unread);
+    let (read, unread) = (ticket.lines_read(), ticket.lines_unread());
     let parts = words::plural(ticket.parts.len() as u64, "part");
     if unread.lines == 0 {
         return format!(
@@ -119,8 +119,8 @@ pub fn coverage(name: &str, ticket: &Ticket) -> String {
     }
     let all = read.saturating_add(unread.lines);
     format!(
-        "{name}: {read} of {all} lines that look like a tool's output were read ({}), in {parts}; the first that was \
-         not is line {}.",
+        "{name}: {read} of {all} lines that look like a tool's output were read ({}), in {parts}; look from \
+         line {} on for what was not.",
         words::share::of(read, all),
         unread.first
     )

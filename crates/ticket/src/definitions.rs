@@ -102,11 +102,18 @@ fn command(lines: &TicketLines<'_>, at: usize) -> Option<Range<usize>> {
     (options.count() > 1).then_some(at..end)
 }
 
-/// Returns lines as one text.
+/// Returns lines as one text. Entities are XML's own, unless its tags have some.
 fn text(lines: &TicketLines<'_>, range: &Range<usize>) -> Vec<u8> {
+    let first = lines.line(range.start);
+    let is_escaped = memchr::memmem::find(first, b"&lt;").is_some();
     let text: String = range
         .clone()
-        .map(|at| plain(lines.line(at)) + "\n")
+        .map(|at| match is_escaped {
+            true => plain(lines.line(at)) + "\n",
+            false => {
+                String::from_utf8_lossy(unquoted(lines.line(at))).replace('\u{a0}', " ") + "\n"
+            }
+        })
         .collect();
     text.into_bytes()
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use facts::Facts;
 use perftables::{PerfTable, PlacedTable};
+use tracetext::event_line;
 
 use crate::coverage::{UnreadLines, unread};
 use crate::definitions::{PlacedDefinition, definitions};
@@ -56,6 +57,10 @@ pub struct PlacedTrace {
     pub first_line: u64,
     /// Its last line.
     pub last_line: u64,
+    /// Lines of it that are events, and could be read.
+    pub events_read: u64,
+    /// Lines of it that look like events, and could not.
+    pub events_unread: u64,
 }
 
 /// A text in its parts.
@@ -73,7 +78,8 @@ pub struct Ticket {
     pub definitions: Vec<PlacedDefinition>,
     /// What its facts say together.
     pub facts: Facts,
-    /// What looks like a tool's output and is in no part.
+    /// What looks like a tool's output and is in no part; with what could not be read in traces:
+    /// [`Ticket::lines_unread`].
     pub unread: UnreadLines,
     /// The line from which on the parts stand there a second time, as pages have them that are copied twice. They are
     /// taken once.
@@ -81,13 +87,28 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Returns how many lines are in parts.
+    /// Returns how many lines could be read: those of parts, of traces the events.
     pub fn lines_read(&self) -> u64 {
-        let lines = self
-            .parts
-            .iter()
-            .map(|part| part.last_line + 1 - part.first_line);
-        lines.sum()
+        let is_trace = |part: &&TicketPart| matches!(part.kind, PartKind::Trace(_));
+        let others = self.parts.iter().filter(|part| !is_trace(part));
+        let lines = others.map(|part| part.last_line + 1 - part.first_line);
+        let events = self.traces.iter().map(|trace| trace.events_read);
+        lines.chain(events).sum()
+    }
+
+    /// Returns how many lines look like a tool's output and could not be read, in parts and outside, and the first of
+    /// those outside.
+    pub fn lines_unread(&self) -> UnreadLines {
+        let events = self.traces.iter().map(|trace| trace.events_unread);
+        let lines = self.unread.lines.saturating_add(events.sum());
+        let in_trace = self.traces.iter().filter(|trace| trace.events_unread > 0);
+        let first = in_trace
+            .map(|trace| trace.first_line)
+            .chain(Some(self.unread.first));
+        UnreadLines {
+            lines,
+            first: first.filter(|line| *line > 0).min().unwrap_or(0),
+        }
     }
 
     /// Returns whether the text is more than one recording, or tables alone: what every command reads anyhow.
@@ -227,12 +248,20 @@ fn text_of(lines: &TicketLines<'_>, range: &Range<usize>) -> Vec<u8> {
 
 /// Returns a trace with as many empty lines before it as there are lines before it in the text.
 fn traced(lines: &TicketLines<'_>, range: &Range<usize>) -> PlacedTrace {
+    let alike = range
+        .clone()
+        .filter(|at| event_line(lines.line(*at)).is_some());
+    let alike = alike.count() as u64;
+    let own = text_of(lines, range);
+    let events_read = tracetext::count_events(&own);
     let mut text = vec![b'\n'; range.start];
-    text.append(&mut text_of(lines, range));
+    text.extend_from_slice(&own);
     PlacedTrace {
         text,
         first_line: range.start as u64 + 1,
         last_line: range.end as u64,
+        events_read,
+        events_unread: alike.saturating_sub(events_read),
     }
 }
 

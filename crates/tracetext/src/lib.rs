@@ -88,7 +88,7 @@ use event::Sink;
 
 pub use event_line::{EventLine, EventLineForm, event_line};
 pub use reader::{FeedProgress, TraceTextReader};
-pub use sniff::sniff;
+pub use sniff::{count_events, sniff};
 pub use summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount, UnreadableLine};
 
 /// Bytes read at a time: they stay in the processor's cache while they are looked at.

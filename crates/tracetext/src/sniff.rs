@@ -53,6 +53,11 @@ pub fn sniff(head: &[u8]) -> Option<TextProducer> {
     bare.then_some(found.style).flatten()
 }
 
+/// Returns how many lines of a text are events that can be read. None of them is decoded.
+pub fn count_events(text: &[u8]) -> u64 {
+    crate::walk(text, &mut SilentSink).events
+}
+
 /// Returns whether a text begins as the kernel's file or trace-cmd's report does.
 fn is_header(head: &[u8]) -> bool {
     let text = scan::trim(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head));
