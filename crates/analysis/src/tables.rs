@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use doubts::DoubtKind;
 use event::{ExitReason, Isa};
-use perftables::{KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedRow, StatCount};
+use perftables::{
+    KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedPrinter, SchedRow, StatCount,
+};
 
 use crate::{
     ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
@@ -184,6 +186,7 @@ fn add(picture: &mut Picture, table: PerfTable) {
         PerfTable::SchedLatency(latency) => {
             let lost = latency.lost_events.unwrap_or(0);
             picture.quality.lost_events = picture.quality.lost_events.max(lost);
+            picture.latencies_by = latency.printer;
             picture.sched = Some(sched(&latency));
         }
         PerfTable::PerfStat(stat) => {
@@ -327,6 +330,10 @@ const HARDLY_NS: u64 = 1_000_000;
 
 /// Whether a table has all tasks: with its row of totals, or with tasks that no cut would have left.
 fn is_whole(latency: &SchedLatency) -> bool {
+    // Of rows of single runs, people paste a part.
+    if latency.printer != SchedPrinter::Latency {
+        return false;
+    }
     let totals = latency.total_switches.is_some() || latency.total_runtime_ns.is_some();
     totals || latency.rows.iter().any(|row| row.delay_max_ns < HARDLY_NS)
 }
@@ -341,7 +348,7 @@ fn sched(latency: &SchedLatency) -> SchedReport {
         delays_as: None,
         kinds: SchedKinds {
             runtimes: true,
-            wakeups: true,
+            wakeups: latency.printer.has_delays(),
             work: false,
         },
         is_whole: is_whole(latency),

@@ -4,7 +4,7 @@ The printed tables of the standard tools, as they come in tickets, mails and rep
 | table | from | layouts |
 | --- | --- | --- |
 | [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `KvmStatEvent name` to `Mean Time (ns)` |
-| [`SchedLatency`] | `perf sched latency` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
+| [`SchedLatency`] | `perf sched latency`, `perf sched timehist` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
 | [`PerfStat`] | `perf stat` | people's layout with `#` metrics, `-r`, `-I`, `-A` and `--per-*`; separated with `-x` |
 
 The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`), `builtin-sched.c` (`output_lat_thread`,
@@ -65,6 +65,7 @@ mod sched;
 mod stat;
 mod stat_csv;
 mod table_form;
+mod timehist;
 mod types;
 mod unrolled;
 
@@ -74,7 +75,7 @@ pub use label::is_fence;
 pub use lines::clean_line;
 pub use types::{
     Count, CountPrinter, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat,
-    PerfTable, PlacedTable, SchedLatency, SchedRow, StatCount, TableNote,
+    PerfTable, PlacedTable, SchedLatency, SchedPrinter, SchedRow, StatCount, TableNote,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

@@ -5,7 +5,8 @@ use crate::kvm_check;
 use crate::sched;
 use crate::stat::{self, MAX_METRICS, Seconds, StatHeading};
 use crate::types::{
-    Count, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedRow, TableNote,
+    Count, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedPrinter,
+    SchedRow, TableNote,
 };
 
 /// Rows that are kept of a table.
@@ -227,6 +228,7 @@ impl OpenSched {
         self.foreign.note(notes);
         too_many(self.line, self.beyond, notes);
         let table = SchedLatency {
+            printer: SchedPrinter::Latency,
             line: self.line,
             label: self.label,
             rows: self.rows,

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum PerfTable {
     /// `perf kvm stat report` or `perf kvm stat live`.
     KvmStat(KvmStat),
-    /// `perf sched latency`.
+    /// `perf sched latency`, or `perf sched timehist` added up by task.
     SchedLatency(SchedLatency),
     /// `perf stat`.
     PerfStat(PerfStat),
@@ -31,7 +31,7 @@ impl PerfTable {
     pub fn printer(&self) -> &'static str {
         match self {
             PerfTable::KvmStat(_) => "perf kvm stat report",
-            PerfTable::SchedLatency(_) => "perf sched latency",
+            PerfTable::SchedLatency(table) => table.printer.name(),
             PerfTable::PerfStat(_) => CountPrinter::PerfStat.name(),
             PerfTable::KvmTotals(totals) => totals.printer.name(),
         }
@@ -176,9 +176,39 @@ pub struct KvmRow {
     pub total_error_ns: u64,
 }
 
-/// A table of `perf sched latency`.
+/// What prints times of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SchedPrinter {
+    /// `perf sched latency`.
+    #[default]
+    Latency,
+    /// `perf sched timehist`: delays are those of wake-ups, without those of preemptions.
+    Timehist,
+    /// `perf sched timehist --summary`: run times alone.
+    TimehistSummary,
+}
+
+impl SchedPrinter {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            SchedPrinter::Latency => "perf sched latency",
+            SchedPrinter::Timehist => "perf sched timehist",
+            SchedPrinter::TimehistSummary => "perf sched timehist --summary",
+        }
+    }
+
+    /// Returns whether it prints how long tasks waited for a CPU.
+    pub fn has_delays(self) -> bool {
+        self != SchedPrinter::TimehistSummary
+    }
+}
+
+/// A table of `perf sched latency`, or what rows of `perf sched timehist` add up to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchedLatency {
+    /// The tool.
+    pub printer: SchedPrinter,
     /// The line where it begins, counted from 1.
     pub line: u64,
     /// The line of text before it, see [`PerfTable::label`].

@@ -7,3 +7,4 @@ mod kvm_stat;
 mod one_line;
 mod references;
 mod tables;
+mod timehist;

@@ -184,6 +184,11 @@ impl<'a> Case<'a> {
         seen.is_some_and(|seen| seen.switches && !seen.returns)
     }
 
+    /// Returns whether only run times of tasks were printed: nothing is known of their waits.
+    pub(crate) fn run_times_alone(&self) -> bool {
+        self.printed() && !self.picture.latencies_by.has_delays()
+    }
+
     /// Returns whether addresses of faults were recorded.
     pub(crate) fn records_addresses(&self) -> bool {
         let events = ["kvm_page_fault", "kvm_guest_fault"];

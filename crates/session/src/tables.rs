@@ -203,7 +203,7 @@ pub fn describe(picture: &Picture) -> String {
         out.push(format!("perf kvm stat report ({})", exits.join(", ")));
     }
     if picture.sched.is_some() {
-        out.push("perf sched latency".to_owned());
+        out.push(picture.latencies_by.name().to_owned());
     }
     if !picture.counts.is_empty() {
         out.push(picture.counted_by.name().to_owned());

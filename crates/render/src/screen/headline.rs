@@ -171,6 +171,14 @@ fn did(input: &ScreenInput<'_>) -> String {
         .filter(|report| !report.rows.is_empty())
     {
         let delays = &report.delays;
+        if delays.count() == 0 {
+            let ran = report.rows.iter().map(|row| row.runtime_ns);
+            return format!(
+                "{} ran for {} together; no wait for a CPU is known.",
+                words::plural(report.rows.len(), "task"),
+                input.time(ran.fold(0, u64::saturating_add)),
+            );
+        }
         return format!(
             "{} waited for a CPU {}, {} each on average and {} at most.",
             words::plural(report.rows.len(), "task"),

@@ -329,7 +329,8 @@ fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {
 }
 
 fn by_switches(case: &Case<'_>) -> Verdict {
-    let Some(sched) = &case.picture.sched else {
+    let switches = case.picture.sched.as_ref();
+    let Some(sched) = switches.filter(|_| !case.run_times_alone()) else {
         return Verdict::Unknown(
             "Record sched:sched_switch, sched:sched_wakeup and workqueue:workqueue_execute_start."
                 .to_owned(),

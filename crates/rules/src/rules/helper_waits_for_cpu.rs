@@ -36,7 +36,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "the longest waits for a CPU of vhost workers, iothreads, the VMM's main thread, KVM's own threads, and \
         kworkers that wake vCPUs; of printed tables the longest delay",
-    needs: "sched:sched_switch and sched:sched_wakeup (or sched_waking), or what perf sched latency prints",
+    needs: "sched:sched_switch and sched:sched_wakeup (or sched_waking), or what perf sched latency or timehist prints",
     record: &[RecordNeeds::Sched],
     measures: &[],
     cause: "These threads move the guest's packets and blocks and inject its interrupts. While one of them waits \
@@ -58,7 +58,7 @@ pub(crate) static RULE: Rule = Rule {
         ("noticed", EvidenceNumber::Nanoseconds(NOTICED_NS)),
     ],
     seen_from: "one wait of {long}",
-    unknown: "*all*, of the whole host (`-a`), or a printed `perf sched latency`.",
+    unknown: "*all*, of the whole host (`-a`), or a printed `perf sched latency` or `timehist`.",
     advice: "",
     looks_alike: "vCPUs that wait themselves are [vcpu-preempted](#vcpu-preempted).",
     remedies: &[
@@ -109,7 +109,8 @@ impl HelperWait<'_> {
 }
 
 fn look(case: &Case<'_>) -> Verdict {
-    let Some(report) = &case.picture.sched else {
+    let waits = case.picture.sched.as_ref();
+    let Some(report) = waits.filter(|_| !case.run_times_alone()) else {
         return Verdict::Unknown(
             "Record sched:sched_switch, sched:sched_wakeup and sched:sched_waking of the whole host (-a)."
                 .to_owned(),
