@@ -105,7 +105,7 @@ pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, known_devices, name_access, name_causes, name_rows, with_used};
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
-pub use perftables::{CountPrinter, SchedPrinter};
+pub use perftables::{CountPrinter, FileWrites, SchedPrinter};
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};
 pub use profile::{
     FunctionNamer, GuestSide, Profile, ProfileBy, ProfileContext, ProfileOf, ProfileOptions,
@@ -132,7 +132,7 @@ pub use spins::SpinRun;
 pub use stalls::{LONG_NS, Ran, Stall, StallCause, Stalls, StallsReport};
 pub use stats::Stats;
 pub use study::Study;
-pub use tables::{ambiguous, first_group, of_tables, repeated};
+pub use tables::{ambiguous, counted_reason, first_group, of_tables, repeated};
 pub use timeline::{
     Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Stretch, StretchPlan, StretchSum,
     Timeline, TimelineEvent, TimelineLane, TimelineLimits, TimelineMarks, TimelineNames,

@@ -7,7 +7,7 @@ use devices::AddressNames;
 use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
-use perftables::{CountPrinter, SchedPrinter};
+use perftables::{CountPrinter, FileWrites, SchedPrinter};
 use symbols::KernelFunctions;
 
 use crate::waits::waits;
@@ -148,6 +148,8 @@ pub struct Picture {
     pub counted_by: CountPrinter,
     /// Which tool printed the times of tasks.
     pub latencies_by: SchedPrinter,
+    /// What threads wrote, by file descriptor, where system calls were printed.
+    pub writes: Vec<FileWrites>,
     /// How long `perf stat` counted, where it says.
     pub counted_ns: Option<u64>,
     /// From the first to the last event, or the time that a printed table is of, as the user says.

@@ -6,6 +6,7 @@ use doubts::DoubtKind;
 use event::{ExitReason, Isa};
 use perftables::{
     KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedPrinter, SchedRow, StatCount,
+    SyscallRow,
 };
 
 use crate::{
@@ -81,7 +82,9 @@ fn kind_of(table: &PerfTable) -> Option<TableKind> {
     match table {
         PerfTable::KvmStat(stat) => table_of(stat.event).map(TableKind::Exits),
         PerfTable::SchedLatency(_) => Some(TableKind::Latencies),
-        PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) => Some(TableKind::Counts),
+        PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) | PerfTable::SyscallTotals(_) => {
+            Some(TableKind::Counts)
+        }
         _ => None,
     }
 }
@@ -207,6 +210,10 @@ fn add(picture: &mut Picture, table: PerfTable) {
         }
         PerfTable::KvmTotals(totals) => {
             picture.counted_by = totals.printer;
+            if picture.isa.is_none() {
+                let keys = totals.rows.iter();
+                picture.isa = isa_of_names(keys.filter_map(|row| counted_reason(&row.event)));
+            }
             for row in totals.rows {
                 // Its tracepoints are KVM's; files of debugfs have other names, and what has a reason behind it is no
                 // event of perf's.
@@ -220,7 +227,30 @@ fn add(picture: &mut Picture, table: PerfTable) {
                 picture.counts.push((event, row.total));
             }
         }
+        PerfTable::SyscallTotals(totals) => {
+            picture.counted_by = totals.printer;
+            picture.counted_ns = totals.span_ns;
+            let counts = totals.rows.iter();
+            picture
+                .counts
+                .extend(counts.map(|row| (called(row), row.count)));
+            picture.writes = totals.writes;
+        }
         _ => {}
+    }
+}
+
+/// Returns the reason whose exits a count is of: of `kvm_exit(HLT)` that is `HLT`.
+pub fn counted_reason(event: &str) -> Option<&str> {
+    event.strip_prefix("kvm_exit(")?.strip_suffix(')')
+}
+
+/// Returns a system call with its thread: `ioctl(KVM_RUN) of CPU 0/KVM (thread 6912)`.
+fn called(row: &SyscallRow) -> String {
+    match (&row.thread.comm, row.thread.tid) {
+        (Some(comm), Some(tid)) => format!("{} of {}", row.call, words::with_thread(comm, tid)),
+        (None, Some(tid)) => format!("{} of thread {tid}", row.call),
+        _ => row.call.clone(),
     }
 }
 
@@ -236,11 +266,16 @@ fn isa(stat: &KvmStat) -> Option<Isa> {
         Some("arm64") => return Some(Isa::Arm64),
         _ => {}
     }
+    let keys = stat.rows.iter().map(|row| row.key.as_str());
+    isa_of_names(keys.filter(|key| *key != NO_NAME))
+}
+
+/// Returns the instruction set whose table knows most of the reasons.
+fn isa_of_names<'k>(keys: impl Iterator<Item = &'k str> + Clone) -> Option<Isa> {
     let sets = [Isa::Vmx, Isa::Svm, Isa::Arm64, Isa::S390, Isa::Powerpc];
     let known = |isa: Isa| {
-        let rows = stat.rows.iter();
-        rows.filter(|row| row.key != NO_NAME)
-            .filter(|row| ExitReason::from_name(Some(isa), &row.key).is_some())
+        let keys = keys.clone();
+        keys.filter(|key| ExitReason::from_name(Some(isa), key).is_some())
             .count()
     };
     let best = sets.into_iter().rev().max_by_key(|isa| known(*isa))?;

@@ -64,6 +64,9 @@ mod reader;
 mod sched;
 mod stat;
 mod stat_csv;
+mod strace;
+mod strace_counts;
+mod syscall_line;
 mod table_form;
 mod timehist;
 mod types;
@@ -74,8 +77,9 @@ use forms::InputForm;
 pub use label::is_fence;
 pub use lines::clean_line;
 pub use types::{
-    Count, CountPrinter, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric, PerfStat,
-    PerfTable, PlacedTable, SchedLatency, SchedPrinter, SchedRow, StatCount, TableNote,
+    Count, CountPrinter, FileWrites, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric,
+    PerfStat, PerfTable, PlacedTable, SchedLatency, SchedPrinter, SchedRow, StatCount, SyscallRow,
+    SyscallThread, SyscallTotals, TableNote,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

@@ -1,7 +1,13 @@
 //! The readers of printed forms that have a file of their own each.
 
 use crate::table_form::TableForm;
-use crate::{kvm_stat, kvmexit, timehist};
+use crate::{kvm_stat, kvmexit, strace, strace_counts, timehist};
 
 /// The readers. Where two could begin at a line, the first does.
-pub(crate) const TABLE_FORMS: &[TableForm] = &[kvmexit::TABLE, kvm_stat::TABLE, timehist::TABLE];
+pub(crate) const TABLE_FORMS: &[TableForm] = &[
+    kvmexit::TABLE,
+    kvm_stat::TABLE,
+    timehist::TABLE,
+    strace::TABLE,
+    strace_counts::TABLE,
+];

@@ -14,6 +14,8 @@ pub enum PerfTable {
     PerfStat(PerfStat),
     /// `kvm_stat`, or bcc's `kvmexit`.
     KvmTotals(KvmTotals),
+    /// System calls of `strace` or `perf trace`.
+    SyscallTotals(SyscallTotals),
 }
 
 impl PerfTable {
@@ -24,6 +26,7 @@ impl PerfTable {
             PerfTable::SchedLatency(table) => table.line,
             PerfTable::PerfStat(table) => table.line,
             PerfTable::KvmTotals(table) => table.line,
+            PerfTable::SyscallTotals(table) => table.line,
         }
     }
 
@@ -34,6 +37,7 @@ impl PerfTable {
             PerfTable::SchedLatency(table) => table.printer.name(),
             PerfTable::PerfStat(_) => CountPrinter::PerfStat.name(),
             PerfTable::KvmTotals(totals) => totals.printer.name(),
+            PerfTable::SyscallTotals(totals) => totals.printer.name(),
         }
     }
 
@@ -45,6 +49,7 @@ impl PerfTable {
             PerfTable::SchedLatency(table) => table.label.as_deref(),
             PerfTable::PerfStat(table) => table.label.as_deref(),
             PerfTable::KvmTotals(table) => table.label.as_deref(),
+            PerfTable::SyscallTotals(table) => table.label.as_deref(),
         }
     }
 }
@@ -285,6 +290,12 @@ pub enum CountPrinter {
     KvmStat,
     /// bcc's `kvmexit`: exits by reason alone.
     Kvmexit,
+    /// `strace`: system calls, a line each.
+    Strace,
+    /// `strace -c`: system calls, counted.
+    StraceCounts,
+    /// `perf trace`.
+    PerfTrace,
 }
 
 impl CountPrinter {
@@ -294,6 +305,9 @@ impl CountPrinter {
             CountPrinter::PerfStat => "perf stat",
             CountPrinter::KvmStat => "kvm_stat",
             CountPrinter::Kvmexit => "kvmexit",
+            CountPrinter::Strace => "strace",
+            CountPrinter::StraceCounts => "strace -c",
+            CountPrinter::PerfTrace => "perf trace",
         }
     }
 }
@@ -322,6 +336,68 @@ pub struct KvmTotal {
     pub total: u64,
     /// How many a second when it was printed; `None` of a log, which does not say how far its lines are apart.
     pub per_second: Option<u64>,
+}
+
+/// System calls, added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyscallTotals {
+    /// The tool.
+    pub printer: CountPrinter,
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`PerfTable::label`].
+    pub label: Option<String>,
+    /// Calls of each thread, in the order of their first lines.
+    pub rows: Vec<SyscallRow>,
+    /// Writes of each thread to each file descriptor.
+    pub writes: Vec<FileWrites>,
+    /// From the first to the last line with a time.
+    pub span_ns: Option<u64>,
+}
+
+/// A thread that makes system calls, as far as a text says which.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SyscallThread {
+    /// Its id; `None` where a single thread is traced.
+    pub tid: Option<i32>,
+    /// Its name.
+    pub comm: Option<String>,
+}
+
+/// How often a thread made a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SyscallRow {
+    /// The thread.
+    pub thread: SyscallThread,
+    /// The call, of `ioctl` with its request: `ioctl(KVM_RUN)`.
+    pub call: String,
+    /// How often it returned.
+    pub count: u64,
+    /// How often with an error.
+    pub errors: u64,
+}
+
+/// What a thread wrote to a file descriptor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileWrites {
+    /// The thread.
+    pub thread: SyscallThread,
+    /// The file descriptor.
+    pub fd: u64,
+    /// What it is, where `strace -y` or `perf trace` say it: `/dev/pts/3`.
+    pub path: Option<String>,
+    /// Calls that wrote.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// Calls that wrote one byte.
+    pub of_one_byte: u64,
+    /// How often the thread came back from `KVM_RUN` between the first and the last of these.
+    pub runs: u64,
+    /// How often it set an interrupt line meanwhile (`KVM_IRQ_LINE`).
+    pub irq_lines: u64,
+    /// From the first to the last of these, where lines have times.
+    pub span_ns: Option<u64>,
 }
 
 /// A line of `perf stat`.

@@ -6,5 +6,6 @@ mod forms;
 mod kvm_stat;
 mod one_line;
 mod references;
+mod strace;
 mod tables;
 mod timehist;
