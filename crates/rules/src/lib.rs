@@ -46,6 +46,7 @@ mod caps;
 mod case;
 mod chains;
 mod common;
+mod counted;
 mod definition;
 mod describe;
 mod diagnosis;

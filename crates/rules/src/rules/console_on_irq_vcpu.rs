@@ -1,6 +1,6 @@
 //! A vCPU that takes device interrupts prints on an emulated serial console.
 
-use analysis::{ExitTable, UserCause, VcpuRow};
+use analysis::{CountPrinter, ExitTable, FileWrites, UserCause, VcpuRow};
 use event::ExitClass;
 use model::GuestAccess;
 use paths::{DropReason, PathReport};
@@ -8,10 +8,10 @@ use stats::Stats;
 use words::{duration::human, plural};
 
 use crate::case::RowSum;
-use crate::evidence::{Many, Ns, Of, ThreadMention, says};
+use crate::evidence::{Many, Ns, Of, PerSecond, Ratio, ThreadMention, Times, says};
 use crate::{
-    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Severity,
-    Verdict,
+    Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule, RuleLook,
+    Severity, Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -45,6 +45,10 @@ pub(crate) static RULE: Rule = Rule {
         "From the scheduler alone: after an interrupt for a vCPU that was running already, the answer took 0.5 ms or \
          more and five times what waking a vCPU takes: 0.4, at least `medium`. What kept the vCPU busy is then \
          unknown.",
+        "From system calls alone (`strace`, `perf trace`): a thread writes one byte to a file descriptor {met} times or \
+         more, which is nine of ten of its writes there, and comes back from `KVM_RUN` for each. 0.8 where the file is \
+         a terminal; 0.6 where the thread sets an interrupt line for each byte; else 0.4. `medium` from {exits} bytes \
+         a second on.",
     ],
     limits: &[
         ("exits", EvidenceNumber::Count(ENOUGH)),
@@ -130,6 +134,9 @@ fn of_uart(cause: &UserCause) -> bool {
 }
 
 fn look(case: &Case<'_>) -> Verdict {
+    if !case.picture.writes.is_empty() {
+        return by_writes(case);
+    }
     let rows: &[VcpuRow] = case
         .picture
         .vcpus
@@ -203,6 +210,97 @@ fn look(case: &Case<'_>) -> Verdict {
         true => unknown(),
         false => Verdict::Clear,
     }
+}
+
+/// Whether a thread leaves its guest for each byte that it writes.
+fn is_byte_by_byte(one: &FileWrites) -> bool {
+    let waker = one
+        .path
+        .as_deref()
+        .is_some_and(|path| path.contains("eventfd"));
+    !waker
+        && one.of_one_byte >= SEVERAL
+        && one.of_one_byte.saturating_mul(10) >= one.count.saturating_mul(9)
+        && one.runs.saturating_add(1) >= one.count
+}
+
+/// System calls of a thread that runs a guest: it writes one byte, and goes back to its guest.
+fn by_writes(case: &Case<'_>) -> Verdict {
+    let writes = case
+        .picture
+        .writes
+        .iter()
+        .filter(|one| is_byte_by_byte(one));
+    let Some(most) = writes.max_by_key(|one| one.count) else {
+        return unknown();
+    };
+    let by = case.picture.counted_by.name();
+    let who = match (most.thread.tid, &most.thread.comm) {
+        (Some(tid), Some(comm)) => words::with_thread(comm, tid),
+        (Some(tid), None) => format!("Thread {tid}"),
+        _ => format!("The thread that {by} followed"),
+    };
+    let path = most.path.as_deref();
+    let is_terminal = path.is_some_and(|path| {
+        let names = ["/dev/pts", "/dev/ptmx", "/dev/tty"];
+        names.iter().any(|name| path.starts_with(name))
+    });
+    let raises = most.irq_lines.saturating_add(1) >= most.count;
+    let confidence = match (is_terminal, raises) {
+        (true, _) => 0.8,
+        (false, true) => 0.6,
+        (false, false) => 0.4,
+    };
+    let span = most.span_ns.filter(|ns| *ns > 0);
+    let rate = span.map(|ns| most.count as f64 * 1e9 / ns as f64);
+    let fd = format!("file descriptor {}", most.fd);
+    let mut wrote = says!(
+        "{who} wrote one byte {writes} to {fd}{path}",
+        who = who.as_str(),
+        writes = Times(most.of_one_byte),
+        fd = fd.as_str(),
+        path = path.map_or_else(String::new, |path| format!(" ({path})")),
+    );
+    if let Some((ns, rate)) = span.zip(rate) {
+        wrote = wrote.then(says!(
+            " in {time}, {rate} a second",
+            time = Ns(ns),
+            rate = PerSecond(rate)
+        ));
+    }
+    if let Some(tid) = most.thread.tid {
+        wrote = wrote.thread(tid);
+    }
+    let mut finding = Finding::new(&RULE, confidence)
+        .title(format!(
+            "{who} leaves its guest for each byte that it writes to {fd}, as for an emulated serial console"
+        ))
+        .evidence(wrote.then(".".into()))
+        .evidence(says!(
+            "Meanwhile it came back from KVM_RUN {runs}, {each} for each byte, and set an interrupt line \
+             (KVM_IRQ_LINE) {raised}.",
+            runs = Times(most.runs),
+            each = Ratio(most.runs as f64 / most.count.saturating_sub(1).max(1) as f64),
+            raised = Times(most.irq_lines),
+        ));
+    if !is_terminal {
+        finding = finding.evidence(says!(
+            "What {fd} is, was not printed: ls -l /proc/PID/fd says it. If no console is behind it, it is another \
+             device.",
+            fd = fd.as_str(),
+        ));
+    }
+    if case.picture.counted_by == CountPrinter::Strace {
+        finding = finding.evidence(
+            "strace stops the thread at each call, so without it more bytes come in the same time.",
+        );
+    }
+    finding.at_least = match rate.is_none_or(|rate| rate >= ENOUGH as f64) {
+        true => Severity::Medium,
+        false => Severity::Low,
+    };
+    finding.rests_on = RestsOn::Counts;
+    finding.found()
 }
 
 /// A vCPU that prints: how often it was in the VMM for it, and how long.

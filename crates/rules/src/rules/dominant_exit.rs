@@ -5,6 +5,7 @@ use event::{ExitClass, Isa};
 use model::State;
 use words::duration::human;
 
+use crate::counted::CountedExits;
 use crate::evidence::{Evidence, Ns, Of, says};
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds, Remedy, Rule, RuleLook,
@@ -15,6 +16,8 @@ use crate::{
 const OF_HANDLING: f64 = 0.8;
 /// Of a printed table: share of the time of all exits, halts included: an idle guest's exits are none of its costs.
 const OF_EXITS: f64 = 0.2;
+/// How sure it is where exits were counted alone: what they took may be little.
+const BY_COUNTS: f64 = 0.4;
 /// Fewer are no habit.
 const LEAST: u64 = 100;
 /// Registers of a sort that are listed.
@@ -31,7 +34,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "the time of exits by reason, where no other finding explains it and the recording does not say which \
         port, address or register it was",
-    needs: "kvm_exit and kvm_entry, or what perf kvm stat report prints",
+    needs: "kvm_exit and kvm_entry, or what perf kvm stat report or kvmexit prints",
     record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "The guest does something again and again that its hypervisor has to do for it. What it is, the reason says \
@@ -42,6 +45,8 @@ pub(crate) static RULE: Rule = Rule {
          explains them. Of a printed table: {handling} of the time without waiting and \
          {all} of all its time. At most `medium` then. Confidence 0.5: it is certain that the time goes there, not \
          what for.",
+        "Of exits that were counted by reason and not timed (`kvmexit`, `kvm_stat`, `bpftrace`): {least} or more of one \
+         reason that are {handling} of those without waiting. Confidence 0.4 and `low`: what they took is not known.",
         "Exits for ports, emulated memory and registers are left to [unexplained-time](#unexplained-time) where their \
          addresses were recorded.",
     ],
@@ -111,9 +116,12 @@ fn handled_ns(row: &ExitRow) -> u64 {
 
 fn look(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-        );
+        return match by_counts(case) {
+            Some(finding) => finding.found(),
+            None => Verdict::Unknown(
+                "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
+            ),
+        };
     }
     let candidates = case.picture.rows(ExitTable::Vmexit).iter().filter(|row| {
         let recorded = detail(class(row)).is_some_and(|(event, table)| case.records(event, table));
@@ -141,6 +149,32 @@ fn look(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
         return brief;
     }
     say(case, row, ns).found()
+}
+
+/// Most exits are of one reason, where a tool counted them and did not time them.
+fn by_counts(case: &Case<'_>) -> Option<Finding> {
+    let CountedExits { all, handled, most } = case.counted_exits()?;
+    if most.count < LEAST || (most.count as f64) < handled as f64 * OF_HANDLING {
+        return None;
+    }
+    let class = (most.reason).map_or(ExitClass::Other, |reason| reason.class());
+    let share = words::share::of(most.count, all);
+    let mut finding = Finding::new(&RULE, BY_COUNTS)
+        .title(format!("{share} of the exits are {}{}", most.key, likely(class)))
+        .evidence(says!(
+            "{reason}: {exits} of {all} exits ({share}), {of_handled} of those in which the guest does not wait.",
+            reason = most.key,
+            exits = most.count,
+            all = all,
+            share = Of(most.count, all),
+            of_handled = Of(most.count, handled),
+        ))
+        .evidence("They were counted and not timed: what they cost, and in what time they came, is not known.");
+    finding.at_most = Severity::Low;
+    Some(match detail(class) {
+        Some(_) => finding.only(&[RECORD]),
+        None => finding.only(&[PLACE]),
+    })
 }
 
 /// What no finding explains of a class of exits.

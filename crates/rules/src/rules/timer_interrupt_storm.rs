@@ -5,10 +5,10 @@ use event::{ExitClass, ExitReason, Isa};
 use words::duration::human;
 
 use crate::case::RowSum;
-use crate::evidence::{Evidence, Many, Ns, Of, ThreadMention, says};
+use crate::evidence::{Evidence, Many, Ns, Of, PerSecond, Share, ThreadMention, says};
 use crate::{
-    Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds, Remedy, Rule,
-    RuleLook, Verdict,
+    Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds, Remedy, RestsOn,
+    Rule, RuleLook, Severity, Verdict,
 };
 
 pub(crate) static RULE: Rule = Rule {
@@ -47,8 +47,12 @@ pub(crate) static RULE: Rule = Rule {
          by 236, the host's own timer, with nothing for the guest: a timer of the host, 0.7.",
         "From {costly} a second on it is one too where these exits take a tenth of the vCPU's time and it hardly \
          sleeps (one halt for four interrupts at most): a guest on a slow host gets through no more.",
+        "Counts of KVM's events alone (`kvm_stat`, `perf stat -e 'kvm:*'`): `kvm_inj_virq`, `kvm_msr` and `kvm_eoi` \
+         within a tenth of each other, a quarter of the exits or more, and {ticks} a second: 0.5, `medium`. Below that \
+         it is the ticks of some vCPUs: no finding.",
     ],
     limits: &[
+        ("ticks", EvidenceNumber::PerSecond(TICKS_PER_SECOND)),
         ("many", EvidenceNumber::PerSecond(MANY_PER_SECOND)),
         ("costly", EvidenceNumber::PerSecond(COSTLY_PER_SECOND)),
         ("least", EvidenceNumber::Count(LEAST)),
@@ -128,6 +132,11 @@ const COSTLY: f64 = 0.1;
 const LEAST: u64 = 500;
 /// A vCPU that was observed for less than this has no rate.
 const LEAST_NS: u64 = 100_000_000;
+
+/// Of counts alone: more interrupts a second than 20 vCPUs with the fastest tick have.
+const TICKS_PER_SECOND: f64 = 20_000.0;
+/// How sure it is by counts alone: many vCPUs may share them.
+const BY_COUNTS: f64 = 0.5;
 
 /// How often something happened to a vCPU.
 fn rate(row: &TimerRow, count: u64) -> f64 {
@@ -372,7 +381,7 @@ fn hosts_timer(case: &Case<'_>, rows: &[&TimerRow]) -> Verdict {
 /// A table says neither which timer, nor how long it is of.
 fn printed(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return unknown(case);
+        return by_counts(case).unwrap_or_else(|| unknown(case));
     }
     // Timers are set by registers, and end the guest's time by interrupts, windows for them, or the hardware's
     // own timer.
@@ -398,6 +407,62 @@ fn printed(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     unknown(case)
+}
+
+/// Counts of KVM's events alone: each turn of a guest that sets its timer, takes its interrupt and ends it is a write of
+/// a register, an injection and an EOI, and about three exits.
+fn by_counts(case: &Case<'_>) -> Option<Verdict> {
+    let (exits, _) = case.counted_event("kvm_exit")?;
+    let (writes, _) = case.counted_event("kvm_msr")?;
+    let (injected, rate) = case.counted_event("kvm_inj_virq")?;
+    let (ended, _) = case.counted_event("kvm_eoi")?;
+    let rate = rate?;
+    // A count for each turn, but for what else the guests do.
+    let each = |count: u64| count.abs_diff(injected) <= injected / 10;
+    if injected < LEAST || !each(writes) || !each(ended) || injected.saturating_mul(4) < exits {
+        return None;
+    }
+    if rate < TICKS_PER_SECOND {
+        return Some(Verdict::Clear);
+    }
+    let ticks = (rate / 1000.0).ceil() as u64;
+    let mut finding = Finding::new(&RULE, BY_COUNTS)
+        .title(format!(
+            "Guests set a timer and take an interrupt {rate:.0} times a second, which is nearly all that they exit for"
+        ))
+        .evidence(says!(
+            "{exits} exits with {writes} accesses of registers (kvm_msr), {injected} interrupts (kvm_inj_virq) and \
+             {ended} ends of interrupts (kvm_eoi): {share} of each for an exit, as in a loop that sets a timer, takes \
+             its interrupt and ends it.",
+            exits = exits,
+            writes = writes,
+            injected = injected,
+            ended = ended,
+            share = Share(injected as f64 / exits.max(1) as f64),
+        ))
+        .evidence(says!(
+            "{rate} interrupts a second are those of one vCPU, or of {ticks} vCPUs with a tick of 1000 a second: with \
+             that many vCPUs that compute, it is no storm.",
+            rate = PerSecond(rate),
+            ticks = ticks,
+        ));
+    if let Some((armed, _)) = case
+        .counted_event("kvm_hv_timer_state")
+        .filter(|(count, _)| each(*count))
+    {
+        finding = finding.evidence(says!(
+            "The VMX preemption timer was set or stopped {armed} times (kvm_hv_timer_state): the register is that of \
+             the timer.",
+            armed = armed,
+        ));
+    }
+    finding.at_least = Severity::Medium;
+    finding.at_most = Severity::Medium;
+    finding.rests_on = RestsOn::Counts;
+    let note = "First see which vCPU it is, and whether it sets its timer to a time that has passed: trace-cmd record \
+                -e kvm:kvm_msr -e kvm:kvm_inj_virq (writes of 0x6e0). A guest that catches up with its clock after it \
+                was migrated or stopped does this until it has.";
+    Some(finding.note(0, note).only(&[0, 1, 3]).found())
 }
 
 fn unknown(case: &Case<'_>) -> Verdict {

@@ -7,6 +7,7 @@ use words::{duration::human, share};
 
 use crate::case::RowSum;
 use crate::common::listed;
+use crate::counted::CountedReason;
 use crate::evidence::{Of, Times, says};
 use crate::{
     Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, Rule, RuleLook, Verdict,
@@ -216,9 +217,26 @@ fn look(case: &Case<'_>) -> Verdict {
 /// Which ports exits were for is not known.
 fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record).".to_owned(),
-        );
+        let record = "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record)";
+        let of_ports = |one: &CountedReason| {
+            one.count >= LEAST
+                && one
+                    .reason
+                    .is_some_and(|reason| reason.class() == ExitClass::Port)
+        };
+        let counted = case
+            .counted_exits()
+            .filter(|counted| of_ports(&counted.most));
+        return Verdict::Unknown(match counted {
+            Some(counted) => format!(
+                "{} of {} exits ({}) are for I/O ports, and which ports was not counted. {record}, and see what perf \
+                 kvm stat report --event=ioport prints.",
+                counted.most.count,
+                counted.all,
+                share::of(counted.most.count, counted.all),
+            ),
+            None => format!("{record}."),
+        });
     }
     if exits.count < LEAST || !case.matters(exits.ns) {
         return Verdict::Clear;
