@@ -41,6 +41,7 @@ mod info;
 mod ipis;
 mod irqs;
 mod main_loops;
+mod map_keys;
 mod moves;
 mod names;
 mod nested;
@@ -105,7 +106,7 @@ pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, known_devices, name_access, name_causes, name_rows, with_used};
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
-pub use perftables::{CountPrinter, FileWrites, SchedPrinter};
+pub use perftables::{CountPrinter, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter};
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};
 pub use profile::{
     FunctionNamer, GuestSide, Profile, ProfileBy, ProfileContext, ProfileOf, ProfileOptions,

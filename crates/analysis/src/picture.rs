@@ -7,7 +7,7 @@ use devices::AddressNames;
 use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
-use perftables::{CountPrinter, FileWrites, SchedPrinter};
+use perftables::{CountPrinter, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter};
 use symbols::KernelFunctions;
 
 use crate::waits::waits;
@@ -148,6 +148,10 @@ pub struct Picture {
     pub counted_by: CountPrinter,
     /// Which tool printed the times of tasks.
     pub latencies_by: SchedPrinter,
+    /// Which tool printed the times of exits.
+    pub exits_by: KvmStatPrinter,
+    /// Values by size, as tools printed them.
+    pub distributions: Vec<PrintedDistribution>,
     /// What threads wrote, by file descriptor, where system calls were printed.
     pub writes: Vec<FileWrites>,
     /// How long `perf stat` counted, where it says.

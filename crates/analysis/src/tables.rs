@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use doubts::DoubtKind;
 use event::{ExitReason, Isa};
 use perftables::{
-    KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedPrinter, SchedRow, StatCount,
-    SyscallRow,
+    CountPrinter, KvmRow, KvmStat, KvmStatEvent, PerfTable, SchedLatency, SchedPrinter, SchedRow,
+    StatCount, SyscallRow,
 };
 
+use crate::map_keys::reasons_of_maps;
 use crate::{
     ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
     TaskRow,
@@ -177,6 +178,7 @@ fn add(picture: &mut Picture, table: PerfTable) {
             if let Some(lost) = stat.lost_events {
                 picture.quality.lost_events = picture.quality.lost_events.max(lost);
             }
+            picture.exits_by = stat.printer;
             if table == ExitTable::Vmexit && picture.isa.is_none() {
                 picture.isa = isa(&stat);
             }
@@ -208,8 +210,11 @@ fn add(picture: &mut Picture, table: PerfTable) {
                     .raise(DoubtKind::NoCounts { line: stat.line });
             }
         }
-        PerfTable::KvmTotals(totals) => {
+        PerfTable::KvmTotals(mut totals) => {
             picture.counted_by = totals.printer;
+            if totals.printer == CountPrinter::Bpftrace {
+                totals.rows = reasons_of_maps(totals.rows, picture.isa);
+            }
             if picture.isa.is_none() {
                 let keys = totals.rows.iter();
                 picture.isa = isa_of_names(keys.filter_map(|row| counted_reason(&row.event)));
@@ -236,6 +241,7 @@ fn add(picture: &mut Picture, table: PerfTable) {
                 .extend(counts.map(|row| (called(row), row.count)));
             picture.writes = totals.writes;
         }
+        PerfTable::Distribution(distribution) => picture.distributions.push(distribution),
         _ => {}
     }
 }
@@ -245,11 +251,11 @@ pub fn counted_reason(event: &str) -> Option<&str> {
     event.strip_prefix("kvm_exit(")?.strip_suffix(')')
 }
 
-/// Returns a system call with its thread: `ioctl(KVM_RUN) of CPU 0/KVM (thread 6912)`.
+/// Returns a system call with its thread as `perf trace` has both: `CPU 0/KVM/6912 ioctl(KVM_RUN)`.
 fn called(row: &SyscallRow) -> String {
     match (&row.thread.comm, row.thread.tid) {
-        (Some(comm), Some(tid)) => format!("{} of {}", row.call, words::with_thread(comm, tid)),
-        (None, Some(tid)) => format!("{} of thread {tid}", row.call),
+        (Some(comm), Some(tid)) => format!("{comm}/{tid} {}", row.call),
+        (None, Some(tid)) => format!("{tid} {}", row.call),
         _ => row.call.clone(),
     }
 }

@@ -51,8 +51,11 @@ assert!(notes.is_empty());
     clippy::cast_sign_loss
 )]
 
+mod bpftrace;
+mod distribution;
 mod kvm;
 mod kvm_check;
+mod kvm_service_time;
 mod kvm_stat;
 mod kvmexit;
 mod label;
@@ -77,8 +80,9 @@ use forms::InputForm;
 pub use label::is_fence;
 pub use lines::clean_line;
 pub use types::{
-    Count, CountPrinter, FileWrites, KvmRow, KvmStat, KvmStatEvent, KvmTotal, KvmTotals, Metric,
-    PerfStat, PerfTable, PlacedTable, SchedLatency, SchedPrinter, SchedRow, StatCount, SyscallRow,
+    Count, CountPrinter, DistributionBucket, FileWrites, KvmRow, KvmStat, KvmStatEvent,
+    KvmStatPrinter, KvmTotal, KvmTotals, Metric, PerfStat, PerfTable, PlacedTable,
+    PrintedDistribution, SchedLatency, SchedPrinter, SchedRow, StatCount, SyscallRow,
     SyscallThread, SyscallTotals, TableNote,
 };
 

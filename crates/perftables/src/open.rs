@@ -5,8 +5,8 @@ use crate::kvm_check;
 use crate::sched;
 use crate::stat::{self, MAX_METRICS, Seconds, StatHeading};
 use crate::types::{
-    Count, KvmStat, KvmStatEvent, Metric, PerfStat, PerfTable, SchedLatency, SchedPrinter,
-    SchedRow, TableNote,
+    Count, KvmStat, KvmStatEvent, KvmStatPrinter, Metric, PerfStat, PerfTable, SchedLatency,
+    SchedPrinter, SchedRow, TableNote,
 };
 
 /// Rows that are kept of a table.
@@ -148,6 +148,7 @@ impl OpenKvm {
             .or(self.asked)
             .unwrap_or_else(|| kvm_check::event_of(&rows));
         let table = KvmStat {
+            printer: KvmStatPrinter::PerfKvmStat,
             line: self.line,
             label: self.label,
             event,

@@ -1,7 +1,9 @@
 //! The readers of printed forms that have a file of their own each.
 
 use crate::table_form::TableForm;
-use crate::{kvm_stat, kvmexit, strace, strace_counts, timehist};
+use crate::{
+    bpftrace, distribution, kvm_service_time, kvm_stat, kvmexit, strace, strace_counts, timehist,
+};
 
 /// The readers. Where two could begin at a line, the first does.
 pub(crate) const TABLE_FORMS: &[TableForm] = &[
@@ -10,4 +12,7 @@ pub(crate) const TABLE_FORMS: &[TableForm] = &[
     timehist::TABLE,
     strace::TABLE,
     strace_counts::TABLE,
+    kvm_service_time::TABLE,
+    distribution::TABLE,
+    bpftrace::TABLE,
 ];

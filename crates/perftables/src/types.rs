@@ -16,6 +16,8 @@ pub enum PerfTable {
     KvmTotals(KvmTotals),
     /// System calls of `strace` or `perf trace`.
     SyscallTotals(SyscallTotals),
+    /// A distribution of bcc's `runqlat` or `funclatency`, or of `bpftrace`.
+    Distribution(PrintedDistribution),
 }
 
 impl PerfTable {
@@ -27,17 +29,19 @@ impl PerfTable {
             PerfTable::PerfStat(table) => table.line,
             PerfTable::KvmTotals(table) => table.line,
             PerfTable::SyscallTotals(table) => table.line,
+            PerfTable::Distribution(table) => table.line,
         }
     }
 
     /// Returns the tool that prints such a table.
     pub fn printer(&self) -> &'static str {
         match self {
-            PerfTable::KvmStat(_) => "perf kvm stat report",
+            PerfTable::KvmStat(table) => table.printer.name(),
             PerfTable::SchedLatency(table) => table.printer.name(),
             PerfTable::PerfStat(_) => CountPrinter::PerfStat.name(),
             PerfTable::KvmTotals(totals) => totals.printer.name(),
             PerfTable::SyscallTotals(totals) => totals.printer.name(),
+            PerfTable::Distribution(table) => table.printer().name(),
         }
     }
 
@@ -50,6 +54,7 @@ impl PerfTable {
             PerfTable::PerfStat(table) => table.label.as_deref(),
             PerfTable::KvmTotals(table) => table.label.as_deref(),
             PerfTable::SyscallTotals(table) => table.label.as_deref(),
+            PerfTable::Distribution(table) => table.label.as_deref(),
         }
     }
 }
@@ -119,9 +124,31 @@ impl KvmStatEvent {
     }
 }
 
-/// A table of `perf kvm stat`.
+/// What prints times of exits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KvmStatPrinter {
+    /// `perf kvm stat report` or `live`.
+    #[default]
+    PerfKvmStat,
+    /// SystemTap's `kvm_service_time.stp`.
+    ServiceTime,
+}
+
+impl KvmStatPrinter {
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            KvmStatPrinter::PerfKvmStat => "perf kvm stat report",
+            KvmStatPrinter::ServiceTime => "kvm_service_time.stp",
+        }
+    }
+}
+
+/// A table of `perf kvm stat`, or of `kvm_service_time.stp`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KvmStat {
+    /// The tool.
+    pub printer: KvmStatPrinter,
     /// The line where it begins, counted from 1.
     pub line: u64,
     /// The line of text before it, see [`PerfTable::label`].
@@ -296,6 +323,10 @@ pub enum CountPrinter {
     StraceCounts,
     /// `perf trace`.
     PerfTrace,
+    /// Maps of `bpftrace`.
+    Bpftrace,
+    /// Distributions of bcc's tools.
+    Bcc,
 }
 
 impl CountPrinter {
@@ -308,6 +339,8 @@ impl CountPrinter {
             CountPrinter::Strace => "strace",
             CountPrinter::StraceCounts => "strace -c",
             CountPrinter::PerfTrace => "perf trace",
+            CountPrinter::Bpftrace => "bpftrace",
+            CountPrinter::Bcc => "bcc",
         }
     }
 }
@@ -398,6 +431,58 @@ pub struct FileWrites {
     pub irq_lines: u64,
     /// From the first to the last of these, where lines have times.
     pub span_ns: Option<u64>,
+}
+
+/// Values by size, as a tool printed them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrintedDistribution {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`PerfTable::label`].
+    pub label: Option<String>,
+    /// What the values are: bcc's unit (`usecs`), or the map of `bpftrace` (`@usecs[HLT]`).
+    pub name: String,
+    /// How many values are in each range, smallest first.
+    pub buckets: Vec<DistributionBucket>,
+}
+
+/// A range of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DistributionBucket {
+    /// The smallest value.
+    pub from: u64,
+    /// The smallest beyond it; `None` where there is no end.
+    pub below: Option<u64>,
+    /// How many values.
+    pub count: u64,
+}
+
+impl PrintedDistribution {
+    /// Returns the tool.
+    pub fn printer(&self) -> CountPrinter {
+        match self.name.starts_with('@') {
+            true => CountPrinter::Bpftrace,
+            false => CountPrinter::Bcc,
+        }
+    }
+
+    /// Returns how many values there are.
+    pub fn count(&self) -> u64 {
+        let counts = self.buckets.iter().map(|bucket| bucket.count);
+        counts.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the range in which a share (0 to 1) of all values ends; none without values.
+    pub fn bucket_of(&self, share: f64) -> Option<DistributionBucket> {
+        let wanted = self.count() as f64 * share;
+        let mut sum = 0u64;
+        let mut full = self.buckets.iter().filter(|bucket| bucket.count > 0);
+        full.find(|bucket| {
+            sum = sum.saturating_add(bucket.count);
+            sum as f64 >= wanted
+        })
+        .copied()
+    }
 }
 
 /// A line of `perf stat`.

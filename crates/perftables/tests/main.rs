@@ -2,6 +2,7 @@
 //! runs those of one file.
 
 mod damage;
+mod distributions;
 mod forms;
 mod kvm_stat;
 mod one_line;

@@ -189,7 +189,7 @@ fn beside(option: &str) -> String {
 /// Returns the commands that read tables of these tools.
 fn table_commands(printers: &[&str]) -> String {
     let has = |name: &str| printers.contains(&name);
-    let exits = has("perf kvm stat report");
+    let exits = has("perf kvm stat report") || has("kvm_service_time.stp");
     let sched = printers.iter().any(|name| name.starts_with("perf sched"));
     let mut commands = vec!["'trapline report'"];
     if exits {

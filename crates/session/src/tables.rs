@@ -200,13 +200,20 @@ pub fn describe(picture: &Picture) -> String {
         .map(ExitTable::name)
         .collect();
     if !exits.is_empty() {
-        out.push(format!("perf kvm stat report ({})", exits.join(", ")));
+        let printer = picture.exits_by.name();
+        out.push(format!("{printer} ({})", exits.join(", ")));
     }
     if picture.sched.is_some() {
         out.push(picture.latencies_by.name().to_owned());
     }
     if !picture.counts.is_empty() {
         out.push(picture.counted_by.name().to_owned());
+    }
+    for one in &picture.distributions {
+        let name = one.printer().name().to_owned();
+        if !out.contains(&name) {
+            out.push(name);
+        }
     }
     out.join(", ")
 }

@@ -8,6 +8,7 @@ use words::share;
 use super::input::ScreenInput;
 use super::line::Tone;
 use super::{exits, states};
+use crate::clean;
 use crate::exits::counted;
 
 /// Returns the finding that a screen begins with: the first one whose cost is known or that is not small.
@@ -194,6 +195,13 @@ fn did(input: &ScreenInput<'_>) -> String {
     }
     if let Some(report) = picture.exits.first().filter(|_| input.printed()) {
         return format!("There are {}.", counted(picture.isa, report));
+    }
+    if let Some(one) = picture.distributions.first() {
+        return format!(
+            "{} of {} are known by size alone.",
+            words::plural(one.count(), "value"),
+            clean(&one.name)
+        );
     }
     let kinds = picture.info.events.iter().filter(|event| event.count > 0);
     match kinds.max_by_key(|event| event.count) {

@@ -68,6 +68,7 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
             input.layout(width, COUNTS),
         ));
     }
+    out.push_str(&perf_stat::distributions(&picture.distributions));
     out.lines()
         .map(|line| match line.is_empty() {
             true => Line::default(),
