@@ -54,8 +54,8 @@ fn isa_of_numbers(rows: &[KvmTotal]) -> Option<Isa> {
     vmx.then_some(Isa::Vmx)
 }
 
-/// Returns the counts of maps with those by exit reason as `kvm_exit(REASON)`, added up over their other keys, and all of
-/// these as `kvm_exit`. `isa` is that of the exits where it is known.
+/// Returns the counts of maps with those by exit reason as `kvm_exit(REASON)`, added up over their other keys, and
+/// all of these as `kvm_exit`. `isa` is that of the exits where it is known.
 ///
 /// A key that is a name of a reason is one in any map; a number only in a map that is called for exits or reasons.
 pub(crate) fn reasons_of_maps(rows: Vec<KvmTotal>, isa: Option<Isa>) -> Vec<KvmTotal> {

@@ -165,6 +165,18 @@ fn kvm_stat_has_counts_per_exit_and_rates() {
 }
 
 #[test]
+fn counts_alone_lead_to_what_to_look_at_next() {
+    let document = diagnosis(&[&case("kvm-stat.txt")]);
+    let found = findings(&document);
+    assert_eq!(found, [("timer-interrupt-storm", "medium", 0.5)]);
+    assert!(document.to_string().contains("writes of 0x6e0"));
+    let document = diagnosis(&[&case("kvmexit-bcc.txt")]);
+    assert_eq!(findings(&document), [("dominant-exit", "low", 0.4)]);
+    let unknown = document["unknown"].to_string();
+    assert!(unknown.contains("19642 of 24530 exits"), "{unknown}");
+}
+
+#[test]
 fn kvmexit_is_no_listing_of_threads() {
     let said = first_sentence("kvmexit-bcc.txt");
     assert!(

@@ -68,6 +68,56 @@ fn a_table_of_a_document_is_shown_by_exits_and_by_report() {
     }
 }
 
+/// A text of the crate that reads these, `perftables/tests/tables`.
+fn printed(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../perftables/tests/tables");
+    folder.join(name).display().to_string()
+}
+
+#[test]
+fn rows_of_timehist_are_delays_of_tasks() {
+    let run_of = |name: &str| run(["sched", "--format", "json", &printed(name)]);
+    let document = run_of("timehist-6.1-all-columns.txt").json().unwrap();
+    let rows = document["rows"].as_array().unwrap();
+    let vcpu = rows.iter().find(|row| row["pid"] == 171).expect("a vCPU");
+    assert_eq!(vcpu["comm"], "CPU 0/KVM");
+    let text = run(["report", &printed("timehist-6.1.txt")]).text();
+    assert!(text.contains("printed by perf sched timehist"), "{text}");
+    // Of run times alone nobody knows the waits.
+    let diagnosis = run(["diagnose", &printed("timehist-6.1-summary.txt")]).text();
+    let (_, unknown) = diagnosis.split_once("could not check").expect("causes");
+    assert!(unknown.contains("helper-waits-for-cpu"), "{diagnosis}");
+}
+
+#[test]
+fn system_calls_show_a_console_that_is_written_byte_by_byte() {
+    for (name, confidence) in [
+        ("strace-vcpu-tt.txt", 0.6),
+        ("strace-f-T.txt", 0.8),
+        ("perf-trace.txt", 0.8),
+    ] {
+        let found = run(["diagnose", "--format", "json", &printed(name)]);
+        let found = found.json().unwrap();
+        let finding = &found["findings"][0];
+        assert_eq!(finding["id"], "console-on-irq-vcpu", "{name}");
+        assert_eq!(finding["severity"], "medium", "{name}");
+        assert_eq!(finding["confidence"], confidence, "{name}");
+    }
+}
+
+#[test]
+fn maps_of_bpftrace_are_exits_by_reason() {
+    for name in ["bpftrace-reasons.txt", "bpftrace-numbers.txt"] {
+        let text = run(["report", &printed(name)]).text();
+        assert!(text.contains("exits are IO_INSTRUCTION"), "{text}");
+        assert!(text.contains("printed by bpftrace"), "{text}");
+    }
+    let text = run(["report", &printed("runqlat.txt")]).text();
+    assert!(text.contains("2220 values, half below 8"), "{text}");
+    let times = run(["exits", &printed("kvm_service_time-amd.txt")]).text();
+    assert!(times.contains("svm") && times.contains("40011"), "{times}");
+}
+
 /// A ticket may hold both.
 #[test]
 fn a_table_beside_a_recording_is_reported_after_it() {

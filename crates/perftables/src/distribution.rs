@@ -1,5 +1,6 @@
 //! Distributions of values as bcc's tools print them (`print_log2_hist` and `print_linear_hist` in
-//! `src/python/bcc/table.py`: `runqlat`, `funclatency`, `biolatency`) and as `bpftrace` does (`hist`, `lhist`; `src/output.cpp`).
+//! `src/python/bcc/table.py`: `runqlat`, `funclatency`, `biolatency`) and as `bpftrace` does (`hist`, `lhist`;
+//! `src/output.cpp`).
 
 use forms::InputForm;
 

@@ -1,5 +1,5 @@
-//! SystemTap's example `kvm_service_time.stp` (`testsuite/systemtap.examples/virtualization`, SystemTap 1.6 to 5.x): the
-//! times of exits by their reason's number.
+//! SystemTap's example `kvm_service_time.stp` (`testsuite/systemtap.examples/virtualization`, SystemTap 1.6 to 5.x):
+//! the times of exits by their reason's number.
 
 use forms::InputForm;
 

@@ -3,8 +3,11 @@ The printed tables of the standard tools, as they come in tickets, mails and rep
 
 | table | from | layouts |
 | --- | --- | --- |
-| [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `KvmStatEvent name` to `Mean Time (ns)` |
+| [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live`, SystemTap's `kvm_service_time.stp` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `KvmStatEvent name` to `Mean Time (ns)` |
 | [`SchedLatency`] | `perf sched latency`, `perf sched timehist` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
+| [`KvmTotals`] | `kvm_stat`, bcc's `kvmexit`, maps of `bpftrace` | a line for each counter or key |
+| [`SyscallTotals`] | `strace`, `perf trace` | lines of calls with or without threads and times, added up; `strace -c` |
+| [`PrintedDistribution`] | bcc's `runqlat`, `funclatency`; `hist`, `lhist` of `bpftrace` | rows of a range, a count and a bar |
 | [`PerfStat`] | `perf stat` | people's layout with `#` metrics, `-r`, `-I`, `-A` and `--per-*`; separated with `-x` |
 
 The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`), `builtin-sched.c` (`output_lat_thread`,

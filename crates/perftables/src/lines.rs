@@ -114,6 +114,13 @@ pub fn clean_line(line: &[u8]) -> String {
 pub(crate) fn clean(line: &[u8]) -> String {
     let line = &line[..line.len().min(MAX_LINE)];
     let text = String::from_utf8_lossy(line);
+    // Most lines are as a tool printed them, and a text may have millions.
+    if line
+        .iter()
+        .all(|byte| matches!(byte, b'\t' | b' '..=b'~') && *byte != b'&')
+    {
+        return unquoted(&text).trim_end().to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {

@@ -388,7 +388,10 @@ impl Finding {
     /// Returns whether it shows more than another of the same rule: severer, since a table without a whole to be a
     /// share of has times of its own.
     pub fn weighs_more(&self, other: &Finding) -> bool {
-        let of = |one: &Finding| (one.severity(), one.weight(), one.confidence);
+        // What it costs can be compared only where both say it.
+        let costs = self.cost.is_some() && other.cost.is_some();
+        let weight = |one: &Finding| if costs { one.weight() } else { 0.0 };
+        let of = |one: &Finding| (one.severity(), weight(one), one.confidence);
         of(self) > of(other)
     }
 

@@ -409,8 +409,8 @@ fn printed(case: &Case<'_>) -> Verdict {
     unknown(case)
 }
 
-/// Counts of KVM's events alone: each turn of a guest that sets its timer, takes its interrupt and ends it is a write of
-/// a register, an injection and an EOI, and about three exits.
+/// Counts of KVM's events alone: each turn of a guest that sets its timer, takes its interrupt and ends it is a write
+/// of a register, an injection and an EOI, and about three exits.
 fn by_counts(case: &Case<'_>) -> Option<Verdict> {
     let (exits, _) = case.counted_event("kvm_exit")?;
     let (writes, _) = case.counted_event("kvm_msr")?;
