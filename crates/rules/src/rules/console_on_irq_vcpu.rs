@@ -46,9 +46,9 @@ pub(crate) static RULE: Rule = Rule {
          more and five times what waking a vCPU takes: 0.4, at least `medium`. What kept the vCPU busy is then \
          unknown.",
         "From system calls alone (`strace`, `perf trace`): a thread writes one byte to a file descriptor {met} times \
-         or more, which is nine of ten of its writes there, and comes back from `KVM_RUN` for each. 0.8 where the file is \
-         a terminal; 0.6 where the thread sets an interrupt line for each byte; else 0.4. `medium` from {exits} bytes \
-         a second on.",
+         or more, which is nine of ten of its writes there, and comes back from `KVM_RUN` for each. 0.8 where the file \
+         is a terminal; 0.6 where the thread sets an interrupt line for each byte; else 0.4. `medium` from {exits} \
+         bytes a second on.",
     ],
     limits: &[
         ("exits", EvidenceNumber::Count(ENOUGH)),

@@ -46,7 +46,8 @@ pub(crate) static RULE: Rule = Rule {
          {all} of all its time. At most `medium` then. Confidence 0.5: it is certain that the time goes there, not \
          what for.",
         "Of exits that were counted by reason and not timed (`kvmexit`, `kvm_stat`, `bpftrace`): {least} or more of \
-         one reason that are {handling} of those without waiting. Confidence 0.4 and `low`: what they took is not known.",
+         one reason that are {handling} of those without waiting. Confidence 0.4 and `low`: what they took is not \
+         known.",
         "Exits for ports, emulated memory and registers are left to [unexplained-time](#unexplained-time) where their \
          addresses were recorded.",
     ],
