@@ -87,3 +87,26 @@ fn systemtap_has_times_by_number() {
         (280_077_000, Some(4_000), Some(331_000))
     );
 }
+
+/// Whatever is cut off or put in, nothing panics and tables stay in their text.
+#[test]
+fn damaged_texts_are_read_as_far_as_they_go() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for form in perftables::forms() {
+        for file in form.fixtures {
+            let text = std::fs::read(folder.join(file)).unwrap();
+            for at in (0..text.len()).step_by(7) {
+                let mut cut = text[..at].to_vec();
+                assert!(
+                    perftables::read_placed(&cut)
+                        .0
+                        .iter()
+                        .all(|one| one.last_line >= 1)
+                );
+                cut.extend_from_slice("18446744073709551615\u{e9}[".as_bytes());
+                cut.extend_from_slice(&text[at..text.len().min(at + 400)]);
+                read(&cut);
+            }
+        }
+    }
+}
