@@ -47,6 +47,8 @@ mod names;
 mod nested;
 mod open_lanes;
 mod picture;
+mod printed_interrupts;
+mod printed_shares;
 mod profile;
 mod progress;
 mod ratios;
@@ -106,8 +108,13 @@ pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, known_devices, name_access, name_causes, name_rows, with_used};
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
-pub use perftables::{CountPrinter, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter};
+pub use perftables::{
+    CountPrinter, FileWrites, KvmStatPrinter, ModeShares, PrintedDistribution, SampledShare,
+    SchedPrinter, VirtioQueue,
+};
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};
+pub use printed_interrupts::{CountedInterrupt, OneCpuDevice, PrintedInterrupts};
+pub use printed_shares::{PrintedShares, ShareLine};
 pub use profile::{
     FunctionNamer, GuestSide, Profile, ProfileBy, ProfileContext, ProfileOf, ProfileOptions,
     ProfileReport, ProfileRow, ProfileSums, ProfileThread, ProfileUnit, ProfileVm, SampleUnit,

@@ -7,7 +7,9 @@ use devices::AddressNames;
 use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
-use perftables::{CountPrinter, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter};
+use perftables::{
+    CountPrinter, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter, VirtioQueue,
+};
 use symbols::KernelFunctions;
 
 use crate::waits::waits;
@@ -15,11 +17,12 @@ use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
     FaultsReport, GuestTasks, Handle, Handling, HandlingRow, IdleWakeups, IdleWakeupsReport,
     InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, MainLoopRow, MainLoops, Merge, Moves,
-    MovesRow, NestedExits, NestedExitsReport, PartCounts, PathExamples, ProfileSums, Progress,
-    ProgressReport, Recorder, RecorderReport, RecordingContents, SchedLatencies, SchedReport,
-    Series, SharedAnalysis, Signs, SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline,
-    TimelineReport, Timers, TimersReport, Unmaps, UnmapsReport, Vcpus, VcpusReport, VmmSleeps,
-    VmmSleepsRow, WaitsReport, WalkState, name_access, name_causes, name_rows, with_used,
+    MovesRow, NestedExits, NestedExitsReport, PartCounts, PathExamples, PrintedInterrupts,
+    PrintedShares, ProfileSums, Progress, ProgressReport, Recorder, RecorderReport,
+    RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs, SleepRow,
+    Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Unmaps,
+    UnmapsReport, Vcpus, VcpusReport, VmmSleeps, VmmSleepsRow, WaitsReport, WalkState, name_access,
+    name_causes, name_rows, with_used,
 };
 
 /// Where a picture's numbers come from.
@@ -154,6 +157,12 @@ pub struct Picture {
     pub distributions: Vec<PrintedDistribution>,
     /// What threads wrote, by file descriptor, where system calls were printed.
     pub writes: Vec<FileWrites>,
+    /// Shares of samples that `perf report` printed.
+    pub shares: Option<PrintedShares>,
+    /// Interrupts of the machine by CPU, of `/proc/interrupts`.
+    pub interrupts: Option<PrintedInterrupts>,
+    /// What a guest's drivers put into the queues of virtio devices, as `virtiostat` counted it.
+    pub virtio: Vec<VirtioQueue>,
     /// How long `perf stat` counted, where it says.
     pub counted_ns: Option<u64>,
     /// From the first to the last event, or the time that a printed table is of, as the user says.

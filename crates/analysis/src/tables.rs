@@ -10,9 +10,10 @@ use perftables::{
 };
 
 use crate::map_keys::reasons_of_maps;
+use crate::printed_shares::is_by_function;
 use crate::{
-    ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, SchedKinds, SchedReport, Stats,
-    TaskRow,
+    ExitRow, ExitSum, ExitTable, ExitsReport, Origin, Picture, PrintedInterrupts, SchedKinds,
+    SchedReport, Stats, TaskRow,
 };
 
 /// Returns what tables tell, each with the name of its file. Tables of one kind are of different recordings, so each
@@ -30,8 +31,10 @@ pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
                 let last = out.iter().rposition(of_file);
                 last.filter(|at| table.label().is_none() && fits(&out[*at]))
             }
-            false => (out.iter().position(|one| of_file(one) && fits(one)))
-                .or_else(|| out.iter().position(fits)),
+            false => (out.iter().position(|one| of_file(one) && fits(one))).or_else(|| {
+                out.iter()
+                    .position(|one| fits(one) && !is_reading(one, &table))
+            }),
         };
         let picture = match at {
             Some(at) => &mut out[at],
@@ -57,13 +60,18 @@ pub fn of_tables(tables: Vec<(String, PerfTable)>) -> Vec<Picture> {
 /// Returns the files that have several tables of one kind.
 fn files_with_several(tables: &[(String, PerfTable)]) -> HashSet<String> {
     let mut seen: HashMap<(&str, Option<TableKind>), u64> = HashMap::new();
+    // Two readings of interrupts are of one situation, whatever stands between them.
+    let apart = |table: &PerfTable| kind_of(table) != Some(TableKind::Interrupts);
     // A file that is given twice has each of its tables twice.
-    let again = tables.iter().filter(|(name, table)| {
-        let first = seen
-            .entry((name.as_str(), kind_of(table)))
-            .or_insert(table.line());
-        *first != table.line()
-    });
+    let again = tables
+        .iter()
+        .filter(|(_, table)| apart(table))
+        .filter(|(name, table)| {
+            let first = seen
+                .entry((name.as_str(), kind_of(table)))
+                .or_insert(table.line());
+            *first != table.line()
+        });
     again.map(|(name, _)| name.clone()).collect()
 }
 
@@ -76,6 +84,12 @@ enum TableKind {
     Latencies,
     /// Counts.
     Counts,
+    /// Shares of samples, by function or by task alone.
+    Shares { by_function: bool },
+    /// Interrupts by CPU, once or twice.
+    Interrupts,
+    /// Queues of virtio devices.
+    Virtio,
 }
 
 /// Returns what a table is of; none if no picture has it.
@@ -86,6 +100,11 @@ fn kind_of(table: &PerfTable) -> Option<TableKind> {
         PerfTable::PerfStat(_) | PerfTable::KvmTotals(_) | PerfTable::SyscallTotals(_) => {
             Some(TableKind::Counts)
         }
+        PerfTable::SampledShares(table) => Some(TableKind::Shares {
+            by_function: is_by_function(table),
+        }),
+        PerfTable::InterruptCounts(_) => Some(TableKind::Interrupts),
+        PerfTable::VirtioTraffic(_) => Some(TableKind::Virtio),
         _ => None,
     }
 }
@@ -157,12 +176,25 @@ fn table_of(event: KvmStatEvent) -> Option<ExitTable> {
     }
 }
 
+/// Whether a table would be a later reading of a picture's interrupts: of another file it may be another machine's.
+fn is_reading(picture: &Picture, table: &PerfTable) -> bool {
+    picture.interrupts.is_some() && kind_of(table) == Some(TableKind::Interrupts)
+}
+
+/// Returns whether a picture has a table of this kind, or one that does not go with it.
 fn has(picture: &Picture, table: &PerfTable) -> bool {
+    if let (PerfTable::SampledShares(table), Some(shares)) = (table, &picture.shares) {
+        return !shares.fits(table);
+    }
+    if let (PerfTable::InterruptCounts(table), Some(first)) = (table, &picture.interrupts) {
+        return !first.goes_on_in(table);
+    }
     match kind_of(table) {
         Some(TableKind::Exits(table)) => picture.table(table).is_some(),
         Some(TableKind::Latencies) => picture.sched.is_some(),
         Some(TableKind::Counts) => !picture.counts.is_empty(),
-        None => false,
+        Some(TableKind::Virtio) => !picture.virtio.is_empty(),
+        Some(TableKind::Shares { .. } | TableKind::Interrupts) | None => false,
     }
 }
 
@@ -210,6 +242,16 @@ fn add(picture: &mut Picture, table: PerfTable) {
                     .raise(DoubtKind::NoCounts { line: stat.line });
             }
         }
+        PerfTable::SampledShares(table) => {
+            let lost = table.lost_samples.unwrap_or(0);
+            picture.quality.lost_events = picture.quality.lost_events.max(lost);
+            picture.shares.get_or_insert_default().add(table);
+        }
+        PerfTable::InterruptCounts(table) => match &mut picture.interrupts {
+            Some(first) => first.add(table),
+            None => picture.interrupts = Some(PrintedInterrupts::new(table)),
+        },
+        PerfTable::VirtioTraffic(traffic) => picture.virtio = traffic.rows,
         PerfTable::KvmTotals(mut totals) => {
             picture.counted_by = totals.printer;
             if totals.printer == CountPrinter::Bpftrace {

@@ -397,3 +397,81 @@ fn tables_of_several_situations_stand_apart_below_their_headings() {
     assert_eq!(inputs(0), before.to_str().unwrap());
     assert_eq!(inputs(1), both.to_str().unwrap());
 }
+
+/// The first case: all interrupts of eth1 are handled by CPU 0. Of two readings in one text counts are the difference.
+#[test]
+fn interrupts_of_a_device_that_go_to_one_cpu_are_named() {
+    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../perftables/tests/tables");
+    let before = tables.join("proc-interrupts-3.10.txt");
+    let said = run(["report", &before.to_string_lossy()]).text();
+    assert!(
+        said.contains("interrupts of eth1 came to CPU 0 since boot."),
+        "{said}"
+    );
+    let text = fs::read_to_string(&before).unwrap();
+    let after = text.replace("918273", "918373");
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| write_text(folder.path(), name, text);
+    let both = write(
+        "both.txt",
+        &format!("{text}\nnach zehn Sekunden:\n\n{after}"),
+    );
+    let document = json(&["report"], &both).unwrap();
+    let recordings = document["recordings"].as_array().unwrap();
+    assert_eq!(recordings.len(), 1);
+    let interrupts = &recordings[0]["interrupts"];
+    let row = &interrupts["rows"][0];
+    assert_eq!((&row["irq"], &row["count"]), (&"57".into(), &100.into()));
+    assert_eq!(interrupts["difference"], true);
+    assert_eq!(interrupts["on_one_cpu"][0]["device"], "eth1");
+    // Of two files they may be of two machines.
+    let (one, other) = (write("one.txt", &text), write("other.txt", &after));
+    let paths = [&one, &other].map(|path| path.to_string_lossy().into_owned());
+    let apart = run(["report", "--format", "json", &paths[0], &paths[1]]);
+    let apart = apart.json().unwrap();
+    assert_eq!(apart["recordings"].as_array().unwrap().len(), 2);
+    let queues = json(&["report"], &tables.join("virtiostat-python3.txt")).unwrap();
+    let queue = &queues["recordings"][0]["virtio"][1];
+    assert_eq!(
+        (&queue["queue"], &queue["out_bytes"]),
+        (&"output.0".into(), &375_796_680.into())
+    );
+}
+
+/// The fourth case's hand computation: what is in idle functions is taken off each task's share; both are printed.
+#[test]
+fn shares_of_perf_report_stand_beside_those_without_idle() {
+    let tables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../perftables/tests/tables");
+    let table = |name: &str| fs::read_to_string(tables.join(name)).unwrap();
+    let text = format!(
+        "vhost-net:\n\n{}\nroot@host:~# perf kvm --host --guest report --stdio | grep idle\n{}",
+        table("case4-vhost.perf-kvm-report.txt"),
+        table("case4-vhost.perf-kvm-report-idle.txt")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = write_text(folder.path(), "perf-kvm-report.txt", &text);
+    let document = json(&["report"], &path).unwrap();
+    let shares = &document["recordings"][0]["shares"];
+    let first = &shares["tasks"][0];
+    let numbers = ["share", "idle", "busy", "guest_sys", "sys"].map(|name| first[name].as_f64());
+    assert_eq!(first["comm"], ":1146");
+    assert_eq!(numbers, [0.4037, 0.3001, 0.1036, 0.4037, 0.0].map(Some));
+    assert_eq!(shares["all_functions"], false);
+    let said = run(["report", &path.to_string_lossy()]).text();
+    assert!(
+        said.contains("qemu-system-aar has 13.1 % of the samples."),
+        "{said}"
+    );
+    assert!(
+        said.contains(":1146              40.37   30.01    10.36"),
+        "{said}"
+    );
+    assert!(!said.contains("Nothing wrong"), "{said}");
+    // What is cut off says nothing of all that a task has.
+    let cut = table("perf-report-newest.txt");
+    let cut: String = cut.split_inclusive('\n').take(14).collect();
+    let path = write_text(folder.path(), "perf-report-cut.txt", &cut);
+    let said = run(["report", &path.to_string_lossy()]).text();
+    assert!(said.contains("as far as rows are listed"), "{said}");
+    assert!(said.contains("not all rows are there"), "{said}");
+}

@@ -9,6 +9,9 @@ The printed tables of the standard tools, as they come in tickets, mails and rep
 | [`SyscallTotals`] | `strace`, `perf trace` | lines of calls with or without threads and times, added up; `strace -c` |
 | [`PrintedDistribution`] | bcc's `runqlat`, `funclatency`; `hist`, `lhist` of `bpftrace` | rows of a range, a count and a bar |
 | [`PerfStat`] | `perf stat` | people's layout with `#` metrics, `-r`, `-I`, `-A` and `--per-*`; separated with `-x` |
+| [`SampledShares`] | `perf report --stdio`, `perf kvm report`, `perf top`, and their browser | any columns, with `Children` or the shares of the CPUs' modes; call graphs are passed over |
+| [`InterruptCounts`] | `/proc/interrupts` | x86 and arm64 |
+| [`VirtioTraffic`] | bcc's `virtiostat` | of Python 2 and 3 |
 
 The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`), `builtin-sched.c` (`output_lat_thread`,
 `perf_sched__lat`) and `util/stat-display.c` of Linux 3.7 to 6.12. What trapline itself prints with `--as perf`
@@ -65,7 +68,10 @@ mod label;
 mod lines;
 mod number;
 mod open;
+mod perf_report;
+mod perf_report_row;
 mod printed;
+mod proc_interrupts;
 mod reader;
 mod sched;
 mod stat;
@@ -77,16 +83,18 @@ mod table_form;
 mod timehist;
 mod types;
 mod unrolled;
+mod virtiostat;
 
 use forms::InputForm;
 
 pub use label::is_fence;
 pub use lines::clean_line;
 pub use types::{
-    Count, CountPrinter, DistributionBucket, FileWrites, KvmRow, KvmStat, KvmStatEvent,
-    KvmStatPrinter, KvmTotal, KvmTotals, Metric, PerfStat, PerfTable, PlacedTable,
-    PrintedDistribution, SchedLatency, SchedPrinter, SchedRow, StatCount, SyscallRow,
-    SyscallThread, SyscallTotals, TableNote,
+    Count, CountPrinter, DistributionBucket, FileWrites, InterruptCounts, InterruptRow, KvmRow,
+    KvmStat, KvmStatEvent, KvmStatPrinter, KvmTotal, KvmTotals, Metric, ModeShares, PerfStat,
+    PerfTable, PlacedTable, PrintedDistribution, SampledShare, SampledShares, SchedLatency,
+    SchedPrinter, SchedRow, StatCount, SyscallRow, SyscallThread, SyscallTotals, TableNote,
+    VirtioQueue, VirtioTraffic,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

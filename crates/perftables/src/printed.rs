@@ -2,7 +2,8 @@
 
 use crate::table_form::TableForm;
 use crate::{
-    bpftrace, distribution, kvm_service_time, kvm_stat, kvmexit, strace, strace_counts, timehist,
+    bpftrace, distribution, kvm_service_time, kvm_stat, kvmexit, perf_report, proc_interrupts,
+    strace, strace_counts, timehist, virtiostat,
 };
 
 /// The readers. Where two could begin at a line, the first does.
@@ -15,4 +16,7 @@ pub(crate) const TABLE_FORMS: &[TableForm] = &[
     kvm_service_time::TABLE,
     distribution::TABLE,
     bpftrace::TABLE,
+    perf_report::TABLE,
+    proc_interrupts::TABLE,
+    virtiostat::TABLE,
 ];

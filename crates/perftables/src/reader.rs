@@ -257,6 +257,10 @@ impl TableReader {
             }
         }
         if label::is_command(text) {
+            // What a command prints is another table.
+            if self.printed.is_some() {
+                self.close();
+            }
             self.asked = asked(text).map(|event| (line.number, event));
             return;
         }

@@ -4,9 +4,11 @@
 mod damage;
 mod distributions;
 mod forms;
+mod interrupts;
 mod kvm_stat;
 mod one_line;
 mod references;
+mod shares;
 mod strace;
 mod tables;
 mod timehist;

@@ -30,6 +30,7 @@ pub mod flame_picture;
 mod guest_tasks;
 pub mod html;
 pub mod info;
+pub mod interrupts;
 pub mod irqs;
 pub mod json;
 mod layout;
@@ -53,6 +54,7 @@ mod sched_waits;
 pub mod schema;
 mod schema_types;
 pub mod screen;
+pub mod shares;
 pub mod spans;
 mod speedscope;
 mod table;
@@ -132,6 +134,18 @@ fn tables() -> Vec<(&'static str, String)> {
         (
             "`report` of what perf stat printed: `counts`",
             perf_stat::columns().described(),
+        ),
+        (
+            "`report` of what perf report printed: `shares.tasks`, `shares.functions`",
+            shares::columns().described(),
+        ),
+        (
+            "`report` of `/proc/interrupts`: `interrupts.rows`",
+            interrupts::columns().described(),
+        ),
+        (
+            "`report` of what virtiostat printed: `virtio`",
+            interrupts::queues().described(),
         ),
         (
             "`events --console`: `console`",

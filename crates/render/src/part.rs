@@ -17,7 +17,7 @@ pub struct PicturePart {
     pub heading: &'static str,
     /// What its table is of.
     pub caption: &'static str,
-    /// What a page says where it is not there.
+    /// What a page says where it is not there. Where this is empty, a page has no such section then.
     pub nothing: &'static str,
     /// Returns what the command's own document has; `None` where it was not recorded.
     pub document: fn(&Picture) -> Option<Value>,

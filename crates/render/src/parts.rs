@@ -3,12 +3,17 @@
 use analysis::Picture;
 use serde_json::{Map, Value};
 
-use crate::irqs;
 use crate::part::PicturePart;
 use crate::schema::{Member, Shape};
+use crate::{interrupts, irqs, shares};
 
 /// The parts, in their order.
-pub const PARTS: [&PicturePart; 1] = [&irqs::PART];
+pub const PARTS: [&PicturePart; 4] = [
+    &irqs::PART,
+    &shares::PART,
+    &interrupts::PART,
+    &interrupts::QUEUES,
+];
 
 /// Returns the members of a document that are parts which were recorded.
 pub fn members(picture: &Picture) -> Map<String, Value> {

@@ -34,7 +34,7 @@ enum Contents {
 type Section = (&'static str, &'static str, Contents);
 
 /// Returns the sections, in their order.
-fn sections() -> impl Iterator<Item = Section> {
+fn sections(recordings: &[Recording<'_>]) -> impl Iterator<Item = Section> {
     use Contents::{Each, Part, Whole};
     let first: [Section; 7] = [
         (
@@ -53,7 +53,12 @@ fn sections() -> impl Iterator<Item = Section> {
         ("timeline", "Timeline", Each(timeline::section)),
         ("sched", "Scheduling", Each(sched::section)),
     ];
-    let parts = PARTS.iter();
+    // What only some texts have is no news where it is not there.
+    let has = |part: &PicturePart| {
+        let mut all = recordings.iter();
+        all.any(|one| (part.document)(one.picture).is_some())
+    };
+    let parts = (PARTS.iter()).filter(move |part| !part.nothing.is_empty() || has(part));
     let parts = parts.map(|part| (part.name, part.heading, Part(part)));
     let last: [Section; 3] = [
         ("flame", "Flame graphs", Each(flame::section)),
@@ -130,12 +135,12 @@ impl Page<'_> {
             "<header><h1>{}</h1>\n<nav aria-label=\"sections\">",
             escape(self.title)
         );
-        for (id, heading, _) in sections() {
+        for (id, heading, _) in sections(self.recordings) {
             let _ = writeln!(out.html, "<a href=\"#{id}\">{heading}</a>");
         }
         out.markup("</nav>\n<div id=\"search\"></div>\n</header>\n<main>\n");
         out.markup(bars::PATTERNS);
-        for (id, heading, contents) in sections() {
+        for (id, heading, contents) in sections(self.recordings) {
             let _ = writeln!(out.html, "<section id=\"{id}\">\n<h2>{heading}</h2>");
             match contents {
                 Contents::Each(section) => self.each(&mut out, section),

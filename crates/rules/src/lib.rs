@@ -55,6 +55,7 @@ mod finding;
 mod groups;
 mod guests;
 mod kernel_log;
+mod listed;
 mod names;
 mod parameters;
 mod progress;

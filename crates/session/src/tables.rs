@@ -215,5 +215,20 @@ pub fn describe(picture: &Picture) -> String {
             out.push(name);
         }
     }
+    if let Some(shares) = &picture.shares {
+        out.push(match shares.event() {
+            Some(event) => format!("perf report (shares of {event})"),
+            None => "perf report (shares of samples)".to_owned(),
+        });
+    }
+    if let Some(interrupts) = &picture.interrupts {
+        out.push(match interrupts.is_difference() {
+            true => "/proc/interrupts (two readings)".to_owned(),
+            false => "/proc/interrupts".to_owned(),
+        });
+    }
+    if !picture.virtio.is_empty() {
+        out.push("virtiostat".to_owned());
+    }
     out.join(", ")
 }

@@ -41,11 +41,12 @@ use calls::{Calls, CodePlace, Comm, Mode, NOBODY, StackRow};
 use deferred::{DeferredSample, DeferredSamples};
 pub use doing::ThreadState;
 pub use naming::FunctionNamer;
+pub(crate) use naming::is_idle_function;
 use off_cpu::{OffCpu, Waker};
 pub use options::{ProfileBy, ProfileOf, ProfileOptions};
 pub use report::{ProfileContext, ProfileReport, ProfileRow, ProfileUnit, ProfileVm};
 pub use splice::{GuestSide, SplicedVcpu, VcpuBy, VcpuThread};
-use sums::unit_of;
+pub(crate) use sums::unit_of;
 pub use sums::{ProfileSums, ProfileThread, SampleUnit, SampledTime, is_function, plain};
 
 /// What a stack is of that has yet to come.

@@ -39,6 +39,11 @@ const IDLE: [&str; 24] = [
     "pv_native_safe_halt",
 ];
 
+/// Whether a function of a kernel is one in which a CPU is idle.
+pub(crate) fn is_idle_function(name: &str) -> bool {
+    IDLE.contains(&plain(name))
+}
+
 /// Functions in which KVM waits for a guest that asked to wait: HLT, WFI, `MWAIT` (`virt/kvm/kvm_main.c`).
 const HALTS: [&str; 4] = [
     "kvm_vcpu_block",
@@ -313,7 +318,7 @@ fn signs(name: Option<&str>, file: &str, mode: CpuMode) -> PlaceSigns {
         },
         kvm: of_kernel
             && (KVM_MODULES.contains(&base(module)) || begins(&KVM) && !begins(&PARAVIRT)),
-        guest_idle: mode == CpuMode::GuestKernel && called(&IDLE),
+        guest_idle: mode == CpuMode::GuestKernel && name.is_some_and(is_idle_function),
         halts: of_kernel && called(&HALTS),
         interrupt: of_kernel && begins(&INTERRUPTS),
     }

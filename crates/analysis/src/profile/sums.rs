@@ -274,7 +274,7 @@ pub fn is_function(name: &FrameName) -> bool {
 }
 
 /// Returns what samples of an event stand for; `None` if that is no time of a CPU, or of a part of its time.
-pub(super) fn unit_of(label: &str) -> Option<SampleUnit> {
+pub(crate) fn unit_of(label: &str) -> Option<SampleUnit> {
     // cycles:ppp, cpu_core/cycles/P, armv8_pmuv3_0/cpu-cycles,period=1/
     let (name, modifiers) = match label.split_once('/') {
         Some((_, rest)) => {

@@ -1,6 +1,6 @@
 //! The sentence that counts most: what the gravest finding says, or what was looked at where nothing is wrong.
 
-use analysis::{ExitsReport, Picture, RatioRow};
+use analysis::{ExitsReport, Picture, PrintedInterrupts, PrintedShares, RatioRow, ShareLine};
 use doubts::DoubtKind;
 use rules::{Finding, Severity};
 use words::share;
@@ -188,6 +188,12 @@ fn did(input: &ScreenInput<'_>) -> String {
             input.time(delays.max())
         );
     }
+    if let Some(text) = picture.shares.as_ref().and_then(most_busy) {
+        return text;
+    }
+    if let Some(interrupts) = &picture.interrupts {
+        return most_interrupts(interrupts);
+    }
     if !picture.counts.is_empty() {
         let printer = picture.counted_by.name();
         let counts = || format!("There are the counts that {printer} printed.");
@@ -212,6 +218,53 @@ fn did(input: &ScreenInput<'_>) -> String {
         ),
         None => "There are no events.".to_owned(),
     }
+}
+
+/// Says which device has all its interrupts on one CPU, or how many CPUs interrupts are counted of.
+fn most_interrupts(interrupts: &PrintedInterrupts) -> String {
+    let since = match interrupts.is_difference() {
+        true => "between the two readings",
+        false => "since boot",
+    };
+    match interrupts.on_one_cpu().first() {
+        Some(one) => format!(
+            "All {} interrupts of {} came to CPU {} {since}.",
+            one.count,
+            clean(&one.device),
+            one.cpu
+        ),
+        None => format!(
+            "There are the interrupts of {} {since}.",
+            words::plural(interrupts.cpus().len(), "CPU")
+        ),
+    }
+}
+
+/// Says which task, or which function, has most of the samples in which CPUs were not idle.
+fn most_busy(shares: &PrintedShares) -> Option<String> {
+    let tasks = match shares.has_all_of_tasks() {
+        true => shares.tasks(),
+        false => Vec::new(),
+    };
+    let busy = |line: &ShareLine| line.busy.unwrap_or(line.share);
+    let first = tasks.iter().max_by(|a, b| busy(a).total_cmp(&busy(b)));
+    if let Some((line, comm)) = first.and_then(|line| Some((line, line.comm.as_deref()?))) {
+        let (comm, all) = (clean(comm), share::tenths(line.share));
+        return Some(match line.busy.filter(|busy| *busy < line.share) {
+            Some(busy) => format!(
+                "{comm} has {} of the samples without what is idle, {all} with it.",
+                share::tenths(busy)
+            ),
+            None => format!("{comm} has {all} of the samples."),
+        });
+    }
+    let functions = shares.functions();
+    let line = functions
+        .iter()
+        .max_by(|a, b| a.share.total_cmp(&b.share))?;
+    let name = line.function.as_deref().or(line.object.as_deref())?;
+    let part = share::tenths(line.share);
+    Some(format!("{part} of the samples are in {}.", clean(name)))
 }
 
 /// Says of which reason most exits are, where a tool counted them by reason and without their times.

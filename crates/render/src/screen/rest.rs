@@ -10,7 +10,7 @@ use words::share;
 
 use super::input::ScreenInput;
 use super::line::{Line, Tone, wrapped};
-use crate::{cost, info, perf_stat, sched};
+use crate::{cost, info, interrupts, perf_stat, sched, shares};
 
 /// Tasks and kinds of events that are listed where there are no exits.
 const ROWS: usize = 6;
@@ -58,6 +58,18 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
         out.push_str(&(sched_sums(input, report) + "\n"));
         let table = sched::summary(report, input.layout(width, ROWS));
         out.extend(table.split_inclusive('\n').skip(1));
+    }
+    if let Some(shares) = &picture.shares {
+        out.push_str(&shares::table(shares, input.layout(width, ROWS)));
+    }
+    if let Some(interrupts) = &picture.interrupts {
+        out.push_str(&interrupts::table(interrupts, input.layout(width, ROWS)));
+    }
+    if !picture.virtio.is_empty() {
+        out.push_str(&interrupts::queue_table(
+            &picture.virtio,
+            input.layout(width, ROWS),
+        ));
     }
     if !picture.counts.is_empty() {
         let counts = analysis::ratios(picture);

@@ -1,11 +1,14 @@
 //! kworkers of a cpufreq governor that samples the load.
 
-use analysis::{OtherTask, ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow};
+use analysis::{
+    OtherTask, ProfileSums, ProfileThread, SampleUnit, SchedReport, TaskRow, WorkRow, plain,
+};
 use model::NamedRole;
 use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
-use crate::evidence::{Evidence, Many, Ns, ThreadMention, says};
+use crate::evidence::{Evidence, Many, Ns, Share, ThreadMention, says};
+use crate::listed::ListedShare;
 use crate::sampled::{self, SampleShare};
 use crate::{
     AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
@@ -45,6 +48,9 @@ pub(crate) static RULE: Rule = Rule {
          more than chance: 20 of them at least; confidence 0.95 times the confidence that the share is over the limit, \
          which has to be 0.9. Where switches are many and no event or stack shows the function, samples of kworkers \
          that are all in other functions are an all-clear.",
+        "Where perf report printed such samples: rows of these kworkers in one of these functions are {sampled} of the \
+         shares that are not idle, at most `medium`; where it does not say how many samples there are, twice that, and \
+         0.5. A table is no all-clear.",
     ],
     limits: &[
         ("sampled", EvidenceNumber::Share(SAMPLED)),
@@ -271,7 +277,10 @@ impl<'a> KworkerSamples<'a> {
 fn look(case: &Case<'_>) -> Verdict {
     let by_switches = by_switches(case);
     let Some(samples) = KworkerSamples::of(case).filter(|_| case.in_ticks().is_none()) else {
-        return by_switches;
+        return match by_switches {
+            Verdict::Unknown(_) => by_shares(case).map_or(by_switches, Finding::found),
+            _ => by_switches,
+        };
     };
     if let Verdict::Found(found) = &by_switches
         && found.confidence >= KNOWN
@@ -296,6 +305,39 @@ fn look(case: &Case<'_>) -> Verdict {
         )),
         other => other,
     }
+}
+
+/// What perf report printed of kworkers in the governor's functions.
+fn by_shares(case: &Case<'_>) -> Option<Finding> {
+    let shares = case.listed()?;
+    let kworkers = shares.of_tasks(|row| {
+        let name = plain(row.symbol.as_deref().unwrap_or_default());
+        let governor = FUNCTIONS.contains(&name) || name.starts_with("cpufreq_");
+        governor && row.comm.as_deref().is_some_and(is_bound)
+    });
+    let part = kworkers.iter().map(|(_, part)| part).sum();
+    let part = ListedShare::of(shares, part, 1.0 - shares.idle());
+    let sure = part.above(SAMPLED)?;
+    let mut finding = Finding::new(&RULE, KNOWN * sure)
+        .rests_on(RestsOn::Absence)
+        .title(format!(
+            "kworkers of a sampling cpufreq governor have {} of the samples that are not idle",
+            words::share::tenths(part.part)
+        ))
+        .evidence(
+            says!("kworkers are in the governor's functions in ")
+                .then(part.says("the shares that are not idle"))
+                .then(says!(".")),
+        );
+    for (comm, part) in kworkers.iter().take(4) {
+        finding = finding.evidence(says!(
+            "{task}: {share} of all samples in them.",
+            task = *comm,
+            share = Share(*part),
+        ));
+    }
+    part.rank(&mut finding, Base::CpuTime);
+    Some(finding.evidence(Governors::of(case).evidence()))
 }
 
 fn say_samples(case: &Case<'_>, samples: &KworkerSamples<'_>) -> Finding {

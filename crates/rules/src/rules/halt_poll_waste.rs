@@ -1,11 +1,12 @@
 //! Halt polling that burns more than it saves.
 
-use analysis::{ProfileSums, ProfileThread, VcpusReport};
-use model::State;
+use analysis::{ProfileSums, ProfileThread, SampledShare, VcpusReport};
+use model::{State, vcpu_from_comm};
 use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
 use crate::evidence::{Ns, Of, Share, says};
+use crate::listed::{self, ListedShare};
 use crate::sampled::{self, SampleShare};
 use crate::{
     AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
@@ -51,6 +52,10 @@ pub(crate) static RULE: Rule = Rule {
          samples of vCPUs' threads, and that is more than chance: 20 of them at least; 0.6 times the confidence that \
          the share is over the limit, which has to be 0.9; samples do not show which polls failed, so the limit is \
          high. Surely below {costs} is an all-clear.",
+        "Where perf report printed such samples: {whatever} of the shares of threads called `CPU N/KVM` are in \
+         `kvm_vcpu_halt`, `kvm_vcpu_block` or `kvm_vcpu_check_block` themselves: 0.6 times the same confidence, at \
+         most `medium`; where it does not say how many samples there are, twice that, and 0.3. A table is no \
+         all-clear.",
     ],
     limits: &[
         ("polls", EvidenceNumber::Count(LEAST)),
@@ -321,7 +326,10 @@ fn host_polls(profile: &ProfileSums) -> impl Fn(&[u32]) -> bool + use<> {
 fn without_events(case: &Case<'_>) -> Verdict {
     let statistics = from_statistics(case);
     let Some(samples) = PollSamples::of(case).filter(|_| case.in_ticks().is_none()) else {
-        return statistics;
+        return match statistics {
+            Verdict::Unknown(_) => by_shares(case).map_or(statistics, Finding::found),
+            _ => statistics,
+        };
     };
     if samples.part().is_above(WHATEVER) {
         return case
@@ -342,6 +350,36 @@ fn without_events(case: &Case<'_>) -> Verdict {
         "vCPU threads polled in {}; samples do not show which polls failed. {what}",
         samples.part().says("of their samples").text
     ))
+}
+
+/// What perf report printed of vCPUs' threads in the loop that polls.
+fn by_shares(case: &Case<'_>) -> Option<Finding> {
+    let shares = case.listed()?;
+    let is_vcpu = |comm: &Option<String>| comm.as_deref().and_then(vcpu_from_comm).is_some();
+    let own = |pick: &dyn Fn(&SampledShare) -> bool| -> f64 {
+        let rows = shares.function_rows().iter();
+        let picked = rows.filter(|row| is_vcpu(&row.comm) && pick(row));
+        picked.map(|row| row.own).sum()
+    };
+    // What it calls to sleep is none of it, so own shares alone count.
+    let names = [HALTS[0], HALTS[1], ASKS[0]];
+    let polls = own(&|row| listed::is_in(row, false, &names));
+    let part = ListedShare::of(shares, polls, own(&|_| true));
+    let sure = part.above(WHATEVER)?;
+    let mut finding = Finding::new(&RULE, 0.6 * sure)
+        .rests_on(RestsOn::Absence)
+        .title(format!(
+            "vCPU threads have {} of their listed samples in the loop that polls in halts",
+            words::share::tenths(part.part)
+        ))
+        .evidence(
+            says!("kvm_vcpu_halt, kvm_vcpu_block and kvm_vcpu_check_block themselves have ")
+                .then(part.says("the listed shares of threads called CPU N/KVM"))
+                .then(says!(". Samples do not show which polls failed.")),
+        )
+        .only(&[0, 1]);
+    part.rank(&mut finding, Base::VcpuTime);
+    Some(finding)
 }
 
 fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {

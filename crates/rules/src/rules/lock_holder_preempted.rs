@@ -1,12 +1,13 @@
 //! A guest's CPUs spin on locks whose holders have no CPU.
 
-use analysis::{ProfileSums, ProfileThread};
+use analysis::{ProfileSums, ProfileThread, SampledShare};
 use event::ExitClass;
 use stacks::{FrameOwner, Weight};
 use words::share::tenths;
 
 use crate::common::waits_reach;
 use crate::evidence::{Evidence, Many, Ns, Of, Share, ThreadMention, says};
+use crate::listed::{self, ListedShare};
 use crate::sampled::{self, SampleShare};
 use crate::{
     AccountPart, Base, Case, EvidenceNumber, ExplainedTime, Finding, FindingCost, RecordNeeds,
@@ -43,6 +44,9 @@ pub(crate) static RULE: Rule = Rule {
          a twentieth of all, or their host's samples are in `kvm_vcpu_on_spin` in {throws} of cases: 0.5, since a \
          guest's own long critical sections do that too. Both times the confidence that the share is over the limit, \
          which has to be 0.9.",
+        "Where perf report printed such samples: the same of the listed shares of guests' kernels, and \
+         `kvm_vcpu_on_spin` is in {throws} of all, or there are the exits for PAUSE: 0.5 times the confidence that the \
+         share is over the limit, at most `medium`. A table is no all-clear.",
         "Spinning alone is no finding: the guest may contend for its own lock. Where switches of the whole host were \
          recorded and vCPUs hardly waited, that is certain, and this rule is clear.",
     ],
@@ -203,7 +207,7 @@ fn preempted(case: &Case<'_>, spinning: &Spinning<'_>) -> HolderWaits {
 
 fn look(case: &Case<'_>) -> Verdict {
     let Some(profile) = &case.picture.profile else {
-        return unknown();
+        return by_shares(case).unwrap_or_else(unknown);
     };
     if let Some(unknown) = case.in_ticks() {
         return unknown;
@@ -244,6 +248,49 @@ fn look(case: &Case<'_>) -> Verdict {
         return brief;
     }
     say(case, &spinning, least, evidence).found()
+}
+
+/// What perf report printed of guests' kernels.
+fn by_shares(case: &Case<'_>) -> Option<Verdict> {
+    let shares = case.listed()?;
+    let own = |pick: &dyn Fn(&SampledShare) -> bool| -> f64 {
+        let picked = shares.function_rows().iter().filter(|row| pick(row));
+        picked.map(|row| row.own).sum()
+    };
+    let spins = own(&|row| listed::is_in(row, true, &LOCKS));
+    let part = ListedShare::of(shares, spins, own(&|row| row.level == Some('g')));
+    let sure = part.above(SPINS)?;
+    let yields = shares.of_tasks(|row| listed::is_in(row, false, &["kvm_vcpu_on_spin"]));
+    let yields = ListedShare::of(shares, yields.iter().map(|(_, part)| part).sum(), 1.0);
+    let pauses = case.exits_of_class(ExitClass::Pause);
+    let many = pauses.count >= EXITS && pauses.count >= case.all_exits().count / 20;
+    let meanwhile = match (many, yields.above(THROWS)) {
+        (true, _) => case.says_exits("PAUSE_INSTRUCTION", pauses),
+        (false, Some(_)) => says!("KVM yielded to another vCPU (kvm_vcpu_on_spin) in ")
+            .then(yields.says("all samples"))
+            .then(says!(".")),
+        (false, None) => {
+            return Some(Verdict::Unknown(format!(
+                "Guests spin on locks in {}, which may be contention of their own; record sched:sched_switch and \
+                 sched:sched_wakeup of the whole host (-a) with the samples: they show whether vCPUs were preempted.",
+                part.says("the listed shares of their kernels").text
+            )));
+        }
+    };
+    let mut finding = Finding::new(&RULE, 0.5 * sure)
+        .rests_on(RestsOn::Absence)
+        .title(format!(
+            "Guests' kernels have {} of their listed samples in spin locks, and KVM saw vCPUs spin",
+            tenths(part.part)
+        ))
+        .evidence(
+            says!("Guests are in the slow path of spin locks in ")
+                .then(part.says("the listed shares of their kernels"))
+                .then(says!(". Whether the holders had CPUs is not in a table.")),
+        )
+        .evidence(meanwhile);
+    part.rank(&mut finding, Base::VcpuTime);
+    Some(finding.found())
 }
 
 fn say(case: &Case<'_>, spinning: &Spinning<'_>, sure: f64, preempted: Evidence) -> Finding {
