@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use cpuset::CpuSet;
 use serde::Serialize;
 
-use crate::KernelLog;
 use crate::host::Host;
 use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS, fill, name};
+use crate::{DomainStatistics, KernelLog};
 
 /// What is known of a host beside a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,9 @@ pub struct Facts {
     pub host: Option<Host>,
     /// The log of a guest's kernel: what it says is the guest's view, on the guest's clock.
     pub guest_log: Option<KernelLog>,
+    /// What libvirt and KVM counted of domains, in the order of the text. Which of [`Facts::vms`] each is their names say
+    /// alone.
+    pub domstats: Vec<DomainStatistics>,
 }
 
 /// One thread.
@@ -134,6 +137,7 @@ impl Facts {
             && self.mtree.is_none()
             && self.host.is_none()
             && self.guest_log.is_none()
+            && self.domstats.is_empty()
     }
 
     /// Adds later facts: they fill gaps, what was known first stays. Returns what was left out, and where the
@@ -162,6 +166,9 @@ impl Facts {
         }
         if let Some(log) = later.guest_log {
             notes.extend(gather.guest_log(log));
+        }
+        for domain in later.domstats {
+            notes.extend(gather.domain(domain));
         }
         let (facts, left_out) = gather.finish();
         *self = facts;
@@ -233,6 +240,33 @@ impl FactsBuilder {
         }
         self.facts.guest_log = Some(log);
         None
+    }
+
+    /// Takes an output of a domain's statistics. Returns a note where it is left out.
+    pub(crate) fn domain(&mut self, domain: DomainStatistics) -> Option<String> {
+        let known = self.facts.domstats.iter_mut();
+        let mut same = known.filter(|known| known.name == domain.name);
+        let Some(known) = same.next() else {
+            if self.facts.domstats.len() < MAX_VMS {
+                self.facts.domstats.push(domain);
+            } else {
+                self.left_out += 1;
+            }
+            return None;
+        };
+        // Whether outputs without a name are of one domain nobody knows.
+        match &known.name {
+            None if *known == domain => None,
+            None => Some(
+                "holds statistics of a domain without its name a second time, which are left out: keep the line Domain: \
+                 'NAME' above them"
+                    .to_owned(),
+            ),
+            Some(name) => {
+                let name = name.clone();
+                known.merge(domain).map(|why| format!("{why} ({name})"))
+            }
+        }
     }
 
     /// Takes a VM: another one, or more of the one that has this process or one of these threads. Returns

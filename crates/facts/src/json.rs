@@ -13,7 +13,7 @@ use crate::{ReportedVcpu, document};
 const MAX_JSON: usize = 8 << 20;
 
 /// Members by any of which an object is a document of trapline's.
-const DOCUMENT: [&str; 7] = [
+const DOCUMENT: [&str; 8] = [
     "trapline",
     "facts_version",
     "vms",
@@ -21,6 +21,7 @@ const DOCUMENT: [&str; 7] = [
     "mtree",
     "host",
     "guest_log",
+    "domstats",
 ];
 
 /// Reads values from the begin of a text. Returns how many bytes they take, none if there is no value.

@@ -10,6 +10,7 @@ stand in one file:
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
 - NUMA nodes and processes' memory on each: `numactl -H`, `numastat -p PID`;
 - a kernel's log as `dmesg` and `journalctl -k` print it, with times of any form or without ([`KernelLog`]);
+- what libvirt and KVM counted of domains: `virsh domstats`, of two outputs what was counted between them;
 - which QEMU is installed: what `qemu-system-x86_64 --version`, `dpkg -l`, `rpm -qa`, `dnf list`, `pacman -Q` and `apk
   list` print;
 - QMP: the replies to `query-cpus-fast`, `query-cpus`, `query-name`, `query-uuid` and
@@ -39,6 +40,7 @@ mod counters;
 mod cpus;
 mod data;
 mod document;
+mod domstats;
 mod during;
 mod host;
 mod json;
@@ -51,15 +53,22 @@ mod ps;
 mod qemu;
 mod reader;
 mod summary;
+mod statistics;
 mod text;
 mod vmm;
 mod write;
+
+use forms::InputForm;
 
 pub use counters::ControlGroup;
 pub use data::{Facts, Policy, ReportedThread, ReportedVcpu, ReportedVm};
 pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 pub use kernel_log::{KernelLog, KernelLogLine, KernelLogReader, LogKind, LogOwner, printk_ns};
 pub use qemu::{qemu_of_line, release};
+pub use statistics::{CountedSums, DomainStatistics};
 pub use text::read;
 pub use vmm::vm_of_args;
 pub use write::{FACTS_VERSION, FactsDocument, write};
+
+/// What its readers read, each with what it is known by.
+pub const FORMS: &[InputForm] = &[domstats::FORM];

@@ -30,6 +30,15 @@ impl FactsNotes {
         }
     }
 
+    /// Takes back that a line is nothing known, if it was the last one noted.
+    pub(crate) fn is_known(&mut self, line: usize) {
+        match &mut self.lines {
+            Some((first, last)) if *last == line && first == last => self.lines = None,
+            Some((_, last)) if *last == line => *last -= 1,
+            _ => {}
+        }
+    }
+
     /// Returns all notes.
     pub(crate) fn finish(mut self) -> Vec<String> {
         self.flush();

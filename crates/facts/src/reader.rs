@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::data::FactsBuilder;
+use crate::domstats::{self, DomstatsText};
 use crate::keep::name;
 use crate::monitor::{self, MonitorLine};
 use crate::notes::FactsNotes;
@@ -33,6 +34,8 @@ enum TextPart {
     Numa(NumaText),
     /// A kernel's log.
     KernelLog(KernelLogReader),
+    /// `virsh domstats`.
+    Domstats(DomstatsText),
 }
 
 /// What a monitor's session said about its VM.
@@ -49,6 +52,8 @@ pub(crate) struct FactsReader {
     pub(crate) number: usize,
     pub(crate) session: MonitorSession,
     part: TextPart,
+    /// The line before, which is nothing known by itself and may be a heading, with its number.
+    before: Option<(usize, String)>,
     /// The QEMU that is installed, by the first line that says so.
     qemu: Option<String>,
     /// Whether others say that it is another one.
@@ -95,6 +100,9 @@ impl FactsReader {
             return;
         }
         if self.numa(line) {
+            return;
+        }
+        if self.domstats(line) {
             return;
         }
         if let Some(columns) = PsColumns::of_header(line) {
@@ -152,6 +160,29 @@ impl FactsReader {
             return;
         }
         self.notes.unknown(self.number);
+        self.before = domstats::is_heading(line).then(|| (self.number, line.to_owned()));
+    }
+
+    /// Takes a line of a domain's statistics; returns whether it is one.
+    fn domstats(&mut self, line: &str) -> bool {
+        let before = self.before.take();
+        let heading = before.as_ref().map(|(_, line)| line.as_str());
+        let known = match &mut self.part {
+            TextPart::Domstats(text) => text.line(line, heading),
+            _ => {
+                let mut text = DomstatsText::default();
+                let known = text.line(line, heading);
+                if known {
+                    self.end_of_part();
+                    self.part = TextPart::Domstats(text);
+                }
+                known
+            }
+        };
+        if let Some((number, _)) = before.filter(|_| known) {
+            self.notes.is_known(number);
+        }
+        known
     }
 
     /// Takes a line of QEMU's monitor; returns whether it is one.
@@ -309,6 +340,13 @@ impl FactsReader {
                 let notes = host.map(|host| self.gather.host(host));
                 for note in notes.into_iter().flatten() {
                     self.notes.add(self.number, note);
+                }
+            }
+            TextPart::Domstats(text) => {
+                for domain in text.finish() {
+                    let note = self.gather.domain(domain);
+                    note.into_iter()
+                        .for_each(|note| self.notes.add(self.number, note));
                 }
             }
             TextPart::None | TextPart::Ps(_) | TextPart::Mtree | TextPart::Virsh => {}

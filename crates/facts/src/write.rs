@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Facts, Host, KernelLog, ReportedThread, ReportedVm};
+use crate::{DomainStatistics, Facts, Host, KernelLog, ReportedThread, ReportedVm};
 
 /// Version of the JSON that [`write()`] makes: it changes when a member comes to mean something else. Members that
 /// are added do not change it.
@@ -21,6 +21,8 @@ pub struct FactsDocument<'a> {
     mtree: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     guest_log: Option<&'a KernelLog>,
+    #[serde(skip_serializing_if = "<[DomainStatistics]>::is_empty")]
+    domstats: &'a [DomainStatistics],
 }
 
 /// A thread and its id.
@@ -43,5 +45,6 @@ pub fn write(facts: &Facts) -> FactsDocument<'_> {
             .collect(),
         mtree: facts.mtree.as_deref(),
         guest_log: facts.guest_log.as_ref(),
+        domstats: &facts.domstats,
     }
 }

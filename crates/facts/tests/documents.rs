@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use facts::{
-    ControlGroup, CpuIdle, Facts, FreqPolicy, Host, HostCpu, HostNode, Irq, KernelLog,
-    KernelLogLine, LogKind, Policy, ReportedThread, ReportedVcpu, ReportedVm, Unreadable, read,
+    ControlGroup, CountedSums, CpuIdle, DomainStatistics, Facts, FreqPolicy, Host, HostCpu,
+    HostNode, Irq, KernelLog, KernelLogLine, LogKind, Policy, ReportedThread, ReportedVcpu,
+    ReportedVm, Unreadable, read,
 };
 use serde_json::{Value, json};
 
@@ -82,6 +83,7 @@ fn full() -> Facts {
         ],
     });
     facts.guest_log = Some(KernelLog::default());
+    facts.domstats = vec![domstats()];
     facts.mtree = text("address-space: memory\n");
     facts.host = Some(Host {
         kernel: text("6.1.0-18-amd64"),
@@ -158,6 +160,21 @@ fn full() -> Facts {
         }],
     });
     facts
+}
+
+fn domstats() -> DomainStatistics {
+    let sums = |name: &str, before, more| CountedSums {
+        counters: BTreeMap::from([(name.to_owned(), before)]),
+        during: BTreeMap::from([(name.to_owned(), more)]),
+    };
+    DomainStatistics {
+        name: Some("web".to_owned()),
+        vcpus_in_all: Some(2),
+        all: sums("cpu.time", u64::MAX - 1, 1),
+        vcpus: BTreeMap::from([(0, sums("exits", 7, 0)), (11, sums("delay", 7, 3))]),
+        disks: BTreeMap::from([("vda".to_owned(), sums("rd.reqs", 7, 1))]),
+        nics: BTreeMap::from([("vnet3".to_owned(), sums("rx.drop", 7, 1))]),
+    }
 }
 
 fn document(facts: &Facts) -> Value {
@@ -249,6 +266,10 @@ fn wrong_types_are_noted_with_the_path_of_the_member() {
         ("vms[0].vcpus[1].tid", json!(null)),
         ("vms[0].vcpus[0].affinity", json!("2,")),
         ("vms[0].vcpus[0].policy.nice", json!("low")),
+        ("domstats[0].name", json!(7)),
+        ("domstats[0].vcpus.0.counters", json!("7")),
+        ("domstats[0].vcpus.0", json!(7)),
+        ("domstats[0].disks", json!([])),
         ("threads[0].policy", json!("SCHED_RR")),
         ("threads[0].policy.name", json!(1)),
     ] {

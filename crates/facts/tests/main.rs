@@ -2,4 +2,6 @@
 //! those of one file.
 
 mod documents;
+mod domstats;
+mod forms;
 mod texts;

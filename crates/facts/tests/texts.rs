@@ -395,6 +395,11 @@ fn hostile_texts_are_bounded() {
         "[1.000000] x\n",
         "1,2,3,-;rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\n",
         "rcu: \t1-....: (1 GPs behind)\n",
+        "Domain: 'a'\n",
+        "Domain: 'a'\ncpu.time=7\n",
+        "cpu.time=7 ",
+        "cpu.time=7\n",
+        "vcpu.0.",
     ] {
         let text = line.repeat(lines);
         let (facts, notes) = read(text.as_bytes());

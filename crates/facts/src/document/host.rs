@@ -6,7 +6,7 @@ use cpuset::MAX_CPUS;
 use serde_json::Value;
 
 use super::kernel_log;
-use super::members::{Members, text};
+use super::members::{MAX_NAMES, Members, text};
 use crate::counters::MAX_GROUPS;
 use crate::host::MAX_UNREADABLE;
 use crate::numa::MAX_NODES;
@@ -15,9 +15,8 @@ use crate::{ControlGroup, CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unr
 
 /// Most interrupts; large hosts have some ten thousand.
 const MAX_IRQS: usize = 1 << 17;
-/// Most modules, and most names of anything else.
+/// Most modules.
 const MAX_MODULES: usize = 64;
-const MAX_NAMES: usize = 1024;
 
 /// Reads the member `host`.
 pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
@@ -40,23 +39,17 @@ pub(super) fn read(host: &Members<'_>, reader: &mut FactsReader) -> Host {
         clocksources: host.texts("clocksources", MAX_NAMES, reader),
         hz: host.small("hz", reader),
         modules: modules(host, reader),
-        kvm_debug: values(host, "kvm_debug", "whole numbers", reader, Value::as_u64),
+        kvm_debug: host.values("kvm_debug", "whole numbers", reader, Value::as_u64),
         cgroups: cgroups(host, reader),
-        counters: values(host, "counters", "whole numbers", reader, Value::as_u64),
-        counters_during: values(
-            host,
-            "counters_during",
-            "whole numbers",
-            reader,
-            Value::as_u64,
-        ),
+        counters: host.values("counters", "whole numbers", reader, Value::as_u64),
+        counters_during: host.values("counters_during", "whole numbers", reader, Value::as_u64),
         kernel_log: kernel_log::read(host, "kernel_log", reader),
         kernel_log_during: kernel_log::read(host, "kernel_log_during", reader),
         irqs: irqs(host, reader),
         thp: host.text("thp", reader),
         ksm: host.flag("ksm", reader),
         numa_balancing: host.flag("numa_balancing", reader),
-        mitigations: values(host, "mitigations", "texts", reader, text),
+        mitigations: host.values("mitigations", "texts", reader, text),
         smt: host.text("smt", reader),
         masked: host.number("masked", reader).unwrap_or(0),
         unreadable: unreadable(host, reader),
@@ -135,7 +128,7 @@ fn modules(
     };
     let mut all = BTreeMap::new();
     for (name, _) in modules.iter().take(MAX_MODULES) {
-        all.insert(name.clone(), values(&modules, name, "texts", reader, text));
+        all.insert(name.clone(), modules.values(name, "texts", reader, text));
     }
     all
 }
@@ -148,9 +141,9 @@ fn cgroups(host: &Members<'_>, reader: &mut FactsReader) -> Vec<ControlGroup> {
         };
         groups.push(ControlGroup {
             path,
-            limits: values(&group, "limits", "texts", reader, text),
-            counters: values(&group, "counters", "whole numbers", reader, Value::as_u64),
-            during: values(&group, "during", "whole numbers", reader, Value::as_u64),
+            limits: group.values("limits", "texts", reader, text),
+            counters: group.values("counters", "whole numbers", reader, Value::as_u64),
+            during: group.values("during", "whole numbers", reader, Value::as_u64),
         });
     }
     groups
@@ -181,27 +174,6 @@ fn unreadable(host: &Members<'_>, reader: &mut FactsReader) -> Vec<Unreadable> {
             path: one.text("path", reader).unwrap_or_default(),
             why: one.text("why", reader).unwrap_or_default(),
         });
-    }
-    all
-}
-
-/// Returns the members of an object, whatever they are called.
-fn values<T>(
-    of: &Members<'_>,
-    name: &str,
-    expected: &str,
-    reader: &mut FactsReader,
-    read: fn(&Value) -> Option<T>,
-) -> BTreeMap<String, T> {
-    let Some(members) = of.object(name, reader) else {
-        return BTreeMap::new();
-    };
-    let mut all = BTreeMap::new();
-    for (key, value) in members.iter().take(MAX_NAMES) {
-        match read(value) {
-            Some(value) => drop(all.insert(key.clone(), value)),
-            None => members.wrong(key, &format!("one of {expected}"), reader),
-        }
     }
     all
 }

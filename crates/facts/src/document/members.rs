@@ -1,5 +1,7 @@
 //! Members of JSON objects, with notes that name the path of what is not as expected.
 
+use std::collections::BTreeMap;
+
 use cpuset::CpuSet;
 use serde_json::{Map, Value};
 
@@ -8,6 +10,9 @@ use crate::reader::FactsReader;
 
 /// Longest text that is kept, in bytes: the longest are words of command lines.
 const MAX_TEXT: usize = 1 << 17;
+
+/// Most members whose names are not the document's.
+pub(super) const MAX_NAMES: usize = 1024;
 
 /// An object and where it stands in its document.
 pub(super) struct Members<'v> {
@@ -150,6 +155,45 @@ impl<'v> Members<'v> {
             object,
             path: self.path(name),
         })
+    }
+
+    /// Returns what `read` makes of the members of an object, whatever they are called.
+    pub(super) fn values<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        reader: &mut FactsReader,
+        read: fn(&Value) -> Option<T>,
+    ) -> BTreeMap<String, T> {
+        let Some(members) = self.object(name, reader) else {
+            return BTreeMap::new();
+        };
+        let mut all = BTreeMap::new();
+        for (key, value) in members.iter().take(MAX_NAMES) {
+            match read(value) {
+                Some(value) => drop(all.insert(key.clone(), value)),
+                None => members.wrong(key, &format!("one of {expected}"), reader),
+            }
+        }
+        all
+    }
+
+    /// Returns the objects that are members of an object, by their names.
+    pub(super) fn named(
+        &self,
+        name: &str,
+        max: usize,
+        reader: &mut FactsReader,
+    ) -> Vec<(&'v str, Members<'v>)> {
+        let Some(members) = self.object(name, reader) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for key in members.object.keys().take(max) {
+            let one = members.object(key, reader);
+            all.extend(one.map(|one| (key.as_str(), one)));
+        }
+        all
     }
 
     /// Returns the texts of a list.

@@ -6,6 +6,7 @@
 mod host;
 mod kernel_log;
 mod members;
+mod statistics;
 
 use std::collections::BTreeMap;
 
@@ -53,6 +54,12 @@ pub(crate) fn take(object: &Map<String, Value>, reader: &mut FactsReader) {
         && let Some(note) = reader.gather.guest_log(log)
     {
         reader.notes.add(reader.number, note);
+    }
+    for domain in document.objects("domstats", MAX_VMS, reader) {
+        let domain = statistics::read(&domain, reader);
+        if let Some(note) = reader.gather.domain(domain) {
+            reader.notes.add(reader.number, note);
+        }
     }
     if let Some(members) = document.object("host", reader) {
         let host = host::read(&members, reader);
