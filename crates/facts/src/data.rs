@@ -23,8 +23,8 @@ pub struct Facts {
     pub host: Option<Host>,
     /// The log of a guest's kernel: what it says is the guest's view, on the guest's clock.
     pub guest_log: Option<KernelLog>,
-    /// What libvirt and KVM counted of domains, in the order of the text. Which of [`Facts::vms`] each is their names say
-    /// alone.
+    /// What libvirt and KVM counted of domains, in the order of the text. Only their names say which of
+    /// [`Facts::vms`] each is.
     pub domstats: Vec<DomainStatistics>,
 }
 
@@ -258,8 +258,8 @@ impl FactsBuilder {
         match &known.name {
             None if *known == domain => None,
             None => Some(
-                "holds statistics of a domain without its name a second time, which are left out: keep the line Domain: \
-                 'NAME' above them"
+                "holds statistics of a domain without its name a second time, which are left out: keep the line \
+                 Domain: 'NAME' above them"
                     .to_owned(),
             ),
             Some(name) => {

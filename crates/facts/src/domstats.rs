@@ -1,8 +1,8 @@
 //! Statistics of domains, as `virsh domstats` prints them.
 //!
 //! `cmdDomstats` of libvirt's `tools/virsh-domain-monitor.c` prints `Domain: 'NAME'` and below it a line `  KEY=VALUE`
-//! for each field; names of fields are in `docs/manpages/virsh.rst`. From libvirt 8.9 on KVM's own counters are among
-//! them (`vcpu.0.halt_exits.sum`), from QEMU's `query-stats`.
+//! for each field; names of fields are in `docs/manpages/virsh.rst`. In newer libvirt KVM's own counters are among them
+//! (`vcpu.0.halt_exits.sum`), which QEMU 7.1 and later have (`query-stats`).
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::{CountedSums, DomainStatistics};
 
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "virsh domstats",
-    recognised_by: "lines `KEY=VALUE` with libvirt's names of fields, as `cpu.time=`, `vcpu.0.delay=`; `Domain: 'NAME'` \
-        above them says of which domain they are",
+    recognised_by: "lines `KEY=VALUE` with libvirt's names of fields, as `cpu.time=`, `vcpu.0.delay=`; \
+        `Domain: 'NAME'` above them says of which domain they are",
     yields: "what was counted of a domain since it began, and of two outputs what was counted between them: CPU time, \
         waits for a CPU, halt polling and exits of vCPUs, requests of disks, packets",
     fixtures: &[

@@ -57,8 +57,8 @@ fn is_sum(name: &str) -> bool {
 /// What `virsh domstats` prints of a domain.
 ///
 /// Names are libvirt's and KVM's (`docs/manpages/virsh.rst` of libvirt; `struct kvm_vcpu_stat` of
-/// `arch/*/include/asm/kvm_host.h`, `struct kvm_vcpu_stat_generic` of `include/linux/kvm_types.h`), those of KVM without
-/// the `.sum` that libvirt puts behind sums. Times are in nanoseconds, sizes of the balloon in KiB.
+/// `arch/*/include/asm/kvm_host.h`, `struct kvm_vcpu_stat_generic` of `include/linux/kvm_types.h`), those of KVM
+/// without the `.sum` that libvirt puts behind sums. Times are in nanoseconds, sizes of the balloon in KiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct DomainStatistics {
     /// The domain's name; none where the line that says it is not there.

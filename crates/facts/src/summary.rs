@@ -4,11 +4,11 @@ use crate::{Facts, Host};
 
 impl Facts {
     /// Returns whether something is said of what happened, and not only of how the host and its VMs are made: a
-    /// kernel's log, or what KVM counted.
+    /// kernel's log, or what KVM and libvirt counted.
     pub fn has_history(&self) -> bool {
         let host = self.host.as_ref();
         let counted = |host: &Host| host.kernel_log.is_some() || !host.kvm_debug.is_empty();
-        host.is_some_and(counted) || self.guest_log.is_some()
+        host.is_some_and(counted) || self.guest_log.is_some() || !self.domstats.is_empty()
     }
 
     /// Returns of what there are facts, as `3 threads, 1 VM, a kernel log`; empty if there are none.
@@ -18,6 +18,10 @@ impl Facts {
         let mut parts: Vec<String> = counts
             .map(|(count, word)| words::plural(count, word))
             .collect();
+        if !self.domstats.is_empty() {
+            let domains = words::plural(self.domstats.len(), "domain");
+            parts.push(format!("statistics of {domains}"));
+        }
         if self.mtree.is_some() {
             parts.push("a map of devices".to_owned());
         }

@@ -3,8 +3,9 @@
 use analysis::{CpuHolder, Unknowable};
 use compare::{Difference, PerWork};
 use facts::{
-    ControlGroup, CpuIdle, FactsDocument, FreqPolicy, Host, HostCpu, HostNode, Irq, KernelLog,
-    KernelLogLine, Policy, ReportedThread, ReportedVcpu, ReportedVm, Unreadable,
+    ControlGroup, CountedSums, CpuIdle, DomainStatistics, FactsDocument, FreqPolicy, Host, HostCpu,
+    HostNode, Irq, KernelLog, KernelLogLine, Policy, ReportedThread, ReportedVcpu, ReportedVm,
+    Unreadable,
 };
 use paths::{ClearedPath, SlowCause, SlowReport, SlowestInstance};
 use results::{BenchMachine, BenchPlan, ClockReadings, Noise, ResultsHead, Slow};
@@ -123,9 +124,23 @@ shape!(KernelLog {
 shape!(KernelLogLine {
     kind: Shape::Text, printk_ns?, monotonic_ns?, when?, cpus?: Shape::Text, tid?, comm?, seconds?, text,
 });
+shape!(CountedSums { counters, during? });
 shape!(CpuIdle { driver?, governor? });
 shape!(Irq { irq, name, affinity?: Shape::Text, effective?: Shape::Text });
 shape!(Unreadable { path, why });
+
+impl HasShape for DomainStatistics {
+    fn shape() -> Shape {
+        let sums = || Shape::Map(Box::new(CountedSums::shape()));
+        CountedSums::shape().with([
+            Member::new("name", Shape::Text).sometimes(),
+            Member::new("vcpus_in_all", Shape::Integer).sometimes(),
+            Member::new("vcpus", sums()).sometimes(),
+            Member::new("disks", sums()).sometimes(),
+            Member::new("nics", sums()).sometimes(),
+        ])
+    }
+}
 
 impl HasShape for FactsDocument<'static> {
     fn shape() -> Shape {
@@ -137,6 +152,7 @@ impl HasShape for FactsDocument<'static> {
             Member::new("threads", thread.list()),
             Member::new("mtree", Shape::Text).sometimes(),
             Member::new("guest_log", KernelLog::shape()).sometimes(),
+            Member::new("domstats", Vec::<DomainStatistics>::shape()).sometimes(),
         ])
     }
 }

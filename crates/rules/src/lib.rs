@@ -50,6 +50,7 @@ mod counted;
 mod definition;
 mod describe;
 mod diagnosis;
+mod domstats;
 mod evidence;
 mod finding;
 mod groups;

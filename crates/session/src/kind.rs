@@ -83,7 +83,7 @@ impl InputPurpose {
             }
             InputPurpose::Facts => {
                 "output of 'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, or \
-                 'trapline facts --format json', or a kernel log"
+                 'trapline facts --format json', 'virsh domstats', or a kernel log"
             }
             InputPurpose::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
             InputPurpose::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",

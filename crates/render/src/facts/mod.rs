@@ -1,5 +1,6 @@
 //! The facts of a host.
 
+mod domstats;
 mod log;
 mod page;
 
@@ -65,6 +66,9 @@ pub fn table(facts: &Facts, layout: Layout) -> String {
     }
     for vm in &facts.vms {
         one_vm(&mut page, facts, vm);
+    }
+    for domain in &facts.domstats {
+        domstats::domain(&mut page, domain);
     }
     threads(&mut page, facts);
     if let Some(log) = &facts.guest_log {

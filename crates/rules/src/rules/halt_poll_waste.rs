@@ -5,6 +5,7 @@ use model::{State, vcpu_from_comm};
 use stacks::{FrameOwner, Weight};
 use words::duration::human;
 
+use crate::domstats::{CountedPolls, name_of, when};
 use crate::evidence::{Ns, Of, Share, says};
 use crate::listed::{self, ListedShare};
 use crate::sampled::{self, SampleShare};
@@ -25,7 +26,8 @@ pub(crate) static RULE: Rule = Rule {
     looks_at: "time that vCPUs polled in halts before they slept, and how often an interrupt came meanwhile; samples \
         of their threads in the polling loop",
     needs: "kvm:kvm_vcpu_wakeup and kvm:kvm_halt_poll_ns with kvm_exit and kvm_entry; sched:sched_switch to separate \
-        polling from sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics (--facts)",
+        polling from sleeping; or samples of CPUs with stacks; or the host's KVM debug statistics or \
+        virsh domstats (--facts)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &[
         "vcpus poll",
@@ -44,6 +46,8 @@ pub(crate) static RULE: Rule = Rule {
          and been woken late); above, it is a finding all the same, and the remedy says how many wake-ups it saved and \
          what a woken vCPU waited for its CPU. Confidence 0.9. Without events, from the host's statistics (`--facts`): \
          1000 polls since the VMs' start, failed ones took twice as long as those that succeeded: 0.6, without a cost. \
+         So from `virsh domstats`, where they have to be {costs} of the domain's CPU time too; where the time that its \
+         vCPUs slept was counted too, of their whole time, and {whatever} of it whatever succeeds. \
          Halts that were recorded and in which nobody polled are an all-clear.",
         "Without those events, from samples of the vCPUs' threads (`perf record -a -g`, `perf kvm --host --guest \
          record`): those in the loop of `kvm_vcpu_halt` (before Linux 5.17 `kvm_vcpu_block`) that polls, and in a \
@@ -429,15 +433,54 @@ fn say_samples(case: &Case<'_>, samples: &PollSamples) -> Finding {
     }
 }
 
+/// Polls that have to fail by sums since a start, which have no share of a recording's time to be compared with.
+const LEAST_SINCE_START: u64 = 1000;
+/// What so many polls take that go on for as long as KVM polls by default: where they were not counted.
+const LEAST_SINCE_START_NS: u64 = LEAST_SINCE_START * 200_000;
+
+/// Without events: what libvirt counted of domains. `None` where it counted nothing of it.
+fn from_domstats(case: &Case<'_>) -> Option<Verdict> {
+    let domains = case.domstats().into_iter();
+    let polls = domains.filter_map(CountedPolls::of);
+    let worst = polls.max_by(|a, b| a.share().total_cmp(&b.share()))?;
+    let (failed, succeeded) = (worst.failed_ns, worst.succeeded_ns);
+    let pays = match worst.is_whole_time {
+        true => worst.share() < WHATEVER && failed <= succeeded,
+        // How much of the vCPUs' time it is nobody knows, so only what burns more than it saves is reported.
+        false => failed < succeeded.saturating_mul(2),
+    };
+    let enough = match worst.failures {
+        Some(failures) => failures >= LEAST_SINCE_START,
+        None => failed >= LEAST_SINCE_START_NS,
+    };
+    if worst.share() < COSTS || pays || !enough {
+        return Some(Verdict::Clear);
+    }
+    let finding = Finding::new(&RULE, 0.6)
+        .rests_on(RestsOn::Counts)
+        .title(format!(
+            "Halt polling of {} failed for {}, {}",
+            name_of(worst.domain),
+            human(failed),
+            when(worst.domain),
+        ))
+        .evidence(worst.said())
+        .only(&[0, 1]);
+    Some(finding.found())
+}
+
 /// Without events: KVM's own sums since the host's start.
 fn from_statistics(case: &Case<'_>) -> Verdict {
+    if let Some(verdict) = from_domstats(case) {
+        return verdict;
+    }
     let counters = case.host().map(|host| &host.kvm_debug);
     let get = |name: &str| counters.and_then(|all| all.get(name).copied());
     let (Some(fail_ns), Some(success_ns)) = (get("halt_poll_fail_ns"), get("halt_poll_success_ns"))
     else {
         return Verdict::Unknown(
             "Record kvm:kvm_vcpu_wakeup, kvm:kvm_exit, kvm:kvm_entry and sched:sched_switch, or give --facts of a host \
-             whose KVM debug statistics are readable."
+             whose KVM debug statistics are readable, or virsh domstats of the VM."
                 .to_owned(),
         );
     };

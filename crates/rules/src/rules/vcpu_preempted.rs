@@ -8,6 +8,7 @@ use words::duration::human;
 
 use crate::caps::OF_PRESUMED;
 use crate::common::{LARGE_TIMES, OFTEN_WAITS, waits_reach};
+use crate::domstats::{CountedWaits, name_of, when};
 use crate::evidence::{Evidence, Ns, Of, ThreadMention, Times, says};
 use crate::{
     AccountPart, Case, EvidenceNumber, ExplainedTime, Finding, RecordNeeds, Remedy, RestsOn, Rule,
@@ -46,6 +47,11 @@ pub(crate) static RULE: Rule = Rule {
          ([who that is](../../docs/diagnose.md#who-is-the-recorder)) \
          does not count, and is listed separately: a recording whose vCPUs wait for the recorder alone is \
          [tracing-disturbs](#tracing-disturbs).",
+        "Without the scheduler's events, from `virsh domstats` (`--facts`): `delay` of the vCPUs is {counted} of the \
+         time in which they were on a CPU or waited for one, or {counted_of_one} of one vCPU's. What idle CPUs take to \
+         wake up may be in it: 300us are taken off for each time that a vCPU was woken, and without the number of \
+         these twice the shares are asked for. Confidence {by_sums}, `low`: behind whom they waited is not known, \
+         a quota or a quiet host that was busy once look the same. Less is not an all-clear.",
     ],
     limits: &[
         ("long", EvidenceNumber::Nanoseconds(LONG_NS)),
@@ -53,6 +59,9 @@ pub(crate) static RULE: Rule = Rule {
         ("often", EvidenceNumber::Count(OFTEN_WAITS)),
         ("large", EvidenceNumber::Ratio(LARGE_TIMES)),
         ("of_few", EvidenceNumber::Ratio(OF_FEW)),
+        ("counted", EvidenceNumber::Share(COUNTED)),
+        ("counted_of_one", EvidenceNumber::Share(COUNTED_OF_ONE)),
+        ("by_sums", EvidenceNumber::Ratio(BY_SUMS)),
     ],
     seen_from: "2 % of the vCPUs' time behind other tasks, 5 % of one vCPU's, or one wait of {long}",
     unknown: "*all*, of the whole host (`-a`): `sched_switch`, `sched_wakeup`, and exits or threads that are called as \
@@ -91,6 +100,13 @@ const LONG_NS: u64 = analysis::LONG_NS;
 
 /// A large share that a few waits make may come of an event that is missing.
 const OF_FEW: f64 = 0.5;
+
+/// Share of the time in which vCPUs wanted a CPU: twice that of events, as where vCPUs are presumed, since what they
+/// waited for is not known either.
+const COUNTED: f64 = 0.04;
+const COUNTED_OF_ONE: f64 = 0.1;
+/// How sure sums are: a quota and other times than those of the complaint fit them as well.
+const BY_SUMS: f64 = 0.5;
 
 /// What vCPUs waited behind other tasks.
 struct WaitsBehind<'a> {
@@ -165,10 +181,10 @@ impl<'a> WaitsBehind<'a> {
 
 fn look(case: &Case<'_>) -> Verdict {
     let Some(report) = &case.picture.vcpus else {
-        return unknown();
+        return from_domstats(case);
     };
     if report.rows.is_empty() || !report.seen.switches || !report.seen.returns {
-        return unknown();
+        return from_domstats(case);
     }
     let Some(waited) = WaitsBehind::of(case, report) else {
         return Verdict::Clear;
@@ -384,9 +400,41 @@ pub(super) fn pinning(domain: &domain::Domain, host: &facts::Host) -> Vec<Domain
     changes
 }
 
-fn unknown() -> Verdict {
-    Verdict::Unknown(
-        "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole host (-a)."
-            .to_owned(),
-    )
+/// Without events: what libvirt counted of domains.
+fn from_domstats(case: &Case<'_>) -> Verdict {
+    const RECORD: &str = "Record kvm:kvm_exit, kvm:kvm_entry, sched:sched_switch and sched:sched_wakeup of the whole \
+        host (-a).";
+    let domains = case.domstats().into_iter();
+    let waits = domains.filter_map(CountedWaits::of);
+    let ratio = |waits: &CountedWaits<'_>| {
+        let (all, worst) = waits.shares();
+        (all / COUNTED).max(worst / COUNTED_OF_ONE)
+    };
+    let Some(worst) = waits.max_by(|a, b| ratio(a).total_cmp(&ratio(b))) else {
+        return Verdict::Unknown(RECORD.to_owned());
+    };
+    if ratio(&worst) < 1.0 {
+        return Verdict::Unknown(format!("{} {RECORD}", worst.said().text));
+    }
+    let mut finding = Finding::new(&RULE, BY_SUMS)
+        .rests_on(RestsOn::Counts)
+        .title(format!(
+            "vCPUs of {} waited {} for a CPU, {}",
+            name_of(worst.domain),
+            human(worst.waited_ns),
+            when(worst.domain),
+        ))
+        .evidence(worst.said())
+        .evidence(
+            "Behind whom they waited is not known: sched:sched_switch of the whole host shows it, and whether it is so \
+             now. A CPU quota (cpu.max) looks the same here.",
+        );
+    if !worst.counts_wakeups() {
+        finding = finding.evidence(
+            "How often vCPUs were woken was not counted (newer libvirt does): what idle CPUs took to wake up may be \
+             part of it.",
+        );
+    }
+    finding.at_most = Severity::Low;
+    finding.found()
 }
