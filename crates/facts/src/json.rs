@@ -3,11 +3,20 @@
 //! QMP: `qapi/machine.json` and `qapi/misc.json` of QEMU. `query-cpus-fast` (since 2.12) answers with
 //! `cpu-index` and `thread-id`, `query-cpus` (until 6.0) with `CPU` and `thread_id`.
 
+use forms::InputForm;
+
 use serde_json::{Map, StreamDeserializer, Value, de::StrRead};
 
 use crate::keep::id;
 use crate::reader::{FactsReader, MonitorSession};
 use crate::{ReportedVcpu, document};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "QMP: query-cpus-fast, query-cpus, query-name, query-uuid, query-version, human-monitor-command",
+    recognised_by: "JSON objects with `QMP` or `return`; lists of objects with `cpu-index` and `thread-id`",
+    yields: "vCPUs with their threads, the VM's name and UUID, QEMU's version; what `info mtree` says",
+    fixtures: &["tests/texts/qmp.txt"],
+};
 
 /// JSON is not read beyond this many bytes: a large host's facts have some hundred thousand.
 const MAX_JSON: usize = 8 << 20;

@@ -52,8 +52,8 @@ mod numa;
 mod ps;
 mod qemu;
 mod reader;
-mod summary;
 mod statistics;
+mod summary;
 mod text;
 mod vmm;
 mod write;
@@ -71,4 +71,13 @@ pub use vmm::vm_of_args;
 pub use write::{FACTS_VERSION, FactsDocument, write};
 
 /// What its readers read, each with what it is known by.
-pub const FORMS: &[InputForm] = &[domstats::FORM];
+pub const FORMS: &[InputForm] = &[
+    ps::FORM,
+    monitor::FORM,
+    json::FORM,
+    numa::FORM,
+    domstats::FORM,
+    kernel_log::FORM,
+    qemu::FORM,
+    document::FORM,
+];

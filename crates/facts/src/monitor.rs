@@ -1,6 +1,15 @@
 //! Lines that QEMU's human monitor prints.
 
+use forms::InputForm;
+
 use crate::ReportedVcpu;
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "QEMU's monitor: info cpus, info mtree",
+    recognised_by: "lines `CPU #0: … thread_id=`; regions `…-… (prio 0, i/o): NAME` below their headings",
+    yields: "vCPUs with their threads; where a VM has its devices",
+    fixtures: &["tests/texts/info-cpus.txt", "tests/texts/info-mtree.txt"],
+};
 
 /// A line of the monitor.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +32,7 @@ pub(crate) fn parse(line: &str) -> MonitorLine {
         return MonitorLine::Mtree;
     }
     if let Some((version, _)) = line
+        .trim_start()
         .strip_prefix("QEMU ")
         .and_then(|rest| rest.split_once(" monitor"))
     {

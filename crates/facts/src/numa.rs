@@ -4,8 +4,17 @@
 
 use std::collections::BTreeMap;
 
+use forms::InputForm;
+
 use crate::keep::id;
 use crate::{Host, HostNode, ReportedVm};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "numactl -H, numastat -p",
+    recognised_by: "lines `node 0 cpus:`, `node distances:`; `Per-node process memory usage`",
+    yields: "NUMA nodes with their CPUs, memory and distances; on which nodes a process has its memory",
+    fixtures: &["tests/texts/numactl.txt", "tests/texts/numastat.txt"],
+};
 
 /// Most nodes: `MAX_NUMNODES` of the largest configurations is 1024.
 pub(crate) const MAX_NODES: usize = 1 << 12;
@@ -30,6 +39,7 @@ pub(crate) struct NumaText {
 impl NumaText {
     /// Takes a line; returns whether it is one of these texts.
     pub(crate) fn line(&mut self, line: &str) -> bool {
+        let line = line.trim();
         self.node(line) || self.table(line)
     }
 

@@ -6,6 +6,16 @@
 //! behind the last one words counted from the right, and two texts in a line part where the header of the
 //! second stands, moved by as much as the first has moved.
 
+use forms::InputForm;
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "ps, top -bH",
+    recognised_by: "a header in capitals with PID, TID, LWP or SPID; without it lists of numbers that say themselves which \
+        are processes",
+    yields: "threads with their processes and names; names and UUIDs of VMs, from command lines",
+    fixtures: &["tests/texts/ps-threads.txt"],
+};
+
 /// Most columns of a header.
 const MAX_COLUMNS: usize = 64;
 /// Bytes of a thread's name: `TASK_COMM_LEN` of `linux/sched.h` without its end.
@@ -62,7 +72,9 @@ impl PsColumns {
         };
         let mut names = Vec::new();
         for (start, word) in words(line) {
-            if !is_name(word) || names.len() == MAX_COLUMNS {
+            // Tables of what was counted by thread have such headers too (bcc's tools).
+            let counts = word.ends_with("COUNT") || word.contains("EXIT");
+            if !is_name(word) || counts || names.len() == MAX_COLUMNS {
                 return None;
             }
             names.push((start, word));

@@ -5,6 +5,15 @@
 //! version and release have no dash); `dnf list --installed`; `pacman -Q` (pacman(8)); `apk list` (apk-package(5)).
 //! Lists of all packages are understood, and all but QEMU is passed over.
 
+use forms::InputForm;
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "qemu-system-… --version, dpkg -l, rpm -qa, dnf list, pacman -Q, apk list",
+    recognised_by: "`QEMU emulator version`; names of packages in the form of each package manager",
+    yields: "which QEMU the host has installed",
+    fixtures: &["tests/texts/packages.txt"],
+};
+
 /// Packages that have the program of QEMU which runs VMs on x86 and on arm64, or come with the same version: of Debian
 /// and Ubuntu, Proxmox, Fedora, RHEL and CentOS, SUSE, Arch, Alpine.
 const PACKAGES: [&str; 15] = [

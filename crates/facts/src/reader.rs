@@ -26,8 +26,8 @@ enum TextPart {
     Bare(Vec<(usize, Bare)>),
     /// `info cpus`: thread by vCPU.
     Cpus(BTreeMap<u32, i32>),
-    /// `info mtree`.
-    Mtree,
+    /// `info mtree`, which was moved to the right by so many bytes.
+    Mtree(usize),
     /// `virsh vcpuinfo` or `virsh vcpupin`.
     Virsh,
     /// `numactl -H` or `numastat -p`.
@@ -150,8 +150,10 @@ impl FactsReader {
             }
             return;
         }
-        if matches!(self.part, TextPart::Mtree) && line.starts_with(' ') {
-            self.gather.mtree(line);
+        if let TextPart::Mtree(indent) = self.part
+            && line.starts_with(' ')
+        {
+            self.gather.mtree(outdented(line, indent));
             return;
         }
         // What a shell's user typed.
@@ -203,11 +205,19 @@ impl FactsReader {
                 }
             }
             MonitorLine::Mtree => {
-                if !matches!(self.part, TextPart::Mtree) {
-                    self.end_of_part();
-                    self.part = TextPart::Mtree;
-                }
-                self.gather.mtree(line);
+                let indent = match self.part {
+                    TextPart::Mtree(indent) => indent,
+                    _ => {
+                        self.end_of_part();
+                        let own = line.len() - line.trim_start_matches(' ').len();
+                        // A region without its heading stands to the right by itself.
+                        let indent =
+                            own.saturating_sub(if line.contains(" (prio") { 2 } else { 0 });
+                        self.part = TextPart::Mtree(indent);
+                        indent
+                    }
+                };
+                self.gather.mtree(outdented(line, indent));
             }
             MonitorLine::Banner(version) => {
                 self.end_of_part();
@@ -349,7 +359,7 @@ impl FactsReader {
                         .for_each(|note| self.notes.add(self.number, note));
                 }
             }
-            TextPart::None | TextPart::Ps(_) | TextPart::Mtree | TextPart::Virsh => {}
+            TextPart::None | TextPart::Ps(_) | TextPart::Mtree(_) | TextPart::Virsh => {}
         }
     }
 
@@ -413,6 +423,12 @@ fn kernels_name(comm: &str) -> &str {
         }
         _ => comm,
     }
+}
+
+/// Returns a line without so many blanks at its beginning.
+fn outdented(line: &str, indent: usize) -> &str {
+    let blanks = line.len() - line.trim_start_matches(' ').len();
+    line.get(indent.min(blanks)..).unwrap_or(line)
 }
 
 /// Whether a text begins as a version of QEMU: `8.2.2`.

@@ -1,5 +1,9 @@
 //! A text as a whole: lines, and JSON between them.
 
+use std::borrow::Cow;
+
+use pasted::{clean, unquoted};
+
 use crate::reader::FactsReader;
 use crate::{Facts, json, kernel_log};
 
@@ -9,6 +13,7 @@ const MAX_JSON_FAILURES: usize = 16;
 /// Reads a text. What was not understood is noted with line numbers, everything else was taken.
 pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
     let text = String::from_utf8_lossy(text);
+    let text = as_written(&text);
     let mut reader = FactsReader::new();
     take(text.strip_prefix('\u{feff}').unwrap_or(&text), &mut reader);
     reader.end();
@@ -16,6 +21,19 @@ pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
     let mut notes = reader.notes.finish();
     notes.extend(left_out);
     (facts, notes)
+}
+
+/// Returns a text without a mailer's marks before its lines, and with line feeds at their ends.
+fn as_written(text: &str) -> Cow<'_, str> {
+    let text = match text.contains('\r') && !text.contains('\n') {
+        true => Cow::Owned(text.replace('\r', "\n")),
+        false => Cow::Borrowed(text),
+    };
+    if text.lines().all(|line| unquoted(line).is_none()) {
+        return text;
+    }
+    let lines = text.lines().map(|line| unquoted(line).unwrap_or(line));
+    Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Takes a text, line by line, with the JSON that stands between the lines.
@@ -42,7 +60,7 @@ fn take(text: &str, reader: &mut FactsReader) {
             continue;
         }
         let line = first_line(rest);
-        reader.line(line.trim_end());
+        reader.line(&clean(line));
         at += line.len() + 1;
         reader.number += 1;
     }

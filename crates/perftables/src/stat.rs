@@ -3,9 +3,9 @@
 use forms::InputForm;
 
 use crate::kvm::error_of;
-use crate::lines::is_group_blank;
 use crate::number::{decimal, scaled, share, words};
 use crate::types::{Count, Metric, StatCount};
+use pasted::is_group_blank;
 
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "perf stat",

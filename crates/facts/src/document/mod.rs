@@ -10,6 +10,8 @@ mod statistics;
 
 use std::collections::BTreeMap;
 
+use forms::InputForm;
+
 use serde_json::{Map, Value};
 
 use crate::keep::{MAX_ARGS, MAX_THREADS, MAX_VCPUS, MAX_VHOST, MAX_VMS};
@@ -18,6 +20,13 @@ use crate::reader::FactsReader;
 use crate::write::FACTS_VERSION;
 use crate::{Policy, ReportedThread, ReportedVcpu, ReportedVm};
 use members::Members;
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "trapline facts --format json, trapline info --format json",
+    recognised_by: "a JSON object with one of the members of docs/facts.md",
+    yields: "all facts of a host and its VMs",
+    fixtures: &["tests/texts/document.json"],
+};
 
 /// Takes a document.
 pub(crate) fn take(object: &Map<String, Value>, reader: &mut FactsReader) {

@@ -9,12 +9,27 @@ mod reader;
 
 use std::collections::BTreeMap;
 
+use forms::InputForm;
+
 use cpuset::CpuSet;
 use serde::Serialize;
 
 pub(crate) use prefix::is_stamped;
 pub use prefix::printk_ns;
 pub use reader::{KernelLogReader, LogOwner};
+
+pub(crate) const FORM: InputForm = InputForm {
+    printed_by: "dmesg, journalctl -k, /dev/kmsg, syslog's files",
+    recognised_by: "times of any of their forms before lines of the kernel; without times messages that say something of a \
+        VM's time",
+    yields: "lockups, RCU stalls, hung tasks, split locks, killed processes, throttling, what KVM complained of",
+    fixtures: &[
+        "tests/texts/dmesg.txt",
+        "tests/texts/dmesg-T.txt",
+        "tests/texts/journal-iso.txt",
+        "tests/texts/syslog.txt",
+    ],
+};
 
 /// Most lines of a kind that are kept from its beginning, and from its end.
 const MOST_FIRST: usize = 32;
