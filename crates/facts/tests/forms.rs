@@ -75,6 +75,23 @@ fn pasted_fixtures_give_the_same_facts() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+#[test]
+fn logs_of_programs_are_none_of_a_kernel() {
+    let text = "2026-11-27T03:50:11.123Z INFO org.example.Main - soft lockup of the pool\n\
+                2026-11-27 03:50:11,123 ERROR kvm: could not start\n\
+                [Fri Nov 27 03:50:11.123456 2026] [core:error] [pid 7] kvm [7]: x\n\
+                10.0.0.1 - - [27/Nov/2026:03:50:11 +0000] \"GET /kvm HTTP/1.1\" 200 7\n\
+                [    37.123] (II) Loading /usr/lib/xorg/modules/x.so\n\
+                Nov 27 03:50:12 node7 systemd[1]: Started Session 4 of user root.\n\
+                On Nov 27 we saw that kvm: it was slow, and rcu: stalled\n\
+                Unser kernel: sagt nichts\n";
+    for line in text.lines() {
+        let (facts, _) = read(line.as_bytes());
+        assert!(facts.is_empty(), "{line}: {facts:?}");
+    }
+    assert!(read(text.as_bytes()).0.is_empty());
+}
+
 /// Facts are of whatever stands in a text, and texts of other tools have none of them.
 #[test]
 fn other_texts_have_no_facts() {

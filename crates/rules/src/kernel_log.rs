@@ -28,6 +28,17 @@ impl<'a> Case<'a> {
         before.chain(during).collect()
     }
 
+    /// Returns the last line of a kind in the host's logs, of whatever time, in quotes.
+    pub(crate) fn any_logged(&self, kind: LogKind) -> Option<String> {
+        let host = self.host()?;
+        let logs = [&host.kernel_log_during, &host.kernel_log];
+        let line = logs
+            .into_iter()
+            .flatten()
+            .find_map(|log| log.of(kind).last());
+        line.map(quoted)
+    }
+
     /// Returns the threads of the vCPUs, and of those others of the same VMs that facts name: one that stood still all
     /// the time has no event.
     fn vcpus_of_vms(&self) -> HashSet<i32> {

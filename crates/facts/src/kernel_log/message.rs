@@ -12,6 +12,7 @@
 //! | too hot | `drivers/thermal/intel/therm_throt.c`; `arch/x86/kernel/cpu/mce/therm_throt.c` before Linux 5.7 |
 //! | hardware error | `HW_ERR` of `include/linux/printk.h`; `drivers/edac/edac_mc.c` |
 //! | sampling | `kernel/events/core.c` (`perf_duration_warn`) |
+//! | guest that cannot go on | `kvm_cpu_exec` of QEMU's `accel/kvm/kvm-all.c`, `kvm_arch_handle_exit` of `target/i386/kvm/kvm.c`; `dump_vmcs` of `arch/x86/kvm/vmx/vmx.c`, `dump_vmcb` of `svm/svm.c` |
 //! | KVM | `arch/x86/kvm/x86.c` (`kvm_arch_vcpu_precreate`), `arch/x86/kvm/x86.h` (`kvm_pr_unimpl_wrmsr`), `vcpu_unimpl` of `include/linux/kvm_host.h` |
 
 use cpuset::{CpuSet, MAX_CPU};
@@ -70,6 +71,7 @@ pub(super) fn read(message: &str) -> Option<LoggedMessage<'_>> {
         .or_else(|| stall(message))
         .or_else(|| memory(message))
         .or_else(|| machine(message))
+        .or_else(|| failed(message))
         .or_else(|| kvm(message))
 }
 
@@ -277,6 +279,29 @@ fn machine(message: &str) -> Option<LoggedMessage<'_>> {
     error.then(|| of(LogKind::HardwareError))
 }
 
+/// What QEMU writes to its own log, and KVM to the kernel's, where a guest cannot go on.
+fn failed(message: &str) -> Option<LoggedMessage<'_>> {
+    let qemus = message.strip_prefix("qemu-").and_then(|rest| {
+        let (program, rest) = rest.split_once(": ")?;
+        (!program.contains(' ')).then_some(rest)
+    });
+    let qemus = qemus.unwrap_or(message);
+    let begins = [
+        "KVM: entry failed, hardware error 0x",
+        "KVM internal error. Suberror: ",
+        "error: kvm run failed ",
+    ];
+    let dumps = [
+        "set kvm_intel.dump_invalid_vmcs=1 to dump internal KVM state",
+        "set kvm_amd.dump_invalid_vmcb=1 to dump internal KVM state",
+    ];
+    let known = begins.iter().any(|begin| qemus.starts_with(begin))
+        || dumps.iter().any(|dump| {
+            message.ends_with(dump) || message.strip_suffix('.').is_some_and(|m| m.ends_with(dump))
+        });
+    known.then(|| LoggedMessage::of(LogKind::VmFailed))
+}
+
 fn kvm(message: &str) -> Option<LoggedMessage<'_>> {
     let (module, rest) = message.split_once(": ")?;
     let process = module
@@ -344,6 +369,11 @@ sampling-lowered|||||perf samples too long (2506 > 2500), lowering kernel.perf_e
 kvm-unsupported||2254|||kvm [2254]: vcpu0, guest rIP: 0xfffff8037e disabled perfctr wrmsr: 0xc2 data 0xffff
 kvm-unsupported|||||kvm: vcpu1, guest rIP: 0x1 ignored rdmsr: 0x122
 kvm-unsupported||2254|||kvm [2254]: ignored wrmsr: 0x1d9 data 0x1
+vm-failed|||||KVM: entry failed, hardware error 0x80000021
+vm-failed|||||KVM internal error. Suberror: 1
+vm-failed|||||qemu-system-x86_64: error: kvm run failed Bad address
+vm-failed|||||error: kvm run failed Input/output error
+vm-failed|||||kvm_intel: set kvm_intel.dump_invalid_vmcs=1 to dump internal KVM state.
 kvm-clock|||||kvm: SMP vm created on host with unstable TSC; guest TSC will not be reliable
 ";
 
@@ -384,6 +414,9 @@ kvm-clock|||||kvm: SMP vm created on host with unstable TSC; guest TSC will not 
             "kvm [1]: VHE mode initialized successfully",
             "EDAC MC: Ver: 3.0.0",
             "perf_event_intel: PEBS disabled",
+            "qemu-system-x86_64: warning: host doesn't support requested feature",
+            "qemu is what says: KVM internal error. Suberror: 1",
+            "we see KVM: entry failed, hardware error 0x80000021",
         ] {
             assert_eq!(read(message), None, "{message}");
         }

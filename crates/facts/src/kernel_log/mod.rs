@@ -19,7 +19,7 @@ pub use prefix::printk_ns;
 pub use reader::{KernelLogReader, LogOwner};
 
 pub(crate) const FORM: InputForm = InputForm {
-    printed_by: "dmesg, journalctl -k, /dev/kmsg, syslog's files",
+    printed_by: "dmesg, journalctl -k, /dev/kmsg, syslog's files, QEMU's log",
     recognised_by: "times of any of their forms before lines of the kernel; without times messages that say something of a \
         VM's time",
     yields: "lockups, RCU stalls, hung tasks, split locks, killed processes, throttling, what KVM complained of",
@@ -28,6 +28,7 @@ pub(crate) const FORM: InputForm = InputForm {
         "tests/texts/dmesg-T.txt",
         "tests/texts/journal-iso.txt",
         "tests/texts/syslog.txt",
+        "tests/texts/qemu-log.txt",
     ],
 };
 
@@ -71,11 +72,13 @@ pub enum LogKind {
     KvmUnsupported,
     /// KVM said that a guest with several vCPUs has a TSC that cannot be relied on.
     KvmClock,
+    /// KVM or its VMM could not go on with a guest: it was not entered, or did what cannot be emulated.
+    VmFailed,
 }
 
 impl LogKind {
     /// All kinds.
-    pub const ALL: [LogKind; 14] = [
+    pub const ALL: [LogKind; 15] = [
         LogKind::SplitLock,
         LogKind::BusLock,
         LogKind::SoftLockup,
@@ -90,6 +93,7 @@ impl LogKind {
         LogKind::SamplingLowered,
         LogKind::KvmUnsupported,
         LogKind::KvmClock,
+        LogKind::VmFailed,
     ];
 
     /// Returns its name in documents.
@@ -109,6 +113,7 @@ impl LogKind {
             LogKind::SamplingLowered => "sampling-lowered",
             LogKind::KvmUnsupported => "kvm-unsupported",
             LogKind::KvmClock => "kvm-clock",
+            LogKind::VmFailed => "vm-failed",
         }
     }
 
@@ -134,6 +139,7 @@ impl LogKind {
             LogKind::SamplingLowered => "sampling took too long, its rate was lowered",
             LogKind::KvmUnsupported => "a guest did what KVM does not support",
             LogKind::KvmClock => "guests' TSCs cannot be relied on",
+            LogKind::VmFailed => "a guest could not go on",
         }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct LogPrefix<'t> {
     pub(crate) when: Option<&'t str>,
     /// Whether the kernel wrote it, and not a program to the same journal.
     pub(crate) is_kernels: bool,
+    /// Whether nothing but a kernel's log has this form.
+    pub(crate) is_sure: bool,
     pub(crate) message: &'t str,
 }
 
@@ -32,9 +34,37 @@ pub fn printk_ns(line: &str) -> Option<u64> {
 /// Takes the prefix of a line; `None` if it has none that is known.
 pub(crate) fn of(line: &str) -> Option<LogPrefix<'_>> {
     let line = line.trim_start_matches([' ', '\t']);
+    stamped(line).or_else(|| stamped(behind_file(line)?).filter(|prefix| prefix.is_sure))
+}
+
+fn stamped(line: &str) -> Option<LogPrefix<'_>> {
+    // Who cut times and hosts off leaves this.
+    if let Some(message) = line.strip_prefix("kernel: ") {
+        let own = bracket(message).filter(|own| own.is_sure);
+        return own.or(Some(LogPrefix {
+            is_kernels: true,
+            is_sure: true,
+            message,
+            ..LogPrefix::default()
+        }));
+    }
     kmsg(line)
         .or_else(|| bracket(without_facility(without_level(line))))
         .or_else(|| journal(line))
+}
+
+/// Returns what grep prints behind a file's name and the number of a line.
+fn behind_file(line: &str) -> Option<&str> {
+    let (file, rest) = line.split_once(':')?;
+    let number = !file.is_empty() && file.bytes().all(|b| b.is_ascii_digit());
+    let known = number || (file.contains(['/', '.']) && !file.contains(char::is_whitespace));
+    if !known || file.len() > MAX_PREFIX {
+        return None;
+    }
+    let numbered = rest.split_once(':').filter(|(number, _)| {
+        !number.is_empty() && number.len() < 8 && number.bytes().all(|b| b.is_ascii_digit())
+    });
+    Some(numbered.map_or(rest, |(_, rest)| rest))
 }
 
 /// `6,339,5140900,-;message`: level, number, microseconds, flags.
@@ -51,6 +81,7 @@ fn kmsg(line: &str) -> Option<LogPrefix<'_>> {
     Some(LogPrefix {
         printk_ns: Some(us.parse::<u64>().ok()?.checked_mul(1000)?),
         is_kernels: true,
+        is_sure: true,
         message,
         ..LogPrefix::default()
     })
@@ -108,6 +139,8 @@ fn bracket(line: &str) -> Option<LogPrefix<'_>> {
         ..LogPrefix::default()
     };
     if let Some(ns) = seconds(time) {
+        // The kernel prints microseconds; Xorg's log has three digits.
+        prefix.is_sure = time.rsplit('.').next().is_some_and(|part| part.len() == 6);
         // journalctl -o short-monotonic has the host and the program behind another clock's time.
         let program = rest.split_once(": ").map(|(head, message)| {
             let mut words = head.split(' ');
@@ -128,10 +161,13 @@ fn bracket(line: &str) -> Option<LogPrefix<'_>> {
     }
     if is_calendar(time) {
         prefix.when = Some(time);
+        // Web servers' times have fractions, or more in brackets behind them.
+        prefix.is_sure = !time.contains('.') && !rest.starts_with('[');
         return Some(prefix);
     }
     // The time since the line before alone.
     let since = time.strip_prefix('+').and_then(seconds).is_some();
+    prefix.is_sure = true;
     (since || (time.is_empty() && delta.is_some())).then_some(prefix)
 }
 
@@ -168,6 +204,7 @@ fn journal(line: &str) -> Option<LogPrefix<'_>> {
     let mut prefix = LogPrefix {
         when: Some(when),
         is_kernels: true,
+        is_sure: is_dmesg_iso(when),
         message: rest,
         ..LogPrefix::default()
     };
@@ -181,6 +218,7 @@ fn journal(line: &str) -> Option<LogPrefix<'_>> {
     let mut words = who.split(' ');
     match (words.next(), words.next(), words.next()) {
         (Some(_), Some("kernel"), None) => {
+            prefix.is_sure = true;
             // Syslog's files keep the kernel's own time.
             let own = bracket(message).filter(|own| own.printk_ns.is_some());
             prefix.printk_ns = own.as_ref().and_then(|own| own.printk_ns);
@@ -282,6 +320,16 @@ fn is_iso(word: &str) -> bool {
     is_date(date) && time.get(..8).is_some_and(is_clock)
 }
 
+/// `2026-11-27T03:50:11,123456+00:00` of `dmesg --time-format iso`: others have a point, or no zone.
+fn is_dmesg_iso(word: &str) -> bool {
+    let fraction = word.split_once(',').map(|(_, rest)| rest);
+    fraction.is_some_and(|rest| {
+        let zone = rest.get(6..).unwrap_or_default();
+        let digits = rest.bytes().take(6).all(|b| b.is_ascii_digit());
+        digits && zone.len() == 6 && zone.starts_with(['+', '-'])
+    })
+}
+
 /// `Fri Nov 27 03:50:11 2026` of `dmesg -T`, `Nov27 03:50` of `dmesg -e`.
 fn is_calendar(text: &str) -> bool {
     let mut words = text.split_ascii_whitespace();
@@ -374,6 +422,16 @@ mod tests {
                 None,
                 Some("2026-11-27T03:50:11,123456+00:00"),
             ),
+            ("kernel: ", None, None, None),
+            ("kernel: [12345.678901] ", ns, None, None),
+            ("dmesg.txt:[12345.678901] ", ns, None, None),
+            ("17:[12345.678901] ", ns, None, None),
+            (
+                "/var/log/syslog.1:Nov 27 03:50:11 web1 kernel: ",
+                None,
+                None,
+                Some("Nov 27 03:50:11"),
+            ),
             (
                 "1764215411.123456 web1 kernel: ",
                 None,
@@ -383,7 +441,7 @@ mod tests {
         ] {
             let line = format!("{head}{MESSAGE}");
             let found = of(&line).unwrap_or_else(|| panic!("{line}"));
-            assert!(found.is_kernels, "{line}");
+            assert!(found.is_kernels && found.is_sure, "{line}");
             assert_eq!(found.message, MESSAGE, "{line}");
             let times = (found.printk_ns, found.monotonic_ns, found.when);
             assert_eq!(times, (printk_ns, monotonic_ns, when), "{line}");
@@ -411,6 +469,16 @@ mod tests {
             "[12345.678901] web1 systemd[1]: Started.",
         ] {
             assert!(of(line).is_some_and(|found| !found.is_kernels), "{line}");
+        }
+        // Times that logs of programs have too.
+        for line in [
+            "2026-11-27T03:50:11.123Z INFO org.example.Main - started",
+            "2026-11-27T03:50:11Z qemu-system-x86_64: warning: x",
+            "[Fri Nov 27 03:50:11.123456 2026] [core:error] [pid 7] x",
+            "[Fri Nov 27 03:50:11 2026] [error] [client 10.0.0.1] x",
+            "[    37.123] (II) Loading x",
+        ] {
+            assert!(of(line).is_none_or(|found| !found.is_sure), "{line}");
         }
     }
 }

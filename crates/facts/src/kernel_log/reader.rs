@@ -44,16 +44,18 @@ impl KernelLogReader {
     pub fn line(&mut self, line: &str) -> bool {
         match prefix::of(line) {
             Some(prefix) if prefix.is_kernels => {
-                self.message(&prefix);
-                true
+                // Others have such times before their lines too.
+                let known = prefix.is_sure || self.says(prefix.message);
+                if known {
+                    self.message(&prefix);
+                }
+                known
             }
             // What a program wrote to the same journal.
             Some(_) => true,
             None => {
                 let message = line.trim_start();
-                let known = message::read(message).is_some()
-                    || message::suppressed(message).is_some()
-                    || (self.since_stall.is_some() && message::stalled_cpu(message).is_some());
+                let known = self.says(message);
                 if known {
                     self.message(&LogPrefix {
                         is_kernels: true,
@@ -64,6 +66,13 @@ impl KernelLogReader {
                 known
             }
         }
+    }
+
+    /// Returns whether a message says something.
+    fn says(&self, message: &str) -> bool {
+        message::read(message).is_some()
+            || message::suppressed(message).is_some()
+            || (self.since_stall.is_some() && message::stalled_cpu(message).is_some())
     }
 
     /// Returns whether nothing of a log was read.
@@ -190,8 +199,10 @@ fn is_of_vmm(found: &LoggedMessage<'_>) -> bool {
             .iter()
             .any(|begin| comm.starts_with(begin))
     };
-    matches!(found.kind, LogKind::KvmUnsupported | LogKind::KvmClock)
-        || found.comm.is_some_and(of_name)
+    matches!(
+        found.kind,
+        LogKind::KvmUnsupported | LogKind::KvmClock | LogKind::VmFailed
+    ) || found.comm.is_some_and(of_name)
 }
 
 #[cfg(test)]

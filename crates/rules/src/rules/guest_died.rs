@@ -94,7 +94,13 @@ fn look(case: &Case<'_>) -> Verdict {
     match first {
         Some((row, end)) => say(case, row, end).found(),
         None if case.printed() || !case.has_exits() => {
-            Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_userspace_exit.".to_owned())
+            let logged = case.any_logged(LogKind::VmFailed);
+            let logged = logged
+                .map(|line| format!("The host's log has {line}. "))
+                .unwrap_or_default();
+            Verdict::Unknown(format!(
+                "{logged}Record kvm:kvm_exit and kvm:kvm_userspace_exit."
+            ))
         }
         None => Verdict::Clear,
     }
