@@ -275,7 +275,10 @@ impl Host {
         };
         gaps!(isolated, nohz_full, rcu_nocbs, cpuidle, clocksource);
         gaps!(hz, thp, ksm, numa_balancing, smt);
-        lists!(cpus, nodes, clocksources, modules, mitigations);
+        if !same_nodes(&mut self.nodes, &later.nodes) {
+            lists!(nodes);
+        }
+        lists!(cpus, clocksources, modules, mitigations);
         // Clocks go up and down.
         let known = !self.cpufreq.is_empty() && !later.cpufreq.is_empty();
         if known && speeds(&self.cpufreq) != speeds(&later.cpufreq) {
@@ -358,6 +361,29 @@ impl Host {
     pub fn parameter(&self, module: &str, name: &str) -> Option<&str> {
         Some(self.modules.get(module)?.get(name)?.as_str())
     }
+}
+
+/// Fills gaps of nodes where both lists have the same ones; returns whether they have.
+fn same_nodes(ours: &mut [HostNode], later: &[HostNode]) -> bool {
+    let key = |node: &HostNode| (node.node, node.cpus.clone());
+    if !ours.iter().map(key).eq(later.iter().map(key)) {
+        return false;
+    }
+    let said = |a: &HostNode, b: &HostNode| {
+        let sizes = a.memory_bytes.zip(b.memory_bytes);
+        let far = a.distances.is_empty() || b.distances.is_empty() || a.distances == b.distances;
+        far && sizes.is_none_or(|(a, b)| a == b)
+    };
+    if !ours.iter().zip(later).all(|(a, b)| said(a, b)) {
+        return false;
+    }
+    for (ours, later) in ours.iter_mut().zip(later) {
+        fill(&mut ours.memory_bytes, later.memory_bytes);
+        if ours.distances.is_empty() {
+            ours.distances.clone_from(&later.distances);
+        }
+    }
+    true
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ stand in one file:
   `ps -T`, `ps aux`, `top -bH`; and lists whose header was lost to `grep`, where the numbers say what they are;
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
 - NUMA nodes and processes' memory on each: `numactl -H`, `numastat -p PID`;
+- a host's CPUs as `lscpu` prints them in English;
 - a kernel's log as `dmesg` and `journalctl -k` print it, with times of any form or without ([`KernelLog`]);
 - what libvirt and KVM counted of domains: `virsh domstats`, of two outputs what was counted between them;
 - which QEMU is installed: what `qemu-system-x86_64 --version`, `dpkg -l`, `rpm -qa`, `dnf list`, `pacman -Q` and `apk
@@ -46,6 +47,7 @@ mod host;
 mod json;
 mod keep;
 mod kernel_log;
+mod lscpu;
 mod monitor;
 mod notes;
 mod numa;
@@ -76,6 +78,7 @@ pub const FORMS: &[InputForm] = &[
     monitor::FORM,
     json::FORM,
     numa::FORM,
+    lscpu::FORM,
     domstats::FORM,
     kernel_log::FORM,
     qemu::FORM,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::data::FactsBuilder;
 use crate::domstats::{self, DomstatsText};
 use crate::keep::name;
+use crate::lscpu::{self, LscpuText};
 use crate::monitor::{self, MonitorLine};
 use crate::notes::FactsNotes;
 use crate::numa::NumaText;
@@ -34,6 +35,8 @@ enum TextPart {
     Numa(NumaText),
     /// A kernel's log.
     KernelLog(KernelLogReader),
+    /// `lscpu`.
+    Lscpu(Box<LscpuText>),
     /// `virsh domstats`.
     Domstats(DomstatsText),
 }
@@ -102,7 +105,7 @@ impl FactsReader {
         if self.numa(line) {
             return;
         }
-        if self.domstats(line) {
+        if self.domstats(line) || self.lscpu(line) {
             return;
         }
         if let Some(columns) = PsColumns::of_header(line) {
@@ -163,6 +166,25 @@ impl FactsReader {
         }
         self.notes.unknown(self.number);
         self.before = domstats::is_heading(line).then(|| (self.number, line.to_owned()));
+    }
+
+    /// Takes a line of lscpu; returns whether it is one.
+    fn lscpu(&mut self, line: &str) -> bool {
+        if let TextPart::Lscpu(text) = &mut self.part {
+            return text.line(line);
+        }
+        let mut text = LscpuText::default();
+        let known = text.line(line);
+        if known {
+            self.end_of_part();
+            self.part = TextPart::Lscpu(Box::new(text));
+        } else if lscpu::is_translated(line) {
+            self.notes.add(
+                self.number,
+                "lscpu is read in English alone: give 'LC_ALL=C lscpu'",
+            );
+        }
+        known
     }
 
     /// Takes a line of a domain's statistics; returns whether it is one.
@@ -357,6 +379,13 @@ impl FactsReader {
                     let note = self.gather.domain(domain);
                     note.into_iter()
                         .for_each(|note| self.notes.add(self.number, note));
+                }
+            }
+            TextPart::Lscpu(text) => {
+                let (host, note) = text.finish();
+                let notes = host.map(|host| self.gather.host(host));
+                for note in notes.into_iter().flatten().chain(note) {
+                    self.notes.add(self.number, note);
                 }
             }
             TextPart::None | TextPart::Ps(_) | TextPart::Mtree(_) | TextPart::Virsh => {}

@@ -42,7 +42,7 @@ fn take(text: &str, reader: &mut FactsReader) {
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         if rest.starts_with(['{', '['])
-            && !kernel_log::is_stamped(first_line(rest))
+            && !kernel_log::is_stamped(head(rest))
             && json_failures < MAX_JSON_FAILURES
         {
             if let Some(used) = json::read(rest, reader) {
@@ -54,7 +54,7 @@ fn take(text: &str, reader: &mut FactsReader) {
         }
         // Blanks before JSON are no part of it; the columns of other lines count from the line's begin.
         let text = rest.trim_start_matches([' ', '\t']);
-        let is_json = text.starts_with(['{', '[']) && !kernel_log::is_stamped(first_line(text));
+        let is_json = text.starts_with(['{', '[']) && !kernel_log::is_stamped(head(text));
         if text.len() < rest.len() && is_json {
             at += rest.len() - text.len();
             continue;
@@ -64,6 +64,12 @@ fn take(text: &str, reader: &mut FactsReader) {
         at += line.len() + 1;
         reader.number += 1;
     }
+}
+
+/// Returns as much of the first line as has what stands before a log's message: lines of JSON are looked at once for
+/// each value in them.
+fn head(text: &str) -> &str {
+    first_line(&text[..text.floor_char_boundary(1 << 10)])
 }
 
 fn first_line(text: &str) -> &str {

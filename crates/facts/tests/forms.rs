@@ -92,6 +92,41 @@ fn logs_of_programs_are_none_of_a_kernel() {
     assert!(read(text.as_bytes()).0.is_empty());
 }
 
+#[test]
+fn lscpu_says_how_the_host_is_made() {
+    let of = |name: &str| {
+        let (_, text) = fixtures()
+            .into_iter()
+            .find(|(file, _)| file.ends_with(name))
+            .unwrap();
+        let (facts, notes) = read(text.as_bytes());
+        assert_eq!(notes, [""; 0], "{name}");
+        facts.host.unwrap()
+    };
+    let host = of("lscpu-2.34.txt");
+    assert_eq!(host.arch.as_deref(), Some("x86_64"));
+    let model = "Intel(R) Xeon(R) Silver 4208 CPU @ 2.10GHz";
+    assert_eq!(host.cpu_model.as_deref(), Some(model));
+    assert_eq!(host.smt.as_deref(), Some("on"));
+    assert_eq!(host.nodes[1].cpus.to_string(), "8-15,24-31");
+    assert_eq!(host.mitigations.len(), 4);
+    let host = of("lscpu-2.40-terminal.txt");
+    assert_eq!(host.online.unwrap().to_string(), "0-7");
+    assert_eq!((host.smt, host.mitigations.len()), (None, 5));
+    let retbleed = "Mitigation; untrained return thunk; SMT disabled";
+    assert_eq!(host.mitigations["retbleed"], retbleed);
+    let host = of("lscpu-arm64-2.39.txt");
+    assert_eq!(host.cpu_model.as_deref(), Some("Neoverse-N1"));
+    // Beside numactl -H, which says the same of the nodes and more.
+    let both = "NUMA node0 CPU(s): 0-3\nnode 0 cpus: 0 1 2 3\nnode 0 size: 64215 MB\n";
+    let (facts, notes) = read(both.as_bytes());
+    let nodes = &facts.host.as_ref().unwrap().nodes;
+    assert_eq!((nodes.len(), nodes[0].memory_bytes), (1, Some(64215 << 20)));
+    assert_eq!(notes, [""; 0]);
+    let (facts, notes) = read("Architektur:   x86_64\nCPU(s):  4\n".as_bytes());
+    assert!(facts.is_empty() && notes.iter().any(|note| note.contains("LC_ALL=C")));
+}
+
 /// Facts are of whatever stands in a text, and texts of other tools have none of them.
 #[test]
 fn other_texts_have_no_facts() {
