@@ -14,7 +14,8 @@ use crate::{Host, HostNode};
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "lscpu",
     recognised_by: "its English labels, as `On-line CPU(s) list:`, `Thread(s) per core:`, `NUMA node0 CPU(s):`",
-    yields: "the host's architecture and CPU, which CPUs are online, NUMA nodes, mitigations; nothing of a virtual machine's",
+    yields: "the host's architecture and CPU, which CPUs are online, NUMA nodes, mitigations; nothing of a virtual \
+        machine's",
     fixtures: &[
         "tests/texts/lscpu-2.40-terminal.txt",
         "tests/texts/lscpu-2.34.txt",

@@ -10,8 +10,8 @@ use forms::InputForm;
 
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "ps, top -bH",
-    recognised_by: "a header in capitals with PID, TID, LWP or SPID; without it lists of numbers that say themselves which \
-        are processes",
+    recognised_by: "a header in capitals with PID, TID, LWP or SPID; without it lists of numbers that say \
+        themselves which are processes",
     yields: "threads with their processes and names; names and UUIDs of VMs, from command lines",
     fixtures: &["tests/texts/ps-threads.txt"],
 };

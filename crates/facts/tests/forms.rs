@@ -1,4 +1,5 @@
-//! What every reader declares is so: its fixtures are read, and mangled as tickets mangle them they give the same facts.
+//! What every reader declares is so: its fixtures are read, and mangled as tickets mangle them they give the same
+//! facts.
 
 use std::fs;
 use std::path::Path;

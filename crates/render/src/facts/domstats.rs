@@ -93,6 +93,11 @@ fn cpu_time(page: &mut Page, of: &DomainStatistics) {
 fn halts(page: &mut Page, of: &DomainStatistics) {
     let polled = |all: &str, vcpus: &str| of.all.counted(all).or_else(|| of.of_vcpus(vcpus));
     let failed = polled("cpu.haltpoll.fail.time", "halt_poll_fail_ns");
+    let all = of.all.counted("cpu.time").filter(|all| *all > 0);
+    let of_cpu_time = |ns: u64| {
+        let share = all.map(|all| format!(" ({} of the CPU time)", words::share::of(ns, all)));
+        share.unwrap_or_default()
+    };
     let succeeded = polled("cpu.haltpoll.success.time", "halt_poll_success_ns");
     let text = joined([
         of.of_vcpus("halt_exits").map(|halts| {
@@ -104,7 +109,7 @@ fn halts(page: &mut Page, of: &DomainStatistics) {
             format!("{halts} halts{}", ended.unwrap_or_default())
         }),
         succeeded.map(|ns| format!("{} in polls that succeeded", human(ns))),
-        failed.map(|ns| format!("{} in polls that failed", human(ns))),
+        failed.map(|ns| format!("{} in polls that failed{}", human(ns), of_cpu_time(ns))),
     ]);
     page.line("polling", &text);
 }
@@ -176,6 +181,7 @@ mod tests {
             "CPU time   in all 1702s, guests and user mode 1330s, the host's kernel 372.2s",
             "vCPU 0     955.3s on a CPU, waited 1.306s for one (0.14 %)",
             "polling    1173865 halts, 457799 ended by a poll (39.00 %), 60.24s in polls that succeeded, 34.40s",
+            "           in polls that failed (2.02 % of the CPU time)",
             "exits      28094008: 6536664 MMIO that the VMM emulates (23.27 %), 1173865 halts (4.18 %), 6544119",
             "memory     8.0 GiB given",
         ] {
