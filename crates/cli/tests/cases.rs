@@ -375,3 +375,27 @@ fn no_verdict_rests_on_less_than_half_of_a_text() {
     let prose = folder.path().join("prose.txt").display().to_string();
     assert_eq!(diagnosis(&[&prose])["no_verdict"], Value::Null);
 }
+
+/// What libvirt counted is enough to look for halt polling, and says how little vCPUs waited, which is no all-clear.
+#[test]
+fn statistics_of_a_domain_are_read_alone() {
+    let document = diagnosis(&[&case("domstats.txt")]);
+    assert_eq!(findings(&document), []);
+    let checked = document["checked"].as_array().into_iter().flatten();
+    let ids: Vec<&str> = checked.filter_map(|one| one["id"].as_str()).collect();
+    assert!(ids.contains(&"halt-poll-waste"), "{ids:?}");
+    let mut unknown = document["unknown"].as_array().into_iter().flatten();
+    let waits = unknown.find(|one| one["id"] == "vcpu-preempted");
+    let needs = waits.and_then(|one| one["needs"].as_str());
+    let said =
+        "vCPUs of guest1 waited 1.306s for a CPU and were on one for 955.3s (0.14 % of both)";
+    assert!(
+        needs.is_some_and(|needs| needs.starts_with(said)),
+        "{needs:?}"
+    );
+    let facts = run(["facts", &case("domstats.txt")]).text();
+    assert!(
+        facts.contains("6536664 MMIO that the VMM emulates (23.27 %)"),
+        "{facts}"
+    );
+}

@@ -20,8 +20,8 @@ pub use reader::{KernelLogReader, LogOwner};
 
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "dmesg, journalctl -k, /dev/kmsg, syslog's files, QEMU's log",
-    recognised_by: "times of any of their forms before lines of the kernel; without times messages that say something of \
-        a VM's time",
+    recognised_by: "times of any of their forms before lines of the kernel; without times messages that say \
+        something of a VM's time",
     yields: "lockups, RCU stalls, hung tasks, split locks, killed processes, throttling, what KVM complained of",
     fixtures: &[
         "tests/texts/dmesg.txt",
