@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use domain::GuestDefinition;
 
-use crate::lines::{TicketLines, plain, unquoted};
+use crate::lines::{TicketLines, unquoted};
 
 /// Definitions that are kept.
 const MAX_DEFINITIONS: usize = 64;
@@ -109,7 +109,11 @@ fn text(lines: &TicketLines<'_>, range: &Range<usize>) -> Vec<u8> {
     let text: String = range
         .clone()
         .map(|at| match is_escaped {
-            true => plain(lines.line(at)) + "\n",
+            true => {
+                let line = String::from_utf8_lossy(lines.line(at));
+                let line = pasted::clean(&line);
+                pasted::unquoted(&line).unwrap_or(&line).to_owned() + "\n"
+            }
             false => {
                 String::from_utf8_lossy(unquoted(lines.line(at))).replace('\u{a0}', " ") + "\n"
             }

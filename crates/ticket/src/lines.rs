@@ -113,27 +113,3 @@ pub(crate) fn unquoted(line: &[u8]) -> &[u8] {
     }
     rest
 }
-
-/// Returns a line as its tool printed it: without quote marks, entities of HTML and blanks that do not break.
-pub(crate) fn plain(line: &[u8]) -> String {
-    let line = String::from_utf8_lossy(unquoted(line));
-    let entities = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&nbsp;", " "),
-        ("\u{a0}", " "),
-        ("&amp;", "&"),
-    ];
-    let mut line = line.into_owned();
-    for (entity, text) in entities {
-        if line.contains(entity) {
-            line = line.replace(entity, text);
-        }
-    }
-    // Mailers that know HTML write a quote mark as an entity.
-    match unquoted(line.as_bytes()).len() {
-        len if len < line.len() => line.split_off(line.len() - len),
-        _ => line,
-    }
-}

@@ -8,7 +8,7 @@ use tracetext::event_line;
 
 use crate::coverage::{UnreadLines, unread};
 use crate::definitions::{PlacedDefinition, definitions};
-use crate::lines::{TicketLines, plain};
+use crate::lines::TicketLines;
 use crate::names::{NamedGuests, name_before};
 use crate::traces::traces;
 
@@ -216,24 +216,21 @@ fn take_once(lines: &TicketLines<'_>, parts: &mut Vec<TicketPart>) -> Option<u64
 /// Reads what blocks of lines say of a host or its VMs. Takes their lines.
 fn facts_of(lines: &mut TicketLines<'_>) -> (Facts, Vec<TicketPart>) {
     let mut parts = Vec::new();
-    let mut all = String::new();
+    let mut all = Vec::new();
     for block in lines.free_blocks() {
-        let text: String = block
-            .clone()
-            .map(|at| plain(lines.line(at)) + "\n")
-            .collect();
-        let (facts, _) = facts::read(text.as_bytes());
+        let mut text = text_of(lines, &block);
+        let (facts, _) = facts::read(&text);
         if !facts.is_empty() {
-            all.push_str(&text);
+            all.append(&mut text);
             // Blocks stay apart, as they stood in the text.
-            all.push('\n');
+            all.push(b'\n');
             parts.push(part(lines, PartKind::Facts(facts.summary()), &block));
         }
     }
     for part in &parts {
         lines.take(range(part.first_line, part.last_line));
     }
-    (facts::read(all.as_bytes()).0, parts)
+    (facts::read(&all).0, parts)
 }
 
 /// Returns lines as a text of their own.
