@@ -58,6 +58,7 @@ assert!(notes.is_empty());
 )]
 
 mod bpftrace;
+mod counted;
 mod distribution;
 mod kvm;
 mod kvm_check;
@@ -66,6 +67,7 @@ mod kvm_stat;
 mod kvmexit;
 mod label;
 mod lines;
+mod listed;
 mod number;
 mod open;
 mod perf_report;

@@ -2,6 +2,15 @@
 
 use std::fmt;
 
+pub use crate::counted::{
+    CountPrinter, DistributionBucket, FileWrites, PrintedDistribution, SyscallRow, SyscallThread,
+    SyscallTotals,
+};
+pub use crate::listed::{
+    InterruptCounts, InterruptRow, ModeShares, SampledShare, SampledShares, VirtioQueue,
+    VirtioTraffic,
+};
+
 /// A table.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -322,44 +331,6 @@ pub struct PerfStat {
     pub sys_ns: Option<u64>,
 }
 
-/// A tool that prints counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CountPrinter {
-    /// `perf stat`.
-    #[default]
-    PerfStat,
-    /// The kernel's `kvm_stat`.
-    KvmStat,
-    /// bcc's `kvmexit`: exits by reason alone.
-    Kvmexit,
-    /// `strace`: system calls, a line each.
-    Strace,
-    /// `strace -c`: system calls, counted.
-    StraceCounts,
-    /// `perf trace`.
-    PerfTrace,
-    /// Maps of `bpftrace`.
-    Bpftrace,
-    /// Distributions of bcc's tools.
-    Bcc,
-}
-
-impl CountPrinter {
-    /// Returns its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            CountPrinter::PerfStat => "perf stat",
-            CountPrinter::KvmStat => "kvm_stat",
-            CountPrinter::Kvmexit => "kvmexit",
-            CountPrinter::Strace => "strace",
-            CountPrinter::StraceCounts => "strace -c",
-            CountPrinter::PerfTrace => "perf trace",
-            CountPrinter::Bpftrace => "bpftrace",
-            CountPrinter::Bcc => "bcc",
-        }
-    }
-}
-
 /// Counts of `kvm_stat`, or of `kvmexit`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvmTotals {
@@ -384,120 +355,6 @@ pub struct KvmTotal {
     pub total: u64,
     /// How many a second when it was printed; `None` of a log, which does not say how far its lines are apart.
     pub per_second: Option<u64>,
-}
-
-/// System calls, added up.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SyscallTotals {
-    /// The tool.
-    pub printer: CountPrinter,
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// The line of text before it, see [`PerfTable::label`].
-    pub label: Option<String>,
-    /// Calls of each thread, in the order of their first lines.
-    pub rows: Vec<SyscallRow>,
-    /// Writes of each thread to each file descriptor.
-    pub writes: Vec<FileWrites>,
-    /// From the first to the last line with a time.
-    pub span_ns: Option<u64>,
-}
-
-/// A thread that makes system calls, as far as a text says which.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SyscallThread {
-    /// Its id; `None` where a single thread is traced.
-    pub tid: Option<i32>,
-    /// Its name.
-    pub comm: Option<String>,
-}
-
-/// How often a thread made a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SyscallRow {
-    /// The thread.
-    pub thread: SyscallThread,
-    /// The call, of `ioctl` with its request: `ioctl(KVM_RUN)`.
-    pub call: String,
-    /// How often it returned.
-    pub count: u64,
-    /// How often with an error.
-    pub errors: u64,
-}
-
-/// What a thread wrote to a file descriptor.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileWrites {
-    /// The thread.
-    pub thread: SyscallThread,
-    /// The file descriptor.
-    pub fd: u64,
-    /// What it is, where `strace -y` or `perf trace` say it: `/dev/pts/3`.
-    pub path: Option<String>,
-    /// Calls that wrote.
-    pub count: u64,
-    /// Bytes of all.
-    pub bytes: u64,
-    /// Calls that wrote one byte.
-    pub of_one_byte: u64,
-    /// How often the thread came back from `KVM_RUN` between the first and the last of these.
-    pub runs: u64,
-    /// How often it set an interrupt line meanwhile (`KVM_IRQ_LINE`).
-    pub irq_lines: u64,
-    /// From the first to the last of these, where lines have times.
-    pub span_ns: Option<u64>,
-}
-
-/// Values by size, as a tool printed them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrintedDistribution {
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// The line of text before it, see [`PerfTable::label`].
-    pub label: Option<String>,
-    /// What the values are: bcc's unit (`usecs`), or the map of `bpftrace` (`@usecs[HLT]`).
-    pub name: String,
-    /// How many values are in each range, smallest first.
-    pub buckets: Vec<DistributionBucket>,
-}
-
-/// A range of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DistributionBucket {
-    /// The smallest value.
-    pub from: u64,
-    /// The smallest beyond it; `None` where there is no end.
-    pub below: Option<u64>,
-    /// How many values.
-    pub count: u64,
-}
-
-impl PrintedDistribution {
-    /// Returns the tool.
-    pub fn printer(&self) -> CountPrinter {
-        match self.name.starts_with('@') {
-            true => CountPrinter::Bpftrace,
-            false => CountPrinter::Bcc,
-        }
-    }
-
-    /// Returns how many values there are.
-    pub fn count(&self) -> u64 {
-        let counts = self.buckets.iter().map(|bucket| bucket.count);
-        counts.fold(0, u64::saturating_add)
-    }
-
-    /// Returns the range in which a share (0 to 1) of all values ends; none without values.
-    pub fn bucket_of(&self, share: f64) -> Option<DistributionBucket> {
-        let wanted = self.count() as f64 * share;
-        let mut sum = 0u64;
-        let mut full = self.buckets.iter().filter(|bucket| bucket.count > 0);
-        full.find(|bucket| {
-            sum = sum.saturating_add(bucket.count);
-            sum as f64 >= wanted
-        })
-        .copied()
-    }
 }
 
 /// A line of `perf stat`.
@@ -545,122 +402,4 @@ pub struct Metric {
     pub value: f64,
     /// Its unit and what it is, in perf's words: `insn per cycle`, `% of all cache refs`.
     pub unit: String,
-}
-
-/// Shares of one event's samples, as `perf report`, `perf top` and `perf kvm report` print them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SampledShares {
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// The line of text before it, see [`PerfTable::label`].
-    pub label: Option<String>,
-    /// The event, with its modifiers, where it is printed.
-    pub event: Option<String>,
-    /// How many samples of it there are, at least: perf prints `123K` for 123000 to 123999.
-    pub samples: Option<u64>,
-    /// What these stand for (`Event count (approx.)`): nanoseconds of a clock, cycles.
-    pub event_count: Option<u64>,
-    /// Samples that perf says were lost.
-    pub lost_samples: Option<u64>,
-    /// Its rows, in its order.
-    pub rows: Vec<SampledShare>,
-    /// Rows that were begun and could not be read.
-    pub unread: u64,
-}
-
-/// A row of `perf report`: what the rows have in common depends on how they were sorted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SampledShare {
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// Share of the row's own samples (`Self`, or `Overhead`), 1 for 100%, printed to 0.0001.
-    pub own: f64,
-    /// The same with those of what its function called (`Children`).
-    pub with_callees: Option<f64>,
-    /// Where the CPUs were, where that is printed.
-    pub modes: Option<ModeShares>,
-    /// Samples of it, with `-n`.
-    pub samples: Option<u64>,
-    /// The task's name; `:123` where perf has none of thread 123.
-    pub comm: Option<String>,
-    /// Its process or thread (`Pid:Command`, `Tid:Command`).
-    pub id: Option<i32>,
-    /// The file: a program, a library, `[kernel.kallsyms]`, `[guest.kernel.kallsyms.123]`, a module as `[kvm]`.
-    pub object: Option<String>,
-    /// The function, or an address.
-    pub symbol: Option<String>,
-    /// What is printed in brackets before the function: `k` for the kernel, `.` for user space, `g` and `u` for those
-    /// of a guest, `H` for a hypervisor.
-    pub level: Option<char>,
-}
-
-/// Shares of a row by where the CPUs were (`--showcpuutilization`); together they are the row's own share.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ModeShares {
-    /// The host's kernel.
-    pub sys: f64,
-    /// The host's user space.
-    pub usr: f64,
-    /// Guests' kernels.
-    pub guest_sys: f64,
-    /// Guests' user space.
-    pub guest_usr: f64,
-}
-
-/// One reading of `/proc/interrupts`: sums since boot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InterruptCounts {
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// The line of text before it, see [`PerfTable::label`].
-    pub label: Option<String>,
-    /// The CPUs that it has columns of.
-    pub cpus: Vec<u32>,
-    /// Its rows, in its order, without those that count errors.
-    pub rows: Vec<InterruptRow>,
-}
-
-/// An interrupt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InterruptRow {
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// Its number, or the architecture's name of it: `LOC`, `RES`, `PIN`, `IPI0`.
-    pub irq: String,
-    /// Who handles it (`virtio0-input.0`), or what it is (`Rescheduling interrupts`); empty where nobody does.
-    pub name: String,
-    /// How many each CPU got, in the order of [`InterruptCounts::cpus`].
-    pub counts: Vec<u64>,
-}
-
-/// What `virtiostat` counted in one of its intervals.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VirtioTraffic {
-    /// The line where it begins, counted from 1.
-    pub line: u64,
-    /// The line of text before it, see [`PerfTable::label`].
-    pub label: Option<String>,
-    /// Its rows, in its order.
-    pub rows: Vec<VirtioQueue>,
-}
-
-/// A queue of a virtio device, as its driver in the guest uses it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VirtioQueue {
-    /// The line, counted from 1.
-    pub line: u64,
-    /// The driver: `virtio_net`.
-    pub driver: String,
-    /// The device: `virtio0`.
-    pub device: String,
-    /// The queue: `input.0`.
-    pub queue: String,
-    /// Buffers for the device to write (`In SGs`).
-    pub in_buffers: u64,
-    /// Buffers for the device to read (`Out SGs`).
-    pub out_buffers: u64,
-    /// Bytes of the former (`In BW`): room that the driver offered, not what came.
-    pub in_bytes: u64,
-    /// Bytes of the latter (`Out BW`).
-    pub out_bytes: u64,
 }
