@@ -132,3 +132,45 @@ fn facts_of_what_happened_are_enough() {
     assert_eq!(alone.status, 1);
     assert!(alone.stderr.contains("--facts"), "{}", alone.stderr);
 }
+
+#[test]
+fn a_text_that_names_commands_hears_what_to_paste() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.md");
+    fs::write(
+        &path,
+        "# IPIs\n\nperf kvm stat report\n\n![all of it](a.png)\n",
+    )
+    .expect("a file");
+    for command in ["report", "diagnose"] {
+        let run = run([command, path.to_str().expect("a name")]);
+        assert_eq!(run.status, 1);
+        assert!(
+            run.stderr.contains("'perf kvm stat report' in line 3"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn two_tables_of_a_page_are_compared_with_their_results() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.txt");
+    let read = |name: &str| fs::read_to_string(seed(name)).expect("the corpus");
+    let run_of = |rate: &str| format!("CPU speed:\n    events per second:   {rate}\n\n");
+    let page = format!(
+        "hpet:\n\n{}{}\ntsc:\n\n{}{}\n",
+        run_of("280.83"),
+        read("case2-hpet.perf-kvm-stat-vmexit.txt"),
+        run_of("286.59"),
+        read("case2-tsc.perf-kvm-stat-vmexit.txt")
+    );
+    fs::write(&path, page).expect("a file");
+    let compared = run(["compare", path.to_str().expect("a name")]).text();
+    assert!(
+        compared.contains("sysbench events per second: 280.83 to 286.59"),
+        "{compared}"
+    );
+    assert!(compared.contains("EPT_MISCONFIG: 22691 to 8"), "{compared}");
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use results::{Score, ScoreUnit};
-use words::{change, duration, large, number, share};
+use words::change;
 
 use crate::chance;
 use crate::change::{ChangeUnit, SideAmount, SideChange, SideName};
@@ -134,8 +134,8 @@ fn one(title: &str, sides: &[ScoredSide<'_>; 2]) -> SideChange {
         },
         text: format!(
             "{title}: {} to {} ({}{runs}).",
-            amount(a, score.unit),
-            amount(b, score.unit),
+            score.unit.amount(a),
+            score.unit.amount(b),
             change(a, b)
         ),
         ..SideChange::default()
@@ -150,29 +150,6 @@ fn unit(unit: ScoreUnit) -> ChangeUnit {
         ScoreUnit::Nanoseconds => ChangeUnit::Nanoseconds,
         ScoreUnit::Share => ChangeUnit::Share,
         ScoreUnit::Number => ChangeUnit::Number,
-    }
-}
-
-/// Returns a value in words: `9.410 Gbit/s`, `287.60`, `3.480ms`.
-fn amount(value: f64, unit: ScoreUnit) -> String {
-    match unit {
-        ScoreUnit::Nanoseconds => duration::of_f64(value),
-        ScoreUnit::Share => share::rough_to_hundredths(value),
-        ScoreUnit::BitsPerSecond => with_letter(value, "bit/s"),
-        ScoreUnit::BytesPerSecond => with_letter(value, "B/s"),
-        // A benchmark's score is read to its last digit.
-        ScoreUnit::PerSecond | ScoreUnit::Number if value < 10_000.0 && value.fract() != 0.0 => {
-            format!("{value:.2}")
-        }
-        ScoreUnit::PerSecond | ScoreUnit::Number => number(value),
-    }
-}
-
-fn with_letter(value: f64, unit: &str) -> String {
-    let scaled = large(value);
-    match scaled.ends_with(|c: char| c.is_ascii_digit()) {
-        true => format!("{scaled} {unit}"),
-        false => format!("{scaled}{unit}"),
     }
 }
 

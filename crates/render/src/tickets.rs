@@ -36,7 +36,7 @@ struct TicketPartDocument<'a> {
     first_line: u64,
     /// Its last line.
     last_line: u64,
-    /// `trace`, `table`, `definition` or `facts`.
+    /// `trace`, `table`, `definition`, `facts` or `score`.
     kind: &'static str,
     /// What it is, in words.
     what: String,
@@ -80,6 +80,7 @@ fn kind(part: &TicketPart) -> &'static str {
         PartKind::Table { .. } => "table",
         PartKind::Definition(_) => "definition",
         PartKind::Facts(_) => "facts",
+        PartKind::Score(_) => "score",
         _ => "other",
     }
 }
@@ -95,6 +96,7 @@ fn what(part: &TicketPart) -> String {
         PartKind::Table { printer, of: None } => (*printer).to_owned(),
         PartKind::Definition(name) => format!("definition of {name}"),
         PartKind::Facts(of) => format!("facts: {of}"),
+        PartKind::Score(what) => format!("result: {what}"),
         _ => String::new(),
     }
 }

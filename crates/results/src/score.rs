@@ -1,5 +1,7 @@
 //! A result that a benchmark of somebody else printed: `sysbench`, `iperf`, `fio`, `ping`.
 
+use words::{duration, large, number, share};
+
 /// What a score is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScoreUnit {
@@ -28,6 +30,31 @@ impl ScoreUnit {
             ScoreUnit::Share => "share",
             ScoreUnit::Number => "number",
         }
+    }
+
+    /// Returns a value in words: `9.410 Gbit/s`, `287.60`, `3.480ms`.
+    pub fn amount(self, value: f64) -> String {
+        match self {
+            ScoreUnit::Nanoseconds => duration::of_f64(value),
+            ScoreUnit::Share => share::rough_to_hundredths(value),
+            ScoreUnit::BitsPerSecond => with_letter(value, "bit/s"),
+            ScoreUnit::BytesPerSecond => with_letter(value, "B/s"),
+            // A benchmark's score is read to its last digit.
+            ScoreUnit::PerSecond | ScoreUnit::Number
+                if value < 10_000.0 && value.fract() != 0.0 =>
+            {
+                format!("{value:.2}")
+            }
+            ScoreUnit::PerSecond | ScoreUnit::Number => number(value),
+        }
+    }
+}
+
+fn with_letter(value: f64, unit: &str) -> String {
+    let scaled = large(value);
+    match scaled.ends_with(|c: char| c.is_ascii_digit()) {
+        true => format!("{scaled} {unit}"),
+        false => format!("{scaled}{unit}"),
     }
 }
 

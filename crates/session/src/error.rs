@@ -3,6 +3,7 @@
 use std::io;
 
 use source::OpenError;
+use ticket::NamedCommand;
 
 use crate::{InputKind, InputPurpose, TimeError};
 
@@ -24,6 +25,18 @@ pub enum Error {
     /// It cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// It is a text that names commands, and what they print is not in it.
+    #[error(
+        "{name}: is a text in which nothing is an event, a table, a definition or a fact of a host; it names {}, whose \
+         output is not in it (a picture of it cannot be read): paste that output, or give the recording",
+        commands_in(commands)
+    )]
+    OutputMissing {
+        /// The input.
+        name: String,
+        /// The commands.
+        commands: Vec<NamedCommand>,
+    },
     /// It is something else than what was wanted.
     #[error("{name}: {}", kind.in_place_of(*wanted))]
     WrongKind {
@@ -158,4 +171,13 @@ pub enum Error {
         /// What is missing, and how to record it.
         reason: String,
     },
+}
+
+/// Lists commands with their lines.
+fn commands_in(commands: &[NamedCommand]) -> String {
+    let each = commands.iter();
+    let each: Vec<String> = each
+        .map(|one| format!("'{}' in line {}", one.command, one.line))
+        .collect();
+    words::list(&each)
 }

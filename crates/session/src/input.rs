@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use source::{OpenError, OpenOptions, ReaderOptions, RecordingBytes};
 use ticket::{PlacedTrace, Ticket};
 
-use crate::{Error, GuestInput, InputPurpose, OpenRecording, Session, sniff, tickets};
+use crate::{Error, GuestInput, InputKind, InputPurpose, OpenRecording, Session, sniff, tickets};
 
 /// An input of fewer bytes is read before another thread has begun.
 const SMALL: usize = 256 << 10;
@@ -247,7 +247,23 @@ impl<'s> Input<'s> {
             {
                 Err(self.wrong(wanted))
             }
+            Err(error @ OpenError::NotARecording { .. }) => Err(self.without_output(error)),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns why nothing is read of a text: it may name commands whose output was not pasted.
+    fn without_output(&self, error: OpenError) -> Error {
+        let commands = match sniff(self.bytes()) {
+            InputKind::Text => ticket::named_commands(self.bytes()),
+            _ => Vec::new(),
+        };
+        match commands.is_empty() {
+            true => error.into(),
+            false => Error::OutputMissing {
+                name: self.recording.name().to_owned(),
+                commands,
+            },
         }
     }
 }

@@ -93,7 +93,7 @@ pub use picture::RecordingPicture;
 pub use question::{RecordingAnswers, RecordingQuestion, StudySink};
 pub use source::{ReadActivity, ReadProgress, ReadStep};
 pub use tables::{PrintedTables, describe};
-pub use tickets::TicketFile;
+pub use tickets::{TicketFile, scores_before};
 pub use time::{TimeError, TimeRange};
 pub use user_functions::UserFunctions;
 pub use watch::PathWatch;

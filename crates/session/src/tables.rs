@@ -8,7 +8,7 @@ use event::Isa;
 use perftables::{PerfTable, TableNote};
 
 use crate::input::InputPart;
-use crate::tickets::at_line;
+use crate::tickets::{self, at_line};
 use crate::{Error, Input, PictureOptions, Session};
 
 /// Tables that perf printed, of one input or of several: of those that were printed of one recording comes one picture.
@@ -76,12 +76,20 @@ impl Input<'_> {
     }
 
     /// Returns, where it has several tables of one kind, how to name those of the first such kind: `FILE:LINE` each.
-    pub fn tables_apart(&self) -> Vec<PathBuf> {
-        if self.part() != InputPart::Whole || !perftables::looks_like(self.bytes()) {
+    /// Where it has no such tables and several traces, it returns how to name these.
+    pub fn parts_apart(&self) -> Vec<PathBuf> {
+        if self.part() != InputPart::Whole {
             return Vec::new();
         }
-        let (tables, _) = perftables::read(self.bytes());
-        let lines = analysis::repeated(&tables).into_iter();
+        let Some(ticket) = tickets::cut(self.bytes()) else {
+            return Vec::new();
+        };
+        let tables = ticket.tables.into_iter().map(|one| one.table);
+        let mut lines = analysis::repeated(&tables.collect::<Vec<_>>());
+        if lines.is_empty() {
+            lines = ticket.traces.iter().map(|trace| trace.first_line).collect();
+        }
+        let lines = lines.into_iter();
         lines
             .map(|line| PathBuf::from(format!("{}:{line}", self.name())))
             .collect()

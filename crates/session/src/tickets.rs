@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use domain::Domain;
+use results::Score;
 use source::{FileContent, OpenError, OpenOptions, RecordingBytes};
 use ticket::{PartKind, Ticket, TicketPart};
 
@@ -115,6 +116,22 @@ impl TicketFile {
 /// Returns how a part of a text is named: `FILE:LINE`.
 pub(crate) fn at_line(path: &Path, line: u64) -> PathBuf {
     PathBuf::from(format!("{}:{line}", path.display()))
+}
+
+/// Returns the results of benchmarks that stand in a text before one of its parts, which `FILE:LINE` names.
+pub fn scores_before(path: &Path) -> Vec<Score> {
+    let named = path.to_str().and_then(|text| text.rsplit_once(':'));
+    let named = named.and_then(|(file, line)| Some((file, line.parse::<u64>().ok()?)));
+    let Some((file, line)) = named.filter(|_| !path.exists()) else {
+        return Vec::new();
+    };
+    let most = ticket::MAX_BYTES as u64 + 1;
+    let Ok(bytes) = source::read_beside(Path::new(file), most) else {
+        return Vec::new();
+    };
+    let ticket = cut(&bytes);
+    let scores = ticket.as_ref().map(|ticket| ticket.scores_before(line));
+    scores.unwrap_or_default().into_iter().cloned().collect()
 }
 
 /// Cuts a text into its parts; none if it is a recording or a binary file, or too long for a ticket.

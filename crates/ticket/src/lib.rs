@@ -8,6 +8,7 @@ their content, whatever stands around them.
 | [`PartKind::Table`] | a table that a tool printed (`perftables`) |
 | [`PartKind::Definition`] | the definition of a guest (`domain`) |
 | [`PartKind::Facts`] | lines about a host or its VMs (`facts`) |
+| [`PartKind::Score`] | what a benchmark found (`results`) |
 
 What is left is prose, or looks like a tool's output and is not read; the latter is counted ([`UnreadLines`]), since
 how much of a text was read is the first thing to say of it.
@@ -45,6 +46,7 @@ assert_eq!(ticket.parts[0].name.as_deref(), Some("The guest hangs"));
     clippy::cast_sign_loss
 )]
 
+mod commands;
 mod coverage;
 mod definitions;
 mod lines;
@@ -52,6 +54,7 @@ mod names;
 mod parts;
 mod traces;
 
+pub use commands::{NamedCommand, named_commands};
 pub use coverage::UnreadLines;
 pub use definitions::PlacedDefinition;
 pub use parts::{PartKind, PlacedTrace, Ticket, TicketPart, read};

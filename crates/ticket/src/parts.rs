@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use facts::Facts;
 use perftables::{PerfTable, PlacedTable};
+use results::Score;
 use tracetext::event_line;
 
 use crate::coverage::{UnreadLines, unread};
@@ -29,6 +30,8 @@ pub enum PartKind {
     Definition(String),
     /// Facts of a host or its VMs, and of what.
     Facts(String),
+    /// What a benchmark printed: its tool and its first result.
+    Score(String),
 }
 
 /// A part of a text.
@@ -78,6 +81,8 @@ pub struct Ticket {
     pub definitions: Vec<PlacedDefinition>,
     /// What its facts say together.
     pub facts: Facts,
+    /// Results of benchmarks.
+    pub scores: Vec<Score>,
     /// What looks like a tool's output and is in no part; with what could not be read in traces:
     /// [`Ticket::lines_unread`].
     pub unread: UnreadLines,
@@ -119,6 +124,37 @@ impl Ticket {
     }
 }
 
+impl Ticket {
+    /// Returns the results of benchmarks that belong to the part that begins at a line: those that stand before it,
+    /// with no other trace or table between, and are not of another guest.
+    pub fn scores_before(&self, line: u64) -> Vec<&Score> {
+        let picture =
+            |part: &&TicketPart| matches!(part.kind, PartKind::Trace(_) | PartKind::Table { .. });
+        let before = self.parts.iter().filter(|part| part.last_line < line);
+        let from = before
+            .clone()
+            .filter(picture)
+            .map(|part| part.last_line)
+            .max();
+        let own = self.parts.iter().find(|part| part.first_line == line);
+        let guest = own.and_then(|part| part.definition);
+        let runs = before.filter(|part| {
+            let of_other = part.definition.is_some() && guest.is_some() && part.definition != guest;
+            matches!(part.kind, PartKind::Score(_))
+                && part.first_line > from.unwrap_or(0)
+                && !of_other
+        });
+        let Some(run) = runs.last() else {
+            return Vec::new();
+        };
+        let lines = run.first_line..=run.last_line;
+        self.scores
+            .iter()
+            .filter(|score| lines.contains(&score.line))
+            .collect()
+    }
+}
+
 /// Cuts a text into its parts. Never fails: a text without any is prose.
 pub fn read(text: &[u8]) -> Ticket {
     let mut lines = TicketLines::new(text);
@@ -153,6 +189,11 @@ pub fn read(text: &[u8]) -> Ticket {
             lines.take(range);
         }
     }
+    let scores = results::scores(&lines.free_text());
+    for (range, what) in scored(&scores) {
+        parts.push(part(&lines, PartKind::Score(what), &range));
+        lines.take(range);
+    }
     for trace in &traces {
         let producer = tracetext::sniff(&text_of(&lines, trace));
         let kind = PartKind::Trace(producer.map_or_else(String::new, |one| one.name().to_owned()));
@@ -183,6 +224,7 @@ pub fn read(text: &[u8]) -> Ticket {
         tables,
         definitions,
         facts,
+        scores,
         unread,
         repeated_from,
         parts,
@@ -190,6 +232,7 @@ pub fn read(text: &[u8]) -> Ticket {
     ticket.traces.retain(|trace| once(trace.first_line));
     ticket.tables.retain(|table| once(table.table.line()));
     ticket.definitions.retain(|one| once(one.first_line));
+    ticket.scores.retain(|score| once(score.line));
     let guests = NamedGuests::new(&ticket.definitions);
     for part in &mut ticket.parts {
         part.definition = guests.of_part(&lines, &ticket.definitions, part.first_line);
@@ -231,6 +274,31 @@ fn facts_of(lines: &mut TicketLines<'_>) -> (Facts, Vec<TicketPart>) {
         lines.take(range(part.first_line, part.last_line));
     }
     (facts::read(&all).0, parts)
+}
+
+/// Lines between the results of one run at most.
+const RUN: u64 = 12;
+
+/// Returns where the results of each run of a benchmark stand, and what its first one is.
+fn scored(scores: &[Score]) -> Vec<(Range<usize>, String)> {
+    let mut runs: Vec<(u64, &Score)> = Vec::new();
+    for score in scores {
+        match runs.last_mut() {
+            Some((last, first))
+                if first.printed_by == score.printed_by
+                    && first.name != score.name
+                    && score.line <= last.saturating_add(RUN) =>
+            {
+                *last = score.line;
+            }
+            _ => runs.push((score.line, score)),
+        }
+    }
+    let runs = runs.into_iter().map(|(last, first)| {
+        let what = format!("{} {}", first.title(), first.unit.amount(first.value));
+        (range(first.line, last), what)
+    });
+    runs.collect()
 }
 
 /// Returns lines as a text of their own.

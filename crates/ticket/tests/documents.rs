@@ -28,6 +28,7 @@ fn parts(start: &str, wanted: &[(u64, u64, &str)]) {
             }
             PartKind::Definition(name) => format!("definition of {name}"),
             PartKind::Facts(what) => format!("facts: {what}"),
+            PartKind::Score(what) => format!("result: {what}"),
             other => format!("{other:?}"),
         };
         (part.first_line, part.last_line, what)
@@ -47,19 +48,36 @@ fn the_second_has_definitions_and_tables_once() {
         &[
             (45, 90, "definition of ubuntu"),
             (96, 142, "definition of win10-2"),
+            (175, 185, "result: sysbench events per second 280.83"),
             (198, 214, "perf kvm stat report vmexit"),
             (217, 222, "perf kvm stat report ioport"),
+            (232, 242, "result: sysbench events per second 282.44"),
             (255, 271, "perf kvm stat report vmexit"),
             (274, 280, "perf kvm stat report ioport"),
             (289, 289, "facts: a map of devices"),
+            (301, 311, "result: sysbench events per second 286.59"),
             (324, 341, "perf kvm stat report vmexit"),
             (344, 350, "perf kvm stat report ioport"),
+            (360, 370, "result: sysbench events per second 287.60"),
             (383, 399, "perf kvm stat report vmexit"),
             (402, 407, "perf kvm stat report ioport"),
+            (417, 427, "result: sysbench events per second 288.49"),
             (459, 476, "perf kvm stat report vmexit"),
             (480, 489, "perf kvm stat report ioport"),
             (495, 496, "facts: a map of devices"),
             (523, 539, "perf kvm stat report vmexit"),
+        ],
+    );
+}
+
+#[test]
+fn the_first_has_two_traces_and_system_calls() {
+    parts(
+        "000",
+        &[
+            (112, 118, "trace of trace-cmd report"),
+            (235, 267, "strace"),
+            (331, 376, "trace of trace-cmd report"),
         ],
     );
 }

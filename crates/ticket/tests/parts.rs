@@ -175,3 +175,32 @@ fn prose_is_nothing() {
     assert_eq!(ticket.parts, []);
     assert_eq!(ticket.unread.lines, 0, "{:?}", ticket.unread);
 }
+
+#[test]
+fn results_belong_to_the_table_behind_them() {
+    let run = |rate: &str| format!("CPU speed:\n    events per second:   {rate}\n\n");
+    let text = format!(
+        "hpet:\n{}{TABLE}\ntsc:\n{}{TABLE}\nno run:\n{TABLE}",
+        run("280.83"),
+        run("286.59")
+    );
+    let ticket = read(text.as_bytes());
+    let of = |at: usize| {
+        let table = ticket.tables[at].table.line();
+        let scores = ticket.scores_before(table);
+        scores.iter().map(|score| score.value).collect::<Vec<f64>>()
+    };
+    assert_eq!((of(0), of(1), of(2)), (vec![280.83], vec![286.59], vec![]));
+}
+
+#[test]
+fn commands_without_output_are_named() {
+    let text =
+        "We ran it:\n\nperf kvm stat report\n\n![picture](a.png)\n\nand trace-cmd report | less\n";
+    let named = ticket::named_commands(text.as_bytes());
+    let named: Vec<(&str, u64)> = named.iter().map(|one| (one.command, one.line)).collect();
+    assert_eq!(
+        named,
+        [("perf kvm stat report", 3), ("trace-cmd report", 7)]
+    );
+}

@@ -95,6 +95,18 @@ pub(crate) struct BothSides {
 }
 
 impl BothSides {
+    /// Takes the results that stand in a text before its part that a side is, where none was given.
+    pub(crate) fn from_texts(&mut self, sides: [&[PathBuf]; 2]) {
+        if self.scores.iter().any(|scores| !scores.is_empty()) {
+            return;
+        }
+        for (scores, side) in self.scores.iter_mut().zip(sides) {
+            if let [one] = side {
+                *scores = session::scores_before(one);
+            }
+        }
+    }
+
     /// Reads what is given. `domain` is that of both sides; `vm` chooses among several in a file.
     ///
     /// # Errors

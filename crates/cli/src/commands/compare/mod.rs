@@ -63,11 +63,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         }
         false => args,
     };
-    let beside = BothSides::read(
-        &args.beside,
-        args.domain.as_deref(),
-        args.common.filter.vm.as_deref(),
-    )?;
+    let beside = beside_both(args)?;
     let work = args.work.as_deref();
     let session;
     let other;
@@ -119,6 +115,20 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
         || render_compare::document(&comparison, &names_a, &names_b),
         |clock| render_compare::csv(&comparison, args.all, clock),
     )
+}
+
+/// Returns what stands beside both sides: what was given, and the results that stand in a text before its parts.
+fn beside_both(args: &CompareArgs) -> Result<BothSides> {
+    let mut beside = BothSides::read(
+        &args.beside,
+        args.domain.as_deref(),
+        args.common.filter.vm.as_deref(),
+    )?;
+    beside.from_texts(match (args.recordings.as_slice(), args.with.as_slice()) {
+        ([a, b], []) => [std::slice::from_ref(a), std::slice::from_ref(b)],
+        (a, b) => [a, b],
+    });
+    Ok(beside)
 }
 
 /// Returns what recordings are read and compared with.
@@ -207,17 +217,21 @@ fn tables_of_one(args: &CompareArgs) -> Result<Option<Vec<PathBuf>>> {
         return Ok(None);
     }
     let session = Session::open(SessionOptions::default())?;
-    let apart = session.input(one)?.tables_apart();
+    let apart = session.input(one)?.parts_apart();
     match apart.len() {
         0 | 1 => Ok(None),
         2 => Ok(Some(apart)),
         _ if args.each => Ok(Some(apart)),
         many => {
-            let names: Vec<String> = apart.iter().map(|one| one.display().to_string()).collect();
+            let file = one.display().to_string();
+            let lines = apart.iter().map(|one| one.display().to_string());
+            let lines: Vec<String> = lines
+                .map(|name| name.replace(&format!("{file}:"), ""))
+                .collect();
             Err(Usage::error(format!(
-                "{} holds {many} tables of one kind: name two of them, {}, or --each for each of them with the first",
-                one.display(),
-                names.join(", ")
+                "{file} holds {many} tables or traces of one kind, in lines {}: name two of them as FILE:LINE, or \
+                 --each for each of them with the first",
+                words::list(&lines)
             )))
         }
     }
