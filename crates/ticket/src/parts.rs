@@ -138,13 +138,13 @@ impl Ticket {
             .max();
         let own = self.parts.iter().find(|part| part.first_line == line);
         let guest = own.and_then(|part| part.definition);
-        let runs = before.filter(|part| {
+        let mut runs = before.filter(|part| {
             let of_other = part.definition.is_some() && guest.is_some() && part.definition != guest;
             matches!(part.kind, PartKind::Score(_))
                 && part.first_line > from.unwrap_or(0)
                 && !of_other
         });
-        let Some(run) = runs.last() else {
+        let Some(run) = runs.next_back() else {
             return Vec::new();
         };
         let lines = run.first_line..=run.last_line;
