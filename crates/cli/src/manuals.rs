@@ -5,6 +5,7 @@
 //! installs them needs nothing but the files, and the program carries none of this.
 
 mod examples;
+mod inputs;
 mod page;
 mod schemas;
 

@@ -282,3 +282,18 @@ fn cuts_and_odd_bytes_do_no_harm() {
     // A chain of nodes that goes in a circle ends.
     assert_eq!(one(odd).disks.len(), 2);
 }
+
+/// What readers declare is so: each of their texts is one definition.
+#[test]
+fn every_fixture_of_a_form_is_read() {
+    for form in domain::FORMS {
+        assert!(!form.fixtures.is_empty(), "{}", form.printed_by);
+        for file in form.fixtures {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            let text = std::fs::read(path).expect(file);
+            let found = definitions(&text).expect(file);
+            assert_eq!(found.len(), 1, "{file}");
+            assert!(!found[0].domain.name.is_empty(), "{file}");
+        }
+    }
+}

@@ -52,6 +52,7 @@ mod holds;
 mod hops;
 mod host_facts;
 mod input;
+mod input_forms;
 mod interrupts;
 mod kallsyms;
 mod kind;
@@ -84,6 +85,7 @@ pub use guests::{
 };
 pub use host_facts::{HostFacts, read_facts};
 pub use input::Input;
+pub use input_forms::input_forms;
 pub use interrupts::RecordingInterrupts;
 pub use kind::{InputKind, InputPurpose, sniff};
 pub use opened::OpenRecording;

@@ -64,6 +64,7 @@ mod clean;
 mod cpus;
 mod event_like;
 mod event_line;
+mod forms;
 mod graph;
 mod head;
 mod line_parts;
@@ -87,6 +88,7 @@ use std::ops::ControlFlow;
 use event::Sink;
 
 pub use event_line::{EventLine, EventLineForm, event_line};
+pub use forms::FORMS;
 pub use reader::{FeedProgress, TraceTextReader};
 pub use sniff::{count_events, sniff};
 pub use summary::{TextProducer, TextSummary, TextTimeUnit, TypeCount, UnreadableLine};

@@ -124,3 +124,17 @@ fn kernel_headers_in_the_middle_of_a_text_make_no_trace() {
     let text = "Documentation says:\n\n# tracer: nop\n\nand cpus=4 on the command line.\ncpus=4\n";
     assert_eq!(sniff(text.as_bytes()), None);
 }
+
+/// What the reader declares is so: each of its texts is known, and its events are read.
+#[test]
+fn every_fixture_of_a_form_is_read() {
+    for form in tracetext::FORMS {
+        assert!(!form.fixtures.is_empty(), "{}", form.printed_by);
+        for file in form.fixtures {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            let text = std::fs::read(path).expect(file);
+            assert!(sniff(&text).is_some(), "{file}");
+            assert!(tracetext::count_events(&text) > 1, "{file}");
+        }
+    }
+}

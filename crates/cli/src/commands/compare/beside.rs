@@ -96,7 +96,7 @@ pub(crate) struct BothSides {
 
 impl BothSides {
     /// Takes the results that stand in a text before its part that a side is, where none was given.
-    pub(crate) fn from_texts(&mut self, sides: [&[PathBuf]; 2]) {
+    pub(crate) fn take_from_texts(&mut self, sides: [&[PathBuf]; 2]) {
         if self.scores.iter().any(|scores| !scores.is_empty()) {
             return;
         }

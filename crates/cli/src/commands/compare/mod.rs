@@ -124,7 +124,7 @@ fn beside_both(args: &CompareArgs) -> Result<BothSides> {
         args.domain.as_deref(),
         args.common.filter.vm.as_deref(),
     )?;
-    beside.from_texts(match (args.recordings.as_slice(), args.with.as_slice()) {
+    beside.take_from_texts(match (args.recordings.as_slice(), args.with.as_slice()) {
         ([a, b], []) => [std::slice::from_ref(a), std::slice::from_ref(b)],
         (a, b) => [a, b],
     });
