@@ -325,7 +325,7 @@ impl OpenStat {
         let header = self.header.unwrap_or_default();
         let mut table = PerfStat {
             line: self.line,
-            label: self.label,
+            label: header.label.or(self.label),
             target: header.target,
             runs: header.runs,
             counts: self.counts,

@@ -2,8 +2,8 @@
 
 use crate::table_form::TableForm;
 use crate::{
-    bpftrace, distribution, kvm_service_time, kvm_stat, kvmexit, perf_report, proc_interrupts,
-    strace, strace_counts, timehist, virtiostat,
+    bpftrace, distribution, kvm_cells, kvm_service_time, kvm_stat, kvmexit, perf_report,
+    proc_interrupts, strace, strace_counts, timehist, virtiostat,
 };
 
 /// The readers. Where two could begin at a line, the first does.
@@ -14,6 +14,7 @@ pub(crate) const TABLE_FORMS: &[TableForm] = &[
     strace::TABLE,
     strace_counts::TABLE,
     kvm_service_time::TABLE,
+    kvm_cells::TABLE,
     distribution::TABLE,
     bpftrace::TABLE,
     perf_report::TABLE,

@@ -22,6 +22,8 @@ pub(crate) const FORM: InputForm = InputForm {
 pub(crate) struct StatHeading {
     pub target: Option<String>,
     pub runs: Option<u64>,
+    /// What stands before it on its line, `thunderx2-04:`: whoever pasted counts of several hosts wrote it there.
+    pub label: Option<String>,
 }
 
 /// Reads `Performance counter stats for 'system wide' (5 runs):`, or the heading of `perf stat -I`.
@@ -36,7 +38,9 @@ pub(crate) fn header(text: &str) -> Option<StatHeading> {
     {
         return Some(StatHeading::default());
     }
-    let (_, rest) = text.split_once("Performance counter stats for")?;
+    let (before, rest) = text.split_once("Performance counter stats for")?;
+    let label = before.trim().strip_suffix(':').map(str::trim);
+    let label = label.filter(|label| !label.is_empty()).map(str::to_owned);
     let rest = rest.trim().trim_end_matches(':').trim_end();
     let (target, runs) = match rest
         .strip_suffix("runs)")
@@ -49,6 +53,7 @@ pub(crate) fn header(text: &str) -> Option<StatHeading> {
     Some(StatHeading {
         target: Some(target.trim().to_owned()),
         runs,
+        label,
     })
 }
 

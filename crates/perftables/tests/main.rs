@@ -1,6 +1,7 @@
 //! The tests of this crate, in one binary: a file is a module, and `cargo test -p perftables --test all -- damage::`
 //! runs those of one file.
 
+mod cells;
 mod damage;
 mod distributions;
 mod forms;

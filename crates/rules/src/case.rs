@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use analysis::{ExitRow, ExitTable, Origin, Picture};
 use domain::{Domain, GuestOs};
+use doubts::DoubtKind;
 use event::{ExitClass, ExitReason, Isa};
 use facts::{Facts, Host, ReportedVm};
 use model::{NamedRole, Vm};
@@ -81,6 +82,14 @@ impl<'a> Case<'a> {
     /// Returns whether numbers come from printed tables.
     pub fn printed(&self) -> bool {
         self.picture.origin == Origin::Printed
+    }
+
+    /// Returns whether the times of its exits are those of the guest before them: perf's table of arm64 has these.
+    pub(crate) fn exit_times_are_guests(&self) -> bool {
+        let doubts = self.picture.quality.all_doubts();
+        doubts
+            .iter()
+            .any(|doubt| matches!(doubt.kind, DoubtKind::ArmTimesAreGuests))
     }
 
     /// Returns whether exits were counted.

@@ -82,8 +82,8 @@ impl InputPurpose {
                 "another recording of the same kernel, or a copy of its /sys/kernel/tracing/events"
             }
             InputPurpose::Facts => {
-                "output of 'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, or \
-                 'trapline facts --format json', 'virsh domstats', or a kernel log"
+                "'ps -eLo pid,tid,comm,args', QEMU's 'info cpus', 'info mtree' or query-cpus-fast, 'virsh domstats', \
+                 'trapline facts --format json' or a kernel log"
             }
             InputPurpose::DeviceMap => "the text that QEMU's monitor prints for 'info mtree'",
             InputPurpose::Symbols => "a copy of /proc/kallsyms that root made (others see zeros)",

@@ -87,6 +87,30 @@ fn the_third_has_prose_alone() {
     parts("002", &[]);
 }
 
+/// Slides whose text was read by a machine: what it misread stays unread.
+#[test]
+fn the_fourth_has_tables_of_several_tools_and_three_traces() {
+    parts(
+        "003",
+        &[
+            (139, 161, "trace of perf script"),
+            (285, 287, "result: iperf3 bitrate (sender) 1.660 Gbit/s"),
+            (341, 343, "result: iperf3 bitrate (sender) 3.260 Gbit/s"),
+            (366, 398, "perf kvm stat report vmexit"),
+            (406, 439, "perf kvm stat report vmexit"),
+            (476, 478, "virtiostat"),
+            (507, 520, "perf report"),
+            (535, 638, "perf report"),
+            (656, 669, "perf report"),
+            (704, 769, "perf report"),
+            (815, 877, "perf report"),
+            (910, 913, "perf report"),
+            (1077, 1895, "trace of trace-cmd report"),
+            (1905, 2039, "trace of trace-cmd report"),
+        ],
+    );
+}
+
 #[test]
 fn the_fifth_has_six_tables() {
     parts(
