@@ -8,6 +8,8 @@ use crate::lines::{TicketLines, unquoted};
 
 /// Definitions that are kept.
 const MAX_DEFINITIONS: usize = 64;
+/// Lines that a command line goes on in at most.
+const MAX_COMMAND: usize = 256;
 /// Options that a command line of QEMU has at least two of, where it is a definition; a mere name of the program is
 /// none.
 const OPTIONS: [&[u8]; 7] = [
@@ -45,8 +47,11 @@ pub(crate) fn definitions(lines: &mut TicketLines<'_>) -> Vec<PlacedDefinition> 
             continue;
         };
         let text = text(lines, &range);
-        let read = domain::definitions(&text).unwrap_or_default();
         at = range.end;
+        if !is_xml && !has_options(&text) {
+            continue;
+        }
+        let read = domain::definitions(&text).unwrap_or_default();
         let Ok([definition]) = <[GuestDefinition; 1]>::try_from(read) else {
             continue;
         };
@@ -93,13 +98,16 @@ fn command(lines: &TicketLines<'_>, at: usize) -> Option<Range<usize>> {
     if !has(first, b"qemu-system-") && !has(first, b"qemu-kvm") {
         return None;
     }
-    let mut end = at + 1;
-    while lines.line(end - 1).trim_ascii_end().ends_with(b"\\") && end < lines.len() {
-        end += 1;
-    }
-    let text = text(lines, &(at..end));
-    let options = OPTIONS.iter().filter(|option| has(&text, option));
-    (options.count() > 1).then_some(at..end)
+    let goes_on = |at: &usize| lines.line(*at).trim_ascii_end().ends_with(b"\\");
+    let broken = (at..lines.len().saturating_sub(1)).take(MAX_COMMAND);
+    let end = at + 1 + broken.take_while(goes_on).count();
+    Some(at..end)
+}
+
+/// Whether a text has as many of QEMU's options as a definition.
+fn has_options(text: &[u8]) -> bool {
+    let has = |option: &&&[u8]| memchr::memmem::find(text, option).is_some();
+    OPTIONS.iter().filter(has).count() > 1
 }
 
 /// Returns lines as one text. Entities are XML's own, unless its tags have some.

@@ -52,12 +52,14 @@ mod definitions;
 mod lines;
 mod names;
 mod parts;
+mod ticket_part;
 mod traces;
 
 pub use commands::{NamedCommand, named_commands};
 pub use coverage::UnreadLines;
 pub use definitions::PlacedDefinition;
-pub use parts::{PartKind, PlacedTrace, Ticket, TicketPart, read};
+pub use parts::{PlacedTrace, Ticket, read};
+pub use ticket_part::{PartKind, TicketPart};
 
 /// Bytes of the longest text that is cut: longer ones are recordings.
 pub const MAX_BYTES: usize = 8 << 20;

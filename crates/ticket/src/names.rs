@@ -4,6 +4,7 @@ use domain::GuestOs;
 
 use crate::definitions::PlacedDefinition;
 use crate::lines::TicketLines;
+use crate::ticket_part::TicketPart;
 
 /// Lines that it may stand before, as `perftables` has it for tables.
 const NEAR: usize = 6;
@@ -50,25 +51,34 @@ impl NamedGuests {
         }
     }
 
-    /// Returns the definition of the guest that a part is of: the one that the nearest line before it names, and no
-    /// other one; of a text with one definition that. A line inside a definition names its guest.
-    pub(crate) fn of_part(
+    /// Says of each part which guest it is of, in the order of the text: the one that the nearest line before it names,
+    /// and no other one; of a text with one definition that. A line inside a definition names its guest.
+    pub(crate) fn assign(
         &self,
         lines: &TicketLines<'_>,
         definitions: &[PlacedDefinition],
-        first_line: u64,
-    ) -> Option<usize> {
+        parts: &mut [TicketPart],
+    ) {
         if self.words.len() < 2 {
-            return (!self.words.is_empty()).then_some(0);
+            let only = (!self.words.is_empty()).then_some(0);
+            parts.iter_mut().for_each(|part| part.definition = only);
+            return;
         }
-        let first = usize::try_from(first_line).ok()?.saturating_sub(1);
-        (0..first).rev().find_map(|at| {
-            let line = at as u64 + 1;
-            let inside = definitions
-                .iter()
-                .position(|one| (one.first_line..=one.last_line).contains(&line));
-            inside.or_else(|| self.only_one(&String::from_utf8_lossy(lines.free(at))))
-        })
+        let mut guest = None;
+        let mut at = 0;
+        for part in parts {
+            let first = usize::try_from(part.first_line).unwrap_or(usize::MAX);
+            while at + 1 < first {
+                let line = at as u64 + 1;
+                let mut definitions = definitions.iter();
+                let inside =
+                    definitions.position(|one| (one.first_line..=one.last_line).contains(&line));
+                let named = || self.only_one(&String::from_utf8_lossy(lines.free(at)));
+                guest = inside.or_else(named).or(guest);
+                at += 1;
+            }
+            part.definition = guest;
+        }
     }
 
     /// Returns the guest that a line names, if it is one.

@@ -11,44 +11,8 @@ use crate::coverage::{UnreadLines, unread};
 use crate::definitions::{PlacedDefinition, definitions};
 use crate::lines::TicketLines;
 use crate::names::{NamedGuests, name_before};
+use crate::ticket_part::{PartKind, TicketPart};
 use crate::traces::traces;
-
-/// What a part is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PartKind {
-    /// Events, as a tool printed them: whose text it is.
-    Trace(String),
-    /// A table that a tool printed.
-    Table {
-        /// The tool.
-        printer: &'static str,
-        /// What its rows are, where the tool prints several kinds.
-        of: Option<&'static str>,
-    },
-    /// The definition of this guest.
-    Definition(String),
-    /// Facts of a host or its VMs, and of what.
-    Facts(String),
-    /// What a benchmark printed: its tool and its first result.
-    Score(String),
-}
-
-/// A part of a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TicketPart {
-    /// What it is.
-    pub kind: PartKind,
-    /// Its first line, counted from 1.
-    pub first_line: u64,
-    /// Its last line.
-    pub last_line: u64,
-    /// The heading or sentence before it.
-    pub name: Option<String>,
-    /// The definition of the guest that it is of, as a place in [`Ticket::definitions`]: the guest that the nearest
-    /// line before it names. Of a text with one definition that.
-    pub definition: Option<usize>,
-}
 
 /// A trace and where it stands in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,9 +198,7 @@ pub fn read(text: &[u8]) -> Ticket {
     ticket.definitions.retain(|one| once(one.first_line));
     ticket.scores.retain(|score| once(score.line));
     let guests = NamedGuests::new(&ticket.definitions);
-    for part in &mut ticket.parts {
-        part.definition = guests.of_part(&lines, &ticket.definitions, part.first_line);
-    }
+    guests.assign(&lines, &ticket.definitions, &mut ticket.parts);
     ticket
 }
 
