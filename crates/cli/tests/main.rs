@@ -16,6 +16,7 @@ mod console;
 mod cut_files;
 mod definition_alone;
 mod diagnose_command;
+mod documents;
 mod doubt_scopes;
 mod doubts_agree;
 mod errors;
