@@ -1,6 +1,6 @@
 //! What there are facts of, in a few words.
 
-use crate::{Facts, Host};
+use crate::{Facts, Host, KernelLog};
 
 impl Facts {
     /// Returns whether something is said of what happened, and not only of how the host and its VMs are made: a
@@ -26,7 +26,6 @@ impl Facts {
             parts.push("a map of devices".to_owned());
         }
         let host = self.host.as_ref();
-        let log = host.is_some_and(|host| host.kernel_log.is_some());
         let alone = Host {
             kernel_log: host.and_then(|host| host.kernel_log.clone()),
             ..Host::default()
@@ -34,9 +33,25 @@ impl Facts {
         if host.is_some_and(|host| *host != alone) {
             parts.push("its settings".to_owned());
         }
-        if log || self.guest_log.is_some() {
-            parts.push("a kernel log".to_owned());
-        }
+        let log = host.and_then(|host| host.kernel_log.as_ref());
+        parts.extend(log.map(|log| of_log("a kernel log", log)));
+        parts.extend(
+            self.guest_log
+                .as_ref()
+                .map(|log| of_log("a guest's kernel log", log)),
+        );
         parts.join(", ")
+    }
+}
+
+/// Says what a log has, as `a kernel log (1 rcu-stall, 2 split-lock)`.
+fn of_log(what: &str, log: &KernelLog) -> String {
+    let kinds = log.counts.iter().filter(|(_, count)| **count > 0);
+    let kinds: Vec<String> = kinds
+        .map(|(kind, count)| format!("{count} {}", kind.name()))
+        .collect();
+    match kinds.is_empty() {
+        true => what.to_owned(),
+        false => format!("{what} ({})", kinds.join(", ")),
     }
 }

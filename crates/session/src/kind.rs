@@ -29,6 +29,8 @@ pub enum InputKind {
     Facts(String),
     /// What `trapline bench` found.
     BenchResult,
+    /// What benchmarks of others printed: the first result.
+    Scores(String),
     /// A text in which nothing of the above was found.
     Text,
     /// Nothing at all.
@@ -130,6 +132,7 @@ impl InputKind {
             InputKind::Symbols => "a kernel's symbols (/proc/kallsyms)".to_owned(),
             InputKind::Facts(what) => format!("a text with facts of a host ({what})"),
             InputKind::BenchResult => "a result of 'trapline bench'".to_owned(),
+            InputKind::Scores(first) => format!("what a benchmark printed ({first})"),
             InputKind::Text => "a text in which nothing is known".to_owned(),
             InputKind::Empty => "empty".to_owned(),
             InputKind::Other(what) => what.clone(),
@@ -163,6 +166,10 @@ impl InputKind {
             InputKind::Facts(_) => beside("COMMAND --facts"),
             InputKind::BenchResult => {
                 "give it to 'trapline compare' with others of the same benchmark, as 'trapline compare FILE FILE'"
+                    .to_owned()
+            }
+            InputKind::Scores(_) => {
+                "give it beside what was recorded meanwhile, as 'trapline compare A B --a-score FILE --b-score FILE'"
                     .to_owned()
             }
             InputKind::Text | InputKind::Empty | InputKind::Other(_) => return None,
@@ -252,7 +259,14 @@ pub fn sniff(bytes: &[u8]) -> InputKind {
     match content {
         _ if !facts.is_empty() => InputKind::Facts(facts.summary()),
         FileContent::Other(what) => InputKind::Other(what),
-        _ => InputKind::Text,
+        _ => match results::scores(bytes).first() {
+            Some(first) => InputKind::Scores(format!(
+                "{} {}",
+                first.title(),
+                first.unit.amount(first.value)
+            )),
+            None => InputKind::Text,
+        },
     }
 }
 

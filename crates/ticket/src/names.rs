@@ -38,7 +38,11 @@ impl NamedGuests {
             let mut words = vec![domain.name.to_lowercase()];
             words.retain(|name| name.chars().count() >= MIN_NAME);
             let only = domains().filter(|other| other.os == domain.os).count() == 1;
+            // A name says it where the definition does not.
+            let windows =
+                domain.os == GuestOs::Unknown && domain.name.to_lowercase().starts_with("win");
             let of_system: &[&str] = match domain.os {
+                _ if windows => &WINDOWS,
                 GuestOs::Windows if only => &WINDOWS,
                 GuestOs::Linux if only => &LINUX,
                 _ => &[],
@@ -73,29 +77,47 @@ impl NamedGuests {
                 let mut definitions = definitions.iter();
                 let inside =
                     definitions.position(|one| (one.first_line..=one.last_line).contains(&line));
-                let named = || self.only_one(&String::from_utf8_lossy(lines.free(at)));
-                guest = inside.or_else(named).or(guest);
+                match (inside, self.named(&String::from_utf8_lossy(lines.free(at)))) {
+                    (Some(one), _) | (None, GuestMention::Guest(one)) => guest = Some(one),
+                    (None, GuestMention::Another) => guest = None,
+                    (None, GuestMention::Nobody) => {}
+                }
                 at += 1;
             }
             part.definition = guest;
         }
     }
 
-    /// Returns the guest that a line names, if it is one.
-    fn only_one(&self, line: &str) -> Option<usize> {
+    /// Says which guest a line names.
+    fn named(&self, line: &str) -> GuestMention {
         if line.is_empty() {
-            return None;
+            return GuestMention::Nobody;
         }
         let line = line.to_lowercase();
-        let named = |words: &Vec<String>| words.iter().any(|word| has_word(&line, word));
-        let mut all = self
-            .words
-            .iter()
-            .enumerate()
-            .filter(|(_, words)| named(words));
-        let (first, _) = all.next()?;
-        all.next().is_none().then_some(first)
+        let has = |words: &[&str]| words.iter().any(|word| has_word(&line, word));
+        let systems = [&WINDOWS[..], &LINUX[..]]
+            .into_iter()
+            .filter(|words| has(words));
+        let of = |words: &Vec<String>| words.iter().any(|word| has_word(&line, word));
+        let mut all = self.words.iter().enumerate().filter(|(_, words)| of(words));
+        match (all.next(), all.next(), systems.count()) {
+            (Some((guest, _)), None, 0 | 1) => GuestMention::Guest(guest),
+            // It names a system, and no definition is known to be of one.
+            (None, _, 1) => GuestMention::Another,
+            _ => GuestMention::Nobody,
+        }
     }
+}
+
+/// Which guest a line names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GuestMention {
+    /// None, or several at once.
+    Nobody,
+    /// The guest of this definition.
+    Guest(usize),
+    /// One that has no definition here.
+    Another,
 }
 
 /// Whether a word stands in a line, with no letter or digit of ASCII beside it.
