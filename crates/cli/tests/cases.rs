@@ -212,7 +212,7 @@ fn two_tables_of_one_text_are_both_sides_of_a_comparison() {
     // Without a line nobody knows which is meant, and both are named.
     let refused = run(["exits", &text]);
     let why = refused.stderr.clone();
-    for said in ["line 3", "line 21", "FILE:LINE"] {
+    for said in ["lines 3 and 21", "two-tables-one-text.txt:3"] {
         assert!(why.contains(said), "{said}: {why}");
     }
     // A recording has no lines of tables.

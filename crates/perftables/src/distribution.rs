@@ -70,7 +70,8 @@ fn scaled(text: &str) -> Option<u64> {
 /// Reads a row of either: `    0 -> 1          : 233      |****   |`, `[1K, 2K)    123 |@@@@  |`.
 fn bucket(text: &str) -> Option<DistributionBucket> {
     let text = text.trim();
-    if let Some((range, rest)) = text.split_once(" : ") {
+    let bcc = text.split_once(':');
+    if let Some((range, rest)) = bcc.filter(|(range, _)| range.ends_with([' ', '\t'])) {
         let range = range.trim();
         let (from, to) = range.split_once("->").unwrap_or((range, range));
         let (from, to) = (count(from.trim())?, count(to.trim())?);

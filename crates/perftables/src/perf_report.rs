@@ -100,7 +100,9 @@ fn is_titles(text: &str) -> bool {
 fn is_graph(text: &str) -> bool {
     let inner = text.trim_start();
     let branch = inner.trim_start_matches('|').trim_start();
-    let indented = text.len() - inner.len() >= 8;
+    let blanks = text.bytes().take(text.len() - inner.len());
+    let columns: usize = blanks.map(|byte| if byte == b'\t' { 8 } else { 1 }).sum();
+    let indented = columns >= 8;
     inner.starts_with('|')
         || branch.starts_with("--")
         || branch.starts_with("|--")

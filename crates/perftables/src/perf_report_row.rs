@@ -121,7 +121,7 @@ pub(crate) fn shares(text: &str) -> (Vec<f64>, &str) {
 fn unfolded(text: &str) -> &str {
     let text = text.trim();
     let bare = text.strip_prefix(['+', '-']);
-    bare.filter(|bare| bare.starts_with(' '))
+    bare.filter(|bare| bare.starts_with([' ', '\t']))
         .map_or(text, str::trim_start)
 }
 

@@ -101,7 +101,9 @@ pub(crate) fn line(text: &str) -> Option<CallLine<'_>> {
     }
     if let Some(resumed) = rest.strip_prefix("<... ") {
         let (_, text) = resumed.split_once(" resumed>")?;
-        text.contains(" = ").then_some(())?;
+        text.split_whitespace()
+            .any(|word| word == "=")
+            .then_some(())?;
         return Some(CallLine::Resumed { thread, time, text });
     }
     let mut call = call(rest)?;
@@ -196,7 +198,9 @@ fn perf_line(text: &str) -> Option<CallLine<'_>> {
     let thread = perf_thread(thread.trim_end_matches("... [continued]:").trim());
     if before.contains("... [continued]:") {
         let (_, text) = call_text.split_once('(')?;
-        text.contains(" = ").then_some(())?;
+        text.split_whitespace()
+            .any(|word| word == "=")
+            .then_some(())?;
         return Some(CallLine::Resumed {
             thread,
             time: known,
@@ -245,9 +249,11 @@ fn name(text: &str) -> Option<(&str, &str)> {
 pub(crate) fn call(text: &str) -> Option<SystemCall<'_>> {
     let (name, args) = name(text)?;
     // Arguments may hold an equals sign, and what is returned may have words behind it.
-    let (args, result) = args.match_indices(" = ").find_map(|(at, _)| {
-        let before = args.get(..at)?.trim_end().strip_suffix(')')?;
-        Some((before, returned(args.get(at + 3..)?)?))
+    let (args, result) = args.match_indices('=').find_map(|(at, _)| {
+        let (before, behind) = (args.get(..at)?, args.get(at + 1..)?);
+        let apart = before.ends_with([' ', '\t']) && behind.starts_with([' ', '\t']);
+        let before = before.trim_end().strip_suffix(')').filter(|_| apart)?;
+        Some((before, returned(behind.trim_start())?))
     })?;
     let first = args.split(", ").next().unwrap_or_default();
     Some(SystemCall {

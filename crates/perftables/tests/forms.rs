@@ -92,6 +92,59 @@ fn pasted_fixtures_have_the_same_rows() {
     }
 }
 
+/// Columns that a page or an editor separated by tabs.
+#[test]
+fn tabs_are_blanks() {
+    for (_, file, text) in fixtures() {
+        let mut tabs = text.clone();
+        for blanks in ["        ", "    ", "   ", "  "] {
+            tabs = tabs.replace(blanks, "\t");
+        }
+        same(file, "tabs", &text, &tabs);
+    }
+}
+
+/// Lines that a mailer broke, tables without their first or last line: nothing is read that does not stand in the text.
+#[test]
+fn what_is_left_of_a_table_has_no_new_numbers() {
+    for (_, file, text) in fixtures() {
+        let lines: Vec<&str> = text.lines().collect();
+        let wrapped = each_line(&text, |line| {
+            let chars: Vec<char> = line.chars().collect();
+            let pieces = chars
+                .chunks(72)
+                .map(|piece| piece.iter().collect::<String>());
+            pieces.collect::<Vec<_>>().join("\n")
+        });
+        let headless = lines.get(2..).unwrap_or_default().join("\n");
+        let endless = lines.get(..lines.len() - 1).unwrap_or_default().join("\n");
+        let known = names(&read(text.as_bytes()).0);
+        for (how, mangled) in [
+            ("wrapped", wrapped),
+            ("headless", headless),
+            ("endless", endless),
+        ] {
+            let (tables, _) = read(mangled.as_bytes());
+            for name in names(&tables) {
+                let stands_there =
+                    known.contains(&name) || mangled.replace('\n', "").contains(&name);
+                assert!(stands_there, "{file}, {how}: {name} is not in the text");
+            }
+        }
+    }
+}
+
+/// Returns what rows are called, by their debugging text: what stands in quotation marks.
+fn names(tables: &[PerfTable]) -> Vec<String> {
+    let text = content(tables);
+    let names = text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once('"')?;
+        let (name, _) = rest.rsplit_once('"')?;
+        Some(name.replace("\\\"", "\"").replace("\\'", "'"))
+    });
+    names.collect()
+}
+
 #[test]
 fn a_second_table_is_another() {
     for (_, file, text) in fixtures() {

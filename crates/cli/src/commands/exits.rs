@@ -217,24 +217,35 @@ fn options(args: &ExitsArgs, guests: usize, starts: GuestStarts) -> ExitOptions 
     }
 }
 
+/// Says which of several tables could be meant, and how to name one.
+pub(super) fn ambiguous<'p>(
+    name: &str,
+    of: &str,
+    pictures: impl Iterator<Item = &'p Picture>,
+) -> String {
+    let lines = pictures.filter_map(|one| one.first_line);
+    let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+    let first = lines.first().map_or("LINE", String::as_str);
+    format!(
+        "{name}: holds several tables of {of}, in lines {}: name the one that is meant as {name}:{first}",
+        words::list(&lines)
+    )
+}
+
 /// Prints what perf printed, in the layout of all tables.
 fn of_tables(args: &ExitsArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Result<()> {
     let name = input.name().to_owned();
     if !args.by.is_empty() {
         bail!("{name}: --by takes a recording: printed tables have sums over all VMs and vCPUs");
     }
-    let describe = |one: &Picture| format!("{}: {}", session::describe(one), one.places.join(", "));
-    let described: Vec<String> = pictures.iter().map(describe).collect();
+    let with_exits = || pictures.iter().filter(|one| !one.exits.is_empty());
+    if with_exits().count() > 1 {
+        bail!("{}", ambiguous(&name, "exits", with_exits()));
+    }
     let mut with_exits = pictures.into_iter().filter(|one| !one.exits.is_empty());
     let Some(mut picture) = with_exits.next() else {
         return Err(input.wrong(InputPurpose::Exits).into());
     };
-    if with_exits.next().is_some() {
-        bail!(
-            "{name}: holds several tables of one kind ({}); name the one that is meant as FILE:LINE",
-            described.join("; ")
-        );
-    }
     let asked = |report: &ExitsReport| args.event.iter().any(|t| table(*t) == report.table);
     // A file of one table needs no option that says which one that is.
     if picture.exits.iter().any(asked) {

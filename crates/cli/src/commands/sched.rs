@@ -17,6 +17,7 @@ use serde_json::Value;
 use session::{Input, InputPurpose};
 
 use crate::answer::Answer;
+use crate::commands::exits::ambiguous;
 use crate::opening::{self, AccompanyingFiles};
 use crate::options::{Common, GuestArgs};
 use crate::output;
@@ -204,11 +205,9 @@ fn of_tables(args: &SchedArgs, input: &Input<'_>, pictures: Vec<Picture>) -> Res
             "{name}: --by cpu and --histogram take a recording: a printed table has neither CPUs nor single delays"
         );
     }
-    let several = pictures.iter().filter(|one| one.sched.is_some()).count() > 1;
-    if several {
-        bail!(
-            "{name}: holds several tables of perf sched latency; name the one that is meant as FILE:LINE"
-        );
+    let several = || pictures.iter().filter(|one| one.sched.is_some());
+    if several().count() > 1 {
+        bail!("{}", ambiguous(&name, "scheduling latencies", several()));
     }
     let found = pictures.into_iter().find(|one| one.sched.is_some());
     let Some(Picture {
