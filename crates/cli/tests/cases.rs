@@ -399,3 +399,27 @@ fn statistics_of_a_domain_are_read_alone() {
         "{facts}"
     );
 }
+
+/// A terminal breaks lines where they are full, in the middle of words, and a mailer quotes what came of it.
+#[test]
+fn lines_that_were_broken_where_they_were_full_say_the_same() {
+    let text = std::fs::read_to_string(case("kworker-waits-behind-vhost.txt")).expect("a case");
+    let folded = |start: &str, width: usize| -> String {
+        let lines = text.lines().map(|line| {
+            let line: Vec<char> = format!("{start}{line}").chars().collect();
+            let pieces = line
+                .chunks(width)
+                .map(|piece| piece.iter().collect::<String>());
+            pieces.collect::<Vec<_>>().join("\n") + "\n"
+        });
+        lines.collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    for (start, width) in [("", 72), ("> ", 72), ("", 80), ("> > ", 90)] {
+        let path = folder.path().join("folded.txt");
+        std::fs::write(&path, folded(start, width)).expect("a file");
+        let screen = run(["report", path.to_str().expect("a name")]).text();
+        let said = "kworker/14:0 waited 39.72ms for a CPU behind vhost-1920.";
+        assert!(screen.contains(said), "{start:?} {width}: {screen}");
+    }
+}

@@ -14,7 +14,7 @@ use crate::scan;
 use crate::state::TextState;
 use crate::summary::{TextProducer, TextSummary};
 use crate::who::LineTask;
-use crate::wrap::{Glue, PendingEvent};
+use crate::wrap::{BrokenWidth, Glue, PendingEvent};
 
 /// How far [`TraceTextReader::feed`] came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct TraceTextReader {
     skipping: bool,
     /// Where the time stamp of the last event's line ended.
     colon: usize,
+    /// Where lines are broken.
+    broken: BrokenWidth,
 }
 
 /// A line, and its head if it is an event's.
@@ -324,6 +326,9 @@ impl TraceTextReader {
         mut reading: TextReading,
         piece: &mut TextPiece<'b>,
     ) -> Option<(TextLine<'b>, EventHead, TextReading)> {
+        let width = line.bytes.len();
+        let at_width = self.broken.is_hard(width);
+        let parts = line.count;
         for _ in 1..MAX_PARTS {
             match self.peek(piece) {
                 Peek::More => return None,
@@ -357,6 +362,7 @@ impl TraceTextReader {
                 args: head.args as usize,
                 foreign,
                 indented,
+                hard: at_width,
             };
             if line.bytes.len() + rest.len() > MAX_LINE {
                 break;
@@ -373,6 +379,9 @@ impl TraceTextReader {
                 line.bytes.get(head.args as usize..).unwrap_or_default(),
             );
             piece.held = None;
+        }
+        if line.count > parts {
+            self.broken.note(width);
         }
         Some((line, head, reading))
     }

@@ -29,6 +29,34 @@ pub(crate) struct PendingEvent<'l> {
     pub foreign: bool,
     /// Whether it is indented. Terminals do not indent what they wrap, but may break before a blank.
     pub indented: bool,
+    /// Whether lines before it were broken at the same length.
+    pub hard: bool,
+}
+
+/// Broken lines of one length in a row from which on the next one of it was broken there too, in the middle of a word.
+const SAME: u32 = 2;
+
+/// Where the lines of a text are broken: a program that breaks between words leaves lines of all lengths.
+#[derive(Debug, Default)]
+pub(crate) struct BrokenWidth {
+    width: usize,
+    lines: u32,
+}
+
+impl BrokenWidth {
+    /// Notes that a line of this length was broken.
+    pub(crate) fn note(&mut self, width: usize) {
+        self.lines = match self.width == width {
+            true => self.lines.saturating_add(1),
+            false => 1,
+        };
+        self.width = width;
+    }
+
+    /// Whether a line of this length is broken wherever it was full.
+    pub(crate) fn is_hard(&self, width: usize) -> bool {
+        self.width == width && self.lines >= SAME
+    }
 }
 
 /// How to put the rest behind a broken line.
@@ -115,7 +143,7 @@ impl PendingEvent<'_> {
     /// Programs that quote break between words.
     fn at_width(&self) -> bool {
         let quoted = self.line.first() == Some(&b'>');
-        !quoted && matches!(self.line.len(), 80 | 100 | 120 | 132 | 160 | 200)
+        self.hard || !quoted && matches!(self.line.len(), 80 | 100 | 120 | 132 | 160 | 200)
     }
 
     fn plain_glue(&self, args: &[u8]) -> Glue {
