@@ -423,3 +423,23 @@ fn lines_that_were_broken_where_they_were_full_say_the_same() {
         assert!(screen.contains(said), "{start:?} {width}: {screen}");
     }
 }
+
+/// Exits of older kernels have no vCPU's number: without the task's column it is the one that entered on their CPU.
+#[test]
+fn exits_without_a_thread_are_of_the_vcpu_that_entered_on_their_cpu() {
+    let text = std::fs::read_to_string(case("vm-died.txt")).expect("a case");
+    let cut = |line: &str| {
+        line.get(line.find('[').unwrap_or(0)..)
+            .unwrap_or_default()
+            .to_owned()
+            + "\n"
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("cut.txt");
+    std::fs::write(&path, text.lines().map(cut).collect::<String>()).expect("a file");
+    let screen = run(["report", path.to_str().expect("a name")]).text();
+    assert!(
+        screen.contains("shut down (KVM_EXIT_SHUTDOWN), as after a triple fault."),
+        "{screen}"
+    );
+}

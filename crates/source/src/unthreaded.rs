@@ -60,6 +60,8 @@ pub(crate) struct TextScan {
     votes: FxHashMap<(i32, u32), Vec<(i32, u64)>>,
     /// By process and vCPU's number, whether it is in its guest.
     inside: FxHashMap<(i32, u32), bool>,
+    /// By CPU, whose entry was the last there: exits of older kernels have no vCPU's number.
+    entered: Vec<Option<(i32, u32)>>,
     overlaps: u64,
     entries: u64,
 }
@@ -154,10 +156,21 @@ impl Sink for TextScan {
             put(&mut self.now, event.cpu, Some(switch.next_tid));
             return ControlFlow::Continue(());
         }
-        let Some((Some(vcpu), enters)) = enters(&data) else {
-            return ControlFlow::Continue(());
+        let (vcpu, enters) = match enters(&data) {
+            Some((Some(vcpu), enters)) => (vcpu, enters),
+            Some((None, false)) => {
+                let key = at(&self.entered, event.cpu);
+                if let Some(inside) = key.and_then(|key| self.inside.get_mut(&key)) {
+                    *inside = false;
+                }
+                return ControlFlow::Continue(());
+            }
+            _ => return ControlFlow::Continue(()),
         };
         let key = (event.tid, vcpu);
+        if enters {
+            put(&mut self.entered, event.cpu, Some(key));
+        }
         if self.ids.len() < MAX_VCPUS {
             self.ids.insert(event.tid);
         }
@@ -195,6 +208,8 @@ pub(crate) struct ThreadAssigner<'s> {
     firsts: FxHashMap<i32, u32>,
     /// By CPU, the vCPU's thread that left its guest there last, with the id in the column.
     out: Vec<Option<(i32, i32)>>,
+    /// By CPU, the vCPU's thread that entered its guest there last: it leaves it there too.
+    inside: Vec<Option<i32>>,
     /// vCPUs that were distinguished by their numbers, entries and exits of nobody.
     made_up: i32,
     nobodys: u64,
@@ -216,6 +231,7 @@ impl<'s> ThreadAssigner<'s> {
             vcpus: FxHashMap::default(),
             firsts: FxHashMap::default(),
             out: Vec::new(),
+            inside: Vec::new(),
             made_up: 0,
             nobodys: 0,
         }
@@ -268,13 +284,18 @@ impl<'s> ThreadAssigner<'s> {
             let tid = match number {
                 Some(vcpu) => self.vcpu(event, vcpu),
                 None if self.column == ThreadColumn::Unknown => event.tid,
-                None => by_cpu.unwrap_or(NONE),
+                None => {
+                    let inside = at(&self.inside, event.cpu).filter(|_| !enters);
+                    by_cpu.or(inside).unwrap_or(NONE)
+                }
             };
             // The idle task enters no guest.
             let tid = if tid > 0 { tid } else { NONE };
             self.nobodys += u64::from(tid == NONE);
             let out = (!enters && tid != NONE).then_some((tid, event.tid));
             put(&mut self.out, event.cpu, out);
+            let inside = (enters && tid != NONE).then_some(tid);
+            put(&mut self.inside, event.cpu, inside);
             return tid;
         }
         if let Some(tid) = by_cpu.filter(|_| self.column != ThreadColumn::Unknown) {
