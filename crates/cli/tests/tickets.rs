@@ -113,6 +113,14 @@ fn standard_input_is_read_once_and_cut() {
         "{}",
         piped.text()
     );
+    // A mail may begin with any word.
+    let mail = format!("QEMU guest is slow\n\n{text}");
+    let piped = run_with(["report", "-"], mail.as_bytes());
+    assert!(
+        piped.text().contains("definition of win10-2"),
+        "{}",
+        piped.stderr
+    );
 }
 
 #[test]
@@ -173,4 +181,31 @@ fn two_tables_of_a_page_are_compared_with_their_results() {
         "{compared}"
     );
     assert!(compared.contains("EPT_MISCONFIG: 22691 to 8"), "{compared}");
+}
+
+/// A page with two definitions and one table: the guest that the table is of is changed, and no other one.
+#[test]
+fn the_definition_of_another_guest_stays_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.txt");
+    let read = |name: &str| fs::read_to_string(seed(name)).expect("the corpus");
+    let page = |heading: &str| {
+        format!(
+            "{}\n{}\n{heading}\n\n{}\n{}",
+            read("case2-win10.domain.xml"),
+            read("case2-ubuntu.domain.xml"),
+            read("case2-windows-before.perf-kvm-stat-vmexit.txt"),
+            read("case2-windows-before.perf-kvm-stat-ioport.txt"),
+        )
+    };
+    let patched = |heading: &str| {
+        fs::write(&path, page(heading)).expect("a file");
+        run(["diagnose", "--patch", path.to_str().expect("a name")]).text()
+    };
+    let windows = patched("the windows guest:");
+    assert!(windows.contains("hypervclock"), "{windows}");
+    assert_eq!(windows.matches("--- ").count(), 1, "{windows}");
+    // Nobody changes the Windows guest by what was found of the other one.
+    let linux = patched("the ubuntu guest:");
+    assert!(!linux.contains("hypervclock"), "{linux}");
 }

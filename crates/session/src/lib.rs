@@ -209,16 +209,11 @@ impl Session {
     /// several and the picture's own text does not name the guest.
     pub fn domain_of(&self, picture: &Picture) -> Option<&Domain> {
         let mut names = picture.names.iter();
-        let own = names.find_map(|name| self.domain_of_input(name));
+        let own = names.find_map(|name| self.tickets.domain_of(name));
         // One that is given beside it is of the guest that all is about.
         let mut all = self.tickets().iter().flat_map(TicketFile::definitions);
         let mut only = || all.next().filter(|_| all.next().is_none());
         own.or_else(|| only().map(|one| &one.domain))
-    }
-
-    /// Does so by the name of the input, which names the part of a text: `FILE:LINE`.
-    pub fn domain_of_input(&self, name: &str) -> Option<&Domain> {
-        self.tickets.domain_of(name)
     }
 
     /// Returns how recordings are to be read.

@@ -27,7 +27,7 @@ const KNOWN: &[(&[u8], &str)] = &[
     (b"BZh", "a bzip2 file (unpack it first)"),
     (b"\xfd7zXZ", "an xz file (unpack it first)"),
     (b"\x04\x22\x4d\x18", "an lz4 file (unpack it first)"),
-    (b"QEMU", "a QEMU image"),
+    (b"QEVM", "the state of a VM that QEMU saved"),
     (b"QFI\xfb", "a qcow2 disk image"),
     (b"\xc1\x1f\xfc\xc1", "a Common Trace Format (LTTng) stream"),
     (b"/* CTF", "Common Trace Format (LTTng) metadata"),

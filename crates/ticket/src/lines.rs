@@ -107,9 +107,8 @@ impl<'t> TicketLines<'t> {
 
 /// Returns a line without the marks that mailers put before it, and the blank behind them.
 pub(crate) fn unquoted(line: &[u8]) -> &[u8] {
-    let mut rest = line;
-    while let Some(inner) = rest.trim_ascii_start().strip_prefix(b">") {
-        rest = inner.strip_prefix(b" ").unwrap_or(inner);
-    }
-    rest
+    // What is no text behind them stays as it is.
+    let text = line.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let marks = pasted::unquoted(text).map_or(0, |rest| text.len() - rest.len());
+    line.get(marks..).unwrap_or_default()
 }

@@ -60,7 +60,13 @@ impl Ticket {
     pub fn lines_read(&self) -> u64 {
         let is_trace = |part: &&TicketPart| matches!(part.kind, PartKind::Trace(_));
         let others = self.parts.iter().filter(|part| !is_trace(part));
-        let lines = others.map(|part| part.last_line + 1 - part.first_line);
+        // Several tables may have been pasted as one line.
+        let mut counted = 0;
+        let lines = others.map(|part| {
+            let before = counted.max(part.first_line - 1);
+            counted = counted.max(part.last_line);
+            counted - before.min(counted)
+        });
         let events = self.traces.iter().map(|trace| trace.events_read);
         lines.chain(events).sum()
     }
@@ -154,7 +160,7 @@ pub fn read(text: &[u8]) -> Ticket {
         }
     }
     let scores = results::scores(&lines.free_text());
-    for (range, what) in scored(&scores) {
+    for (range, what) in scored(&lines, &scores) {
         parts.push(part(&lines, PartKind::Score(what), &range));
         lines.take(range);
     }
@@ -176,8 +182,8 @@ pub fn read(text: &[u8]) -> Ticket {
         parts.push(part);
     }
     parts.sort_by_key(|part| part.first_line);
-    let unread = unread(&lines);
     let repeated_from = take_once(&lines, &mut parts);
+    let unread = unread(&lines, repeated_from);
     let once = |line: u64| repeated_from.is_none_or(|from| line < from);
     let mut ticket = Ticket {
         traces: traces.iter().map(|trace| traced(&lines, trace)).collect(),
@@ -242,14 +248,17 @@ fn facts_of(lines: &mut TicketLines<'_>) -> (Facts, Vec<TicketPart>) {
 const RUN: u64 = 12;
 
 /// Returns where the results of each run of a benchmark stand, and what its first one is.
-fn scored(scores: &[Score]) -> Vec<(Range<usize>, String)> {
+fn scored(lines: &TicketLines<'_>, scores: &[Score]) -> Vec<(Range<usize>, String)> {
+    // Nothing else stands between.
+    let alone = |from: u64, to: u64| range(from, to).all(|at| lines.is_free(at));
     let mut runs: Vec<(u64, &Score)> = Vec::new();
     for score in scores {
         match runs.last_mut() {
             Some((last, first))
                 if first.printed_by == score.printed_by
                     && first.name != score.name
-                    && score.line <= last.saturating_add(RUN) =>
+                    && score.line <= last.saturating_add(RUN)
+                    && alone(*last, score.line) =>
             {
                 *last = score.line;
             }

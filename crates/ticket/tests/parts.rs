@@ -97,6 +97,10 @@ fn pasted_as_people_paste_it_is_the_same() {
         ("CRLF", text.replace('\n', "\r\n")),
         ("no-break blanks", text.replace("  ", "\u{a0} ")),
         ("HTML", text.replace('<', "&lt;").replace('>', "&gt;")),
+        (
+            "quoted, in HTML",
+            each(&|line| format!("&gt; {}", line.replace('<', "&lt;").replace('>', "&gt;"))),
+        ),
     ] {
         let ticket = read(pasted.as_bytes());
         assert_eq!(kinds(&ticket), kinds(&plain), "{how}");
@@ -203,4 +207,27 @@ fn commands_without_output_are_named() {
         named,
         [("perf kvm stat report", 3), ("trace-cmd report", 7)]
     );
+}
+
+#[test]
+fn what_stands_there_twice_is_counted_once() {
+    let once = format!("One:\n{TABLE}\n a 1 2 3 4\n\n{}\n", trace(7));
+    let (single, double) = (
+        read(once.as_bytes()),
+        read(format!("{once}{once}").as_bytes()),
+    );
+    assert_eq!(single.unread.lines, 1);
+    assert_eq!(double.unread, single.unread);
+    assert_eq!(double.lines_read(), single.lines_read());
+}
+
+#[test]
+fn results_end_where_something_else_stands() {
+    let text = "    events per second:   280.83\n\n* CPU #0: thread_id=1700\n\n    total time:    10.0037s\n    \
+                total number of events:   2810\n";
+    let parts = read(text.as_bytes()).parts;
+    let apart = parts
+        .windows(2)
+        .all(|pair| pair[0].last_line < pair[1].first_line);
+    assert!(apart && parts.len() > 1, "{parts:?}");
 }

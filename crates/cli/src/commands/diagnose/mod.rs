@@ -7,8 +7,9 @@ mod patches;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use analysis::Picture;
 use anyhow::Result;
-use domain::DefinitionForm;
+use domain::{DefinitionForm, Domain};
 use event::Quality;
 use render::tickets::{TicketDocument, list};
 use render::{ClockUnit, definition, diagnose};
@@ -59,12 +60,10 @@ pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
     let mut quality = output::merged(&pictures);
     let mut patch = String::new();
     for definition in &given {
-        let mut own = diagnosis.clone();
-        if path.is_none() && pictures.len() > 1 {
-            // Of several guests' definitions each is changed by what was found of its own.
-            let of = |input: &String| session.domain_of_input(input) == Some(&definition.domain);
-            own.findings.retain(|one| one.inputs.iter().any(of));
-        }
+        let own = match path {
+            Some(_) => diagnosis.clone(),
+            None => found_of(&definition.domain, &diagnosis, &pictures, &session),
+        };
         patch.push_str(&patch_of(definition, &own, &mut quality)?);
     }
     let other = given
@@ -128,6 +127,27 @@ fn open(args: &DiagnoseArgs) -> Result<Session> {
     let inputs = inputs.map(PathBuf::as_path).chain(args.guests.paths());
     let inputs: Vec<&Path> = inputs.collect();
     Ok(opening::session(&args.common, &beside, &inputs)?)
+}
+
+/// Leaves what was found of one guest: of several definitions in the inputs each is changed by what is of its own.
+fn found_of(
+    domain: &Domain,
+    diagnosis: &Diagnosis,
+    pictures: &[Picture],
+    session: &Session,
+) -> Diagnosis {
+    let own = |picture: &&Picture| session.domain_of(picture) == Some(domain);
+    let of_guest: Vec<&Picture> = pictures.iter().filter(own).collect();
+    let mut found = diagnosis.clone();
+    found.findings.retain(|one| {
+        let names = of_guest.iter().flat_map(|picture| &picture.names);
+        // A finding of one picture alone does not name it.
+        match one.inputs.is_empty() {
+            true => !of_guest.is_empty(),
+            false => names.into_iter().any(|name| one.inputs.contains(name)),
+        }
+    });
+    found
 }
 
 /// Returns the file of the definition that is given with recordings.
