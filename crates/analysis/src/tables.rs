@@ -348,6 +348,7 @@ fn exits(stat: &KvmStat, table: ExitTable, isa: Option<Isa>) -> ExitsReport {
         handling_ns: total_ns.saturating_sub(waiting),
         seen: None,
         from_exits: false,
+        sums_of_rows: stat.total_count.is_none() || stat.total_ns.is_none(),
         rows,
     }
 }
@@ -396,6 +397,7 @@ fn exit(row: &KvmRow, table: ExitTable, isa: Option<Isa>) -> ExitRow {
         ),
         times: None,
         untimed: 0,
+        contradicts: row.contradicts,
         user_count: 0,
         whole: ExitSum::default(),
     }

@@ -475,3 +475,65 @@ fn shares_of_perf_report_stand_beside_those_without_idle() {
     assert!(said.contains("as far as rows are listed"), "{said}");
     assert!(said.contains("not all rows are there"), "{said}");
 }
+
+#[test]
+fn no_share_is_computed_of_rows_that_contradict_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let written =
+        |name: &str, text: &str| write_text(folder.path(), name, text).display().to_string();
+    let table = fs::read_to_string(seed("case2-hpet.perf-kvm-stat-vmexit.txt")).unwrap();
+    let row = table
+        .lines()
+        .find(|line| line.contains("EPT_MISCONFIG"))
+        .unwrap();
+    let count = row.split_whitespace().nth(1).unwrap();
+    let whole = written("whole", &table);
+    let sound = run(["report", "--format", "json", &whole]).json().unwrap();
+    assert_eq!(
+        sound["recordings"][0]["findings"][0]["id"],
+        "hpet-mmio-exits"
+    );
+    // A digit more, as a page that was typed has it.
+    let changed = table.replace(row, &row.replacen(count, &format!("9{count}"), 1));
+    let path = written("changed", &changed);
+    let document = run(["report", "--format", "json", &path]).json().unwrap();
+    let recording = &document["recordings"][0];
+    assert_eq!(
+        recording["findings"],
+        Value::Array(Vec::new()),
+        "{recording}"
+    );
+    let rows = recording["exits"][0]["rows"].as_array().unwrap();
+    let shares: Vec<bool> = rows.iter().map(|row| row["share"].is_null()).collect();
+    let at = rows
+        .iter()
+        .position(|row| row["key"] == "EPT_MISCONFIG")
+        .unwrap();
+    assert!(
+        shares[at] && shares.iter().filter(|unknown| **unknown).count() == 1,
+        "{rows:?}"
+    );
+    let text = run(["report", &path]).text();
+    for words_of in [
+        "contradict the rest of the table: EPT_MISCONFIG in",
+        "could not be checked",
+    ] {
+        assert!(
+            words(&text)
+                .to_lowercase()
+                .contains(&words_of.to_lowercase()),
+            "{text}"
+        );
+    }
+    // Without the last line the sums are of that row too.
+    let cut = changed.split("Total Samples").next().unwrap();
+    let path = written("cut", cut);
+    let rows = run(["exits", "--format", "json", &path]).json().unwrap();
+    let rows = rows["rows"].as_array().unwrap();
+    assert!(rows.iter().all(|row| row["share"].is_null()), "{rows:?}");
+    let compared = words(&run(["compare", &whole, &path]).text());
+    assert!(
+        compared.contains("Exits are not compared: numbers of rows contradict"),
+        "{compared}"
+    );
+}

@@ -1,6 +1,6 @@
 //! Exits by reason and device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::{Amount, ExitTable, Picture, SliceMeasure};
 use event::Isa;
@@ -9,7 +9,7 @@ use crate::basis::{Basis, NumbersOrigin, SumDivisor, kind};
 use crate::change::{ChangeUnit, Level, SideChange, SideName};
 use crate::rows::{Lead, RowPieces};
 use crate::side::{Pair, SPENT, SideRow, count, durations, push, rows, value};
-use crate::{burst, chance};
+use crate::{burst, chance, contradictions};
 use words::{change, duration, number, share, went};
 
 /// What waiting counts in the ranking: it is mostly somebody else's time.
@@ -53,6 +53,14 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
                 continue;
             }
         };
+        let apart = contradictions::keys(&basis.sides, table);
+        if !apart.is_empty() {
+            let sums = contradictions::reach_sums(&basis.sides, table);
+            notes.push(contradictions::note(&apart, sums));
+            if sums {
+                continue;
+            }
+        }
         if table == ExitTable::Vmexit {
             notes.extend(note(&basis));
             if reversed(&basis) {
@@ -72,7 +80,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
                 continue;
             }
         }
-        each(pair, &basis, table, out);
+        each(pair, &basis, table, &apart, out);
     }
 }
 
@@ -175,10 +183,17 @@ impl TableSums {
 }
 
 /// Row by row.
-fn each(pair: &Pair<'_>, basis: &Basis<'_>, table: ExitTable, out: &mut Vec<SideChange>) {
+fn each(
+    pair: &Pair<'_>,
+    basis: &Basis<'_>,
+    table: ExitTable,
+    apart: &BTreeSet<&str>,
+    out: &mut Vec<SideChange>,
+) {
     let (rows_a, rows_b) = (rows(&basis.sides[0], table), rows(&basis.sides[1], table));
     let all = [0, 1].map(|side: usize| TableSums::of(&basis.sides[side], table));
     let mut keys: Vec<&String> = rows_a.keys().chain(rows_b.keys()).collect();
+    keys.retain(|key| !apart.contains(key.as_str()));
     keys.sort();
     keys.dedup();
     let none = SideRow::default();

@@ -15,6 +15,7 @@ mod basis;
 mod burst;
 mod chance;
 mod change;
+mod contradictions;
 mod counters;
 mod definitions;
 mod differs;

@@ -3,6 +3,7 @@
 use forms::InputForm;
 
 use crate::kvm::{PrintedKvmRow, Total};
+use crate::kvm_agreement;
 use crate::types::{KvmRow, KvmStat, KvmStatEvent, TableNote};
 
 pub(crate) const FORM: InputForm = InputForm {
@@ -26,8 +27,11 @@ pub(crate) fn rows(
     notes: &mut Vec<TableNote>,
 ) -> Vec<KvmRow> {
     let only = printed.len() == 1;
-    let all = printed.into_iter().filter_map(|(line, p)| {
-        let (total_ns, total_error_ns) = total_of(&p, total, only).or_else(|| {
+    let contradicting = kvm_agreement::contradicting(&printed, total);
+    let all = (printed.into_iter().zip(contradicting)).filter_map(|((line, p), contradicts)| {
+        // One that contradicts the rest says what its own count and mean say, if it has both.
+        let of_table = total.filter(|_| !contradicts || p.mean.is_none());
+        let (total_ns, total_error_ns) = total_of(&p, of_table, only).or_else(|| {
             notes.push(TableNote {
                 line,
                 text: format!(
@@ -55,9 +59,12 @@ pub(crate) fn rows(
             error: p.error,
             total_ns,
             total_error_ns,
+            contradicts,
         })
     });
-    all.collect()
+    let rows: Vec<KvmRow> = all.collect();
+    kvm_agreement::note(&rows, notes);
+    rows
 }
 
 /// Returns the time of all samples of a row and the bound of its error.
@@ -151,48 +158,6 @@ pub(crate) fn check(table: &KvmStat, notes: &mut Vec<TableNote>) {
             format!(
                 "The rows' shares of samples add up to {:.2}%: rows are missing or changed.",
                 shares * 100.0
-            ),
-        );
-    }
-    // Without the last line the sum stands for it if the shares say that no row is missing.
-    let whole = table.total_count.unwrap_or(sum).max(1) as f64;
-    let trusted = table.total_count.is_some() || (shares - 1.0).abs() <= slack;
-    let wrong = table.rows.iter().find(|row| {
-        let share = row.count as f64 / whole;
-        (share - row.count_share).abs() > SHARE_HALF * 1.01
-    });
-    if let Some(row) = wrong.filter(|_| trusted) {
-        note(
-            row.line,
-            format!(
-                "{} of {whole} samples of {} are {:.2}%, and {:.2}% is printed.",
-                row.count,
-                row.key,
-                row.count as f64 / whole * 100.0,
-                row.count_share * 100.0
-            ),
-        );
-    }
-    let Some(time) = table.total_ns.filter(|ns| *ns > 0) else {
-        return;
-    };
-    let wrong = table.rows.iter().find(|row| {
-        let printed = row.time_share * time as f64;
-        let product = row.count as f64 * row.mean_ns as f64;
-        // Half a microsecond is the most that a mean is rounded by.
-        let slack = time as f64 * SHARE_HALF * 1.01 + row.count as f64 * 5.05 + 10.0;
-        (printed - product).abs() > slack && row.error.is_some()
-    });
-    if let Some(row) = wrong {
-        note(
-            row.line,
-            format!(
-                "{} samples of {} of {} ns in the mean are {:.2}% of the table's time, and {:.2}% is printed.",
-                row.count,
-                row.key,
-                row.mean_ns,
-                row.count as f64 * row.mean_ns as f64 / time as f64 * 100.0,
-                row.time_share * 100.0
             ),
         );
     }

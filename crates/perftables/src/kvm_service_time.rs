@@ -91,6 +91,7 @@ fn row(text: &str, line: u64, numbers: ReasonNumbers) -> Option<KvmRow> {
         total_ns: ns(sum),
         // Each was measured in whole microseconds.
         total_error_ns: ns(count),
+        contradicts: false,
     })
 }
 

@@ -61,6 +61,7 @@ mod bpftrace;
 mod counted;
 mod distribution;
 mod kvm;
+mod kvm_agreement;
 mod kvm_cells;
 mod kvm_check;
 mod kvm_service_time;

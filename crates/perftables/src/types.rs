@@ -230,6 +230,9 @@ pub struct KvmRow {
     pub total_ns: u64,
     /// The bound of the error of [`KvmRow::total_ns`] by rounding in print.
     pub total_error_ns: u64,
+    /// Whether its numbers contradict each other, or what the table's other rows and its last line say: one of them is
+    /// wrong, and no share follows from them.
+    pub contradicts: bool,
 }
 
 /// What prints times of tasks.

@@ -227,11 +227,11 @@ fn what_does_not_add_up_is_reported() {
     );
     reported(
         &KVM.replace("256738    72.97%", "256738    62.97%"),
-        "are 72.97%, and 62.97% is printed.",
+        "The numbers of 1 row contradict the rest of the table: IO_INSTRUCTION in line 5 (256738 samples, 62.97%;",
     );
     reported(
         &KVM.replace("    88.78%", "    80.78%"),
-        "are 88.79% of the table's time, and 80.78% is printed.",
+        "(256738 samples, 72.97%; 80.78% of the time,",
     );
     reported(
         &without(SCHED, "iperf"),

@@ -28,6 +28,12 @@ pub(crate) struct Exit<'r> {
 }
 
 impl Exit<'_> {
+    /// Returns a share of the table's sums, where the row's numbers do not contradict others.
+    fn share(&self, part: u64, all: u64) -> Option<f64> {
+        let known = self.report.has_shares_of(self.row);
+        known.then(|| share(part, all)).flatten()
+    }
+
     fn handled_by(&self) -> Option<HandledBy> {
         self.row.handled_by(self.report.seen.as_ref()?)
     }
@@ -93,7 +99,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         .views(all | listed)
         .page("count")
         .column("share", Share, |e| {
-            share(e.row.count(), e.report.total_count)
+            e.share(e.row.count(), e.report.total_count)
         })
         .heading("count%", 7)
         .views(Views::WIDE)
@@ -103,7 +109,7 @@ pub(crate) fn columns<'r>() -> Table<'r, Exit<'r>> {
         .views(all | listed | SPLIT)
         .page("time")
         .column("total_share", Share, |e| {
-            share(e.row.stats.total(), e.report.total_ns)
+            e.share(e.row.stats.total(), e.report.total_ns)
         })
         .text_only()
         .heading("time%", 6)

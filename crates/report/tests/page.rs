@@ -40,6 +40,7 @@ fn exit(key: &str) -> ExitRow {
         stats: stats(&[1_000, 2_500]),
         times: None,
         untimed: 0,
+        contradicts: false,
         user_count: 0,
         whole: Default::default(),
     }
@@ -126,6 +127,7 @@ fn picture() -> Picture {
             handling_ns: 7_000,
             seen: None,
             from_exits: false,
+            sums_of_rows: true,
         }],
         sched: Some(SchedReport {
             delays_as: Default::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use analysis::{ExitRow, ExitTable, Origin, Picture};
+use analysis::{ExitRow, ExitTable, ExitsReport, Origin, Picture};
 use domain::{Domain, GuestOs};
 use doubts::DoubtKind;
 use event::{ExitClass, ExitReason, Isa};
@@ -11,6 +11,11 @@ use model::{NamedRole, Vm};
 
 use crate::evidence::{Evidence, Ns, Of, says};
 use crate::qemu::RunningQemu;
+
+/// What is missing where times of exits are not theirs (`tools/perf/arch/arm64/util/kvm-stat.c` pairs an entry with the
+/// exit behind it).
+const ARM_TIMES: &str = "perf's table of arm64 has how long the guest ran before each exit, and not how long the exit \
+                         took; record kvm:kvm_exit and kvm:kvm_entry.";
 
 /// One recording, or one set of printed tables, with what is known beside it.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +95,22 @@ impl<'a> Case<'a> {
         doubts
             .iter()
             .any(|doubt| matches!(doubt.kind, DoubtKind::ArmTimesAreGuests))
+    }
+
+    /// Returns why no finding can rest on times and shares of its exits, in a full sentence; `None` if some can.
+    pub(crate) fn exits_in_doubt(&self) -> Option<String> {
+        if self.exit_times_are_guests() {
+            return Some(ARM_TIMES.to_owned());
+        }
+        let reports = self.picture.exits.iter();
+        let rows: Vec<&str> = reports.flat_map(ExitsReport::contradictions).collect();
+        (!rows.is_empty()).then(|| {
+            format!(
+                "the table's rows contradict each other ({}): one of their numbers is wrong; give the table as perf \
+                 printed it",
+                rows.join(", ")
+            )
+        })
     }
 
     /// Returns whether exits were counted.

@@ -104,11 +104,6 @@ impl Diagnosis {
     }
 }
 
-/// What is missing where times of exits are not theirs (`tools/perf/arch/arm64/util/kvm-stat.c` pairs an entry with the
-/// exit behind it).
-const ARM_TIMES: &str = "perf's table of arm64 has how long the guest ran before each exit, and not how long the exit \
-                         took; record kvm:kvm_exit and kvm:kvm_entry.";
-
 /// Returns all rules.
 pub fn all() -> &'static [&'static Rule] {
     rules::ALL
@@ -199,7 +194,7 @@ impl Diagnosis {
                 let names = &case.picture.names;
                 shown.retain(|finding| names.iter().any(|name| finding.inputs.contains(name)));
             }
-            if case.exit_times_are_guests() {
+            if case.exits_in_doubt().is_some() {
                 return TimeAccounts::default();
             }
             let costs = shown.iter().filter_map(|finding| finding.explained_cost());
@@ -227,21 +222,20 @@ impl Diagnosis {
         let mut clear = false;
         let mut elsewhere = false;
         for (at, case) in cases.iter().enumerate() {
-            let verdict = match (rule.look, accounts.get(at)) {
-                (RuleLook::Case(look) | RuleLook::Silence(look), _) => look(case),
-                (RuleLook::Account(_), _) if case.exit_times_are_guests() => {
-                    Verdict::Unknown(ARM_TIMES.to_owned())
-                }
-                (RuleLook::Account(look), Some(accounts)) => look(case, accounts),
-                (RuleLook::Account(_), None) => Verdict::Clear,
+            let doubt = case.exits_in_doubt();
+            let verdict = match (rule.look, accounts.get(at), &doubt) {
+                (RuleLook::Case(look) | RuleLook::Silence(look), ..) => look(case),
+                (RuleLook::Account(_), _, Some(doubt)) => Verdict::Unknown(doubt.clone()),
+                (RuleLook::Account(look), Some(accounts), None) => look(case, accounts),
+                (RuleLook::Account(_), None, None) => Verdict::Clear,
             };
             match verdict {
-                // What it says of times would be of the guest's.
+                // What it says of times would be of the guest's, or of a number that is wrong.
                 Verdict::Found(finding)
-                    if case.exit_times_are_guests()
+                    if doubt.is_some()
                         && finding.cost.is_some_and(|cost| cost.base == Base::Handling) =>
                 {
-                    unchecked = Some(ARM_TIMES.to_owned());
+                    unchecked = doubt;
                 }
                 Verdict::Found(mut finding) => {
                     if !case.x86() {

@@ -23,6 +23,7 @@ mod alone;
 mod asked;
 #[cfg(test)]
 mod bounds;
+mod contradictions;
 mod from_exits;
 mod functions;
 mod groups;
@@ -106,6 +107,8 @@ pub struct ExitsReport {
     pub handling_ns: u64,
     /// Which kinds of events the times of the rows were made of, if they were asked for.
     pub seen: Option<SeenEvents>,
+    /// Whether its sums are those of its rows, which they are but for printed tables with a last line.
+    pub sums_of_rows: bool,
     /// Whether it has accesses that no event recorded: what the processor says of the exits, one access for each, timed
     /// as the exit.
     pub from_exits: bool,
@@ -481,6 +484,7 @@ impl Exits {
                 let report = self.report(table, rows, (&vms, &names), &places, seen.as_ref());
                 ExitsReport {
                     from_exits: of_exits.is_some(),
+                    sums_of_rows: true,
                     ..report
                 }
             })
@@ -557,6 +561,7 @@ impl Exits {
                 .filter(|_| out.iter().all(|row| row.untimed == 0)),
             rows: out,
             from_exits: false,
+            sums_of_rows: true,
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct ExitRow {
     pub stats: Stats,
     /// Accesses without a time: those of a recording that has no exits.
     pub untimed: u64,
+    /// Whether it was printed with numbers that contradict each other or the rest of their table.
+    pub contradicts: bool,
     /// What the vCPU did in that time; it adds up to the total. `None` where it was not asked for.
     pub times: Option<Times>,
     /// How many of them the VMM handled, as far as `kvm_userspace_exit` shows.
@@ -319,6 +321,7 @@ pub(super) fn make_row(table: ExitTable, key: Key) -> ExitRow {
         function: None,
         stats: Stats::default(),
         untimed: 0,
+        contradicts: false,
         times: None,
         user_count: 0,
         whole: ExitSum::default(),

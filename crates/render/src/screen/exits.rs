@@ -125,7 +125,10 @@ fn line(input: &ScreenInput<'_>, report: &ExitsReport, row: &ExitRow) -> Line {
         "  {name}{} {:>9} {:>6} {:>9} {:>9} {:>9}",
         " ".repeat(NAME.saturating_sub(textwrap::core::display_width(&name))),
         row.count(),
-        share::cell(row.count() as f64 / report.total_count.max(1) as f64),
+        match report.has_shares_of(row) {
+            true => share::cell(row.count() as f64 / report.total_count.max(1) as f64),
+            false => none(),
+        },
         row.total_ns().map_or_else(none, |ns| input.time(ns)),
         row.total_ns()
             .map_or_else(none, |_| input.time(stats.mean())),

@@ -1,0 +1,31 @@
+//! Rows of printed tables whose numbers contradict each other: what is not computed from them.
+
+use super::ExitsReport;
+use super::rows::ExitRow;
+
+/// From which share of a table such a row's number or time changes what the table says.
+const MATERIAL: f64 = 0.01;
+
+impl ExitsReport {
+    /// Whether a row's shares can be computed: neither its numbers contradict others, nor are the sums those of such
+    /// rows.
+    pub fn has_shares_of(&self, row: &ExitRow) -> bool {
+        !(row.contradicts || self.sums_of_rows && self.contradicting().next().is_some())
+    }
+
+    /// Returns the keys of the rows that contradict others and weigh enough to change what the table says; none of them
+    /// if all agree.
+    pub fn contradictions(&self) -> Vec<&str> {
+        let weighs = |part: u64, all: u64| part as f64 >= MATERIAL * all.max(1) as f64;
+        self.contradicting()
+            .filter(|row| {
+                weighs(row.count(), self.total_count) || weighs(row.stats.total(), self.total_ns)
+            })
+            .map(|row| row.key.as_str())
+            .collect()
+    }
+
+    fn contradicting(&self) -> impl Iterator<Item = &ExitRow> {
+        self.rows.iter().filter(|row| row.contradicts)
+    }
+}
