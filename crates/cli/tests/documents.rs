@@ -38,6 +38,28 @@ fn the_first_finding_is_what_the_author_found() {
         let second = screen.split("\n\n").nth(1).unwrap_or_default();
         assert!(second.contains(&format!(", {id}: ")), "{path}: {second}");
     }
+    // What strace shows of the console stands beside what the trace shows of the interrupt.
+    let path = document("000").unwrap();
+    let first = &json("diagnose", &path)["findings"][0];
+    assert_eq!(first["inputs"].as_array().map(Vec::len), Some(2), "{first}");
+    let evidence: Vec<&str> = first["evidence"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    assert!(
+        evidence
+            .iter()
+            .any(|text| text.contains("to answer") || text.contains("answer came")),
+        "{evidence:?}"
+    );
+    assert!(
+        evidence
+            .iter()
+            .any(|text| text.contains(":235: Thread 38613 wrote one byte")),
+        "{evidence:?}"
+    );
 }
 
 #[test]

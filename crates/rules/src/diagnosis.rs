@@ -241,6 +241,7 @@ impl Diagnosis {
                     if !case.x86() {
                         finding.remedies.retain(|one| !one.remedy.is_of_x86());
                     }
+                    finding.is_printed = case.printed();
                     caps::apply(case, &mut finding);
                     versions::apply(case, &mut finding);
                     guests::tell(case, &mut finding);

@@ -107,6 +107,17 @@ impl Evidence {
         }
     }
 
+    /// Says of which input it is, where it stands beside that of another.
+    pub(crate) fn of_input(mut self, name: &str) -> Evidence {
+        self.text.insert_str(0, &format!("{name}: "));
+        self.names.push(name.to_owned());
+        // Times and rows are found in the input that is quoted first.
+        self.windows.clear();
+        self.instances.clear();
+        self.rows.clear();
+        self
+    }
+
     /// Appends another piece, whose text goes on with this sentence.
     pub(crate) fn then(mut self, more: Evidence) -> Evidence {
         self.text.push_str(&more.text);

@@ -184,6 +184,8 @@ pub struct Finding {
     pub remedies: Vec<CaseAdvice>,
     /// The recordings that show it, where there are several.
     pub inputs: Vec<String>,
+    /// Whether what shows it was printed by a tool, not recorded as events.
+    pub is_printed: bool,
     /// Whether its times are ticks, of which nobody knows how many make a second.
     pub in_ticks: bool,
     /// What it comes before whatever it costs.
@@ -220,6 +222,7 @@ impl Finding {
             cause: rule.cause.to_owned(),
             remedies: remedies.collect(),
             inputs: Vec::new(),
+            is_printed: false,
             in_ticks: false,
             precedence: Precedence::ByCost,
             explains: rule.explains.to_vec(),
@@ -371,12 +374,21 @@ impl Finding {
     }
 
     /// Returns the one of two findings of a rule that shows it best, with the recordings of both: that one is quoted,
-    /// and its recordings come first.
+    /// and its recordings come first. What a tool printed shows it from another side than events do: of these both are
+    /// quoted, and the surer one says how sure it is.
     pub(crate) fn beside(self, other: Finding) -> Finding {
-        let (mut first, second) = match self.weighs_more(&other) {
+        let (mut first, mut second) = match self.weighs_more(&other) {
             true => (self, other),
             false => (other, self),
         };
+        if first.is_printed != second.is_printed {
+            let name = second.inputs.first().map_or("", String::as_str);
+            let evidence = std::mem::take(&mut second.evidence).into_iter();
+            first
+                .evidence
+                .extend(evidence.map(|one| one.of_input(name)));
+            first.confidence = first.confidence.max(second.confidence);
+        }
         for name in second.inputs {
             if !first.inputs.contains(&name) {
                 first.inputs.push(name);
