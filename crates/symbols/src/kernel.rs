@@ -160,6 +160,14 @@ impl KernelMaps {
     }
 }
 
+/// Returns the name of the module that perf means by a file's name, without brackets; `None` if it is no module's.
+pub fn module_of(path: &str) -> Option<String> {
+    let (name, is_module) = module_name(path.as_bytes());
+    let name = String::from_utf8(name).ok().filter(|_| is_module)?;
+    let name = name.strip_prefix('[')?.strip_suffix(']')?;
+    Some(name.to_owned())
+}
+
 /// Returns perf's name of a file of the kernel, and whether it is a module's: `[kvm_amd]` of
 /// `/lib/modules/6.1.0/kernel/arch/x86/kvm/kvm-amd.ko.xz`.
 fn module_name(path: &[u8]) -> (Vec<u8>, bool) {

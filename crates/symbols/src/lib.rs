@@ -3,8 +3,9 @@ What an address belongs to, as far as the recording itself says: the mappings of
 its modules, kernel symbols, and whose code the addresses of a call chain are.
 
 [`Addresses`] takes the side records of a recording and says which file an address is in. [`KernelFunctions`] names the
-kernel's functions. [`frames`] and [`kernel_part`] read call chains. [`UserNames`] is who names functions of user space.
-Nothing here prints, and no file of the machine that reads the recording is looked into.
+kernel's functions, and [`PlacedSymbols`] moves symbols to where a kernel was. [`frames`] and [`kernel_part`] read call
+chains. [`UserNames`] is who names functions of user space. Nothing here prints, and no file of the machine that reads
+the recording is looked into.
 */
 #![forbid(unsafe_code)]
 #![warn(
@@ -20,6 +21,7 @@ mod functions;
 mod kernel;
 mod mode;
 mod modules;
+mod places;
 mod processes;
 mod spaces;
 mod user;
@@ -28,9 +30,10 @@ pub use addresses::Addresses;
 pub use chain::{ChainFrame, UnknownMarker, frames, kernel_part};
 pub use files::{FileId, FileRegion, Files};
 pub use functions::KernelFunctions;
-pub use kernel::KernelFile;
+pub use kernel::{KernelFile, module_of};
 pub use mode::CpuMode;
 pub use modules::Modules;
+pub use places::{KernelPlaces, ModulePlace, PlacedSymbols};
 pub use processes::ThreadName;
 pub use spaces::SpaceId;
 pub use user::{EachMapping, UserMapping, UserNames, UserUnwinder};

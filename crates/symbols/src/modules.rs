@@ -51,6 +51,12 @@ impl Modules {
         modules.flat_map(|(start, (end, _))| [*start, *end])
     }
 
+    /// Returns the modules: name, first address, bytes.
+    pub fn each(&self) -> impl Iterator<Item = (&str, u64, u64)> {
+        let modules = self.by_start.iter();
+        modules.map(|(start, (end, name))| (&**name, *start, end - start))
+    }
+
     /// Returns the module that an address is in, and where that begins.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
         let (start, (end, name)) = self.by_start.range(..=address).next_back()?;

@@ -1,11 +1,13 @@
 //! The symbols of the kernel that a recorder saved.
 
+use std::ops::Range;
+
 use crate::index_of;
 
 /// Kernel symbols as `/proc/kallsyms` prints them, sorted by address.
 #[derive(Debug, Clone, Default)]
 pub struct Kallsyms {
-    /// Address and the range of the name in `names`.
+    /// Address and the range of the name in `names`; an empty one ends the symbols before it.
     symbols: Vec<(u64, u32, u32)>,
     names: String,
 }
@@ -16,55 +18,13 @@ impl Kallsyms {
     /// Absolute symbols (type `A`) are none of the kernel's functions, and arm64's mapping symbols (`$x`)
     /// only mark places: both are left out, as libtraceevent 1.7.1 does.
     pub fn parse(text: &[u8]) -> Kallsyms {
-        let mut table = Kallsyms::default();
-        // All of it is looked at once, not every name: there are a hundred thousand.
-        let whole = std::str::from_utf8(text).ok();
-        let mut next = 0;
-        while next < text.len() {
-            let mut at = next;
-            let mut word = || {
-                let start = at + text[at..].iter().position(|b| !is_blank(*b))?;
-                let rest = &text[start..];
-                at = start
-                    + rest
-                        .iter()
-                        .position(|b| b.is_ascii_whitespace())
-                        .unwrap_or(rest.len());
-                (start < at).then_some(start..at)
-            };
-            let words = (word(), word(), word());
-            let end = text[at..].iter().position(|&b| b == b'\n');
-            next = end.map_or(text.len(), |end| at + end + 1);
-            let (Some(address), Some(kind), Some(name)) = words else {
-                continue;
-            };
-            if matches!(text[kind], [b'A' | b'a']) || text[name.start] == b'$' {
-                continue;
-            }
-            let address = parse_hex(&text[address]);
-            let name = match whole {
-                Some(whole) => whole.get(name),
-                None => std::str::from_utf8(&text[name]).ok(),
-            };
-            let (Some(address), Some(name)) = (address, name) else {
-                continue;
-            };
-            let start = table.names.len();
-            let ends = (u32::try_from(start), u32::try_from(start + name.len()));
-            let (Ok(start), Ok(end)) = ends else {
+        let mut table = KallsymsBuilder::default();
+        for line in KallsymsLines::of(text) {
+            if !table.add(line.address, line.name) {
                 break;
-            };
-            table.names.push_str(name);
-            table.symbols.push((address, start, end - start));
+            }
         }
-        // Of several names for one address libtraceevent prints the one its binary search meets first in
-        // a list that has the last line of the text first. See `lookup`.
-        // Most lines are in order already, which a sort makes use of only if they are not turned round before it.
-        table.symbols.sort_by_key(|s| s.0);
-        for same in table.symbols.chunk_by_mut(|a, b| a.0 == b.0) {
-            same.reverse();
-        }
-        table
+        table.finish()
     }
 
     /// Returns whether symbols have addresses: whoever may not see them is shown zeros.
@@ -86,11 +46,11 @@ impl Kallsyms {
         }
         let (start, name, len) = self.symbols[at];
         let name = self.names.get(index_of(name)..(name + len) as usize)?;
-        Some((name, address - start))
+        (!name.is_empty()).then_some((name, address - start))
     }
 
     /// Returns the addresses of the function of that name: up to the next symbol. Takes a look at every symbol.
-    pub fn range(&self, name: &str) -> Option<std::ops::Range<u64>> {
+    pub fn range(&self, name: &str) -> Option<Range<u64>> {
         let start = self.address(name)?;
         let after = self.symbols.partition_point(|s| s.0 <= start);
         Some(start..self.symbols.get(after)?.0)
@@ -118,7 +78,7 @@ impl Kallsyms {
             .map(|s| s.0)
     }
 
-    /// Returns where symbols begin, in order, each address once.
+    /// Returns where symbols begin, and end where that is known, in order, each address once.
     pub fn starts(&self) -> impl Iterator<Item = u64> + '_ {
         self.symbols
             .chunk_by(|a, b| a.0 == b.0)
@@ -133,6 +93,136 @@ impl Kallsyms {
     /// Returns how many symbols there are.
     pub fn len(&self) -> usize {
         self.symbols.len()
+    }
+}
+
+/// Makes a list of symbols out of each of them.
+#[derive(Debug, Default)]
+pub struct KallsymsBuilder {
+    table: Kallsyms,
+    ends: Vec<u64>,
+}
+
+impl KallsymsBuilder {
+    /// Adds a symbol. Returns whether there was room: names may have 4 GiB together.
+    pub fn add(&mut self, address: u64, name: &str) -> bool {
+        let table = &mut self.table;
+        let start = table.names.len();
+        let ends = (u32::try_from(start), u32::try_from(start + name.len()));
+        let (Ok(start), Ok(end)) = ends else {
+            return false;
+        };
+        table.names.push_str(name);
+        table.symbols.push((address, start, end - start));
+        true
+    }
+
+    /// Says that no symbol that begins before an address reaches beyond it.
+    pub fn end(&mut self, address: u64) {
+        self.ends.push(address);
+    }
+
+    /// Returns the symbols in order.
+    pub fn finish(self) -> Kallsyms {
+        let KallsymsBuilder { mut table, ends } = self;
+        // Of several names for one address libtraceevent prints the one its binary search meets first in
+        // a list that has the last line of the text first. See `Kallsyms::lookup`.
+        // Most lines are in order already, which a sort makes use of only if they are not turned round before it.
+        table.symbols.sort_by_key(|s| s.0);
+        for same in table.symbols.chunk_by_mut(|a, b| a.0 == b.0) {
+            same.reverse();
+        }
+        let begins = |at: &u64| table.symbols.binary_search_by_key(at, |s| s.0).is_ok();
+        let ends: Vec<u64> = ends.into_iter().filter(|at| !begins(at)).collect();
+        if !ends.is_empty() {
+            table.symbols.extend(ends.into_iter().map(|at| (at, 0, 0)));
+            table.symbols.sort_by_key(|s| s.0);
+        }
+        table
+    }
+}
+
+/// A line of `/proc/kallsyms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KallsymsLine<'t> {
+    /// Where the symbol is; 0 where that is hidden from whoever made the copy.
+    pub address: u64,
+    /// Its type as `nm` prints it: `t` and `T` are code.
+    pub kind: u8,
+    /// Its name.
+    pub name: &'t str,
+    /// The module that it belongs to, without brackets; `None` in the kernel itself.
+    pub module: Option<&'t str>,
+}
+
+/// The lines of a text as `/proc/kallsyms` has it, without those that are left out of [`Kallsyms`].
+#[derive(Debug, Clone)]
+pub struct KallsymsLines<'t> {
+    text: &'t [u8],
+    /// All of it is looked at once, not every name: there are a hundred thousand.
+    whole: Option<&'t str>,
+    next: usize,
+}
+
+impl<'t> KallsymsLines<'t> {
+    /// Returns the lines of a text.
+    pub fn of(text: &'t [u8]) -> KallsymsLines<'t> {
+        KallsymsLines {
+            text,
+            whole: std::str::from_utf8(text).ok(),
+            next: 0,
+        }
+    }
+
+    fn text_of(&self, range: Range<usize>) -> Option<&'t str> {
+        match self.whole {
+            Some(whole) => whole.get(range),
+            None => std::str::from_utf8(&self.text[range]).ok(),
+        }
+    }
+
+    /// Reads the next line; `None` where it is left out.
+    fn line(&mut self) -> Option<KallsymsLine<'t>> {
+        let text = self.text;
+        let mut at = self.next;
+        let mut word = || {
+            let start = at + text[at..].iter().position(|b| !is_blank(*b))?;
+            let rest = &text[start..];
+            let blank = rest.iter().position(|b| b.is_ascii_whitespace());
+            at = start + blank.unwrap_or(rest.len());
+            (start < at).then_some(start..at)
+        };
+        let words = (word(), word(), word(), word());
+        let end = text[at..].iter().position(|&b| b == b'\n');
+        self.next = end.map_or(text.len(), |end| at + end + 1);
+        let (Some(address), Some(kind), Some(name), module) = words else {
+            return None;
+        };
+        if matches!(text[kind.clone()], [b'A' | b'a']) || text[name.start] == b'$' {
+            return None;
+        }
+        let module = module.and_then(|module| self.text_of(module));
+        let module = module.and_then(|module| module.strip_prefix('['));
+        Some(KallsymsLine {
+            address: parse_hex(&text[address])?,
+            kind: text[kind.start],
+            name: self.text_of(name)?,
+            module: module.and_then(|module| module.strip_suffix(']')),
+        })
+    }
+}
+
+impl<'t> Iterator for KallsymsLines<'t> {
+    type Item = KallsymsLine<'t>;
+
+    fn next(&mut self) -> Option<KallsymsLine<'t>> {
+        while self.next < self.text.len() {
+            let line = self.line();
+            if line.is_some() {
+                return line;
+            }
+        }
+        None
     }
 }
 
@@ -199,5 +289,30 @@ mod tests {
         // Sorted: a, d, c, b, e; the middle one is met first.
         assert_eq!(symbols.lookup(0x20), Some(("c", 0)));
         assert_eq!(symbols.lookup(0x21), Some(("b", 1)));
+    }
+
+    #[test]
+    fn symbols_end_where_that_is_known() {
+        let mut table = KallsymsBuilder::default();
+        table.end(0x30);
+        for (address, name) in [(0x20, "b"), (0x10, "a"), (0x40, "c")] {
+            assert!(table.add(address, name));
+        }
+        table.end(0x20);
+        table.end(0x50);
+        let symbols = table.finish();
+        let at = |address| symbols.lookup(address).map(|(name, _)| name);
+        let names = [0x10, 0x1f, 0x20, 0x2f, 0x30, 0x3f, 0x4f, 0x50].map(at);
+        let (a, b) = (Some("a"), Some("b"));
+        assert_eq!(names, [a, a, b, b, None, None, Some("c"), None]);
+    }
+
+    #[test]
+    fn lines_have_the_module() {
+        let text = b"10 t one\t[kvm]\n20 T two\n30 d odd [x\n";
+        let lines: Vec<_> = KallsymsLines::of(text).collect();
+        let modules = [Some("kvm"), None, None];
+        assert_eq!([0, 1, 2].map(|at| lines[at].module), modules);
+        assert_eq!([0, 1, 2].map(|at| lines[at].kind), *b"tTd");
     }
 }

@@ -48,7 +48,7 @@ pub use catalog::{FormatCatalog, HeaderPage};
 pub use field::{FieldKind, FormatField};
 pub use format::EventFormat;
 pub use index::index_of;
-pub use kallsyms::Kallsyms;
+pub use kallsyms::{Kallsyms, KallsymsBuilder, KallsymsLine, KallsymsLines};
 pub use print::{FormatPrinter, PrintStyle};
 pub use text::{FormatText, is_plain};
 pub use tracing_data::{Cursor, TracingSection, parse_tracing_data};
