@@ -53,7 +53,7 @@ complete -c trapline -n "__fish_trapline_needs_command" -f -a "help" -d 'Print t
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s o -l output -d 'Write the report as one HTML file, whose name ends in .html or .htm; - is standard output' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l against -d 'With -o: compare the recordings with REC, and show what changed from REC to them. All of them are read again for it' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand report" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself. Without FILE, names are of this machine\'s kernel, or of a file, that has the build id' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -76,7 +76,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'P
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition and check it too: the output of \'virsh dumpxml\', QEMU\'s command line (the output of \'ps -eww -o args\', or /proc/PID/cmdline), or a Proxmox VM\'s .conf. Without a recording only the definition is checked, and the option may be repeated' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself. Without FILE, names are of this machine\'s kernel, or of a file, that has the build id' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l rule -d 'Only check this rule. May be repeated' -r -f -a "guest-died\t''
 vcpu-stuck\t''
@@ -145,7 +145,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand compare" -l score -d '
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l confidence -d 'Show changes that are more than noise with at least this confidence, 0 to 1' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l work -d 'Count units of work by the events that have NAME in their names. Without it, work is counted by packets or I/Os where both sides recorded such events, and by guest time' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l limit -d 'Show at most N changes' -r
-complete -c trapline -n "__fish_trapline_using_subcommand compare" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself. Without FILE, names are of this machine\'s kernel, or of a file, that has the build id' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l domain -d 'The definition of the guest on both sides, as diagnose takes it; --a-domain and --b-domain where each has its own' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
@@ -351,7 +351,7 @@ us\t'Microseconds, as offcputime and offwaketime of bcc print them'
 ms\t'Milliseconds'
 s\t'Seconds'"
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l limit -d 'Show only the first N rows of each table; all with 0' -r
-complete -c trapline -n "__fish_trapline_using_subcommand flame" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root. Without FILE, names are of this machine\'s kernel, or of a file, that has the build id' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-kallsyms -d 'Name functions of guests\' kernels with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-modules -d 'Say where modules of guests\' kernels are with FILE, a copy of a guest\'s /proc/modules made by root' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guestmount -d 'Name functions of each guest\'s kernel with DIR/PID/proc/kallsyms (and modules), PID being its VM\'s process, as perf kvm has it' -r -F

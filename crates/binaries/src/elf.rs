@@ -62,11 +62,19 @@ pub(crate) struct Elf {
 impl Elf {
     /// Opens a file of at most so many bytes.
     pub(crate) fn open(path: &Path, most: u64) -> Result<Elf, MissingReason> {
+        Elf::open_kind(path, most, &[ObjectKind::Executable, ObjectKind::Dynamic])
+    }
+
+    /// Opens a module of the kernel, whose sections have no addresses yet.
+    pub(crate) fn open_module(path: &Path, most: u64) -> Result<Elf, MissingReason> {
+        Elf::open_kind(path, most, &[ObjectKind::Relocatable])
+    }
+
+    fn open_kind(path: &Path, most: u64, kinds: &[ObjectKind]) -> Result<Elf, MissingReason> {
         let source = FileSource::open(path, most)?;
         let cache = ReadCache::new(source.headers()?);
         let file = object::File::parse(&cache).map_err(|_| MissingReason::Damaged)?;
-        let kind = matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic);
-        if file.format() != BinaryFormat::Elf || !kind {
+        if file.format() != BinaryFormat::Elf || !kinds.contains(&file.kind()) {
             return Err(MissingReason::Damaged);
         }
         let loads = file.segments().take(MAX_PARTS).map(|segment| {
@@ -119,6 +127,26 @@ impl Elf {
     /// in them; those of eu-strip keep all that is said of them.
     pub(crate) fn has_layout(&self) -> bool {
         self.loads.iter().any(|load| load.code && load.size > 0)
+    }
+
+    /// Returns number and bytes of the section that the kernel puts first when it loads a module: the first one with
+    /// code that stays. `None` where sections that the kernel makes may stand before it.
+    pub(crate) fn first_code(&self) -> Option<(u16, u64)> {
+        let made = |section: &ElfSection| {
+            section.name.starts_with(b".plt")
+                || section.name.starts_with(b".text.ftrace_trampoline")
+        };
+        if self.architecture != Architecture::X86_64 || self.sections.iter().any(made) {
+            return None;
+        }
+        let stays = |section: &&ElfSection| {
+            section.code
+                && !section.name.starts_with(b".init")
+                && !section.name.starts_with(b".exit")
+        };
+        let mut numbered = (1..).zip(&self.sections);
+        let (number, section) = numbered.find(|(_, section)| stays(section))?;
+        Some((number, section.size))
     }
 
     /// Returns a section by its name.

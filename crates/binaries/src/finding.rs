@@ -16,6 +16,8 @@ pub struct SearchOptions {
     /// A folder that has the recorded machine's files below it. Whoever names it vouches for them: files of which the
     /// recording has no build id are taken from here alone.
     pub symfs: Option<PathBuf>,
+    /// The root of this machine's file system (`/`): its running kernel, and the files of its kernels.
+    pub root: Option<PathBuf>,
     /// Whether files are looked for where the recording saw them.
     pub own_paths: bool,
     /// Folders as perf's cache of build ids (`~/.debug`).
@@ -31,6 +33,9 @@ pub struct SearchOptions {
     /// Whether inlined functions are reported.
     pub inlines: bool,
 }
+
+/// The kernel's name in caches of build ids.
+const KERNEL: &[u8] = b"[kernel.kallsyms]";
 
 /// What of a file is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +74,16 @@ pub(crate) fn living(path: &[u8]) -> &[u8] {
 }
 
 impl SearchOptions {
+    /// Returns whether kernels are looked for nowhere.
+    pub fn has_no_kernels(&self) -> bool {
+        let folders = self.buildid_dirs.iter().chain(&self.debug_dirs);
+        let mut places = folders
+            .chain(&self.symfs)
+            .chain(&self.root)
+            .chain(&self.debuginfod_cache);
+        places.next().is_none()
+    }
+
     /// Returns the places where a file may be, likely ones first.
     pub(crate) fn places(&self, kind: FilePart, path: &[u8], build_id: &[u8]) -> Vec<PathBuf> {
         let mut places = Vec::new();
@@ -115,6 +130,56 @@ impl SearchOptions {
             }));
         }
         places
+    }
+
+    /// Returns the places where the file of a kernel may be. `release` is the kernel's (`uname -r`).
+    pub(crate) fn kernel_images(&self, release: Option<&str>, build_id: &[u8]) -> Vec<PathBuf> {
+        let mut places = self.of_cache(build_id, "vmlinux");
+        places.extend(self.places(FilePart::Binary, KERNEL, build_id));
+        places.extend(self.places(FilePart::Debug, KERNEL, build_id));
+        // It is a name: one with a folder would lead anywhere.
+        let is_name = |release: &&str| {
+            let mut parts = Path::new(release).components();
+            matches!(
+                (parts.next(), parts.next()),
+                (Some(Component::Normal(_)), None)
+            )
+        };
+        let Some(release) = release.filter(is_name) else {
+            return places;
+        };
+        for root in self.symfs.iter().chain(&self.root) {
+            places.push(root.join(format!("boot/vmlinux-{release}")));
+            places.push(root.join(format!("lib/modules/{release}/build/vmlinux")));
+        }
+        let symfs = self.symfs.iter().map(|symfs| symfs.join("usr/lib/debug"));
+        for debug in symfs.chain(self.debug_dirs.iter().cloned()) {
+            places.push(debug.join(format!("boot/vmlinux-{release}")));
+            places.push(debug.join(format!("boot/vmlinux-{release}.debug")));
+            places.push(debug.join(format!("lib/modules/{release}/vmlinux")));
+        }
+        places
+    }
+
+    /// Returns the places where perf keeps a copy of a kernel's `/proc/kallsyms`.
+    pub(crate) fn kernel_copies(&self, build_id: &[u8]) -> Vec<PathBuf> {
+        self.of_cache(build_id, "kallsyms")
+    }
+
+    /// Returns the places of a file of a kernel in caches as perf's.
+    fn of_cache(&self, build_id: &[u8], name: &str) -> Vec<PathBuf> {
+        let id = hex(build_id);
+        let Some((first, rest)) = id.split_at_checked(2).filter(|(_, rest)| !rest.is_empty())
+        else {
+            return Vec::new();
+        };
+        let folders = self.buildid_dirs.iter();
+        let places = folders.flat_map(|folder| {
+            let linked = folder.join(".build-id").join(first).join(rest);
+            let own = below(folder, KERNEL).map(|own| own.join(&id));
+            [Some(linked), own]
+        });
+        places.flatten().map(|place| place.join(name)).collect()
     }
 
     /// Returns the places where the debug file may be that another file names. `binary` is where that one was found.

@@ -1,9 +1,11 @@
 /*!
-Names of user space's functions, from object files; and unwinding of user stacks that perf copied.
+Names of user space's functions, from object files; the symbols of kernels; and unwinding of user stacks that perf
+copied.
 
 [`Binaries`] finds the file that a recording means - by its build id, so that another version of it is never taken for
-it - and says which functions a place in it is in, inlined ones included. [`Unwinding`] makes a stack of registers and
-of a piece of stack memory.
+it - and says which functions a place in it is in, inlined ones included. [`KernelSearch`] finds the symbols of a kernel
+in the same way: of this machine's, where that is the one that was recorded, or in files. [`Unwinding`] makes a stack of
+registers and of a piece of stack memory.
 
 Reading files is what this crate is for: it opens those that its caller names and those in the folders it is given,
 within limits, and runs `debuginfod-find` if the caller says so. It maps no memory, reads no environment and prints
@@ -21,6 +23,7 @@ mod demangle;
 mod dwarf;
 mod elf;
 mod finding;
+mod kernel;
 mod meter;
 mod module;
 mod names;
@@ -33,6 +36,7 @@ mod why;
 
 pub use demangle::demangle;
 pub use finding::SearchOptions;
+pub use kernel::{KernelImage, KernelSearch, ModuleCode, RunningKernel, loaded_module_has};
 pub use names::Binaries;
 pub use unwind::{CodeMapping, Unwinding, UserRegisters};
 pub use why::MissingReason;

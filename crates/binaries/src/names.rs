@@ -14,7 +14,7 @@ use crate::unwind::{CodeMapping, UnwindTables, Unwinding};
 use crate::why::MissingReason;
 
 /// Bytes of one file. Debug files of browsers are bigger; those of QEMU have some 200 MB.
-const MAX_FILE: u64 = 1 << 30;
+pub(crate) const MAX_FILE: u64 = 1 << 30;
 /// Bytes that are kept of all files together, and files that are.
 const MAX_BYTES: usize = 2 << 30;
 const MAX_FILES: usize = 256;
@@ -286,7 +286,7 @@ impl Binaries {
 }
 
 /// Opens a file if it has a build id.
-fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, MissingReason> {
+pub(crate) fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, MissingReason> {
     let elf = Elf::open(path, MAX_FILE)?;
     let same = elf
         .build_id
@@ -301,7 +301,7 @@ fn open_as(path: &Path, build_id: &[u8]) -> Result<Elf, MissingReason> {
 
 /// Returns whether a file's build id is the recording's. Recorders before kernel 5.11 wrote no length: short ids ended
 /// in zeros.
-fn same_id(file: &[u8], recorded: &[u8]) -> bool {
+pub(crate) fn same_id(file: &[u8], recorded: &[u8]) -> bool {
     let rest = recorded.strip_prefix(file);
     rest.is_some_and(|rest| rest.is_empty() || recorded.len() == 20 && rest.iter().all(|b| *b == 0))
 }

@@ -11,6 +11,7 @@ use object::elf::{
     STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STV_HIDDEN, STV_INTERNAL, Sym32,
     Sym64,
 };
+use object::read::elf::Sym;
 use object::{Architecture, Endianness, pod};
 
 use crate::demangle::MAX_MANGLED;
@@ -57,7 +58,7 @@ impl FileSymbols {
             let (Some(bytes), Some(names)) = (elf.read(table)?, elf.read(names)?) else {
                 continue;
             };
-            let symbols = parse(elf, &bytes, &names)?;
+            let symbols = parse(elf, &bytes, &names, |_| true)?;
             if !symbols.is_empty() {
                 return Ok(FileSymbols {
                     stretches: stretches(symbols, &names),
@@ -67,6 +68,26 @@ impl FileSymbols {
             }
         }
         Ok(FileSymbols::default())
+    }
+
+    /// Reads the symbols of one section of a file whose sections have no addresses: they count from its beginning.
+    pub(crate) fn of_section(elf: &mut Elf, number: u16) -> Result<FileSymbols, MissingReason> {
+        let (Some(bytes), Some(names)) = (elf.read(b".symtab")?, elf.read(b".strtab")?) else {
+            return Ok(FileSymbols::default());
+        };
+        let symbols = parse(elf, &bytes, &names, |section| section == number)?;
+        Ok(FileSymbols {
+            stretches: stretches(symbols, &names),
+            names,
+            complete: true,
+        })
+    }
+
+    /// Returns the addresses and names of functions, in order. What begins within another is followed by the rest of
+    /// that.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let stretches = self.stretches.iter();
+        stretches.map(|stretch| (stretch.start, name_at(&self.names, stretch.name)))
     }
 
     /// Returns the mangled name of the function at an address.
@@ -94,7 +115,23 @@ fn name_at(names: &[u8], at: u32) -> &[u8] {
     &name[..end.unwrap_or(name.len())]
 }
 
-fn parse(elf: &Elf, bytes: &[u8], names: &[u8]) -> Result<Vec<Symbol>, MissingReason> {
+/// Returns the lowest address of a function, or of a label in code, by its name.
+pub(crate) fn address_of(elf: &mut Elf, name: &[u8]) -> Option<u64> {
+    let (bytes, names) = (elf.read(b".symtab").ok()??, elf.read(b".strtab").ok()??);
+    let symbols = parse(elf, &bytes, &names, |_| true).ok()?;
+    let named = symbols
+        .iter()
+        .filter(|symbol| name_at(&names, symbol.name) == name);
+    named.map(|symbol| symbol.start).min()
+}
+
+/// Reads a table, of the sections that `wanted` chooses by their numbers.
+fn parse(
+    elf: &Elf,
+    bytes: &[u8],
+    names: &[u8],
+    wanted: impl Fn(u16) -> bool,
+) -> Result<Vec<Symbol>, MissingReason> {
     // The tables are arrays of a fixed size each; `object` has no alignment to keep with these types.
     let size = match elf.is_64 {
         true => size_of::<Sym64<Endianness>>(),
@@ -105,11 +142,11 @@ fn parse(elf: &Elf, bytes: &[u8], names: &[u8]) -> Result<Vec<Symbol>, MissingRe
         let symbol = if elf.is_64 {
             let (symbol, _) =
                 pod::from_bytes::<Sym64<Endianness>>(entry).map_err(|()| MissingReason::Damaged)?;
-            function(elf, symbol, names)
+            function(elf, symbol, names).filter(|_| wanted(symbol.st_shndx(elf.endian).0))
         } else {
             let (symbol, _) =
                 pod::from_bytes::<Sym32<Endianness>>(entry).map_err(|()| MissingReason::Damaged)?;
-            function(elf, symbol, names)
+            function(elf, symbol, names).filter(|_| wanted(symbol.st_shndx(elf.endian).0))
         };
         found.extend(symbol);
     }
@@ -119,7 +156,7 @@ fn parse(elf: &Elf, bytes: &[u8], names: &[u8]) -> Result<Vec<Symbol>, MissingRe
 /// Returns a symbol if it is a function's, or a label in code.
 fn function<S>(elf: &Elf, symbol: &S, names: &[u8]) -> Option<Symbol>
 where
-    S: object::read::elf::Sym<Endian = Endianness>,
+    S: Sym<Endian = Endianness>,
 {
     let name = symbol.st_name(elf.endian);
     let section = section_of(elf, symbol.st_shndx(elf.endian).0)?;

@@ -7,6 +7,7 @@ mod answer;
 mod args;
 mod colour;
 mod commands;
+mod local_files;
 #[cfg(test)]
 mod manuals;
 mod new_file;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use recording::HOST_FACTS;
 use session::{Error, Filters, Session, SessionOptions};
 
+use crate::local_files;
 use crate::options::{Common, FilterArgs};
 use crate::progress;
 
@@ -23,6 +24,8 @@ pub(crate) struct AccompanyingFiles<'a> {
     pub guestmount: Option<&'a Path>,
     /// Where object files of user space are looked for.
     pub binaries: session::SearchOptions,
+    /// Where the symbols of kernels are looked for; without it where this machine keeps them.
+    pub kernels: Option<session::SearchOptions>,
     /// The command has something to say of a recording that was cut off before its first event.
     pub empty: bool,
     /// The first input is a host's recording, and the others are those of its guests.
@@ -58,6 +61,7 @@ pub(crate) fn session(
         guest_modules: beside.guest_modules.map(Path::to_owned),
         guestmount: beside.guestmount.map(Path::to_owned),
         binaries: beside.binaries.clone(),
+        kernels: beside.kernels.clone().unwrap_or_else(local_files::places),
         threads: threads(common),
         filters: filters(&common.filter),
         tickets: match beside.tickets {

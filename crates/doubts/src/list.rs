@@ -397,6 +397,9 @@ doubt_list! {
     /// Functions in stacks without a name.
     FramesUnnamed { samples: u64, of: u64, what: &'static str, parts: Vec<String> } = "frames-unnamed", Note, [Stacks]
         => format!("{samples} of {of} {what} shown have functions without a name: {}.", parts.join("; "));
+    /// Names of kernel functions are from the machine that reads the recording.
+    KernelNamedHere { origin: &'static str } = "kernel-named-here", Note, [Stacks]
+        => format!("Kernel functions are named by {origin}, which has the recording's build id.");
     /// KVM cannot be separated from the rest of the kernel.
     KvmUnnamed = "kvm-unnamed", Note, [Stacks]
         => "No function of the host's kernel has a name, so KVM cannot be separated from the rest of it.";

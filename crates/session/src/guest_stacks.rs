@@ -36,6 +36,10 @@ impl Session {
                 symfs: None,
                 ..options.binaries.clone()
             },
+            kernels: SearchOptions {
+                symfs: None,
+                ..options.kernels.clone()
+            },
             ..SessionOptions::default()
         })
     }

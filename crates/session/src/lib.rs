@@ -55,6 +55,7 @@ mod input;
 mod input_forms;
 mod interrupts;
 mod kallsyms;
+mod kernel_names;
 mod kind;
 mod lender;
 mod opened;

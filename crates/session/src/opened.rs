@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use analysis::{EventCount, FilterScope, RecordingContents, Study};
 use binaries::Binaries;
 use cpuset::NumaNode;
-use doubts::{AnswerScope, Concerns};
+use doubts::{AnswerScope, Concerns, DoubtKind, Doubts};
 use event::Sink;
 use model::{ThreadFacts, Vm};
 use paths::{PathReport, Paths};
@@ -14,6 +14,7 @@ use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
 use crate::holds::{KvmEvents, held, holds, named};
+use crate::kernel_names::{self, FoundSymbols};
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
 use crate::window::{FilterPasses, FilterSink};
@@ -36,6 +37,8 @@ pub struct OpenRecording<'s> {
     vms: OnceCell<Vec<Vm>>,
     /// Whether it has no event of KVM; found out when it is needed.
     presumes: OnceCell<bool>,
+    /// Symbols of its kernel that stand neither in it nor in a file that was given; looked for when they are needed.
+    found_symbols: OnceCell<Option<FoundSymbols>>,
 }
 
 impl<'s> OpenRecording<'s> {
@@ -64,6 +67,7 @@ impl<'s> OpenRecording<'s> {
             known: facts.of(&reader),
             vms: OnceCell::new(),
             presumes: OnceCell::new(),
+            found_symbols: OnceCell::new(),
             reader,
         };
         opened.threads = opened.chosen_threads()?;
@@ -179,10 +183,37 @@ impl<'s> OpenRecording<'s> {
         reports.retain(PathReport::is_listed);
     }
 
-    /// Returns the kernel's functions: by the recording's own symbols, or else those given beside it.
+    /// Returns the kernel's functions: by the recording's own symbols, or else those given beside it, or else those
+    /// that are found by the kernel's build id.
     pub fn functions(&self) -> KernelFunctions<'_> {
         let own = self.reader.formats().map(|formats| &formats.kallsyms);
-        KernelFunctions::new(own, self.session.kallsyms.as_ref())
+        let found = || self.found_symbols().map(|found| &found.symbols);
+        KernelFunctions::new(own, self.session.kallsyms.as_ref().or_else(found))
+    }
+
+    /// Returns the symbols of the kernel that are found by its build id. They are looked for where there are no others.
+    fn found_symbols(&self) -> Option<&FoundSymbols> {
+        let found = self.found_symbols.get_or_init(|| {
+            let own = self.reader.formats();
+            let named = own.is_some_and(|formats| formats.kallsyms.has_addresses());
+            if named || self.session.kallsyms.is_some() {
+                return None;
+            }
+            kernel_names::find(&self.reader, &self.session.options().kernels)
+        });
+        found.as_ref()
+    }
+
+    /// Returns from where names of the kernel's functions are, if it is neither the recording nor a file that was
+    /// given.
+    pub fn naming_doubts(&self) -> Doubts {
+        let mut doubts = Doubts::default();
+        if let Some(Some(found)) = self.found_symbols.get() {
+            doubts.raise(DoubtKind::KernelNamedHere {
+                origin: found.origin,
+            });
+        }
+        doubts
     }
 
     /// Returns the functions of guests' kernels: by the symbols given beside the recording, since it has none of them.

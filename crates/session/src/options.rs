@@ -32,6 +32,8 @@ pub struct SessionOptions {
     pub guestmount: Option<PathBuf>,
     /// Where object files of user space are looked for, which name its functions.
     pub binaries: binaries::SearchOptions,
+    /// Where the symbols of the recorded kernel are looked for, where neither the recording nor `kallsyms` has them.
+    pub kernels: binaries::SearchOptions,
     /// Threads that may work on an input; 0 is 1. What is found is the same with any number.
     pub threads: usize,
     /// What of a recording is wanted.

@@ -226,6 +226,7 @@ impl Input<'_> {
         let happened = picture.info.events.iter().any(|kind| kind.count > 0);
         opened.require_events(happened || observed.into_iter().any(|row| row.times.total() > 0))?;
         picture.profile = opened.profile(&sampled, &walked, &picture, options.comparing);
+        picture.quality.doubts.extend(opened.naming_doubts());
         picture.names = vec![self.name().to_owned()];
         if let InputPart::Trace(first, last) = self.part() {
             picture.first_line = Some(first);

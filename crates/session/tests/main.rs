@@ -6,4 +6,5 @@ mod folded_stacks;
 mod guest_pictures;
 mod guest_stacks;
 mod guests;
+mod kernel_names;
 mod watch;

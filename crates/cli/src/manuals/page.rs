@@ -26,6 +26,8 @@ struct Variable {
 }
 
 const FLAME: Option<&[&str]> = Some(&["flame"]);
+/// Commands that name functions of kernels.
+const NAMING: Option<&[&str]> = Some(&["compare", "diagnose", "flame", "report", "sched"]);
 const RECORD: Option<&[&str]> = Some(&["record"]);
 
 const ENVIRONMENT: [Variable; 10] = [
@@ -58,8 +60,9 @@ const ENVIRONMENT: [Variable; 10] = [
     },
     Variable {
         name: "HOME",
-        about: "Its folder .debug is where perf keeps the binaries of recordings (--buildid-dir names another).",
-        of: FLAME,
+        about: "Its folder .debug is where perf keeps the binaries and kernels of recordings (--buildid-dir of flame \
+                names another).",
+        of: NAMING,
     },
     Variable {
         name: "DEBUGINFOD_URLS",
@@ -69,19 +72,19 @@ const ENVIRONMENT: [Variable; 10] = [
     Variable {
         name: "DEBUGINFOD_CACHE_PATH",
         about: "Where debuginfod-find keeps them. Default: debuginfod_client in XDG_CACHE_HOME.",
-        of: FLAME,
+        of: NAMING,
     },
     Variable {
         name: "XDG_CACHE_HOME",
         about: "The folder of caches. Default: .cache in HOME.",
-        of: FLAME,
+        of: NAMING,
     },
     Variable {
         name: "TRAPLINE_NO_LOCAL_FILES",
         about: "If it is 1, functions are named by nothing but the recording and the folders that options name, so \
             that the \
                 output is the same on every machine.",
-        of: FLAME,
+        of: NAMING,
     },
 ];
 

@@ -1,18 +1,13 @@
-//! Where object files of user space are looked for.
+//! Where object files of user space are looked for, and kernels.
 
-use std::env;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use doubts::{DoubtKind, Doubts};
 use session::{SearchOptions, UserFunctions};
 
-/// How long `debuginfod-find` may take for one file. It is the program's own limit for a slow server
-/// (`DEBUGINFOD_TIMEOUT`).
-const DEBUGINFOD: Duration = Duration::from_secs(90);
-/// With the value 1: no file of this machine is looked for where no option says so.
-const NO_LOCAL_FILES: &str = "TRAPLINE_NO_LOCAL_FILES";
+use crate::local_files;
+
 /// Files that are named where functions have no names.
 const MAX_FILES: usize = 3;
 
@@ -42,46 +37,24 @@ pub(super) struct BinaryArgs {
     no_inline: bool,
 }
 
-fn or_default(given: &[PathBuf], default: Option<PathBuf>) -> Vec<PathBuf> {
-    match given {
-        [] => default.into_iter().collect(),
-        given => given.to_vec(),
-    }
-}
-
 impl BinaryArgs {
     /// Returns where files are looked for.
     pub(super) fn options(&self) -> SearchOptions {
-        // Whoever wants to have the same text on every machine has folders that the options name, and no others.
-        if env::var_os(NO_LOCAL_FILES).is_some_and(|value| value == "1") {
-            return SearchOptions {
-                symfs: self.symfs.clone(),
-                buildid_dirs: self.buildid_dir.clone(),
-                debug_dirs: self.debug_dir.clone(),
-                perf_maps: self.perf_maps.clone(),
-                inlines: !self.no_inline,
-                ..SearchOptions::default()
-            };
-        }
-        let home = env::var_os("HOME").filter(|home| !home.is_empty());
-        let home = home.map(PathBuf::from);
-        let of_home = |name: &str| home.as_ref().map(|home| home.join(name));
-        let asks = env::var_os("DEBUGINFOD_URLS").is_some_and(|urls| !urls.is_empty());
-        // As debuginfod_find_debuginfo(3) has it.
-        let cache = env::var_os("DEBUGINFOD_CACHE_PATH").map(PathBuf::from);
-        let cache = cache.or_else(|| {
-            let caches = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-            Some(caches.or(of_home(".cache"))?.join("debuginfod_client"))
-        });
+        // Where an option names a folder, it stands in the place of those of this machine.
+        let here = local_files::places();
+        let or_here = |given: &[PathBuf], here: Vec<PathBuf>| match given {
+            [] => here,
+            given => given.to_vec(),
+        };
         SearchOptions {
-            own_paths: self.symfs.is_none(),
+            own_paths: here.own_paths && self.symfs.is_none(),
+            root: here.root.filter(|_| self.symfs.is_none()),
             symfs: self.symfs.clone(),
-            buildid_dirs: or_default(&self.buildid_dir, of_home(".debug")),
-            debug_dirs: or_default(&self.debug_dir, Some("/usr/lib/debug".into())),
-            debuginfod_cache: cache,
-            debuginfod_find: asks.then(|| ("debuginfod-find".into(), DEBUGINFOD)),
+            buildid_dirs: or_here(&self.buildid_dir, here.buildid_dirs),
+            debug_dirs: or_here(&self.debug_dir, here.debug_dirs),
             perf_maps: self.perf_maps.clone(),
             inlines: !self.no_inline,
+            ..here
         }
     }
 

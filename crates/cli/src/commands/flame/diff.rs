@@ -32,6 +32,7 @@ pub(super) fn run(
         guest_modules: args.guest_modules.as_deref(),
         guestmount: args.guestmount.as_deref(),
         binaries: args.binaries.options(),
+        kernels: Some(args.binaries.options()),
         ..AccompanyingFiles::default()
     };
     let session = opening::session(&args.common, &beside, &[after])?;

@@ -86,7 +86,8 @@ pub(crate) struct FlameArgs {
     #[arg(long, value_name = "N", default_value_t = LIMIT)]
     limit: usize,
 
-    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root.
+    /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root. Without FILE, names are of
+    /// this machine's kernel, or of a file, that has the build id.
     #[arg(long, value_name = "FILE")]
     kallsyms: Option<PathBuf>,
 
@@ -287,6 +288,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
         doubts.raise(DoubtKind::OtherCpusHidden);
     }
     doubts.extend(session::flame_doubts(&report));
+    doubts.extend(recording.naming_doubts());
     doubts.extend(args.binaries.doubts(&user));
     answered.quality.doubts.extend(doubts);
     Ok(CollectedProfile {
@@ -316,6 +318,7 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         guest_modules: args.guest_modules.as_deref(),
         guestmount: args.guestmount.as_deref(),
         binaries: args.binaries.options(),
+        kernels: Some(args.binaries.options()),
         ..AccompanyingFiles::default()
     };
     let inputs: Vec<&Path> = std::iter::once(&args.recording)

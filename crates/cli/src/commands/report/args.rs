@@ -30,7 +30,7 @@ pub(crate) struct ReportArgs {
     pub mtree: Option<PathBuf>,
 
     /// Name kernel functions with FILE, a copy of the host's /proc/kallsyms made by root, where the recording has no
-    /// symbols itself.
+    /// symbols itself. Without FILE, names are of this machine's kernel, or of a file, that has the build id.
     #[arg(long, value_name = "FILE")]
     pub kallsyms: Option<PathBuf>,
 
