@@ -18,10 +18,15 @@ pub enum DefinitionForm {
     /// libvirt's XML.
     #[default]
     Libvirt,
+    /// libvirt's XML that ends before the domain does, as half of a page has it: what it does not say may have stood
+    /// behind.
+    CutLibvirt,
     /// QEMU's command line, as `ps` prints it or `/proc/PID/cmdline` has it.
     Qemu,
     /// A VM's `.conf` of Proxmox VE (`/etc/pve/qemu-server`).
     Proxmox,
+    /// What `virsh` lists of where a guest's threads may run: the part of a definition that is about pins.
+    Virsh,
 }
 
 impl DefinitionForm {
@@ -29,8 +34,10 @@ impl DefinitionForm {
     pub fn words(self) -> &'static str {
         match self {
             DefinitionForm::Libvirt => "libvirt's XML",
+            DefinitionForm::CutLibvirt => "a part of libvirt's XML",
             DefinitionForm::Qemu => "a QEMU command line",
             DefinitionForm::Proxmox => "a Proxmox VM's .conf",
+            DefinitionForm::Virsh => "virsh's list of where threads may run",
         }
     }
 }
@@ -415,6 +422,29 @@ pub struct Hostdev {
 }
 
 impl Domain {
+    /// Returns whether its definition is cut off, or a part: then nothing can be concluded from what it does not say.
+    pub fn is_part(&self) -> bool {
+        matches!(
+            self.form,
+            DefinitionForm::CutLibvirt | DefinitionForm::Virsh
+        )
+    }
+
+    /// Takes what another definition of the same guest says of where its threads may run, and this one does not.
+    pub fn fill_pins(&mut self, other: &Domain) {
+        for (pins, others) in [
+            (&mut self.vcpu_pins, &other.vcpu_pins),
+            (&mut self.iothread_pins, &other.iothread_pins),
+        ] {
+            for (thread, cpus) in others {
+                pins.entry(*thread).or_insert_with(|| cpus.clone());
+            }
+        }
+        if self.emulator_pin.is_none() {
+            self.emulator_pin.clone_from(&other.emulator_pin);
+        }
+    }
+
     /// Returns the CPUs of the host that a vCPU's thread may run on; `None` if it may run on any.
     pub fn vcpu_cpus(&self, vcpu: u32) -> Option<&CpuSet> {
         self.vcpu_pins.get(&vcpu).or(self.vcpu_cpuset.as_ref())

@@ -35,7 +35,11 @@ pub fn differences(a: &Domain, b: &Domain) -> Vec<DomainDifference> {
         a: map_a.get(name).map(|value| (*value).clone()),
         b: map_b.get(name).map(|value| (*value).clone()),
     });
-    each.filter(|one| one.a != one.b).collect()
+    // Of one that is cut off nobody knows whether it says nothing.
+    let known = |one: &DomainDifference| {
+        !(one.a.is_none() && a.is_part() || one.b.is_none() && b.is_part())
+    };
+    each.filter(|one| one.a != one.b && known(one)).collect()
 }
 
 /// What a definition says, each with its name.

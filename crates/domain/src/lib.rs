@@ -44,6 +44,7 @@ mod qemu;
 mod read;
 mod scan;
 mod tree;
+mod virsh;
 
 pub use apply::apply;
 pub use change::{DeviceChoice, DomainChange};
@@ -60,3 +61,4 @@ pub use forms::FORMS;
 pub use machine::machine_release;
 pub use qemu::machine_of_args;
 pub use read::{decode, parse, parse_bytes};
+pub use virsh::virsh_lines;

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use cpuset::CpuSet;
 
 use crate::data::{
-    CpuFeature, Domain, DomainTimer, HugePages, MemoryBacking, NumaCell, NumaMemory,
-    ThreadScheduling, Topology,
+    CpuFeature, DefinitionForm, Domain, DomainTimer, HugePages, MemoryBacking, NumaCell,
+    NumaMemory, ThreadScheduling, Topology,
 };
-use crate::error::{DomainError, DomainNote, NoteKind, quoted};
-use crate::os;
+use crate::error::{DomainError, DomainNote, NoteKind, position, quoted};
 use crate::tree::{self, XmlNode, attr, child, children, elements, is};
+use crate::{os, scan};
 
 /// The namespace of `<qemu:commandline>`.
 const QEMU: &str = "http://libvirt.org/schemas/domain/qemu/1.0";
@@ -48,6 +48,23 @@ pub fn parse(text: &str) -> Result<(Domain, Vec<DomainNote>), DomainError> {
     let mut reader = DomainReader::new(text);
     let domain = reader.domain(node);
     Ok((domain, reader.finish()))
+}
+
+/// Reads a domain's XML that ends before the domain does: the elements that are whole. Returns `None` if it is not cut
+/// off, or has none.
+pub(crate) fn parse_cut(text: &str) -> Option<(Domain, Vec<DomainNote>)> {
+    let (whole, last) = scan::completed(text)?;
+    let (mut domain, mut notes) = parse(&whole).ok()?;
+    domain.form = DefinitionForm::CutLibvirt;
+    notes.push(DomainNote {
+        kind: NoteKind::Unread,
+        line: position(text, last).0,
+        change: None,
+        what: "the definition is cut off behind this line, before </domain>: nothing is concluded from what is \
+               missing, and there is no patch"
+            .to_owned(),
+    });
+    Some((domain, notes))
 }
 
 /// Checks that bytes are text as a domain's XML is: UTF-8, with or without a byte order mark.

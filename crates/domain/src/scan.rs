@@ -58,6 +58,55 @@ pub(crate) fn check(text: &str) -> Result<(), DomainError> {
     scan.end()
 }
 
+/// Completes a document of a domain that ends before the domain does: up to its last element that is whole, with the
+/// ends of those around it, which are the domain and one element in it. Returns it, and where that element ends; `None`
+/// if the document does not end too early, or has no such element.
+pub(crate) fn completed(text: &str) -> Option<(String, usize)> {
+    /// The domain, and one element in it.
+    const AROUND: usize = 2;
+    let mut scan = MarkupScan {
+        text,
+        open: Vec::new(),
+        had_root: false,
+        namespaces: 0,
+    };
+    let mut whole = None;
+    let mut at = 0;
+    while let Some(found) = rest(text, at).find('<') {
+        let start = at + found;
+        scan.between(at, start).ok()?;
+        let before = scan.open.len();
+        let Ok(end) = scan.markup(start) else {
+            // Only what the document ends in is cut off.
+            let tag = rest(text, start);
+            let open_comment = tag.starts_with("<!--") && !tag.contains("-->");
+            let ends = tag.starts_with("</domain");
+            if ends || !open_comment && tag.get(1..)?.contains(['<', '>']) {
+                return None;
+            }
+            break;
+        };
+        let tag = text.get(start..end)?;
+        let is_element = tag.starts_with("</") || tag.ends_with("/>");
+        let is_root = before == 0 && !scan.open.is_empty();
+        if is_root && tag_name(text, start) != "domain" {
+            return None;
+        }
+        if is_element && (1..=AROUND).contains(&scan.open.len()) {
+            whole = Some((end, scan.open.clone()));
+        }
+        at = end;
+    }
+    let (end, around) = whole.filter(|_| !scan.open.is_empty())?;
+    let mut out = text.get(..end)?.to_owned();
+    for start in around.iter().rev() {
+        out.push_str("</");
+        out.push_str(tag_name(text, *start));
+        out.push('>');
+    }
+    Some((out, end))
+}
+
 /// Returns the text from a byte on.
 fn rest(text: &str, at: usize) -> &str {
     text.get(at..).unwrap_or_default()

@@ -297,3 +297,93 @@ fn every_fixture_of_a_form_is_read() {
         }
     }
 }
+
+/// Half of a definition, as pages and mails have it: what is whole is read, and it is known to be cut off.
+#[test]
+fn a_definition_that_is_cut_off_is_what_is_whole_of_it() {
+    let text = include_str!("domains/cut.xml");
+    let found = definitions(text.as_bytes()).expect("a definition");
+    let (domain, notes) = (&found[0].domain, &found[0].notes);
+    assert_eq!(domain.form, DefinitionForm::CutLibvirt);
+    assert!(domain.is_part());
+    assert_eq!((domain.os, domain.vcpus), (GuestOs::Windows, Some(8)));
+    assert_eq!(domain.disks.len(), 1);
+    let models: Vec<_> = domain.interfaces.iter().map(|one| &one.model).collect();
+    assert_eq!(
+        models,
+        [&Some("e1000e".to_owned())],
+        "the second is cut off"
+    );
+    let last = notes.last().expect("a note");
+    assert_eq!(last.line, text.lines().count() - 2, "{last}");
+    assert!(last.what.contains("before </domain>"), "{last}");
+    // An element of one value is whole or not there.
+    let inner = |text: &str| definitions(format!("<domain type='kvm'>{text}").as_bytes());
+    let cut = one("<domain type='kvm'><name>a</name><memory unit='KiB'>16777");
+    assert_eq!((cut.name.as_str(), cut.memory_bytes), ("a", None));
+    let cut = one("<domain><name>a</name><features><acpi/><hyperv><relaxed state='on'/>");
+    assert!(cut.hyperv.is_none() && cut.features.contains("acpi"));
+    // A comment, and a tag, may be what is cut off.
+    assert!(inner("<name>a</name><!-- <vcpu>2</vcpu>").is_ok());
+    for broken in [
+        "",
+        "<name>a",
+        "<vcpu>2",
+        "<name>a</name><vcpu <memory/>",
+        "<name>a</vcpu><memory>",
+    ] {
+        assert!(inner(broken).is_err(), "{broken}");
+    }
+    assert!(definitions(b"<network><name>a</name>").is_err());
+    for at in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+        let cut = text.get(..at).unwrap_or_default();
+        if let Ok(found) = definitions(cut.as_bytes()) {
+            assert!(found[0].domain.is_part() && found[0].domain.disks.len() < 2);
+        }
+    }
+}
+
+/// Where threads may run, as virsh lists it in its forms.
+#[test]
+fn lists_of_pins_are_parts_of_definitions() {
+    let pins = |domain: &Domain| -> Vec<String> {
+        let vcpus = domain.vcpu_pins.iter();
+        vcpus
+            .map(|(vcpu, cpus)| format!("{vcpu}: {cpus}"))
+            .collect()
+    };
+    let domain = one(include_str!("domains/vcpuinfo.txt"));
+    assert_eq!(
+        (domain.form, domain.name.as_str()),
+        (DefinitionForm::Virsh, "web")
+    );
+    assert_eq!(pins(&domain), ["0: 3", "1: 3", "2: 0-7"]);
+    assert_eq!((domain.vcpus, domain.is_part()), (Some(3), true));
+    let domain = one(include_str!("domains/vcpuinfo-pretty.txt"));
+    assert_eq!(domain.name, "db-1");
+    assert_eq!(pins(&domain), ["0: 0-3,8", "1: 4"]);
+    let old = one(include_str!("domains/pins-libvirt-3.txt"));
+    assert_eq!(pins(&old), ["0: 2", "1: 3", "2: 4-5"]);
+    let domain = one(include_str!("domains/pins-libvirt-9.txt"));
+    assert_eq!(pins(&domain), ["0: 2", "1: 3", "2: 0-15"]);
+    for domain in [&old, &domain] {
+        let emulator = domain.emulator_pin.as_ref().map(ToString::to_string);
+        assert_eq!(emulator.as_deref(), Some("0-1"));
+        assert_eq!(domain.iothread_pins[&2].to_string(), "0,7");
+    }
+    // Of one vCPU nobody knows how many there are.
+    assert_eq!(one("VCPU: 3\nCPU: 1\nCPU Affinity: -y\n").vcpus, None);
+    for other in [
+        "VCPU: 0\nCPU: 3\n",
+        "VCPU: 0\nCPU Affinity: yx\n",
+        "VCPU: 0\nCPU Affinity: 0-3:2\n",
+        "VCPU: 0\nCPU Affinity: y\nVCPU: 0\nCPU Affinity: -y\n",
+        "VCPU: 0\nCPU Affinity: y\nname: a\n",
+        " VCPU   CPU Affinity\n----\n 0  any\n",
+        " VCPU   CPU Affinity\n VCPU   CPU Affinity\n 0 1\n",
+        "$ virsh vcpuinfo a\n$ virsh vcpuinfo a\n",
+    ] {
+        let pins = definitions(other.as_bytes()).is_ok_and(|found| found[0].domain.is_part());
+        assert!(!pins, "{other}");
+    }
+}

@@ -9,7 +9,7 @@ stand in one file:
   `ps -T`, `ps aux`, `top -bH`; and lists whose header was lost to `grep`, where the numbers say what they are;
 - QEMU's monitor: `info cpus` and `info mtree`, with its prompts or as libvirt's `--hmp` prints them;
 - NUMA nodes and processes' memory on each: `numactl -H`, `numastat -p PID`;
-- a host's CPUs as `lscpu` prints them in English;
+- a host's CPUs as `lscpu` prints them in English, German, French or Chinese;
 - a kernel's log as `dmesg` and `journalctl -k` print it, with times of any form or without ([`KernelLog`]);
 - what libvirt and KVM counted of domains: `virsh domstats`, of two outputs what was counted between them;
 - which QEMU is installed: what `qemu-system-x86_64 --version`, `dpkg -l`, `rpm -qa`, `dnf list`, `pacman -Q` and `apk
@@ -48,6 +48,7 @@ mod json;
 mod keep;
 mod kernel_log;
 mod lscpu;
+mod lscpu_words;
 mod monitor;
 mod notes;
 mod numa;
@@ -68,7 +69,7 @@ pub use host::{CpuIdle, FreqPolicy, Host, HostCpu, HostNode, Irq, Unreadable};
 pub use kernel_log::{KernelLog, KernelLogLine, KernelLogReader, LogKind, LogOwner, printk_ns};
 pub use qemu::{qemu_of_line, release};
 pub use statistics::{CountedSums, DomainStatistics};
-pub use text::read;
+pub use text::{read, read_lines};
 pub use vmm::vm_of_args;
 pub use write::{FACTS_VERSION, FactsDocument, write};
 

@@ -1,25 +1,33 @@
 //! A machine's CPUs, as `lscpu` prints them.
 //!
-//! Labels are those of util-linux's `sys-utils/lscpu.c` without a translation, of 2.23 to 2.40. From 2.37 on a terminal
-//! gets them in sections, with blanks before them; a pipe gets a label a line. What is of a virtual machine says so
-//! (`Hypervisor vendor`), and is no fact of the host that it runs on.
+//! Labels are those of util-linux's `sys-utils/lscpu.c`, of 2.23 to 2.40, in the languages of `lscpu_words.rs`.
+//! From 2.37 on a terminal gets them in sections, with blanks before them; a pipe gets a label a line. What is of a
+//! virtual machine says so (`Hypervisor vendor`), and is no fact of the host that it runs on.
 
 use cpuset::CpuSet;
 use forms::InputForm;
 
 use crate::keep::name;
+use crate::lscpu_words::{COLONS, english};
 use crate::numa::MAX_NODES;
 use crate::{Host, HostNode};
 
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "lscpu",
-    recognised_by: "its English labels, as `On-line CPU(s) list:`, `Thread(s) per core:`, `NUMA node0 CPU(s):`",
+    recognised_by: "its labels in English, German, French or Chinese, as `On-line CPU(s) list:`, `Thread(s) pro \
+        Kern:`, `NUMA 节点0 CPU：`",
     yields: "the host's architecture and CPU, which CPUs are online, NUMA nodes, mitigations; nothing of a virtual \
         machine's",
     fixtures: &[
         "tests/texts/lscpu-2.40-terminal.txt",
         "tests/texts/lscpu-2.34.txt",
         "tests/texts/lscpu-arm64-2.39.txt",
+        "tests/texts/lscpu-german-2.34.txt",
+        "tests/texts/lscpu-german-2.38-terminal.txt",
+        "tests/texts/lscpu-french-2.38.txt",
+        "tests/texts/lscpu-french-2.34.txt",
+        "tests/texts/lscpu-chinese-2.38.txt",
+        "tests/texts/lscpu-chinese-2.34.txt",
     ],
 };
 
@@ -88,11 +96,12 @@ impl LscpuText {
     /// Takes a line; returns whether it is one of this text. Only what nothing else prints may be its first.
     pub(crate) fn line(&mut self, line: &str) -> bool {
         let first = self.label.is_empty();
-        let Some((label, value)) = line.split_once(':') else {
+        let Some((label, value)) = line.split_once(COLONS) else {
             // Flags go on below.
             return self.label == "Flags" && is_flags(line);
         };
-        let (label, value) = (label.trim(), value.trim());
+        let (label, value) = (english(label.trim()), value.trim());
+        let label = label.as_ref();
         if !self.label(label, value, first) {
             return false;
         }
@@ -188,10 +197,10 @@ impl LscpuText {
     }
 }
 
-/// Returns whether a line is what lscpu begins with in another language than English: a word, a colon, and the
+/// Returns whether a line is what lscpu begins with in a language that is not read: a word, a colon, and the
 /// architecture.
 pub(crate) fn is_translated(line: &str) -> bool {
-    let Some((label, value)) = line.trim().split_once([':', '\u{ff1a}']) else {
+    let Some((label, value)) = line.trim().split_once(COLONS) else {
         return false;
     };
     let label = label.trim();
@@ -208,10 +217,7 @@ pub(crate) fn is_translated(line: &str) -> bool {
         "mimari",
     ];
     let lower = label.to_lowercase();
-    // French has a blank before its colons.
-    let french = label == "Architecture" && line.contains("Architecture :");
-    of_cpu
-        && (french || label != "Architecture" && words.iter().any(|word| lower.starts_with(word)))
+    of_cpu && english(label) != "Architecture" && words.iter().any(|word| lower.starts_with(word))
 }
 
 /// Reads a list of CPUs. Strides are refused: a few letters of them can stand for thousands of ranges.
@@ -309,9 +315,10 @@ mod tests {
         // What rpm says of a package.
         assert_eq!(of("Architecture: x86_64"), (None, None));
         for (line, translated) in [
-            ("Architektur:                         x86_64", true),
-            ("Architecture :                       x86_64", true),
-            ("架构：                               x86_64", true),
+            ("Arquitectura:                        x86_64", true),
+            ("Architektur:                         x86_64", false),
+            ("Architecture :                       x86_64", false),
+            ("架构：                               x86_64", false),
             ("Архитектура:  aarch64", true),
             ("Architecture:                        x86_64", false),
             ("Kernel: x86_64", false),

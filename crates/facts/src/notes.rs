@@ -1,5 +1,7 @@
 //! What was not understood, in bounded words.
 
+use std::ops::RangeInclusive;
+
 /// Most single notes: what follows is counted.
 const MAX_NOTES: usize = 16;
 
@@ -10,6 +12,8 @@ pub(crate) struct FactsNotes {
     more: usize,
     /// First and last of the lines that were not understood and follow each other.
     lines: Option<(usize, usize)>,
+    /// All of those before, first and last.
+    unknown: Vec<(usize, usize)>,
 }
 
 impl FactsNotes {
@@ -39,16 +43,19 @@ impl FactsNotes {
         }
     }
 
-    /// Returns all notes.
-    pub(crate) fn finish(mut self) -> Vec<String> {
+    /// Returns all notes, and the lines that are nothing known.
+    pub(crate) fn finish(mut self) -> (Vec<String>, Vec<RangeInclusive<usize>>) {
         self.flush();
+        let unknown = self.unknown.iter().map(|(first, last)| *first..=*last);
+        let unknown = unknown.collect();
         if self.more > 0 {
             self.list.push(format!("{} more notes", self.more));
         }
-        self.list
+        (self.list, unknown)
     }
 
     fn flush(&mut self) {
+        self.unknown.extend(self.lines);
         match self.lines.take() {
             Some((first, last)) if first == last => {
                 self.push(format!("line {first}: not understood"));

@@ -134,7 +134,7 @@ impl FactsReader {
                 self.notes.add(
                     self.number,
                     "virsh vcpuinfo and vcpupin print no thread ids; 'virsh qemu-monitor-command --hmp VM info cpus' \
-                     does",
+                     does. Where vCPUs may run is read of them with --domain",
                 );
             }
             return;
@@ -181,7 +181,7 @@ impl FactsReader {
         } else if lscpu::is_translated(line) {
             self.notes.add(
                 self.number,
-                "lscpu is read in English alone: give 'LC_ALL=C lscpu'",
+                "lscpu is not read in this language: give 'LC_ALL=C lscpu'",
             );
         }
         known

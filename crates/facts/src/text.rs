@@ -1,6 +1,7 @@
 //! A text as a whole: lines, and JSON between them.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use pasted::{clean, unquoted};
 
@@ -12,15 +13,21 @@ const MAX_JSON_FAILURES: usize = 16;
 
 /// Reads a text. What was not understood is noted with line numbers, everything else was taken.
 pub fn read(text: &[u8]) -> (Facts, Vec<String>) {
+    let (facts, notes, _) = read_lines(text);
+    (facts, notes)
+}
+
+/// As [`read`], and returns which lines, counted from 1, are nothing known, as prose between others is.
+pub fn read_lines(text: &[u8]) -> (Facts, Vec<String>, Vec<RangeInclusive<usize>>) {
     let text = String::from_utf8_lossy(text);
     let text = as_written(&text);
     let mut reader = FactsReader::new();
     take(text.strip_prefix('\u{feff}').unwrap_or(&text), &mut reader);
     reader.end();
     let (facts, left_out) = reader.gather.finish();
-    let mut notes = reader.notes.finish();
+    let (mut notes, unknown) = reader.notes.finish();
     notes.extend(left_out);
-    (facts, notes)
+    (facts, notes, unknown)
 }
 
 /// Returns a text without a mailer's marks before its lines, and with line feeds at their ends.

@@ -118,13 +118,28 @@ fn lscpu_says_how_the_host_is_made() {
     assert_eq!(host.mitigations["retbleed"], retbleed);
     let host = of("lscpu-arm64-2.39.txt");
     assert_eq!(host.cpu_model.as_deref(), Some("Neoverse-N1"));
+    // In another language the same.
+    for (english, others) in [
+        (
+            "lscpu-2.34.txt",
+            ["german-2.34", "french-2.34", "chinese-2.34"],
+        ),
+        (
+            "lscpu-2.40-terminal.txt",
+            ["german-2.38-terminal", "french-2.38", "chinese-2.38"],
+        ),
+    ] {
+        for other in others {
+            assert_eq!(of(&format!("lscpu-{other}.txt")), of(english), "{other}");
+        }
+    }
     // Beside numactl -H, which says the same of the nodes and more.
     let both = "NUMA node0 CPU(s): 0-3\nnode 0 cpus: 0 1 2 3\nnode 0 size: 64215 MB\n";
     let (facts, notes) = read(both.as_bytes());
     let nodes = &facts.host.as_ref().unwrap().nodes;
     assert_eq!((nodes.len(), nodes[0].memory_bytes), (1, Some(64215 << 20)));
     assert_eq!(notes, [""; 0]);
-    let (facts, notes) = read("Architektur:   x86_64\nCPU(s):  4\n".as_bytes());
+    let (facts, notes) = read("Arquitectura:  x86_64\nCPU(s):  4\n".as_bytes());
     assert!(facts.is_empty() && notes.iter().any(|note| note.contains("LC_ALL=C")));
 }
 

@@ -153,6 +153,18 @@ fn fio_and_ping_have_rates_and_times() {
             ("fio", "read clat p99", 302_000.0, Nanoseconds),
         ],
     );
+    for name in ["ping-german.txt", "ping-french.txt", "ping-chinese.txt"] {
+        reads(
+            name,
+            &[
+                ("ping", "loss", 0.25, Share),
+                ("ping", "rtt min", 43_000.0, Nanoseconds),
+                ("ping", "rtt avg", 76_000.0, Nanoseconds),
+                ("ping", "rtt max", 120_000.0, Nanoseconds),
+                ("ping", "rtt mdev", 32_000.0, Nanoseconds),
+            ],
+        );
+    }
     reads(
         "ping-busybox.txt",
         &[

@@ -57,6 +57,11 @@ impl RowSum {
 }
 
 impl<'a> Case<'a> {
+    /// Returns the guest's definition where it is whole, so that what it does not say is not there.
+    pub(crate) fn whole_domain(&self) -> Option<&'a Domain> {
+        self.domain.filter(|domain| !domain.is_part())
+    }
+
     /// Returns facts about the host itself.
     pub fn host(&self) -> Option<&'a Host> {
         self.facts?.host.as_ref()

@@ -18,11 +18,19 @@ pub struct UnreadLines {
 }
 
 /// Counts the lines that belong to nothing and look like a tool's output, up to the line from which on the text stands
-/// there again.
-pub(crate) fn unread(lines: &TicketLines<'_>, repeated_from: Option<u64>) -> UnreadLines {
+/// there again. `prose` are lines inside of parts that say nothing, in their order.
+pub(crate) fn unread(
+    lines: &TicketLines<'_>,
+    prose: &[usize],
+    repeated_from: Option<u64>,
+) -> UnreadLines {
     let end = repeated_from.and_then(|line| usize::try_from(line - 1).ok());
     let mut unread = UnreadLines::default();
-    for at in (0..end.unwrap_or(lines.len())).filter(|at| looks_like_output(lines.free(*at))) {
+    let line = |at: usize| match prose.binary_search(&at) {
+        Ok(_) => lines.line(at),
+        Err(_) => lines.free(at),
+    };
+    for at in (0..end.unwrap_or(lines.len())).filter(|at| looks_like_output(line(*at))) {
         if unread.lines == 0 {
             unread.first = at as u64 + 1;
         }

@@ -8,7 +8,7 @@ use results::Score;
 use tracetext::event_line;
 
 use crate::coverage::{UnreadLines, unread};
-use crate::definitions::{PlacedDefinition, definitions};
+use crate::definitions::{PlacedDefinition, TextDefinitions, definitions};
 use crate::lines::TicketLines;
 use crate::names::{NamedGuests, name_before};
 use crate::ticket_part::{PartKind, TicketPart};
@@ -47,6 +47,8 @@ pub struct Ticket {
     pub facts: Facts,
     /// Results of benchmarks.
     pub scores: Vec<Score>,
+    /// Lines inside the parts with facts that say none, such as prose in the same paragraph.
+    pub lines_of_no_fact: u64,
     /// What looks like a tool's output and is in no part; with what could not be read in traces:
     /// [`Ticket::lines_unread`].
     pub unread: UnreadLines,
@@ -68,7 +70,8 @@ impl Ticket {
             counted - before.min(counted)
         });
         let events = self.traces.iter().map(|trace| trace.events_read);
-        lines.chain(events).sum()
+        let all: u64 = lines.chain(events).sum();
+        all.saturating_sub(self.lines_of_no_fact)
     }
 
     /// Returns how many lines look like a tool's output and could not be read, in parts and outside, and the first of
@@ -128,7 +131,10 @@ impl Ticket {
 /// Cuts a text into its parts. Never fails: a text without any is prose.
 pub fn read(text: &[u8]) -> Ticket {
     let mut lines = TicketLines::new(text);
-    let definitions = definitions(&mut lines);
+    let TextDefinitions {
+        guests: definitions,
+        pins,
+    } = definitions(&mut lines);
     let traces = traces(&mut lines);
     let (tables, _) = perftables::read_placed(&lines.free_text());
     let others = lines.taken();
@@ -142,7 +148,11 @@ pub fn read(text: &[u8]) -> Ticket {
     for range in &ranges {
         lines.take(range.clone());
     }
-    let (facts, mut parts) = facts_of(&mut lines);
+    let HostFacts {
+        facts,
+        mut parts,
+        prose,
+    } = facts_of(&mut lines);
     let mut others = others;
     for part in &parts {
         let range = range(part.first_line, part.last_line);
@@ -150,7 +160,7 @@ pub fn read(text: &[u8]) -> Ticket {
             others.fill(true);
         }
     }
-    for one in &definitions {
+    for one in definitions.iter().chain(&pins) {
         let range = range(one.first_line, one.last_line);
         // A list of processes is one part, with the command lines in it.
         if !one.is_command || range.clone().all(|at| lines.is_free(at)) {
@@ -183,7 +193,7 @@ pub fn read(text: &[u8]) -> Ticket {
     }
     parts.sort_by_key(|part| part.first_line);
     let repeated_from = take_once(&lines, &mut parts);
-    let unread = unread(&lines, repeated_from);
+    let unread = unread(&lines, &prose, repeated_from);
     let once = |line: u64| repeated_from.is_none_or(|from| line < from);
     let mut ticket = Ticket {
         traces: traces.iter().map(|trace| traced(&lines, trace)).collect(),
@@ -194,6 +204,7 @@ pub fn read(text: &[u8]) -> Ticket {
         tables,
         definitions,
         facts,
+        lines_of_no_fact: prose.iter().filter(|at| once(**at as u64 + 1)).count() as u64,
         scores,
         unread,
         repeated_from,
@@ -224,24 +235,54 @@ fn take_once(lines: &TicketLines<'_>, parts: &mut Vec<TicketPart>) -> Option<u64
     Some(from)
 }
 
-/// Reads what blocks of lines say of a host or its VMs. Takes their lines.
-fn facts_of(lines: &mut TicketLines<'_>) -> (Facts, Vec<TicketPart>) {
+/// What blocks of lines say of a host or its VMs.
+struct HostFacts {
+    facts: Facts,
+    parts: Vec<TicketPart>,
+    /// Lines inside the parts that say nothing of either.
+    prose: Vec<usize>,
+}
+
+/// Reads what blocks of lines say of a host or its VMs. Takes their lines, from the first that does to the last.
+fn facts_of(lines: &mut TicketLines<'_>) -> HostFacts {
     let mut parts = Vec::new();
+    let mut prose = Vec::new();
     let mut all = Vec::new();
     for block in lines.free_blocks() {
         let mut text = text_of(lines, &block);
-        let (facts, _) = facts::read(&text);
-        if !facts.is_empty() {
-            all.append(&mut text);
-            // Blocks stay apart, as they stood in the text.
-            all.push(b'\n');
-            parts.push(part(lines, PartKind::Facts(facts.summary()), &block));
+        let (facts, _, unknown) = facts::read_lines(&text);
+        if facts.is_empty() {
+            continue;
         }
+        all.append(&mut text);
+        // Blocks stay apart, as they stood in the text.
+        all.push(b'\n');
+        // Lines are counted from the block's first.
+        let mut known = vec![true; block.len()];
+        for range in unknown {
+            let range = range.start().saturating_sub(1)..(*range.end()).min(known.len());
+            if let Some(known) = known.get_mut(range) {
+                known.fill(false);
+            }
+        }
+        let first = known.iter().position(|known| *known);
+        let last = known.iter().rposition(|known| *known);
+        let (Some(first), Some(last)) = (first, last) else {
+            continue;
+        };
+        let own = block.start + first..block.start + last + 1;
+        let inside = own.clone().zip(known.iter().skip(first));
+        prose.extend(inside.filter(|(_, known)| !**known).map(|(at, _)| at));
+        parts.push(part(lines, PartKind::Facts(facts.summary()), &own));
     }
     for part in &parts {
         lines.take(range(part.first_line, part.last_line));
     }
-    (facts::read(&all).0, parts)
+    HostFacts {
+        facts: facts::read(&all).0,
+        parts,
+        prose,
+    }
 }
 
 /// Lines between the results of one run at most.

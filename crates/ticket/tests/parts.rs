@@ -231,3 +231,97 @@ fn results_end_where_something_else_stands() {
         .all(|pair| pair[0].last_line < pair[1].first_line);
     assert!(apart && parts.len() > 1, "{parts:?}");
 }
+
+/// Half of a definition ends where something else begins, and nothing behind it is taken for it.
+#[test]
+fn a_definition_that_is_cut_off_is_one() {
+    let whole = definition("web", "ubuntu.com/ubuntu/22.04");
+    let cut: String = whole
+        .lines()
+        .take(7)
+        .map(|line| line.to_owned() + "\n")
+        .collect();
+    for (how, cut) in [
+        ("as it is", cut.clone()),
+        (
+            "quoted",
+            cut.lines().map(|line| format!("> {line}\n")).collect(),
+        ),
+        ("HTML", cut.replace('<', "&lt;").replace('>', "&gt;")),
+    ] {
+        let text = format!("Its definition:\n\n{cut}...\n\nand another:\n{whole}\n{TABLE}");
+        let ticket = read(text.as_bytes());
+        assert_eq!(
+            kinds(&ticket),
+            ["definition", "definition", "table"],
+            "{how}"
+        );
+        let [first, second] = &ticket.definitions[..] else {
+            panic!("{how}");
+        };
+        assert_eq!((first.first_line, first.last_line), (3, 9), "{how}");
+        assert!(first.definition.domain.is_part() && !second.definition.domain.is_part());
+        assert_eq!(first.definition.domain.name, "web", "{how}");
+    }
+}
+
+/// Lists of pins are of the guest that they name, or of the only one.
+#[test]
+fn pins_that_virsh_lists_are_of_their_guest() {
+    let pins = include_str!("../../domain/tests/domains/pins-libvirt-9.txt");
+    let info = include_str!("../../domain/tests/domains/vcpuinfo.txt");
+    let of = |text: &str| {
+        let ticket = read(text.as_bytes());
+        let guests = ticket.definitions.iter().map(|one| {
+            let domain = &one.definition.domain;
+            let pins = domain.vcpu_pins.iter();
+            let pins = pins
+                .map(|(vcpu, cpus)| format!("{vcpu}:{cpus}"))
+                .collect::<Vec<_>>();
+            format!("{} {}", domain.name, pins.join(" "))
+        });
+        (
+            guests.collect::<Vec<_>>(),
+            ticket.parts.len(),
+            ticket.unread.lines,
+        )
+    };
+    let web = definition("web", "ubuntu.com/ubuntu/22.04");
+    let wanted = vec!["web 0:2 1:3 2:0-15".to_owned()];
+    let mail = |pins: &str| format!("Pins:\n\n{pins}\nand the guest:\n\n{web}\n{}", trace(3));
+    assert_eq!(of(&mail(pins)), (wanted.clone(), 3, 0));
+    let unnamed: String = pins
+        .lines()
+        .filter(|line| !line.contains("virsh "))
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert_eq!(of(&mail(&unnamed)).0, wanted);
+    let quoted: String = pins.lines().map(|line| format!("> {line}\n")).collect();
+    assert_eq!(of(&mail(&quoted)).0, wanted);
+    assert_eq!(of(&mail(&pins.replace("  ", "&nbsp; "))).0, wanted);
+    // Another guest's are its own, and two lists that do not agree are of two.
+    let (guests, _, _) = of(&mail(&pins.replace(" web", " db-7")));
+    assert_eq!(guests, ["db-7 0:2 1:3 2:0-15", "web "]);
+    let twice = info.replace("virsh vcpuinfo web", "virsh vcpuinfo");
+    let other = twice.replace("---y----", "-y------");
+    assert_eq!(of(&format!("{twice}\nand\n\n{other}")).0.len(), 2);
+    assert_eq!(of(&format!("{twice}\nagain\n\n{twice}")).0.len(), 1);
+}
+
+/// Lines of prose in a paragraph of facts are not counted as read.
+#[test]
+fn prose_beside_facts_is_not_counted() {
+    let facts = "* CPU #0: thread_id=1700\n  CPU #1: thread_id=1703\n";
+    let apart = read(facts.as_bytes());
+    assert_eq!(apart.lines_read(), 2);
+    let text = format!(
+        "We looked at it here:\n{facts}which is odd,\nsince it moved.\n  CPU #2: thread_id=1704\nBye\n"
+    );
+    let ticket = read(text.as_bytes());
+    assert_eq!((ticket.lines_read(), ticket.lines_of_no_fact), (3, 2));
+    let [part] = &ticket.parts[..] else {
+        panic!("{:?}", ticket.parts);
+    };
+    assert_eq!((part.first_line, part.last_line), (2, 6));
+    assert_eq!(ticket.facts.vms[0].vcpus.len(), 3);
+}

@@ -1,4 +1,5 @@
-//! Results of `ping`: of iputils (`ping_common.c`, `finish`), BusyBox (`networking/ping.c`) and the BSDs.
+//! Results of `ping`: of iputils (`ping_common.c`, `finish`; its `po/de.po`, `po/fr.po` and
+//! `po/zh_CN.po`), BusyBox (`networking/ping.c`) and the BSDs.
 
 use forms::InputForm;
 
@@ -8,20 +9,27 @@ use crate::scores::pasted::{PastedLine, ScoreReader, decimal, leading};
 pub(crate) const FORM: InputForm = InputForm {
     printed_by: "ping",
     recognised_by: "`N packets transmitted, M received, X% packet loss`; `rtt min/avg/max/mdev = ... ms` and \
-                    `round-trip min/avg/max = ... ms`; without them the replies, `64 bytes from ... time=0.045 ms`",
+                    `round-trip min/avg/max = ... ms`; without them the replies, `64 bytes from ... time=0.045 ms`; \
+                    iputils' also in German, French and Chinese",
     yields: "scores: round trips (shortest, mean, longest, mean deviation) and loss; less is better",
     fixtures: &[
         "tests/scores/ping-iputils.txt",
         "tests/scores/ping-flood-iputils.txt",
         "tests/scores/ping-busybox.txt",
         "tests/scores/ping-without-its-end.txt",
+        "tests/scores/ping-german.txt",
+        "tests/scores/ping-french.txt",
+        "tests/scores/ping-chinese.txt",
     ],
 };
 
 const TOOL: &str = "ping";
 
-const LABELS: [&str; 5] = [
+const LABELS: [&str; 8] = [
     "64 bytes from",
+    "64 Bytes von",
+    "64 octets de",
+    "64 字节，来自",
     "--- ",
     "rtt min/",
     "round-trip min/",
@@ -56,27 +64,63 @@ impl PingReader {
     }
 }
 
+/// What stands behind a reply's length, by language: English, German, French, Chinese.
+const FROM: [&str; 4] = ["bytes from ", "Bytes von ", "octets de ", "字节，来自 "];
+
+/// What stands behind the count of packets that were sent, and of those that came back.
+const SENT: [[&str; 2]; 3] = [
+    ["packets transmitted,", "received"],
+    ["Pakete übertragen,", "empfangen"],
+    ["paquets transmis,", "reçus"],
+];
+
+/// Reads a time: `0.045 ms`, `0,045 ms`, `0.045 毫秒`. Returns nanoseconds.
+fn milliseconds(text: &str) -> Option<f64> {
+    let (ms, unit) = leading(text.trim_start())?;
+    let unit = unit.trim_start();
+    (unit.starts_with("ms") || unit.starts_with("毫秒")).then_some(ms * 1e6)
+}
+
 /// Reads a reply: `64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.045 ms`. Returns its time in nanoseconds.
 fn reply(text: &str) -> Option<f64> {
     let (_, rest) = leading(text.trim_start())?;
-    let rest = rest.trim_start().strip_prefix("bytes from ")?;
+    let rest = rest.trim_start();
+    let rest = FROM.iter().find_map(|from| rest.strip_prefix(from))?;
     if !rest.contains("seq=") {
         return None;
     }
-    let (_, time) = rest.rsplit_once("time=")?;
-    let (ms, unit) = leading(time.trim_start())?;
-    unit.trim().starts_with("ms").then_some(ms * 1e6)
+    let words = ["time=", "Zeit=", "temps=", "时间="];
+    let time = words
+        .iter()
+        .find_map(|word| Some(rest.rsplit_once(word)?.1));
+    milliseconds(time?)
 }
 
 /// Reads the line of losses. Returns the share that was lost.
 fn loss(text: &str) -> Option<f64> {
-    let (sent, rest) = leading(text.trim_start())?;
-    let rest = rest.trim_start().strip_prefix("packets transmitted,")?;
-    let (received, rest) = leading(rest.trim_start())?;
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix("packets ").unwrap_or(rest);
+    let text = text.trim_start();
+    let (sent, received) = match text.strip_prefix("已发送 ") {
+        Some(rest) => {
+            let (sent, rest) = leading(rest)?;
+            let rest = rest.trim_start().strip_prefix("个包，")?.trim_start();
+            let (received, rest) = leading(rest.strip_prefix("已接收 ")?)?;
+            rest.trim_start().strip_prefix("个包")?;
+            (sent, received)
+        }
+        None => {
+            let (sent, rest) = leading(text)?;
+            let rest = rest.trim_start();
+            let (rest, word) = SENT
+                .iter()
+                .find_map(|[words, back]| Some((rest.strip_prefix(words)?, back)))?;
+            let (received, rest) = leading(rest.trim_start())?;
+            let rest = rest.trim_start();
+            let rest = rest.strip_prefix("packets ").unwrap_or(rest);
+            rest.starts_with(word).then_some((sent, received))?
+        }
+    };
     // What was duplicated counts as received.
-    (rest.starts_with("received") && sent > 0.0).then(|| (1.0 - received / sent).max(0.0))
+    (sent > 0.0).then(|| (1.0 - received / sent).max(0.0))
 }
 
 /// Reads the line of round trips. Returns their names and values in nanoseconds.
@@ -86,6 +130,8 @@ fn trips(text: &str) -> Option<Vec<(String, f64)>> {
         .strip_prefix("rtt ")
         .or(text.strip_prefix("round-trip "))?;
     let (names, values) = rest.split_once('=')?;
+    // French has another word for the mean.
+    let names = names.replace("/moy/", "/avg/");
     if !names.starts_with("min/avg/max") {
         return None;
     }

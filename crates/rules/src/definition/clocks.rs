@@ -176,7 +176,7 @@ fn adding(domain: &Domain, names: &[&str], clock: bool) -> String {
         names.iter().map(each).collect::<Vec<_>>().join(", ")
     };
     match domain.form {
-        DefinitionForm::Libvirt => {
+        DefinitionForm::Libvirt | DefinitionForm::CutLibvirt | DefinitionForm::Virsh => {
             let all = list(&|name| match *name {
                 "spinlocks" => "<spinlocks state='on' retries='8191'/>".to_owned(),
                 name => format!("<{name} state='on'/>"),

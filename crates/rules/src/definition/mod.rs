@@ -45,6 +45,21 @@ static KINDS: [&RemarkKind; 26] = [
     &memory::CPU_MODEL,
 ];
 
+/// Sorts of remarks that rest on what a definition says, and on nothing that it does not say: those that one which is
+/// cut off can have.
+static FROM_WHAT_IS_THERE: [&RemarkKind; 10] = [
+    &devices::EMULATED_NIC,
+    &devices::EMULATED_DISK,
+    &devices::QEMU_NET,
+    &devices::NATIVE_CACHED,
+    &devices::WRITE_THROUGH,
+    &limits::CPU_QUOTA,
+    &limits::DISK_LIMIT,
+    &pins::SHARED_CPU,
+    &pins::TWO_VMS,
+    &pins::OFFLINE,
+];
+
 /// Returns all sorts of remarks that there are.
 pub fn remark_kinds() -> &'static [&'static RemarkKind] {
     &KINDS
@@ -68,6 +83,17 @@ pub fn remarks(domains: &[&Domain], facts: Option<&Facts>) -> Vec<DefinitionRema
         }
         memory::memory(domain, host, &mut out);
     }
+    let cut: Vec<&str> = domains
+        .iter()
+        .filter(|domain| domain.is_part())
+        .map(|domain| domain.name.as_str())
+        .collect();
+    out.retain(|remark| {
+        !cut.contains(&remark.domain.as_str())
+            || FROM_WHAT_IS_THERE
+                .iter()
+                .any(|kind| kind.id == remark.kind.id)
+    });
     // What is equally sure stays in this order.
     out.sort_by(|a, b| b.kind.confidence.total_cmp(&a.kind.confidence));
     out
@@ -123,6 +149,35 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("may run on CPUs 3"), "{text}");
+    }
+
+    /// What a definition that is cut off does not say may have stood behind.
+    #[test]
+    fn of_a_cut_definition_only_what_is_there_is_remarked_on() {
+        let inner = "<memory unit='GiB'>64</memory><metadata><o:libosinfo xmlns:o='http://libosinfo.org/xmlns/libvirt/\
+                     domain/1.0'><o:os id='http://microsoft.com/win/11'/></o:libosinfo></metadata>\
+                     <cputune><vcpupin vcpu='0' cpuset='3'/><vcpupin vcpu='1' cpuset='3'/></cputune><devices>\
+                     <interface type='network'><target dev='n'/><model type='e1000'/></interface>";
+        let ids = |text: &str| -> Vec<&str> {
+            let found = domain::definitions(text.as_bytes()).expect("a definition");
+            let remarks = remarks(&[&found[0].domain], None);
+            assert!(
+                remarks
+                    .iter()
+                    .all(|one| !found[0].domain.is_part() || one.changes.is_empty())
+            );
+            remarks.iter().map(|one| one.kind.id).collect()
+        };
+        let cut = format!("<domain type='kvm'><name>a</name><vcpu>2</vcpu>{inner}");
+        let whole = ids(&format!("{cut}</devices></domain>"));
+        assert!(
+            whole.contains(&"hyperv-clock") && whole.contains(&"cpu-model"),
+            "{whole:?}"
+        );
+        assert_eq!(ids(&cut), ["vcpus-share-cpu", "emulated-nic"]);
+        // Pins may have stood behind.
+        let cut = "<domain><name>a</name><vcpu cpuset='3'>2</vcpu><cputune><shares>1</shares>";
+        assert_eq!(ids(cut), [""; 0]);
     }
 
     #[test]

@@ -103,7 +103,12 @@ pub(super) static TWO_VMS: RemarkKind = RemarkKind {
 /// CPUs that one vCPU alone is pinned to.
 fn single_pins(domain: &Domain) -> BTreeMap<u32, u32> {
     let vcpus = 0..domain.vcpus.unwrap_or(0).min(cpuset::MAX_CPU);
-    let single = |vcpu: u32| Some((vcpu, domain.vcpu_cpus(vcpu)?.single()?));
+    // The pins may have stood behind where a definition is cut off.
+    let cpus = |vcpu: u32| match domain.is_part() {
+        true => domain.vcpu_pins.get(&vcpu),
+        false => domain.vcpu_cpus(vcpu),
+    };
+    let single = |vcpu: u32| Some((vcpu, cpus(vcpu)?.single()?));
     vcpus.filter_map(single).collect()
 }
 
@@ -271,7 +276,7 @@ impl<'d> PlacedVcpus<'d> {
         for (first, last) in sets.chain(&domain.vcpu_cpuset).flat_map(CpuSet::ranges) {
             all.insert_range(*first, *last);
         }
-        let anywhere = unpinned && domain.vcpu_cpuset.is_none();
+        let anywhere = unpinned && (domain.vcpu_cpuset.is_none() || domain.is_part());
         let pins: CpuSet = single_pins(domain).values().copied().collect();
         (!pins.is_empty() || !anywhere).then_some(PlacedVcpus {
             domain,

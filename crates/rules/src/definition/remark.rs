@@ -125,7 +125,7 @@ pub(super) fn in_form<'t>(
     proxmox: &'t str,
 ) -> &'t str {
     match domain.form {
-        DefinitionForm::Libvirt => libvirt,
+        DefinitionForm::Libvirt | DefinitionForm::CutLibvirt | DefinitionForm::Virsh => libvirt,
         DefinitionForm::Qemu => qemu,
         DefinitionForm::Proxmox => proxmox,
     }

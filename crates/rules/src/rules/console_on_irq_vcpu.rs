@@ -452,7 +452,7 @@ fn finding(case: &Case<'_>, met: &DelayedInterrupts<'_>, all: u64) -> Verdict {
         ))),
     };
     finding.at_least = Severity::Medium;
-    if let Some(domain) = case.domain {
+    if let Some(domain) = case.whole_domain() {
         let virtio =
             |console: &domain::DomainConsole| console.target_type.as_deref() == Some("virtio");
         if !domain.consoles.iter().any(virtio) {

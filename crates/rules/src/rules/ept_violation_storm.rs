@@ -164,7 +164,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return brief;
     }
     let finding = of_host(case, say(case, names, &faults));
-    let Some(domain) = case.domain else {
+    let Some(domain) = case.whole_domain() else {
         return finding.found();
     };
     if domain.memory_backing.hugepages.is_some() {

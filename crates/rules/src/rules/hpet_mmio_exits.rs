@@ -198,7 +198,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
     if emulated.count < LEAST || !case.matters(emulated.ns) || each < IN_USER_SPACE_NS {
         return Verdict::Clear;
     }
-    let timer = case.domain.and_then(|domain| domain.timer("hpet"));
+    let timer = case.whole_domain().and_then(|domain| domain.timer("hpet"));
     if timer.is_some_and(|timer| timer.present == Some(false)) {
         return Verdict::Clear;
     }
@@ -232,7 +232,7 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
 }
 
 fn advise(case: &Case<'_>, finding: Finding) -> Finding {
-    let present = case.domain.map(|domain| domain.timer("hpet"));
+    let present = case.whole_domain().map(|domain| domain.timer("hpet"));
     let off = DomainChange::Timer {
         name: "hpet".to_owned(),
         present: false,
@@ -247,7 +247,9 @@ fn advise(case: &Case<'_>, finding: Finding) -> Finding {
             finding.changes(0, changes).changes(1, clock).only(&[1, 0])
         }
         GuestOs::Windows => {
-            let clock = case.domain.and_then(|domain| domain.timer("hypervclock"));
+            let clock = case
+                .whole_domain()
+                .and_then(|domain| domain.timer("hypervclock"));
             let mut changes = changes;
             if clock.and_then(|timer| timer.present) != Some(true) {
                 changes.push(DomainChange::Timer {

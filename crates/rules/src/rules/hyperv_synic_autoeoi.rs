@@ -98,9 +98,13 @@ fn look(case: &Case<'_>) -> Verdict {
     if signs.auto_eoi > 0 {
         return seen(case, offered);
     }
-    let has = |feature| case.domain.and_then(|domain| domain.hyperv_on(feature)) == Some(true);
+    let has = |feature| {
+        case.whole_domain()
+            .and_then(|domain| domain.hyperv_on(feature))
+            == Some(true)
+    };
     let synic = has("synic");
-    if signs.no_auto_eoi > 0 || has("avic") || (case.domain.is_some() && !synic) {
+    if signs.no_auto_eoi > 0 || has("avic") || (case.whole_domain().is_some() && !synic) {
         return Verdict::Clear;
     }
     match synic {
@@ -249,7 +253,7 @@ fn inhibited(case: &Case<'_>, finding: Finding) -> Finding {
 
 fn patch(case: &Case<'_>, finding: Finding) -> Finding {
     let avic = |domain: &Domain| domain.hyperv_on("avic") == Some(true);
-    if case.domain.is_none_or(avic) {
+    if case.whole_domain().is_none_or(avic) {
         return finding;
     }
     finding.changes(

@@ -257,7 +257,7 @@ fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
 /// Exits for ports are most of what is handled, and the guest's definition says which clock it has: Windows without
 /// Hyper-V's timers sets and reads the RTC, and without its clock the ACPI PM timer.
 fn by_definition(case: &Case<'_>, exits: RowSum) -> Option<Finding> {
-    let domain = case.domain?;
+    let domain = case.whole_domain()?;
     let windows = domain.os == GuestOs::Windows;
     let changes = missing(domain);
     let most = exits.ns as f64 >= case.handling_ns() as f64 * OF_HANDLING;
@@ -355,7 +355,7 @@ fn of_reads(rows: &[&ExitRow]) -> u64 {
 
 /// Chooses the remedies for the guest's operating system.
 fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
-    let changes = case.domain.map(missing).unwrap_or_default();
+    let changes = case.whole_domain().map(missing).unwrap_or_default();
     match case.guest() {
         GuestOs::Windows => finding.changes(0, changes).only(&[0]),
         GuestOs::Linux => finding.changes(1, kvmclock(case)).only(&[1]),
@@ -371,7 +371,9 @@ fn advise(case: &Case<'_>, finding: Finding, reads_rtc: bool) -> Finding {
 
 /// Returns the change that gives a Linux guest back the clock that its definition takes away.
 pub(super) fn kvmclock(case: &Case<'_>) -> Vec<DomainChange> {
-    let timer = case.domain.and_then(|domain| domain.timer("kvmclock"));
+    let timer = case
+        .whole_domain()
+        .and_then(|domain| domain.timer("kvmclock"));
     match timer.and_then(|timer| timer.present) {
         Some(false) => vec![DomainChange::Timer {
             name: "kvmclock".to_owned(),

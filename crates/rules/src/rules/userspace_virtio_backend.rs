@@ -462,7 +462,7 @@ fn is_guests(stage: &str) -> bool {
 }
 
 fn patch(case: &Case<'_>, finding: Finding) -> Finding {
-    let Some(domain) = case.domain else {
+    let Some(domain) = case.whole_domain() else {
         return finding;
     };
     let virtio = domain

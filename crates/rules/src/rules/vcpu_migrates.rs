@@ -198,7 +198,7 @@ fn took(row: &MovesRow, ns: u64) -> Evidence {
 
 /// Pins vCPUs where their definition does not.
 fn pins(case: &Case<'_>, mut finding: Finding) -> Finding {
-    let Some(domain) = case.domain else {
+    let Some(domain) = case.whole_domain() else {
         return finding;
     };
     if let Some(host) = case.host() {

@@ -349,7 +349,7 @@ fn members(crowd: &Crowd) -> Evidence {
 
 /// Pins one to a CPU where the definition has none and the host has CPUs enough.
 fn pins(case: &Case<'_>, finding: Finding) -> Finding {
-    let (Some(domain), Some(host)) = (case.domain, case.host()) else {
+    let (Some(domain), Some(host)) = (case.whole_domain(), case.host()) else {
         return finding;
     };
     let changes = pinning(domain, host);
