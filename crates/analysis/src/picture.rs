@@ -8,7 +8,8 @@ use event::{ExitClass, ExitReason, Isa, Quality, RecordingCost};
 use model::{GuestAccess, State};
 use paths::{PathReport, Paths};
 use perftables::{
-    CountPrinter, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter, VirtioQueue,
+    CountPrinter, CpuUsageRow, FileWrites, KvmStatPrinter, PrintedDistribution, SchedPrinter,
+    VirtioQueue,
 };
 use symbols::KernelFunctions;
 
@@ -163,6 +164,8 @@ pub struct Picture {
     pub interrupts: Option<PrintedInterrupts>,
     /// What a guest's drivers put into the queues of virtio devices, as `virtiostat` counted it.
     pub virtio: Vec<VirtioQueue>,
+    /// What the machine's CPUs did, as `mpstat` counted it.
+    pub cpu_usage: Vec<CpuUsageRow>,
     /// How long `perf stat` counted, where it says.
     pub counted_ns: Option<u64>,
     /// From the first to the last event, or the time that a printed table is of, as the user says.

@@ -90,6 +90,8 @@ enum TableKind {
     Interrupts,
     /// Queues of virtio devices.
     Virtio,
+    /// What CPUs did.
+    CpuUsage,
 }
 
 /// Returns what a table is of; none if no picture has it.
@@ -105,6 +107,7 @@ fn kind_of(table: &PerfTable) -> Option<TableKind> {
         }),
         PerfTable::InterruptCounts(_) => Some(TableKind::Interrupts),
         PerfTable::VirtioTraffic(_) => Some(TableKind::Virtio),
+        PerfTable::CpuUsage(_) => Some(TableKind::CpuUsage),
         _ => None,
     }
 }
@@ -194,6 +197,7 @@ fn has(picture: &Picture, table: &PerfTable) -> bool {
         Some(TableKind::Latencies) => picture.sched.is_some(),
         Some(TableKind::Counts) => !picture.counts.is_empty(),
         Some(TableKind::Virtio) => !picture.virtio.is_empty(),
+        Some(TableKind::CpuUsage) => !picture.cpu_usage.is_empty(),
         Some(TableKind::Shares { .. } | TableKind::Interrupts) | None => false,
     }
 }
@@ -252,6 +256,7 @@ fn add(picture: &mut Picture, table: PerfTable) {
             None => picture.interrupts = Some(PrintedInterrupts::new(table)),
         },
         PerfTable::VirtioTraffic(traffic) => picture.virtio = traffic.rows,
+        PerfTable::CpuUsage(usage) => picture.cpu_usage = usage.rows,
         PerfTable::KvmTotals(mut totals) => {
             picture.counted_by = totals.printer;
             if totals.printer == CountPrinter::Bpftrace {

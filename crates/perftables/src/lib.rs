@@ -5,13 +5,14 @@ The printed tables of the standard tools, as they come in tickets, mails and rep
 | --- | --- | --- |
 | [`KvmStat`] | `perf kvm stat report`, `perf kvm stat live`, SystemTap's `kvm_service_time.stp` | 3.x: whole microseconds, or a mean alone; 4.x to 6.x: `us` with two decimals, keys 20 or 40 wide; 6.4 and later on the full-screen view: nanoseconds, columns `KvmStatEvent name` to `Mean Time (ns)` |
 | [`SchedLatency`] | `perf sched latency`, `perf sched timehist` | with the time of the longest delay, with its begin and end, or without; `Switches` or `Count` |
-| [`KvmTotals`] | `kvm_stat`, bcc's `kvmexit`, maps of `bpftrace` | a line for each counter or key |
-| [`SyscallTotals`] | `strace`, `perf trace` | lines of calls with or without threads and times, added up; `strace -c` |
+| [`KvmTotals`] | `kvm_stat`, bcc's `kvmexit`, maps and `printf` of `bpftrace` | a line for each counter or key, or for each exit |
+| [`SyscallTotals`] | `strace`, `perf trace` | lines of calls with or without threads and times, added up; `strace -c`, `perf trace -s` |
 | [`PrintedDistribution`] | bcc's `runqlat`, `funclatency`; `hist`, `lhist` of `bpftrace` | rows of a range, a count and a bar |
 | [`PerfStat`] | `perf stat` | people's layout with `#` metrics, `-r`, `-I`, `-A` and `--per-*`; separated with `-x` |
-| [`SampledShares`] | `perf report --stdio`, `perf kvm report`, `perf top`, and their browser | any columns, with `Children` or the shares of the CPUs' modes; call graphs are passed over |
+| [`SampledShares`] | `perf report --stdio`, `perf kvm report`, `perf top`, and their browser | any columns, with `Children` or the shares of the CPUs' modes, `--hierarchy`, of groups the first event; call graphs are passed over |
 | [`InterruptCounts`] | `/proc/interrupts` | x86 and arm64 |
 | [`VirtioTraffic`] | bcc's `virtiostat` | of Python 2 and 3 |
+| [`CpuUsage`] | `mpstat` | shares of time, interrupts by second (`-I`) |
 
 The layouts are those of `tools/perf/builtin-kvm.c` (`print_result`), `builtin-sched.c` (`output_lat_thread`,
 `perf_sched__lat`) and `util/stat-display.c` of Linux 3.7 to 6.12. What trapline itself prints with `--as perf`
@@ -70,11 +71,14 @@ mod kvmexit;
 mod label;
 mod lines;
 mod listed;
+mod mpstat;
 mod number;
 mod open;
 mod perf_report;
+mod perf_report_hierarchy;
 mod perf_report_row;
 mod printed;
+mod printed_exits;
 mod proc_interrupts;
 mod reader;
 mod sched;
@@ -85,6 +89,7 @@ mod strace_counts;
 mod syscall_line;
 mod table_form;
 mod timehist;
+mod trace_summary;
 mod types;
 mod unrolled;
 mod virtiostat;
@@ -94,11 +99,11 @@ use forms::InputForm;
 pub use label::is_fence;
 pub use lines::clean_line;
 pub use types::{
-    Count, CountPrinter, DistributionBucket, FileWrites, InterruptCounts, InterruptRow, KvmRow,
-    KvmStat, KvmStatEvent, KvmStatPrinter, KvmTotal, KvmTotals, Metric, ModeShares, PerfStat,
-    PerfTable, PlacedTable, PrintedDistribution, SampledShare, SampledShares, SchedLatency,
-    SchedPrinter, SchedRow, StatCount, SyscallRow, SyscallThread, SyscallTotals, TableNote,
-    VirtioQueue, VirtioTraffic,
+    Count, CountPrinter, CpuUsage, CpuUsageRow, DistributionBucket, FileWrites, InterruptCounts,
+    InterruptRow, KvmRow, KvmStat, KvmStatEvent, KvmStatPrinter, KvmTotal, KvmTotals, Metric,
+    ModeShares, PerfStat, PerfTable, PlacedTable, PrintedDistribution, SampledShare, SampledShares,
+    SchedLatency, SchedPrinter, SchedRow, StatCount, SyscallRow, SyscallThread, SyscallTotals,
+    TableNote, VirtioQueue, VirtioTraffic,
 };
 
 /// Bytes of a text that [`looks_like`] reads.

@@ -1,4 +1,6 @@
-//! What is read of lists: shares of samples, interrupts, queues of virtio devices.
+//! What is read of lists: shares of samples, interrupts, queues of virtio devices, what CPUs did.
+
+use std::collections::BTreeMap;
 
 /// Shares of one event's samples, as `perf report`, `perf top` and `perf kvm report` print them.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +24,7 @@ pub struct SampledShares {
 }
 
 /// A row of `perf report`: what the rows have in common depends on how they were sorted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SampledShare {
     /// The line where it begins, counted from 1.
     pub line: u64,
@@ -116,4 +118,31 @@ pub struct VirtioQueue {
     pub in_bytes: u64,
     /// Bytes of the latter (`Out BW`).
     pub out_bytes: u64,
+}
+
+/// What CPUs did, as `mpstat` counted it: the averages that it printed, else the mean of its intervals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuUsage {
+    /// The line where it begins, counted from 1.
+    pub line: u64,
+    /// The line of text before it, see [`crate::PerfTable::label`].
+    pub label: Option<String>,
+    /// All CPUs together first, where that is printed, then each.
+    pub rows: Vec<CpuUsageRow>,
+}
+
+/// What one CPU did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuUsageRow {
+    /// The line of its first row, counted from 1.
+    pub line: u64,
+    /// The CPU; `None` for all together.
+    pub cpu: Option<u32>,
+    /// Shares of time by mpstat's name of what it was spent on (`usr`, `sys`, `soft`, `steal`, `guest`, `idle`), 1
+    /// for 100%.
+    pub shares: BTreeMap<&'static str, f64>,
+    /// Interrupts by second, where they were counted.
+    pub interrupts_per_s: Option<f64>,
+    /// Those of each interrupt (`36`, `LOC`) and kind of softirq (`NET_RX`) by second, where there were any.
+    pub rates_per_s: BTreeMap<String, f64>,
 }

@@ -5,6 +5,7 @@ use forms::InputForm;
 use crate::lines::CleanLine;
 use crate::number::count;
 use crate::open::{MAX_ROWS, too_many};
+use crate::perf_report_hierarchy::ShareTree;
 use crate::perf_report_row::{ShareColumns, bare_row, heading as columns_of, row, shares};
 use crate::table_form::{OpenTable, TableBeginning, TableForm, TablePlace};
 use crate::types::{PerfTable, SampledShare, SampledShares, TableNote};
@@ -14,12 +15,17 @@ pub(crate) const FORM: InputForm = InputForm {
     recognised_by: "the heading `Overhead` or `Children Self` with titles of columns, `Samples: N of event '...'` \
                     before it; rows of a share, a task, a file and a function with its mark (`[k]`, `[.]`, `[g]`), \
                     or with the shares of all modes, which add up",
-    yields: "shares of one event's samples, by task, file and function; call graphs are passed over",
+    yields: "shares of one event's samples, by task, file and function; a hierarchy's leaves; of a \
+             group of events the first; call graphs are passed over",
     fixtures: &[
         "tests/tables/perf-report-6.1.txt",
         "tests/tables/perf-report-children-6.1.txt",
         "tests/tables/perf-report-newest.txt",
         "tests/tables/perf-report-columns.txt",
+        "tests/tables/perf-report-hierarchy-6.1.txt",
+        "tests/tables/perf-report-hierarchy-counts-6.1.txt",
+        "tests/tables/perf-report-group-6.1.txt",
+        "tests/tables/perf-report-group-children-6.1.txt",
         "tests/tables/perf-top-browser.txt",
         "tests/tables/perf-top-stdio.txt",
         "tests/tables/case4-vhost.perf-kvm-report.txt",
@@ -42,6 +48,7 @@ fn heading(view: &[CleanLine]) -> Option<TableBeginning> {
     } else if !open.preface(text) {
         open.columns = Some(columns_of(text)?);
     }
+    open.group = open.group.max(1);
     Some((Box::new(open), 1))
 }
 
@@ -115,6 +122,9 @@ fn is_graph(text: &str) -> bool {
 #[derive(Debug, Default)]
 struct OpenShares {
     event: Option<String>,
+    /// Events of the group that it is of.
+    group: usize,
+    tree: ShareTree,
     samples: Option<u64>,
     event_count: Option<u64>,
     lost: Option<u64>,
@@ -172,14 +182,16 @@ impl OpenShares {
             return false;
         };
         let rest = rest.trim_start();
-        let Some((samples, rest)) = rest.split_once(" of event") else {
+        let Some((samples, rest)) = rest.split_once("of event") else {
             return false;
         };
         let Some(samples) = rounded(samples.trim()) else {
             return false;
         };
         let mut quoted = rest.split(['\'', '\u{2018}', '\u{2019}', '"']);
-        self.event = quoted.nth(1).map(str::to_owned);
+        let names: Vec<&str> = events(quoted.nth(1).unwrap_or_default());
+        self.event = names.first().map(|name| (*name).to_owned());
+        self.group = names.len().max(1);
         self.samples = Some(samples);
         let behind = quoted.collect::<Vec<_>>().join("'");
         if let Some((_, more)) = behind.split_once("Event count") {
@@ -284,7 +296,10 @@ impl OpenTable for OpenShares {
             if has_heading {
                 return None;
             }
-            self.columns = Some(columns);
+            self.columns = Some(ShareColumns {
+                group: self.group,
+                ..columns
+            });
             return Some(1);
         }
         if is_layout(&first.text) {
@@ -294,6 +309,11 @@ impl OpenTable for OpenShares {
         if next.preface(inner) {
             // Of the next event.
             return (!has_heading && self.preface(inner)).then_some(1);
+        }
+        if let Some(columns) = self.columns.as_ref().filter(|columns| columns.hierarchy) {
+            let rows = self.tree.line(&first.text, first.number, columns)?;
+            rows.into_iter().for_each(|row| self.push(row));
+            return Some(1);
         }
         if let Some(row) = self.read(&first.text, first.number) {
             self.give_up();
@@ -320,6 +340,19 @@ impl OpenTable for OpenShares {
         notes: &mut Vec<TableNote>,
     ) -> Option<PerfTable> {
         self.give_up();
+        let last = self.tree.end(0);
+        last.into_iter().for_each(|row| self.push(row));
+        if self.group > 1 {
+            let event = self.event.as_deref().unwrap_or_default();
+            let text = format!(
+                "Of a group of {} events the shares of the first, {event}, are read.",
+                self.group
+            );
+            notes.push(TableNote {
+                line: place.line,
+                text,
+            });
+        }
         too_many(place.line, self.beyond, notes);
         let (unread, line) = self.unread;
         if unread > 0 {
@@ -343,6 +376,20 @@ impl OpenTable for OpenShares {
             rows: self.rows,
             unread,
         }))
+    }
+}
+
+/// Returns the events that a heading names: one, or those of a group, `anon group { cpu-clock, page-faults }`.
+fn events(text: &str) -> Vec<&str> {
+    let inner = text
+        .split_once('{')
+        .and_then(|(_, rest)| rest.split_once('}'));
+    match inner {
+        Some((inner, _)) => inner.split(',').map(str::trim).collect(),
+        None => Some(text)
+            .filter(|text| !text.is_empty())
+            .into_iter()
+            .collect(),
     }
 }
 

@@ -31,8 +31,14 @@ pub(crate) struct ShareColumns {
     pub counts: usize,
     pub samples: Option<usize>,
     pub texts: Vec<TextColumn>,
+    /// Whether the text is a tree's, with a level for each of `texts`.
+    pub hierarchy: bool,
+    /// Events of a group, each with a column of every share and number.
+    pub group: usize,
 }
 
+/// Shares of a row at most: a group may have some for each event.
+const MAX_SHARES: usize = 64;
 /// Characters of a task's name at most (`TASK_COMM_LEN` of the kernel, with the end mark 16), and some for an id.
 const MAX_COMM: usize = 15;
 /// Shares add up to their sum within the rounding of each.
@@ -72,6 +78,7 @@ pub(crate) fn heading(text: &str) -> Option<ShareColumns> {
     };
     let mut columns = ShareColumns {
         callees: words[0] == "Children",
+        group: 1,
         ..ShareColumns::default()
     };
     let mut rest = rest;
@@ -81,6 +88,14 @@ pub(crate) fn heading(text: &str) -> Option<ShareColumns> {
         columns.modes = true;
     }
     while !rest.is_empty() {
+        // `Command / Shared Object / Symbol`
+        if let Some(more) = rest
+            .strip_prefix(&["/"])
+            .filter(|_| !columns.texts.is_empty())
+        {
+            columns.hierarchy = true;
+            rest = more;
+        }
         let title = TITLES.iter().find_map(|(title, column)| {
             let words: Vec<&str> = title.split_whitespace().collect();
             Some((rest.strip_prefix(&words[..])?, *title, *column))
@@ -109,7 +124,7 @@ pub(crate) fn shares(text: &str) -> (Vec<f64>, &str) {
     let mut out = Vec::new();
     while let Some((word, more)) = first_word(rest)
         && let Some(part) = printed_share(word)
-        && out.len() < 16
+        && out.len() < MAX_SHARES
     {
         out.push(part);
         rest = more;
@@ -125,7 +140,7 @@ fn unfolded(text: &str) -> &str {
         .map_or(text, str::trim_start)
 }
 
-fn first_word(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn first_word(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
@@ -152,14 +167,17 @@ pub(crate) fn row(text: &str, line: u64, columns: &ShareColumns) -> Option<Sampl
     let text = untagged(text);
     let (parts, mut rest) = shares(&text);
     let wanted = 1 + usize::from(columns.callees) + if columns.modes { 4 } else { 0 };
-    if parts.len() != wanted {
+    // Of a group the first event leads.
+    let group = columns.group.max(1);
+    if parts.len() != wanted * group {
         return None;
     }
+    let parts: Vec<f64> = parts.iter().step_by(group).copied().collect();
     let mut row = of_shares(&parts, columns.callees, columns.modes, line)?;
-    for number in 0..columns.counts {
+    for number in 0..columns.counts * group {
         let (word, more) = first_word(rest)?;
         let value = count(word)?;
-        if columns.samples == Some(number) {
+        if columns.samples.map(|samples| samples * group) == Some(number) {
             row.samples = Some(value);
         }
         rest = more;
@@ -327,7 +345,7 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 /// Returns the mark before a symbol, and the symbol: `[k] do_idle`. Pages may have no blank between.
-fn level(text: &str) -> Option<(char, &str)> {
+pub(crate) fn level(text: &str) -> Option<(char, &str)> {
     let mut chars = text.strip_prefix('[')?.chars();
     let level = chars.next().filter(|level| "k.guH!".contains(*level))?;
     let symbol = chars.as_str().strip_prefix(']')?;

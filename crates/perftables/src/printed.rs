@@ -2,8 +2,8 @@
 
 use crate::table_form::TableForm;
 use crate::{
-    bpftrace, distribution, kvm_cells, kvm_service_time, kvm_stat, kvmexit, perf_report,
-    proc_interrupts, strace, strace_counts, timehist, virtiostat,
+    bpftrace, distribution, kvm_cells, kvm_service_time, kvm_stat, kvmexit, mpstat, perf_report,
+    printed_exits, proc_interrupts, strace, strace_counts, timehist, trace_summary, virtiostat,
 };
 
 /// The readers. Where two could begin at a line, the first does.
@@ -11,6 +11,7 @@ pub(crate) const TABLE_FORMS: &[TableForm] = &[
     kvmexit::TABLE,
     kvm_stat::TABLE,
     timehist::TABLE,
+    trace_summary::TABLE,
     strace::TABLE,
     strace_counts::TABLE,
     kvm_service_time::TABLE,
@@ -20,4 +21,6 @@ pub(crate) const TABLE_FORMS: &[TableForm] = &[
     perf_report::TABLE,
     proc_interrupts::TABLE,
     virtiostat::TABLE,
+    mpstat::TABLE,
+    printed_exits::TABLE,
 ];

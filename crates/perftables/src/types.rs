@@ -7,8 +7,8 @@ pub use crate::counted::{
     SyscallTotals,
 };
 pub use crate::listed::{
-    InterruptCounts, InterruptRow, ModeShares, SampledShare, SampledShares, VirtioQueue,
-    VirtioTraffic,
+    CpuUsage, CpuUsageRow, InterruptCounts, InterruptRow, ModeShares, SampledShare, SampledShares,
+    VirtioQueue, VirtioTraffic,
 };
 
 /// A table.
@@ -33,6 +33,8 @@ pub enum PerfTable {
     InterruptCounts(InterruptCounts),
     /// `virtiostat` of bcc.
     VirtioTraffic(VirtioTraffic),
+    /// `mpstat` of sysstat.
+    CpuUsage(CpuUsage),
 }
 
 impl PerfTable {
@@ -48,6 +50,7 @@ impl PerfTable {
             PerfTable::SampledShares(table) => table.line,
             PerfTable::InterruptCounts(table) => table.line,
             PerfTable::VirtioTraffic(table) => table.line,
+            PerfTable::CpuUsage(table) => table.line,
         }
     }
 
@@ -63,6 +66,7 @@ impl PerfTable {
             PerfTable::SampledShares(_) => "perf report",
             PerfTable::InterruptCounts(_) => "/proc/interrupts",
             PerfTable::VirtioTraffic(_) => "virtiostat",
+            PerfTable::CpuUsage(_) => "mpstat",
         }
     }
 
@@ -79,6 +83,7 @@ impl PerfTable {
             PerfTable::SampledShares(table) => table.label.as_deref(),
             PerfTable::InterruptCounts(table) => table.label.as_deref(),
             PerfTable::VirtioTraffic(table) => table.label.as_deref(),
+            PerfTable::CpuUsage(table) => table.label.as_deref(),
         }
     }
 }

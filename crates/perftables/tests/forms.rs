@@ -95,7 +95,11 @@ fn pasted_fixtures_have_the_same_rows() {
 /// Columns that a page or an editor separated by tabs.
 #[test]
 fn tabs_are_blanks() {
-    for (_, file, text) in fixtures() {
+    // What a hierarchy's levels are is in its blanks.
+    let others = fixtures()
+        .into_iter()
+        .filter(|(_, file, _)| !file.contains("hierarchy"));
+    for (_, file, text) in others {
         let mut tabs = text.clone();
         for blanks in ["        ", "    ", "   ", "  "] {
             tabs = tabs.replace(blanks, "\t");

@@ -7,6 +7,7 @@ mod distributions;
 mod forms;
 mod interrupts;
 mod kvm_stat;
+mod more_forms;
 mod one_line;
 mod references;
 mod shares;

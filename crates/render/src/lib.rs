@@ -17,6 +17,7 @@ pub mod console;
 #[cfg(test)]
 mod contract;
 pub mod cost;
+pub mod cpu_usage;
 pub mod csv;
 pub mod definition;
 pub mod diagnose;
@@ -76,6 +77,7 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 fn tables() -> Vec<(&'static str, String)> {
     let none = doubts::Doubts::default();
+    let cpus = cpu_usage::columns().described();
     vec![
         ("`info`: `events`", info::columns().described()),
         (
@@ -147,6 +149,7 @@ fn tables() -> Vec<(&'static str, String)> {
             "`report` of what virtiostat printed: `virtio`",
             interrupts::queues().described(),
         ),
+        ("`report` of what mpstat printed: `cpu_usage`", cpus),
         (
             "`events --console`: `console`",
             console::columns().described(),

@@ -5,14 +5,15 @@ use serde_json::{Map, Value};
 
 use crate::part::PicturePart;
 use crate::schema::{Member, Shape};
-use crate::{interrupts, irqs, shares};
+use crate::{cpu_usage, interrupts, irqs, shares};
 
 /// The parts, in their order.
-pub const PARTS: [&PicturePart; 4] = [
+pub const PARTS: [&PicturePart; 5] = [
     &irqs::PART,
     &shares::PART,
     &interrupts::PART,
     &interrupts::QUEUES,
+    &cpu_usage::PART,
 ];
 
 /// Returns the members of a document that are parts which were recorded.

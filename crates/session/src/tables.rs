@@ -235,6 +235,9 @@ pub fn describe(picture: &Picture) -> String {
             false => "/proc/interrupts".to_owned(),
         });
     }
+    if !picture.cpu_usage.is_empty() {
+        out.push("mpstat".to_owned());
+    }
     if !picture.virtio.is_empty() {
         out.push("virtiostat".to_owned());
     }

@@ -10,7 +10,7 @@ use words::share;
 
 use super::input::ScreenInput;
 use super::line::{Line, Tone, wrapped};
-use crate::{cost, info, interrupts, perf_stat, sched, shares};
+use crate::{cost, cpu_usage, info, interrupts, perf_stat, sched, shares};
 
 /// Tasks and kinds of events that are listed where there are no exits.
 const ROWS: usize = 6;
@@ -64,6 +64,12 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
     }
     if let Some(interrupts) = &picture.interrupts {
         out.push_str(&interrupts::table(interrupts, input.layout(width, ROWS)));
+    }
+    if !picture.cpu_usage.is_empty() {
+        out.push_str(&cpu_usage::table(
+            &picture.cpu_usage,
+            input.layout(width, ROWS),
+        ));
     }
     if !picture.virtio.is_empty() {
         out.push_str(&interrupts::queue_table(
