@@ -116,9 +116,10 @@ pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, Reco
 pub use printed_interrupts::{CountedInterrupt, OneCpuDevice, PrintedInterrupts};
 pub use printed_shares::{PrintedShares, ShareLine};
 pub use profile::{
-    FunctionNamer, GuestSide, Profile, ProfileBy, ProfileContext, ProfileOf, ProfileOptions,
-    ProfileReport, ProfileRow, ProfileSums, ProfileThread, ProfileUnit, ProfileVm, SampleUnit,
-    SampledTime, SplicedVcpu, ThreadState, VcpuBy, VcpuThread, is_function, plain,
+    FunctionNamer, GuestSide, OffCpuRow, OffCpuSums, Profile, ProfileBy, ProfileContext, ProfileOf,
+    ProfileOptions, ProfileReport, ProfileRow, ProfileSums, ProfileThread, ProfileUnit, ProfileVm,
+    SampleUnit, SampledTime, SplicedVcpu, ThreadState, VcpuBy, VcpuThread, WaitedTime, is_function,
+    plain,
 };
 pub use progress::{
     AT_ONCE_NS, ExitPlace, ExitRun, Progress, ProgressReport, ProgressRow, VcpuEnd,

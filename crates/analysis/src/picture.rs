@@ -18,12 +18,12 @@ use crate::{
     Answers, Continuity, ContinuityReport, ExitRow, ExitTable, Exits, ExitsReport, Faults,
     FaultsReport, GuestTasks, Handle, Handling, HandlingRow, IdleWakeups, IdleWakeupsReport,
     InfoReport, Ipis, IpisReport, Irqs, IrqsReport, LeftOut, MainLoopRow, MainLoops, Merge, Moves,
-    MovesRow, NestedExits, NestedExitsReport, PartCounts, PathExamples, PrintedInterrupts,
-    PrintedShares, ProfileSums, Progress, ProgressReport, Recorder, RecorderReport,
-    RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs, SleepRow,
-    Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport, Unmaps,
-    UnmapsReport, Vcpus, VcpusReport, VmmSleeps, VmmSleepsRow, WaitsReport, WalkState, name_access,
-    name_causes, name_rows, with_used,
+    MovesRow, NestedExits, NestedExitsReport, OffCpuSums, PartCounts, PathExamples,
+    PrintedInterrupts, PrintedShares, ProfileSums, Progress, ProgressReport, Recorder,
+    RecorderReport, RecordingContents, SchedLatencies, SchedReport, Series, SharedAnalysis, Signs,
+    SleepRow, Sleeps, Stalls, StallsReport, Stats, Timeline, TimelineReport, Timers, TimersReport,
+    Unmaps, UnmapsReport, Vcpus, VcpusReport, VmmSleeps, VmmSleepsRow, WaitsReport, WalkState,
+    name_access, name_causes, name_rows, with_used,
 };
 
 /// Where a picture's numbers come from.
@@ -124,6 +124,8 @@ pub struct Picture {
     pub sleeps: Option<Vec<SleepRow>>,
     /// What samples found of the CPUs' time; `None` where nothing was sampled that is a CPU's time.
     pub profile: Option<ProfileSums>,
+    /// What threads waited for without a CPU; `None` where nobody asked, and where no switches were recorded.
+    pub off_cpu: Option<OffCpuSums>,
     /// Who recorded, and what that took.
     pub recorder: RecorderReport,
     /// Behind whom vCPUs waited for a CPU.

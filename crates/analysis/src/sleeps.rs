@@ -287,6 +287,11 @@ impl Analysis for Sleeps {
     }
 }
 
+/// Returns whether a function is on the way into sleep, and not its reason.
+pub(crate) fn is_scheduler(function: &str) -> bool {
+    SCHEDULER.iter().any(|begin| function.starts_with(begin))
+}
+
 /// Returns the functions of a stack, without those of the scheduler at its inner end.
 fn words(stack: &Stack, functions: KernelFunctions<'_>) -> Vec<String> {
     let all: Vec<String> = match stack {
@@ -296,8 +301,7 @@ fn words(stack: &Stack, functions: KernelFunctions<'_>) -> Vec<String> {
             .collect(),
         Stack::Names(list) => list.iter().map(|name| name.to_string()).collect(),
     };
-    let inner = |name: &String| SCHEDULER.iter().any(|begin| name.starts_with(begin));
-    let first = all.iter().position(|name| !inner(name)).unwrap_or(0);
+    let first = all.iter().position(|name| !is_scheduler(name)).unwrap_or(0);
     all[first..].to_vec()
 }
 

@@ -27,6 +27,7 @@ mod functions;
 mod guests;
 mod latency;
 mod names;
+mod off_cpu;
 mod parts;
 mod results;
 mod rows;
@@ -37,6 +38,7 @@ mod stack_keys;
 mod states;
 mod student;
 mod tails;
+mod wait_causes;
 mod whole;
 
 pub use change::{

@@ -12,6 +12,7 @@
 //! | exits by reason, all exits' handling | half of their time; a tenth of that for waiting (HLT, WFx) |
 //! | ports, addresses, registers | half of that, as it is within the exits' time |
 //! | tasks, kworkers' functions | a quarter of run time (vCPUs' threads a twentieth), half of tasks' waits |
+//! | off-CPU time | what threads miss (locks, uninterruptible) all, preemptions a tenth, other sleeps a hundredth |
 //! | what guests did | half of 0.1 of its time; exits 0.9 of what exits by reason have; waits 0.9 |
 //! | the longest wait for a CPU, APIC virtualization | as much as the largest of what they are of: they stand before it |
 //! | findings | nearly half of their cost: behind the row that says the same |
@@ -24,8 +25,8 @@ use crate::change::{
     CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
 };
 use crate::{
-    apic, chance, counters, differs, exits, findings, functions, guests, latency, parts, sched,
-    scores, side, states,
+    apic, chance, counters, differs, exits, findings, functions, guests, latency, off_cpu, parts,
+    sched, scores, side, states,
 };
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
@@ -66,6 +67,13 @@ pub(crate) fn against(
 ) -> Result<Comparison, String> {
     scored(a, b, [&[], &[]], work, options, bounds)
 }
+
+/// Compares something: what changed, and what is to be known of that.
+type Changes = fn(&side::Pair<'_>, &mut Vec<SideChange>, &mut Vec<String>);
+
+/// What is compared by itself: how much was compared of it is no question of how sure all else is. Guests come behind
+/// all that is of hosts.
+const BY_THEMSELVES: [Changes; 3] = [parts::changes, off_cpu::changes, guests::changes];
 
 fn scored(
     a: ComparedSide<'_>,
@@ -112,20 +120,13 @@ fn scored(
         .partition(|finding| findings::happened_once(finding, &out));
     out.once.append(&mut once);
     out.unreported.append(&mut threshold);
-    // What parts count is no question of how sure all else is.
-    let mut of_parts = Vec::new();
-    parts::changes(&pair, &mut of_parts, &mut out.notes);
-    adjust(&mut of_parts);
-    for change in of_parts {
-        place(change, options, &mut out);
-    }
-    // Guests come behind all that is of hosts, and how much was compared of them is taken into account by itself: what
-    // is found of hosts, and how sure it is, is no question of whether guests' recordings are given too.
-    let mut of_guests = Vec::new();
-    guests::changes(&pair, &mut of_guests, &mut out.notes);
-    adjust(&mut of_guests);
-    for change in of_guests {
-        place(change, options, &mut out);
+    for changes in BY_THEMSELVES {
+        let mut apart = Vec::new();
+        changes(&pair, &mut apart, &mut out.notes);
+        adjust(&mut apart);
+        for change in apart {
+            place(change, options, &mut out);
+        }
     }
     let mut of_scores = Vec::new();
     scores::changes(scores, &mut of_scores, &mut out.notes);

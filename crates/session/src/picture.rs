@@ -7,10 +7,10 @@ use std::thread::Builder;
 
 use analysis::{
     Exits, Faults, FunctionNamer, GuestTasks, Handle, Handling, IdleWakeups, InsideReport, Ipis,
-    Irqs, MainLoops, Moves, NestedExits, Picture, PictureContext, PictureHandles, Profile,
-    ProfileSums, Progress, RecordedMachine, Recorder, RecordingContents, RowSplit, SampledTime,
-    SchedLatencies, SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps, Vcpus,
-    VmmSleeps, WalkState,
+    Irqs, MainLoops, Moves, NestedExits, OffCpuSums, Picture, PictureContext, PictureHandles,
+    Profile, ProfileSums, Progress, RecordedMachine, Recorder, RecordingContents, RowSplit,
+    SampledTime, SchedLatencies, SharedAnalysis, Signs, Sleeps, Stalls, Timeline, Timers, Unmaps,
+    Vcpus, VmmSleeps, WaitedTime, WalkState,
 };
 use paths::Paths;
 use source::{RecordingHeader, TimeStampUnit};
@@ -204,6 +204,7 @@ impl Input<'_> {
         let AskedPicture {
             handles,
             sampled,
+            waited,
             stacks,
         } = asked;
         let (answers, walked, quality) = answered.parts();
@@ -225,7 +226,9 @@ impl Input<'_> {
         let observed = picture.vcpus.iter().flat_map(|report| &report.rows);
         let happened = picture.info.events.iter().any(|kind| kind.count > 0);
         opened.require_events(happened || observed.into_iter().any(|row| row.times.total() > 0))?;
-        picture.profile = opened.profile(&sampled, &walked, &picture, options.comparing);
+        let waited = waited.map(|waited| answers.take(waited));
+        (picture.profile, picture.off_cpu) =
+            opened.thread_time(&sampled, waited.as_ref(), &walked, &picture);
         picture.quality.doubts.extend(opened.naming_doubts());
         picture.names = vec![self.name().to_owned()];
         if let InputPart::Trace(first, last) = self.part() {
@@ -286,6 +289,8 @@ impl HostInput<'_> {
 struct AskedPicture {
     handles: PictureHandles,
     sampled: Handle<SampledTime>,
+    /// What threads waited for, which comparisons alone look at.
+    waited: Option<Handle<WaitedTime>>,
     stacks: Vec<Handle<Profile>>,
 }
 
@@ -352,6 +357,8 @@ impl OpenRecording<'_> {
                 guests: self.ask_guests(options, question),
             },
             sampled: question.add(SampledTime::new(&self.kernel_files(), options.comparing)),
+            waited: (options.comparing)
+                .then(|| question.add(WaitedTime::new(&self.kernel_files()))),
             stacks: match options.flames {
                 true => self.ask_stacks(question),
                 false => Vec::new(),
@@ -381,17 +388,18 @@ impl OpenRecording<'_> {
         Some((tasks, question.add(Exits::new(by_task))))
     }
 
-    /// Returns what samples found. A cause may be any thread, but for the vCPUs of which nobody asked; where there are
-    /// no VMs, and in comparisons, threads are asked for.
-    fn profile(
+    /// Returns what samples found, and what threads waited for, which is asked in comparisons alone. A cause may be any
+    /// thread, but for the vCPUs of which nobody asked; where there are no VMs, and in comparisons, threads are asked
+    /// for.
+    fn thread_time(
         &self,
         sampled: &SampledTime,
+        waited: Option<&WaitedTime>,
         walked: &WalkState<'_>,
         picture: &Picture,
-        comparing: bool,
-    ) -> Option<ProfileSums> {
+    ) -> (Option<ProfileSums>, Option<OffCpuSums>) {
         let threads = walked.machine.threads();
-        let threads_asked = self.chooses() && (comparing || picture.info.vms.is_empty());
+        let threads_asked = self.chooses() && (waited.is_some() || picture.info.vms.is_empty());
         let asked = |tid: i32| {
             let pid = threads.get(tid).and_then(|thread| thread.pid);
             match threads_asked {
@@ -404,7 +412,8 @@ impl OpenRecording<'_> {
             guest: self.guest_functions(),
             guests: &[],
         };
-        sampled.report(walked, namer, &asked)
+        let waits = waited.and_then(|waited| waited.report(walked, namer, &asked));
+        (sampled.report(walked, namer, &asked), waits)
     }
 }
 

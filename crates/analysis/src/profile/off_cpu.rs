@@ -60,6 +60,8 @@ pub(super) struct OffCpu {
     tasks: Vec<OffCpuTask>,
     /// Whether wakers are kept.
     pub wakers: bool,
+    /// The waits that ended with the last event, by the number of their row; `None` where nobody takes them.
+    pub ended: Option<Vec<(u32, Weight)>>,
     pub switches: u64,
     /// The time of the last event.
     pub end: u64,
@@ -156,10 +158,19 @@ impl OffCpu {
                 if task.thread == NOBODY {
                     task.thread = thread;
                 }
-                task.record(&Wait::of(span, window), wakers, calls);
+                let ended = task.record(&Wait::of(span, window), wakers, calls);
+                self.note(ended);
             }
             _ => {}
         }
+    }
+
+    /// Keeps waits that have ended, and returns how long they were.
+    fn note(&mut self, ended: EndedWaits) -> u64 {
+        if let Some(kept) = &mut self.ended {
+            kept.extend(ended.rows.into_iter().flatten());
+        }
+        ended.ns
     }
 
     /// Counts what went on when what was asked for ended: what an event behind that has ended, or none.
@@ -179,7 +190,8 @@ impl OffCpu {
             }
             return;
         }
-        let ns = task.record(&Wait::of(&span, window), wakers, calls);
+        let ended = task.record(&Wait::of(&span, window), wakers, calls);
+        let ns = self.note(ended);
         if ns > 0 {
             self.still.push((span.thread, ns));
         }
@@ -203,6 +215,14 @@ impl OffCpu {
         let all = self.tasks.iter().zip(0u32..);
         all.map(|(task, slot)| (slot, task.on_cpu_ns))
     }
+}
+
+/// What a time without a CPU was counted as.
+struct EndedWaits {
+    /// The parts of it, by the number of their row.
+    rows: [Option<(u32, Weight)>; 2],
+    /// How long all of it was.
+    ns: u64,
 }
 
 /// A time without a CPU.
@@ -234,8 +254,8 @@ impl OffCpuTask {
         self.on_cpu_ns = self.on_cpu_ns.saturating_add(ns);
     }
 
-    /// Adds a time without a CPU to what its stack weighs. Returns how long it was.
-    fn record(&self, wait: &Wait, wakers: bool, calls: &mut Calls) -> u64 {
+    /// Adds a time without a CPU to what its stack weighs.
+    fn record(&self, wait: &Wait, wakers: bool, calls: &mut Calls) -> EndedWaits {
         let row = |doing: ThreadState| StackRow {
             event: 0,
             thread: self.thread,
@@ -253,15 +273,16 @@ impl OffCpuTask {
         let mut all = 0u64;
         let mut add = |row: StackRow, ns: u64| {
             if ns == 0 {
-                return;
+                return None;
             }
             let weight = Weight {
                 samples: 1,
                 amount: ns,
             };
             all = all.saturating_add(ns);
-            calls.add(row, weight);
+            Some((calls.add(row, weight)?, weight))
         };
+        let mut rows = [None; 2];
         if let Some((left, doing)) = wait.left {
             let sleeps = matches!(doing, ThreadState::Sleeps(_));
             let until = woken
@@ -277,11 +298,11 @@ impl OffCpuTask {
                 waker_stack: woke.stack,
                 ..row(doing)
             };
-            add(row, until.saturating_sub(left));
+            rows[0] = add(row, until.saturating_sub(left));
         }
         if let Some(woken) = woken {
-            add(row(ThreadState::Woken), wait.end.saturating_sub(woken));
+            rows[1] = add(row(ThreadState::Woken), wait.end.saturating_sub(woken));
         }
-        all
+        EndedWaits { rows, ns: all }
     }
 }

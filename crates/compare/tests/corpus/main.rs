@@ -7,6 +7,7 @@ mod functions;
 mod guests;
 mod news;
 mod noise;
+mod off_cpu;
 mod once;
 mod results;
 mod stacks;
