@@ -133,10 +133,43 @@ impl PrintedDistribution {
         }
     }
 
+    /// Returns how many nanoseconds a value of 1 is, by the unit that bcc prints above and that maps of bpftrace's own
+    /// tools are called by (`@usecs` of `runqlat.bt`, `@ns`); `None` where that says nothing.
+    pub fn unit_ns(&self) -> Option<u64> {
+        let name = self.name.split('[').next().unwrap_or_default();
+        match name.trim_start_matches('@') {
+            "nsecs" | "ns" => Some(1),
+            "usecs" | "us" => Some(1_000),
+            "msecs" | "ms" => Some(1_000_000),
+            _ => None,
+        }
+    }
+
     /// Returns how many values there are.
     pub fn count(&self) -> u64 {
         let counts = self.buckets.iter().map(|bucket| bucket.count);
         counts.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the share (0 to 1) of values in ranges that end before a value, or with it.
+    pub fn share_below(&self, value: u64) -> f64 {
+        let ranges = self.buckets.iter();
+        let ranges = ranges.filter(|range| range.below.is_some_and(|below| below <= value));
+        let sum = ranges.map(|range| range.count).fold(0, u64::saturating_add);
+        sum as f64 / self.count().max(1) as f64
+    }
+
+    /// Adds the values of another of the same name.
+    pub fn add(&mut self, other: &PrintedDistribution) {
+        self.buckets.extend_from_slice(&other.buckets);
+        self.buckets.sort_by_key(|range| (range.from, range.below));
+        self.buckets.dedup_by(|later, kept| {
+            let same = (later.from, later.below) == (kept.from, kept.below);
+            if same {
+                kept.count = kept.count.saturating_add(later.count);
+            }
+            same
+        });
     }
 
     /// Returns the range in which a share (0 to 1) of all values ends; none without values.

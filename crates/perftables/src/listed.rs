@@ -62,6 +62,25 @@ pub struct ModeShares {
     pub guest_usr: f64,
 }
 
+impl ModeShares {
+    /// Returns the sum of all.
+    pub fn all(&self) -> f64 {
+        self.sys + self.usr + self.guest_sys + self.guest_usr
+    }
+
+    /// Returns them with as many digits as perf prints: sums of rounded numbers have no more.
+    #[must_use]
+    pub fn rounded(self) -> ModeShares {
+        let round = |share: f64| (share * 1e4).round() / 1e4;
+        ModeShares {
+            sys: round(self.sys),
+            usr: round(self.usr),
+            guest_sys: round(self.guest_sys),
+            guest_usr: round(self.guest_usr),
+        }
+    }
+}
+
 /// One reading of `/proc/interrupts`: sums since boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterruptCounts {

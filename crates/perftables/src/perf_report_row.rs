@@ -248,7 +248,7 @@ fn of_shares(parts: &[f64], callees: bool, modes: bool, line: u64) -> Option<Sam
         _ => return None,
     };
     let adds_up = modes.is_none_or(|modes| {
-        let sum = modes.sys + modes.usr + modes.guest_sys + modes.guest_usr;
+        let sum = modes.all();
         (sum - own).abs() <= ROUNDING
     });
     adds_up.then_some(SampledShare {

@@ -18,7 +18,8 @@ and units are a contract. A test writes this file: `TRAPLINE_WRITE_GOLDEN=1 carg
 ";
 
 fn written() -> String {
-    let tables = crate::tables().into_iter().chain(crate::irq_tables());
+    let tables = crate::tables().into_iter().chain(crate::printed_tables());
+    let tables = tables.chain(crate::irq_tables());
     let tables = tables.chain(crate::live_tables());
     let tables = tables.map(|(title, table)| format!("\n## {title}\n\n{table}"));
     HEAD.to_owned() + &tables.collect::<String>()

@@ -21,6 +21,7 @@ pub mod cpu_usage;
 pub mod csv;
 pub mod definition;
 pub mod diagnose;
+pub mod distributions;
 pub mod exit_list;
 pub mod exits;
 pub mod facts;
@@ -77,7 +78,6 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 fn tables() -> Vec<(&'static str, String)> {
     let none = doubts::Doubts::default();
-    let cpus = cpu_usage::columns().described();
     vec![
         ("`info`: `events`", info::columns().described()),
         (
@@ -134,23 +134,6 @@ fn tables() -> Vec<(&'static str, String)> {
             definition::columns().described(),
         ),
         (
-            "`report` of what perf stat printed: `counts`",
-            perf_stat::columns().described(),
-        ),
-        (
-            "`report` of what perf report printed: `shares.tasks`, `shares.functions`",
-            shares::columns().described(),
-        ),
-        (
-            "`report` of `/proc/interrupts`: `interrupts.rows`",
-            interrupts::columns().described(),
-        ),
-        (
-            "`report` of what virtiostat printed: `virtio`",
-            interrupts::queues().described(),
-        ),
-        ("`report` of what mpstat printed: `cpu_usage`", cpus),
-        (
             "`events --console`: `console`",
             console::columns().described(),
         ),
@@ -167,6 +150,37 @@ fn tables() -> Vec<(&'static str, String)> {
             exit_list::columns().described(),
         ),
         ("`rules`: `rules`", rules::columns().described()),
+    ]
+}
+
+/// Returns the tables of what tools printed, in the same way.
+#[cfg(test)]
+fn printed_tables() -> Vec<(&'static str, String)> {
+    vec![
+        (
+            "`report` of what perf stat printed: `counts`",
+            perf_stat::columns().described(),
+        ),
+        (
+            "`report` of what perf report printed: `shares.tasks`, `shares.functions`",
+            shares::columns().described(),
+        ),
+        (
+            "`report` of `/proc/interrupts`: `interrupts.rows`",
+            interrupts::columns().described(),
+        ),
+        (
+            "`report` of what virtiostat printed: `virtio`",
+            interrupts::queues().described(),
+        ),
+        (
+            "`report` of what mpstat printed: `cpu_usage`",
+            cpu_usage::columns().described(),
+        ),
+        (
+            "`report` of what bcc's tools and bpftrace printed: `distributions`",
+            distributions::columns().described(),
+        ),
     ]
 }
 

@@ -5,15 +5,16 @@ use serde_json::{Map, Value};
 
 use crate::part::PicturePart;
 use crate::schema::{Member, Shape};
-use crate::{cpu_usage, interrupts, irqs, shares};
+use crate::{cpu_usage, distributions, interrupts, irqs, shares};
 
 /// The parts, in their order.
-pub const PARTS: [&PicturePart; 5] = [
+pub const PARTS: [&PicturePart; 6] = [
     &irqs::PART,
     &shares::PART,
     &interrupts::PART,
     &interrupts::QUEUES,
     &cpu_usage::PART,
+    &distributions::PART,
 ];
 
 /// Returns the members of a document that are parts which were recorded.

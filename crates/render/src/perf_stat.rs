@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use analysis::{CountPrinter, PrintedDistribution, RatioRow};
+use analysis::{CountPrinter, RatioRow};
 use serde::Serialize;
 use serde_json::Value;
 use words::duration;
 
 use crate::Layout;
 use crate::html::Frame;
+use crate::shape;
 use crate::table::{Table, Unit, Views};
-use crate::{clean, shape};
 
 /// Returns a number with four digits that count, as people read them.
 fn number(value: f64) -> String {
@@ -78,28 +78,6 @@ pub(crate) fn columns() -> Table<'static, RatioRow> {
         .where_known()
         .page("per switch")
         .show(move |row, _| ratio(row.per_switch))
-}
-
-/// Returns a line for each distribution: how many values there are, and below which bounds they are.
-pub fn distributions(all: &[PrintedDistribution]) -> String {
-    let mut out = String::new();
-    for one in all {
-        let below = |share: f64| one.bucket_of(share).and_then(|bucket| bucket.below);
-        let bounds = [("half", 0.5), ("99 %", 0.99), ("all", 1.0)];
-        let bounds = bounds
-            .iter()
-            .filter_map(|(name, share)| Some(format!("{name} below {}", below(*share)?)));
-        let mut parts = vec![words::plural(one.count(), "value")];
-        parts.extend(bounds);
-        let _ = writeln!(
-            out,
-            "{} {}: {}",
-            one.printer().name(),
-            clean(&one.name),
-            parts.join(", ")
-        );
-    }
-    out
 }
 
 /// The fields of a document.

@@ -93,7 +93,7 @@ pub(crate) fn columns() -> Table<'static, ShareLine> {
 
 /// Returns the tables for a terminal.
 pub fn table(shares: &PrintedShares, layout: Layout) -> String {
-    let mut out = String::new();
+    let mut out = modes(shares);
     let (tasks, functions) = (shares.tasks(), shares.functions());
     if !tasks.is_empty() {
         let _ = writeln!(
@@ -126,6 +126,21 @@ pub fn table(shares: &PrintedShares, layout: Layout) -> String {
     out
 }
 
+/// Returns a line of where the CPUs were, where guests were sampled: kernels apart from programs.
+fn modes(shares: &PrintedShares) -> String {
+    let guests = |modes: &ModeShares| modes.guest_sys + modes.guest_usr > 0.0;
+    let Some(modes) = shares.modes().filter(guests) else {
+        return String::new();
+    };
+    format!(
+        "modes: {} % in guests' kernels, {} in their user space, {} in the host's kernel, {} in its user space\n",
+        percent(Some(modes.guest_sys)),
+        percent(Some(modes.guest_usr)),
+        percent(Some(modes.sys)),
+        percent(Some(modes.usr))
+    )
+}
+
 fn title(shares: &PrintedShares, by: &str) -> String {
     let event = shares.event().map(|event| format!(" of {}", clean(event)));
     let count = shares.samples().map(|count| format!("; {count} or more"));
@@ -145,13 +160,31 @@ struct SharesDocument<'a> {
     all_functions: bool,
     /// Whether shares of tasks are all that these have.
     all_of_tasks: bool,
+    /// Where the CPUs were, of all samples; null where that was not printed, or not of all.
+    modes: Option<ModesDocument>,
     tasks: Value,
     /// Those in which CPUs are idle are left out.
     functions: Value,
 }
 
+/// Shares by where the CPUs were.
+#[derive(Debug, Serialize)]
+struct ModesDocument {
+    sys: f64,
+    usr: f64,
+    guest_sys: f64,
+    guest_usr: f64,
+}
+
+shape!(ModesDocument {
+    sys,
+    usr,
+    guest_sys,
+    guest_usr
+});
+
 shape!(SharesDocument<'static> {
-    event, samples, lost_samples, all_functions, all_of_tasks, tasks: columns().shape().list(),
+    event, samples, lost_samples, all_functions, all_of_tasks, modes, tasks: columns().shape().list(),
     functions: columns().shape().list()
 });
 
@@ -162,6 +195,12 @@ fn document(shares: &PrintedShares) -> SharesDocument<'_> {
         lost_samples: shares.lost_samples(),
         all_functions: shares.has_all_functions(),
         all_of_tasks: shares.has_all_of_tasks(),
+        modes: shares.modes().map(|modes| ModesDocument {
+            sys: modes.sys,
+            usr: modes.usr,
+            guest_sys: modes.guest_sys,
+            guest_usr: modes.guest_usr,
+        }),
         tasks: columns().json(shares.tasks()),
         functions: columns().json(shares.functions()),
     }

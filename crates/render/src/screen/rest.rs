@@ -10,7 +10,7 @@ use words::share;
 
 use super::input::ScreenInput;
 use super::line::{Line, Tone, wrapped};
-use crate::{cost, cpu_usage, info, interrupts, perf_stat, sched, shares};
+use crate::{cost, cpu_usage, distributions, info, interrupts, perf_stat, sched, shares};
 
 /// Tasks and kinds of events that are listed where there are no exits.
 const ROWS: usize = 6;
@@ -86,7 +86,7 @@ pub(crate) fn lines(input: &ScreenInput<'_>, width: usize) -> Vec<Line> {
             input.layout(width, COUNTS),
         ));
     }
-    out.push_str(&perf_stat::distributions(&picture.distributions));
+    out.push_str(&distributions::text(&picture.distributions));
     out.lines()
         .map(|line| match line.is_empty() {
             true => Line::default(),

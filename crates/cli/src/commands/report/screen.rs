@@ -94,7 +94,6 @@ impl Part {
             ));
             out.push('\n');
         }
-        out.push_str(&perf_stat::distributions(&picture.distributions));
         let quality = output::quality(&self.name, &picture.quality);
         out.push_str(&quality);
         for sentence in analysis::recording_cost(picture)
