@@ -109,7 +109,7 @@ pub use names::{builtin_names, known_devices, name_access, name_causes, name_row
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
 pub use perftables::{
-    CountPrinter, CpuUsageRow, FileWrites, KvmStatPrinter, ModeShares, PrintedDistribution,
+    CountPrinter, CpuUsageRow, DistributionBucket, FileWrites, KvmStatPrinter, ModeShares, PrintedDistribution,
     SampledShare, SchedPrinter, VirtioQueue,
 };
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};

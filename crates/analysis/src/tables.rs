@@ -145,11 +145,18 @@ pub fn ambiguous(tables: &[PerfTable]) -> Option<String> {
     };
     tables.iter().find_map(|first| {
         let kind = kind_of(first)?;
-        let same: Vec<String> = tables
-            .iter()
-            .filter(|other| kind_of(other) == Some(kind))
-            .map(place)
-            .collect();
+        let same = tables.iter();
+        let same: Vec<&PerfTable> = same.filter(|other| kind_of(other) == Some(kind)).collect();
+        if let [
+            PerfTable::InterruptCounts(first),
+            PerfTable::InterruptCounts(later),
+        ] = same[..]
+            && PrintedInterrupts::new(first.clone()).goes_on_in(later)
+        {
+            // Two readings of one machine are one table: what came between.
+            return None;
+        }
+        let same: Vec<String> = same.into_iter().map(place).collect();
         (same.len() > 1).then(|| {
             format!(
                 "it holds {} tables of {}, in {}: name the one that is meant as FILE:LINE",

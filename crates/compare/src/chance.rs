@@ -211,12 +211,17 @@ pub(crate) fn quantiles(a: &Stats, b: &Stats, share: f64, design: f64) -> f64 {
     if !a.has_percentiles() || !b.has_percentiles() {
         return 1.0;
     }
-    let (count_a, count_b) = (a.count() as f64, b.count() as f64);
-    let variance = share * (1.0 - share) * (1.0 / count_a + 1.0 / count_b) * design;
     let away = f64::min(
         off(b, a.percentile(share), share),
         off(a, b.percentile(share), share),
     );
+    ranks(away, share, [a.count() as f64, b.count() as f64], design)
+}
+
+/// Returns the probability that a quantile (0 to 1) is so far away by chance, by the share of values that lie between,
+/// of so many values on both sides.
+pub(crate) fn ranks(away: f64, share: f64, counts: [f64; 2], design: f64) -> f64 {
+    let variance = share * (1.0 - share) * (1.0 / counts[0] + 1.0 / counts[1]) * design;
     if away <= 0.0 || variance <= 0.0 {
         return 1.0;
     }

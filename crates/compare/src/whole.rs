@@ -13,11 +13,12 @@
 //! | ports, addresses, registers | half of that, as it is within the exits' time |
 //! | tasks, kworkers' functions | a quarter of run time (vCPUs' threads a twentieth), half of tasks' waits |
 //! | off-CPU time | what threads miss (locks, uninterruptible) all, preemptions a tenth, other sleeps a hundredth |
+//! | guests' kernels and user space, shares that were printed | a quarter: of the time, of the share of one CPU |
 //! | what guests did | half of 0.1 of its time; exits 0.9 of what exits by reason have; waits 0.9 |
 //! | the longest wait for a CPU, APIC virtualization | as much as the largest of what they are of: they stand before it |
 //! | findings | nearly half of their cost: behind the row that says the same |
 //! | scores | none: they come first |
-//! | exits by number, counters of `perf stat`, interrupts | none: they come last |
+//! | exits by number, counters of `perf stat`, interrupts, distributions | none: they come last |
 
 use results::Score;
 
@@ -25,8 +26,9 @@ use crate::change::{
     CompareOptions, ComparedSide, Comparison, Level, SideChange, SideName, TailBounds,
 };
 use crate::{
-    apic, chance, counters, differs, exits, findings, functions, guests, latency, off_cpu, parts,
-    sched, scores, side, states,
+    apic, chance, counters, differs, distributions, exits, findings, functions, guest_modes,
+    guests, latency, off_cpu, parts, printed_interrupts, printed_shares, sched, scores, side,
+    states,
 };
 
 /// Compares two sides. `work` names an event that counts units of work, if the usual ones are not it.
@@ -73,7 +75,15 @@ type Changes = fn(&side::Pair<'_>, &mut Vec<SideChange>, &mut Vec<String>);
 
 /// What is compared by itself: how much was compared of it is no question of how sure all else is. Guests come behind
 /// all that is of hosts.
-const BY_THEMSELVES: [Changes; 3] = [parts::changes, off_cpu::changes, guests::changes];
+const BY_THEMSELVES: [Changes; 7] = [
+    parts::changes,
+    off_cpu::changes,
+    guest_modes::changes,
+    printed_shares::changes,
+    printed_interrupts::changes,
+    distributions::changes,
+    guests::changes,
+];
 
 fn scored(
     a: ComparedSide<'_>,

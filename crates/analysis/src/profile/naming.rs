@@ -117,6 +117,8 @@ pub(super) struct PlaceSigns {
     pub kvm: bool,
     /// A guest is idle.
     pub guest_idle: bool,
+    /// A guest's user space runs.
+    pub guest_user: bool,
     /// A guest that asked to wait is waited for.
     pub halts: bool,
     /// An interrupt is handled.
@@ -129,6 +131,7 @@ impl PlaceSigns {
             unresolved: std::array::from_fn(|part| self.unresolved[part] | other.unresolved[part]),
             kvm: self.kvm | other.kvm,
             guest_idle: self.guest_idle | other.guest_idle,
+            guest_user: self.guest_user | other.guest_user,
             halts: self.halts | other.halts,
             interrupt: self.interrupt | other.interrupt,
         }
@@ -319,6 +322,7 @@ fn signs(name: Option<&str>, file: &str, mode: CpuMode) -> PlaceSigns {
         kvm: of_kernel
             && (KVM_MODULES.contains(&base(module)) || begins(&KVM) && !begins(&PARAVIRT)),
         guest_idle: mode == CpuMode::GuestKernel && name.is_some_and(is_idle_function),
+        guest_user: mode == CpuMode::GuestUser,
         halts: of_kernel && called(&HALTS),
         interrupt: of_kernel && begins(&INTERRUPTS),
     }

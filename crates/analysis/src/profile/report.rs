@@ -43,6 +43,10 @@ pub struct ProfileRow {
     pub all: Weight,
     /// Those in a guest.
     pub guest: Weight,
+    /// Of those, the ones in a guest's user space.
+    pub guest_user: Weight,
+    /// Of those, the ones in functions in which a guest is idle.
+    pub guest_idle: Weight,
     /// Those in KVM.
     pub kvm: Weight,
     /// Those in the rest of the host's kernel.
@@ -70,6 +74,13 @@ impl ProfileRow {
             (ThreadState::Runs, Mode::User) => &mut self.user,
         };
         part.add(weight);
+        if (row.doing, row.mode) == (ThreadState::Runs, Mode::Guest) {
+            match signs {
+                signs if signs.guest_user => self.guest_user.add(weight),
+                signs if signs.guest_idle => self.guest_idle.add(weight),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -33,6 +33,10 @@ pub struct ProfileThread {
     pub all: Weight,
     /// Those in a guest.
     pub guest: Weight,
+    /// Of those, the ones in a guest's user space.
+    pub guest_user: Weight,
+    /// Of those, the ones in functions in which a guest is idle.
+    pub guest_idle: Weight,
     /// Those in the host's kernel.
     pub kernel: Weight,
 }
@@ -86,6 +90,8 @@ impl ProfileSums {
                 vm_pid: row.vm_pid,
                 all: row.all,
                 guest: row.guest,
+                guest_user: row.guest_user,
+                guest_idle: row.guest_idle,
                 kernel: {
                     let mut kernel = row.kernel;
                     kernel.add(row.kvm);

@@ -4,11 +4,13 @@
 mod contract;
 mod each;
 mod functions;
+mod guest_modes;
 mod guests;
 mod news;
 mod noise;
 mod off_cpu;
 mod once;
+mod printed;
 mod results;
 mod stacks;
 mod tables;
