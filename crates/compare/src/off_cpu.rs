@@ -92,8 +92,15 @@ impl<'a> WaitIndex<'a> {
             waits: HashMap::new(),
             threads: BTreeSet::new(),
         };
+        let vcpus = picture.vcpus.iter().flat_map(|report| &report.rows);
+        let vcpus: BTreeSet<i32> = vcpus.map(|row| row.tid).collect();
         for row in &sums.rows {
             if picture.recorder.has(row.tid, &row.comm) {
+                continue;
+            }
+            // A vCPU that sleeps is halted, if nothing says that it is not: its states are compared by themselves.
+            let sleeps = row.doing == ThreadState::Sleeps('S') && row.function.is_none();
+            if sleeps && vcpus.contains(&row.tid) {
                 continue;
             }
             let thread = group(&row.comm);
