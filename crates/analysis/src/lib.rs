@@ -109,8 +109,8 @@ pub use names::{builtin_names, known_devices, name_access, name_causes, name_row
 pub use nested::{NestedExits, NestedExitsReport};
 pub use open_lanes::OpenLanes;
 pub use perftables::{
-    CountPrinter, CpuUsageRow, DistributionBucket, FileWrites, KvmStatPrinter, ModeShares, PrintedDistribution,
-    SampledShare, SchedPrinter, VirtioQueue,
+    CountPrinter, CpuUsageRow, DistributionBucket, FileWrites, KvmStatPrinter, ModeShares,
+    PrintedDistribution, SampledShare, SchedPrinter, VirtioQueue,
 };
 pub use picture::{NamesOf, Origin, Picture, PictureContext, PictureHandles, RecordedMachine};
 pub use printed_interrupts::{CountedInterrupt, OneCpuDevice, PrintedInterrupts};
