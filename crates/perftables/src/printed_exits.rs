@@ -85,6 +85,9 @@ fn first_row(view: &[CleanLine]) -> Option<TableBeginning> {
 
 /// Reads a line: its shape, which are the names in it, and the exit's reason.
 fn exit(text: &str) -> Option<(String, String)> {
+    if is_event_line(text) {
+        return None;
+    }
     let separates = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | '|' | '(' | ')');
     let mut words = text.split(separates).filter(|word| !word.is_empty());
     let mut shape = String::new();
@@ -114,6 +117,27 @@ fn exit(text: &str) -> Option<(String, String)> {
         None => beside_thread(text).inspect(|_| shape.push_str("CPU/KVM")),
     }?;
     is_reason(reason).then(|| (shape, reason.to_owned()))
+}
+
+/// Whether a line is one of a trace: a time or a CPU in brackets before the name of an event, which has a colon. What
+/// traces have is read as events.
+fn is_event_line(text: &str) -> bool {
+    let mut dated = false;
+    for word in text.split_whitespace().take(MAX_WORDS) {
+        let cpu = word
+            .strip_prefix('[')
+            .and_then(|word| word.strip_suffix(']'));
+        let digits =
+            |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        match word.strip_suffix(':') {
+            Some(name) if dated && name.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                return true;
+            }
+            Some(time) => dated |= time.starts_with(|c: char| c.is_ascii_digit()),
+            None => dated |= cpu.is_some_and(digits),
+        }
+    }
+    false
 }
 
 /// Returns the only name of a reason in a line that has a vCPU's thread: `CPU 0/KVM 12 HLT 34567`.
@@ -201,5 +225,29 @@ impl OpenTable for OpenExits {
             label: place.label,
             rows: self.rows,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_a_trace_are_no_printed_exits() {
+        for line in [
+            "CPU 0/KVM-6912 [003] 12.345678: kvm_exit: reason CPUID rip 0xffffffff81000000 info 0 0",
+            "qemu-system-x86 6912 [003] 12.345678: kvm:kvm_exit: vcpu 0 reason HLT rip 0xffff info1 0x0",
+            "qemu-system-x86-6912 12.345678: kvm_exit: vcpu 0 reason HLT rip 0xffff",
+            "CPU 0/KVM-6912 3d..1 123us+: kvm_exit: reason HLT rip 0xffff",
+        ] {
+            assert_eq!(exit(line), None, "{line}");
+        }
+        for line in [
+            "kvm_exit: vcpu 0 reason 12",
+            "CPU 0/KVM 12 HLT 34567",
+            "exit_reason=48 rip=0x10",
+        ] {
+            assert!(exit(line).is_some(), "{line}");
+        }
     }
 }
