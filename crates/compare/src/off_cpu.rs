@@ -98,9 +98,13 @@ impl<'a> WaitIndex<'a> {
             if picture.recorder.has(row.tid, &row.comm) {
                 continue;
             }
-            // A vCPU that sleeps is halted, if nothing says that it is not: its states are compared by themselves.
-            let sleeps = row.doing == ThreadState::Sleeps('S') && row.function.is_none();
-            if sleeps && vcpus.contains(&row.tid) {
+            // A vCPU that sleeps is halted, if nothing says that it is not; and one that is preempted waits for a CPU:
+            // its states are compared by themselves.
+            let of_states = match row.doing {
+                ThreadState::Preempted => true,
+                doing => doing == ThreadState::Sleeps('S') && row.function.is_none(),
+            };
+            if of_states && vcpus.contains(&row.tid) {
                 continue;
             }
             let thread = group(&row.comm);
