@@ -4,14 +4,14 @@
 /// Characters of a label. More is prose.
 const MAX_LABEL: usize = 120;
 
-/// Returns the label that a line is, without the marks of a heading; none if it names nothing. Commands are not asked
-/// about here.
-pub(crate) fn label_of(text: &str) -> Option<&str> {
+/// Returns the label that a line is, without the marks of a heading, tabs as blanks; none if it names nothing. Commands
+/// are not asked about here.
+pub(crate) fn label_of(text: &str) -> Option<String> {
     let label = label(text);
     // The titles of perf stat -o and of the full-screen view of perf kvm stat.
     let title = label.starts_with("started on ") || label.starts_with("KVM event statistics");
     let names = !is_complaint(text) && !is_fence(text) && !title && !label.is_empty();
-    (names && label.chars().count() <= MAX_LABEL).then_some(label)
+    (names && label.chars().count() <= MAX_LABEL).then(|| label.replace('\t', " "))
 }
 
 /// Returns a line without the marks of a heading.

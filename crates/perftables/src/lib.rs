@@ -141,8 +141,7 @@ pub fn label_of_line(line: &str) -> Option<String> {
     let clean = lines::clean(line.as_bytes());
     let text = clean.trim();
     let names = !label::is_command(text) && !reader::is_ruler(text);
-    let label = names.then(|| label::label_of(text)).flatten();
-    label.map(str::to_owned)
+    names.then(|| label::label_of(text)).flatten()
 }
 
 /// Returns the printed forms that are read, one for each reader.

@@ -265,7 +265,7 @@ impl TableReader {
             return;
         }
         if let Some(label) = label::label_of(text) {
-            self.label = Some((line.number, label.to_owned()));
+            self.label = Some((line.number, label));
         }
     }
 
