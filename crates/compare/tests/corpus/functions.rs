@@ -13,19 +13,7 @@ use crate::{document as compared, groups, said};
 use fixtures::file;
 use fixtures::json::{list, text};
 use fixtures::perf_data;
-
-/// Random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % most
-    }
-}
+use fixtures::random::Random;
 
 /// Threads, how often each begins to run (of a thousand), and the functions that it is in, innermost first.
 type Work<'w> = (&'w str, u32, u64, &'w [&'w str]);

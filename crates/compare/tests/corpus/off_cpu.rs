@@ -5,23 +5,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use fixtures::made_folder::MadeFolder;
+use fixtures::random::Random;
 use serde_json::Value;
 
 use crate::{document, find, notes, said};
 use fixtures::json::{list, text};
-
-/// Random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % most
-    }
-}
 
 /// A thread on a CPU of its own: how long it runs and is away each time, on average, how it leaves, and where.
 #[derive(Clone, Copy)]
