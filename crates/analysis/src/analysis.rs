@@ -17,7 +17,7 @@ use crate::slices::Amount;
 /// What an analysis wants of the events of one kind.
 ///
 /// Who wants less gets it cheaper: of events that are only counted nobody is called, of those whose head is enough no
-/// field is read, and events that are wanted thread by thread need not be sorted with those of other CPUs.
+/// field is read, and events whose thread alone needs them in order need not be sorted with those of other CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum EventDetail {
     /// None of them.
@@ -27,7 +27,7 @@ pub enum EventDetail {
     Count,
     /// That they happened: when, on which CPU and by whom ([`Analysis::head`]).
     Head,
-    /// What they say, those of each thread in order ([`Analysis::event`]).
+    /// What they say, those of each thread and of each CPU in order ([`Analysis::event`]).
     Thread,
     /// What they say, in the order of all.
     Order,

@@ -368,7 +368,7 @@ pub enum Side<'a> {
 pub enum EventOrder {
     /// In none.
     Any,
-    /// Those of each thread in time order, whatever other threads do meanwhile.
+    /// Those of each thread in time order, and those of each CPU, whatever others do meanwhile.
     Thread,
     /// In time order with all others.
     #[default]
@@ -400,8 +400,9 @@ pub trait Sink {
     /// walk, so a reader may leave out what nobody needs:
     ///
     /// - [`EventOrder::Any`]: they come as the reader finds them.
-    /// - [`EventOrder::Thread`]: between two events that need time order, they come thread by thread. A thread's first
-    ///   ones come in time order, so that threads are met in order.
+    /// - [`EventOrder::Thread`]: between two events that need time order, those of each thread come in time order,
+    ///   and those of each CPU. Idle tasks have one id on all CPUs: theirs come in order on each CPU alone. A
+    ///   thread's first one comes in time order, so that threads are met in order.
     /// - [`EventOrder::Time`]: before each of them and each side record, all other events come that stand before it,
     ///   but for those that need no order.
     fn order(&self, ty: &EventType<'_>) -> EventOrder {

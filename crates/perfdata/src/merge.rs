@@ -300,13 +300,52 @@ impl MergeQueue {
         self.entries.extend_from_slice(&kept);
     }
 
-    /// Returns the number that the next run will have.
-    pub(crate) fn next_seq(&self) -> u64 {
-        self.next_seq
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
+    }
+
+    /// Returns whether all runs have an index.
+    pub(crate) fn is_indexed(&self) -> bool {
+        let mut runs = self.heap.iter().filter_map(|key| self.runs.get(key.slot()));
+        self.indexing && runs.all(|run| run.entry < run.entry_end)
+    }
+
+    /// Returns the runs by their numbers, each with its part of the index.
+    pub(crate) fn by_seq(&self) -> Vec<(u64, Range<usize>)> {
+        let runs = self.heap.iter().filter_map(|key| {
+            let run = self.runs.get(key.slot())?;
+            Some((run.seq, index_of(run.entry)..index_of(run.entry_end)))
+        });
+        let mut runs: Vec<(u64, Range<usize>)> = runs.collect();
+        runs.sort_unstable_by_key(|(seq, _)| *seq);
+        runs
+    }
+
+    /// Takes all runs out, in the order of their numbers: each with the time of its next record.
+    pub(crate) fn take_runs(&mut self) -> Vec<(u64, RecordRun)> {
+        let runs = self.heap.drain(..).filter_map(|key| {
+            let run = self.runs.get(key.slot())?;
+            Some((key.time(), *run))
+        });
+        let mut runs: Vec<(u64, RecordRun)> = runs.collect();
+        runs.sort_unstable_by_key(|(_, run)| run.seq);
+        self.runs.clear();
+        self.free.clear();
+        runs
+    }
+
+    /// Puts back what is left of runs that were taken out.
+    pub(crate) fn put_back(&mut self, runs: impl Iterator<Item = (u64, RecordRun)>) {
+        for (time, run) in runs {
+            self.runs.push(run);
+            self.push(MergeKey::new(time, run.seq, self.runs.len() - 1));
+        }
+    }
+
+    /// Returns the number of the run that the last record came to.
+    #[inline(always)]
+    pub(crate) fn open_seq(&self) -> u64 {
+        self.next_seq.wrapping_sub(1)
     }
 
     fn push(&mut self, key: MergeKey) {

@@ -26,10 +26,14 @@ pub struct SampledUserStack<'a> {
     pub stack: &'a [u8],
 }
 
-/// Returns the thread of a sample, -1 when it is not recorded.
+/// Returns the thread and the CPU of a sample, each -1 when it is not recorded.
 #[inline(always)]
-pub(crate) fn tid_of<const BIG: bool>(attrs: &[EventAttr], body: &[u8], attr: u32) -> i32 {
-    int::<BIG>(body, attrs[index_of(attr)].layout.tid, true)
+pub(crate) fn place_of<const BIG: bool>(attrs: &[EventAttr], body: &[u8], attr: u32) -> (i32, i32) {
+    let layout = &attrs[index_of(attr)].layout;
+    (
+        int::<BIG>(body, layout.tid, true),
+        int::<BIG>(body, layout.cpu, false),
+    )
 }
 
 /// Reads one of two 32-bit numbers that stand behind each other.

@@ -15,11 +15,11 @@ fn walk_bytes(bytes: &[u8], wants: &[SampleWish]) -> (Vec<Out>, Totals) {
     walk_wanting(&data, wants)
 }
 
-/// What is wanted of a sample, and of which thread it is; side records are in order.
-fn want_of(out: &Out, wants: &[SampleWish]) -> (SampleWish, i32) {
+/// What is wanted of a sample, and of which thread and on which CPU it is; side records are in order.
+fn want_of(out: &Out, wants: &[SampleWish]) -> (SampleWish, i32, i32) {
     match out {
-        Out::Sample { attr, tid, .. } => (wants[*attr as usize], *tid),
-        Out::Side { .. } => (SampleWish::InOrder, -1),
+        Out::Sample { attr, tid, cpu, .. } => (wants[*attr as usize], *tid, *cpu),
+        Out::Side { .. } => (SampleWish::InOrder, -1, -1),
     }
 }
 
@@ -37,30 +37,59 @@ fn compare(bytes: &[u8], wants: &[SampleWish]) -> Result<(), String> {
     if totals != all {
         return Err(format!("{totals:?} instead of {all:?}"));
     }
-    let part = |list: &[Out], of: &dyn Fn(SampleWish, i32) -> bool| -> Vec<Out> {
+    let part = |list: &[Out], of: &dyn Fn(i32, i32) -> bool| -> Vec<Out> {
         let list = list.iter();
         list.filter(|out| {
-            let (want, tid) = want_of(out, wants);
-            of(want, tid)
+            let (want, tid, cpu) = want_of(out, wants);
+            match want {
+                SampleWish::InOrder => true,
+                SampleWish::OfThread => of(tid, cpu),
+                SampleWish::No | SampleWish::AnyOrder => false,
+            }
         })
         .cloned()
         .collect()
     };
-    let same = |what: &str, of: &dyn Fn(SampleWish, i32) -> bool| {
+    let same = |what: &str, of: &dyn Fn(i32, i32) -> bool| {
         let (found, expected) = (part(&found, of), part(&expected, of));
         match found == expected {
             true => Ok(()),
             false => Err(format!("{what}: {found:#?} instead of {expected:#?}")),
         }
     };
-    // Each thread's events stand where they should among its own and among those in order.
-    let tids: BTreeSet<i32> = expected.iter().map(|out| want_of(out, wants).1).collect();
-    for tid in tids {
-        same("a thread", &|want, other| match want {
-            SampleWish::InOrder => true,
-            SampleWish::OfThread => other == tid,
-            SampleWish::No | SampleWish::AnyOrder => false,
-        })?;
+    // Each thread's events, and each CPU's, stand where they should among its own and among those in order. The idle
+    // tasks of all CPUs have one id.
+    let places: BTreeSet<(i32, i32)> = expected
+        .iter()
+        .map(|out| want_of(out, wants))
+        .map(|(_, tid, cpu)| (tid, cpu))
+        .collect();
+    for (tid, cpu) in places {
+        if tid != 0 {
+            same("a thread", &|other, _| other == tid)?;
+        }
+        if cpu >= 0 {
+            same("a CPU", &|_, other| other == cpu)?;
+        }
+    }
+    // Threads are met in time order.
+    let met = |list: &[Out]| {
+        let mut met = Vec::new();
+        for out in list {
+            let (want, tid, _) = want_of(out, wants);
+            let counts = !matches!(want, SampleWish::No | SampleWish::AnyOrder);
+            if counts && matches!(out, Out::Sample { .. }) && tid != 0 && !met.contains(&tid) {
+                met.push(tid);
+            }
+        }
+        met
+    };
+    if met(&found) != met(&expected) {
+        return Err(format!(
+            "threads {:?} instead of {:?}",
+            met(&found),
+            met(&expected)
+        ));
     }
     let sorted = |list: &[Out]| {
         let mut list: Vec<String> = list.iter().map(|out| format!("{out:?}")).collect();
@@ -180,7 +209,7 @@ fn a_round_too_long_for_the_index_is_walked_again() {
         let of = |list: &[Out]| -> Vec<u64> {
             let list = list.iter();
             list.filter(|out| {
-                let (want, other) = want_of(out, &wants);
+                let (want, other, _) = want_of(out, &wants);
                 want == SampleWish::InOrder || other == tid
             })
             .map(Out::time)

@@ -18,7 +18,7 @@ struct Recorded {
 }
 
 /// Walks a stream in time order, or with `mixed` in as little of it as the study needs: between two events that need
-/// time order, those of one thread come after those of another.
+/// time order, each thread and each CPU has its own in order, and no more is certain.
 fn walk(
     mut study: AskedStudy,
     stream: &[One],
@@ -62,9 +62,7 @@ fn walk(
             waiting.push((time, one));
             continue;
         }
-        let key = |thread: usize| (thread as u32).wrapping_mul(mixed.unwrap_or(0)) >> 3;
-        waiting.sort_by_key(|(_, one)| key(one.thread));
-        for (time, one) in waiting.drain(..) {
+        for (time, one) in mixed_order(&mut waiting, mixed.unwrap_or(0)) {
             give(&mut study, time, one);
         }
         if one.lost {
@@ -79,11 +77,32 @@ fn walk(
             give(&mut study, time, one);
         }
     }
-    for (time, one) in waiting {
+    for (time, one) in mixed_order(&mut waiting, mixed.unwrap_or(0)) {
         give(&mut study, time, one);
     }
     study.finish();
     study
+}
+
+/// Takes what waits out in another order, in which those of each thread, and of each CPU, are as they were.
+fn mixed_order<'s>(waiting: &mut Vec<(u64, &'s One)>, mixed: u32) -> Vec<(u64, &'s One)> {
+    let mut out = Vec::new();
+    while !waiting.is_empty() {
+        let free = (0..waiting.len()).filter(|at| {
+            let one = waiting[*at].1;
+            let mut before = waiting[..*at].iter();
+            !before.any(|(_, other)| other.thread == one.thread || other.cpu == one.cpu)
+        });
+        let key = |at: &usize| {
+            (waiting[*at].1.cpu as u32)
+                .wrapping_add(1)
+                .wrapping_mul(mixed)
+                >> 3
+        };
+        let next = free.min_by_key(key).unwrap_or(0);
+        out.push(waiting.remove(next));
+    }
+    out
 }
 
 /// What each study finds in time order, and with `mixed` in as little of it as it needs.

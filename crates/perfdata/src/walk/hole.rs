@@ -67,7 +67,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let Some(header) = header.filter(|header| at + header.size == end) else {
             return time;
         };
-        if (self.queue.give_up(at) || self.unordered.give_up(at)) && header.kind == kind::SAMPLE {
+        if self.queue.give_up(at) && header.kind == kind::SAMPLE {
             let attr = self.reading.attr_of::<BIG>(&data[at + HEADER..end]);
             let counter = attr.and_then(|attr| self.counters.get_mut(index_of(attr)));
             if let Some(counter) = counter {
@@ -93,6 +93,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// ([`crate::record::PerfRecordHeader::is_none`]).
     fn tell_hole(&mut self, at: usize, next: usize, time: u64) {
         self.queue.add(0, at, next, time, MergeRecord::SIDE);
+        self.barriers.in_order(time, self.queue.open_seq());
         self.queue.close();
     }
 }

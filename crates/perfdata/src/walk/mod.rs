@@ -4,6 +4,7 @@
 //! is older than the newest record of the round before the last can then no longer be overtaken, and goes
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
+mod barriers;
 mod groups;
 mod hole;
 mod out;
@@ -31,12 +32,13 @@ use crate::merge::{MergeQueue, MergeRecord};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, PerfRecordHeader, kind};
 
+use barriers::Barriers;
 use groups::SampledGroups;
 use hole::LastRead;
 use out::{Direct, RecordOrigin, RecordOutlet};
 pub use pieces::PerfPieces;
 use places::PlaceReport;
-use push::BLOCKS;
+use push::{BLOCKS, CpuRun};
 use reading::WalkPlan;
 use scan::{AttrCounter, IdPlaces, STEP, WantedSample, scan};
 use unordered::UnorderedSamples;
@@ -106,6 +108,9 @@ struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
     counters: Vec<AttrCounter>,
     out: O,
     queue: MergeQueue,
+    barriers: Barriers,
+    /// Runs that go out by themselves, while a flush goes on.
+    cpu_runs: Vec<CpuRun>,
     /// Newest time stamp at the end of the round before.
     flush_to: u64,
     /// The same of the round before that: whatever CPU it is of, nothing older comes any more.
@@ -162,6 +167,8 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 .collect(),
             out,
             queue: MergeQueue::new(),
+            barriers: Barriers::new(wanted),
+            cpu_runs: Vec::new(),
             flush_to: 0,
             whole_until: 0,
             last_out: 0,
@@ -315,6 +322,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         };
         let sent = (self.flush_to, self.last_out);
         let (unordered, queue, out) = (&mut self.unordered, &mut self.queue, &mut self.out);
+        let (barriers, attrs) = (&mut self.barriers, &reading.recording.attrs);
         let from = RecordOrigin {
             data,
             buffer: 0,
@@ -323,8 +331,9 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let last_read = &mut self.last_read;
         scan::<BIG>(&places, &data[..end], start, &mut self.counters, |one| {
             last_read.is(one.time, one.at);
-            if !unordered.takes::<O, BIG>(&reading.recording.attrs, &one, from, sent, out) {
+            if !unordered.takes(&one, from, sent, out) {
                 queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
+                barriers.sample::<BIG>(attrs, &one, queue.open_seq());
             }
         })
     }
@@ -350,24 +359,17 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         };
         let time = self.reading.time_of::<BIG>(header, body, attr);
         self.last_read.is(time, at);
-        if attr != MergeRecord::SIDE {
-            let want = match self.counters[index_of(attr)].want {
-                // What was unpacked is kept no longer than runs need it.
-                SampleWish::OfThread if buffer != 0 => SampleWish::InOrder,
-                want => want,
-            };
-            let one = WantedSample {
-                header,
-                body,
-                at,
-                time,
-                attr,
-                want,
-            };
+        let sample = (attr != MergeRecord::SIDE).then(|| WantedSample {
+            header,
+            body,
+            at,
+            time,
+            attr,
+            want: self.counters[index_of(attr)].want,
+        });
+        if let Some(one) = &sample {
             let sent = (self.flush_to, self.last_out);
-            let attrs = &self.reading.recording.attrs;
-            let (unordered, out) = (&mut self.unordered, &mut self.out);
-            if unordered.takes::<O, BIG>(attrs, &one, from, sent, out) {
+            if self.unordered.takes(one, from, sent, &mut self.out) {
                 self.stop |= self.unordered.stop;
                 return;
             }
@@ -375,6 +377,14 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let began = self.queue.add(buffer, at, at + header.size, time, attr);
         if began && buffer != 0 {
             self.chunks.used(buffer);
+        }
+        let run = self.queue.open_seq();
+        match &sample {
+            Some(one) => {
+                let attrs = &self.reading.recording.attrs;
+                self.barriers.sample::<BIG>(attrs, one, run);
+            }
+            None => self.barriers.in_order(time, run),
         }
         self.bound_runs(at);
     }

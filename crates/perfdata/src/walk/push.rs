@@ -1,12 +1,12 @@
 //! The merge: records go out in time order.
 
+use super::barriers::{Barrier, OrderKey};
 use super::out::{RecordOrigin, RecordOutlet};
 use super::prefetch::{LINE, prefetch};
 use super::visitor::SampleWish;
 use super::{PerfWalk, counted};
 use crate::merge::{MergeRecord, RecordRun};
 use crate::record::{HEADER, PerfRecordHeader, kind};
-use crate::sample::tid_of;
 use tracefmt::index_of;
 
 /// The kernel maps file pages in blocks of this many bytes around the one that is touched (fault-around).
@@ -26,14 +26,44 @@ struct RunRest {
     at: usize,
 }
 
+/// A run that goes out by itself between barriers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CpuRun {
+    /// Its next record.
+    key: OrderKey,
+    run: RecordRun,
+}
+
+impl CpuRun {
+    fn new((time, run): (u64, RecordRun)) -> CpuRun {
+        CpuRun {
+            key: (time, run.seq),
+            run,
+        }
+    }
+
+    fn goes_on(&mut self, entry: u32, time: u64) {
+        self.run.entry = entry;
+        self.key.0 = time;
+    }
+
+    /// Nothing of it is left.
+    fn ends(&mut self, entry: u32) {
+        self.run.entry = entry;
+        self.key = (u64::MAX, u64::MAX);
+    }
+
+    fn is_over(&self) -> bool {
+        self.run.entry >= self.run.entry_end
+    }
+}
+
 impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit`.
     pub(super) fn flush(&mut self, limit: u64) {
         self.tell_counts();
-        self.unordered.begin_flush();
         self.flush_queue(limit);
-        self.push_threads(limit, usize::MAX);
-        let newest = self.unordered.settle(limit, self.queue.next_seq());
+        let newest = self.unordered.settle(limit);
         self.last_out = self.last_out.max(newest);
     }
 
@@ -44,8 +74,117 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         self.stop |= flow.is_break();
     }
 
-    /// Pushes everything up to and including `limit` that goes through the merge.
+    /// Pushes everything up to and including `limit` that waits.
     pub(super) fn flush_queue(&mut self, limit: u64) {
+        let barriers = self.barriers.list(limit, &self.queue);
+        match &barriers {
+            Some(barriers) => self.push_by_cpu(barriers, limit),
+            None => self.push_merged(limit),
+        }
+        let newest = self.queue.newest;
+        self.barriers.settle(limit, newest, barriers);
+    }
+
+    /// Pushes what waits run by run, as far as the next barrier each.
+    fn push_by_cpu(&mut self, barriers: &[Barrier], limit: u64) {
+        let mut runs = std::mem::take(&mut self.cpu_runs);
+        runs.clear();
+        runs.extend(self.queue.take_runs().into_iter().map(CpuRun::new));
+        let sent = self.last_out;
+        for barrier in barriers {
+            for run in &mut runs {
+                if run.key < barrier.key {
+                    self.push_run(run, barrier.key, sent);
+                }
+            }
+            if barrier.takes {
+                let at = runs.binary_search_by_key(&barrier.key.1, |run| run.run.seq);
+                if let Some(run) = at.ok().and_then(|at| runs.get_mut(at)) {
+                    self.push_ordered(run, barrier.key, sent);
+                }
+            }
+            if self.stop {
+                break;
+            }
+        }
+        let end = (limit, u64::MAX);
+        for run in &mut runs {
+            if run.key <= end && !self.stop {
+                self.push_run(run, end, sent);
+            }
+        }
+        let left = runs.iter().filter(|run| !run.is_over());
+        self.queue.put_back(left.map(|run| (run.key.0, run.run)));
+        for run in runs.iter().filter(|run| run.is_over()) {
+            if run.run.buffer != 0 {
+                self.chunks.unused(run.run.buffer);
+            }
+        }
+        self.cpu_runs = runs;
+    }
+
+    /// Pushes what a run has before a place.
+    #[inline]
+    fn push_run(&mut self, run: &mut CpuRun, until: OrderKey, sent: u64) {
+        let piece = self.chunks.get(run.run.buffer);
+        let from = RecordOrigin {
+            data: match &piece {
+                Some(piece) => piece,
+                None if run.run.buffer == 0 => self.reading.recording.data,
+                None => &[],
+            },
+            buffer: run.run.buffer,
+            piece: piece.as_ref(),
+        };
+        let mut next = run.run.entry;
+        while let Some(&entry) = self.queue.entries.get(index_of(next)) {
+            if next >= run.run.entry_end || self.stop {
+                break;
+            }
+            if (entry.time, run.key.1) >= until {
+                run.goes_on(next, entry.time);
+                return;
+            }
+            self.push(from, entry, sent);
+            next += 1;
+        }
+        run.ends(next);
+    }
+
+    /// Pushes the next record of a run that is wanted in time order, if it is of this time, and what stands before it.
+    fn push_ordered(&mut self, run: &mut CpuRun, key: OrderKey, sent: u64) {
+        while run.key == key && !self.stop {
+            let entry = self.queue.entries.get(index_of(run.run.entry)).copied();
+            let Some(entry) = entry else {
+                return run.ends(run.run.entry);
+            };
+            let counter = self.counters.get(index_of(entry.attr()));
+            let in_order = counter.is_none_or(|counter| counter.want == SampleWish::InOrder);
+            let piece = self.chunks.get(run.run.buffer);
+            let from = RecordOrigin {
+                data: match &piece {
+                    Some(piece) => piece,
+                    None if run.run.buffer == 0 => self.reading.recording.data,
+                    None => &[],
+                },
+                buffer: run.run.buffer,
+                piece: piece.as_ref(),
+            };
+            self.push(from, entry, sent);
+            let next = run.run.entry + 1;
+            match self.queue.entries.get(index_of(next)) {
+                Some(entry) if next < run.run.entry_end => run.goes_on(next, entry.time),
+                _ => run.ends(next),
+            }
+            if in_order {
+                return;
+            }
+        }
+    }
+
+    /// Pushes everything up to and including `limit` through the merge.
+    fn push_merged(&mut self, limit: u64) {
+        let sent = self.last_out;
         while let Some((time, &run)) = self.queue.first() {
             if time > limit || self.stop {
                 break;
@@ -61,9 +200,9 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 piece: piece.as_ref(),
             };
             let rest = if run.entry < run.entry_end {
-                self.push_indexed(from, run, limit)
+                self.push_indexed(from, run, (limit, sent))
             } else {
-                self.push_range(from, run, (time, limit))
+                self.push_range(from, run, (time, limit), sent)
             };
             match rest {
                 Some(RunRest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
@@ -84,7 +223,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         &mut self,
         from: RecordOrigin<'_>,
         run: RecordRun,
-        limit: u64,
+        (limit, sent): (u64, u64),
     ) -> Option<RunRest> {
         let second = self.queue.second();
         let mut next = run.entry;
@@ -97,7 +236,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 prefetch(from.data, ahead.at() + LINE);
                 prefetch(from.data, ahead.at() + 2 * LINE);
             }
-            self.push(from, entry.at(), entry.time, entry.attr());
+            self.push(from, entry, sent);
             next += 1;
             if self.stop || next >= run.entry_end {
                 return None;
@@ -120,6 +259,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         from: RecordOrigin<'_>,
         run: RecordRun,
         (begins, limit): (u64, u64),
+        sent: u64,
     ) -> Option<RunRest> {
         let second = self.queue.second();
         let mut first = true;
@@ -128,14 +268,17 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             let header = PerfRecordHeader::read::<BIG>(from.data, at)?;
             if header.is_none() {
                 // A hole, which is a run of its own.
-                self.push(from, at, begins, MergeRecord::SIDE);
+                self.push(from, MergeRecord::new(begins, at, MergeRecord::SIDE), sent);
                 return None;
             }
             let next = at + header.size.max(HEADER);
             let body = from.data.get(at + HEADER..next)?;
             let attr = if header.kind == kind::SAMPLE {
                 let attr = self.reading.attr_of::<BIG>(body);
-                attr.filter(|&attr| self.is_queued(body, at, &run, attr))
+                attr.filter(|&attr| {
+                    let want = self.counters[index_of(attr)].want;
+                    !matches!(want, SampleWish::No | SampleWish::AnyOrder)
+                })
             } else {
                 Some(MergeRecord::SIDE)
             };
@@ -146,26 +289,26 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                     return Some(RunRest { time, entry, at });
                 }
                 first = false;
-                self.push(from, at, time, attr);
+                self.push(from, MergeRecord::new(time, at, attr), sent);
             }
             at = next;
         }
         None
     }
 
+    /// Pushes a record. `sent` is the newest time that had gone out before the flush: within one, times only grow.
     #[inline(always)]
-    fn push(&mut self, from: RecordOrigin<'_>, at: usize, time: u64, attr: u32) {
-        if self.unordered.is_due(time) {
-            self.push_threads(time, at);
-            if self.stop {
-                return;
-            }
-        }
-        let flow = match attr {
-            MergeRecord::SIDE => self.out.side(from, at, time),
-            _ => {
-                self.in_order(from, at, time, attr);
-                self.out.sample(from, at, time, attr)
+    fn push(&mut self, from: RecordOrigin<'_>, entry: MergeRecord, sent: u64) {
+        let at = entry.at();
+        let flow = match entry.attr() {
+            MergeRecord::SIDE => self.out.side(from, at, entry.time),
+            attr => {
+                if entry.time < sent {
+                    self.out.late();
+                } else {
+                    self.last_out = self.last_out.max(entry.time);
+                }
+                self.out.sample(from, at, entry.time, attr)
             }
         };
         self.stop |= flow.is_break();
@@ -191,68 +334,5 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             let range = self.reading.recording.start..self.released;
             self.stop |= self.out.release(range).is_break();
         }
-    }
-
-    /// Takes note of a sample that goes out in order.
-    #[inline(always)]
-    fn in_order(&mut self, from: RecordOrigin<'_>, at: usize, time: u64, attr: u32) {
-        if time < self.last_out {
-            self.out.late();
-        } else {
-            self.last_out = time;
-        }
-        if self.counters[index_of(attr)].want == SampleWish::OfThread && from.buffer == 0 {
-            let attrs = &self.reading.recording.attrs;
-            let size =
-                PerfRecordHeader::read::<BIG>(from.data, at).map_or(HEADER, |header| header.size);
-            let body = from.data.get(at + HEADER..at + size).unwrap_or_default();
-            let tid = tid_of::<BIG>(attrs, body, attr);
-            self.unordered.went_in_order(tid);
-        }
-    }
-
-    /// Whether a record of a run is in the queue: it is wanted, and not among those of threads.
-    #[cold]
-    fn is_queued(&self, body: &[u8], at: usize, run: &RecordRun, attr: u32) -> bool {
-        let want = self.counters[index_of(attr)].want;
-        let tid = tid_of::<BIG>(&self.reading.recording.attrs, body, attr);
-        let of_thread = run.buffer == 0 && self.unordered.kept(tid, at, run.seq);
-        match want {
-            SampleWish::No | SampleWish::AnyOrder => false,
-            SampleWish::InOrder => true,
-            SampleWish::OfThread => !of_thread,
-        }
-    }
-
-    /// Pushes what threads have before a time and place, thread by thread.
-    fn push_threads(&mut self, time: u64, at: usize) {
-        let from = RecordOrigin {
-            data: self.reading.recording.data,
-            buffer: 0,
-            piece: None,
-        };
-        let mut threads = self.unordered.take_threads();
-        threads.each(time, at, |entries, next| {
-            if O::READS
-                && let Some(ahead) = entries.get(next + AHEAD)
-            {
-                prefetch(from.data, ahead.at());
-                prefetch(from.data, ahead.at() + LINE);
-                prefetch(from.data, ahead.at() + 2 * LINE);
-            }
-            if self.stop {
-                return;
-            }
-            let entry = entries[next];
-            let at = entry.at();
-            self.stop |= self
-                .out
-                .sample(from, at, entry.time, entry.attr())
-                .is_break();
-            if at < self.released {
-                self.read_again(at);
-            }
-        });
-        self.unordered.give_back(threads);
     }
 }

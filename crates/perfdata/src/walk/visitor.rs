@@ -16,8 +16,9 @@ pub enum SampleWish {
     /// In time order with all others.
     #[default]
     InOrder,
-    /// Those of each thread in time order. Between two records that need time order they come thread by thread; a
-    /// thread's first ones come in time order.
+    /// Those of each thread in time order, and those of each CPU. Between two records that need time order they come
+    /// CPU by CPU; a thread's first one comes in time order. The idle tasks of all CPUs, whose id is 0, are no thread
+    /// in this.
     OfThread,
     /// In any order.
     AnyOrder,
