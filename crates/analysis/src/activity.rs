@@ -1,89 +1,65 @@
-//! What events tell by themselves, whatever they say: how long a CPU had none, and how soon one thread's next one came.
-//! Watched once a walk, for all who ask.
+//! What events show by themselves, whatever they say: how long a CPU had none, and how soon one thread's next one came.
+//! Watched once a walk, for all who ask: by the reader where it can ([`HeadTally`]), else here.
 
 use std::collections::VecDeque;
 
-use event::{LostKind, NONE, Side};
+use event::{CpuPause, CpuPauses, HeadTally, LostKind, SILENCE_NS, Side};
 
 use crate::Stats;
 
-/// No event of a CPU for so long is silence. A running task has an event at every tick of the scheduler.
-const SILENCE_NS: u64 = 20_000_000;
-/// Silences that are remembered of each CPU.
-const SILENCES: usize = 8;
-/// Gaps that are all looked at, and one in how many of those beyond.
-const ALL_GAPS: u64 = 1 << 14;
-const ONE_GAP_IN: u64 = 8;
-
-/// The last event of a CPU.
-#[derive(Debug, Clone, Copy, Default)]
-struct LastEvent {
-    time: u64,
-    tid: i32,
-    /// Whether there was one since events were last lost.
-    known: bool,
-    sampled: bool,
-}
+/// Silences that are remembered of each CPU. A reader may be some rounds ahead of the events that it hands out.
+const SILENCES: usize = 256;
 
 /// When CPUs had events, and whose they were.
 #[derive(Debug, Clone, Default)]
 pub struct Activity {
-    /// By CPU.
-    last: Vec<LastEvent>,
+    pauses: CpuPauses,
+    /// By CPU, when it had its last event, where the reader follows that.
+    last: Vec<Option<u64>>,
     /// The latest silences of each CPU.
     silences: Vec<VecDeque<(u64, u64)>>,
     gaps: Stats,
-    seen_gaps: u64,
     fine: bool,
 }
 
 impl Activity {
-    /// Takes an event. A `sampled` one came when its counter was full: the time to the next of them is the period.
-    #[inline]
-    pub(crate) fn take(&mut self, time: u64, cpu: i32, tid: i32, sampled: bool) {
-        if !self.fine {
-            self.fine = !time.is_multiple_of(1_000);
+    /// Takes an event that the reader does not follow.
+    #[inline(always)]
+    pub(crate) fn happened(&mut self, time: u64, place: (i32, i32), sampled: bool) {
+        if let Some(pause) = self.pauses.happened(time, place, sampled) {
+            self.pause(place.0.unsigned_abs(), pause);
         }
-        let Ok(index) = usize::try_from(cpu) else {
-            return;
-        };
-        let now = LastEvent {
-            time,
-            tid,
-            known: true,
-            sampled,
-        };
-        let Some(last) = self.last.get_mut(index) else {
-            self.meet(index, now);
-            return;
-        };
-        let last = std::mem::replace(last, now);
-        if !last.known {
-            return;
-        }
-        let ns = time.saturating_sub(last.time);
-        if ns >= SILENCE_NS {
-            self.silent(index, last.time, time);
-        }
-        if last.tid == tid && !last.sampled && !sampled {
-            // Of many gaps a part says as much.
-            self.seen_gaps += 1;
-            if self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS {
-                self.gaps.add(ns);
+    }
+
+    #[inline(never)]
+    fn pause(&mut self, cpu: u32, pause: CpuPause) {
+        match pause {
+            CpuPause::Gap(ns) => self.gaps.add(ns),
+            CpuPause::Silence { from, to, is_gap } => {
+                if is_gap {
+                    self.gaps.add(to - from);
+                }
+                self.silent(cpu, from, to);
             }
         }
     }
 
-    #[cold]
-    fn meet(&mut self, cpu: usize, now: LastEvent) {
-        if cpu < event::MAX_CPUS {
-            self.last.resize(cpu + 1, LastEvent::default());
-            self.last[cpu] = now;
+    /// Takes what a reader has followed.
+    pub(crate) fn tallied(&mut self, tally: &HeadTally) {
+        for ns in &tally.gaps {
+            self.gaps.add(*ns);
         }
+        for (cpu, from, to) in &tally.silences {
+            self.silent(*cpu, *from, *to);
+        }
+        self.last.clear();
+        self.last.extend(tally.pauses().last());
+        self.fine |= tally.pauses().is_fine();
     }
 
     #[cold]
-    fn silent(&mut self, cpu: usize, from: u64, to: u64) {
+    fn silent(&mut self, cpu: u32, from: u64, to: u64) {
+        let cpu = event::index_of(cpu);
         if self.silences.len() <= cpu {
             self.silences.resize_with(cpu + 1, VecDeque::new);
         }
@@ -97,26 +73,30 @@ impl Activity {
     /// Takes a side record: where events were lost, nobody knows what there was.
     pub(crate) fn side(&mut self, side: &Side<'_>) {
         if let Side::Lost {
-            cpu: lost,
+            cpu,
             kind: LostKind::Ring,
             ..
         } = *side
         {
-            for (last, cpu) in self.last.iter_mut().zip(0i32..) {
-                last.known &= lost != NONE && lost != cpu;
-            }
+            self.pauses.lost(cpu);
         }
     }
 
     /// Returns the longest time without an event of a CPU within a time, in nanoseconds; of the latest that were
-    /// 20 ms or longer.
+    /// 20 ms or longer, up to the end of that time. What comes behind that is the same to it.
     pub fn silence_ns(&self, cpu: i32, from: u64, to: u64) -> u64 {
-        let silences = usize::try_from(cpu).ok();
-        let silences = silences.and_then(|cpu| self.silences.get(cpu));
+        let Ok(cpu) = usize::try_from(cpu) else {
+            return 0;
+        };
+        let silences = self.silences.get(cpu).into_iter().flatten().copied();
+        let last = self.last.get(cpu).copied().flatten();
+        let last = last.or_else(|| self.pauses.last_of(cpu));
+        let open = last.map(|last| (last, u64::MAX));
         let within = silences
-            .into_iter()
-            .flatten()
-            .map(|(a, b)| (*b).min(to).saturating_sub((*a).max(from)));
+            .chain(open)
+            .map(|(a, b)| (a, b.min(to)))
+            .filter(|(a, b)| b.saturating_sub(*a) >= SILENCE_NS)
+            .map(|(a, b)| b.saturating_sub(a.max(from)));
         within.max().unwrap_or(0)
     }
 
@@ -128,7 +108,7 @@ impl Activity {
 
     /// Returns whether time stamps tell more than microseconds.
     pub fn is_fine(&self) -> bool {
-        self.fine
+        self.fine || self.pauses.is_fine()
     }
 }
 
@@ -138,16 +118,26 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    /// What happened at which millisecond on which CPU.
+    const EVENTS: [(u64, i32); 5] = [(1, 0), (2, 1), (31, 0), (32, 1), (100, 1)];
+
     #[test]
     fn silences_are_of_their_cpu_and_of_what_was_not_lost() {
         let mut activity = Activity::default();
-        for (time, cpu) in [(1, 0), (2, 1), (31, 0), (32, 1), (100, 1)] {
-            activity.take(time * MS, cpu, 7, false);
+        for (time, cpu) in EVENTS {
+            activity.happened(time * MS, (cpu, 7), false);
         }
-        assert_eq!(activity.silence_ns(0, 0, 200 * MS), 30 * MS);
-        assert_eq!(activity.silence_ns(1, 0, 200 * MS), 68 * MS);
-        assert_eq!(activity.silence_ns(1, 40 * MS, 50 * MS), 10 * MS);
+        assert_eq!(activity.silence_ns(0, 0, 31 * MS), 30 * MS);
+        assert_eq!(activity.silence_ns(1, 0, 100 * MS), 68 * MS);
+        assert_eq!(activity.silence_ns(1, 40 * MS, 52 * MS), 12 * MS);
+        assert_eq!(
+            activity.silence_ns(1, 40 * MS, 51 * MS),
+            0,
+            "less than 20 ms of silence"
+        );
         assert_eq!(activity.silence_ns(2, 0, 200 * MS), 0);
+        // One goes on.
+        assert_eq!(activity.silence_ns(0, 0, 200 * MS), 169 * MS);
         activity.side(&Side::Lost {
             time: 120 * MS,
             cpu: 1,
@@ -155,40 +145,32 @@ mod tests {
             count: None,
             kind: LostKind::Ring,
         });
+        assert_eq!(activity.silence_ns(1, 0, 200 * MS), 68 * MS);
         for cpu in [0, 1] {
-            activity.take(200 * MS, cpu, 7, false);
+            activity.happened(200 * MS, (cpu, 7), false);
         }
         assert_eq!(activity.silence_ns(0, 0, 200 * MS), 169 * MS);
         assert_eq!(activity.silence_ns(1, 0, 200 * MS), 68 * MS);
     }
 
     #[test]
-    fn gaps_are_between_events_of_one_thread() {
-        let mut activity = Activity::default();
-        let events = [
-            (1_000, 0, 7),
-            (2_000, 0, 7),
-            (3_000, 0, 8),
-            (5_000, 0, 7),
-            (9_000, 1, 7),
-            (12_000, 1, 7),
-        ];
-        for (time, cpu, tid) in events {
-            activity.take(time, cpu, tid, false);
+    fn a_reader_that_is_ahead_finds_the_same() {
+        let (mut here, mut ahead, mut tally) = (
+            Activity::default(),
+            Activity::default(),
+            HeadTally::default(),
+        );
+        for (time, cpu) in EVENTS {
+            tally.happened(0, time * MS, (cpu, 7), false);
         }
-        let gaps = activity.gaps();
-        assert_eq!((gaps.count(), gaps.min(), gaps.max()), (2, 1_000, 3_000));
-        assert!(!activity.is_fine());
-        // From one sample to the next it is a period of the counter.
-        for time in [20_000, 20_100, 20_200] {
-            activity.take(time, 1, 7, true);
+        ahead.tallied(&tally);
+        for (time, cpu) in EVENTS {
+            here.happened(time * MS, (cpu, 7), false);
+            for cpu in 0..2 {
+                let of = |one: &Activity| one.silence_ns(cpu, 0, time * MS);
+                assert_eq!(of(&here), of(&ahead), "CPU {cpu} at {time} ms");
+            }
         }
-        activity.take(20_300, 1, 7, false);
-        assert_eq!(activity.gaps().count(), 2);
-        activity.take(12_001, 0, 7, false);
-        assert!(activity.is_fine());
-        // CPUs that there cannot be, and events of none.
-        activity.take(12_002, NONE, 7, false);
-        activity.take(12_003, i32::MAX, 7, false);
+        assert_eq!(here.gaps().count(), ahead.gaps().count());
     }
 }

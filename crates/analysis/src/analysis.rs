@@ -82,12 +82,28 @@ pub struct Needs {
     pub spans: bool,
     /// What all tasks do, and who has which CPU, as spans ([`Analysis::task_spans`]).
     pub task_spans: bool,
-    /// What perf samples with events: call chains.
+    /// What perf samples with the events that it wants: call chains.
     pub samples: bool,
     /// How many events of which kind and on which CPU there are, of those that somebody wants ([`WalkState::counts`]).
     pub counts: bool,
     /// When CPUs had events, of whatever kind ([`WalkState::activity`]).
     pub activity: bool,
+}
+
+impl Needs {
+    /// Returns what two analyses need.
+    pub(crate) fn and(self, other: Needs) -> Needs {
+        Needs {
+            threads: self.threads | other.threads,
+            vcpus: self.vcpus | other.vcpus,
+            states: self.states.max(other.states),
+            spans: self.spans | other.spans,
+            task_spans: self.task_spans | other.task_spans,
+            samples: self.samples | other.samples,
+            counts: self.counts | other.counts,
+            activity: self.activity | other.activity,
+        }
+    }
 }
 
 /// What one analysis passes to another during the walk.
@@ -137,6 +153,12 @@ impl Notes {
     /// Returns instances that were noted of events before and that nobody needs any more.
     pub(crate) fn spare(&mut self) -> impl Iterator<Item = CompletedInstance> + '_ {
         self.spare.drain(..)
+    }
+
+    /// Returns whether nothing was noted about the event now.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     /// Returns what was noted about the event now, first things first.

@@ -1,6 +1,6 @@
 //! How many events there were: by kind, by CPU, and from when to when. EventAccount once a walk, for all who ask.
 
-use event::{Event, cpu_index, index_of};
+use event::{Event, EventType, HeadTally, cpu_index, index_of};
 
 use crate::chosen::Chosen;
 
@@ -14,42 +14,91 @@ pub struct CpuCount {
 }
 
 /// How many events there were.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Counts {
     kinds: Vec<u64>,
     cpus: Vec<CpuCount>,
-    span: Option<(u64, u64)>,
+    /// The times of the first and the last one that was asked for; the first is behind the last where there is none.
+    first: u64,
+    last: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts {
+            kinds: Vec::new(),
+            cpus: Vec::new(),
+            first: u64::MAX,
+            last: 0,
+        }
+    }
 }
 
 impl Counts {
-    #[inline]
-    pub(crate) fn take(&mut self, event: &Event<'_>, chosen: Chosen) {
-        if !chosen.inside {
-            return;
-        }
-        let counts = u64::from(chosen.counts);
-        if let Some(cpu) = cpu_index(event.cpu) {
-            if self.cpus.len() <= cpu {
-                self.cpus.resize(cpu + 1, CpuCount::default());
-            }
-            let cpu = &mut self.cpus[cpu];
-            cpu.inside += 1;
-            cpu.chosen += counts;
-        }
-        if !chosen.counts {
-            return;
-        }
-        let kind = index_of(event.ty.index);
+    /// Makes room for a kind of events.
+    pub(crate) fn announced(&mut self, ty: &EventType<'_>) {
+        let kind = index_of(ty.index);
         if self.kinds.len() <= kind {
             self.kinds.resize(kind + 1, 0);
         }
-        self.kinds[kind] += 1;
-        match &mut self.span {
-            Some((start, end)) => {
-                *start = event.time.min(*start);
-                *end = event.time.max(*end);
+    }
+
+    /// Takes an event that was asked for, of a kind on a CPU.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, kind: u32, cpu: i32, time: u64) {
+        match self.cpus.get_mut(cpu.cast_unsigned() as usize) {
+            Some(cpu) => {
+                cpu.inside += 1;
+                cpu.chosen += 1;
             }
-            None => self.span = Some((event.time, event.time)),
+            None => self.meet(cpu, 1),
+        }
+        if let Some(kind) = self.kinds.get_mut(index_of(kind)) {
+            *kind += 1;
+        }
+        self.first = self.first.min(time);
+        self.last = self.last.max(time);
+    }
+
+    /// Takes what a reader has counted.
+    pub(crate) fn tallied(&mut self, tally: &HeadTally) {
+        for (sum, more) in self.kinds.iter_mut().zip(&tally.kinds) {
+            *sum += more;
+        }
+        if self.cpus.len() < tally.cpus.len() {
+            self.cpus.resize(tally.cpus.len(), CpuCount::default());
+        }
+        for (sum, more) in self.cpus.iter_mut().zip(&tally.cpus) {
+            sum.inside += more;
+            sum.chosen += more;
+        }
+        if let Some((first, last)) = tally.span {
+            self.first = self.first.min(first);
+            self.last = self.last.max(last);
+        }
+    }
+
+    /// Takes an event that may be left out.
+    pub(crate) fn take(&mut self, event: &Event<'_>, chosen: Chosen) {
+        if chosen.counts {
+            self.count(event.ty.index, event.cpu, event.time);
+        } else if chosen.inside {
+            match self.cpus.get_mut(event.cpu.cast_unsigned() as usize) {
+                Some(cpu) => cpu.inside += 1,
+                None => self.meet(event.cpu, 0),
+            }
+        }
+    }
+
+    /// The first event of a CPU.
+    #[cold]
+    fn meet(&mut self, cpu: i32, counts: u64) {
+        if let Some(cpu) = cpu_index(cpu) {
+            self.cpus.resize(cpu + 1, CpuCount::default());
+            self.cpus[cpu] = CpuCount {
+                chosen: counts,
+                inside: 1,
+            };
         }
     }
 
@@ -65,6 +114,6 @@ impl Counts {
 
     /// Returns the times of the first and the last event that was asked for, as the recording prints them.
     pub fn span(&self) -> Option<(u64, u64)> {
-        self.span
+        (self.first <= self.last).then_some((self.first, self.last))
     }
 }

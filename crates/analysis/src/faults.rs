@@ -160,7 +160,7 @@ impl Faults {
         self.addresses[index].is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
@@ -249,6 +249,7 @@ impl Analysis for Faults {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
             self.take(event, data);

@@ -40,6 +40,9 @@ impl<A> Handle<A> {
 pub(crate) trait Seat: Analysis {
     /// Gives it back to its handle.
     fn give_back(self: Box<Self>);
+
+    /// Adds to a list the analyses that it is, in their order.
+    fn leaves<'s>(&'s self, list: &mut Vec<&'s dyn Analysis>);
 }
 
 /// An analysis in its place, with where its handle looks for it.
@@ -55,6 +58,10 @@ impl<A: Analysis> Seat for SeatedAnalysis<A> {
         if let Ok(mut back) = back.try_borrow_mut() {
             *back = Some(analysis);
         }
+    }
+
+    fn leaves<'s>(&'s self, list: &mut Vec<&'s dyn Analysis>) {
+        list.push(self);
     }
 }
 
@@ -104,7 +111,7 @@ macro_rules! handed_on {
         fn wants(&mut $self, ty: &EventType<'_>) -> EventDetail {
             $change.wants(ty)
         }
-        #[inline]
+        #[inline(always)]
         fn event(&mut $self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
             $change.event(event, data, context);
         }

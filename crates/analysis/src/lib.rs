@@ -69,6 +69,7 @@ mod study;
 mod tables;
 mod timeline;
 mod timers;
+mod together;
 mod unknowable;
 mod unmaps;
 mod vcpus;
@@ -148,6 +149,7 @@ pub use timeline::{
     TimelineReport, TimelineWindow,
 };
 pub use timers::{HOST_TIMER_VECTOR, TimerEvidence, TimerRow, Timers, TimersReport};
+pub use together::AnalysisTuple;
 pub use unknowable::{Unknowable, known_amount, unknowable};
 pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
 pub use vcpus::{CpuHolder, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};

@@ -90,7 +90,7 @@ impl Moves {
         Moves::default()
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) => {
@@ -196,6 +196,7 @@ impl Analysis for Moves {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.follows {
             self.take(event, data);

@@ -84,6 +84,7 @@ impl NestedExits {
         is
     }
 
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) if !exit.inner => {
@@ -186,6 +187,7 @@ impl Analysis for NestedExits {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
             self.take(event, data);

@@ -213,7 +213,7 @@ impl Progress {
         report
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) if !exit.inner => {
@@ -458,6 +458,7 @@ impl Analysis for Progress {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts && event.tid >= 0 {
             self.take(event, data);

@@ -1,6 +1,6 @@
 //! How one event goes round: to whom, and in what order.
 
-use event::{Event, EventOrder, Kind, index_of};
+use event::{Body, Event, EventOrder, HeadTally, Kind, index_of};
 use model::{Machine, Span, TaskChanges};
 
 use crate::activity::Activity;
@@ -43,6 +43,27 @@ pub(crate) struct FollowedMachine {
     pub(crate) last: Set,
 }
 
+impl FollowedMachine {
+    /// Takes of an event that was asked for that it happened.
+    #[inline(always)]
+    pub(crate) fn happened(&mut self, event: &Event<'_>) {
+        if self.counted {
+            self.counts.count(event.ty.index, event.cpu, event.time);
+        }
+        if self.active {
+            let sampled = matches!(event.body, Body::None);
+            self.activity
+                .happened(event.time, (event.cpu, event.tid), sampled);
+        }
+    }
+
+    /// Takes what the reader has followed instead.
+    pub(crate) fn tallied(&mut self, tally: &HeadTally) {
+        self.counts.tallied(tally);
+        self.activity.tallied(tally);
+    }
+}
+
 /// How the machine takes events of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum FollowLevel {
@@ -67,6 +88,10 @@ pub(crate) struct KindReaders {
     pub(crate) of_guest: Set,
     /// The order in which they are needed.
     pub(crate) order: EventOrder,
+    /// Whether anybody looks at them, beyond counting.
+    pub(crate) goes_round: bool,
+    /// Whether somebody looks at what perf sampled with them.
+    pub(crate) samples: bool,
     /// Events outside of the window of time and CPUs, and those in it that are left out otherwise.
     pub(crate) outside: u64,
     pub(crate) left_out: u64,
@@ -106,8 +131,8 @@ pub(crate) struct Round<'s> {
 }
 
 impl Round<'_> {
-    /// Hands an event to those that read what it says. By itself, so that events that are only counted stay cheap.
-    #[inline(never)]
+    /// Hands an event to those that read what it says.
+    #[inline(always)]
     pub(crate) fn read(&mut self, event: &Event<'_>, kind: &KindReaders, chosen: Chosen) {
         let followed = &mut *self.followed;
         let learns = match kind.follows {

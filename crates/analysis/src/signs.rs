@@ -86,7 +86,7 @@ impl Signs {
         self.timers[index].is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         let Some(cpu) = event::cpu_index(event.cpu) else {
             return;
@@ -146,6 +146,7 @@ impl Analysis for Signs {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
             self.take(event, data);

@@ -220,7 +220,7 @@ impl Timers {
         self.readers[index].is_some()
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data) {
         match data {
             Data::KvmExit(exit) if exit.inner => {
@@ -372,6 +372,7 @@ impl Analysis for Timers {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
             self.take(event, data);

@@ -499,6 +499,7 @@ impl Analysis for Vcpus {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let Some(vcpu) = context.machine.vcpu_of(event.tid) else {
             self.elsewhere += u64::from(matches!(data, Data::KvmExit(exit) if !exit.inner));

@@ -57,6 +57,8 @@ struct Stacks {
 }
 
 impl PerfVisitor for Stacks {
+    type Tally = ();
+
     fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()> {
         let Some(user) = sample.user_stack() else {
             return ControlFlow::Continue(());

@@ -22,6 +22,7 @@ mod chain;
 mod cost;
 mod define;
 mod fields;
+mod heads;
 mod kvm;
 mod losses;
 mod named;
@@ -42,6 +43,7 @@ pub use chain::{CallChain, USER_DEFERRED};
 pub use cost::RecordingCost;
 pub use cpuset::{MAX_CPUS, cpu_index};
 pub use fields::{FieldReader, FieldScalar};
+pub use heads::{CpuPause, CpuPauses, HeadTally, SILENCE_NS};
 pub use kvm::{
     ExitDetail, ExitQualification, KvmApicvInhibitChanged, KvmEntry, KvmExit, KvmFpu,
     KvmHaltPollNs, KvmMmio, KvmMsr, KvmPio, KvmSysAccess, KvmUnmapHvaRange, KvmUserspaceExit,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tracefmt::EventFormat;
 
 use crate::chain::CallChain;
+use crate::heads::HeadTally;
 use crate::stack_line::StackFrame;
 use crate::vocabulary::{Data, Decoder, Kind};
 
@@ -410,8 +411,28 @@ pub trait Sink {
         EventOrder::Time
     }
 
-    /// Says whether [`Event::sample`] is looked at: gathering it costs as much as a small analysis does.
-    fn wants_samples(&self) -> bool {
+    /// Says whether [`Event::sample`] is looked at, of events of a kind that [`Sink::wants`] asked for: gathering it
+    /// costs as much as a small analysis does.
+    fn wants_samples(&self, ty: &EventType<'_>) -> bool {
+        let _ = ty;
+        false
+    }
+
+    /// Says whether the reader is to follow by itself that events happen ([`Sink::tallied`]), which costs it little
+    /// where it finds them. A reader that asks does so if the answer is yes. Asked once, before the first event.
+    fn tallies(&mut self) -> bool {
+        false
+    }
+
+    /// Takes what the reader has found since the last time, of all events that are wanted, and clears it. It may be
+    /// ahead of the events that are handed out, never behind.
+    fn tallied(&mut self, tally: &mut HeadTally) {
+        tally.clear();
+    }
+
+    /// Says whether events of a kind that [`Sink::wants`] asked for need not be handed out if the reader tallies.
+    fn only_tallied(&self, ty: &EventType<'_>) -> bool {
+        let _ = ty;
         false
     }
 

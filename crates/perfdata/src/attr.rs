@@ -200,6 +200,8 @@ pub struct SampleLayout {
     pub(crate) period: Option<u16>,
     /// Where the parts of variable size begin.
     pub(crate) fixed: u16,
+    /// Where the tracepoint's record is, if it is the first of these.
+    pub(crate) raw: Option<u16>,
     /// Distance of the trailer's time stamp from the record's end.
     pub(crate) trailer_time: Option<u16>,
     /// Distance of the trailer's CPU number from the record's end.
@@ -241,6 +243,8 @@ impl SampleLayout {
         layout.period = part(PERIOD);
         layout.id = identifier.or(id);
         layout.fixed = at;
+        layout.raw =
+            (sample_type & RAW != 0 && sample_type & (READ | CALLCHAIN) == 0).then_some(at);
         if sample_id_all {
             // The trailer holds TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER in this order, at the very end.
             let mut back = 0u16;

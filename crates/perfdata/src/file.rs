@@ -120,6 +120,11 @@ impl<'a> PerfRecording<'a> {
         &self.info
     }
 
+    /// Returns whether it has groups whose members are read with their leader's samples.
+    pub fn has_groups(&self) -> bool {
+        self.attrs.iter().any(EventAttr::is_group_member)
+    }
+
     /// Returns whether it was written to a pipe.
     pub fn is_pipe(&self) -> bool {
         self.pipe

@@ -41,5 +41,5 @@ pub use file::PerfRecording;
 pub use folder::{FILE_HEADER, join_records, records_end};
 pub use header::is_perf_data;
 pub use record::{LostSource, SideRecord};
-pub use sample::{PerfSample, SampledUserStack};
-pub use walk::{PerfPieces, PerfVisitor, SampleWish, Totals, WalkPlace};
+pub use sample::{PerfSample, SampledUserStack, TracepointRecord};
+pub use walk::{PerfPieces, PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};

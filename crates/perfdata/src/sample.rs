@@ -36,6 +36,45 @@ pub(crate) fn place_of<const BIG: bool>(attrs: &[EventAttr], body: &[u8], attr: 
     )
 }
 
+/// The record of a tracepoint, with when, where and by whom it was made.
+#[derive(Debug, Clone, Copy)]
+pub struct TracepointRecord<'a> {
+    /// Position in the recording's list of attributes.
+    pub attr: u32,
+    /// Time stamp in nanoseconds; 0 when the events carry none.
+    pub time: u64,
+    /// Process id, -1 when not recorded.
+    pub pid: i32,
+    /// Thread id, -1 when not recorded.
+    pub tid: i32,
+    /// CPU, -1 when not recorded.
+    pub cpu: i32,
+    /// The record, its common fields included.
+    pub raw: &'a [u8],
+}
+
+/// Returns the record of a tracepoint, if that is the first part of variable size and all there.
+#[inline(always)]
+pub(crate) fn tracepoint_of<'a, const BIG: bool>(
+    attrs: &[EventAttr],
+    endian: Endian,
+    body: &'a [u8],
+    time: u64,
+    attr: u32,
+) -> Option<TracepointRecord<'a>> {
+    let layout = &attrs[index_of(attr)].layout;
+    let at = usize::from(layout.raw?);
+    let size = endian.u32(body, at)? as usize;
+    Some(TracepointRecord {
+        attr,
+        time,
+        pid: int::<BIG>(body, layout.tid, false),
+        tid: int::<BIG>(body, layout.tid, true),
+        cpu: int::<BIG>(body, layout.cpu, false),
+        raw: body.get(at + 4..(at + 4).checked_add(size)?)?,
+    })
+}
+
 /// Reads one of two 32-bit numbers that stand behind each other.
 #[inline(always)]
 #[expect(
@@ -166,20 +205,27 @@ impl<'a> PerfSample<'a> {
     /// its members'.
     #[inline]
     pub fn raw(&self) -> Option<&'a [u8]> {
+        let at = match self.layout.raw {
+            Some(at) if !self.is_members => usize::from(at),
+            _ => self.behind_chain()?,
+        };
+        let size = self.endian.u32(self.body, at)? as usize;
+        self.body.get(at + 4..(at + 4).checked_add(size)?)
+    }
+
+    /// Returns where the tracepoint's record is behind parts of variable size.
+    #[inline(never)]
+    fn behind_chain(&self) -> Option<usize> {
         let kinds = self.layout.sample_type;
         if kinds & bits::RAW == 0 || self.is_members {
             return None;
         }
-        let mut at = usize::from(self.layout.fixed);
-        if kinds & (bits::READ | bits::CALLCHAIN) != 0 {
-            at = self.after_read()?;
-            if kinds & bits::CALLCHAIN != 0 {
-                let count = usize::try_from(self.endian.u64(self.body, at)?).ok()?;
-                at = at.checked_add(8)?.checked_add(count.checked_mul(8)?)?;
-            }
+        let at = self.after_read()?;
+        if kinds & bits::CALLCHAIN == 0 {
+            return Some(at);
         }
-        let size = self.endian.u32(self.body, at)? as usize;
-        self.body.get(at + 4..(at + 4).checked_add(size)?)
+        let count = usize::try_from(self.endian.u64(self.body, at)?).ok()?;
+        at.checked_add(8)?.checked_add(count.checked_mul(8)?)
     }
 
     /// Returns where the entries of the branch stack at `at` begin and end.

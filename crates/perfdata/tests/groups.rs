@@ -23,6 +23,8 @@ struct Rows {
 }
 
 impl PerfVisitor for Rows {
+    type Tally = ();
+
     fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()> {
         self.all
             .push((sample.attr, sample.time, sample.tid, sample.period()));

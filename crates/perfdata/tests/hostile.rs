@@ -147,6 +147,8 @@ fn a_recording_that_ends_in_unwanted_samples_is_complete() {
 struct Collected(Vec<i64>);
 
 impl perfdata::PerfVisitor for Collected {
+    type Tally = ();
+
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> std::ops::ControlFlow<()> {
         self.0.push(sample.time.cast_signed());
         std::ops::ControlFlow::Continue(())

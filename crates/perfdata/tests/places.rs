@@ -18,6 +18,8 @@ struct Places {
 }
 
 impl PerfVisitor for Places {
+    type Tally = ();
+
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         self.collect.sample(sample)
     }

@@ -18,6 +18,8 @@ struct Part {
 }
 
 impl PerfVisitor for Part {
+    type Tally = ();
+
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         if self.samples == 0 {
             return ControlFlow::Break(());

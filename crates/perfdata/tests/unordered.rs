@@ -44,7 +44,7 @@ fn compare(bytes: &[u8], wants: &[SampleWish]) -> Result<(), String> {
             match want {
                 SampleWish::InOrder => true,
                 SampleWish::OfThread => of(tid, cpu),
-                SampleWish::No | SampleWish::AnyOrder => false,
+                SampleWish::No | SampleWish::Tallied | SampleWish::AnyOrder => false,
             }
         })
         .cloned()
@@ -77,7 +77,7 @@ fn compare(bytes: &[u8], wants: &[SampleWish]) -> Result<(), String> {
         let mut met = Vec::new();
         for out in list {
             let (want, tid, _) = want_of(out, wants);
-            let counts = !matches!(want, SampleWish::No | SampleWish::AnyOrder);
+            let counts = matches!(want, SampleWish::InOrder | SampleWish::OfThread);
             if counts && matches!(out, Out::Sample { .. }) && tid != 0 && !met.contains(&tid) {
                 met.push(tid);
             }

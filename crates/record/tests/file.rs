@@ -82,6 +82,8 @@ struct Count {
 }
 
 impl PerfVisitor for Count {
+    type Tally = ();
+
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> std::ops::ControlFlow<()> {
         assert!(sample.time >= self.last, "out of order");
         self.last = sample.time;

@@ -2,8 +2,8 @@
 //! filters. The answers come back with what has to be known before they are believed.
 
 use analysis::{
-    AccountScope, Analysis, Answers, Continuity, EventAccount, FilterScope, GuestTasks, Handle,
-    InsideEvents, LeftOut, SharedAnalysis, Slices, Study, WalkState,
+    AccountScope, Analysis, AnalysisTuple, Answers, Continuity, EventAccount, FilterScope,
+    GuestTasks, Handle, InsideEvents, LeftOut, SharedAnalysis, Slices, Study, WalkState,
 };
 use doubts::{AnswerScope, Concern, Concerns, Doubt, DoubtKind, Doubts};
 use event::{EventAccounting, Kind, Quality, Sink};
@@ -89,6 +89,12 @@ impl<'q> RecordingQuestion<'q> {
     pub fn add<A: Analysis>(&mut self, analysis: A) -> Handle<A> {
         self.note(&analysis);
         self.study.add(analysis)
+    }
+
+    /// Adds several analyses of one turn, which are called together ([`Study::add_together`]).
+    pub fn add_together<T: AnalysisTuple>(&mut self, analyses: T) -> T::Handles {
+        analyses.each(&mut |one| self.note(one));
+        self.study.add_together(analyses)
     }
 
     /// Adds an analysis that is looked at while the walk goes on.

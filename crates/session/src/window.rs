@@ -77,8 +77,8 @@ impl<S: Sink + ?Sized> Sink for FilterSink<'_, S> {
         wanted
     }
 
-    fn wants_samples(&self) -> bool {
-        self.sink.wants_samples()
+    fn wants_samples(&self, ty: &EventType<'_>) -> bool {
+        self.sink.wants_samples(ty)
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -52,6 +52,7 @@ mod lines;
 mod map;
 mod perf;
 mod perf_folder;
+mod perf_push;
 mod progress;
 mod reader;
 mod sniff;

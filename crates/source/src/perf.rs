@@ -1,17 +1,14 @@
 //! perf.data as events.
 
-use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use doubts::DoubtKind;
-use event::{
-    Body, CallBranches, CallChain, CpuLosses, Event, EventOrder, EventSample, EventType, LostKind,
-    NONE, Quality, RecordingCost, ResumePlace, Side, Sink, UserStackBytes,
-};
-use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
-use tracefmt::{Endian, FormatCatalog};
+use event::{EventType, Quality, RecordingCost, Sink};
+use perfdata::{PerfRecording, SampleWish, Totals};
+use tracefmt::FormatCatalog;
 
 use crate::header::{JointRecordings, RecordingHeader, TimeStampUnit};
+use crate::perf_push::{AttrKinds, PerfPush};
 use crate::walked::{WalkOutcome, WalkWatch};
 use crate::{kept, together};
 
@@ -50,55 +47,6 @@ pub(crate) struct PerfReader<'r> {
     /// By attribute, what perf calls an event whose name was lost with its format: `system:name`.
     labels: Vec<Option<String>>,
     header: RecordingHeader,
-}
-
-/// The kinds of events of a recording.
-#[derive(Debug)]
-struct AttrKinds<'k> {
-    types: Vec<EventType<'k>>,
-    tracepoint: Vec<bool>,
-    /// Stands for the period of samples that do not hold their own.
-    periods: Vec<u64>,
-    /// Whether tracepoints tell where they were: in recordings whose tracepoints have call chains.
-    addresses: bool,
-    big_endian: bool,
-}
-
-impl AttrKinds<'_> {
-    /// Asks a sink which kinds it wants, and in which order.
-    fn wanted(&self, sink: &mut dyn Sink) -> Vec<SampleWish> {
-        let in_order = EventType::in_order(&self.types);
-        let mut wanted = vec![SampleWish::No; self.types.len()];
-        for ty in &in_order {
-            if sink.wants(ty) {
-                wanted[ty.index as usize] = SampleWish::InOrder;
-            }
-        }
-        // What one kind is wanted for may depend on the others, so orders are asked for when all are known.
-        for ty in in_order {
-            let want = &mut wanted[ty.index as usize];
-            *want = match (*want, sink.order(ty)) {
-                (SampleWish::InOrder, EventOrder::Any) => SampleWish::AnyOrder,
-                (SampleWish::InOrder, EventOrder::Thread) => SampleWish::OfThread,
-                (want, _) => want,
-            };
-        }
-        wanted
-    }
-
-    fn push<'p>(&'p self, sink: &'p mut dyn Sink, watch: &'p WalkWatch<'p>) -> PerfPush<'p> {
-        PerfPush {
-            samples: sink.wants_samples(),
-            addresses: self.addresses,
-            sink,
-            watch,
-            types: &self.types,
-            tracepoint: &self.tracepoint,
-            periods: &self.periods,
-            big_endian: self.big_endian,
-            losses: CpuLosses::default(),
-        }
-    }
 }
 
 impl<'r> PerfReader<'r> {
@@ -166,16 +114,7 @@ impl<'r> PerfReader<'r> {
                 ..ty
             }
         });
-        let is_tracepoint = |attr: &perfdata::EventAttr| attr.tracepoint_id().is_some();
-        AttrKinds {
-            types: types.collect(),
-            tracepoint: attrs.iter().map(is_tracepoint).collect(),
-            periods: attrs.iter().map(|attr| attr.sample_period).collect(),
-            addresses: attrs
-                .iter()
-                .any(|attr| is_tracepoint(attr) && attr.has_callchain()),
-            big_endian: self.data.endian() == Endian::Big,
-        }
+        AttrKinds::new(types.collect(), attrs, self.data.endian())
     }
 
     /// Begins a walk over records that come in pieces.
@@ -232,8 +171,10 @@ impl<'r> PerfReader<'r> {
         watch: &WalkWatch<'_>,
         walk: impl FnOnce(&mut PerfPush<'_>, &[SampleWish]) -> Totals,
     ) -> WalkOutcome {
-        let kinds = self.kinds();
-        let wanted = kinds.wanted(sink);
+        let mut kinds = self.kinds();
+        // What a group's leader says of its members is not seen where the scan finds the sample.
+        let tallies = !self.data.has_groups();
+        let wanted = kinds.wanted(sink, tallies);
         let mut push = kinds.push(sink, watch);
         let totals = walk(&mut push, &wanted);
         let losses = push.losses;
@@ -357,7 +298,7 @@ pub struct RecordingPieces<'s> {
 impl RecordingPieces<'_> {
     /// Asks a sink which kinds of events it wants: before the first piece, and when another sink takes its place.
     pub fn ask(&mut self, sink: &mut dyn Sink) {
-        let wanted = self.kinds.wanted(sink);
+        let wanted = self.kinds.wanted(sink, false);
         self.walk.want(&wanted);
     }
 
@@ -380,194 +321,5 @@ impl RecordingPieces<'_> {
     /// Returns the newest time of all that came before the end of the last round, pushed or not.
     pub fn newest(&self) -> u64 {
         self.walk.newest()
-    }
-}
-
-struct PerfPush<'p> {
-    samples: bool,
-    /// As in [`AttrKinds`].
-    addresses: bool,
-    sink: &'p mut dyn Sink,
-    watch: &'p WalkWatch<'p>,
-    types: &'p [EventType<'p>],
-    tracepoint: &'p [bool],
-    periods: &'p [u64],
-    big_endian: bool,
-    /// What CPUs' buffers lost.
-    losses: CpuLosses,
-}
-
-impl PerfVisitor for PerfPush<'_> {
-    // What the walk has just read of the sample it need not put into memory first, to be read there again at once.
-    #[inline(always)]
-    fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
-        if self.watch.event() {
-            return ControlFlow::Break(());
-        }
-        let index = sample.attr as usize;
-        let tracepoint = self.tracepoint[index];
-        let body = match sample.raw() {
-            Some(raw) if tracepoint => Body::Raw(raw),
-            _ => Body::None,
-        };
-        let mut event = Event {
-            time: sample.time,
-            cpu: sample.cpu,
-            tid: sample.tid,
-            pid: sample.pid,
-            ty: &self.types[index],
-            body,
-            sample: None,
-            buffer: 0,
-            comm: None,
-        };
-        if !self.samples {
-            return self.sink.event(&event);
-        }
-        let mut extra = EventSample {
-            misc: sample.misc,
-            has_cpu: sample.cpu >= 0,
-            tracepoint,
-            ..EventSample::default()
-        };
-        if self.addresses || !tracepoint {
-            extra.ip = sample.ip();
-            extra.addr = sample.addr();
-            extra.period = sample.period().or(Some(self.periods[index]));
-            let chain = sample.callchain();
-            extra.callchain = chain.map(|chain| CallChain::new(chain, self.big_endian));
-            let calls = sample.call_branches();
-            extra.call_branches = calls.map(|calls| CallBranches::new(calls, self.big_endian));
-            let user = sample.user_stack();
-            let user = user.filter(|user| !user.is_32 && !self.big_endian);
-            extra.user_stack = user.map(|user| UserStackBytes {
-                mask: user.mask,
-                registers: user.registers,
-                stack: user.stack,
-            });
-        }
-        event.sample = Some(&extra);
-        self.sink.event(&event)
-    }
-
-    fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {
-        let comm;
-        let side = match *record {
-            SideRecord::Comm {
-                pid,
-                tid,
-                comm: name,
-                exec,
-            } => {
-                comm = String::from_utf8_lossy(name);
-                Side::Comm {
-                    time,
-                    pid,
-                    tid,
-                    comm: &comm,
-                    exec,
-                }
-            }
-            SideRecord::Fork {
-                pid,
-                tid,
-                ppid,
-                ptid,
-            } => Side::Fork {
-                time,
-                pid,
-                tid,
-                ppid,
-                ptid,
-            },
-            SideRecord::Exit { pid, tid } => Side::Exit { time, pid, tid },
-            SideRecord::DeferredStack { tid, cookie, chain } => Side::DeferredStack {
-                time,
-                tid,
-                cookie,
-                chain: CallChain::new(chain, self.big_endian),
-            },
-            SideRecord::Mmap {
-                pid,
-                tid,
-                start,
-                len,
-                pgoff,
-                exec,
-                huge,
-                build_id,
-                path,
-            } => {
-                comm = String::from_utf8_lossy(path);
-                Side::Mmap {
-                    time,
-                    pid,
-                    tid,
-                    start,
-                    len,
-                    pgoff,
-                    misc,
-                    exec,
-                    huge,
-                    build_id,
-                    path: &comm,
-                }
-            }
-            SideRecord::Ksymbol {
-                start,
-                len,
-                name,
-                gone,
-            } => {
-                comm = String::from_utf8_lossy(name);
-                Side::Ksymbol {
-                    time,
-                    start,
-                    len: u64::from(len),
-                    name: &comm,
-                    gone,
-                }
-            }
-            SideRecord::Lost { count, source } => lost(time, cpu, count, source),
-            SideRecord::Skipped => Side::Lost {
-                time,
-                cpu: NONE,
-                buffer: 0,
-                count: None,
-                kind: LostKind::Ring,
-            },
-            _ => return,
-        };
-        self.losses.note(&side);
-        self.sink.side(&side);
-    }
-
-    fn places(&self) -> bool {
-        self.sink.places()
-    }
-
-    fn place(&mut self, place: perfdata::WalkPlace) {
-        self.sink.place(&ResumePlace {
-            time: place.time,
-            inner: Arc::new(place),
-        });
-    }
-
-    fn release(&mut self, range: Range<usize>) {
-        self.watch.release(range);
-    }
-}
-
-/// Returns what the recorder lost.
-fn lost(time: u64, cpu: i32, count: u64, source: LostSource) -> Side<'static> {
-    Side::Lost {
-        time,
-        cpu,
-        buffer: 0,
-        count: Some(count),
-        kind: match source {
-            LostSource::Ring => LostKind::Ring,
-            LostSource::Samples => LostKind::Sum,
-        },
     }
 }

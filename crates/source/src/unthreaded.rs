@@ -363,8 +363,8 @@ impl Sink for ThreadAssigner<'_> {
         self.wanted[index] || recorded
     }
 
-    fn wants_samples(&self) -> bool {
-        self.sink.wants_samples()
+    fn wants_samples(&self, ty: &EventType<'_>) -> bool {
+        self.sink.wants_samples(ty)
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {

@@ -34,8 +34,9 @@ pub(crate) struct WalkWatch<'r> {
     read: RefCell<Vec<bool>>,
 }
 
-/// Events between two looks: asking the system costs as much as some events do.
-const EVENTS: u32 = 256;
+/// Events between two looks: asking the system costs as much as some twenty events do. What was read of a file that
+/// became shorter is zeros, of which no event is made, so that it may take some time to see it.
+const EVENTS: u32 = 1 << 14;
 /// Bytes of a block.
 const BLOCK: usize = 1 << 20;
 

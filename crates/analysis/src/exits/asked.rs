@@ -70,6 +70,7 @@ impl Analysis for Exits {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         // Wherever it is: what a part of the recording has none of was recorded all the same.
         self.of_exits.saw(event.ty.kind);

@@ -396,7 +396,7 @@ impl Exits {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
         let key = |address: u64, write: bool| Key::Access { address, write };
         // The recording does not say whose it is.

@@ -80,6 +80,9 @@ pub struct Ipis {
     written: IpiTally,
     /// By process, when the recorder last talked to its agent there.
     traffic: FxHashMap<Option<i32>, u64>,
+    /// The path is followed, and the events are recorded of which it is made: that one is sent, and accepted.
+    sends: bool,
+    accepts: bool,
     /// Which of the paths it is, and of its chains, which steps are the wake-up and the switch to the target.
     path: Option<usize>,
     steps: Vec<Steps>,
@@ -113,6 +116,7 @@ impl Ipis {
     }
 
     /// Takes what others noted.
+    #[inline(never)]
     fn hear(&mut self, context: &Context<'_>, time: u64) {
         // An interrupt that completes now may be of the agent that talks now.
         for note in context.notes.iter() {
@@ -322,6 +326,9 @@ impl Analysis for Ipis {
     }
 
     fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
+        let recorded = ty.recorded && self.path.is_some();
+        self.sends |= recorded && ty.name == "kvm_apic_ipi";
+        self.accepts |= recorded && ty.name == "kvm_apic_accept_irq";
         match ty.kind {
             Kind::KvmExit | Kind::KvmInnerExit | Kind::KvmEntry | Kind::KvmMsr | Kind::KvmMmio => {
                 EventDetail::Order
@@ -331,7 +338,13 @@ impl Analysis for Ipis {
     }
 
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
-        self.hear(context, event.time);
+        if !context.notes.is_empty() {
+            self.hear(context, event.time);
+        }
+        // What the path shows exits need not show again.
+        if self.sends && self.accepts {
+            return;
+        }
         // A vCPU that is left out may send to a chosen one of its VM.
         if context.chosen.in_time && !context.left_out.other_vm(event) {
             self.take(event, data, context.machine);

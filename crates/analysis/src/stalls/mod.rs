@@ -46,6 +46,8 @@ struct StallTimes {
 
 #[derive(Debug, Default)]
 struct StallVcpu {
+    /// Whether there is anything of a stall, or of the exit under way, that its end has to look at.
+    held: bool,
     /// The stall under way.
     from: Option<u64>,
     to: u64,
@@ -115,20 +117,16 @@ impl Stalls {
         &mut self.vcpus[index]
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         let machine = &mut *context.machine;
         match data {
             Data::KvmExit(_) | Data::KvmEntry(_) => {
-                if let Some(vcpu) = machine.vcpu_of(event.tid) {
+                if let Some(vcpu) = machine.vcpu_of(event.tid)
+                    && self.vcpus.get(index_of(vcpu)).is_some_and(|one| one.held)
+                {
                     self.close(vcpu, context.activity);
-                    let vcpu = self.vcpu(vcpu);
-                    vcpu.slept = 0;
-                    vcpu.woken_by = None;
-                    vcpu.beside.clear();
-                    vcpu.stopped = 0;
-                    vcpu.stopped_at = None;
-                    vcpu.uninterruptible = 0;
+                    self.vcpu(vcpu).goes_on();
                 }
             }
             Data::KvmUserspaceExit(_) => self.userspace = true,
@@ -191,6 +189,7 @@ impl Stalls {
         let Some((since, state, in_kernel)) = self.vcpu(number).asleep.take() else {
             return;
         };
+        self.vcpu(number).held = true;
         let ns = time.saturating_sub(since);
         if ns >= LONG_NS {
             // Who still runs has had no event.
@@ -265,6 +264,17 @@ impl Stalls {
 }
 
 impl StallVcpu {
+    /// The exit that it was in is over, or what its guest ran.
+    fn goes_on(&mut self) {
+        self.held = false;
+        self.slept = 0;
+        self.woken_by = None;
+        self.beside.clear();
+        self.stopped = 0;
+        self.stopped_at = None;
+        self.uninterruptible = 0;
+    }
+
     /// A task ran from one time to another.
     fn beside(&mut self, task: u32, from: u64, to: u64) {
         if let Some((since, ..)) = self.asleep {
@@ -318,6 +328,7 @@ impl Analysis for Stalls {
         }
     }
 
+    #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.follows {
             self.take(event, data, context);
@@ -374,12 +385,19 @@ impl Stalls {
         };
         if !counts {
             // What the guest asked for is no stall; a wait for a CPU in it is one by itself.
-            self.close(span.vcpu, activity);
+            if self
+                .vcpus
+                .get(index_of(span.vcpu))
+                .is_some_and(|one| one.held)
+            {
+                self.close(span.vcpu, activity);
+            }
             return;
         }
         let idle = span.behind.is_some() && span.behind == self.idle;
         let vcpu = self.vcpu(span.vcpu);
         let ns = span.ns();
+        vcpu.held = true;
         vcpu.from.get_or_insert(span.start);
         vcpu.to = span.end;
         vcpu.reason = span.cause.reason;

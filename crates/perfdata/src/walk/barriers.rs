@@ -18,9 +18,7 @@ use rustc_hash::FxHashSet;
 
 use super::scan::WantedSample;
 use super::visitor::SampleWish;
-use crate::attr::EventAttr;
 use crate::merge::{MergeQueue, MergeRecord};
-use crate::sample::place_of;
 
 /// Threads that are remembered as met. Of those beyond, each stretch may be the first.
 const MAX_MET: usize = 1 << 14;
@@ -96,19 +94,11 @@ impl Barriers {
         }
     }
 
-    /// Takes note of a sample of a run.
+    /// Takes note of a sample of a run, by a thread on a CPU.
     #[inline(always)]
-    pub(super) fn sample<const BIG: bool>(
-        &mut self,
-        attrs: &[EventAttr],
-        one: &WantedSample<'_>,
-        run: u64,
-    ) {
+    pub(super) fn sample(&mut self, one: &WantedSample<'_>, place: (i32, i32), run: u64) {
         match one.want {
-            SampleWish::OfThread => {
-                let whose = place_of::<BIG>(attrs, one.body, one.attr);
-                self.of_thread(whose, one.time, run);
-            }
+            SampleWish::OfThread => self.of_thread(place, one.time, run),
             _ => self.in_order(one.time, run),
         }
     }

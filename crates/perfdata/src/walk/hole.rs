@@ -14,6 +14,7 @@
 //! The record before a hole is given up: where bytes were overwritten, as a rule that began in the middle of it.
 
 use super::PerfWalk;
+use super::SampleTally;
 use super::out::RecordOutlet;
 use crate::merge::MergeRecord;
 use crate::record::{HEADER, PerfRecordHeader, kind};
@@ -47,6 +48,9 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let before = self.give_up_before(at);
         // A run is one range of bytes without gaps.
         self.queue.close();
+        if let Some(tally) = &mut self.tally {
+            tally.lost(-1);
+        }
         self.totals.skipped_bytes += (next - at) as u64;
         self.totals.holes += 1;
         let first_of_round = self.hole.replace((at, next)).is_none();

@@ -31,6 +31,7 @@ use crate::file::PerfRecording;
 use crate::merge::{MergeQueue, MergeRecord};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, PerfRecordHeader, kind};
+use crate::sample::place_of;
 
 use barriers::Barriers;
 use groups::SampledGroups;
@@ -42,7 +43,7 @@ use push::{BLOCKS, CpuRun};
 use reading::WalkPlan;
 use scan::{AttrCounter, IdPlaces, STEP, WantedSample, scan};
 use unordered::UnorderedSamples;
-pub use visitor::{PerfVisitor, SampleWish, Totals, WalkPlace};
+pub use visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};
 
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
@@ -85,9 +86,11 @@ impl PerfRecording<'_> {
         {
             return totals;
         }
-        let places = visitor.places();
+        let (places, tally) = (visitor.places(), visitor.tally());
         let out = Direct::<V, BIG>::new(&reading, wanted, visitor);
-        let (mut totals, out) = PerfWalk::<_, BIG>::new(&reading, wanted, out, places).run();
+        let mut walk = PerfWalk::<_, BIG>::new(&reading, wanted, out, places);
+        walk.tally = tally;
+        let (mut totals, out) = walk.run();
         out.add_to(&mut totals);
         totals
     }
@@ -131,6 +134,8 @@ struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
     /// Ends of rounds, as positions in the decompressed stream.
     rounds: VecDeque<u64>,
     released: usize,
+    /// Follows that samples happen, if that is asked for.
+    tally: Option<O::Tally>,
     /// Samples that go out as they are found.
     unordered: UnorderedSamples,
     /// Blocks of pages in use again behind `released`, by their low bits, and how many.
@@ -152,7 +157,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         places: bool,
     ) -> PerfWalk<'w, 'r, 'a, O, BIG> {
         let attrs = reading.recording.attrs.len();
-        let groups = reading.has_groups();
+        let groups = reading.recording.has_groups();
         let want = |(attr, described)| {
             let want = wanted.get(attr).copied().unwrap_or(SampleWish::InOrder);
             match groups {
@@ -184,6 +189,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             released: reading.recording.start,
             blocks: vec![usize::MAX; BLOCKS],
             blocks_used: 0,
+            tally: None,
             unordered: UnorderedSamples::default(),
             totals: Totals {
                 samples: vec![0; attrs],
@@ -323,6 +329,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let sent = (self.flush_to, self.last_out);
         let (unordered, queue, out) = (&mut self.unordered, &mut self.queue, &mut self.out);
         let (barriers, attrs) = (&mut self.barriers, &reading.recording.attrs);
+        let tally = &mut self.tally;
         let from = RecordOrigin {
             data,
             buffer: 0,
@@ -331,9 +338,13 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let last_read = &mut self.last_read;
         scan::<BIG>(&places, &data[..end], start, &mut self.counters, |one| {
             last_read.is(one.time, one.at);
+            let place = place_of::<BIG>(attrs, one.body, one.attr);
+            if let Some(tally) = tally {
+                tally.seen(one.attr, one.time, place);
+            }
             if !unordered.takes(&one, from, sent, out) {
                 queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
-                barriers.sample::<BIG>(attrs, &one, queue.open_seq());
+                barriers.sample(&one, place, queue.open_seq());
             }
         })
     }
@@ -355,6 +366,11 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             attr
         } else {
             self.totals.note(header.kind);
+            if header.kind == kind::LOST
+                && let Some(tally) = &mut self.tally
+            {
+                tally.lost(self.reading.cpu_of::<BIG>(body));
+            }
             MergeRecord::SIDE
         };
         let time = self.reading.time_of::<BIG>(header, body, attr);
@@ -367,7 +383,12 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             attr,
             want: self.counters[index_of(attr)].want,
         });
+        let mut place = (-1, -1);
         if let Some(one) = &sample {
+            place = place_of::<BIG>(&self.reading.recording.attrs, body, attr);
+            if let Some(tally) = &mut self.tally {
+                tally.seen(attr, time, place);
+            }
             let sent = (self.flush_to, self.last_out);
             if self.unordered.takes(one, from, sent, &mut self.out) {
                 self.stop |= self.unordered.stop;
@@ -380,10 +401,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         }
         let run = self.queue.open_seq();
         match &sample {
-            Some(one) => {
-                let attrs = &self.reading.recording.attrs;
-                self.barriers.sample::<BIG>(attrs, one, run);
-            }
+            Some(one) => self.barriers.sample(one, place, run),
             None => self.barriers.in_order(time, run),
         }
         self.bound_runs(at);

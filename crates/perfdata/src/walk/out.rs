@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::groups::SampledGroups;
 use super::reading::WalkPlan;
-use super::visitor::{PerfVisitor, SampleWish, Totals, WalkPlace};
+use super::visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};
 use crate::record::{
     HEADER, LostSource, PerfRecordHeader, SideRecord, deferred_stack, kind, parse_side,
 };
-use crate::sample::PerfSample;
+use crate::sample::{PerfSample, tracepoint_of};
 use tracefmt::index_of;
 
 /// The bytes that a record lies in.
@@ -27,6 +27,12 @@ pub(super) struct RecordOrigin<'d> {
 pub(super) trait RecordOutlet {
     /// Whether records are read as they come, so that they are to be asked for before.
     const READS: bool;
+
+    /// What follows that samples happen.
+    type Tally: SampleTally;
+
+    /// Takes what that has, and clears it. `Break` ends the walk.
+    fn tallied(&mut self, tally: &mut Self::Tally) -> ControlFlow<()>;
 
     /// Takes the sample at a place. `Break` ends the walk.
     fn sample(
@@ -88,6 +94,15 @@ impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
         self.groups
     }
 
+    /// Takes the sample of a group's leader. By itself, so that other samples need not be in memory for it.
+    #[inline(never)]
+    fn grouped(&mut self, sample: PerfSample<'_>) -> ControlFlow<()> {
+        match &mut self.groups {
+            Some(groups) => groups.push(&sample, self.visitor),
+            None => self.visitor.sample(&sample),
+        }
+    }
+
     /// Adds what was counted here.
     pub(super) fn add_to(&self, totals: &mut Totals) {
         totals.lost_ring = self.totals.lost_ring;
@@ -102,6 +117,13 @@ impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
 
 impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG> {
     const READS: bool = true;
+    type Tally = V::Tally;
+
+    fn tallied(&mut self, tally: &mut V::Tally) -> ControlFlow<()> {
+        self.visitor.tallied(tally);
+        tally.clear();
+        ControlFlow::Continue(())
+    }
 
     #[inline(always)]
     fn sample(
@@ -118,12 +140,15 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         let body = from.data.get(at + HEADER..at + header.size);
         let body = body.unwrap_or_default();
         let (attrs, endian) = (&recording.attrs, recording.endian);
+        if self.visitor.record_is_enough(attr)
+            && let Some(record) = tracepoint_of::<BIG>(attrs, endian, body, time, attr)
+        {
+            return self.visitor.tracepoint(record);
+        }
         let sample = PerfSample::of::<BIG>(attrs, endian, header, body, time, attr);
-        match &mut self.groups {
-            Some(groups) if attrs[index_of(attr)].reads_group() => {
-                groups.push(&sample, self.visitor)
-            }
-            _ => self.visitor.sample(&sample),
+        match self.groups.is_some() && attrs[index_of(attr)].reads_group() {
+            true => self.grouped(sample),
+            false => self.visitor.sample(&sample),
         }
     }
 

@@ -76,6 +76,9 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
 
     /// Pushes everything up to and including `limit` that waits.
     pub(super) fn flush_queue(&mut self, limit: u64) {
+        if let Some(tally) = &mut self.tally {
+            self.stop |= self.out.tallied(tally).is_break();
+        }
         let barriers = self.barriers.list(limit, &self.queue);
         match &barriers {
             Some(barriers) => self.push_by_cpu(barriers, limit),
@@ -277,7 +280,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 let attr = self.reading.attr_of::<BIG>(body);
                 attr.filter(|&attr| {
                     let want = self.counters[index_of(attr)].want;
-                    !matches!(want, SampleWish::No | SampleWish::AnyOrder)
+                    matches!(want, SampleWish::InOrder | SampleWish::OfThread)
                 })
             } else {
                 Some(MergeRecord::SIDE)

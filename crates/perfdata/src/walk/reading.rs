@@ -1,6 +1,6 @@
 //! How the records of a recording are read.
 
-use crate::attr::{EventAttr, SampleLayout, Trailers};
+use crate::attr::{SampleLayout, Trailers};
 use crate::file::PerfRecording;
 use crate::ids::IdMap;
 use crate::record::{PerfRecordHeader, kind, u64_at};
@@ -38,11 +38,6 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
         }
     }
 
-    /// Returns whether the recording has groups whose members are read with their leader's samples.
-    pub(super) fn has_groups(&self) -> bool {
-        self.recording.attrs.iter().any(EventAttr::is_group_member)
-    }
-
     /// Returns the time stamp of a record of the kernel, 0 when it has none.
     #[inline(always)]
     pub(super) fn time_of<const BIG: bool>(
@@ -64,6 +59,14 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
             back.and_then(|back| body.len().checked_sub(usize::from(back)))
         };
         at.and_then(|at| u64_at::<BIG>(body, at)).unwrap_or(0)
+    }
+
+    /// Returns the CPU of a record that is no sample, -1 when it has none.
+    pub(super) fn cpu_of<const BIG: bool>(&self, body: &[u8]) -> i32 {
+        let back = self.trailer::<BIG>(body).trailer_cpu;
+        let at = back.and_then(|back| body.len().checked_sub(usize::from(back)));
+        let cpu = at.and_then(|at| self.recording.endian.u32(body, at));
+        cpu.map_or(-1, u32::cast_signed)
     }
 
     /// Returns the layout that the trailer of a record that is no sample follows.

@@ -12,7 +12,7 @@ use std::thread::Builder;
 use super::out::{Direct, RecordOrigin, RecordOutlet};
 use super::prefetch::{LINE, prefetch};
 use super::reading::WalkPlan;
-use super::visitor::{PerfVisitor, Totals, WalkPlace};
+use super::visitor::{PerfVisitor, SampleTally, Totals, WalkPlace};
 use super::{PerfWalk, SampleWish};
 use crate::merge::MergeRecord;
 
@@ -27,17 +27,28 @@ const AHEAD: usize = 12;
 const MAX_UNRELEASED: usize = 16 << 20;
 
 /// Records that go out behind each other.
-#[derive(Debug, Default)]
-struct RelayBatch {
+#[derive(Debug)]
+struct RelayBatch<T> {
     records: Vec<MergeRecord>,
     /// What stands between them: before which record, and what.
-    marks: Vec<(usize, RelayMark)>,
+    marks: Vec<(usize, RelayMark<T>)>,
     /// Bytes that marks release, and how many marks have counts.
     releases: usize,
     counted: usize,
 }
 
-impl RelayBatch {
+impl<T> Default for RelayBatch<T> {
+    fn default() -> RelayBatch<T> {
+        RelayBatch {
+            records: Vec::new(),
+            marks: Vec::new(),
+            releases: 0,
+            counted: 0,
+        }
+    }
+}
+
+impl<T> RelayBatch<T> {
     fn clear(&mut self) {
         self.records.clear();
         self.marks.clear();
@@ -47,7 +58,7 @@ impl RelayBatch {
 
 /// What is between records.
 #[derive(Debug)]
-enum RelayMark {
+enum RelayMark<T> {
     /// The next ones lie in a piece that was unpacked, or in the input.
     Piece(Option<Arc<Vec<u8>>>),
     /// The next one comes after a later one.
@@ -56,22 +67,24 @@ enum RelayMark {
     Release(Range<usize>),
     /// What was counted until now.
     Counted(Box<Totals>),
+    /// That samples happened.
+    Tallied(Box<T>),
     /// Another walk can go on from here.
     Place(Box<WalkPlace>),
 }
 
 /// The end of the walk's thread.
-struct Relay {
-    ready: Sender<RelayBatch>,
-    free: Receiver<RelayBatch>,
-    batch: RelayBatch,
+struct Relay<T> {
+    ready: Sender<RelayBatch<T>>,
+    free: Receiver<RelayBatch<T>>,
+    batch: RelayBatch<T>,
     /// The piece that the last record lay in.
     buffer: u32,
     /// Bytes whose release is under way.
     unreleased: usize,
 }
 
-impl Relay {
+impl<T: SampleTally> Relay<T> {
     /// Sends what is in the batch. `Break` if nobody takes it any more.
     fn send(&mut self) -> ControlFlow<()> {
         let Ok(mut next) = self.free.recv() else {
@@ -87,7 +100,16 @@ impl Relay {
         }
     }
 
-    fn mark(&mut self, mark: RelayMark) {
+    /// Takes note that a mark has counts.
+    fn has_counted(&mut self) -> ControlFlow<()> {
+        self.batch.counted += 1;
+        match self.batch.counted >= MAX_COUNTED {
+            true => self.send(),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn mark(&mut self, mark: RelayMark<T>) {
         self.batch.marks.push((self.batch.records.len(), mark));
     }
 
@@ -105,8 +127,18 @@ impl Relay {
     }
 }
 
-impl RecordOutlet for Relay {
+impl<T: SampleTally> RecordOutlet for Relay<T> {
     const READS: bool = false;
+    type Tally = T;
+
+    fn tallied(&mut self, tally: &mut T) -> ControlFlow<()> {
+        if tally.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        self.mark(RelayMark::Tallied(Box::new(tally.clone())));
+        tally.clear();
+        self.has_counted()
+    }
 
     #[inline(always)]
     fn sample(
@@ -150,13 +182,10 @@ impl RecordOutlet for Relay {
             Some((before, RelayMark::Counted(last))) if *before == records => **last = totals(),
             _ => {
                 self.mark(RelayMark::Counted(Box::new(totals())));
-                self.batch.counted += 1;
+                return self.has_counted();
             }
         }
-        match self.batch.counted >= MAX_COUNTED {
-            true => self.send(),
-            false => ControlFlow::Continue(()),
-        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -170,7 +199,7 @@ pub(super) fn walk<V: PerfVisitor, const BIG: bool>(
     if wanted.contains(&SampleWish::AnyOrder) {
         return None;
     }
-    let places = visitor.places();
+    let (places, tally) = (visitor.places(), visitor.tally());
     let (ready, batches) = channel();
     let (used, free) = channel();
     for _ in 1..BATCHES {
@@ -186,8 +215,9 @@ pub(super) fn walk<V: PerfVisitor, const BIG: bool>(
                 buffer: 0,
                 unreleased: 0,
             };
-            let (totals, mut relay) =
-                PerfWalk::<Relay, BIG>::new(reading, wanted, relay, places).run();
+            let mut walk = PerfWalk::<Relay<V::Tally>, BIG>::new(reading, wanted, relay, places);
+            walk.tally = tally;
+            let (totals, mut relay) = walk.run();
             // It may be that nobody takes them any more.
             let _ = relay.counted(|| totals);
             let _ = relay.send();
@@ -214,7 +244,7 @@ pub(super) fn walk<V: PerfVisitor, const BIG: bool>(
 
 /// Hands a batch to the visitor. What is left in it is for the other thread to clear.
 fn replay<V: PerfVisitor, const BIG: bool>(
-    batch: &mut RelayBatch,
+    batch: &mut RelayBatch<V::Tally>,
     reading: &WalkPlan<'_, '_>,
     out: &mut Direct<'_, '_, '_, V, BIG>,
     piece: &mut Option<Arc<Vec<u8>>>,
@@ -230,6 +260,7 @@ fn replay<V: PerfVisitor, const BIG: bool>(
             RelayMark::Late => out.late(),
             RelayMark::Release(range) => out.release(range)?,
             RelayMark::Counted(now) => *totals = *now,
+            RelayMark::Tallied(mut tally) => out.tallied(&mut tally)?,
             RelayMark::Place(place) => out.place(*place),
         }
     }
@@ -272,13 +303,13 @@ mod tests {
     use super::*;
 
     /// Gives a relay work, and returns how many records and counts each batch had.
-    fn batches(work: impl FnOnce(&mut Relay)) -> Vec<(usize, usize)> {
+    fn batches(work: impl FnOnce(&mut Relay<()>)) -> Vec<(usize, usize)> {
         let (ready, batches) = channel();
         let (used, free) = channel();
         for _ in 0..1000 {
             used.send(RelayBatch::default()).unwrap();
         }
-        let mut relay = Relay {
+        let mut relay: Relay<()> = Relay {
             ready,
             free,
             batch: RelayBatch::default(),
@@ -288,7 +319,7 @@ mod tests {
         work(&mut relay);
         assert!(relay.send().is_continue());
         drop(relay);
-        let counted = |batch: &RelayBatch| {
+        let counted = |batch: &RelayBatch<()>| {
             let marks = batch.marks.iter();
             let counted = marks.filter(|(_, mark)| matches!(mark, RelayMark::Counted(_)));
             (batch.records.len(), counted.count())
@@ -335,7 +366,7 @@ mod tests {
         let (ready, batches) = channel();
         let (used, free) = channel();
         drop((batches, used));
-        let mut relay = Relay {
+        let mut relay: Relay<()> = Relay {
             ready,
             free,
             batch: RelayBatch::default(),

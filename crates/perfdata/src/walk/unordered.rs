@@ -23,8 +23,8 @@ impl UnorderedSamples {
         self.newest
     }
 
-    /// Lets a sample out that need not be in order. Returns whether it did. `sent` has the time up to which the next
-    /// flush lets out, and that of the newest sample that went.
+    /// Lets a sample out that need not be in order, or leaves it to the tally. Returns whether it did. `sent` has the
+    /// time up to which the next flush lets out, and that of the newest sample that went.
     #[inline(always)]
     pub(super) fn takes<O: RecordOutlet>(
         &mut self,
@@ -34,10 +34,13 @@ impl UnorderedSamples {
         out: &mut O,
     ) -> bool {
         let WantedSample { time, attr, .. } = *one;
-        if one.want != SampleWish::AnyOrder {
-            return false;
+        match one.want {
+            SampleWish::AnyOrder => {
+                self.stop |= out.sample(from, one.at, time, attr).is_break();
+            }
+            SampleWish::Tallied => {}
+            _ => return false,
         }
-        self.stop |= out.sample(from, one.at, time, attr).is_break();
         self.went(time, sent);
         true
     }

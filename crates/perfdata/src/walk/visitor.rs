@@ -6,13 +6,15 @@ use std::ops::{ControlFlow, Range};
 use tracefmt::Diagnostic;
 
 use crate::record::SideRecord;
-use crate::sample::PerfSample;
+use crate::sample::{PerfSample, TracepointRecord};
 
 /// Whether samples of an attribute are wanted, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SampleWish {
     /// They are not.
     No,
+    /// They are, and not handed out: the visitor's tally is enough ([`PerfVisitor::tally`]).
+    Tallied,
     /// In time order with all others.
     #[default]
     InOrder,
@@ -40,10 +42,68 @@ pub struct WalkPlace {
     pub(crate) runs: Vec<(u64, Range<usize>)>,
 }
 
+/// Follows that samples happen where a walk finds them: those of each CPU in its order, but nothing else is certain.
+pub trait SampleTally: Clone + Send {
+    /// Takes that there is a sample of an attribute, with its time, its thread and its CPU, which are -1 where they are
+    /// not recorded.
+    fn seen(&mut self, attr: u32, time: u64, place: (i32, i32));
+
+    /// Takes that samples of a CPU were lost; -1 stands for all.
+    fn lost(&mut self, cpu: i32);
+
+    /// Returns whether it has taken nothing since it was cleared.
+    fn is_empty(&self) -> bool;
+
+    /// Begins anew, when what it has was handed out.
+    fn clear(&mut self);
+}
+
+/// Follows nothing.
+impl SampleTally for () {
+    #[inline(always)]
+    fn seen(&mut self, _: u32, _: u64, _: (i32, i32)) {}
+
+    fn lost(&mut self, _: i32) {}
+
+    fn is_empty(&self) -> bool {
+        true
+    }
+
+    fn clear(&mut self) {}
+}
+
 /// Receives a recording's records in time order.
 pub trait PerfVisitor {
+    /// What follows that samples happen, wherever they go out.
+    type Tally: SampleTally;
+
+    /// Returns an empty tally, if there is to be one of all that is wanted.
+    fn tally(&self) -> Option<Self::Tally> {
+        None
+    }
+
+    /// Takes what the tally has, which is at the records that go out next or ahead of them.
+    fn tallied(&mut self, tally: &mut Self::Tally) {
+        let _ = tally;
+    }
+
     /// Takes one sample. Returning `Break` ends the walk.
     fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()>;
+
+    /// Says whether of an attribute's samples the tracepoint's record is enough: [`PerfVisitor::tracepoint`] takes
+    /// those that have one.
+    #[inline(always)]
+    fn record_is_enough(&self, attr: u32) -> bool {
+        let _ = attr;
+        false
+    }
+
+    /// Takes one of these. Returning `Break` ends the walk.
+    #[inline(always)]
+    fn tracepoint(&mut self, record: TracepointRecord<'_>) -> ControlFlow<()> {
+        let _ = record;
+        ControlFlow::Continue(())
+    }
 
     /// Takes a record that is no sample; `time` is 0 and `cpu` -1 when it carries none.
     fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {

@@ -143,6 +143,8 @@ impl Out {
 pub(crate) struct Collect(pub Vec<Out>);
 
 impl PerfVisitor for Collect {
+    type Tally = ();
+
     fn sample(&mut self, sample: &perfdata::PerfSample<'_>) -> ControlFlow<()> {
         self.0.push(Out::Sample {
             attr: sample.attr,

@@ -373,8 +373,8 @@ impl Sink for Lockstep<'_> {
         EventOrder::Time
     }
 
-    fn wants_samples(&self) -> bool {
-        self.inner.wants_samples()
+    fn wants_samples(&self, ty: &EventType<'_>) -> bool {
+        self.inner.wants_samples(ty)
     }
 
     #[inline]

@@ -332,7 +332,7 @@ impl Sink for Events<'_> {
         wanted
     }
 
-    fn wants_samples(&self) -> bool {
+    fn wants_samples(&self, _: &EventType<'_>) -> bool {
         true
     }
 

@@ -221,7 +221,7 @@ impl Sink for Lines<'_, '_> {
         true
     }
 
-    fn wants_samples(&self) -> bool {
+    fn wants_samples(&self, _: &EventType<'_>) -> bool {
         true
     }
 

@@ -1,11 +1,11 @@
 //! Several questions answered in one walk over a recording.
 
-use std::ops::ControlFlow;
+mod sink;
 
-use event::{Body, Event, EventOrder, EventType, Kind, NONE, ResumePlace, Side, Sink, index_of};
+use event::{Body, Event, NONE, index_of};
 use model::{Span, ThreadFacts};
 
-use crate::analysis::{Analysis, Context, EventDetail, GuestEvent, Notes, States, Turn, WalkState};
+use crate::analysis::{Analysis, Context, GuestEvent, Notes, States, Turn, WalkState};
 use crate::answers::{Answers, FilteredCount};
 use crate::chosen::{Chosen, LeftOut, Window};
 use crate::handle::{Handle, Seat, SharedAnalysis};
@@ -35,6 +35,8 @@ pub struct Study {
     left_out: LeftOut,
     /// Whether either of these leaves anything out.
     chooses: bool,
+    /// Whether the reader follows that events happen.
+    tallied: bool,
     /// What the event now has ended, and what is noted about it.
     spans: Vec<Span>,
     notes: Notes,
@@ -51,6 +53,7 @@ impl Default for Study {
             window: Window::default(),
             left_out: LeftOut::default(),
             chooses: false,
+            tallied: false,
             spans: Vec::new(),
             notes: Notes::default(),
         }
@@ -63,7 +66,7 @@ impl Study {
         self.add_of(0, analysis)
     }
 
-    /// Adds an analysis of one of several machines that are walked together ([`EventType::machine`]).
+    /// Adds an analysis of one of several machines that are walked together ([`event::EventType::machine`]).
     pub fn add_of<A: Analysis>(&mut self, machine: u16, analysis: A) -> Handle<A> {
         let (handle, seated) = Handle::of(analysis);
         self.seat(machine, Box::new(seated));
@@ -82,7 +85,7 @@ impl Study {
         shared
     }
 
-    fn seat(&mut self, machine: u16, analysis: Box<dyn Seat>) {
+    pub(crate) fn seat(&mut self, machine: u16, analysis: Box<dyn Seat>) {
         let needs = analysis.needs();
         let turn = analysis.turn();
         let member = 1u64.checked_shl(self.members.len() as u32).unwrap_or(0);
@@ -240,8 +243,8 @@ impl Study {
         (window, left_out): (&Window, &LeftOut),
         report: &mut dyn FnMut(SliceCounter, Amount),
     ) {
-        for (member, of) in members.iter().zip(0u8..) {
-            let Some(followed) = machines.get(usize::from(member.machine)) else {
+        for ((machine, analysis), of) in leaves(members).into_iter().zip(0u8..) {
+            let Some(followed) = machines.get(usize::from(machine)) else {
                 continue;
             };
             let walked = WalkState {
@@ -251,11 +254,9 @@ impl Study {
                 window,
                 left_out,
             };
-            member
-                .analysis
-                .counters(&walked, &mut |part, number, amount| {
-                    report(SliceCounter { of, part, number }, amount);
-                });
+            analysis.counters(&walked, &mut |part, number, amount| {
+                report(SliceCounter { of, part, number }, amount);
+            });
         }
     }
 
@@ -289,6 +290,75 @@ impl Study {
         round.of_guest(&guest, kind, chosen);
     }
 
+    /// Whether it matters of each event when it happened and whose it is: whether it is left out, and in which slice.
+    #[inline(always)]
+    fn looks_at_each(&self) -> bool {
+        self.chooses || self.slices.is_some()
+    }
+
+    /// Takes an event that may be left out, or begin a slice.
+    #[inline(never)]
+    fn choose_event(&mut self, event: &Event<'_>) {
+        let chosen = match self.chooses {
+            true => Chosen::of(event, &self.window, &self.left_out),
+            false => Chosen::ALL,
+        };
+        // The host's clock goes on by the host's events alone: slices of a host are the same with its guests and
+        // without.
+        if chosen.inside
+            && event.machine() == 0
+            && let Some(slices) = &mut self.slices
+            && slices.is_due(event.time)
+        {
+            self.cut(event.time);
+        }
+        let kind = self.kinds.get_mut(index_of(event.ty.index));
+        let followed = self.machines.get_mut(usize::from(event.machine()));
+        let (Some(kind), Some(followed)) = (kind, followed) else {
+            return;
+        };
+        kind.outside += u64::from(!chosen.inside);
+        kind.left_out += u64::from(chosen.inside && !chosen.counts);
+        if followed.counted {
+            followed.counts.take(event, chosen);
+        }
+        if followed.active {
+            let sampled = matches!(event.body, Body::None);
+            let place = (event.cpu, event.tid);
+            followed.activity.happened(event.time, place, sampled);
+        }
+        if kind.goes_round {
+            self.round(event, chosen);
+        }
+    }
+
+    /// Hands an event to all that look at it.
+    #[inline(always)]
+    fn round(&mut self, event: &Event<'_>, chosen: Chosen) {
+        let kind = self.kinds.get(index_of(event.ty.index));
+        let followed = self.machines.get_mut(usize::from(event.machine()));
+        let (Some(kind), Some(followed)) = (kind, followed) else {
+            return;
+        };
+        let mut round = Round {
+            members: &mut self.members,
+            followed,
+            window: &self.window,
+            left_out: &self.left_out,
+            notes: &mut self.notes,
+            spans: &mut self.spans,
+        };
+        if kind.is_read() || kind.follows != FollowLevel::Nothing {
+            round.read(event, kind, chosen);
+        }
+        if kind.heads != 0 {
+            round.heads(event, kind, chosen);
+        }
+        if kind.of_guest != 0 {
+            self.of_guest(event, chosen);
+        }
+    }
+
     #[cold]
     fn cut(&mut self, time: u64) {
         if let Some(slices) = &mut self.slices {
@@ -314,11 +384,10 @@ impl Study {
 
     /// Returns what a sum is of.
     fn measured(&self, counter: SliceCounter) -> Option<SliceMeasure> {
-        let member = self.members.get(usize::from(counter.of))?;
-        let walked = self.walked_of(member.machine)?;
-        member
-            .analysis
-            .measured(counter.part, counter.number, &walked)
+        let all = leaves(&self.members);
+        let (machine, analysis) = all.get(usize::from(counter.of))?;
+        let walked = self.walked_of(*machine)?;
+        analysis.measured(counter.part, counter.number, &walked)
     }
 
     /// Ends the walk, and gives analyses back to their handles. Shared ones stay to be looked at, with
@@ -339,11 +408,10 @@ impl Study {
             series,
             passed_over,
         );
-        for member in &self.members {
-            let Some(walked) = self.walked_of(member.machine) else {
-                continue;
-            };
-            answers.ask(member.machine, member.analysis.as_ref(), &walked);
+        for (machine, analysis) in leaves(&self.members) {
+            if let Some(walked) = self.walked_of(machine) {
+                answers.ask(machine, analysis, &walked);
+            }
         }
         for member in std::mem::take(&mut self.members) {
             member.analysis.give_back();
@@ -384,170 +452,13 @@ impl Study {
     }
 }
 
-impl Sink for Study {
-    fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        let mut wanted = KindReaders {
-            kind: ty.kind,
-            order: EventOrder::Any,
-            ..KindReaders::default()
-        };
-        let mut any = false;
-        let of_machine = self.members.iter_mut().zip(0u32..);
-        for (member, number) in of_machine.filter(|(one, _)| one.machine == ty.machine) {
-            let member_set = 1u64.checked_shl(number).unwrap_or(0);
-            let want = member.analysis.wants(ty);
-            wanted.order = wanted.order.max(want.order());
-            let set = match (want, member.turn) {
-                (EventDetail::Nothing, _) => continue,
-                (EventDetail::Count, _) => {
-                    any = true;
-                    continue;
-                }
-                (EventDetail::Head, _) => &mut wanted.heads,
-                (EventDetail::Thread | EventDetail::Order, Turn::Before) => &mut wanted.before,
-                (EventDetail::Thread | EventDetail::Order, Turn::After) => &mut wanted.after,
-                (EventDetail::Thread | EventDetail::Order, Turn::Last) => &mut wanted.last,
-            };
-            *set |= member_set;
-        }
-        if ty.machine != 0 {
-            for (member, number) in self.members.iter_mut().zip(0u32..) {
-                if member.machine == 0 && member.analysis.wants_of_guest(ty) {
-                    wanted.of_guest |= 1u64.checked_shl(number).unwrap_or(0);
-                    wanted.order = EventOrder::Time;
-                }
-            }
-        }
-        any |= wanted.is_read() || (wanted.heads | wanted.of_guest) != 0;
-        let followed = self.followed(ty.machine);
-        if followed.active {
-            any = true;
-            wanted.order = EventOrder::Time;
-        }
-        let of_threads = ty.kind.is_sched() || matches!(ty.kind, Kind::KvmEntry | Kind::KvmExit);
-        if followed.states > States::Nothing && followed.machine.wants(ty) {
-            wanted.follows = FollowLevel::States;
-        } else if followed.threads
-            && of_threads
-            && (any || followed.vcpus || followed.task_spans != 0 && ty.kind.is_sched())
-        {
-            followed.machine.announced(ty);
-            wanted.follows = FollowLevel::Threads;
-        }
-        if wanted.follows != FollowLevel::Nothing {
-            // Events of the scheduler are about other threads than the one that makes them.
-            let order = match ty.kind.is_sched() {
-                true => EventOrder::Time,
-                false => EventOrder::Thread,
-            };
-            wanted.order = wanted.order.max(order);
-        }
-        let index = index_of(ty.index);
-        if self.kinds.len() <= index {
-            self.kinds.resize(index + 1, KindReaders::default());
-        }
-        self.kinds[index] = wanted;
-        let sliced = self.slices.is_some() && ty.machine == 0;
-        any || wanted.follows != FollowLevel::Nothing || sliced
+/// Returns the analyses of all members, each with its machine.
+fn leaves(members: &[StudyMember]) -> Vec<(u16, &dyn Analysis)> {
+    let mut all = Vec::new();
+    for member in members {
+        let mut list = Vec::new();
+        member.analysis.leaves(&mut list);
+        all.extend(list.into_iter().map(|one| (member.machine, one)));
     }
-
-    fn order(&self, ty: &EventType<'_>) -> EventOrder {
-        // What one analysis notes of an event others hear with it, and slices are cut at a time.
-        let at_once = self.notes.heard || self.slices.is_some();
-        match self.kinds.get(index_of(ty.index)) {
-            Some(kind) if !at_once => kind.order,
-            _ => EventOrder::Time,
-        }
-    }
-
-    fn wants_samples(&self) -> bool {
-        self.members.iter().any(|member| member.needs.samples)
-    }
-
-    fn places(&self) -> bool {
-        self.resumes.are_kept()
-    }
-
-    fn place(&mut self, place: &ResumePlace) {
-        let mut resumes = std::mem::take(&mut self.resumes);
-        if self.machines.len() == 1 {
-            // One analysis alone has something under way that another walk takes up.
-            let open = || {
-                self.members
-                    .iter()
-                    .find_map(|one| one.analysis.open_lanes())
-            };
-            resumes.add(place, &self.machines[0].machine, open);
-        }
-        self.resumes = resumes;
-    }
-
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
-        let chosen = match self.chooses {
-            true => Chosen::of(event, &self.window, &self.left_out),
-            false => Chosen::ALL,
-        };
-        // The host's clock goes on by the host's events alone: slices of a host are the same with its guests and
-        // without.
-        if chosen.inside
-            && event.machine() == 0
-            && let Some(slices) = &mut self.slices
-            && slices.is_due(event.time)
-        {
-            self.cut(event.time);
-        }
-        let kind = self.kinds.get_mut(index_of(event.ty.index));
-        let followed = self.machines.get_mut(usize::from(event.machine()));
-        let (Some(kind), Some(followed)) = (kind, followed) else {
-            return ControlFlow::Continue(());
-        };
-        if self.chooses {
-            kind.outside += u64::from(!chosen.inside);
-            kind.left_out += u64::from(chosen.inside && !chosen.counts);
-        }
-        if followed.counted {
-            followed.counts.take(event, chosen);
-        }
-        if followed.active {
-            let sampled = matches!(event.body, Body::None);
-            let Event { time, cpu, tid, .. } = *event;
-            followed.activity.take(time, cpu, tid, sampled);
-        }
-        let mut round = Round {
-            members: &mut self.members,
-            followed,
-            window: &self.window,
-            left_out: &self.left_out,
-            notes: &mut self.notes,
-            spans: &mut self.spans,
-        };
-        if kind.is_read() || kind.follows != FollowLevel::Nothing {
-            round.read(event, kind, chosen);
-        }
-        if kind.heads != 0 {
-            round.heads(event, kind, chosen);
-        }
-        if kind.of_guest != 0 {
-            self.of_guest(event, chosen);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn side(&mut self, side: &Side<'_>) {
-        self.side_of(0, side);
-    }
-
-    fn side_of(&mut self, machine: u16, side: &Side<'_>) {
-        for member in &mut self.members {
-            if member.machine == machine {
-                member.analysis.side(side);
-            } else if member.machine == 0 {
-                member.analysis.guest_side(machine, side);
-            }
-        }
-        let followed = self.followed(machine);
-        followed.activity.side(side);
-        followed.machine.side(side);
-    }
+    all
 }
