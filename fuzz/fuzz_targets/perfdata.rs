@@ -15,6 +15,8 @@ struct Look {
 }
 
 impl PerfVisitor for Look {
+    type Tally = ();
+
     fn sample(&mut self, sample: &PerfSample<'_>) -> ControlFlow<()> {
         black_box((sample.ip(), sample.addr(), sample.period()));
         black_box((sample.callchain(), sample.raw(), sample.user_stack()));

@@ -31,7 +31,7 @@ impl Sink for All<'_> {
         true
     }
 
-    fn wants_samples(&self) -> bool {
+    fn wants_samples(&self, _: &EventType<'_>) -> bool {
         true
     }
 
