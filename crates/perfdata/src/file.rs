@@ -3,6 +3,7 @@
 use tracefmt::{Diagnostic, Endian, FormatCatalog};
 
 use crate::attr::{AttrType, EventAttr};
+use crate::byte_source::ByteSource;
 use crate::feature::{self, PerfMachine};
 
 /// Attributes of one recording are not believed beyond this: perf opens a few hundred tracepoints at most.
@@ -12,6 +13,8 @@ pub(crate) const MAX_ATTRS: usize = 60_000;
 #[derive(Debug)]
 pub struct PerfRecording<'a> {
     pub(crate) data: &'a [u8],
+    /// Reads it by pieces.
+    pub(crate) source: Option<&'a dyn ByteSource>,
     pub(crate) endian: Endian,
     pub(crate) attrs: Vec<EventAttr>,
     /// First byte of the records.
@@ -33,6 +36,7 @@ impl<'a> PerfRecording<'a> {
     pub(crate) fn unread(data: &'a [u8], endian: Endian, pipe: bool) -> PerfRecording<'a> {
         PerfRecording {
             data,
+            source: None,
             endian,
             attrs: Vec::new(),
             start: 0,
@@ -45,6 +49,18 @@ impl<'a> PerfRecording<'a> {
             data_cut: false,
             diagnostics: Vec::new(),
         }
+    }
+
+    /// Returns the input.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// Has walks read the input by pieces, where it is cheaper than to look at it in a map. The source has to have the
+    /// same bytes.
+    #[must_use]
+    pub fn read_by(self, source: Option<&'a dyn ByteSource>) -> PerfRecording<'a> {
+        PerfRecording { source, ..self }
     }
 
     pub(crate) fn ids(&self, bytes: &[u8]) -> Vec<u64> {

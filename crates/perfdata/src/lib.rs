@@ -20,6 +20,7 @@ Sources: `tools/perf/Documentation/perf.data-file-format.txt`, `tools/perf/util/
 )]
 
 mod attr;
+mod byte_source;
 mod chunks;
 mod compressed;
 mod error;
@@ -35,6 +36,7 @@ mod sample;
 mod walk;
 
 pub use attr::{AttrType, EventAttr, SampleLayout};
+pub use byte_source::ByteSource;
 pub use error::PerfFileError;
 pub use feature::{BuildId, PerfMachine};
 pub use file::PerfRecording;

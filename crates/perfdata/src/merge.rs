@@ -361,11 +361,11 @@ impl MergeQueue {
         }
     }
 
-    /// Returns the run whose next record is the earliest, and when that comes.
+    /// Returns the run whose next record is the earliest: when that comes, its slot, and the run.
     #[inline]
-    pub(crate) fn first(&self) -> Option<(u64, &RecordRun)> {
+    pub(crate) fn first(&self) -> Option<(u64, usize, &RecordRun)> {
         let key = self.heap.first()?;
-        Some((key.time(), self.runs.get(key.slot())?))
+        Some((key.time(), key.slot(), self.runs.get(key.slot())?))
     }
 
     /// Returns time and sequence of the run that comes after the first; the largest of both when there is
@@ -453,7 +453,7 @@ mod tests {
     fn drain(queue: &mut MergeQueue) -> Vec<(u64, usize)> {
         let mut out = Vec::new();
         queue.close();
-        while let Some((time, &run)) = queue.first() {
+        while let Some((time, _, &run)) = queue.first() {
             let entry = queue.entries[index_of(run.entry)];
             assert_eq!(time, entry.time);
             out.push((entry.time, entry.at()));
@@ -497,14 +497,14 @@ mod tests {
             queue.add(0, place * 8, place * 8 + 8, place as u64, 0);
         }
         queue.close();
-        let (_, run) = queue.first().unwrap();
+        let (_, _, run) = queue.first().unwrap();
         assert_eq!((run.entry, run.entry_end), (0, 0));
         assert_eq!((run.at, run.end), (0, (MAX_ENTRIES + 10) * 8));
         queue.remove_first();
         queue.compact();
         queue.add(0, 0, 8, 1, 7);
         queue.close();
-        let (_, run) = queue.first().unwrap();
+        let (_, _, run) = queue.first().unwrap();
         assert_eq!(run.entry_end - run.entry, 1);
         assert_eq!(queue.entries[0].attr(), 7);
     }

@@ -5,6 +5,8 @@ use std::io::{self, Cursor, Read, Seek};
 use std::ops::Range;
 use std::path::Path;
 
+use perfdata::ByteSource;
+
 use crate::OpenError;
 use crate::bytes::InputBytes;
 use crate::layers::{self, MAX_LAYERS};
@@ -169,6 +171,14 @@ impl RecordingBytes {
     /// Returns the bytes, unpacked.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.get()
+    }
+
+    /// Returns what reads the bytes by pieces, where they lie in a file and that is cheaper.
+    pub(crate) fn cheaper_source(&self) -> Option<&dyn ByteSource> {
+        match &self.bytes {
+            InputBytes::Mapped(map) if map.costs_more_than_reading() => Some(map),
+            InputBytes::Mapped(_) | InputBytes::Memory(_) => None,
+        }
     }
 
     /// Returns the bytes that are still there: a file may have become shorter since it was opened.

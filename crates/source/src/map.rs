@@ -4,21 +4,31 @@ use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use memmap2::{Mmap, UncheckedAdvice};
+use perfdata::ByteSource;
 
 /// A file mapped into memory for reading.
 #[derive(Debug)]
 pub(crate) struct FileMap {
     map: Mmap,
-    /// The file, where others may make it shorter meanwhile.
-    file: Option<File>,
+    file: File,
+    /// Whether nobody else can make it shorter.
+    ours: bool,
     /// Its number in [`REGIONS`], if it has one.
     region: Option<usize>,
 }
+
+/// Files that are read whatever lies where; parts of a larger one that are looked at, and their bytes.
+const SMALL: usize = 8 << 20;
+const PARTS: usize = 4;
+const PART: usize = 512 << 10;
+/// Page faults of a part, at most, where a map is cheaper: with folios of 64 KiB there are 8.
+const MOST_FAULTS: u64 = 5;
 
 /// Bytes of the largest page of any architecture that Linux runs on: advice is given on multiples of it.
 pub(crate) const PAGE: usize = 64 << 10;
@@ -143,7 +153,8 @@ impl FileMap {
         let region = if ours { None } else { register(&map) };
         Ok(FileMap {
             map,
-            file: (!ours).then_some(file),
+            file,
+            ours,
             region,
         })
     }
@@ -152,14 +163,41 @@ impl FileMap {
         &self.map
     }
 
+    /// Returns whether it costs less to read the file by pieces than to look at it here.
+    ///
+    /// At a page fault the kernel maps as much as lies together in the page cache, up to the size of a folio; where
+    /// folios are as small as pages, as those of a file are that was written by small pieces, that is 64 KiB. A few
+    /// parts of the file are touched and their faults counted. A small file is read in any case: what a map takes and
+    /// gives back costs more.
+    pub(crate) fn costs_more_than_reading(&self) -> bool {
+        let bytes = self.bytes();
+        if bytes.len() < SMALL {
+            return true;
+        }
+        let before = minor_faults();
+        let mut touched = 0u8;
+        for part in 0..PARTS {
+            let start = bytes.len() / PARTS * part;
+            let part = bytes.get(start..start + PART).unwrap_or_default();
+            touched ^= part.iter().step_by(4096).fold(0, |all, byte| all ^ byte);
+        }
+        // Else it is as if nobody had looked.
+        std::hint::black_box(touched);
+        let faults = minor_faults().saturating_sub(before);
+        self.release(0..bytes.len());
+        faults > MOST_FAULTS * PARTS as u64
+    }
+
     /// Returns where the file ends now, if that is before the map's end.
     pub(crate) fn cut_at(&self) -> Option<usize> {
-        let file = self.file.as_ref()?;
+        if self.ours {
+            return None;
+        }
         let gone = self.region.and_then(|at| REGIONS.get(at));
         let gone = gone.map_or(usize::MAX, |region| {
             region.gone_from.load(Ordering::Relaxed)
         });
-        let now = file.metadata().ok();
+        let now = self.file.metadata().ok();
         let now = now
             .and_then(|meta| usize::try_from(meta.len()).ok())
             .unwrap_or(usize::MAX);
@@ -182,6 +220,19 @@ impl FileMap {
     }
 }
 
+impl ByteSource for FileMap {
+    fn read_at(&self, at: u64, into: &mut [u8]) -> usize {
+        loop {
+            match self.file.read_at(into, at) {
+                Ok(read) => return read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What cannot be read is not there, and the walk says where it ends.
+                Err(_) => return 0,
+            }
+        }
+    }
+}
+
 impl Drop for FileMap {
     fn drop(&mut self) {
         if let Some(region) = self.region.and_then(|at| REGIONS.get(at)) {
@@ -189,6 +240,19 @@ impl Drop for FileMap {
             region.taken.store(false, Ordering::Release);
         }
     }
+}
+
+/// Returns how many page faults this thread has had that took nothing from a disk.
+fn minor_faults() -> u64 {
+    // SAFETY: all zero bytes are a valid rusage, which getrusage fills; it is called with valid arguments.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        match libc::getrusage(libc::RUSAGE_THREAD, &mut usage) {
+            0 => usage,
+            _ => return 0,
+        }
+    };
+    u64::try_from(usage.ru_minflt).unwrap_or(0)
 }
 
 /// Notifies the handler of a map.

@@ -167,41 +167,44 @@ pub(crate) struct PerfPush<'p> {
 }
 
 impl PerfPush<'_> {
-    /// Hands out an event with what perf sampled with it. By itself, so that the others are not made ready for that.
+    /// Hands out an event with all that perf sampled with it. By itself, so that others are not made ready for that.
     #[inline(never)]
-    fn with_sample(
+    fn with_all(
         &mut self,
-        event: Event<'_>,
-        sample: perfdata::PerfSample<'_>,
+        event: &Event<'_>,
+        sample: &perfdata::PerfSample<'_>,
     ) -> ControlFlow<()> {
         let kind = self.kinds[sample.attr as usize];
-        let mut extra = EventSample {
-            misc: sample.misc,
-            has_cpu: sample.cpu >= 0,
-            tracepoint: kind.tracepoint,
-            ..EventSample::default()
-        };
-        if self.addresses || !kind.tracepoint {
-            extra.ip = sample.ip();
-            extra.addr = sample.addr();
-            extra.period = sample.period().or(Some(kind.period));
-            let chain = sample.callchain();
-            extra.callchain = chain.map(|chain| CallChain::new(chain, self.big_endian));
-            let calls = sample.call_branches();
-            extra.call_branches = calls.map(|calls| CallBranches::new(calls, self.big_endian));
-            let user = sample.user_stack();
-            let user = user.filter(|user| !user.is_32 && !self.big_endian);
-            extra.user_stack = user.map(|user| UserStackBytes {
-                mask: user.mask,
-                registers: user.registers,
-                stack: user.stack,
-            });
-        }
-        let event = Event {
+        let mut extra = few(sample, kind);
+        extra.ip = sample.ip();
+        extra.addr = sample.addr();
+        extra.period = sample.period().or(Some(kind.period));
+        let chain = sample.callchain();
+        extra.callchain = chain.map(|chain| CallChain::new(chain, self.big_endian));
+        let calls = sample.call_branches();
+        extra.call_branches = calls.map(|calls| CallBranches::new(calls, self.big_endian));
+        let user = sample.user_stack();
+        let user = user.filter(|user| !user.is_32 && !self.big_endian);
+        extra.user_stack = user.map(|user| UserStackBytes {
+            mask: user.mask,
+            registers: user.registers,
+            stack: user.stack,
+        });
+        self.sink.event(&Event {
             sample: Some(&extra),
-            ..event
-        };
-        self.sink.event(&event)
+            ..*event
+        })
+    }
+}
+
+/// What a sample says of its event that is known without reading further.
+#[inline(always)]
+fn few<'s>(sample: &perfdata::PerfSample<'_>, kind: PushedKind<'_>) -> EventSample<'s> {
+    EventSample {
+        misc: sample.misc,
+        has_cpu: sample.cpu >= 0,
+        tracepoint: kind.tracepoint,
+        ..EventSample::default()
     }
 }
 
@@ -250,7 +253,7 @@ impl PerfVisitor for PerfPush<'_> {
         if self.watch.event() {
             return ControlFlow::Break(());
         }
-        let kind = &self.kinds[sample.attr as usize];
+        let kind = self.kinds[sample.attr as usize];
         let body = match sample.raw() {
             Some(raw) if kind.tracepoint => Body::Raw(raw),
             _ => Body::None,
@@ -266,10 +269,17 @@ impl PerfVisitor for PerfPush<'_> {
             buffer: 0,
             comm: None,
         };
-        match kind.sampled {
-            true => self.with_sample(event, *sample),
-            false => self.sink.event(&event),
+        if !kind.sampled {
+            return self.sink.event(&event);
         }
+        if self.addresses || !kind.tracepoint {
+            return self.with_all(&event, sample);
+        }
+        let extra = few(sample, kind);
+        self.sink.event(&Event {
+            sample: Some(&extra),
+            ..event
+        })
     }
 
     fn side(&mut self, time: u64, cpu: i32, misc: u16, record: &SideRecord<'_>) {

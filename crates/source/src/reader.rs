@@ -67,6 +67,7 @@ impl RecordingBytes {
         let kind = if perfdata::is_perf_data(data) {
             let parsed =
                 perfdata::PerfRecording::parse(data).map_err(|e| unusable(e.to_string()))?;
+            let parsed = parsed.read_by(self.cheaper_source());
             ReaderKind::Perf(Box::new(PerfReader::new(parsed, options.lent)))
         } else if tracedat::is_trace_dat(data) {
             let parsed = tracedat::TraceDat::parse(data).map_err(|e| unusable(e.to_string()))?;

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 use tracefmt::index_of;
 use tracefmt::{Diagnostic, Endian};
 
+use crate::byte_source::ScannedPieces;
 use crate::chunks::Chunks;
 use crate::compressed::ZstdStream;
 use crate::file::PerfRecording;
@@ -39,12 +40,14 @@ use hole::LastRead;
 use out::{Direct, RecordOrigin, RecordOutlet};
 pub use pieces::PerfPieces;
 use places::PlaceReport;
-use push::{BLOCKS, CpuRun};
+use push::{BLOCKS, CpuRun, RunWindow};
 use reading::WalkPlan;
 use scan::{AttrCounter, IdPlaces, STEP, WantedSample, scan};
 use unordered::UnorderedSamples;
 pub use visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};
 
+/// Bytes of the longest record.
+const MAX_RECORD: usize = 64 << 10;
 /// Diagnostics kept of one walk.
 const MAX_DIAGNOSTICS: usize = 32;
 /// Runs held back for the merge before it is forced on: no more than 2^20 together with those that one step
@@ -134,6 +137,11 @@ struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
     /// Ends of rounds, as positions in the decompressed stream.
     rounds: VecDeque<u64>,
     released: usize,
+    /// The pieces of the input that were scanned, and those that runs are read from, by slot.
+    pieces: ScannedPieces,
+    windows: Vec<RunWindow>,
+    /// Whether all samples that are wanted are wanted in time order.
+    in_order: bool,
     /// Follows that samples happen, if that is asked for.
     tally: Option<O::Tally>,
     /// Samples that go out as they are found.
@@ -189,6 +197,11 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             released: reading.recording.start,
             blocks: vec![usize::MAX; BLOCKS],
             blocks_used: 0,
+            pieces: ScannedPieces::default(),
+            windows: Vec::new(),
+            in_order: wanted
+                .iter()
+                .all(|want| matches!(want, SampleWish::InOrder | SampleWish::No)),
             tally: None,
             unordered: UnorderedSamples::default(),
             totals: Totals {
@@ -248,6 +261,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             if header.kind < kind::USER_START {
                 let from = RecordOrigin {
                     data,
+                    base: 0,
                     buffer: 0,
                     piece: None,
                 };
@@ -320,8 +334,37 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
 
     /// Takes samples up to the first record that is something else. It stops now and then so that pages can be
     /// released.
-    #[inline]
     fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
+        let Some(source) = self.reading.recording.source else {
+            return self.take_samples_of(&data[..end], 0, start);
+        };
+        let mut piece = self.pieces.now();
+        let mut at = start;
+        let mut is_new = false;
+        while at < start.saturating_add(STEP) {
+            if !piece.has(at, HEADER) && !is_new {
+                piece = self.pieces.read(source, at, end - at);
+                is_new = true;
+            }
+            let (bytes, base) = piece.bytes();
+            let next = self.take_samples_of(bytes, base, at);
+            if next > at {
+                at = next;
+                is_new = false;
+            } else if !is_new && !piece.has(at, MAX_RECORD.min(end - at)) {
+                // The record goes on behind the piece.
+                piece = self.pieces.read(source, at, end - at);
+                is_new = true;
+            } else {
+                break;
+            }
+        }
+        at
+    }
+
+    /// Takes samples of a piece of the input that begins at a place.
+    #[inline]
+    fn take_samples_of(&mut self, data: &[u8], base: usize, start: usize) -> usize {
         let reading = self.reading;
         let Some(places) = IdPlaces::new(&reading.ids, reading.id_at, reading.time_at) else {
             return start;
@@ -330,14 +373,25 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let (unordered, queue, out) = (&mut self.unordered, &mut self.queue, &mut self.out);
         let (barriers, attrs) = (&mut self.barriers, &reading.recording.attrs);
         let tally = &mut self.tally;
+        // Where all that is wanted is wanted in order, nobody asks whose it is.
+        let whose = tally.is_some() || !self.in_order;
         let from = RecordOrigin {
             data,
+            base,
             buffer: 0,
             piece: None,
         };
         let last_read = &mut self.last_read;
-        scan::<BIG>(&places, &data[..end], start, &mut self.counters, |one| {
+        let scanned = scan::<BIG>(&places, data, start - base, &mut self.counters, |one| {
+            let one = WantedSample {
+                at: one.at + base,
+                ..one
+            };
             last_read.is(one.time, one.at);
+            if !whose {
+                queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
+                return;
+            }
             let place = place_of::<BIG>(attrs, one.body, one.attr);
             if let Some(tally) = tally {
                 tally.seen(one.attr, one.time, place);
@@ -346,7 +400,8 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
                 barriers.sample(&one, place, queue.open_seq());
             }
-        })
+        });
+        scanned + base
     }
 
     /// Takes a record of the kernel into the queue, if it is wanted.

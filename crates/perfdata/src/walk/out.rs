@@ -15,8 +15,10 @@ use tracefmt::index_of;
 /// The bytes that a record lies in.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordOrigin<'d> {
-    /// The input, or a piece that was unpacked.
+    /// The input, or a piece of it or one that was unpacked.
     pub data: &'d [u8],
+    /// The place of its first byte.
+    pub base: usize,
     /// Number of the piece, 0 for the input.
     pub buffer: u32,
     /// The piece.
@@ -115,6 +117,17 @@ impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
     }
 }
 
+impl<'d> RecordOrigin<'d> {
+    /// Returns the record at a place: its header, and its body as far as it is there.
+    #[inline(always)]
+    fn record<const BIG: bool>(self, at: usize) -> Option<(PerfRecordHeader, &'d [u8])> {
+        let at = at.wrapping_sub(self.base);
+        let header = PerfRecordHeader::read::<BIG>(self.data, at)?;
+        let body = self.data.get(at + HEADER..at + header.size);
+        Some((header, body.unwrap_or_default()))
+    }
+}
+
 impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG> {
     const READS: bool = true;
     type Tally = V::Tally;
@@ -134,11 +147,9 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         attr: u32,
     ) -> ControlFlow<()> {
         let recording = self.reading.recording;
-        let Some(header) = PerfRecordHeader::read::<BIG>(from.data, at) else {
+        let Some((header, body)) = from.record::<BIG>(at) else {
             return ControlFlow::Continue(());
         };
-        let body = from.data.get(at + HEADER..at + header.size);
-        let body = body.unwrap_or_default();
         let (attrs, endian) = (&recording.attrs, recording.endian);
         if self.visitor.record_is_enough(attr)
             && let Some(record) = tracepoint_of::<BIG>(attrs, endian, body, time, attr)
@@ -159,15 +170,13 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
     fn side(&mut self, from: RecordOrigin<'_>, at: usize, time: u64) -> ControlFlow<()> {
         let goes_on = ControlFlow::Continue(());
         let endian = self.reading.recording.endian;
-        let Some(header) = PerfRecordHeader::read::<BIG>(from.data, at) else {
+        let Some((header, body)) = from.record::<BIG>(at) else {
             return goes_on;
         };
         if header.is_none() {
             self.visitor.side(time, -1, 0, &SideRecord::Skipped);
             return goes_on;
         }
-        let body = from.data.get(at + HEADER..at + header.size);
-        let body = body.unwrap_or_default();
         let layout = self.reading.trailer::<BIG>(body);
         let record = match header.kind {
             kind::CALLCHAIN_DEFERRED => deferred_stack(body, layout, endian),

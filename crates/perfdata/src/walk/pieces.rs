@@ -137,6 +137,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let recording = self.reading.recording;
         let from = RecordOrigin {
             data: recording.data,
+            base: 0,
             buffer: 0,
             piece: None,
         };
@@ -146,6 +147,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     fn take_piece(&mut self, piece: &Arc<Vec<u8>>) {
         let from = RecordOrigin {
             data: piece,
+            base: 0,
             buffer: self.chunks.begin(piece),
             piece: Some(piece),
         };

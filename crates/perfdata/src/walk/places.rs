@@ -90,7 +90,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     pub(super) fn finish_round_at(&mut self, end: usize) {
         let limit = self.flush_to;
         let count = self.places.count(end);
-        let first = self.queue.first().map_or(limit, |(time, _)| time);
+        let first = self.queue.first().map_or(limit, |(time, ..)| time);
         let part = limit.saturating_sub(first) / count.max(1);
         if count > 0 {
             self.tell_counts();

@@ -1,10 +1,14 @@
 //! The merge: records go out in time order.
 
+use std::sync::Arc;
+
 use super::barriers::{Barrier, OrderKey};
 use super::out::{RecordOrigin, RecordOutlet};
 use super::prefetch::{LINE, prefetch};
 use super::visitor::SampleWish;
 use super::{PerfWalk, counted};
+use crate::byte_source::{ByteWindow, ScannedPieces};
+use crate::file::PerfRecording;
 use crate::merge::{MergeRecord, RecordRun};
 use crate::record::{HEADER, PerfRecordHeader, kind};
 use tracefmt::index_of;
@@ -15,6 +19,11 @@ const BLOCK_SHIFT: u32 = 16;
 pub(super) const BLOCKS: usize = 1024;
 const MAX_BLOCKS: usize = 160;
 
+/// Bytes of the input that are read at once for a run: the longest record has as many. And runs that have such a piece
+/// at most: what is beyond is looked at in the map.
+const WINDOW: usize = 64 << 10;
+const MAX_WINDOWS: usize = 256;
+
 /// Records that the merge looks ahead: in the file they are anywhere.
 const AHEAD: usize = 12;
 
@@ -24,6 +33,88 @@ struct RunRest {
     time: u64,
     entry: u32,
     at: usize,
+}
+
+/// A piece of the input that a run is read from: one that was scanned, or one of its own.
+#[derive(Debug, Default)]
+pub(super) struct RunWindow {
+    scanned: Option<Arc<ByteWindow>>,
+    own: ByteWindow,
+}
+
+impl RunWindow {
+    #[inline(always)]
+    fn now(&self) -> &ByteWindow {
+        match &self.scanned {
+            Some(scanned) => scanned,
+            None => &self.own,
+        }
+    }
+
+    /// Takes the piece that has the record at a place.
+    #[inline(never)]
+    fn find<const BIG: bool>(
+        &mut self,
+        recording: &PerfRecording<'_>,
+        pieces: &ScannedPieces,
+        at: usize,
+    ) {
+        self.scanned = pieces.with(at, HEADER).map(Arc::clone);
+        if let Some(scanned) = &self.scanned
+            && scanned.has_record::<BIG>(at)
+        {
+            return;
+        }
+        self.scanned = None;
+        if let Some(source) = recording.source
+            && !self.own.has_record::<BIG>(at)
+        {
+            // A record has no more bytes than that.
+            self.own.fill(source, at, WINDOW);
+        }
+    }
+}
+
+/// What a run's records are read from.
+enum RunBytes {
+    /// A piece that was unpacked.
+    Piece(Arc<Vec<u8>>),
+    /// The input's map.
+    Map,
+    /// A piece of the input in memory.
+    Window(RunWindow),
+    /// Nothing: it is gone.
+    Nothing,
+}
+
+impl RunBytes {
+    /// Returns where the record at a place is read.
+    #[inline(always)]
+    fn origin<'d, const BIG: bool>(
+        &'d mut self,
+        recording: &'d PerfRecording<'_>,
+        pieces: &ScannedPieces,
+        (buffer, at): (u32, usize),
+    ) -> RecordOrigin<'d> {
+        let (data, base, piece) = match self {
+            RunBytes::Piece(piece) => (piece.as_slice(), 0, Some(&*piece)),
+            RunBytes::Map => (recording.data, 0, None),
+            RunBytes::Window(window) => {
+                if !window.now().has_record::<BIG>(at) {
+                    window.find::<BIG>(recording, pieces, at);
+                }
+                let (bytes, start) = window.now().bytes();
+                (bytes, start, None)
+            }
+            RunBytes::Nothing => (&[][..], 0, None),
+        };
+        RecordOrigin {
+            data,
+            base,
+            buffer,
+            piece,
+        }
+    }
 }
 
 /// A run that goes out by itself between barriers.
@@ -84,6 +175,10 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             Some(barriers) => self.push_by_cpu(barriers, limit),
             None => self.push_merged(limit),
         }
+        // Pieces are not needed for longer than they are kept.
+        for window in &mut self.windows {
+            window.scanned = None;
+        }
         let newest = self.queue.newest;
         self.barriers.settle(limit, newest, barriers);
     }
@@ -95,15 +190,17 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         runs.extend(self.queue.take_runs().into_iter().map(CpuRun::new));
         let sent = self.last_out;
         for barrier in barriers {
-            for run in &mut runs {
+            for (slot, run) in runs.iter_mut().enumerate() {
                 if run.key < barrier.key {
-                    self.push_run(run, barrier.key, sent);
+                    self.push_run(run, slot, (barrier.key, sent));
                 }
             }
             if barrier.takes {
                 let at = runs.binary_search_by_key(&barrier.key.1, |run| run.run.seq);
-                if let Some(run) = at.ok().and_then(|at| runs.get_mut(at)) {
-                    self.push_ordered(run, barrier.key, sent);
+                if let Ok(slot) = at
+                    && let Some(run) = runs.get_mut(slot)
+                {
+                    self.push_ordered(run, slot, (barrier.key, sent));
                 }
             }
             if self.stop {
@@ -111,9 +208,9 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             }
         }
         let end = (limit, u64::MAX);
-        for run in &mut runs {
+        for (slot, run) in runs.iter_mut().enumerate() {
             if run.key <= end && !self.stop {
-                self.push_run(run, end, sent);
+                self.push_run(run, slot, (end, sent));
             }
         }
         let left = runs.iter().filter(|run| !run.is_over());
@@ -126,19 +223,35 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         self.cpu_runs = runs;
     }
 
+    /// Takes what a run's records are read from. Those of the input are read by pieces where they are few.
+    #[inline(always)]
+    fn take_bytes(&mut self, buffer: u32, slot: usize) -> RunBytes {
+        if buffer != 0 {
+            return self
+                .chunks
+                .get(buffer)
+                .map_or(RunBytes::Nothing, RunBytes::Piece);
+        }
+        if !O::READS || self.reading.recording.source.is_none() || slot >= MAX_WINDOWS {
+            return RunBytes::Map;
+        }
+        if self.windows.len() <= slot {
+            self.windows.resize_with(slot + 1, RunWindow::default);
+        }
+        RunBytes::Window(std::mem::take(&mut self.windows[slot]))
+    }
+
+    #[inline(always)]
+    fn give_back(&mut self, bytes: RunBytes, slot: usize) {
+        if let RunBytes::Window(window) = bytes {
+            self.windows[slot] = window;
+        }
+    }
+
     /// Pushes what a run has before a place.
     #[inline]
-    fn push_run(&mut self, run: &mut CpuRun, until: OrderKey, sent: u64) {
-        let piece = self.chunks.get(run.run.buffer);
-        let from = RecordOrigin {
-            data: match &piece {
-                Some(piece) => piece,
-                None if run.run.buffer == 0 => self.reading.recording.data,
-                None => &[],
-            },
-            buffer: run.run.buffer,
-            piece: piece.as_ref(),
-        };
+    fn push_run(&mut self, run: &mut CpuRun, slot: usize, (until, sent): (OrderKey, u64)) {
+        let mut bytes = self.take_bytes(run.run.buffer, slot);
         let mut next = run.run.entry;
         while let Some(&entry) = self.queue.entries.get(index_of(next)) {
             if next >= run.run.entry_end || self.stop {
@@ -146,16 +259,22 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             }
             if (entry.time, run.key.1) >= until {
                 run.goes_on(next, entry.time);
-                return;
+                return self.give_back(bytes, slot);
             }
+            let from = bytes.origin::<BIG>(
+                self.reading.recording,
+                &self.pieces,
+                (run.run.buffer, entry.at()),
+            );
             self.push(from, entry, sent);
             next += 1;
         }
+        self.give_back(bytes, slot);
         run.ends(next);
     }
 
     /// Pushes the next record of a run that is wanted in time order, if it is of this time, and what stands before it.
-    fn push_ordered(&mut self, run: &mut CpuRun, key: OrderKey, sent: u64) {
+    fn push_ordered(&mut self, run: &mut CpuRun, slot: usize, (key, sent): (OrderKey, u64)) {
         while run.key == key && !self.stop {
             let entry = self.queue.entries.get(index_of(run.run.entry)).copied();
             let Some(entry) = entry else {
@@ -163,17 +282,14 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             };
             let counter = self.counters.get(index_of(entry.attr()));
             let in_order = counter.is_none_or(|counter| counter.want == SampleWish::InOrder);
-            let piece = self.chunks.get(run.run.buffer);
-            let from = RecordOrigin {
-                data: match &piece {
-                    Some(piece) => piece,
-                    None if run.run.buffer == 0 => self.reading.recording.data,
-                    None => &[],
-                },
-                buffer: run.run.buffer,
-                piece: piece.as_ref(),
-            };
+            let mut bytes = self.take_bytes(run.run.buffer, slot);
+            let from = bytes.origin::<BIG>(
+                self.reading.recording,
+                &self.pieces,
+                (run.run.buffer, entry.at()),
+            );
             self.push(from, entry, sent);
+            self.give_back(bytes, slot);
             let next = run.run.entry + 1;
             match self.queue.entries.get(index_of(next)) {
                 Some(entry) if next < run.run.entry_end => run.goes_on(next, entry.time),
@@ -188,24 +304,17 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit` through the merge.
     fn push_merged(&mut self, limit: u64) {
         let sent = self.last_out;
-        while let Some((time, &run)) = self.queue.first() {
+        while let Some((time, slot, &run)) = self.queue.first() {
             if time > limit || self.stop {
                 break;
             }
-            let piece = self.chunks.get(run.buffer);
-            let from = RecordOrigin {
-                data: match &piece {
-                    Some(piece) => piece,
-                    None if run.buffer == 0 => self.reading.recording.data,
-                    None => &[],
-                },
-                buffer: run.buffer,
-                piece: piece.as_ref(),
-            };
             let rest = if run.entry < run.entry_end {
-                self.push_indexed(from, run, (limit, sent))
+                let mut bytes = self.take_bytes(run.buffer, slot);
+                let rest = self.push_indexed(&mut bytes, run, (limit, sent));
+                self.give_back(bytes, slot);
+                rest
             } else {
-                self.push_range(from, run, (time, limit), sent)
+                self.push_range(run, (time, limit), sent)
             };
             match rest {
                 Some(RunRest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
@@ -224,21 +333,38 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     #[inline]
     fn push_indexed(
         &mut self,
-        from: RecordOrigin<'_>,
+        bytes: &mut RunBytes,
         run: RecordRun,
         (limit, sent): (u64, u64),
     ) -> Option<RunRest> {
         let second = self.queue.second();
         let mut next = run.entry;
         let mut entry = *self.queue.entries.get(index_of(next))?;
+        let is_map = matches!(bytes, RunBytes::Map);
+        let map = RecordOrigin {
+            data: self.reading.recording.data,
+            base: 0,
+            buffer: 0,
+            piece: None,
+        };
         loop {
-            if O::READS
+            if is_map
+                && O::READS
                 && let Some(ahead) = self.queue.entries.get(index_of(next) + AHEAD)
             {
-                prefetch(from.data, ahead.at());
-                prefetch(from.data, ahead.at() + LINE);
-                prefetch(from.data, ahead.at() + 2 * LINE);
+                let data = self.reading.recording.data;
+                prefetch(data, ahead.at());
+                prefetch(data, ahead.at() + LINE);
+                prefetch(data, ahead.at() + 2 * LINE);
             }
+            let from = match is_map {
+                true => map,
+                false => bytes.origin::<BIG>(
+                    self.reading.recording,
+                    &self.pieces,
+                    (run.buffer, entry.at()),
+                ),
+            };
             self.push(from, entry, sent);
             next += 1;
             if self.stop || next >= run.entry_end {
@@ -259,11 +385,21 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     #[cold]
     fn push_range(
         &mut self,
-        from: RecordOrigin<'_>,
         run: RecordRun,
         (begins, limit): (u64, u64),
         sent: u64,
     ) -> Option<RunRest> {
+        let piece = self.chunks.get(run.buffer);
+        let from = RecordOrigin {
+            data: match &piece {
+                Some(piece) => piece,
+                None if run.buffer == 0 => self.reading.recording.data,
+                None => &[],
+            },
+            base: 0,
+            buffer: run.buffer,
+            piece: piece.as_ref(),
+        };
         let second = self.queue.second();
         let mut first = true;
         let mut at = run.at;
@@ -315,7 +451,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             }
         };
         self.stop |= flow.is_break();
-        if from.buffer == 0 && at < self.released {
+        if from.buffer == 0 && from.base == 0 && at < self.released {
             self.read_again(at);
         }
     }

@@ -281,6 +281,7 @@ fn hand_out<V: PerfVisitor, const BIG: bool>(
     };
     let from = RecordOrigin {
         data,
+        base: 0,
         buffer: 0,
         piece: None,
     };
@@ -329,6 +330,7 @@ mod tests {
 
     const FROM: RecordOrigin<'_> = RecordOrigin {
         data: &[],
+        base: 0,
         buffer: 0,
         piece: None,
     };

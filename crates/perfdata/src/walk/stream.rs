@@ -93,6 +93,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             if header.kind < kind::USER_START {
                 let from = RecordOrigin {
                     data: &data,
+                    base: 0,
                     buffer: number,
                     piece: Some(&data),
                 };

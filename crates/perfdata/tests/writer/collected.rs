@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use perfdata::{LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals};
+use perfdata::{
+    ByteSource, LostSource, PerfRecording, PerfVisitor, SampleWish, SideRecord, Totals,
+};
 
 use super::{ADDR, Body, CALLCHAIN, CPU, IP, Numbers, PERIOD, RAW, Record, Recording, TID};
 
@@ -172,7 +174,20 @@ impl PerfVisitor for Collect {
     }
 }
 
-/// Walks with one thread and with two, which must be the same.
+/// Reads bytes by pieces of a length that nothing else has.
+#[derive(Debug)]
+struct ReadSlowly<'b>(&'b [u8]);
+
+impl ByteSource for ReadSlowly<'_> {
+    fn read_at(&self, at: u64, into: &mut [u8]) -> usize {
+        let from = self.0.get(at as usize..).unwrap_or_default();
+        let count = from.len().min(into.len()).min(40_009);
+        into[..count].copy_from_slice(&from[..count]);
+        count
+    }
+}
+
+/// Walks with one thread and with two, in the bytes and reading them by pieces, which must be the same.
 pub(crate) fn walk_wanting(data: &PerfRecording<'_>, wants: &[SampleWish]) -> (Vec<Out>, Totals) {
     let mut collect = Collect::default();
     let totals = data.walk(wants, &mut collect);
@@ -180,6 +195,16 @@ pub(crate) fn walk_wanting(data: &PerfRecording<'_>, wants: &[SampleWish]) -> (V
     let with_threads = data.walk_on(2, wants, &mut threads);
     assert!(threads.0 == collect.0, "two threads give other records");
     assert_eq!(with_threads, totals, "two threads count otherwise");
+    let source = ReadSlowly(data.bytes());
+    if let Ok(again) = PerfRecording::parse(data.bytes()) {
+        let again = again.read_by(Some(&source));
+        for threads in [1, 2] {
+            let mut pieces = Collect::default();
+            let counted = again.walk_on(threads, wants, &mut pieces);
+            assert!(pieces.0 == collect.0, "pieces give other records");
+            assert_eq!(counted, totals, "pieces count otherwise");
+        }
+    }
     (collect.0, totals)
 }
 
