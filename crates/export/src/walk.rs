@@ -293,8 +293,9 @@ impl Sink for ExportWalk<'_> {
         self.study.wants(ty)
     }
 
-    fn order(&self, ty: &EventType<'_>) -> EventOrder {
-        self.study.order(ty)
+    fn order(&self, _: &EventType<'_>) -> EventOrder {
+        // What is found is written as it is found: people want it as it happened, whatever thread did it.
+        EventOrder::Time
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
