@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use analysis::{GuestTasks, LeftOut, Unknowable, WalkState};
+use analysis::{GuestTasks, LeftOut, Unknowable, WalkState, access_key};
 use devices::AddressNames;
 use event::ExitReason;
 use model::{Cause, GuestAccess, Machine, SeenEvents, Span, State, Vm};
@@ -196,21 +196,48 @@ impl VcpuNumbers {
     }
 }
 
-/// What devices are called, each name made once.
+/// What an access is called.
+#[derive(Debug, Clone)]
+pub(crate) struct AccessName {
+    /// As tables of exits call it.
+    pub(crate) key: Arc<str>,
+    /// Device and register behind it, where they are known.
+    pub(crate) device: Option<Arc<str>>,
+}
+
+/// What accesses are called, each name made once.
 #[derive(Debug, Default)]
-pub(crate) struct Devices(FxHashMap<GuestAccess, Option<Arc<str>>>);
+pub(crate) struct Devices {
+    all: FxHashMap<GuestAccess, AccessName>,
+    last: Option<(GuestAccess, AccessName)>,
+}
 
 impl Devices {
-    /// Returns device and register behind an access, where that is known.
-    pub(crate) fn name(&mut self, cause: &Cause, known: &FirstWalk<'_>) -> Option<Arc<str>> {
+    /// Returns what the access behind an exit is called, if there is one.
+    pub(crate) fn of(&mut self, cause: &Cause, known: &FirstWalk<'_>) -> Option<&AccessName> {
         let access = cause.access?;
-        if let Some(name) = self.0.get(&access) {
-            return name.clone();
+        if self.last.as_ref().is_none_or(|(last, _)| *last != access) {
+            let name = self.all.get(&access).cloned();
+            let name = name.unwrap_or_else(|| self.made(access, known));
+            self.last = Some((access, name));
         }
-        let name = analysis::name_access(&access, known.names).map(Arc::from);
-        if self.0.len() < MAX_NAMES {
-            self.0.insert(access, name.clone());
+        self.last.as_ref().map(|(_, name)| name)
+    }
+
+    #[cold]
+    fn made(&mut self, access: GuestAccess, known: &FirstWalk<'_>) -> AccessName {
+        let name = AccessName {
+            key: access_key(&access).into(),
+            device: analysis::name_access(&access, known.names).map(Arc::from),
+        };
+        if self.all.len() < MAX_NAMES {
+            self.all.insert(access, name.clone());
         }
         name
+    }
+
+    /// Returns device and register behind an access, where that is known.
+    pub(crate) fn name(&mut self, cause: &Cause, known: &FirstWalk<'_>) -> Option<Arc<str>> {
+        self.of(cause, known)?.device.clone()
     }
 }

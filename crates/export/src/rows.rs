@@ -26,6 +26,7 @@ fn vcpu(name: &VcpuName) -> SpanVcpu {
 #[derive(Debug)]
 pub struct SpanRows {
     made: Vec<u8>,
+    line: String,
     spans: spans::Spans,
     devices: Devices,
     /// Rows are parts of spans, in each of which the guest did one thing.
@@ -46,6 +47,7 @@ impl SpanRows {
     fn of(spans: spans::Spans, guests: bool) -> SpanRows {
         SpanRows {
             made: spans.csv_head().into_bytes(),
+            line: String::new(),
             spans,
             devices: Devices::default(),
             guests,
@@ -66,19 +68,22 @@ impl SpanRows {
                 comm: thread.comm.clone(),
             })
         });
+        let access = self.devices.of(&span.cause, scene.known);
         let line = SpanLine {
             vcpu: vcpu(name),
             state: scene.known.state(span),
             start: span.start,
             end: span.end,
             cpu: (span.cpu >= 0).then_some(span.cpu),
-            cause: span.cause,
-            device: self.devices.name(&span.cause, scene.known),
+            reason: span.cause.reason,
+            access: access.map(|access| access.key.clone()),
+            device: access.and_then(|access| access.device.clone()),
             behind,
             guest,
         };
-        self.made
-            .extend_from_slice(self.spans.csv(&line).as_bytes());
+        self.line.clear();
+        self.spans.put_csv(&line, &mut self.line);
+        self.made.extend_from_slice(self.line.as_bytes());
     }
 }
 
@@ -109,6 +114,7 @@ impl ExportFile for SpanRows {
 #[derive(Debug)]
 pub struct ExitRows {
     made: Vec<u8>,
+    line: String,
     exits: exit_list::ExitList,
     devices: Devices,
     causes: ExitAccesses,
@@ -120,6 +126,7 @@ impl ExitRows {
         let exits = exit_list::ExitList::new(clock);
         ExitRows {
             made: exits.csv_head().into_bytes(),
+            line: String::new(),
             exits,
             devices: Devices::default(),
             causes: ExitAccesses::default(),
@@ -146,19 +153,22 @@ impl ExportFile for ExitRows {
             0
         };
         let cause = self.causes.of(number, exit);
+        let access = self.devices.of(&cause, scene.known);
         let line = ExitLine {
             vcpu: vcpu(name),
             start: exit.start,
             end: exit.end,
             cpu: (exit.cpu >= 0).then_some(exit.cpu),
-            cause,
-            device: self.devices.name(&cause, scene.known),
+            reason: exit.reason,
+            access: access.map(|access| access.key.clone()),
+            device: access.and_then(|access| access.device.clone()),
             user: seen.userspace_exits.then_some(exit.user),
             times: seen.settle(&exit.times, of_waiting),
             unknowable: scene.known.unknowable().clone(),
         };
-        self.made
-            .extend_from_slice(self.exits.csv(&line).as_bytes());
+        self.line.clear();
+        self.exits.put_csv(&line, &mut self.line);
+        self.made.extend_from_slice(self.line.as_bytes());
     }
 
     fn finish(&mut self) -> Vec<String> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::ClockUnit;
 use crate::schema::{Member, Shape};
-use crate::table::{Table, Unit};
+use crate::table::{CsvRows, Table, Unit};
 
 /// Who wrote a line.
 #[derive(Debug, Clone, Default)]
@@ -112,11 +112,11 @@ pub struct ConsoleRow {
 
 /// Lines as rows of JSON and CSV.
 #[derive(Debug)]
-pub struct Lines(Table<'static, ConsoleRow>);
+pub struct Lines(CsvRows<'static, ConsoleRow>);
 
 impl Default for Lines {
     fn default() -> Lines {
-        Lines(columns())
+        Lines(columns().csv_rows())
     }
 }
 
@@ -151,22 +151,22 @@ impl Lines {
 
     /// Returns rows of lines whose times count this.
     pub fn new(clock: ClockUnit) -> Lines {
-        Lines(columns().counted_in(clock))
+        Lines(columns().counted_in(clock).csv_rows())
     }
 
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
-        self.0.csv_head()
+        self.0.head()
     }
 
     /// Returns a line of the console as a line of CSV.
     pub fn csv(&self, written: &ConsoleRow) -> String {
-        self.0.csv_row(written)
+        self.0.line(written)
     }
 
     /// Returns a line of the console as an object of a document.
     pub fn json(&self, written: &ConsoleRow) -> Value {
-        self.0.object(written).into()
+        self.0.table().object(written).into()
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use analysis::{Unknowable, access_key};
+use analysis::Unknowable;
 use event::ExitReason;
-use model::{Cause, Times};
+use model::Times;
 
 use crate::ClockUnit;
-use crate::spans::{SpanVcpu, text, vcpu_columns};
-use crate::table::Table;
+use crate::spans::{SpanVcpu, vcpu_columns};
 use crate::table::Unit::{Flag, Nanoseconds, Number, Text};
+use crate::table::{CsvRows, Table};
 use crate::times::{self, TimesViews};
 
 /// An exit as a row.
@@ -24,7 +24,9 @@ pub struct ExitLine {
     /// The CPU on which it did, if known.
     pub cpu: Option<i32>,
     /// Why it left.
-    pub cause: Cause,
+    pub reason: ExitReason,
+    /// What the guest accessed, as tables of exits call it.
+    pub access: Option<Arc<str>>,
     /// Device and register behind the access.
     pub device: Option<Arc<str>>,
     /// Whether the VMM handled it, if that is known.
@@ -44,16 +46,10 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
             exit.end.saturating_sub(exit.start)
         })
         .column("cpu", Number, |exit| exit.cpu)
-        .column("reason", Text, |exit| {
-            exit.cause.reason.map(ExitReason::key)
-        })
-        .column("waiting", Flag, |exit| {
-            exit.cause.reason.is_some_and(ExitReason::is_waiting)
-        })
-        .column("access", Text, |exit| {
-            exit.cause.access.as_ref().map(access_key)
-        })
-        .column("device", Text, |exit| text(exit.device.as_deref()))
+        .column("reason", Text, |exit| Some(exit.reason.key()))
+        .column("waiting", Flag, |exit| exit.reason.is_waiting())
+        .texts("access", Text, |exit| exit.access.as_deref())
+        .texts("device", Text, |exit| exit.device.as_deref())
         .column("user", Flag, |exit| exit.user);
     times::columns(table, TimesViews::NONE, |exit| {
         (exit.times, &exit.unknowable)
@@ -62,21 +58,21 @@ pub(crate) fn columns() -> Table<'static, ExitLine> {
 
 /// Exits as rows of CSV.
 #[derive(Debug)]
-pub struct ExitList(Table<'static, ExitLine>);
+pub struct ExitList(CsvRows<'static, ExitLine>);
 
 impl ExitList {
     /// Returns rows of exits whose times count this.
     pub fn new(clock: ClockUnit) -> ExitList {
-        ExitList(columns().counted_in(clock))
+        ExitList(columns().counted_in(clock).csv_rows())
     }
 
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
-        self.0.csv_head()
+        self.0.head()
     }
 
-    /// Returns an exit as a line.
-    pub fn csv(&self, exit: &ExitLine) -> String {
-        self.0.csv_row(exit)
+    /// Appends an exit as a line.
+    pub fn put_csv(&self, exit: &ExitLine, out: &mut String) {
+        self.0.put(exit, out);
     }
 }

@@ -9,13 +9,13 @@ use words::duration;
 
 use crate::schema::{HasShape, Member, Shape};
 use crate::shape;
-use crate::table::Table;
 use crate::table::Unit::{Name, Nanoseconds, Nested, Number, Text};
+use crate::table::{CsvRows, Table};
 use crate::{ClockUnit, clean, json, quality};
 
 /// Instances of paths as rows of JSON and CSV.
 #[derive(Debug)]
-pub struct Instances(Table<'static, InstanceReport>);
+pub struct Instances(CsvRows<'static, InstanceReport>);
 
 /// Columns of the table of instances.
 pub(crate) fn instances() -> Table<'static, InstanceReport> {
@@ -51,22 +51,22 @@ impl Instances {
 
     /// Returns rows of instances whose times count this.
     pub fn new(clock: ClockUnit) -> Instances {
-        Instances(instances().counted_in(clock))
+        Instances(instances().counted_in(clock).csv_rows())
     }
 
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
-        self.0.csv_head()
+        self.0.head()
     }
 
     /// Returns an instance as a line of CSV; steps as `name@time_ns`, apart by semicolons.
     pub fn csv(&self, one: &InstanceReport) -> String {
-        self.0.csv_row(one)
+        self.0.line(one)
     }
 
     /// Returns an instance as an object.
     pub fn json(&self, one: &InstanceReport) -> Value {
-        self.0.object(one).into()
+        self.0.table().object(one).into()
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use analysis::{GuestContext, NamedContext, access_key};
+use analysis::{GuestContext, NamedContext};
 use event::ExitReason;
-use model::{Cause, State};
+use model::State;
 
-use crate::table::Table;
 use crate::table::Unit::{Name, Nanoseconds, Number, Text};
+use crate::table::{CsvRows, Table};
 use crate::{ClockUnit, guest_tasks};
 
 /// A vCPU in a row.
@@ -46,7 +46,9 @@ pub struct SpanLine {
     /// The CPU it ran on or waited for, if known.
     pub cpu: Option<i32>,
     /// Why it was out of its guest.
-    pub cause: Cause,
+    pub reason: Option<ExitReason>,
+    /// What the guest accessed, as tables of exits call it.
+    pub access: Option<Arc<str>>,
     /// Device and register behind the access.
     pub device: Option<Arc<str>>,
     /// Behind whom it waited, if it did and that is known.
@@ -82,11 +84,6 @@ pub fn guest_what(doing: GuestContext) -> &'static str {
     guest_tasks::what(doing)
 }
 
-/// Returns a name as the value of a column.
-pub(crate) fn text(text: Option<&str>) -> Option<String> {
-    text.map(str::to_owned)
-}
-
 /// Columns of a row's vCPU.
 pub(crate) fn vcpu_columns<R>(of: fn(&R) -> &SpanVcpu) -> Table<'static, R>
 where
@@ -94,7 +91,7 @@ where
 {
     Table::new()
         .column("vm_pid", Number, move |row| of(row).vm_pid)
-        .column("vm_name", Name, move |row| text(of(row).vm_name.as_deref()))
+        .texts("vm_name", Name, move |row| of(row).vm_name.as_deref())
         .column("vcpu", Number, move |row| of(row).number)
         .column("tid", Number, move |row| of(row).tid)
 }
@@ -109,19 +106,15 @@ pub(crate) fn columns() -> Table<'static, SpanLine> {
             span.end.saturating_sub(span.start)
         })
         .column("cpu", Number, |span| span.cpu)
-        .column("reason", Text, |span| {
-            span.cause.reason.map(ExitReason::key)
-        })
-        .column("access", Text, |span| {
-            span.cause.access.as_ref().map(access_key)
-        })
-        .column("device", Text, |span| text(span.device.as_deref()))
+        .column("reason", Text, |span| span.reason.map(ExitReason::key))
+        .texts("access", Text, |span| span.access.as_deref())
+        .texts("device", Text, |span| span.device.as_deref())
         .column("behind_tid", Number, |span| {
             span.behind.as_ref().map(|behind| behind.tid)
         })
-        .column("behind", Name, |span| {
+        .texts("behind", Name, |span| {
             let behind = span.behind.as_ref();
-            text(behind.and_then(|behind| behind.comm.as_deref()))
+            behind.and_then(|behind| behind.comm.as_deref())
         })
 }
 
@@ -135,9 +128,9 @@ pub(crate) fn columns_with_guests() -> Table<'static, SpanLine> {
                     let guest = span.guest.as_ref();
                     guest.map(|guest| guest_what(guest.doing))
                 })
-                .column("task_name", Name, |span| {
+                .texts("task_name", Name, |span| {
                     let guest = span.guest.as_ref();
-                    text(guest.and_then(|guest| guest.name.as_deref()))
+                    guest.and_then(|guest| guest.name.as_deref())
                 })
                 .column("task_tid", Number, |span| {
                     match span.guest.as_ref().map(|guest| guest.doing) {
@@ -151,26 +144,26 @@ pub(crate) fn columns_with_guests() -> Table<'static, SpanLine> {
 
 /// Spans as rows of CSV.
 #[derive(Debug)]
-pub struct Spans(Table<'static, SpanLine>);
+pub struct Spans(CsvRows<'static, SpanLine>);
 
 impl Spans {
     /// Returns rows of spans whose times count this.
     pub fn new(clock: ClockUnit) -> Spans {
-        Spans(columns().counted_in(clock))
+        Spans(columns().counted_in(clock).csv_rows())
     }
 
     /// Returns rows that say what guests did, too.
     pub fn with_guests(clock: ClockUnit) -> Spans {
-        Spans(columns_with_guests().counted_in(clock))
+        Spans(columns_with_guests().counted_in(clock).csv_rows())
     }
 
     /// Returns the names of CSV's columns as a line.
     pub fn csv_head(&self) -> String {
-        self.0.csv_head()
+        self.0.head()
     }
 
-    /// Returns a span as a line.
-    pub fn csv(&self, span: &SpanLine) -> String {
-        self.0.csv_row(span)
+    /// Appends a span as a line.
+    pub fn put_csv(&self, span: &SpanLine, out: &mut String) {
+        self.0.put(span, out);
     }
 }

@@ -7,6 +7,7 @@ heading there. Documents have columns as they are declared, since scripts rely o
 one that it names ([`Table::after`]). No list of names says it once more.
 */
 
+mod csv;
 #[cfg(test)]
 mod described;
 mod html;
@@ -20,8 +21,10 @@ use serde_json::{Map, Value};
 use words::share;
 
 use crate::schema::{HasShape, Shape};
-use crate::{ClockUnit, Layout, clean, csv, markdown};
+use crate::{ClockUnit, Layout, clean, markdown};
 
+pub(crate) use csv::CsvRows;
+use csv::{BorrowedText, CellValue, ColumnValue, ComputedValue};
 pub(crate) use views::Views;
 
 /// What the values of a column are.
@@ -68,7 +71,7 @@ struct Column<'t, R> {
     unit: Unit,
     /// What the value may be.
     shape: Shape,
-    value: Box<dyn Fn(&R) -> Value + 't>,
+    value: Box<dyn ColumnValue<R> + 't>,
     /// Whether the row has the column; all rows have where this is `None`.
     known: Option<fn(&R) -> bool>,
     /// Its place in a row's object, by member, and member of that.
@@ -94,22 +97,7 @@ impl<R> Column<'_, R> {
     /// Returns the value; `None` where the row does not have the column.
     fn value(&self, row: &R) -> Option<Value> {
         let known = self.known.is_none_or(|known| known(row));
-        known.then(|| (self.value)(row))
-    }
-
-    fn csv(&self, row: &R) -> String {
-        if let Some(form) = &self.csv_form {
-            return form(row);
-        }
-        match self.value(row) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text,
-            Some(value) => match (value.as_u64(), value.as_f64()) {
-                (Some(address), _) if self.unit == Unit::Address => format!("{address:#x}"),
-                (None, Some(number)) if value.is_f64() => number.to_string(),
-                _ => value.to_string(),
-            },
-        }
+        known.then(|| self.value.value(row))
     }
 
     fn text(&self, row: &R, layout: Layout) -> String {
@@ -155,18 +143,39 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
-    pub(crate) fn column<V: Into<Value> + HasShape>(
-        mut self,
+    pub(crate) fn column<V: CellValue + HasShape + 't>(
+        self,
         name: impl Into<Cow<'static, str>>,
         unit: Unit,
         value: impl Fn(&R) -> V + 't,
     ) -> Table<'t, R> {
-        let name = name.into();
+        let value = Box::new(ComputedValue::new(value));
+        self.add(name.into(), unit, V::shape(), value)
+    }
+
+    /// Adds a column of texts that rows have themselves.
+    pub(crate) fn texts(
+        self,
+        name: &'static str,
+        unit: Unit,
+        text: impl for<'r> Fn(&'r R) -> Option<&'r str> + 't,
+    ) -> Table<'t, R> {
+        let value = Box::new(BorrowedText(text));
+        self.add(name.into(), unit, Shape::Text.or_null(), value)
+    }
+
+    fn add(
+        mut self,
+        name: Cow<'static, str>,
+        unit: Unit,
+        shape: Shape,
+        value: Box<dyn ColumnValue<R> + 't>,
+    ) -> Table<'t, R> {
         self.columns.push(Column {
             name: name.clone(),
             unit,
-            shape: V::shape(),
-            value: Box::new(move |row| value(row).into()),
+            shape,
+            value,
             known: None,
             json: Some(name),
             csv: unit != Unit::Nested,
@@ -346,16 +355,6 @@ impl<'t, R> Table<'t, R> {
         out
     }
 
-    fn csv_columns(&self) -> Vec<&Column<'t, R>> {
-        let moved = self.columns.iter().any(|column| column.csv_after.is_some());
-        let mut columns = match moved {
-            true => self.ordered(|column| column.csv_after),
-            false => self.columns.iter().collect(),
-        };
-        columns.retain(|column| column.csv);
-        columns
-    }
-
     /// Returns the columns of a view, as people see them.
     fn of_view(&self, view: Views) -> Vec<&Column<'t, R>> {
         let mut columns = self.ordered(|column| column.after);
@@ -382,51 +381,6 @@ impl<'t, R> Table<'t, R> {
         let rows = rows.into_iter();
         rows.map(|row| Value::Object(self.object(row.borrow())))
             .collect()
-    }
-
-    /// Returns the names of CSV's columns as a line.
-    pub(crate) fn csv_head(&self) -> String {
-        let columns = self.csv_columns().into_iter();
-        let names = columns.flat_map(|column| {
-            let ticks = self.ticks_name(column);
-            std::iter::once(column.name.to_string()).chain(ticks)
-        });
-        let mut out = String::new();
-        csv::row(&mut out, names);
-        out
-    }
-
-    /// Returns what the column is called that has a column's times where they are ticks.
-    fn ticks_name(&self, column: &Column<'t, R>) -> Option<String> {
-        let clock = self.clock;
-        (column.unit == Unit::Nanoseconds).then(|| clock.ticks_name(&column.name))?
-    }
-
-    /// Returns a row as a line of CSV.
-    pub(crate) fn csv_row(&self, row: &R) -> String {
-        let clock = self.clock_of.map_or(self.clock, |clock| clock(row));
-        let columns = self.csv_columns().into_iter();
-        let cells = columns.flat_map(|column| {
-            let (value, none) = (column.csv(row), String::new());
-            match (self.ticks_name(column), clock) {
-                (None, _) => [Some(value), None],
-                (Some(_), ClockUnit::Nanoseconds) => [Some(value), Some(none)],
-                (Some(_), ClockUnit::Ticks) => [Some(none), Some(value)],
-                (Some(_), ClockUnit::Mixed) => [Some(none.clone()), Some(none)],
-            }
-        });
-        let mut out = String::new();
-        csv::row(&mut out, cells.flatten());
-        out
-    }
-
-    /// Returns rows as CSV, the names of columns first.
-    pub(crate) fn csv(&self, rows: impl IntoIterator<Item = impl Borrow<R>>) -> String {
-        let mut out = self.csv_head();
-        for row in rows {
-            out.push_str(&self.csv_row(row.borrow()));
-        }
-        out
     }
 
     /// Returns what a terminal shows of a row, for those who lay it out themselves.

@@ -1,0 +1,264 @@
+//! Tables as CSV: cells are written where they stand, so that rows of single things cost little.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt::Write;
+use std::marker::PhantomData;
+
+use serde_json::{Map, Value};
+
+use super::{Column, Table, Unit};
+use crate::ClockUnit;
+use crate::csv;
+
+/// What a column has of a row.
+pub(super) trait ColumnValue<R> {
+    /// Returns it as a value of JSON.
+    fn value(&self, row: &R) -> Value;
+
+    /// Appends it as a cell.
+    fn cell(&self, row: &R, unit: Unit, out: &mut String);
+}
+
+/// What a function makes of a row.
+pub(super) struct ComputedValue<F, V>(F, PhantomData<fn() -> V>);
+
+impl<F, V> ComputedValue<F, V> {
+    pub(super) fn new(value: F) -> ComputedValue<F, V> {
+        ComputedValue(value, PhantomData)
+    }
+}
+
+impl<R, V: CellValue, F: Fn(&R) -> V> ColumnValue<R> for ComputedValue<F, V> {
+    fn value(&self, row: &R) -> Value {
+        (self.0)(row).into()
+    }
+
+    fn cell(&self, row: &R, unit: Unit, out: &mut String) {
+        (self.0)(row).cell(unit, out);
+    }
+}
+
+/// A text of the row itself.
+pub(super) struct BorrowedText<F>(pub(super) F);
+
+impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnValue<R> for BorrowedText<F> {
+    fn value(&self, row: &R) -> Value {
+        (self.0)(row).into()
+    }
+
+    fn cell(&self, row: &R, _: Unit, out: &mut String) {
+        if let Some(text) = (self.0)(row) {
+            csv::field(out, text);
+        }
+    }
+}
+
+/// A value that can be a cell.
+pub(crate) trait CellValue: Into<Value> {
+    /// Appends it as a cell.
+    fn cell(self, unit: Unit, out: &mut String) {
+        match self.into() {
+            Value::Null => {}
+            Value::String(text) => csv::field(out, &text),
+            value => match (value.as_u64(), value.as_f64()) {
+                (Some(number), _) => number.cell(unit, out),
+                (None, Some(number)) if value.is_f64() => csv::field(out, &number.to_string()),
+                _ => csv::field(out, &value.to_string()),
+            },
+        }
+    }
+}
+
+macro_rules! integers {
+    ($($ty:ty),*) => {
+        $(impl CellValue for $ty {
+            fn cell(self, unit: Unit, out: &mut String) {
+                if unit == Unit::Address && u64::try_from(self).is_ok() {
+                    let _ = write!(out, "{self:#x}");
+                } else {
+                    out.push_str(itoa::Buffer::new().format(self));
+                }
+            }
+        })*
+    };
+}
+
+integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+impl CellValue for f32 {}
+impl CellValue for f64 {}
+impl CellValue for Value {}
+impl CellValue for Map<String, Value> {}
+impl<'l, T> CellValue for &'l [T] where &'l [T]: Into<Value> {}
+impl<T> CellValue for Vec<T> where Vec<T>: Into<Value> {}
+
+impl CellValue for bool {
+    fn cell(self, _: Unit, out: &mut String) {
+        out.push_str(if self { "true" } else { "false" });
+    }
+}
+
+impl CellValue for &str {
+    fn cell(self, _: Unit, out: &mut String) {
+        csv::field(out, self);
+    }
+}
+
+impl CellValue for String {
+    fn cell(self, _: Unit, out: &mut String) {
+        csv::field(out, &self);
+    }
+}
+
+impl CellValue for Cow<'_, str> {
+    fn cell(self, _: Unit, out: &mut String) {
+        csv::field(out, &self);
+    }
+}
+
+impl<T: CellValue> CellValue for Option<T> {
+    fn cell(self, unit: Unit, out: &mut String) {
+        if let Some(value) = self {
+            value.cell(unit, out);
+        }
+    }
+}
+
+impl<R> Column<'_, R> {
+    fn put_csv(&self, row: &R, out: &mut String) {
+        if let Some(form) = &self.csv_form {
+            csv::field(out, &form(row));
+        } else if self.known.is_none_or(|known| known(row)) {
+            self.value.cell(row, self.unit, out);
+        }
+    }
+}
+
+impl<'t, R> Table<'t, R> {
+    fn csv_columns(&self) -> Vec<&Column<'t, R>> {
+        let moved = self.columns.iter().any(|column| column.csv_after.is_some());
+        let mut columns = match moved {
+            true => self.ordered(|column| column.csv_after),
+            false => self.columns.iter().collect(),
+        };
+        columns.retain(|column| column.csv);
+        columns
+    }
+
+    /// Returns the names of CSV's columns as a line.
+    fn csv_head(&self) -> String {
+        let columns = self.csv_columns().into_iter();
+        let names = columns.flat_map(|column| {
+            let ticks = self.ticks_name(column);
+            std::iter::once(column.name.to_string()).chain(ticks)
+        });
+        let mut out = String::new();
+        csv::row(&mut out, names);
+        out
+    }
+
+    /// Returns what the column is called that has a column's times where they are ticks.
+    fn ticks_name(&self, column: &Column<'t, R>) -> Option<String> {
+        let clock = self.clock;
+        (column.unit == Unit::Nanoseconds).then(|| clock.ticks_name(&column.name))?
+    }
+
+    /// Returns rows as CSV, the names of columns first.
+    pub(crate) fn csv(&self, rows: impl IntoIterator<Item = impl Borrow<R>>) -> String {
+        let mut out = self.csv_head();
+        let columns = self.csv_columns();
+        let places: Vec<CellPlace<'_, 't, R>> = columns
+            .into_iter()
+            .map(|column| (column, self.ticks_name(column).is_some()))
+            .collect();
+        for row in rows {
+            let row = row.borrow();
+            let clock = self.clock_of.map_or(self.clock, |clock| clock(row));
+            put_row(places.iter().copied(), row, clock, &mut out);
+        }
+        out
+    }
+
+    /// Returns what makes lines of CSV of single rows.
+    pub(crate) fn csv_rows(self) -> CsvRows<'t, R> {
+        let chosen = self.csv_columns();
+        let number = |one: &Column<'t, R>| {
+            let mut all = self.columns.iter();
+            all.position(|column| std::ptr::eq(column, one))
+        };
+        let places = chosen.into_iter().filter_map(|column| {
+            let ticks = self.ticks_name(column).is_some();
+            Some((number(column)?, ticks))
+        });
+        CsvRows {
+            places: places.collect(),
+            head: self.csv_head(),
+            table: self,
+        }
+    }
+}
+
+/// A column, and whether one of ticks stands behind it.
+type CellPlace<'p, 't, R> = (&'p Column<'t, R>, bool);
+
+fn put_row<'p, 't: 'p, R: 'p>(
+    places: impl Iterator<Item = CellPlace<'p, 't, R>>,
+    row: &R,
+    clock: ClockUnit,
+    out: &mut String,
+) {
+    for (position, (column, has_ticks)) in places.enumerate() {
+        if position > 0 {
+            out.push(',');
+        }
+        if !has_ticks {
+            column.put_csv(row, out);
+            continue;
+        }
+        if clock == ClockUnit::Nanoseconds {
+            column.put_csv(row, out);
+        }
+        out.push(',');
+        if clock == ClockUnit::Ticks {
+            column.put_csv(row, out);
+        }
+    }
+    out.push('\n');
+}
+
+/// Lines of CSV, one after the other.
+#[derive(Debug)]
+pub(crate) struct CsvRows<'t, R> {
+    table: Table<'t, R>,
+    /// Which columns, in order, and whether one of ticks stands behind each.
+    places: Vec<(usize, bool)>,
+    head: String,
+}
+
+impl<'t, R> CsvRows<'t, R> {
+    /// Returns the table that they are of.
+    pub(crate) fn table(&self) -> &Table<'t, R> {
+        &self.table
+    }
+
+    /// Returns the names of the columns as a line.
+    pub(crate) fn head(&self) -> String {
+        self.head.clone()
+    }
+
+    /// Appends a row as a line.
+    pub(crate) fn put(&self, row: &R, out: &mut String) {
+        let table = &self.table;
+        let clock = table.clock_of.map_or(table.clock, |clock| clock(row));
+        let places = self.places.iter();
+        let columns = places.filter_map(|(at, ticks)| Some((table.columns.get(*at)?, *ticks)));
+        put_row(columns, row, clock, out);
+    }
+
+    /// Returns a row as a line.
+    pub(crate) fn line(&self, row: &R) -> String {
+        let mut out = String::new();
+        self.put(row, &mut out);
+        out
+    }
+}
