@@ -42,3 +42,49 @@ fn unusual_field(out: &mut String, text: &str) {
         out.push_str(&field);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_at_every_place_of_a_line() {
+        for (text, field) in [
+            ("", ""),
+            ("plain text", "plain text"),
+            ("a,", "\"a,\""),
+            ("\"", "\"\"\"\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("a\nb", "\"a\nb\""),
+            ("\r", "\\x0d"),
+            ("a\tb\u{1b}\0\u{7f}", "a\\x09b\\x1b\\x00\\x7f"),
+            ("\u{9b}é\u{fffd}", "\\x9bé\u{fffd}"),
+            ("\u{202e}", "\\u{202e}"),
+            ("=1+1", "'=1+1"),
+            ("-1,5", "\"'-1,5\""),
+            ("-15", "-15"),
+            ("@", "@"),
+        ] {
+            for before in ["", "x", "a long field before it, with a comma"] {
+                let shown = if before.contains(',') {
+                    format!("\"{before}\"")
+                } else {
+                    before.to_owned()
+                };
+                for (fields, expected) in [
+                    (vec![text], format!("{field}\n")),
+                    (vec![text, before], format!("{field},{shown}\n")),
+                    (vec![before, text], format!("{shown},{field}\n")),
+                    (
+                        vec![before, text, text],
+                        format!("{shown},{field},{field}\n"),
+                    ),
+                ] {
+                    let mut out = String::new();
+                    row(&mut out, fields);
+                    assert_eq!(out, expected, "{text:?}");
+                }
+            }
+        }
+    }
+}
