@@ -35,7 +35,7 @@ mod tracks;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use analysis::{SingleExit, access_key};
+use analysis::SingleExit;
 use model::{Span, State};
 use paths::InstanceReport;
 use render::spans::state_name;
@@ -54,6 +54,8 @@ use tracks::Tracks;
 /// Lanes of a path's instances, or of a vCPU's exits, at most.
 const MAX_LANES: usize = 1 << 10;
 const MAX_EXIT_LANES: usize = 8;
+/// Arguments of an event, about as many as there are.
+const MOST_ARGS: usize = 8;
 /// Processes and threads that a packet names.
 const IN_A_PACKET: usize = 512;
 
@@ -84,6 +86,8 @@ pub struct Perfetto {
     /// Length of a counter's slices of time.
     slice: u64,
     flows: u64,
+    /// The title of a slice is made here.
+    title: String,
     /// Exits and instances that overlap too many others.
     unplaced: (u64, u64),
     /// Lost events without a recorded time, so far; and when the recording ends.
@@ -109,6 +113,7 @@ impl Perfetto {
             devices: RefCell::default(),
             slice: rates::length(end.saturating_sub(begin)),
             flows: 0,
+            title: String::new(),
             unplaced: (0, 0),
             lost: (about.lost_events, end),
         }
@@ -117,7 +122,7 @@ impl Perfetto {
     fn span(&mut self, vcpu: &VcpuName, span: &Span, scene: &Scene<'_>) {
         self.causes.note(span);
         let state = scene.known.state(span);
-        let mut args: Vec<(&'static str, Arg<'_>)> = Vec::new();
+        let mut args: Vec<(&'static str, Arg<'_>)> = Vec::with_capacity(MOST_ARGS);
         let reason = span.cause.reason.map(|reason| reason.key());
         // Of all exits the slices of the exits say it.
         let in_user = matches!(state, State::User | State::UserBlocked);
@@ -175,18 +180,18 @@ impl Perfetto {
     fn exit(&mut self, (number, name): (u32, &VcpuName), exit: &SingleExit, scene: &Scene<'_>) {
         let cause = self.causes.of(number, exit);
         let reason = exit.reason.key();
-        let access = cause.access.as_ref().map(access_key);
-        let device = self.devices.borrow_mut().name(&cause, scene.known);
-        let title = match (&device, &access) {
-            (Some(device), _) => format!("{reason} {device}"),
-            (None, Some(access)) => format!("{reason} {access}"),
-            (None, None) => reason.to_string(),
-        };
-        let mut args: Vec<(&'static str, Arg<'_>)> = vec![("reason", Arg::Name(&reason))];
-        if let Some(access) = &access {
+        let name_of_access = self.devices.borrow_mut().of(&cause, scene.known).cloned();
+        let access = name_of_access.as_ref().map(|one| &one.key);
+        let device = name_of_access.as_ref().and_then(|one| one.device.as_ref());
+        let mut title = std::mem::take(&mut self.title);
+        let behind = device.or(access).map(|one| &**one);
+        put_words(&mut title, &reason, " ", behind);
+        let mut args: Vec<(&'static str, Arg<'_>)> = Vec::with_capacity(MOST_ARGS);
+        args.push(("reason", Arg::Name(&reason)));
+        if let Some(access) = access {
             args.push(("access", Arg::Name(access)));
         }
-        if let Some(device) = &device {
+        if let Some(device) = device {
             args.push(("device", Arg::Name(device)));
         }
         args.push(("waiting", Arg::Flag(exit.reason.is_waiting())));
@@ -204,6 +209,7 @@ impl Perfetto {
         });
         let Some(track) = lane else {
             self.unplaced.0 += 1;
+            self.title = title;
             return;
         };
         self.packets.event(&TrackEvent {
@@ -214,6 +220,7 @@ impl Perfetto {
         });
         self.packets
             .event(&TrackEvent::new(exit.end, track, PacketKind::End));
+        self.title = title;
     }
 
     fn instance(&mut self, one: &paths::CompletedInstance, scene: &Scene<'_>) {
@@ -236,6 +243,7 @@ impl Perfetto {
         self.flows += 1;
         let flow = self.flows;
         self.slices(&reported, track, flow);
+        let mut title = std::mem::take(&mut self.title);
         for (at, (step, reached)) in reported.steps.iter().zip(&one.reached).enumerate() {
             let slot = match reached.task {
                 Some(task) if reached.switch => task,
@@ -243,7 +251,7 @@ impl Perfetto {
             };
             let who = (slot, step.does.as_str());
             let thread = self.tracks.thread(who, scene.machine, &mut self.packets);
-            let title = format!("{}: {}", reported.path, step.name);
+            put_words(&mut title, &reported.path, ": ", Some(&step.name));
             let ends = at + 1 == reported.steps.len();
             let mut args = vec![("instance", Arg::Uint(reported.number))];
             // A guest has CPUs of its own.
@@ -261,6 +269,7 @@ impl Perfetto {
                 ..TrackEvent::new(step.time, thread, PacketKind::Instant)
             });
         }
+        self.title = title;
     }
 
     /// Adds the slice of an instance, and in it those of its stages.
@@ -289,9 +298,10 @@ impl Perfetto {
             flow: Some((flow, false)),
             ..TrackEvent::new(first.time, track, PacketKind::Begin)
         });
+        let mut stage = std::mem::take(&mut self.title);
         for pair in reported.steps.windows(2) {
             let [from, to] = pair else { continue };
-            let stage = format!("{} → {}", from.name, to.name);
+            put_words(&mut stage, &from.name, " → ", Some(&to.name));
             self.packets.event(&TrackEvent {
                 category: Some("stage"),
                 name: Some(&stage),
@@ -300,6 +310,7 @@ impl Perfetto {
             self.packets
                 .event(&TrackEvent::new(to.time, track, PacketKind::End));
         }
+        self.title = stage;
         self.packets
             .event(&TrackEvent::new(last.time, track, PacketKind::End));
     }
@@ -336,6 +347,16 @@ impl Perfetto {
             args,
             ..TrackEvent::new(time, track, PacketKind::Instant)
         });
+    }
+}
+
+/// Makes a text of two, with something between them where there is a second.
+fn put_words(out: &mut String, first: &str, between: &str, second: Option<&str>) {
+    out.clear();
+    out.push_str(first);
+    if let Some(second) = second {
+        out.push_str(between);
+        out.push_str(second);
     }
 }
 

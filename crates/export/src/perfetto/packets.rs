@@ -88,6 +88,8 @@ impl<'a> TrackEvent<'a> {
 struct InternedNames {
     field: u32,
     kept: FxHashMap<Box<str>, u64>,
+    /// Names of the program itself, which are found by their places.
+    ours: Vec<(&'static str, u64)>,
 }
 
 impl InternedNames {
@@ -95,7 +97,20 @@ impl InternedNames {
         InternedNames {
             field,
             kept: FxHashMap::default(),
+            ours: Vec::new(),
         }
+    }
+
+    /// Returns the same of one of the few names that the program itself has.
+    #[inline]
+    fn number_of_ours(&mut self, name: &'static str, fresh: &mut ProtoMessage) -> u64 {
+        let same = |one: &&(&'static str, u64)| std::ptr::eq(one.0, name);
+        if let Some((_, number)) = self.ours.iter().find(same) {
+            return *number;
+        }
+        let number = self.number(name, fresh);
+        self.ours.push((name, number));
+        number
     }
 
     /// Returns the number that stands for a name, 0 if there are too many; a new one is appended to `fresh`.
@@ -127,6 +142,8 @@ pub(super) struct Packets {
     names: InternedNames,
     arg_names: InternedNames,
     arg_texts: InternedNames,
+    /// The numbers of the names and texts of the arguments of an event.
+    numbers: Vec<(u64, u64)>,
     begun: bool,
 }
 
@@ -139,6 +156,7 @@ impl Packets {
             names: InternedNames::new(interned::EVENT_NAMES),
             arg_names: InternedNames::new(interned::ANNOTATION_NAMES),
             arg_texts: InternedNames::new(interned::ANNOTATION_STRINGS),
+            numbers: Vec::new(),
             begun: false,
         }
     }
@@ -165,17 +183,20 @@ impl Packets {
         let fresh = &mut self.fresh;
         let category = reported
             .category
-            .map(|name| self.categories.number(name, fresh));
+            .map(|name| self.categories.number_of_ours(name, fresh));
         let name = reported
             .name
             .map(|name| (self.names.number(name, fresh), name));
+        self.numbers.clear();
         for (name, arg) in reported.args {
-            self.arg_names.number(name, fresh);
-            if let Arg::Name(text) = arg {
-                self.arg_texts.number(text, fresh);
-            }
+            let number = self.arg_names.number_of_ours(name, fresh);
+            let text = match arg {
+                Arg::Name(text) => self.arg_texts.number(text, fresh),
+                _ => 0,
+            };
+            self.numbers.push((number, text));
         }
-        let (arg_names, arg_texts) = (&self.arg_names, &self.arg_texts);
+        let numbers = &self.numbers;
         self.out.message(trace::PACKET, |one| {
             one.uint(packet::TIMESTAMP, time(reported.time));
             one.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
@@ -190,11 +211,10 @@ impl Packets {
                 if let Some(category) = category {
                     one.uint(event::CATEGORY_IIDS, category);
                 }
-                for (name, arg) in reported.args {
+                for ((_, arg), (name, text)) in reported.args.iter().zip(numbers) {
                     one.message(event::DEBUG_ANNOTATIONS, |one| {
-                        let number = arg_names.kept.get(*name);
-                        one.uint(event::ANNOTATION_NAME_IID, number.copied().unwrap_or(0));
-                        argument(one, *arg, arg_texts);
+                        one.uint(event::ANNOTATION_NAME_IID, *name);
+                        argument(one, *arg, *text);
                     });
                 }
                 one.uint(event::TYPE, kind(reported.kind));
@@ -229,16 +249,17 @@ fn kind(kind: PacketKind) -> u64 {
     }
 }
 
-fn argument(one: &mut ProtoMessage, arg: Arg<'_>, texts: &InternedNames) {
+/// Adds the value of an argument. `kept` is the number that stands for its text, 0 if none does.
+fn argument(one: &mut ProtoMessage, arg: Arg<'_>, kept: u64) {
     match arg {
         Arg::Uint(value) => one.uint(event::ANNOTATION_UINT, value),
         Arg::Int(value) => one.int(event::ANNOTATION_INT, value),
         Arg::Flag(value) => one.uint(event::ANNOTATION_BOOL, u64::from(value)),
         Arg::Text(text) => one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes()),
-        Arg::Name(text) => match texts.kept.get(text) {
-            Some(number) => one.uint(event::ANNOTATION_STRING_IID, *number),
-            None => one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes()),
-        },
+        Arg::Name(text) if kept == 0 => {
+            one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes());
+        }
+        Arg::Name(_) => one.uint(event::ANNOTATION_STRING_IID, kept),
     }
 }
 

@@ -12,20 +12,34 @@ const LENGTH: u64 = 2;
 pub(super) struct ProtoMessage(Vec<u8>);
 
 impl ProtoMessage {
+    #[inline]
     fn varint(&mut self, value: u64) {
-        let mut rest = value;
-        while rest >= 0x80 {
-            self.0.push(rest as u8 | 0x80);
+        if value < 0x80 {
+            return self.0.push(value as u8);
+        }
+        // Gathered first, so that there is one look for room.
+        let mut bytes = [0; 10];
+        let (mut rest, mut length) = (value, 0);
+        for place in &mut bytes {
+            length += 1;
+            if rest < 0x80 {
+                *place = rest as u8;
+                break;
+            }
+            *place = rest as u8 | 0x80;
             rest >>= 7;
         }
-        self.0.push(rest as u8);
+        self.0
+            .extend_from_slice(bytes.get(..length).unwrap_or_default());
     }
 
+    #[inline]
     fn tag(&mut self, field: u32, kind: u64) {
         self.varint(u64::from(field) << 3 | kind);
     }
 
     /// Adds a field of one of the types `uint32`, `uint64`, `bool` and enumerations.
+    #[inline]
     pub(super) fn uint(&mut self, field: u32, value: u64) {
         self.tag(field, VARINT);
         self.varint(value);
@@ -55,6 +69,7 @@ impl ProtoMessage {
     }
 
     /// Adds a field that is a message.
+    #[inline]
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut ProtoMessage)) {
         self.tag(field, LENGTH);
         // Most are so short that one byte has their length.
