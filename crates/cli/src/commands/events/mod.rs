@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod console;
+mod rows;
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -22,6 +23,7 @@ use wildmatch::WildMatch;
 
 use crate::answer::Answer;
 use crate::commands::events::args::{EventsArgs, TextConvention};
+use crate::commands::events::rows::EventRows;
 use crate::commands::no_events;
 use crate::opening::{self, AccompanyingFiles};
 use crate::options::Format;
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         }
     };
     let mut sink = Events::new(machines, format, &args.event, Stream::new(&start));
-    sink.clock = clock;
+    sink.begin_rows(clock);
     sink.learn(&recording);
     let outcomes = recording.walk_events_with(guests, &mut sink);
     let quality = paired.quality(outcomes);
@@ -132,6 +134,7 @@ fn machines<'f>(
         Machine {
             printer: session::event_printer(reader, host, formats, perf, ns),
             threads,
+            rows: EventRows::default(),
             called,
         }
     });
@@ -150,7 +153,7 @@ pub(super) fn csv<'o>(
     let clock = ClockUnit::of(recording.nanoseconds());
     let stream = Stream::to(out, &csv_head(guests, clock));
     let mut sink = Events::new(machines, Format::Csv, &[], stream);
-    sink.clock = clock;
+    sink.begin_rows(clock);
     sink.learn(recording);
     let outcomes = recording.walk_events_with(guests, &mut sink);
     sink.stream.end()?;
@@ -226,6 +229,7 @@ fn prefixes(names: &[String]) -> Vec<RecordingLabel> {
 struct Machine<'f> {
     printer: EventPrinter<'f>,
     threads: Threads,
+    rows: EventRows,
     called: RecordingLabel,
 }
 
@@ -267,7 +271,28 @@ impl<'f> Events<'f> {
         }
     }
 
-    /// Appends an event as an object or a row.
+    /// Appends an event as a row.
+    fn row(&mut self, event: &Event<'_>) {
+        if let Some(machine) = self.machines.get_mut(usize::from(event.machine())) {
+            let (rows, printer) = (&mut machine.rows, &machine.printer);
+            self.stream.lines(|out| {
+                rows.put(event, printer, &machine.threads, out);
+                true
+            });
+        }
+    }
+
+    /// Says what each recording's rows begin with.
+    fn begin_rows(&mut self, clock: ClockUnit) {
+        self.clock = clock;
+        let several = self.machines.len() > 1;
+        for machine in &mut self.machines {
+            let name = several.then_some(machine.called.name.as_str());
+            machine.rows.begin_with(name, clock.is_nanoseconds());
+        }
+    }
+
+    /// Appends an event as an object.
     fn record(&mut self, event: &Event<'_>) {
         let several = self.machines.len() > 1;
         let Some(machine) = self.machines.get_mut(usize::from(event.machine())) else {
@@ -283,25 +308,6 @@ impl<'f> Events<'f> {
             .or_else(|| thread.and_then(|t| t.comm.as_deref()));
         let known = |n: i32| (n >= 0).then_some(n);
         let pid = known(event.pid).or_else(|| thread.and_then(|t| t.pid));
-        if self.format == Format::Csv {
-            let number = |n: Option<i32>| n.map(|n| n.to_string()).unwrap_or_default();
-            let mut row = String::new();
-            let time = event.time.to_string();
-            let (cpu, pid, tid) = (
-                number(known(event.cpu)),
-                number(pid),
-                number(known(event.tid)),
-            );
-            let comm = comm.unwrap_or("");
-            let cells = [&time, &cpu, &pid, &tid, comm, event.ty.label, text];
-            // The column of nanoseconds is empty where times are ticks.
-            let none = (!self.clock.is_nanoseconds()).then_some("");
-            let name = several.then_some(machine.called.name.as_str());
-            let before = name.into_iter().chain(none);
-            render::csv::row(&mut row, before.chain(cells));
-            self.stream.text(&row);
-            return;
-        }
         let item = EventLine {
             recording: several.then_some(machine.called.name.as_str()),
             time_ns: event.time,
@@ -320,6 +326,7 @@ impl Sink for Events<'_> {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
         if let Some(machine) = self.machines.get_mut(usize::from(ty.machine)) {
             machine.printer.declare(ty);
+            machine.rows.declare();
         }
         let full = format!("{}:{}", ty.system, ty.name);
         let names = [ty.name, ty.label, &full];
@@ -346,7 +353,8 @@ impl Sink for Events<'_> {
                     });
                 }
             }
-            Format::Json | Format::Csv => self.record(event),
+            Format::Json => self.record(event),
+            Format::Csv => self.row(event),
         }
         self.stream.flow()
     }
@@ -372,7 +380,10 @@ impl Sink for Events<'_> {
                     false
                 });
             }
-            Format::Json | Format::Csv => machine.threads.side(side),
+            Format::Json | Format::Csv => {
+                machine.threads.side(side);
+                machine.rows.forget_threads();
+            }
         }
     }
 }
