@@ -24,7 +24,7 @@ use crate::schema::{HasShape, Shape};
 use crate::{ClockUnit, Layout, clean, markdown};
 
 pub(crate) use csv::CsvRows;
-use csv::{BorrowedText, CellValue, ColumnValue, ComputedValue};
+use csv::{BorrowedText, ColumnCell, ComputedCell, CsvCell};
 pub(crate) use views::Views;
 
 /// What the values of a column are.
@@ -71,7 +71,7 @@ struct Column<'t, R> {
     unit: Unit,
     /// What the value may be.
     shape: Shape,
-    value: Box<dyn ColumnValue<R> + 't>,
+    value: Box<dyn ColumnCell<R> + 't>,
     /// Whether the row has the column; all rows have where this is `None`.
     known: Option<fn(&R) -> bool>,
     /// Its place in a row's object, by member, and member of that.
@@ -143,13 +143,13 @@ impl<'t, R> Table<'t, R> {
     }
 
     /// Adds a column that stands in JSON and in CSV. What follows applies to the column added last.
-    pub(crate) fn column<V: CellValue + HasShape + 't>(
+    pub(crate) fn column<V: CsvCell + HasShape + 't>(
         self,
         name: impl Into<Cow<'static, str>>,
         unit: Unit,
         value: impl Fn(&R) -> V + 't,
     ) -> Table<'t, R> {
-        let value = Box::new(ComputedValue::new(value));
+        let value = Box::new(ComputedCell::new(value));
         self.add(name.into(), unit, V::shape(), value)
     }
 
@@ -169,7 +169,7 @@ impl<'t, R> Table<'t, R> {
         name: Cow<'static, str>,
         unit: Unit,
         shape: Shape,
-        value: Box<dyn ColumnValue<R> + 't>,
+        value: Box<dyn ColumnCell<R> + 't>,
     ) -> Table<'t, R> {
         self.columns.push(Column {
             name: name.clone(),

@@ -11,7 +11,7 @@ use crate::ClockUnit;
 use crate::csv;
 
 /// What a column has of a row.
-pub(super) trait ColumnValue<R> {
+pub(super) trait ColumnCell<R> {
     /// Returns it as a value of JSON.
     fn value(&self, row: &R) -> Value;
 
@@ -20,15 +20,15 @@ pub(super) trait ColumnValue<R> {
 }
 
 /// What a function makes of a row.
-pub(super) struct ComputedValue<F, V>(F, PhantomData<fn() -> V>);
+pub(super) struct ComputedCell<F, V>(F, PhantomData<fn() -> V>);
 
-impl<F, V> ComputedValue<F, V> {
-    pub(super) fn new(value: F) -> ComputedValue<F, V> {
-        ComputedValue(value, PhantomData)
+impl<F, V> ComputedCell<F, V> {
+    pub(super) fn new(value: F) -> ComputedCell<F, V> {
+        ComputedCell(value, PhantomData)
     }
 }
 
-impl<R, V: CellValue, F: Fn(&R) -> V> ColumnValue<R> for ComputedValue<F, V> {
+impl<R, V: CsvCell, F: Fn(&R) -> V> ColumnCell<R> for ComputedCell<F, V> {
     fn value(&self, row: &R) -> Value {
         (self.0)(row).into()
     }
@@ -41,7 +41,7 @@ impl<R, V: CellValue, F: Fn(&R) -> V> ColumnValue<R> for ComputedValue<F, V> {
 /// A text of the row itself.
 pub(super) struct BorrowedText<F>(pub(super) F);
 
-impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnValue<R> for BorrowedText<F> {
+impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnCell<R> for BorrowedText<F> {
     fn value(&self, row: &R) -> Value {
         (self.0)(row).into()
     }
@@ -54,7 +54,7 @@ impl<R, F: for<'r> Fn(&'r R) -> Option<&'r str>> ColumnValue<R> for BorrowedText
 }
 
 /// A value that can be a cell.
-pub(crate) trait CellValue: Into<Value> {
+pub(crate) trait CsvCell: Into<Value> {
     /// Appends it as a cell.
     fn cell(self, unit: Unit, out: &mut String) {
         match self.into() {
@@ -71,7 +71,7 @@ pub(crate) trait CellValue: Into<Value> {
 
 macro_rules! integers {
     ($($ty:ty),*) => {
-        $(impl CellValue for $ty {
+        $(impl CsvCell for $ty {
             fn cell(self, unit: Unit, out: &mut String) {
                 if unit == Unit::Address && u64::try_from(self).is_ok() {
                     let _ = write!(out, "{self:#x}");
@@ -85,38 +85,38 @@ macro_rules! integers {
 
 integers!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
 
-impl CellValue for f32 {}
-impl CellValue for f64 {}
-impl CellValue for Value {}
-impl CellValue for Map<String, Value> {}
-impl<'l, T> CellValue for &'l [T] where &'l [T]: Into<Value> {}
-impl<T> CellValue for Vec<T> where Vec<T>: Into<Value> {}
+impl CsvCell for f32 {}
+impl CsvCell for f64 {}
+impl CsvCell for Value {}
+impl CsvCell for Map<String, Value> {}
+impl<'l, T> CsvCell for &'l [T] where &'l [T]: Into<Value> {}
+impl<T> CsvCell for Vec<T> where Vec<T>: Into<Value> {}
 
-impl CellValue for bool {
+impl CsvCell for bool {
     fn cell(self, _: Unit, out: &mut String) {
         out.push_str(if self { "true" } else { "false" });
     }
 }
 
-impl CellValue for &str {
+impl CsvCell for &str {
     fn cell(self, _: Unit, out: &mut String) {
         csv::field(out, self);
     }
 }
 
-impl CellValue for String {
+impl CsvCell for String {
     fn cell(self, _: Unit, out: &mut String) {
         csv::field(out, &self);
     }
 }
 
-impl CellValue for Cow<'_, str> {
+impl CsvCell for Cow<'_, str> {
     fn cell(self, _: Unit, out: &mut String) {
         csv::field(out, &self);
     }
 }
 
-impl<T: CellValue> CellValue for Option<T> {
+impl<T: CsvCell> CsvCell for Option<T> {
     fn cell(self, unit: Unit, out: &mut String) {
         if let Some(value) = self {
             value.cell(unit, out);
