@@ -163,6 +163,7 @@ mod tests {
         for (time, cpu) in EVENTS {
             tally.happened(0, time * MS, (cpu, 7), false);
         }
+        tally.settle();
         ahead.tallied(&tally);
         for (time, cpu) in EVENTS {
             here.happened(time * MS, (cpu, 7), false);

@@ -87,6 +87,38 @@ impl CpuPauses {
         is_gap.then_some(CpuPause::Gap(ns))
     }
 
+    /// Returns whether an event of the thread that had its CPU's last one, so long after that, is one of those that
+    /// [`CpuPauses::of_streak`] returns something for.
+    #[inline(always)]
+    fn is_remarkable(&mut self, time: u64, ns: u64) -> bool {
+        if !self.fine {
+            self.fine = !time.is_multiple_of(1_000);
+        }
+        self.seen_gaps += 1;
+        let counts = self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS;
+        counts || ns >= SILENCE_NS
+    }
+
+    /// Returns what such an event at a time says.
+    fn of_streak(&self, time: u64, ns: u64) -> Option<CpuPause> {
+        let is_gap = self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS;
+        if ns >= SILENCE_NS {
+            return Some(CpuPause::Silence {
+                from: time - ns,
+                to: time,
+                is_gap,
+            });
+        }
+        is_gap.then_some(CpuPause::Gap(ns))
+    }
+
+    /// A CPU's last thread had more events, up to a time.
+    fn went_on(&mut self, cpu: i32, time: u64) {
+        if let Some(last) = self.last.get_mut(cpu.cast_unsigned() as usize) {
+            last.time = time;
+        }
+    }
+
     #[cold]
     fn meet(&mut self, cpu: usize, now: LastEvent) {
         if cpu < crate::MAX_CPUS {
@@ -120,10 +152,38 @@ impl CpuPauses {
     }
 }
 
+/// Events of one thread on one CPU behind each other, of which only the last is of interest.
+#[derive(Debug, Clone, Copy)]
+struct HeadStreak {
+    cpu: i32,
+    tid: i32,
+    first: u64,
+    last: u64,
+    /// How many beyond the first, which was taken by itself.
+    more: u64,
+}
+
+/// Stands for none: no thread has this id.
+const NO_STREAK: HeadStreak = HeadStreak {
+    cpu: i32::MIN,
+    tid: i32::MIN,
+    first: 0,
+    last: 0,
+    more: 0,
+};
+
+impl Default for HeadStreak {
+    fn default() -> HeadStreak {
+        NO_STREAK
+    }
+}
+
 /// What a reader has found since it was last asked ([`crate::Sink::tallied`]).
 #[derive(Debug, Clone, Default)]
 pub struct HeadTally {
     pauses: CpuPauses,
+    /// What goes on where the reader is.
+    streak: HeadStreak,
     /// By the number of a kind, how many events.
     pub kinds: Vec<u64>,
     /// By CPU, how many.
@@ -144,17 +204,66 @@ impl HeadTally {
             Some(count) => *count += 1,
             None => self.meet_kind(kind),
         }
+        let streak = &mut self.streak;
+        if streak.cpu != cpu || streak.tid != tid || sampled || time < streak.last {
+            return self.changes(time, (cpu, tid), sampled);
+        }
+        let ns = time - std::mem::replace(&mut streak.last, time);
+        streak.more += 1;
+        if self.pauses.is_remarkable(time, ns) {
+            self.remark(cpu, ns);
+        }
+    }
+
+    /// Another thread's event, or another CPU's.
+    #[inline(never)]
+    fn changes(&mut self, time: u64, (cpu, tid): (i32, i32), sampled: bool) {
+        self.settle();
         match self.cpus.get_mut(cpu.cast_unsigned() as usize) {
             Some(count) => *count += 1,
             None => self.meet_cpu(cpu),
         }
-        self.span = Some(match self.span {
-            Some((first, last)) => (first.min(time), last.max(time)),
-            None => (time, time),
-        });
+        self.spans(time, time);
         if let Some(pause) = self.pauses.happened(time, (cpu, tid), sampled) {
             self.pause(cpu, pause);
         }
+        if !sampled && crate::cpu_index(cpu).is_some() {
+            self.streak = HeadStreak {
+                cpu,
+                tid,
+                first: time,
+                last: time,
+                more: 0,
+            };
+        }
+    }
+
+    /// A gap that counts, or a silence, within a streak.
+    #[inline(never)]
+    fn remark(&mut self, cpu: i32, ns: u64) {
+        if let Some(pause) = self.pauses.of_streak(self.streak.last, ns) {
+            self.pause(cpu, pause);
+        }
+    }
+
+    fn spans(&mut self, from: u64, to: u64) {
+        self.span = Some(match self.span {
+            Some((first, last)) => (first.min(from), last.max(to)),
+            None => (from, to),
+        });
+    }
+
+    /// Ends what goes on, so that all that happened is in the sums: before anybody looks at them.
+    pub fn settle(&mut self) {
+        let streak = std::mem::take(&mut self.streak);
+        if streak.more == 0 {
+            return;
+        }
+        if let Some(count) = self.cpus.get_mut(streak.cpu.cast_unsigned() as usize) {
+            *count += streak.more;
+        }
+        self.spans(streak.first, streak.last);
+        self.pauses.went_on(streak.cpu, streak.last);
     }
 
     #[cold]
@@ -186,6 +295,7 @@ impl HeadTally {
 
     /// Events of a CPU were lost ([`CpuPauses::lost`]).
     pub fn lost(&mut self, cpu: i32) {
+        self.settle();
         self.pauses.lost(cpu);
     }
 
@@ -196,11 +306,12 @@ impl HeadTally {
 
     /// Returns whether nothing happened since it began.
     pub fn is_empty(&self) -> bool {
-        self.span.is_none()
+        self.span.is_none() && self.streak.more == 0
     }
 
     /// Begins anew, but for what CPUs had last.
     pub fn clear(&mut self) {
+        self.settle();
         self.kinds.fill(0);
         self.cpus.fill(0);
         self.span = None;
@@ -241,12 +352,64 @@ mod tests {
         assert_eq!(pauses.happened(20_600, (i32::MAX, 7), false), None);
     }
 
+    /// What a tally has, and when CPUs had their last events.
+    fn sums(tally: &HeadTally) -> String {
+        let HeadTally {
+            kinds,
+            cpus,
+            span,
+            gaps,
+            silences,
+            ..
+        } = tally;
+        let last: Vec<_> = tally.pauses().last().collect();
+        format!("{kinds:?} {cpus:?} {span:?} {gaps:?} {silences:?} {last:?}")
+    }
+
+    #[test]
+    fn streaks_are_what_each_event_by_itself_is() {
+        // Threads and CPUs that change now and then, times that step back, samples, losses, and events without a CPU.
+        let mut state = 1u64;
+        let mut random = |most: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % most
+        };
+        for _ in 0..200 {
+            let (mut whole, mut single) = (HeadTally::default(), HeadTally::default());
+            let (mut time, mut place) = (50 * MS, (0, 7));
+            for _ in 0..300 {
+                time = match random(20) {
+                    0 => time + 30 * MS,
+                    1 => time - 5 * MS,
+                    _ => time + random(1_000),
+                };
+                if random(6) == 0 {
+                    place = (random(4) as i32 - 1, random(3) as i32);
+                }
+                let (kind, sampled) = (random(3) as u32, random(30) == 0);
+                whole.happened(kind, time, place, sampled);
+                single.happened(kind, time, place, sampled);
+                single.settle();
+                if random(40) == 0 {
+                    let cpu = random(3) as i32 - 1;
+                    whole.lost(cpu);
+                    single.lost(cpu);
+                }
+            }
+            whole.settle();
+            assert_eq!(sums(&whole), sums(&single));
+        }
+    }
+
     #[test]
     fn silences_are_of_their_cpu_and_of_what_was_not_lost() {
         let mut tally = HeadTally::default();
         for (time, cpu) in [(1, 0), (2, 1), (31, 0), (32, 1), (100, 1)] {
             tally.happened(3, time * MS, (cpu, 7), false);
         }
+        tally.settle();
         let all = [
             (0, MS, 31 * MS),
             (1, 2 * MS, 32 * MS),
@@ -263,6 +426,7 @@ mod tests {
         for cpu in [0, 1] {
             tally.happened(3, 200 * MS, (cpu, 7), false);
         }
+        tally.settle();
         assert_eq!(tally.silences, [(0, 31 * MS, 200 * MS)]);
         assert_eq!((tally.gaps.len(), tally.cpus.clone()), (1, vec![1, 1]));
     }

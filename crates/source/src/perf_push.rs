@@ -220,6 +220,7 @@ impl PerfVisitor for PerfPush<'_> {
     }
 
     fn tallied(&mut self, tally: &mut KindTally) {
+        tally.heads.settle();
         self.sink.tallied(&mut tally.heads);
     }
 
