@@ -370,11 +370,9 @@ mod tests {
     fn streaks_are_what_each_event_by_itself_is() {
         // Threads and CPUs that change now and then, times that step back, samples, losses, and events without a CPU.
         let mut state = 1u64;
-        let mut random = |most: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % most
+        let mut random = |most: u32| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            u32::try_from(state >> 33).unwrap_or(0) % most
         };
         for _ in 0..200 {
             let (mut whole, mut single) = (HeadTally::default(), HeadTally::default());
@@ -383,17 +381,17 @@ mod tests {
                 time = match random(20) {
                     0 => time + 30 * MS,
                     1 => time - 5 * MS,
-                    _ => time + random(1_000),
+                    _ => time + u64::from(random(1_000)),
                 };
                 if random(6) == 0 {
-                    place = (random(4) as i32 - 1, random(3) as i32);
+                    place = (random(4).cast_signed() - 1, random(3).cast_signed());
                 }
-                let (kind, sampled) = (random(3) as u32, random(30) == 0);
+                let (kind, sampled) = (random(3), random(30) == 0);
                 whole.happened(kind, time, place, sampled);
                 single.happened(kind, time, place, sampled);
                 single.settle();
                 if random(40) == 0 {
-                    let cpu = random(3) as i32 - 1;
+                    let cpu = random(3).cast_signed() - 1;
                     whole.lost(cpu);
                     single.lost(cpu);
                 }
