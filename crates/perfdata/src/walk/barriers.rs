@@ -29,6 +29,8 @@ const MAX_OPEN: usize = 64;
 /// Looks at runs that barriers may cost for each record, and beside that: each barrier looks at all runs.
 const MOST_LOOKS: usize = 8;
 const FREE_LOOKS: usize = 1 << 12;
+/// Flushes in a row with too many barriers after which there are none any more.
+const MAX_CROWDED: u32 = 8;
 
 /// The id that the idle tasks of all CPUs have.
 const IDLE: i32 = 0;
@@ -81,6 +83,8 @@ pub(super) struct Barriers {
     exact_until: u64,
     /// Some sample waits that goes out between barriers.
     any: bool,
+    /// How many flushes in a row had too many barriers.
+    crowded: u32,
     /// The barriers of one flush.
     found: Vec<Barrier>,
 }
@@ -98,7 +102,7 @@ impl Barriers {
     #[inline(always)]
     pub(super) fn sample(&mut self, one: &WantedSample<'_>, place: (i32, i32), run: u64) {
         match one.want {
-            SampleWish::OfThread => self.of_thread(place, one.time, run),
+            SampleWish::OfThread if self.used => self.of_thread(place, one.time, run),
             _ => self.in_order(one.time, run),
         }
     }
@@ -187,9 +191,17 @@ impl Barriers {
     pub(super) fn list(&mut self, limit: u64, queue: &MergeQueue) -> Option<Vec<Barrier>> {
         self.end_run();
         // A run without an index is only found on by reading it.
-        if self.full || self.exact_until > 0 || !self.any || !queue.is_indexed() {
+        if !self.used || self.full || self.exact_until > 0 || !self.any || !queue.is_indexed() {
             return None;
         }
+        // Where CPUs meet all the time, the merge takes less, and nobody need take note of where that is.
+        let most = FREE_LOOKS + MOST_LOOKS * queue.entries.len();
+        if self.records.len().saturating_mul(queue.len()) > most {
+            self.crowded += 1;
+            self.used &= self.crowded < MAX_CROWDED;
+            return None;
+        }
+        self.crowded = 0;
         let runs = RunIndex {
             runs: queue.by_seq(),
             entries: &queue.entries,
@@ -219,8 +231,6 @@ impl Barriers {
         found.sort_unstable();
         // Of equal ones a record goes out by itself; what only separates is there once.
         found.dedup_by(|next, one| next.key == one.key && !next.takes && !one.takes);
-        // Where CPUs meet all the time, the merge takes less.
-        let most = FREE_LOOKS + MOST_LOOKS * queue.entries.len();
         if found.len().saturating_mul(queue.len()) > most {
             self.found = found;
             return None;
