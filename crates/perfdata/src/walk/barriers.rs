@@ -26,9 +26,11 @@ const MAX_MET: usize = 1 << 14;
 const MAX_WAITING: usize = 1 << 18;
 /// Runs in which the samples of one owner stand at the same time, at most: beyond, all goes through the merge.
 const MAX_OPEN: usize = 64;
-/// Looks at runs that barriers may cost for each record, and beside that: each barrier looks at all runs.
+/// Looks at runs that barriers may cost for each record, and beside that. Each barrier looks at all runs, and being put
+/// into order costs it as much as so many looks.
+const SORTED: usize = 40;
 const MOST_LOOKS: usize = 8;
-const FREE_LOOKS: usize = 1 << 12;
+const FREE_LOOKS: usize = 1 << 14;
 /// Flushes in a row with too many barriers after which there are none any more.
 const MAX_CROWDED: u32 = 8;
 
@@ -196,7 +198,8 @@ impl Barriers {
         }
         // Where CPUs meet all the time, the merge takes less, and nobody need take note of where that is.
         let most = FREE_LOOKS + MOST_LOOKS * queue.entries.len();
-        if self.records.len().saturating_mul(queue.len()) > most {
+        let looks = SORTED + queue.len();
+        if self.records.len().saturating_mul(looks) > most {
             self.crowded += 1;
             self.used &= self.crowded < MAX_CROWDED;
             return None;
@@ -231,7 +234,7 @@ impl Barriers {
         found.sort_unstable();
         // Of equal ones a record goes out by itself; what only separates is there once.
         found.dedup_by(|next, one| next.key == one.key && !next.takes && !one.takes);
-        if found.len().saturating_mul(queue.len()) > most {
+        if found.len().saturating_mul(looks) > most {
             self.found = found;
             return None;
         }
