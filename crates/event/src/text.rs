@@ -29,6 +29,46 @@ pub fn decimal(bytes: &[u8]) -> Option<u64> {
     Some(n)
 }
 
+/// Returns a number of eight decimal digits that stand as they would in memory, the first one lowest.
+#[inline]
+pub fn eight_digits(digits: u64) -> Option<u32> {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let values = digits ^ ZEROS;
+    // A value above 9 has a high bit, or gets one.
+    if (values | values.wrapping_add(0x7676_7676_7676_7676)) & HIGH != 0 {
+        return None;
+    }
+    let pairs = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let eight = (fours.wrapping_mul(10_000).wrapping_add(fours >> 32)) & 0xffff_ffff;
+    u32::try_from(eight).ok()
+}
+
+/// Returns how many of eight bytes, the first one lowest, are hexadecimal digits before the first that is none, and
+/// the number that those are.
+#[inline]
+fn hex_digits_of(bytes: u64) -> (usize, u64) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // Adding to seven bits sets the eighth where a byte is as large as asked; no byte overflows into the next.
+    let from = |bytes: u64, least: u64| (bytes & !HIGH).wrapping_add((0x80 - least) * ONES);
+    let digits = from(bytes, 0x30) & !from(bytes, 0x3a);
+    let letters = bytes | 0x20 * ONES;
+    let letters = from(letters, 0x61) & !from(letters, 0x67) & HIGH;
+    let others = !((digits & HIGH) | letters) & HIGH | bytes & HIGH;
+    let count = others.trailing_zeros() / 8;
+    if count == 0 {
+        return (0, 0);
+    }
+    let nibbles = (bytes & 0x0f * ONES).wrapping_add((letters >> 7).wrapping_mul(9));
+    // Zeros go before them.
+    let nibbles = nibbles << ((8 - count) * 8);
+    let pairs = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs << 8 | pairs >> 16) & 0x0000_ffff_0000_ffff;
+    (count as usize, (fours << 16 | fours >> 32) & 0xffff_ffff)
+}
+
 /// Reads a thread or process id that is all of `bytes`; perf prints -1 where it knows none.
 #[inline]
 pub fn id(bytes: &[u8]) -> Option<i32> {
@@ -62,7 +102,15 @@ const HEX: [u8; 256] = {
 pub fn hex_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut n = 0u64;
     let mut len = 0;
-    for &b in bytes {
+    while let Some(chunk) = bytes.get(len..).and_then(|rest| rest.first_chunk::<8>()) {
+        let (count, number) = hex_digits_of(u64::from_le_bytes(*chunk));
+        n = n << (4 * count) | number;
+        len += count;
+        if count < 8 {
+            break;
+        }
+    }
+    for &b in bytes.get(len..).unwrap_or_default() {
         let digit = HEX[b as usize];
         if digit == 16 {
             break;
@@ -255,6 +303,38 @@ mod tests {
         assert_eq!(hex(b"6e0 ="), Some(0x6e0));
         assert_eq!(hex(b"11112222333344445"), None);
         assert_eq!(hex(b"0x0001111222233334444"), Some(0x1111_2222_3333_4444));
+    }
+
+    #[test]
+    fn numbers_are_read_alike_at_once_and_digit_by_digit() {
+        let one_by_one = |bytes: &[u8]| {
+            let digits: Vec<u64> = bytes
+                .iter()
+                .map_while(|b| char::from(*b).to_digit(16).map(u64::from))
+                .collect();
+            let extra = digits.len().saturating_sub(16);
+            let fits = digits.iter().take(extra).all(|digit| *digit == 0);
+            let number = digits.iter().fold(0u64, |n, digit| n << 4 | digit);
+            (!digits.is_empty() && fits).then_some((number, digits.len()))
+        };
+        for byte in 0..=255 {
+            for at in 0..20 {
+                let mut bytes = *b"0a1B2c3D4e5F6789fe10";
+                bytes[at] = byte;
+                for end in [at, at + 1, 8, 16, 20] {
+                    let bytes = &bytes[..end];
+                    assert_eq!(hex_prefix(bytes), one_by_one(bytes), "{bytes:?}");
+                    let bytes = [&b"0000"[..], bytes].concat();
+                    assert_eq!(hex_prefix(&bytes), one_by_one(&bytes), "{bytes:?}");
+                }
+                if let Some(bytes) = bytes.first_chunk::<8>().filter(|_| at < 8) {
+                    let mut bytes = bytes.map(|b| if b.is_ascii_digit() { b } else { b'7' });
+                    bytes[at] = byte;
+                    let read = eight_digits(u64::from_le_bytes(bytes)).map(u64::from);
+                    assert_eq!(read, decimal(&bytes), "{bytes:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -298,18 +298,19 @@ fn latency_clock(line: &[u8], end: usize) -> Option<HeadClock> {
     })
 }
 
-struct HeadName {
+/// An event's name in a line.
+pub(crate) struct HeadName {
     what: HeadRest,
-    span: LineSpan,
-    has_system: bool,
-    padded: Option<bool>,
-    ty: Option<u16>,
-    args: usize,
+    pub span: LineSpan,
+    pub has_system: bool,
+    pub padded: Option<bool>,
+    pub ty: Option<u16>,
+    pub args: usize,
 }
 
 /// Reads the event's name behind the time stamp, if it is one seen lately and nothing stands before it.
 #[inline]
-fn known_name(line: &[u8], at: usize, types: &Types) -> Option<HeadName> {
+pub(crate) fn known_name(line: &[u8], at: usize, types: &Types) -> Option<HeadName> {
     let start = scan::skip_blanks(line, at);
     let (ty, len) = types.recent(&line[start..])?;
     let args = scan::skip_blanks(line, start + len + 1);

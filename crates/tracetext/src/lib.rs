@@ -67,6 +67,7 @@ mod event_line;
 mod forms;
 mod graph;
 mod head;
+mod head_cache;
 mod line_parts;
 mod lines;
 mod name;

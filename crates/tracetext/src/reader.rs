@@ -8,6 +8,7 @@ use crate::clean;
 use crate::event_like::{begins_event, ends_in_thread_and_time, looks_like_event};
 use crate::graph::{self, GraphLine};
 use crate::head::{self, EventHead, HeadRest};
+use crate::head_cache::HeadCache;
 use crate::lines::{Cut, MAX_LINE, TextLine, TextLines};
 use crate::other::{self, LineContext, OtherLine};
 use crate::scan;
@@ -38,8 +39,8 @@ pub struct TraceTextReader {
     separator: Option<u8>,
     /// Inside a line that is too long.
     skipping: bool,
-    /// Where the time stamp of the last event's line ended.
-    colon: usize,
+    /// Heads of earlier lines.
+    heads: HeadCache,
     /// Where lines are broken.
     broken: BrokenWidth,
 }
@@ -149,14 +150,13 @@ impl TraceTextReader {
     #[inline]
     fn parse<'b>(&mut self, line: TextLine<'b>) -> ParsedLine<'b> {
         let (types, perf) = (self.state.types(), self.state.no_thread_column());
-        let head = head::parse_near(&line.bytes, self.colon, types, perf);
+        let head = self.heads.parse(&line.bytes, types, perf);
         match &head {
             Some(head) if head.ty.is_none() && head.is_tabbed(&line.bytes) => {
                 return self.parse_tabbed(line);
             }
-            Some(head) => self.colon = head.colon as usize,
             None if !line.bytes.is_ascii() => return self.parse_repaired(line),
-            None => {}
+            _ => {}
         }
         (line, head)
     }

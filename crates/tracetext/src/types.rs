@@ -87,7 +87,7 @@ const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Mixes eight bytes in; the multiplier is that of FxHash.
 #[inline]
-fn mix(h: u64, chunk: u64) -> u64 {
+pub(crate) fn mix(h: u64, chunk: u64) -> u64 {
     (h.rotate_left(5) ^ chunk).wrapping_mul(0x517c_c1b7_2722_0a95)
 }
 
