@@ -51,14 +51,13 @@ impl<'o> Stream<'o> {
         }
     }
 
-    /// Has lines appended by a function that returns whether they are known to be plain. Those that are not are looked
-    /// at, so that nothing in them steers the terminal once they are written.
+    /// Has lines appended by a function that returns whether they are known to be plain. Others are looked at when they
+    /// are written, so that nothing in them steers the terminal.
     #[inline]
     pub(crate) fn lines(&mut self, append: impl FnOnce(&mut FormatText) -> bool) {
         let start = self.pending.len();
         if !append(&mut self.pending) {
-            let added = self.pending.as_bytes().get(start..).unwrap_or_default();
-            self.suspect |= !is_plain(added);
+            self.suspect |= self.pending.len() > start;
         }
     }
 
@@ -93,7 +92,7 @@ impl<'o> Stream<'o> {
 
     fn write(&mut self) -> io::Result<()> {
         let pending = self.pending.as_bytes();
-        if self.suspect {
+        if self.suspect && !is_plain(pending) {
             self.out.write_all(&neutral::lines(pending))?;
         } else {
             self.out.write_all(pending)?;

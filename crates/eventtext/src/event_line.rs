@@ -5,7 +5,7 @@ use tracefmt::{FormatCatalog, FormatText, PrintStyle};
 
 use crate::PerfPrinter;
 use crate::perf_line::hex_record;
-use crate::text_line::{TextStyle, text_line};
+use crate::text_line::{TextPrinter, TextStyle};
 use crate::tracecmd_line::{LineCache, LineHead, LineStyle, TimeStyle, lost_line};
 
 /// How a recording prints its times.
@@ -34,10 +34,7 @@ enum LineColumns<'f> {
         /// The buffer whose gap was printed just before.
         gap: Option<u16>,
     },
-    Text {
-        style: TextStyle,
-        times: TimeColumns,
-    },
+    Text(Box<TextPrinter>),
 }
 
 impl<'f> EventPrinter<'f> {
@@ -82,7 +79,7 @@ impl<'f> EventPrinter<'f> {
     ) -> EventPrinter<'f> {
         EventPrinter {
             formats,
-            columns: LineColumns::Text { style, times },
+            columns: LineColumns::Text(Box::new(TextPrinter::new(style, times))),
         }
     }
 
@@ -113,7 +110,7 @@ impl<'f> EventPrinter<'f> {
                     *gap = Some(buffer);
                 }
             }
-            LineColumns::Text { .. } => {}
+            LineColumns::Text(_) => {}
         }
     }
 
@@ -154,14 +151,8 @@ impl<'f> EventPrinter<'f> {
                 }
                 plain
             }
-            LineColumns::Text { style, times } => {
-                text_line(
-                    out,
-                    event,
-                    *style,
-                    times.seconds,
-                    if times.ns { 9 } else { 6 },
-                );
+            LineColumns::Text(printer) => {
+                printer.line(out, event);
                 false
             }
         }

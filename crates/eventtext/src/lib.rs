@@ -17,4 +17,4 @@ mod tracecmd_line;
 
 pub use event_line::{EventPrinter, TimeColumns};
 pub use perf_line::{PerfPrinter, PerfStyle};
-pub use text_line::{TextStyle, text_line};
+pub use text_line::TextStyle;

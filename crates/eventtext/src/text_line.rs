@@ -5,6 +5,10 @@ use std::fmt::Write;
 use event::{Body, Event, NONE};
 use tracefmt::FormatText;
 
+use crate::columns::{CPUS, StampCache};
+use crate::digits::{signed, six, three_and_colon};
+use crate::event_line::TimeColumns;
+
 /// Whose columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextStyle {
@@ -14,40 +18,194 @@ pub enum TextStyle {
     TraceCmd,
 }
 
-/// Appends one event as a line, its end included.
-///
-/// `seconds` says whether times are nanoseconds printed as seconds, `digits` with how many decimals; other
-/// times are plain numbers.
-pub fn text_line(
-    out: &mut FormatText,
-    event: &Event<'_>,
+/// Prints events of texts.
+#[derive(Debug)]
+pub(crate) struct TextPrinter {
     style: TextStyle,
-    seconds: bool,
-    digits: usize,
-) {
-    let comm = event.comm.unwrap_or("<...>");
-    // Writing into memory cannot fail.
-    let _ = match style {
-        TextStyle::Perf => write!(out, "{comm:>16} {:>5} ", event.tid),
-        TextStyle::TraceCmd => write!(out, "{comm:>16}-{:<5} ", event.tid),
-    };
-    if event.cpu != NONE {
-        let _ = write!(out, "[{:03}] ", event.cpu);
-    }
-    let time = event.time;
-    let _ = if seconds {
-        let (whole, rest) = (time / 1_000_000_000, time % 1_000_000_000);
-        let rest = format!("{rest:09}");
-        write!(out, "{whole:>5}.{}: ", &rest[..digits.min(9)])
+    times: TimeColumns,
+    clock: StampCache,
+}
+
+/// As many spaces as any column has.
+const SPACES: [u8; 32] = [b' '; 32];
+
+/// Appends the spaces that a text of this width leaves in a column.
+#[inline]
+fn fill(out: &mut FormatText, column: usize, width: usize) {
+    out.block(&SPACES, column.saturating_sub(width));
+}
+
+/// Returns how many columns a text takes up: its characters are counted, as formatters do.
+#[inline]
+fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
     } else {
-        write!(out, "{time}: ")
-    };
-    let text = match event.body {
-        Body::Text { text, .. } => text,
-        _ => "",
-    };
-    let _ = match style {
-        TextStyle::Perf => writeln!(out, "{}: {text}", event.ty.label),
-        TextStyle::TraceCmd => writeln!(out, "{:<21} {text}", format!("{}:", event.ty.name)),
-    };
+        text.chars().count()
+    }
+}
+
+impl TextPrinter {
+    pub(crate) fn new(style: TextStyle, times: TimeColumns) -> TextPrinter {
+        TextPrinter {
+            style,
+            times,
+            clock: StampCache::new(times.ns),
+        }
+    }
+
+    /// Appends one event as a line, its end included. Times that are no seconds are plain numbers.
+    #[inline]
+    pub(crate) fn line(&mut self, out: &mut FormatText, event: &Event<'_>) {
+        let comm = event.comm.unwrap_or("<...>");
+        fill(out, 16, width(comm));
+        out.extend_from_slice(comm.as_bytes());
+        match self.style {
+            TextStyle::Perf => {
+                out.push(b' ');
+                signed(out, event.tid.into(), 5);
+                out.push(b' ');
+            }
+            TextStyle::TraceCmd => {
+                out.push(b'-');
+                let before = out.len();
+                signed(out, event.tid.into(), 0);
+                let digits = out.len() - before;
+                fill(out, 5, digits);
+                out.push(b' ');
+            }
+        }
+        let cpu = usize::try_from(event.cpu).ok();
+        match cpu.and_then(|cpu| CPUS.get(cpu)) {
+            Some(column) => out.block(column, 6),
+            None if event.cpu == NONE => {}
+            // Writing into memory cannot fail.
+            None => _ = write!(out, "[{:03}] ", event.cpu),
+        }
+        self.time(out, event.time);
+        match self.style {
+            TextStyle::Perf => {
+                out.extend_from_slice(event.ty.label.as_bytes());
+                out.block(b": ", 2);
+            }
+            TextStyle::TraceCmd => {
+                out.extend_from_slice(event.ty.name.as_bytes());
+                out.push(b':');
+                fill(out, 21, width(event.ty.name) + 1);
+                out.push(b' ');
+            }
+        }
+        if let Body::Text { text, .. } = event.body {
+            out.extend_from_slice(text.as_bytes());
+        }
+        out.push(b'\n');
+    }
+
+    #[inline]
+    fn time(&mut self, out: &mut FormatText, time: u64) {
+        if !self.times.seconds {
+            let _ = write!(out, "{time}: ");
+            return;
+        }
+        let part = self.clock.advance(time);
+        out.block(&self.clock.text, usize::from(self.clock.len));
+        if self.times.ns {
+            out.block(&six(part), 6);
+            out.block(b": ", 2);
+        } else {
+            out.block(&three_and_colon(part / 1000), 5);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{Data, EventType};
+
+    use super::*;
+
+    /// The line as a formatter makes it.
+    fn formatted(event: &Event<'_>, style: TextStyle, times: TimeColumns) -> String {
+        let comm = event.comm.unwrap_or("<...>");
+        let who = match style {
+            TextStyle::Perf => format!("{comm:>16} {:>5} ", event.tid),
+            TextStyle::TraceCmd => format!("{comm:>16}-{:<5} ", event.tid),
+        };
+        let cpu = match event.cpu {
+            NONE => String::new(),
+            cpu => format!("[{cpu:03}] "),
+        };
+        let (whole, rest) = (event.time / 1_000_000_000, event.time % 1_000_000_000);
+        let time = match (times.seconds, times.ns) {
+            (false, _) => format!("{}", event.time),
+            (true, true) => format!("{whole:>5}.{rest:09}"),
+            (true, false) => format!("{whole:>5}.{:06}", rest / 1000),
+        };
+        let text = match event.body {
+            Body::Text { text, .. } => text,
+            _ => "",
+        };
+        let rest = match style {
+            TextStyle::Perf => format!("{}: {text}", event.ty.label),
+            TextStyle::TraceCmd => format!("{:<21} {text}", format!("{}:", event.ty.name)),
+        };
+        format!("{who}{cpu}{time}: {rest}\n")
+    }
+
+    #[test]
+    fn lines_are_what_a_formatter_makes() {
+        let comms = [
+            None,
+            Some(""),
+            Some("CPU 0/KVM"),
+            Some("grün"),
+            Some("a name longer than others"),
+        ];
+        let labels = [
+            "kvm:kvm_exit",
+            "kvm_exit",
+            "",
+            "x:a_name_that_has_more_letters_than_its_column",
+            "é",
+        ];
+        let places = [
+            (0, 0),
+            (-1, -1),
+            (7, 999),
+            (-7, 1000),
+            (1_234_567, 65_535),
+            (i32::MIN, -2),
+        ];
+        let times = [
+            0,
+            1,
+            999,
+            1072_138_680_123,
+            u64::MAX,
+            18_446_744_073_000_000_000,
+        ];
+        let mut events = 0;
+        for (comm, label) in comms.iter().flat_map(|c| labels.map(|label| (*c, label))) {
+            for ((tid, cpu), time) in places.iter().flat_map(|p| times.map(|time| (*p, time))) {
+                let ty = EventType::bare(0, label, true);
+                let text = Body::Text {
+                    text: "vcpu 0",
+                    data: Data::Other,
+                };
+                let body = if events % 3 == 0 { Body::None } else { text };
+                let mut event = Event::bare(&ty, (time, cpu, tid), body);
+                event.comm = comm;
+                events += 1;
+                for style in [TextStyle::Perf, TextStyle::TraceCmd] {
+                    for (seconds, ns) in [(true, false), (true, true), (false, false)] {
+                        let times = TimeColumns { seconds, ns };
+                        let mut out = FormatText::new();
+                        TextPrinter::new(style, times).line(&mut out, &event);
+                        let line = String::from_utf8_lossy(out.as_bytes()).into_owned();
+                        assert_eq!(line, formatted(&event, style, times));
+                    }
+                }
+            }
+        }
+    }
 }
