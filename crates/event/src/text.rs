@@ -3,8 +3,6 @@
 //! Words are searched, not counted off, so that what versions of the kernel and of the tools add or drop between them
 //! does not matter.
 
-use memchr::memmem;
-
 /// Returns whether all bytes are decimal digits, and there is one.
 #[inline]
 pub fn all_digits(bytes: &[u8]) -> bool {
@@ -123,6 +121,13 @@ pub fn hex_prefix(bytes: &[u8]) -> Option<(u64, usize)> {
     (len > 0 && fits).then_some((n, len))
 }
 
+/// Reads a hexadecimal number and drops it from the text.
+#[inline]
+pub(crate) fn take_hex(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (number, len) = hex_prefix(text)?;
+    Some((number, text.get(len..)?))
+}
+
 /// Returns how many hexadecimal digits `bytes` starts with.
 #[inline]
 pub fn hex_digits(bytes: &[u8]) -> usize {
@@ -178,9 +183,25 @@ pub(crate) fn without_complaints(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
+/// Returns where a short word is first found: of texts of one line, whose words are short, preparing a search takes
+/// longer than the search.
+#[inline]
+pub fn find(text: &[u8], word: &[u8]) -> Option<usize> {
+    let (first, others) = word.split_first()?;
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..)?;
+        at += memchr::memchr(*first, rest)? + 1;
+        if text.get(at..)?.starts_with(others) {
+            return Some(at - 1);
+        }
+    }
+}
+
 /// Returns the text behind the first occurrence of `name`.
+#[inline]
 pub(crate) fn behind<'t>(text: &'t [u8], name: &[u8]) -> Option<&'t [u8]> {
-    text.get(memmem::find(text, name)? + name.len()..)
+    text.get(find(text, name)? + name.len()..)
 }
 
 /// Returns what stands up to the next blank.
@@ -194,7 +215,7 @@ pub(crate) fn word(text: &[u8]) -> &[u8] {
 pub(crate) fn field_number(text: &[u8], name: &str) -> Option<u64> {
     let mut rest = text;
     loop {
-        let at = memmem::find(rest, name.as_bytes())?;
+        let at = find(rest, name.as_bytes())?;
         let (before, found) = rest.split_at(at);
         let after = found.get(name.len()..)?;
         let begins = before

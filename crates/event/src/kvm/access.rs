@@ -2,9 +2,10 @@
 
 use tracefmt::{Endian, FormatField};
 
+use super::exit_text::take_number;
 use crate::define::{ParsedText, TextForm, event};
 use crate::record::{FieldLoad, FieldType, low16, low32, number};
-use crate::text::{self, TextFields, TextWords};
+use crate::text::{self, TextFields, TextWords, take_hex};
 
 /// What `kvm:kvm_mmio` says of an access (`include/trace/events/kvm.h`, `KVM_TRACE_MMIO_*`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -102,7 +103,37 @@ fn found(fields: &[bool]) -> u8 {
     fields.iter().map(|found| u8::from(*found)).sum()
 }
 
+/// Reads what kernels print, `mmio read len 4 gpa 0xfed000f0 val 0x0`.
+#[inline]
+fn usual_mmio(text: &[u8]) -> Option<KvmMmio> {
+    let rest = text.strip_prefix(b"mmio ")?;
+    let (access, rest) = match rest {
+        [b'u', ..] => (
+            MmioAccess::ReadUnsatisfied,
+            rest.strip_prefix(b"unsatisfied-read")?,
+        ),
+        [b'r', ..] => (MmioAccess::Read, rest.strip_prefix(b"read")?),
+        _ => (MmioAccess::Write, rest.strip_prefix(b"write")?),
+    };
+    let (len, rest) = take_number(rest.strip_prefix(b" len ")?)?;
+    let (gpa, rest) = take_hex(rest.strip_prefix(b" gpa 0x")?)?;
+    let (value, rest) = take_hex(rest.strip_prefix(b" val 0x")?)?;
+    rest.is_empty().then_some(KvmMmio {
+        access,
+        gpa,
+        len,
+        value,
+    })
+}
+
 fn mmio(text: &[u8]) -> Option<ParsedText<KvmMmio>> {
+    if let Some(event) = usual_mmio(text) {
+        return Some(ParsedText {
+            event,
+            complete: true,
+            found: 4,
+        });
+    }
     let mut access = None;
     let mut len = None;
     let mut gpa = None;
@@ -143,7 +174,36 @@ fn mmio(text: &[u8]) -> Option<ParsedText<KvmMmio>> {
     })
 }
 
+/// Reads what kernels print, `pio_write at 0x608 size 4 count 1 val 0x0`.
+#[inline]
+fn usual_pio(text: &[u8]) -> Option<KvmPio> {
+    let rest = text.strip_prefix(b"pio_")?;
+    let (write, rest) = match rest {
+        [b'r', ..] => (false, rest.strip_prefix(b"read")?),
+        _ => (true, rest.strip_prefix(b"write")?),
+    };
+    let (port, rest) = take_hex(rest.strip_prefix(b" at 0x")?)?;
+    let (size, rest) = take_number(rest.strip_prefix(b" size ")?)?;
+    let (count, rest) = take_number(rest.strip_prefix(b" count ")?)?;
+    let (value, rest) = take_hex(rest.strip_prefix(b" val 0x")?)?;
+    // `(...)` follows where there are more values.
+    matches!(rest, [] | [b' ', ..]).then_some(KvmPio {
+        write,
+        port: low16(port),
+        size,
+        count,
+        value: Some(low32(value)),
+    })
+}
+
 fn pio(text: &[u8]) -> Option<ParsedText<KvmPio>> {
+    if let Some(event) = usual_pio(text) {
+        return Some(ParsedText {
+            event,
+            complete: true,
+            found: 5,
+        });
+    }
     let mut write = None;
     let mut port = None;
     let mut size = None;
@@ -190,7 +250,32 @@ fn pio(text: &[u8]) -> Option<ParsedText<KvmPio>> {
     })
 }
 
+/// Reads what kernels print, `msr_write 6e0 = 0x1f`.
+#[inline]
+fn usual_msr(text: &[u8]) -> Option<KvmMsr> {
+    let rest = text.strip_prefix(b"msr_")?;
+    let (write, rest) = match rest {
+        [b'r', ..] => (false, rest.strip_prefix(b"read ")?),
+        _ => (true, rest.strip_prefix(b"write ")?),
+    };
+    let (msr, rest) = take_hex(rest)?;
+    let (value, rest) = take_hex(rest.strip_prefix(b" = 0x")?)?;
+    rest.is_empty().then_some(KvmMsr {
+        write,
+        msr: u32::try_from(msr).ok()?,
+        value,
+        exception: false,
+    })
+}
+
 fn msr(text: &[u8]) -> Option<ParsedText<KvmMsr>> {
+    if let Some(event) = usual_msr(text) {
+        return Some(ParsedText {
+            event,
+            complete: true,
+            found: 2,
+        });
+    }
     let mut words = TextWords::new(text);
     while let Some(word) = words.next() {
         let write = match word {

@@ -7,7 +7,7 @@ use rustc_hash::FxHasher;
 use super::exit::of_msr_protocol;
 use super::exit_detail::ExitQualification;
 use crate::record::low32;
-use crate::text::{self, TextFields, TextWords};
+use crate::text::{self, TextFields, TextWords, take_hex};
 use crate::text_reasons::{RECENT, ReasonName, TextReasons};
 use crate::{ExitReason, Isa, reasons};
 
@@ -57,8 +57,8 @@ fn usual_exit(text: &[u8]) -> Option<(u32, &[u8], u64, &[u8])> {
     let (vcpu, rest) = take_number(text.strip_prefix(b"vcpu ")?)?;
     let rest = rest.strip_prefix(b" reason ")?;
     let (name, rest) = rest.split_at(rest.iter().position(|b| *b == b' ')?);
-    let rest = rest.strip_prefix(b" rip 0x")?;
-    Some((vcpu, name, text::hex(rest)?, rest))
+    let (pc, rest) = take_hex(rest.strip_prefix(b" rip 0x")?)?;
+    text::ends_number(rest).then_some((vcpu, name, pc, rest))
 }
 
 /// Letters of a number of 64 bits that the kernel pads with zeros: `0x%016llx`.
@@ -85,7 +85,31 @@ fn padded(words: &mut TextWords<'_>) -> Option<(u64, bool)> {
 /// Reads it where it says more than the reason.
 #[inline]
 fn exit_info_of(reason: ExitReason, text: &[u8]) -> Option<ExitQualification> {
-    reason.has_detail().then(|| exit_info(text))?
+    reason
+        .has_detail()
+        .then(|| usual_info(text).or_else(|| exit_info(text)))?
+}
+
+/// Reads a padded number that stands whole at the start of `text`, and drops it with the blank behind it.
+#[inline]
+fn take_padded(text: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = text.strip_prefix(b"0x")?;
+    let (number, rest) = take_hex(digits)?;
+    let whole = digits.len() - rest.len() == DIGITS - 2;
+    Some((number, rest.strip_prefix(b" ").filter(|_| whole)?))
+}
+
+/// Reads both numbers as kernels print them behind the instruction pointer, ` info1 0x... info2 0x... intr_info `.
+#[inline]
+fn usual_info(text: &[u8]) -> Option<ExitQualification> {
+    let (info1, rest) = take_padded(text.strip_prefix(b" info1 ")?)?;
+    let (info2, rest) = take_padded(rest.strip_prefix(b"info2 ")?)?;
+    // Nothing that may be a piece of the number.
+    rest.starts_with(b"intr_info ")
+        .then_some(ExitQualification {
+            info1,
+            info2: Some(info2),
+        })
 }
 
 /// Reads what the processor recorded of an exit: `info1 0x0000000006080003 info2 0x...`, in kernels before 5.10 and of

@@ -48,9 +48,25 @@ impl TypedKind for KvmUserspaceExit {
     }
 }
 
+/// Reads `reason KVM_EXIT_IO (2)`, where nothing else stands before or behind it.
+#[inline]
+fn usual_reason(text: &[u8]) -> Option<u32> {
+    let name = text.strip_prefix(b"reason KVM_EXIT_")?;
+    let open = memchr::memchr(b'(', name)?;
+    let (name, code) = name.split_at(open);
+    let digits = code.strip_prefix(b"(")?.strip_suffix(b")")?;
+    let plain = memchr::memchr(b'=', name).is_none();
+    decimal(digits).filter(|_| plain).map(low32)
+}
+
 /// Reads `reason KVM_EXIT_IO (2)`; for a call that failed the kernel prints `restart` or `error` and the
 /// error's number.
 fn userspace_exit(text: &[u8]) -> Option<KvmUserspaceExit> {
+    if let Some(reason) = usual_reason(text) {
+        return Some(KvmUserspaceExit {
+            reason: Some(reason),
+        });
+    }
     if let Some(errno) = behind(text, b"errno=") {
         let failed = errno.first() == Some(&b'-') || number(word(errno))? >= 1 << 31;
         let reason = low32(number(word(behind(text, b"reason=")?))?);
@@ -98,5 +114,9 @@ mod tests {
         let read = |text: &str| userspace_exit(text.as_bytes()).map(|exit| exit.reason);
         assert_eq!(read("reason KVM_EXIT_IO (2)"), Some(Some(2)));
         assert_eq!(read("reason restart (4)"), Some(None));
+        assert_eq!(read("reason KVM_EXIT_IO (2) more"), Some(Some(2)));
+        assert_eq!(read("reason KVM_EXIT_IO (2"), Some(Some(2)));
+        assert_eq!(read("reason KVM_EXIT_errno=-4 (2)"), None);
+        assert_eq!(read("reason KVM_EXIT_IO ()"), None);
     }
 }

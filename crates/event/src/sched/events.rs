@@ -4,11 +4,9 @@
 //! trace-cmd's sched_switch plugin, `swapper/3:0 [120] R ==> kworker/3:1:15 [120]`. Names of tasks may hold blanks and
 //! nearly anything else, so fields are found from what follows them.
 
-use memchr::memmem;
-
 use super::task::{TaskComm, TaskState};
 use crate::define::{TextForm, event};
-use crate::text::{all_digits, behind, decimal, hex, id as number_of_thread, word};
+use crate::text::{all_digits, behind, decimal, find, hex, id as number_of_thread, word};
 
 event! {
     /// `sched:sched_switch`.
@@ -125,7 +123,7 @@ fn comm(text: &[u8], name: &[u8], next: &[u8]) -> TaskComm {
     let Some(rest) = behind(text, name) else {
         return TaskComm::default();
     };
-    let end = memmem::find(rest, next).unwrap_or(rest.len());
+    let end = find(rest, next).unwrap_or(rest.len());
     TaskComm::new(rest[..end].trim_ascii())
 }
 
@@ -139,7 +137,7 @@ fn state(word: &[u8]) -> Option<TaskState> {
 }
 
 fn switch(text: &[u8]) -> Option<SchedSwitch> {
-    if memmem::find(text, b"prev_pid=").is_some() {
+    if find(text, b"prev_pid=").is_some() {
         return Some(SchedSwitch {
             prev_tid: id(text, b"prev_pid=")?,
             prev_comm: comm(text, b"prev_comm=", b" prev_pid="),
@@ -148,7 +146,7 @@ fn switch(text: &[u8]) -> Option<SchedSwitch> {
             next_comm: comm(text, b"next_comm=", b" next_pid="),
         });
     }
-    let arrow = memmem::find(text, b" ==> ")?;
+    let arrow = find(text, b" ==> ")?;
     let (prev, next) = (&text[..arrow], &text[arrow + 5..]);
     let (prev_comm, prev_tid, rest) = task(prev)?;
     let (next_comm, next_tid, _) = task(next)?;
@@ -172,7 +170,7 @@ fn task(text: &[u8]) -> Option<(TaskComm, i32, &[u8])> {
 }
 
 fn wakeup(text: &[u8]) -> Option<SchedWakeup> {
-    if memmem::find(text, b"pid=").is_some() {
+    if find(text, b"pid=").is_some() {
         return Some(SchedWakeup {
             tid: id(text, b"pid=")?,
             comm: comm(text, b"comm=", b" pid="),
