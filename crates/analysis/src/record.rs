@@ -1,5 +1,6 @@
 //! Numbers of events that have no typed view, out of records and texts alike.
 
+use event::text::{find, hex_prefix};
 use event::{Body, Event, EventType};
 use tracefmt::{Abi, FormatField};
 
@@ -51,32 +52,48 @@ impl Number {
 
 /// Reads the number behind a word: `IRQ 27`, `level: 1`, `irq=27`, `address 0x8000`.
 fn behind(text: &str, word: &str, radix: Radix) -> Option<u64> {
-    let mut rest = text;
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    let mut from = 0;
     loop {
-        let at = rest.find(word)?;
-        let begins = rest[..at]
-            .chars()
-            .next_back()
-            .is_none_or(|c| !c.is_alphanumeric() && c != '_');
-        let after = &rest[at + word.len()..];
-        let number = after.trim_start_matches([':', '=', ' ']);
-        if begins && number.len() < after.len() {
-            return parse(number, radix);
+        let rest = text.get(from..)?;
+        let at = find(rest, word)?;
+        let (before, found) = rest.split_at(at);
+        let after = found.get(word.len()..)?;
+        let apart = |b: &&u8| matches!(b, b':' | b'=' | b' ');
+        let marks = after.iter().take_while(apart).count();
+        if marks > 0 && !ends_in_word(before) {
+            return parse(&after[marks..], radix);
         }
-        rest = after;
+        from += at + word.len();
     }
 }
 
-fn parse(text: &str, radix: Radix) -> Option<u64> {
-    let (digits, hex) = match text.strip_prefix("0x") {
+/// Returns whether a text ends in a letter, a digit or an underscore, so that what follows begins no word.
+fn ends_in_word(text: &[u8]) -> bool {
+    let wordy = |c: char| c.is_alphanumeric() || c == '_';
+    match text.last() {
+        None => false,
+        Some(b) if b.is_ascii() => wordy(char::from(*b)),
+        // Letters of other alphabets have four bytes at most.
+        Some(_) => {
+            let last = &text[text.len().saturating_sub(4)..];
+            let text = last.utf8_chunks().last();
+            text.and_then(|text| text.valid().chars().next_back())
+                .is_some_and(wordy)
+        }
+    }
+}
+
+fn parse(text: &[u8], radix: Radix) -> Option<u64> {
+    let (digits, hex) = match text.strip_prefix(b"0x") {
         Some(digits) => (digits, true),
         None => (text, radix == Radix::Hex),
     };
-    let base = if hex { 16 } else { 10 };
-    let end = digits
-        .find(|c: char| !c.is_digit(base))
-        .unwrap_or(digits.len());
-    u64::from_str_radix(&digits[..end], base).ok()
+    if hex {
+        return hex_prefix(digits).map(|(number, _)| number);
+    }
+    let end = digits.iter().take_while(|b| b.is_ascii_digit()).count();
+    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -109,6 +126,19 @@ mod tests {
                 Radix::Hex,
                 Some(0x8000_00ec),
             ),
+            ("IRQIRQ 5", "IRQ", Radix::Any, Some(5)),
+            ("xIRQ 5", "IRQ", Radix::Any, None),
+            ("\u{e9}IRQ 5", "IRQ", Radix::Any, None),
+            ("\u{1d400}IRQ 5", "IRQ", Radix::Any, None),
+            ("\u{201c}IRQ 5", "IRQ", Radix::Any, Some(5)),
+            (
+                "IRQ 18446744073709551615",
+                "IRQ",
+                Radix::Any,
+                Some(u64::MAX),
+            ),
+            ("IRQ 18446744073709551616", "IRQ", Radix::Any, None),
+            ("IRQ 0x10000000000000000", "IRQ", Radix::Any, None),
             ("nothing", "IRQ", Radix::Any, None),
             ("IRQ", "IRQ", Radix::Any, None),
         ] {

@@ -6,6 +6,7 @@ use tracefmt::{Abi, EventFormat, FormatField};
 
 use crate::named::{self, InRecord, InText, NumberBase};
 use crate::sink::{Body, Event, EventType};
+use crate::text::find;
 use crate::vocabulary::Data;
 
 /// A value of a field.
@@ -234,7 +235,7 @@ fn behind<'e>(text: &'e str, label: &str, radix: NumberBase) -> Option<FieldScal
     let wordy = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     let mut from = 0;
     loop {
-        let at = from + text.get(from..)?.find(label)?;
+        let at = from + find(bytes.get(from..)?, label.as_bytes())?;
         let end = at + label.len();
         let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied();
         let after = bytes.get(end).copied();

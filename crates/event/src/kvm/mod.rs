@@ -8,6 +8,8 @@ mod exit_detail;
 mod exit_text;
 mod halt;
 mod run;
+#[cfg(test)]
+mod shortcuts;
 mod system_register;
 mod unmap;
 
