@@ -5,6 +5,15 @@ use tracefmt::{FormatText, is_plain};
 
 use crate::digits::{THREES, decimal, three};
 
+/// How a recording prints its times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeColumns {
+    /// As seconds with decimals; if not, as plain numbers.
+    pub seconds: bool,
+    /// With nine decimals instead of six.
+    pub ns: bool,
+}
+
 const NANOSECONDS: u64 = 1_000_000_000;
 
 /// A short text that is copied as a whole, whatever its length: copies of a known size need no call.

@@ -4,18 +4,10 @@ use event::{Body, Event, EventType, Side};
 use tracefmt::{FormatCatalog, FormatText, PrintStyle};
 
 use crate::PerfPrinter;
+use crate::columns::TimeColumns;
 use crate::perf_line::hex_record;
 use crate::text_line::{TextPrinter, TextStyle};
 use crate::tracecmd_line::{LineCache, LineHead, LineStyle, TimeStyle, lost_line};
-
-/// How a recording prints its times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeColumns {
-    /// As seconds with decimals; if not, as plain numbers.
-    pub seconds: bool,
-    /// With nine decimals instead of six.
-    pub ns: bool,
-}
 
 /// Prints events as lines.
 #[derive(Debug)]

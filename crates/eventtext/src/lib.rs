@@ -15,6 +15,7 @@ mod perf_stack;
 mod text_line;
 mod tracecmd_line;
 
-pub use event_line::{EventPrinter, TimeColumns};
+pub use columns::TimeColumns;
+pub use event_line::EventPrinter;
 pub use perf_line::{PerfPrinter, PerfStyle};
 pub use text_line::TextStyle;

@@ -5,9 +5,8 @@ use std::fmt::Write;
 use event::{Body, Event, NONE};
 use tracefmt::FormatText;
 
-use crate::columns::{CPUS, StampCache};
+use crate::columns::{CPUS, StampCache, TimeColumns};
 use crate::digits::{signed, six, three_and_colon};
-use crate::event_line::TimeColumns;
 
 /// Whose columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
