@@ -300,7 +300,7 @@ fn latency_clock(line: &[u8], end: usize) -> Option<HeadClock> {
 
 /// An event's name in a line.
 pub(crate) struct HeadName {
-    what: HeadRest,
+    pub what: HeadRest,
     pub span: LineSpan,
     pub has_system: bool,
     pub padded: Option<bool>,
@@ -327,7 +327,7 @@ pub(crate) fn known_name(line: &[u8], at: usize, types: &Types) -> Option<HeadNa
 
 /// Returns whether a name is padded to the column of trace-cmd.
 #[inline]
-fn padding(line: &[u8], start: usize, len: usize, args: usize) -> Option<bool> {
+pub(crate) fn padding(line: &[u8], start: usize, len: usize, args: usize) -> Option<bool> {
     (len < 20 && args < line.len()).then_some(args - start >= 22)
 }
 

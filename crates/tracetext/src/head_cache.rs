@@ -3,8 +3,9 @@
 
 use event::text::eight_digits;
 
-use crate::head::{self, EventHead, HeadRest};
-use crate::span::short;
+use crate::head::{self, EventHead, HeadName, HeadRest};
+use crate::scan;
+use crate::span::{LineSpan, short};
 use crate::types::{self, Types};
 use crate::who::LineTask;
 
@@ -26,6 +27,42 @@ struct SeenHead {
     seconds: u64,
 }
 
+/// A name as it stood in a line with what pads it, from the time's colon to its own.
+#[derive(Debug, Clone)]
+struct SeenName {
+    bytes: [u8; REACH],
+    /// How many bytes there are; 0 if there was no name.
+    len: u8,
+    /// How many of them are before the name.
+    padding: u8,
+    has_system: bool,
+    ty: u16,
+}
+
+impl Default for SeenHead {
+    fn default() -> SeenHead {
+        SeenHead {
+            bytes: [0; REACH],
+            len: 0,
+            perf: false,
+            who: LineTask::default(),
+            seconds: 0,
+        }
+    }
+}
+
+impl Default for SeenName {
+    fn default() -> SeenName {
+        SeenName {
+            bytes: [0; REACH],
+            len: 0,
+            padding: 0,
+            has_system: false,
+            ty: 0,
+        }
+    }
+}
+
 /// Reads heads of lines, with those of earlier lines at hand.
 #[derive(Debug, Default)]
 pub(crate) struct HeadCache {
@@ -35,6 +72,10 @@ pub(crate) struct HeadCache {
     decimals: u8,
     /// By a hash of the bytes before the decimal point. None before the first line that is worth it.
     seen: Vec<SeenHead>,
+    /// Where the last event's name ended: perf pads names from the left, so that all end there.
+    name_end: usize,
+    /// By a hash of the bytes before that.
+    names: Vec<SeenName>,
 }
 
 /// Reads the digits between a decimal point and the colon as nanoseconds, if they are as many as said.
@@ -78,18 +119,23 @@ impl HeadCache {
 
     /// Reads the head of a line that begins like another.
     #[inline]
-    fn seen(&self, line: &[u8], types: &Types, perf: bool) -> Option<EventHead> {
+    fn seen(&mut self, line: &[u8], types: &Types, perf: bool) -> Option<EventHead> {
         let (colon, decimals) = (self.colon, self.decimals);
         if decimals == 0 || line.get(colon..)?.first_chunk::<2>()? != b": " {
             return None;
         }
         let fraction = fraction(line, colon, decimals)?;
         let before = line.get(..colon - usize::from(decimals) - 1)?;
-        let seen = self.seen.get(slot_of(before)?)?;
+        let slot = slot_of(before)?;
+        let seen = self.seen.get(slot)?;
         if seen.bytes.get(..usize::from(seen.len)) != Some(before) {
             return None;
         }
-        let name = head::known_name(line, colon + 1, types)?;
+        let name = match self.seen_name(line) {
+            Some(name) => name,
+            None => self.known_name(line, types)?,
+        };
+        let seen = self.seen.get(slot)?;
         if seen.perf != (perf || name.has_system) {
             return None;
         }
@@ -107,9 +153,73 @@ impl HeadCache {
         })
     }
 
+    /// Reads a name that ends where the last one did.
+    #[inline]
+    fn seen_name(&self, line: &[u8]) -> Option<HeadName> {
+        let (from, end) = (self.colon + 1, self.name_end);
+        let &[b':', b' ', behind, ..] = line.get(end..)? else {
+            return None;
+        };
+        let padded = line.get(from..end)?;
+        let name = self.names.get(slot_of(padded)?)?;
+        if name.bytes.get(..usize::from(name.len)) != Some(padded) {
+            return None;
+        }
+        let args = match scan::is_blank(behind) {
+            false => end + 2,
+            true => scan::skip_blanks(line, end + 1),
+        };
+        let start = from + usize::from(name.padding);
+        Some(HeadName {
+            what: HeadRest::Event,
+            span: LineSpan::new(start, end),
+            has_system: name.has_system,
+            padded: head::padding(line, start, end - start, args),
+            ty: Some(name.ty),
+            args,
+        })
+    }
+
+    /// Reads another name, and remembers it if all end there.
+    #[inline(never)]
+    fn known_name(&mut self, line: &[u8], types: &Types) -> Option<HeadName> {
+        let name = head::known_name(line, self.colon + 1, types)?;
+        if usize::from(name.span.end) == self.name_end {
+            self.note_name(line, name.span, name.ty, name.has_system);
+        }
+        Some(name)
+    }
+
+    /// Remembers a name of the last line, if its kind is known.
+    fn note_name(&mut self, line: &[u8], span: LineSpan, ty: Option<u16>, has_system: bool) {
+        let (from, end) = (self.colon + 1, usize::from(span.end));
+        self.name_end = end;
+        let (Some(ty), Some(padded)) = (ty, line.get(from..end)) else {
+            return;
+        };
+        let Some(slot) = slot_of(padded) else {
+            return;
+        };
+        if self.names.is_empty() {
+            self.names.resize(SLOTS, SeenName::default());
+        }
+        let name = &mut self.names[slot];
+        let Some(place) = name.bytes.get_mut(..padded.len()) else {
+            return;
+        };
+        place.copy_from_slice(padded);
+        // At most `REACH`, as was asked.
+        let short = |len: usize| u8::try_from(len).unwrap_or(0);
+        name.len = short(padded.len());
+        name.padding = short(usize::from(span.start).saturating_sub(from));
+        name.has_system = has_system;
+        name.ty = ty;
+    }
+
     /// Remembers a line.
     fn note(&mut self, line: &[u8], head: &EventHead, perf: bool) {
         self.colon = usize::from(head.colon);
+        self.note_name(line, head.name, head.ty, head.has_system);
         self.decimals = 0;
         // What is read of others depends on more than what stands before the time.
         if !matches!(head.decimals, 6 | 9) || head.who.cpu < 0 || head.what != HeadRest::Event {
@@ -125,14 +235,7 @@ impl HeadCache {
             return;
         };
         if self.seen.is_empty() {
-            let none = SeenHead {
-                bytes: [0; REACH],
-                len: 0,
-                perf: false,
-                who: LineTask::default(),
-                seconds: 0,
-            };
-            self.seen.resize(SLOTS, none);
+            self.seen.resize(SLOTS, SeenHead::default());
         }
         let seen = &mut self.seen[slot];
         let Some(place) = seen.bytes.get_mut(..before.len()) else {

@@ -8,6 +8,10 @@ use crate::scan;
 /// where there are only blanks.
 #[inline]
 pub(crate) fn before_name<'l>(line: &'l TextLine<'_>, head: &EventHead) -> Option<&'l [u8]> {
+    // A name is known at once only where it follows the time.
+    if head.ty.is_some() {
+        return None;
+    }
     let start = usize::from(head.colon) + 1;
     let end = scan::back_over_blanks(&line.bytes, usize::from(head.name.start));
     let between = line.bytes.get(start..end)?;
