@@ -5,7 +5,7 @@ use std::fmt::Write;
 use event::{Body, Event, NONE};
 use tracefmt::FormatText;
 
-use crate::columns::{CPUS, StampCache, TimeColumns};
+use crate::columns::{CPUS, ShortText, StampCache, TimeColumns};
 use crate::digits::{signed, six, three_and_colon};
 
 /// Whose columns.
@@ -23,6 +23,22 @@ pub(crate) struct TextPrinter {
     style: TextStyle,
     times: TimeColumns,
     clock: StampCache,
+    /// The columns before the time as they were for threads lately.
+    placed: Vec<PlacedTask>,
+}
+
+/// Threads whose columns are kept, by the low bits of their ids and CPUs.
+const PLACED: usize = 64;
+
+/// The columns before the time: thread and CPU.
+#[derive(Debug, Clone)]
+struct PlacedTask {
+    /// Name, as far as it is as long as names are.
+    comm: [u8; 16],
+    comm_len: u8,
+    tid: i32,
+    cpu: i32,
+    columns: ShortText<48>,
 }
 
 /// As many spaces as any column has.
@@ -50,13 +66,51 @@ impl TextPrinter {
             style,
             times,
             clock: StampCache::new(times.ns),
+            placed: Vec::new(),
         }
     }
 
-    /// Appends one event as a line, its end included. Times that are no seconds are plain numbers.
+    /// Appends the columns before the time.
     #[inline]
-    pub(crate) fn line(&mut self, out: &mut FormatText, event: &Event<'_>) {
+    fn place(&mut self, out: &mut FormatText, event: &Event<'_>) {
         let comm = event.comm.unwrap_or("<...>");
+        let slot = (event.tid ^ event.cpu << 3).cast_unsigned() as usize % PLACED;
+        match self.placed.get(slot) {
+            Some(task)
+                if task.tid == event.tid
+                    && task.cpu == event.cpu
+                    && task.comm.get(..usize::from(task.comm_len)) == Some(comm.as_bytes()) =>
+            {
+                task.columns.put(out);
+            }
+            _ => self.place_anew(out, event, comm, slot),
+        }
+    }
+
+    #[inline(never)]
+    fn place_anew(&mut self, out: &mut FormatText, event: &Event<'_>, comm: &str, slot: usize) {
+        let start = out.len();
+        self.columns(out, event, comm);
+        let columns = out.as_bytes().get(start..).unwrap_or_default();
+        let mut name = [0; 16];
+        let Some(place) = name.get_mut(..comm.len()) else {
+            return;
+        };
+        place.copy_from_slice(comm.as_bytes());
+        let task = PlacedTask {
+            comm: name,
+            comm_len: comm.len() as u8,
+            tid: event.tid,
+            cpu: event.cpu,
+            columns: ShortText::new(columns),
+        };
+        if self.placed.is_empty() {
+            self.placed.resize(PLACED, task.clone());
+        }
+        self.placed[slot] = task;
+    }
+
+    fn columns(&self, out: &mut FormatText, event: &Event<'_>, comm: &str) {
         fill(out, 16, width(comm));
         out.extend_from_slice(comm.as_bytes());
         match self.style {
@@ -81,6 +135,12 @@ impl TextPrinter {
             // Writing into memory cannot fail.
             None => _ = write!(out, "[{:03}] ", event.cpu),
         }
+    }
+
+    /// Appends one event as a line, its end included. Times that are no seconds are plain numbers.
+    #[inline]
+    pub(crate) fn line(&mut self, out: &mut FormatText, event: &Event<'_>) {
+        self.place(out, event);
         self.time(out, event.time);
         match self.style {
             TextStyle::Perf => {
@@ -184,6 +244,13 @@ mod tests {
             18_446_744_073_000_000_000,
         ];
         let mut events = 0;
+        let mut kept = TextPrinter::new(
+            TextStyle::Perf,
+            TimeColumns {
+                seconds: true,
+                ns: false,
+            },
+        );
         for (comm, label) in comms.iter().flat_map(|c| labels.map(|label| (*c, label))) {
             for ((tid, cpu), time) in places.iter().flat_map(|p| times.map(|time| (*p, time))) {
                 let ty = EventType::bare(0, label, true);
@@ -195,6 +262,12 @@ mod tests {
                 let mut event = Event::bare(&ty, (time, cpu, tid), body);
                 event.comm = comm;
                 events += 1;
+                for _ in 0..2 {
+                    let mut out = FormatText::new();
+                    kept.line(&mut out, &event);
+                    let line = String::from_utf8_lossy(out.as_bytes()).into_owned();
+                    assert_eq!(line, formatted(&event, kept.style, kept.times));
+                }
                 for style in [TextStyle::Perf, TextStyle::TraceCmd] {
                     for (seconds, ns) in [(true, false), (true, true), (false, false)] {
                         let times = TimeColumns { seconds, ns };
