@@ -31,6 +31,8 @@ mod quality;
 pub mod reasons;
 mod record;
 pub mod sched;
+#[cfg(test)]
+mod shortcuts;
 mod sink;
 mod stack;
 mod stack_line;

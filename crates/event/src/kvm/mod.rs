@@ -8,8 +8,6 @@ mod exit_detail;
 mod exit_text;
 mod halt;
 mod run;
-#[cfg(test)]
-mod shortcuts;
 mod system_register;
 mod unmap;
 

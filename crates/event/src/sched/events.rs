@@ -136,7 +136,46 @@ fn state(word: &[u8]) -> Option<TaskState> {
     }
 }
 
+/// Reads a field that the text begins with, `name` with what stands before it; ends at a blank. Returns what follows.
+#[inline]
+fn take_field<'t>(text: &'t [u8], name: &[u8]) -> Option<(&'t [u8], &'t [u8])> {
+    let rest = text.strip_prefix(name)?;
+    Some(rest.split_at(memchr::memchr(b' ', rest).unwrap_or(rest.len())))
+}
+
+/// Reads a name and the id behind it, where the text begins with them and the name has no `=` that a search for another
+/// field could stop at. Returns what follows.
+#[inline]
+fn take_task<'t>(text: &'t [u8], name: &[u8], next: &[u8]) -> Option<(TaskComm, i32, &'t [u8])> {
+    let rest = text.strip_prefix(name)?;
+    let (comm, rest) = rest.split_at(memchr::memchr(b'=', rest)?);
+    let comm = comm.strip_suffix(next)?.trim_ascii();
+    let (tid, rest) = take_field(rest, b"=")?;
+    Some((TaskComm::new(comm), number_of_thread(tid)?, rest))
+}
+
+/// Reads what kernels print, from the beginning to the end.
+#[inline]
+fn usual_switch(text: &[u8]) -> Option<SchedSwitch> {
+    let (prev_comm, prev_tid, rest) = take_task(text, b"prev_comm=", b" prev_pid")?;
+    let (prio, rest) = take_field(rest, b" prev_prio=")?;
+    let (left, rest) = take_field(rest, b" prev_state=")?;
+    let (next_comm, next_tid, _) = take_task(rest, b" ==> next_comm=", b" next_pid")?;
+    let plain = all_digits(prio) && memchr::memchr2(b'=', b'\t', left).is_none();
+    let prev_state = state(left).filter(|_| plain)?;
+    Some(SchedSwitch {
+        prev_tid,
+        prev_comm,
+        prev_state,
+        next_tid,
+        next_comm,
+    })
+}
+
 fn switch(text: &[u8]) -> Option<SchedSwitch> {
+    if let Some(switch) = usual_switch(text) {
+        return Some(switch);
+    }
     if find(text, b"prev_pid=").is_some() {
         return Some(SchedSwitch {
             prev_tid: id(text, b"prev_pid=")?,
@@ -169,7 +208,24 @@ fn task(text: &[u8]) -> Option<(TaskComm, i32, &[u8])> {
     Some((TaskComm::new(&who[..colon]), tid, &text[close + 1..]))
 }
 
+/// Reads what kernels print, from the beginning to the end.
+#[inline]
+fn usual_wakeup(text: &[u8]) -> Option<SchedWakeup> {
+    let (comm, tid, rest) = take_task(text, b"comm=", b" pid")?;
+    let (prio, rest) = take_field(rest, b" prio=")?;
+    let (cpu, _) = take_field(rest, b" target_cpu=")?;
+    let target_cpu = number_of_thread(cpu).filter(|_| all_digits(prio))?;
+    Some(SchedWakeup {
+        tid,
+        comm,
+        target_cpu: Some(target_cpu),
+    })
+}
+
 fn wakeup(text: &[u8]) -> Option<SchedWakeup> {
+    if let Some(wakeup) = usual_wakeup(text) {
+        return Some(wakeup);
+    }
     if find(text, b"pid=").is_some() {
         return Some(SchedWakeup {
             tid: id(text, b"pid=")?,

@@ -2,7 +2,7 @@
 
 use crate::{Kind, TextReader};
 
-const TEXTS: [(Kind, &str); 9] = [
+const TEXTS: [(Kind, &str); 12] = [
     (
         Kind::KvmMmio,
         "mmio read len 4 gpa 0xfed000f0 val 0x893f9d2c",
@@ -28,6 +28,18 @@ const TEXTS: [(Kind, &str); 9] = [
         Kind::KvmExit,
         "vcpu 0 reason EPT_VIOLATION rip 0xf1a info1 0x0000000000000181 info2 0x0000000000000000 \
          intr_info 0x00000000 error_code 0x00000000",
+    ),
+    (
+        Kind::SchedSwitch,
+        "prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=R+ ==> next_comm=a b:c next_pid=7 next_prio=120",
+    ),
+    (
+        Kind::SchedSwitch,
+        "prev_comm=next_pid=1 prev_pid=1508 prev_prio=12 prev_state=S ==> next_comm=prev_state=D next_pid=7 next_prio=1",
+    ),
+    (
+        Kind::SchedWakeup,
+        "comm=CPU 0/KVM pid=1508 prio=120 target_cpu=003",
     ),
 ];
 
