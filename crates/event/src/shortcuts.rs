@@ -31,11 +31,13 @@ const TEXTS: [(Kind, &str); 12] = [
     ),
     (
         Kind::SchedSwitch,
-        "prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=R+ ==> next_comm=a b:c next_pid=7 next_prio=120",
+        "prev_comm=CPU 0/KVM prev_pid=1508 prev_prio=120 prev_state=R+ ==> next_comm=a b:c next_pid=7 \
+         next_prio=120",
     ),
     (
         Kind::SchedSwitch,
-        "prev_comm=next_pid=1 prev_pid=1508 prev_prio=12 prev_state=S ==> next_comm=prev_state=D next_pid=7 next_prio=1",
+        "prev_comm=next_pid=1 prev_pid=1508 prev_prio=12 prev_state=S ==> next_comm=prev_state=D \
+         next_pid=7 next_prio=1",
     ),
     (
         Kind::SchedWakeup,
