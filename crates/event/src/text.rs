@@ -52,14 +52,14 @@ fn hex_digits_of(bytes: u64) -> (usize, u64) {
     // Adding to seven bits sets the eighth where a byte is as large as asked; no byte overflows into the next.
     let from = |bytes: u64, least: u64| (bytes & !HIGH).wrapping_add((0x80 - least) * ONES);
     let digits = from(bytes, 0x30) & !from(bytes, 0x3a);
-    let letters = bytes | 0x20 * ONES;
+    let letters = bytes | (0x20 * ONES);
     let letters = from(letters, 0x61) & !from(letters, 0x67) & HIGH;
     let others = !((digits & HIGH) | letters) & HIGH | bytes & HIGH;
     let count = others.trailing_zeros() / 8;
     if count == 0 {
         return (0, 0);
     }
-    let nibbles = (bytes & 0x0f * ONES).wrapping_add((letters >> 7).wrapping_mul(9));
+    let nibbles = (bytes & (0x0f * ONES)).wrapping_add((letters >> 7).wrapping_mul(9));
     // Zeros go before them.
     let nibbles = nibbles << ((8 - count) * 8);
     let pairs = (nibbles << 4 | nibbles >> 8) & 0x00ff_00ff_00ff_00ff;
