@@ -73,18 +73,18 @@ impl CpuPauses {
         let before = std::mem::replace(last, now);
         let ns = time.saturating_sub(before.time);
         let same = before.tid == tid && before.known && !before.sampled && !sampled;
-        let is_gap = same && {
-            self.seen_gaps += 1;
-            self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS
-        };
-        if ns >= SILENCE_NS && before.known {
-            return Some(CpuPause::Silence {
-                from: before.time,
-                to: time,
-                is_gap,
-            });
+        self.seen_gaps += u64::from(same);
+        let is_gap = same && self.gap_counts();
+        if !before.known {
+            return None;
         }
-        is_gap.then_some(CpuPause::Gap(ns))
+        pause(time, ns, is_gap)
+    }
+
+    /// Returns whether the last gap is one of those that are looked at.
+    #[inline(always)]
+    fn gap_counts(&self) -> bool {
+        self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS
     }
 
     /// Returns whether an event of the thread that had its CPU's last one, so long after that, is one of those that
@@ -95,21 +95,12 @@ impl CpuPauses {
             self.fine = !time.is_multiple_of(1_000);
         }
         self.seen_gaps += 1;
-        let counts = self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS;
-        counts || ns >= SILENCE_NS
+        self.gap_counts() || ns >= SILENCE_NS
     }
 
     /// Returns what such an event at a time says.
     fn of_streak(&self, time: u64, ns: u64) -> Option<CpuPause> {
-        let is_gap = self.seen_gaps.is_multiple_of(ONE_GAP_IN) || self.seen_gaps <= ALL_GAPS;
-        if ns >= SILENCE_NS {
-            return Some(CpuPause::Silence {
-                from: time - ns,
-                to: time,
-                is_gap,
-            });
-        }
-        is_gap.then_some(CpuPause::Gap(ns))
+        pause(time, ns, self.gap_counts())
     }
 
     /// A CPU's last thread had more events, up to a time.
@@ -149,6 +140,19 @@ impl CpuPauses {
     /// Returns whether time stamps say more than microseconds.
     pub fn is_fine(&self) -> bool {
         self.fine
+    }
+}
+
+/// Returns what an event at a time says of the time before it.
+#[inline(always)]
+fn pause(time: u64, ns: u64, is_gap: bool) -> Option<CpuPause> {
+    match ns >= SILENCE_NS {
+        true => Some(CpuPause::Silence {
+            from: time - ns,
+            to: time,
+            is_gap,
+        }),
+        false => is_gap.then_some(CpuPause::Gap(ns)),
     }
 }
 

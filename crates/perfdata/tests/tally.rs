@@ -10,10 +10,10 @@ use crate::walk::{recordings, storage};
 use crate::writer::*;
 
 /// A sample: its attribute, its time, its thread and its CPU.
-type Seen = (u32, u64, (i32, i32));
+type SampleSight = (u32, u64, (i32, i32));
 
 #[derive(Debug, Clone, Default)]
-struct SeenSamples(Vec<Seen>);
+struct SeenSamples(Vec<SampleSight>);
 
 impl SampleTally for SeenSamples {
     fn seen(&mut self, attr: u32, time: u64, place: (i32, i32)) {
@@ -34,8 +34,8 @@ impl SampleTally for SeenSamples {
 /// Collects what a walk hands out, and what its tally has.
 #[derive(Default)]
 struct Tallying {
-    out: Vec<Seen>,
-    seen: Vec<Seen>,
+    out: Vec<SampleSight>,
+    seen: Vec<SampleSight>,
     /// Whether some sample went out that no tally had.
     behind: bool,
 }
@@ -100,14 +100,14 @@ proptest! {
         // Whatever is handed out, and by how many threads, it is seen in the order of the file.
         prop_assert_eq!(&all.seen, &one.seen);
         prop_assert_eq!(&all.seen, &two.seen);
-        let sorted = |list: &[Seen]| {
+        let sorted = |list: &[SampleSight]| {
             let mut list = list.to_vec();
             list.sort_unstable();
             list
         };
         prop_assert_eq!(sorted(&all.seen), sorted(&all.out));
-        let handed_out = |one: &&Seen| wants[one.0 as usize] != SampleWish::Tallied;
-        let left: Vec<Seen> = all.out.iter().filter(handed_out).copied().collect();
+        let handed_out = |one: &&SampleSight| wants[one.0 as usize] != SampleWish::Tallied;
+        let left: Vec<SampleSight> = all.out.iter().filter(handed_out).copied().collect();
         prop_assert_eq!(sorted(&left), sorted(&one.out));
     }
 }

@@ -1,25 +1,28 @@
-//! Takes the picture of a recording that rules look at, once, with one thread, and prints a number that changes with
-//! anything in it: what a profiler, or a tool that counts instructions, is pointed at.
-//!
-//! `cargo build --release -p session --example picture`, then
-//! `valgrind --tool=callgrind target/release/examples/picture RECORDING`
+//! Prints the exits of a recording by reason, and what makes its VMs slow:
+//! `cargo run -p session --example picture -- perf.data`.
 
-use std::error::Error;
-use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Write};
+#![allow(clippy::print_stdout)]
 
+use analysis::ExitTable;
+use rules::Case;
 use session::{PictureOptions, Session, SessionOptions};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let file = std::env::args().nth(1).ok_or("give a recording")?;
-    let options = SessionOptions {
-        threads: 1,
-        ..SessionOptions::default()
-    };
-    let session = Session::open(options)?;
-    let pictures = session.pictures(&[file.into()], &PictureOptions::default())?;
-    let mut hasher = DefaultHasher::new();
-    hasher.write(format!("{pictures:?}").as_bytes());
-    writeln!(io::stdout(), "{:016x}", hasher.finish())?;
+fn main() -> Result<(), session::Error> {
+    let inputs: Vec<_> = std::env::args_os().skip(1).map(Into::into).collect();
+    let session = Session::open(SessionOptions::default())?;
+    for picture in session.pictures(&inputs, &PictureOptions::default())? {
+        for row in picture.rows(ExitTable::Vmexit) {
+            let (count, total_ns) = (row.stats.count(), row.stats.total());
+            println!("{:20} {count:>10} {total_ns:>15} ns", row.key);
+        }
+        let case = Case {
+            picture: &picture,
+            facts: None,
+            domain: None,
+        };
+        for finding in rules::diagnose(&[case]).findings {
+            println!("{}: {}", finding.rule.id, finding.title);
+        }
+    }
     Ok(())
 }

@@ -111,18 +111,7 @@ fn parse_at(line: &[u8], colon: usize, types: &Types, perf: bool) -> Option<Even
     if !plausible(line, &who, &clock, &name) {
         return None;
     }
-    Some(EventHead {
-        what: name.what,
-        who,
-        time: clock.time,
-        decimals: clock.decimals,
-        name: name.span,
-        ty: name.ty,
-        has_system: name.has_system,
-        padded: name.padded,
-        args: u32::try_from(name.args).unwrap_or(u32::MAX),
-        colon: short(colon),
-    })
+    Some(name.of(who, clock.time, clock.decimals, colon))
 }
 
 /// Distinguishes an event's line from prose that happens to hold a number and two colons.
@@ -306,6 +295,25 @@ pub(crate) struct HeadName {
     pub padded: Option<bool>,
     pub ty: Option<u16>,
     pub args: usize,
+}
+
+impl HeadName {
+    /// Returns the head of the event of this name, whose time stamp ends at `colon`.
+    #[inline(always)]
+    pub(crate) fn of(self, who: LineTask, time: u64, decimals: u8, colon: usize) -> EventHead {
+        EventHead {
+            what: self.what,
+            who,
+            time,
+            decimals,
+            name: self.span,
+            ty: self.ty,
+            has_system: self.has_system,
+            padded: self.padded,
+            args: u32::try_from(self.args).unwrap_or(u32::MAX),
+            colon: short(colon),
+        }
+    }
 }
 
 /// Reads the event's name behind the time stamp, if it is one seen lately and nothing stands before it.

@@ -5,7 +5,7 @@ use event::text::eight_digits;
 
 use crate::head::{self, EventHead, HeadName, HeadRest};
 use crate::scan;
-use crate::span::{LineSpan, short};
+use crate::span::LineSpan;
 use crate::types::{self, Types};
 use crate::who::LineTask;
 
@@ -139,18 +139,8 @@ impl HeadCache {
         if seen.perf != (perf || name.has_system) {
             return None;
         }
-        Some(EventHead {
-            what: HeadRest::Event,
-            who: seen.who,
-            time: seen.seconds.checked_add(fraction)?,
-            decimals,
-            name: name.span,
-            ty: name.ty,
-            has_system: name.has_system,
-            padded: name.padded,
-            args: u32::try_from(name.args).unwrap_or(u32::MAX),
-            colon: short(colon),
-        })
+        let time = seen.seconds.checked_add(fraction)?;
+        Some(name.of(seen.who, time, decimals, colon))
     }
 
     /// Reads a name that ends where the last one did.

@@ -259,12 +259,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 break;
             }
             if header.kind < kind::USER_START {
-                let from = RecordOrigin {
-                    data,
-                    base: 0,
-                    buffer: 0,
-                    piece: None,
-                };
+                let from = RecordOrigin::of_input(data);
                 self.take(from, header, &data[at + HEADER..next], at);
             } else {
                 self.control(header, &data[at + HEADER..next], at);
@@ -335,7 +330,9 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
     /// Takes samples up to the first record that is something else. It stops now and then so that pages can be
     /// released.
     fn take_samples(&mut self, data: &[u8], start: usize, end: usize) -> usize {
-        let Some(source) = self.reading.recording.source else {
+        // What is compressed is no sample: it is looked at once, in the map.
+        let source = self.reading.recording.source;
+        let Some(source) = source.filter(|_| self.zstd.is_none()) else {
             return self.take_samples_of(&data[..end], 0, start);
         };
         let mut piece = self.pieces.now();

@@ -118,6 +118,16 @@ impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
 }
 
 impl<'d> RecordOrigin<'d> {
+    /// The input as a whole.
+    pub(super) const fn of_input(data: &'d [u8]) -> RecordOrigin<'d> {
+        RecordOrigin {
+            data,
+            base: 0,
+            buffer: 0,
+            piece: None,
+        }
+    }
+
     /// Returns the record at a place: its header, and its body as far as it is there.
     #[inline(always)]
     fn record<const BIG: bool>(self, at: usize) -> Option<(PerfRecordHeader, &'d [u8])> {

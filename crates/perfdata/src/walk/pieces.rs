@@ -135,12 +135,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Takes the recording's own records.
     fn take_own(&mut self) {
         let recording = self.reading.recording;
-        let from = RecordOrigin {
-            data: recording.data,
-            base: 0,
-            buffer: 0,
-            piece: None,
-        };
+        let from = RecordOrigin::of_input(recording.data);
         self.take_records(from, recording.start, recording.end);
     }
 

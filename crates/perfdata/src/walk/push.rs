@@ -226,19 +226,26 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Takes what a run's records are read from. Those of the input are read by pieces where they are few.
     #[inline(always)]
     fn take_bytes(&mut self, buffer: u32, slot: usize) -> RunBytes {
-        if buffer != 0 {
-            return self
-                .chunks
-                .get(buffer)
-                .map_or(RunBytes::Nothing, RunBytes::Piece);
-        }
-        if !O::READS || self.reading.recording.source.is_none() || slot >= MAX_WINDOWS {
-            return RunBytes::Map;
+        let by_pieces = O::READS && self.reading.recording.source.is_some();
+        if buffer != 0 || !by_pieces || slot >= MAX_WINDOWS {
+            return self.whole_bytes(buffer);
         }
         if self.windows.len() <= slot {
             self.windows.resize_with(slot + 1, RunWindow::default);
         }
         RunBytes::Window(std::mem::take(&mut self.windows[slot]))
+    }
+
+    /// Returns all bytes of a buffer: of the input, or of what was unpacked.
+    #[inline(always)]
+    fn whole_bytes(&self, buffer: u32) -> RunBytes {
+        match buffer {
+            0 => RunBytes::Map,
+            _ => {
+                let piece = self.chunks.get(buffer);
+                piece.map_or(RunBytes::Nothing, RunBytes::Piece)
+            }
+        }
     }
 
     #[inline(always)]
@@ -341,12 +348,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let mut next = run.entry;
         let mut entry = *self.queue.entries.get(index_of(next))?;
         let is_map = matches!(bytes, RunBytes::Map);
-        let map = RecordOrigin {
-            data: self.reading.recording.data,
-            base: 0,
-            buffer: 0,
-            piece: None,
-        };
+        let map = RecordOrigin::of_input(self.reading.recording.data);
         loop {
             if is_map
                 && O::READS
@@ -389,17 +391,9 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         (begins, limit): (u64, u64),
         sent: u64,
     ) -> Option<RunRest> {
-        let piece = self.chunks.get(run.buffer);
-        let from = RecordOrigin {
-            data: match &piece {
-                Some(piece) => piece,
-                None if run.buffer == 0 => self.reading.recording.data,
-                None => &[],
-            },
-            base: 0,
-            buffer: run.buffer,
-            piece: piece.as_ref(),
-        };
+        let mut bytes = self.whole_bytes(run.buffer);
+        let recording = self.reading.recording;
+        let from = bytes.origin::<BIG>(recording, &self.pieces, (run.buffer, run.at));
         let second = self.queue.second();
         let mut first = true;
         let mut at = run.at;

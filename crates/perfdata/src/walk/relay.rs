@@ -279,12 +279,7 @@ fn hand_out<V: PerfVisitor, const BIG: bool>(
         Some(piece) => piece,
         None => reading.recording.data,
     };
-    let from = RecordOrigin {
-        data,
-        base: 0,
-        buffer: 0,
-        piece: None,
-    };
+    let from = RecordOrigin::of_input(data);
     for (number, record) in records.iter().enumerate() {
         if let Some(ahead) = records.get(number + AHEAD) {
             prefetch(data, ahead.at());
@@ -328,12 +323,7 @@ mod tests {
         batches.iter().map(|batch| counted(&batch)).collect()
     }
 
-    const FROM: RecordOrigin<'_> = RecordOrigin {
-        data: &[],
-        base: 0,
-        buffer: 0,
-        piece: None,
-    };
+    const FROM: RecordOrigin<'_> = RecordOrigin::of_input(&[]);
 
     #[test]
     fn rounds_without_records_take_no_memory() {
