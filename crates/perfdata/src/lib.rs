@@ -33,6 +33,7 @@ mod merge;
 mod pipe;
 mod record;
 mod sample;
+mod sample_head;
 mod walk;
 
 pub use attr::{AttrType, EventAttr, SampleLayout};

@@ -60,13 +60,18 @@ pub(crate) struct PerfRecordHeader {
 impl PerfRecordHeader {
     /// Reads the header at `at`. `None` when it is not all there.
     #[inline(always)]
+    pub(crate) fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<PerfRecordHeader> {
+        u64_at::<BIG>(data, at).map(PerfRecordHeader::of_word::<BIG>)
+    }
+
+    /// Takes it apart.
+    #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the three numbers are parts of one word"
     )]
-    pub(crate) fn read<const BIG: bool>(data: &[u8], at: usize) -> Option<PerfRecordHeader> {
-        let word = u64_at::<BIG>(data, at)?;
-        Some(if BIG {
+    pub(crate) fn of_word<const BIG: bool>(word: u64) -> PerfRecordHeader {
+        if BIG {
             PerfRecordHeader {
                 kind: (word >> 32) as u32,
                 misc: (word >> 16) as u16,
@@ -78,7 +83,7 @@ impl PerfRecordHeader {
                 misc: (word >> 32) as u16,
                 size: (word >> 48) as usize,
             }
-        })
+        }
     }
 
     /// Whether no record begins like this: its kind or size is impossible.

@@ -100,11 +100,11 @@ impl Barriers {
         }
     }
 
-    /// Takes note of a sample of a run, by a thread on a CPU.
+    /// Takes note of a sample of a run, by its thread on its CPU.
     #[inline(always)]
-    pub(super) fn sample(&mut self, one: &WantedSample<'_>, place: (i32, i32), run: u64) {
+    pub(super) fn sample(&mut self, one: &WantedSample, run: u64) {
         match one.want {
-            SampleWish::OfThread if self.used => self.of_thread(place, one.time, run),
+            SampleWish::OfThread if self.used => self.of_thread(one.place, one.time, run),
             _ => self.in_order(one.time, run),
         }
     }

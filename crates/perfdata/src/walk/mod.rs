@@ -33,6 +33,7 @@ use crate::merge::{MergeQueue, MergeRecord};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, PerfRecordHeader, kind};
 use crate::sample::place_of;
+use crate::sample_head::HeadPlaces;
 
 use barriers::Barriers;
 use groups::SampledGroups;
@@ -176,7 +177,12 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         PerfWalk {
             reading,
             counters: (reading.recording.attrs.iter().enumerate().map(want))
-                .map(|want| AttrCounter { count: 0, want })
+                .zip(&reading.recording.attrs)
+                .map(|(want, attr)| AttrCounter {
+                    count: 0,
+                    want,
+                    places: HeadPlaces::new(&attr.layout),
+                })
                 .collect(),
             out,
             queue: MergeQueue::new(),
@@ -368,8 +374,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         };
         let sent = (self.flush_to, self.last_out);
         let (unordered, queue, out) = (&mut self.unordered, &mut self.queue, &mut self.out);
-        let (barriers, attrs) = (&mut self.barriers, &reading.recording.attrs);
-        let tally = &mut self.tally;
+        let (barriers, tally) = (&mut self.barriers, &mut self.tally);
         // Where all that is wanted is wanted in order, nobody asks whose it is.
         let whose = tally.is_some() || !self.in_order;
         let from = RecordOrigin {
@@ -386,16 +391,15 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             };
             last_read.is(one.time, one.at);
             if !whose {
-                queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
+                queue.add(0, one.at, one.at + one.size, one.time, one.attr);
                 return;
             }
-            let place = place_of::<BIG>(attrs, one.body, one.attr);
             if let Some(tally) = tally {
-                tally.seen(one.attr, one.time, place);
+                tally.seen(one.attr, one.time, one.place);
             }
             if !unordered.takes(&one, from, sent, out) {
-                queue.add(0, one.at, one.at + one.header.size, one.time, one.attr);
-                barriers.sample(&one, place, queue.open_seq());
+                queue.add(0, one.at, one.at + one.size, one.time, one.attr);
+                barriers.sample(&one, queue.open_seq());
             }
         });
         scanned + base
@@ -428,18 +432,16 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let time = self.reading.time_of::<BIG>(header, body, attr);
         self.last_read.is(time, at);
         let sample = (attr != MergeRecord::SIDE).then(|| WantedSample {
-            header,
-            body,
             at,
+            size: header.size,
             time,
             attr,
             want: self.counters[index_of(attr)].want,
+            place: place_of::<BIG>(&self.reading.recording.attrs, body, attr),
         });
-        let mut place = (-1, -1);
         if let Some(one) = &sample {
-            place = place_of::<BIG>(&self.reading.recording.attrs, body, attr);
             if let Some(tally) = &mut self.tally {
-                tally.seen(attr, time, place);
+                tally.seen(attr, time, one.place);
             }
             let sent = (self.flush_to, self.last_out);
             if self.unordered.takes(one, from, sent, &mut self.out) {
@@ -453,7 +455,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         }
         let run = self.queue.open_seq();
         match &sample {
-            Some(one) => self.barriers.sample(one, place, run),
+            Some(one) => self.barriers.sample(one, run),
             None => self.barriers.in_order(time, run),
         }
         self.bound_runs(at);

@@ -9,7 +9,8 @@ use super::visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};
 use crate::record::{
     HEADER, LostSource, PerfRecordHeader, SideRecord, deferred_stack, kind, parse_side,
 };
-use crate::sample::{PerfSample, tracepoint_of};
+use crate::sample::{PerfSample, TracepointRecord, tracepoint_of};
+use crate::sample_head::{HeadPlaces, SampleHead};
 use tracefmt::index_of;
 
 /// The bytes that a record lies in.
@@ -68,6 +69,8 @@ pub(super) struct Direct<'w, 'r, 'a, V, const BIG: bool> {
     /// Of these the losses and what was late are counted here.
     totals: Totals,
     groups: Option<SampledGroups>,
+    /// By attribute, where the visitor's part of a sample is, if it wants no more than the record.
+    records: Vec<Option<HeadPlaces>>,
 }
 
 impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
@@ -76,7 +79,14 @@ impl<'w, 'r, 'a, V: PerfVisitor, const BIG: bool> Direct<'w, 'r, 'a, V, BIG> {
         wanted: &[SampleWish],
         visitor: &'w mut V,
     ) -> Direct<'w, 'r, 'a, V, BIG> {
+        let attrs = reading.recording.attrs.iter().zip(0..);
+        let records = attrs.map(|(attr, number)| {
+            let places = HeadPlaces::new(&attr.layout);
+            let enough = places.raw.is_there() && visitor.record_is_enough(number);
+            enough.then_some(places)
+        });
         Direct {
+            records: records.collect(),
             reading,
             visitor,
             totals: Totals::default(),
@@ -128,6 +138,41 @@ impl<'d> RecordOrigin<'d> {
         }
     }
 
+    /// Returns whether the record at a place is all there.
+    #[inline(always)]
+    pub(super) fn has_record<const BIG: bool>(&self, at: usize) -> bool {
+        let at = at.wrapping_sub(self.base);
+        let header = PerfRecordHeader::read::<BIG>(self.data, at);
+        header.is_some_and(|header| header.size <= self.data.len() - at)
+    }
+
+    /// Returns the record of a tracepoint, if its sample is all there and has it in its head.
+    #[inline(always)]
+    fn tracepoint<const BIG: bool>(
+        &self,
+        at: usize,
+        (time, attr): (u64, u32),
+        places: HeadPlaces,
+    ) -> Option<TracepointRecord<'d>> {
+        let at = at.wrapping_sub(self.base);
+        let head = SampleHead::at(self.data, at)?;
+        let size = head.header::<BIG>().size;
+        let start = places.raw.start() + 4;
+        let length = head.half::<BIG>(places.raw, false).cast_unsigned() as usize;
+        let end = start + length;
+        if size < usize::from(places.least) || end > size {
+            return None;
+        }
+        Some(TracepointRecord {
+            attr,
+            time,
+            pid: head.half::<BIG>(places.tid, false),
+            tid: head.half::<BIG>(places.tid, true),
+            cpu: head.half::<BIG>(places.cpu, false),
+            raw: self.data.get(at + start..at + end)?,
+        })
+    }
+
     /// Returns the record at a place: its header, and its body as far as it is there.
     #[inline(always)]
     fn record<const BIG: bool>(self, at: usize) -> Option<(PerfRecordHeader, &'d [u8])> {
@@ -156,6 +201,11 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         time: u64,
         attr: u32,
     ) -> ControlFlow<()> {
+        if let Some(Some(places)) = self.records.get(index_of(attr))
+            && let Some(record) = from.tracepoint::<BIG>(at, (time, attr), *places)
+        {
+            return self.visitor.tracepoint(record);
+        }
         let recording = self.reading.recording;
         let Some((header, body)) = from.record::<BIG>(at) else {
             return ControlFlow::Continue(());

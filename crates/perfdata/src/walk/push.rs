@@ -259,6 +259,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     #[inline]
     fn push_run(&mut self, run: &mut CpuRun, slot: usize, (until, sent): (OrderKey, u64)) {
         let mut bytes = self.take_bytes(run.run.buffer, slot);
+        let mut from = RecordOrigin::of_input(&[]);
         let mut next = run.run.entry;
         while let Some(&entry) = self.queue.entries.get(index_of(next)) {
             if next >= run.run.entry_end || self.stop {
@@ -268,11 +269,14 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 run.goes_on(next, entry.time);
                 return self.give_back(bytes, slot);
             }
-            let from = bytes.origin::<BIG>(
-                self.reading.recording,
-                &self.pieces,
-                (run.run.buffer, entry.at()),
-            );
+            // Without a reader the bytes do not matter.
+            if O::READS && !from.has_record::<BIG>(entry.at()) || from.buffer != run.run.buffer {
+                from = bytes.origin::<BIG>(
+                    self.reading.recording,
+                    &self.pieces,
+                    (run.run.buffer, entry.at()),
+                );
+            }
             self.push(from, entry, sent);
             next += 1;
         }
@@ -348,7 +352,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let mut next = run.entry;
         let mut entry = *self.queue.entries.get(index_of(next))?;
         let is_map = matches!(bytes, RunBytes::Map);
-        let map = RecordOrigin::of_input(self.reading.recording.data);
+        let mut from = RecordOrigin::of_input(&[]);
         loop {
             if is_map
                 && O::READS
@@ -359,14 +363,14 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 prefetch(data, ahead.at() + LINE);
                 prefetch(data, ahead.at() + 2 * LINE);
             }
-            let from = match is_map {
-                true => map,
-                false => bytes.origin::<BIG>(
+            // Without a reader the bytes do not matter.
+            if O::READS && !from.has_record::<BIG>(entry.at()) || from.buffer != run.buffer {
+                from = bytes.origin::<BIG>(
                     self.reading.recording,
                     &self.pieces,
                     (run.buffer, entry.at()),
-                ),
-            };
+                );
+            }
             self.push(from, entry, sent);
             next += 1;
             if self.stop || next >= run.entry_end {

@@ -12,9 +12,9 @@ pub(super) struct WalkPlan<'r, 'a> {
     pub recording: &'r PerfRecording<'a>,
     pub ids: IdMap,
     /// Where every sample has its id, if there is more than one attribute.
-    pub id_at: Option<usize>,
+    pub id_at: Option<u16>,
     /// Where every sample has its time; `None` when that depends on the attribute.
-    pub time_at: Option<usize>,
+    pub time_at: Option<u16>,
     trailers: Trailers,
 }
 
@@ -32,8 +32,8 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
         WalkPlan {
             recording,
             ids,
-            id_at: layout.id.map(usize::from).filter(|_| same_id),
-            time_at: layout.time.map(usize::from).filter(|_| same_time),
+            id_at: layout.id.filter(|_| same_id),
+            time_at: layout.time.filter(|_| same_time),
             trailers: Trailers::new(attrs),
         }
     }
@@ -47,13 +47,11 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
         attr: u32,
     ) -> u64 {
         let at = if header.kind == kind::SAMPLE {
-            match self.time_at {
+            let at = match self.time_at {
                 Some(at) => Some(at),
-                None => self.recording.attrs[index_of(attr)]
-                    .layout
-                    .time
-                    .map(usize::from),
-            }
+                None => self.recording.attrs[index_of(attr)].layout.time,
+            };
+            at.map(usize::from)
         } else {
             let back = self.trailer::<BIG>(body).trailer_time;
             back.and_then(|back| body.len().checked_sub(usize::from(back)))
@@ -92,6 +90,6 @@ impl<'r, 'a> WalkPlan<'r, 'a> {
         if let IdMap::Single = self.ids {
             return Some(0);
         }
-        self.ids.get(u64_at::<BIG>(body, self.id_at?)?)
+        self.ids.get(u64_at::<BIG>(body, usize::from(self.id_at?))?)
     }
 }

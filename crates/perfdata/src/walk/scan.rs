@@ -1,7 +1,8 @@
 //! The scan: samples are found one behind the other, and of those that nobody wants no more than header and id is read.
 
 use crate::ids::IdMap;
-use crate::record::{HEADER, PerfRecordHeader, kind, u64_at};
+use crate::record::kind;
+use crate::sample_head::{HeadPlaces, HeadWord, SampleHead};
 use tracefmt::index_of;
 
 use super::prefetch::{LINE, prefetch};
@@ -17,15 +18,16 @@ pub(super) const STEP: usize = 4 << 20;
 pub(super) struct AttrCounter {
     pub count: u64,
     pub want: SampleWish,
+    pub places: HeadPlaces,
 }
 
-/// Where all samples have the id that decides whether they are wanted.
+/// Where all samples have the id that decides whether they are wanted, and their time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct IdPlaces<'p> {
     base: u64,
     attrs: &'p [u32],
-    id_at: usize,
-    time_at: usize,
+    id: HeadWord,
+    time: HeadWord,
 }
 
 impl<'p> IdPlaces<'p> {
@@ -33,15 +35,16 @@ impl<'p> IdPlaces<'p> {
     #[inline(always)]
     pub(super) fn new(
         ids: &'p IdMap,
-        id_at: Option<usize>,
-        time_at: Option<usize>,
+        id_at: Option<u16>,
+        time_at: Option<u16>,
     ) -> Option<IdPlaces<'p>> {
-        match (ids, id_at, time_at) {
-            (IdMap::Table { base, attrs }, Some(id_at), Some(time_at)) => Some(IdPlaces {
+        let (id, time) = (HeadWord::of(id_at), HeadWord::of(time_at));
+        match ids {
+            IdMap::Table { base, attrs } if id.is_there() && time.is_there() => Some(IdPlaces {
                 base: *base,
                 attrs,
-                id_at,
-                time_at,
+                id,
+                time,
             }),
             _ => None,
         }
@@ -50,31 +53,35 @@ impl<'p> IdPlaces<'p> {
 
 /// A sample that somebody wants.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WantedSample<'d> {
-    pub header: PerfRecordHeader,
-    pub body: &'d [u8],
+pub(super) struct WantedSample {
     pub at: usize,
+    /// Bytes of the record.
+    pub size: usize,
     pub time: u64,
     pub attr: u32,
     pub want: SampleWish,
+    /// Its thread and CPU, each -1 where that is not recorded.
+    pub place: (i32, i32),
 }
 
-/// Hands out the wanted samples from `start` on, up to the first record that is something else, and counts all. `data`
-/// ends where the records do. Returns how far it came: one step at most.
+/// Hands out the wanted samples from `start` on, up to the first record that is something else, or that is too near the
+/// end of `data` for its head to be all there, and counts all. `data` ends where the records do. Returns how far it
+/// came: one step at most.
 #[inline(always)]
-pub(super) fn scan<'d, const BIG: bool>(
+pub(super) fn scan<const BIG: bool>(
     places: &IdPlaces<'_>,
-    data: &'d [u8],
+    data: &[u8],
     start: usize,
     counters: &mut [AttrCounter],
-    mut wanted: impl FnMut(WantedSample<'d>),
+    mut wanted: impl FnMut(WantedSample),
 ) -> usize {
     let stop = start.saturating_add(STEP);
     let mut at = start;
     while at < stop {
-        let Some(header) = PerfRecordHeader::read::<BIG>(data, at) else {
+        let Some(head) = SampleHead::at(data, at) else {
             break;
         };
+        let header = head.header::<BIG>();
         let next = at + header.size;
         if header.kind != kind::SAMPLE || next > data.len() {
             break;
@@ -82,10 +89,7 @@ pub(super) fn scan<'d, const BIG: bool>(
         // A record is a line and a half long.
         prefetch(data, at + AHEAD);
         prefetch(data, at + AHEAD + LINE);
-        let body = &data[at + HEADER..next.max(at + HEADER)];
-        let Some(id) = u64_at::<BIG>(body, places.id_at) else {
-            break;
-        };
+        let id = head.word::<BIG>(places.id).unwrap_or_default();
         let place = usize::try_from(id.wrapping_sub(places.base));
         let Some(&attr) = place.ok().and_then(|at| places.attrs.get(at)) else {
             break;
@@ -93,21 +97,22 @@ pub(super) fn scan<'d, const BIG: bool>(
         let Some(counter) = counters.get_mut(index_of(attr)) else {
             break;
         };
-        let want = counter.want;
-        if want != SampleWish::No {
-            let Some(time) = u64_at::<BIG>(body, places.time_at) else {
-                break;
-            };
-            wanted(WantedSample {
-                header,
-                body,
-                at,
-                time,
-                attr,
-                want,
-            });
+        if header.size < usize::from(counter.places.least) {
+            break;
         }
         counter.count += 1;
+        let want = counter.want;
+        if want != SampleWish::No {
+            let HeadPlaces { tid, cpu, .. } = counter.places;
+            wanted(WantedSample {
+                at,
+                size: header.size,
+                time: head.word::<BIG>(places.time).unwrap_or_default(),
+                attr,
+                want,
+                place: (head.half::<BIG>(tid, true), head.half::<BIG>(cpu, false)),
+            });
+        }
         at = next;
     }
     at

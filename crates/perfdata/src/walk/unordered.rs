@@ -28,7 +28,7 @@ impl UnorderedSamples {
     #[inline(always)]
     pub(super) fn takes<O: RecordOutlet>(
         &mut self,
-        one: &WantedSample<'_>,
+        one: &WantedSample,
         from: RecordOrigin<'_>,
         sent: (u64, u64),
         out: &mut O,
