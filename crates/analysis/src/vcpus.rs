@@ -557,8 +557,7 @@ impl Vcpus {
         let ns = end - start;
         let vcpu = self.vcpu(span.vcpu);
         vcpu.times.add(span.state, ns);
-        let waiting = span.cause.reason.is_some_and(ExitReason::is_waiting);
-        if span.state == State::Kernel && waiting {
+        if span.state == State::Kernel && span.cause.reason.is_some_and(ExitReason::is_waiting) {
             vcpu.kernel_waiting_ns += ns;
         }
         vcpu.span = Some(match vcpu.span {

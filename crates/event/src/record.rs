@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tracefmt::{Endian, FieldKind, FormatField};
+use tracefmt::{Endian, FieldKind, FormatField, index_of};
 
 /// Returns the low 32 bits: fields are of 32 bits or less where this is used, and an odd format that says otherwise
 /// gives an odd number.
@@ -48,6 +48,8 @@ pub(crate) trait FieldType: Copy {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FieldLoad {
     offset: u32,
+    /// The same where a whole word may be read there, with the lowest byte first; beyond all records else.
+    word_at: u32,
     size: u8,
     /// High bits of a word read there that are not of the number.
     beyond: u8,
@@ -61,6 +63,10 @@ impl FieldLoad {
             .filter(|s| matches!(s, 1 | 2 | 4 | 8))?;
         matches!(field.kind, FieldKind::Scalar).then_some(FieldLoad {
             offset: field.offset,
+            word_at: match endian {
+                Endian::Little => field.offset,
+                Endian::Big => u32::MAX,
+            },
             size,
             beyond: 64 - 8 * size,
             endian,
@@ -69,18 +75,18 @@ impl FieldLoad {
 
     #[inline(always)]
     pub(crate) fn get(self, record: &[u8]) -> Option<u64> {
-        let bytes = record.get(self.offset as usize..)?;
         // Nearly always there is a whole word, and no need to find out how much of it counts.
-        if self.endian == Endian::Little
-            && let Some(word) = bytes.first_chunk()
-        {
+        let at = index_of(self.word_at);
+        let word = record.get(at..at.saturating_add(8)).unwrap_or_default();
+        if let Some(word) = word.first_chunk() {
             return Some(u64::from_le_bytes(*word) & u64::MAX >> (self.beyond & 63));
         }
-        self.get_near_the_end(bytes)
+        self.get_near_the_end(record)
     }
 
     #[inline(never)]
-    fn get_near_the_end(self, bytes: &[u8]) -> Option<u64> {
+    fn get_near_the_end(self, record: &[u8]) -> Option<u64> {
+        let bytes = record.get(index_of(self.offset)..)?;
         if self.endian == Endian::Big {
             return self.endian.uint(bytes, 0, self.size as usize);
         }

@@ -88,6 +88,16 @@ impl Times {
         }
     }
 
+    /// Adds what another has more than an earlier reading of it. Most of it is unchanged.
+    #[inline]
+    pub fn add_since(&mut self, now: &Times, earlier: &Times) {
+        for ((sum, ns), before) in self.0.iter_mut().zip(now.0).zip(earlier.0) {
+            if ns > before {
+                *sum = sum.saturating_add(ns - before);
+            }
+        }
+    }
+
     /// Returns what has been added since an earlier reading.
     #[inline]
     pub fn since(&self, earlier: &Times) -> Times {

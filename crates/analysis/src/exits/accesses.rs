@@ -58,9 +58,9 @@ impl Exits {
                 group,
             ),
         };
-        self.vcpus[slot].mmio = OpenInterval::default();
+        self.vcpus[slot].mmio.is_over();
         if let Some(ns) = event.time.checked_sub(begun.time) {
-            self.tables[MMIO].add(row, ns, &times.since(&begun.times), so_far.vmm);
+            self.tables[MMIO].add(row, ns, (&begun.times, &times), so_far.vmm);
         }
     }
 

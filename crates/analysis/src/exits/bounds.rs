@@ -18,7 +18,7 @@ fn what_is_beyond_the_most_rows_is_counted_as_others() {
     rows.most = 100;
     for n in 0..100_000u64 {
         let row = rows.row(access(n % 5000), 0);
-        rows.add(row, 10, &Times::default(), false);
+        rows.add(row, 10, (&Times::default(), &Times::default()), false);
     }
     assert_eq!(rows.rows.len(), 101, "state is bounded by the most rows");
     let reports = exits.reports(&Machine::new());

@@ -87,7 +87,13 @@ impl AccessesOfExits {
 
     /// Adds an exit of a row.
     #[inline]
-    pub(super) fn add(&mut self, (at, row): (u8, u32), ns: u64, times: &Times, vmm: bool) {
+    pub(super) fn add(
+        &mut self,
+        (at, row): (u8, u32),
+        ns: u64,
+        times: (&Times, &Times),
+        vmm: bool,
+    ) {
         let rows = &mut self.tables[usize::from(at)];
         // They go when events of the accesses come.
         if index_of(row) < rows.rows.len() {

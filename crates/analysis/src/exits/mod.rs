@@ -124,6 +124,15 @@ struct OpenInterval {
     times: Times,
 }
 
+impl OpenInterval {
+    /// Nothing has begun. What stands in the times does not matter then.
+    #[inline]
+    fn is_over(&mut self) {
+        self.time = 0;
+        self.row = None;
+    }
+}
+
 #[derive(Debug)]
 struct VcpuState {
     /// Whether the thread's vCPU is known, which its first entry makes it.
@@ -307,7 +316,8 @@ impl Exits {
             match (row, event.time.checked_sub(begun.time)) {
                 (Some(_), _) if begun.time == 0 => self.untimed.first += 1,
                 (Some(row), Some(ns)) => {
-                    self.tables[VMEXIT].add(row, ns, &Times::default(), false);
+                    let none = Times::default();
+                    self.tables[VMEXIT].add(row, ns, (&none, &none), false);
                 }
                 (Some(_), None) => self.untimed.clock_back += 1,
                 (None, _) => {}
@@ -349,8 +359,8 @@ impl Exits {
             && state.exit.time != 0
             && let Some(ns) = time.checked_sub(state.exit.time)
         {
-            let did = times.since(&state.exit.times);
-            self.of_exits.add(row, ns, &did, so_far.vmm);
+            let did = (&state.exit.times, &times);
+            self.of_exits.add(row, ns, did, so_far.vmm);
         }
         let single = self.singles.are_wanted().then_some((state.exit, exit));
         // Time 0 stands for no beginning: the first event of a clock that begins there.
@@ -364,9 +374,9 @@ impl Exits {
             // Without a row both ends lack a key: perf leaves the beginning standing, and so does this.
             let Some(row) = begun.row else { return };
             if let Some(ns) = time.checked_sub(begun.time) {
-                self.tables[table].add(row, ns, &times.since(&begun.times), so_far.vmm);
+                self.tables[table].add(row, ns, (&begun.times, &times), so_far.vmm);
             }
-            *begun = OpenInterval::default();
+            begun.is_over();
         };
         end(&mut state.pio, IOPORT);
         end(&mut state.mmio, MMIO);
@@ -405,7 +415,8 @@ impl Exits {
                 u64::from(matches!(data, Data::KvmExit(exit) if !exit.inner));
             return;
         }
-        let so_far = match self.options.split {
+        let split = self.options.split;
+        let mut so_far = || match split {
             true => SoFar::of(event.tid, machine),
             false => SoFar::default(),
         };
@@ -414,22 +425,23 @@ impl Exits {
             Data::KvmExit(exit) => {
                 self.untimed.inner += u64::from(exit.inner);
                 self.groups.left(event.tid, exit.guest_pc);
-                self.exit(event, exit, so_far);
+                self.exit(event, exit, so_far());
             }
-            Data::KvmEntry(_) => self.entry(event, so_far),
+            Data::KvmEntry(_) => self.entry(event, so_far()),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
-                self.access(event, IOPORT, key(u64::from(pio.port), pio.write), so_far);
+                let port = key(u64::from(pio.port), pio.write);
+                self.access(event, IOPORT, port, so_far());
             }
             Data::KvmMsr(msr) if self.tables[MSR].wanted => {
-                self.access(event, MSR, key(u64::from(msr.msr), msr.write), so_far);
+                self.access(event, MSR, key(u64::from(msr.msr), msr.write), so_far());
             }
             Data::KvmSysAccess(sys) if self.tables[MSR].wanted => {
                 let register = u64::from(sys.register().number());
-                self.access(event, MSR, key(register, sys.write), so_far);
+                self.access(event, MSR, key(register, sys.write), so_far());
             }
             Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
-                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far),
-                MmioAccess::Read => self.mmio_read(event, mmio.gpa, so_far),
+                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far()),
+                MmioAccess::Read => self.mmio_read(event, mmio.gpa, so_far()),
                 MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
             },
             _ => {}

@@ -238,10 +238,10 @@ impl TableRows {
     }
 
     #[inline]
-    pub(super) fn add(&mut self, row: u32, ns: u64, times: &Times, vmm: bool) {
+    pub(super) fn add(&mut self, row: u32, ns: u64, (then, now): (&Times, &Times), vmm: bool) {
         let row = &mut self.rows[index_of(row)];
         row.stats.add(ns);
-        row.times.merge(times);
+        row.times.add_since(now, then);
         row.user_count += u64::from(vmm);
     }
 }

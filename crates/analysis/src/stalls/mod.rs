@@ -372,16 +372,15 @@ impl Stalls {
 
     #[inline]
     fn span(&mut self, span: &Span, activity: &Activity) {
-        let asks = span.cause.reason.is_none_or(asks);
-        let call = (span.cause.reason).is_none_or(ExitReason::is_arm64_call);
+        let call = || (span.cause.reason).is_none_or(ExitReason::is_arm64_call);
         let counts = match span.state {
             State::Guest | State::Poll | State::Halted => false,
             State::Runnable => true,
             // Whatever the guest asked for, its VMM sleeps: a VM that is paused while it is halted, for one.
-            State::UserBlocked if self.userspace && !call => true,
+            State::UserBlocked if self.userspace && !call() => true,
             // Between two of these sleeps its VMM's thread runs.
-            State::User if self.userspace && !call && self.is_stalled(span.vcpu) => true,
-            _ => !asks,
+            State::User if self.userspace && self.is_stalled(span.vcpu) && !call() => true,
+            _ => !span.cause.reason.is_none_or(asks),
         };
         if !counts {
             // What the guest asked for is no stall; a wait for a CPU in it is one by itself.

@@ -265,24 +265,10 @@ impl Paths {
                     self.accepted.remove(&now.thread);
                 }
             }
-            Data::KvmExit(exit) => {
-                let task = self.tasks.entry(now.thread, threads);
-                if !exit.inner {
-                    task.exit_at = now.event.time;
-                }
-                task.halts = exit.reason.is_waiting();
-                self.forget(now.thread);
+            Data::KvmExit(_) | Data::KvmEntry(_) => {
+                self.crossed(now.data, now.thread, now.event.time, threads);
             }
-            Data::KvmEntry(_) | Data::KvmUserspaceExit(_) | Data::KvmFpu(_) => {
-                if matches!(now.data, Data::KvmEntry(_)) {
-                    let task = self.tasks.entry(now.thread, threads);
-                    task.entry_at = now.event.time;
-                    if std::mem::take(&mut task.halts) {
-                        task.idle_until = now.event.time;
-                    }
-                }
-                self.forget(now.thread);
-            }
+            Data::KvmUserspaceExit(_) | Data::KvmFpu(_) => self.forget(now.thread),
             Data::KvmVcpuWakeup(_) => {
                 self.raised.remove(&now.thread);
             }
@@ -294,6 +280,29 @@ impl Paths {
             Data::SchedProcessFork(_) => self.forget_slots(),
             _ => {}
         }
+    }
+
+    /// A thread has left its guest, or is about to be in it.
+    #[inline]
+    pub(super) fn crossed(&mut self, data: &Data, thread: u32, time: u64, threads: &Threads) {
+        match data {
+            Data::KvmExit(exit) => {
+                let task = self.tasks.entry(thread, threads);
+                if !exit.inner {
+                    task.exit_at = time;
+                }
+                task.halts = exit.reason.is_waiting();
+            }
+            Data::KvmEntry(_) => {
+                let task = self.tasks.entry(thread, threads);
+                task.entry_at = time;
+                if std::mem::take(&mut task.halts) {
+                    task.idle_until = time;
+                }
+            }
+            _ => {}
+        }
+        self.forget(thread);
     }
 
     /// Remembers the levels that the event has.

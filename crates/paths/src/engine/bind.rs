@@ -236,6 +236,8 @@ pub(crate) enum EventEffect {
     Nothing,
     /// That the thread has gone on.
     Goes,
+    /// That it has left its guest, or enters it.
+    Crosses,
     /// More than that.
     More,
 }
@@ -531,7 +533,10 @@ fn watch(binding: &mut EventBinding, ty: &EventType<'_>) {
         _ => InterruptEvent::Nothing,
     };
     binding.effect = match ty.kind {
-        Kind::KvmFpu => EventEffect::Goes,
+        Kind::KvmFpu | Kind::KvmUserspaceExit => EventEffect::Goes,
+        Kind::KvmExit | Kind::KvmEntry if binding.watch == InterruptEvent::Nothing => {
+            EventEffect::Crosses
+        }
         _ if of_machine || binding.watch != InterruptEvent::Nothing => EventEffect::More,
         _ => EventEffect::Nothing,
     };

@@ -2,7 +2,7 @@
 
 use event::sched::{SchedSwitch, SchedWakeup};
 use event::{Data, Event, FieldReader, NONE};
-use model::Machine;
+use model::{Machine, Threads};
 
 use super::bind::{EventBinding, EventEffect, InterruptEvent, SGI_REGISTERS};
 use super::{EventContext, Paths};
@@ -30,8 +30,10 @@ impl Paths {
         binding: &EventBinding,
     ) {
         self.is_called(now.event, now.thread, machine);
-        if binding.effect == EventEffect::More {
-            self.about(now, machine);
+        match binding.effect {
+            EventEffect::Crosses => self.crosses(now.data, now.thread, machine.threads()),
+            EventEffect::More => self.about(now, machine),
+            EventEffect::Nothing | EventEffect::Goes => {}
         }
         self.is_on(now.event, now.thread);
         // That it is posted comes between an interrupt and the wake-up.
@@ -83,15 +85,19 @@ impl Paths {
             }
             Data::SchedMigrateTask(migrate) => now.task = Some(machine.slot(migrate.tid)),
             Data::TaskRename(task) => now.task = Some(machine.slot(task.tid)),
+            _ => self.crosses(now.data, now.thread, machine.threads()),
+        }
+    }
+
+    /// A thread leaves its guest, or enters it: it is a vCPU's.
+    #[inline]
+    pub(super) fn crosses(&mut self, data: &Data, thread: u32, threads: &Threads) {
+        match data {
             Data::KvmExit(exit) => {
                 self.isa = Some(exit.reason.isa);
-                let threads = machine.threads();
-                self.tasks.is_vcpu(now.thread, exit.vcpu, threads);
+                self.tasks.is_vcpu(thread, exit.vcpu, threads);
             }
-            Data::KvmEntry(entry) => {
-                let threads = machine.threads();
-                self.tasks.is_vcpu(now.thread, entry.vcpu, threads);
-            }
+            Data::KvmEntry(entry) => self.tasks.is_vcpu(thread, entry.vcpu, threads),
             _ => {}
         }
     }

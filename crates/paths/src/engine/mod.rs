@@ -437,7 +437,7 @@ impl Paths {
             return;
         };
         if self.is_idle(&binding) && !self.is_due(&binding, event, data) {
-            self.passes(event, machine, &binding);
+            self.passes(event, data, machine, &binding);
         } else {
             self.with(event, data, machine, &binding);
         }
@@ -446,10 +446,15 @@ impl Paths {
         self.bindings[at] = Some(binding);
     }
 
-    /// Returns whether events of a kind now tell nothing but steps of instances.
+    /// Returns whether events of a kind now say nothing that instances under way look at, but as their steps.
     #[inline]
     fn is_idle(&self, binding: &EventBinding) -> bool {
-        binding.effect != EventEffect::More
+        let unwatched = match binding.effect {
+            EventEffect::Nothing | EventEffect::Goes => true,
+            EventEffect::Crosses => self.watchers.is_empty(),
+            EventEffect::More => false,
+        };
+        unwatched
             && binding.seen
             && binding.calls_disable.is_empty()
             && !self.interrupts.is_waiting()
@@ -474,12 +479,23 @@ impl Paths {
 
     /// Takes what an event shows of its thread, though it is no step.
     #[inline]
-    fn passes(&mut self, event: &Event<'_>, machine: &mut Machine, binding: &EventBinding) {
+    fn passes(
+        &mut self,
+        event: &Event<'_>,
+        data: &Data,
+        machine: &mut Machine,
+        binding: &EventBinding,
+    ) {
         self.last_time = self.last_time.max(event.time);
         let thread = self.slot(event.tid, event.cpu, machine);
         self.sees(event, thread, machine);
-        if binding.effect == EventEffect::Goes {
-            self.forget(thread);
+        match binding.effect {
+            EventEffect::Goes => self.forget(thread),
+            EventEffect::Crosses => {
+                self.crosses(data, thread, machine.threads());
+                self.crossed(data, thread, event.time, machine.threads());
+            }
+            EventEffect::Nothing | EventEffect::More => {}
         }
     }
 
@@ -520,7 +536,7 @@ impl Paths {
             raised: InterruptSource::Local,
         };
         self.look(&mut now, machine, binding);
-        if binding.effect == EventEffect::More {
+        if matches!(binding.effect, EventEffect::Crosses | EventEffect::More) {
             let irq = match binding.watch {
                 InterruptEvent::HostIrq => {
                     binding.number.as_ref().and_then(|g| g.number(event, data))
