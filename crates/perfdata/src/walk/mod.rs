@@ -29,7 +29,7 @@ use crate::byte_source::ScannedPieces;
 use crate::chunks::Chunks;
 use crate::compressed::ZstdStream;
 use crate::file::PerfRecording;
-use crate::merge::{MergeQueue, MergeRecord};
+use crate::merge::{MergeBatch, MergeQueue, MergeRecord};
 use crate::pipe::payload_behind;
 use crate::record::{HEADER, PerfRecordHeader, kind};
 use crate::sample::place_of;
@@ -41,7 +41,7 @@ use hole::LastRead;
 use out::{Direct, RecordOrigin, RecordOutlet};
 pub use pieces::PerfPieces;
 use places::PlaceReport;
-use push::{BLOCKS, CpuRun, RunWindow};
+use push::{BLOCKS, CpuRun, RunSources};
 use reading::WalkPlan;
 use scan::{AttrCounter, IdPlaces, STEP, WantedSample, scan};
 use unordered::UnorderedSamples;
@@ -118,6 +118,8 @@ struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
     barriers: Barriers,
     /// Runs that go out by themselves, while a flush goes on.
     cpu_runs: Vec<CpuRun>,
+    /// What goes out next, while the merge goes on.
+    batch: MergeBatch,
     /// Newest time stamp at the end of the round before.
     flush_to: u64,
     /// The same of the round before that: whatever CPU it is of, nothing older comes any more.
@@ -140,7 +142,7 @@ struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
     released: usize,
     /// The pieces of the input that were scanned, and those that runs are read from, by slot.
     pieces: ScannedPieces,
-    windows: Vec<RunWindow>,
+    sources: RunSources,
     /// Whether all samples that are wanted are wanted in time order.
     in_order: bool,
     /// Follows that samples happen, if that is asked for.
@@ -188,6 +190,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             queue: MergeQueue::new(),
             barriers: Barriers::new(wanted),
             cpu_runs: Vec::new(),
+            batch: MergeBatch::default(),
             flush_to: 0,
             whole_until: 0,
             last_out: 0,
@@ -204,7 +207,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             blocks: vec![usize::MAX; BLOCKS],
             blocks_used: 0,
             pieces: ScannedPieces::default(),
-            windows: Vec::new(),
+            sources: RunSources::default(),
             in_order: wanted
                 .iter()
                 .all(|want| matches!(want, SampleWish::InOrder | SampleWish::No)),

@@ -8,8 +8,9 @@ use super::prefetch::{LINE, prefetch};
 use super::visitor::SampleWish;
 use super::{PerfWalk, counted};
 use crate::byte_source::{ByteWindow, ScannedPieces};
+use crate::chunks::Chunks;
 use crate::file::PerfRecording;
-use crate::merge::{MergeRecord, RecordRun};
+use crate::merge::{MergeRecord, MergeStretch, RecordRun};
 use crate::record::{HEADER, PerfRecordHeader, kind};
 use tracefmt::index_of;
 
@@ -24,14 +25,14 @@ const MAX_BLOCKS: usize = 160;
 const WINDOW: usize = 64 << 10;
 const MAX_WINDOWS: usize = 256;
 
-/// Records that the merge looks ahead: in the file they are anywhere.
+/// Stretches, and records of one, that the merge looks ahead: in the file they are anywhere.
 const AHEAD: usize = 12;
+const AHEAD_IN_RUN: u32 = 12;
 
-/// What is left of a run: when it goes on, and where in the index, or in the bytes if it has none.
+/// What is left of a run without an index: when it goes on, and where in the bytes.
 #[derive(Debug, Clone, Copy)]
 struct RunRest {
     time: u64,
-    entry: u32,
     at: usize,
 }
 
@@ -75,38 +76,69 @@ impl RunWindow {
     }
 }
 
-/// What a run's records are read from.
-enum RunBytes {
-    /// A piece that was unpacked.
-    Piece(Arc<Vec<u8>>),
-    /// The input's map.
-    Map,
-    /// A piece of the input in memory.
-    Window(RunWindow),
-    /// Nothing: it is gone.
-    Nothing,
+/// What the records of runs are read from.
+#[derive(Debug, Default)]
+pub(super) struct RunSources {
+    /// Of runs in the input, by slot.
+    windows: Vec<RunWindow>,
+    /// The piece that was unpacked, of a run that is in one.
+    piece: Option<Arc<Vec<u8>>>,
 }
 
-impl RunBytes {
-    /// Returns where the record at a place is read.
+/// Where a record is: the buffer, the slot of its run, and its place in the buffer.
+type RecordSpot = (u32, usize, usize);
+
+impl RunSources {
+    /// Lets pieces go: they are not needed for longer than they are kept.
+    fn forget(&mut self) {
+        self.piece = None;
+        for window in &mut self.windows {
+            window.scanned = None;
+        }
+    }
+
+    /// Returns the window of a slot, if records of the input are read by pieces, which they are where runs are few.
     #[inline(always)]
-    fn origin<'d, const BIG: bool>(
-        &'d mut self,
-        recording: &'d PerfRecording<'_>,
-        pieces: &ScannedPieces,
-        (buffer, at): (u32, usize),
-    ) -> RecordOrigin<'d> {
-        let (data, base, piece) = match self {
-            RunBytes::Piece(piece) => (piece.as_slice(), 0, Some(&*piece)),
-            RunBytes::Map => (recording.data, 0, None),
-            RunBytes::Window(window) => {
-                if !window.now().has_record::<BIG>(at) {
-                    window.find::<BIG>(recording, pieces, at);
-                }
-                let (bytes, start) = window.now().bytes();
-                (bytes, start, None)
+    fn window(&self, recording: &PerfRecording<'_>, slot: usize) -> Option<&RunWindow> {
+        let by_pieces = recording.source.is_some() && slot < MAX_WINDOWS;
+        self.windows.get(slot).filter(|_| by_pieces)
+    }
+
+    /// Makes the bytes ready that a record is in.
+    #[inline(always)]
+    fn find<const BIG: bool>(
+        &mut self,
+        recording: &PerfRecording<'_>,
+        (pieces, chunks): (&ScannedPieces, &Chunks),
+        (buffer, slot, at): RecordSpot,
+    ) {
+        if buffer != 0 {
+            self.piece = chunks.get(buffer);
+        } else if recording.source.is_some() && slot < MAX_WINDOWS {
+            if self.windows.len() <= slot {
+                self.windows.resize_with(slot + 1, RunWindow::default);
             }
-            RunBytes::Nothing => (&[][..], 0, None),
+            let window = &mut self.windows[slot];
+            if !window.now().has_record::<BIG>(at) {
+                window.find::<BIG>(recording, pieces, at);
+            }
+        }
+    }
+
+    /// Returns them.
+    #[inline(always)]
+    fn origin<'d>(
+        &'d self,
+        recording: &PerfRecording<'d>,
+        (buffer, slot, _): RecordSpot,
+    ) -> RecordOrigin<'d> {
+        let piece = self.piece.as_ref().filter(|_| buffer != 0);
+        let (data, base) = match (buffer, piece, self.window(recording, slot)) {
+            (0, _, Some(window)) => window.now().bytes(),
+            (0, _, None) => (recording.data, 0),
+            (_, Some(piece), _) => (piece.as_slice(), 0),
+            // It is gone.
+            (_, None, _) => (&[][..], 0),
         };
         RecordOrigin {
             data,
@@ -175,10 +207,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             Some(barriers) => self.push_by_cpu(barriers, limit),
             None => self.push_merged(limit),
         }
-        // Pieces are not needed for longer than they are kept.
-        for window in &mut self.windows {
-            window.scanned = None;
-        }
+        self.sources.forget();
         let newest = self.queue.newest;
         self.barriers.settle(limit, newest, barriers);
     }
@@ -188,11 +217,12 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let mut runs = std::mem::take(&mut self.cpu_runs);
         runs.clear();
         runs.extend(self.queue.take_runs().into_iter().map(CpuRun::new));
+        let mut sources = std::mem::take(&mut self.sources);
         let sent = self.last_out;
         for barrier in barriers {
             for (slot, run) in runs.iter_mut().enumerate() {
                 if run.key < barrier.key {
-                    self.push_run(run, slot, (barrier.key, sent));
+                    self.push_run(run, (&mut sources, slot), (barrier.key, sent));
                 }
             }
             if barrier.takes {
@@ -200,7 +230,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 if let Ok(slot) = at
                     && let Some(run) = runs.get_mut(slot)
                 {
-                    self.push_ordered(run, slot, (barrier.key, sent));
+                    self.push_ordered(run, (&mut sources, slot), (barrier.key, sent));
                 }
             }
             if self.stop {
@@ -210,7 +240,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let end = (limit, u64::MAX);
         for (slot, run) in runs.iter_mut().enumerate() {
             if run.key <= end && !self.stop {
-                self.push_run(run, slot, (end, sent));
+                self.push_run(run, (&mut sources, slot), (end, sent));
             }
         }
         let left = runs.iter().filter(|run| !run.is_over());
@@ -221,44 +251,27 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             }
         }
         self.cpu_runs = runs;
+        self.sources = sources;
     }
 
-    /// Takes what a run's records are read from. Those of the input are read by pieces where they are few.
+    /// Makes the bytes ready that a record is in. Without a reader those of the input do not matter.
     #[inline(always)]
-    fn take_bytes(&mut self, buffer: u32, slot: usize) -> RunBytes {
-        let by_pieces = O::READS && self.reading.recording.source.is_some();
-        if buffer != 0 || !by_pieces || slot >= MAX_WINDOWS {
-            return self.whole_bytes(buffer);
-        }
-        if self.windows.len() <= slot {
-            self.windows.resize_with(slot + 1, RunWindow::default);
-        }
-        RunBytes::Window(std::mem::take(&mut self.windows[slot]))
-    }
-
-    /// Returns all bytes of a buffer: of the input, or of what was unpacked.
-    #[inline(always)]
-    fn whole_bytes(&self, buffer: u32) -> RunBytes {
-        match buffer {
-            0 => RunBytes::Map,
-            _ => {
-                let piece = self.chunks.get(buffer);
-                piece.map_or(RunBytes::Nothing, RunBytes::Piece)
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn give_back(&mut self, bytes: RunBytes, slot: usize) {
-        if let RunBytes::Window(window) = bytes {
-            self.windows[slot] = window;
+    fn find_bytes(&self, sources: &mut RunSources, spot: RecordSpot) {
+        if O::READS || spot.0 != 0 {
+            let read = (&self.pieces, &self.chunks);
+            sources.find::<BIG>(self.reading.recording, read, spot);
         }
     }
 
     /// Pushes what a run has before a place.
     #[inline]
-    fn push_run(&mut self, run: &mut CpuRun, slot: usize, (until, sent): (OrderKey, u64)) {
-        let mut bytes = self.take_bytes(run.run.buffer, slot);
+    fn push_run(
+        &mut self,
+        run: &mut CpuRun,
+        (sources, slot): (&mut RunSources, usize),
+        (until, sent): (OrderKey, u64),
+    ) {
+        let recording = self.reading.recording;
         let mut from = RecordOrigin::of_input(&[]);
         let mut next = run.run.entry;
         while let Some(&entry) = self.queue.entries.get(index_of(next)) {
@@ -266,26 +279,26 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 break;
             }
             if (entry.time, run.key.1) >= until {
-                run.goes_on(next, entry.time);
-                return self.give_back(bytes, slot);
+                return run.goes_on(next, entry.time);
             }
-            // Without a reader the bytes do not matter.
-            if O::READS && !from.has_record::<BIG>(entry.at()) || from.buffer != run.run.buffer {
-                from = bytes.origin::<BIG>(
-                    self.reading.recording,
-                    &self.pieces,
-                    (run.run.buffer, entry.at()),
-                );
+            let spot = (run.run.buffer, slot, entry.at());
+            if from.buffer != spot.0 || O::READS && !from.has_record::<BIG>(spot.2) {
+                self.find_bytes(sources, spot);
+                from = sources.origin(recording, spot);
             }
             self.push(from, entry, sent);
             next += 1;
         }
-        self.give_back(bytes, slot);
         run.ends(next);
     }
 
     /// Pushes the next record of a run that is wanted in time order, if it is of this time, and what stands before it.
-    fn push_ordered(&mut self, run: &mut CpuRun, slot: usize, (key, sent): (OrderKey, u64)) {
+    fn push_ordered(
+        &mut self,
+        run: &mut CpuRun,
+        (sources, slot): (&mut RunSources, usize),
+        (key, sent): (OrderKey, u64),
+    ) {
         while run.key == key && !self.stop {
             let entry = self.queue.entries.get(index_of(run.run.entry)).copied();
             let Some(entry) = entry else {
@@ -293,14 +306,10 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             };
             let counter = self.counters.get(index_of(entry.attr()));
             let in_order = counter.is_none_or(|counter| counter.want == SampleWish::InOrder);
-            let mut bytes = self.take_bytes(run.run.buffer, slot);
-            let from = bytes.origin::<BIG>(
-                self.reading.recording,
-                &self.pieces,
-                (run.run.buffer, entry.at()),
-            );
+            let spot = (run.run.buffer, slot, entry.at());
+            self.find_bytes(sources, spot);
+            let from = sources.origin(self.reading.recording, spot);
             self.push(from, entry, sent);
-            self.give_back(bytes, slot);
             let next = run.run.entry + 1;
             match self.queue.entries.get(index_of(next)) {
                 Some(entry) if next < run.run.entry_end => run.goes_on(next, entry.time),
@@ -315,20 +324,23 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Pushes everything up to and including `limit` through the merge.
     fn push_merged(&mut self, limit: u64) {
         let sent = self.last_out;
-        while let Some((time, slot, &run)) = self.queue.first() {
-            if time > limit || self.stop {
-                break;
+        let mut batch = std::mem::take(&mut self.batch);
+        while !self.stop {
+            self.queue.take_batch(limit, &mut batch);
+            if !batch.stretches.is_empty() {
+                self.push_batch(&batch.stretches, sent);
+                for buffer in batch.over.drain(..) {
+                    self.chunks.unused(buffer);
+                }
+                continue;
             }
-            let rest = if run.entry < run.entry_end {
-                let mut bytes = self.take_bytes(run.buffer, slot);
-                let rest = self.push_indexed(&mut bytes, run, (limit, sent));
-                self.give_back(bytes, slot);
-                rest
-            } else {
-                self.push_range(run, (time, limit), sent)
+            // What is next has no index, if there is anything.
+            let Some((time, _, &run)) = self.queue.first().filter(|(time, ..)| *time <= limit)
+            else {
+                break;
             };
-            match rest {
-                Some(RunRest { time, entry, at }) => self.queue.first_goes_on(time, entry, at),
+            match self.push_range(run, (time, limit), sent) {
+                Some(RunRest { time, at }) => self.queue.first_goes_on(time, run.entry, at),
                 None => {
                     self.queue.remove_first();
                     if run.buffer != 0 {
@@ -337,54 +349,68 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 }
             }
         }
+        self.batch = batch;
     }
 
-    /// Pushes records of a run while they are the earliest of all and not later than `limit`, and returns
-    /// what is left of it.
-    #[inline]
-    fn push_indexed(
-        &mut self,
-        bytes: &mut RunBytes,
-        run: RecordRun,
-        (limit, sent): (u64, u64),
-    ) -> Option<RunRest> {
-        let second = self.queue.second();
-        let mut next = run.entry;
-        let mut entry = *self.queue.entries.get(index_of(next))?;
-        let is_map = matches!(bytes, RunBytes::Map);
-        let mut from = RecordOrigin::of_input(&[]);
-        loop {
-            if is_map
-                && O::READS
-                && let Some(ahead) = self.queue.entries.get(index_of(next) + AHEAD)
-            {
-                let data = self.reading.recording.data;
-                prefetch(data, ahead.at());
-                prefetch(data, ahead.at() + LINE);
-                prefetch(data, ahead.at() + 2 * LINE);
+    /// Pushes stretches in their order.
+    fn push_batch(&mut self, stretches: &[MergeStretch], sent: u64) {
+        let mut sources = std::mem::take(&mut self.sources);
+        for (number, stretch) in stretches.iter().enumerate() {
+            if self.stop {
+                break;
             }
-            // Without a reader the bytes do not matter.
-            if O::READS && !from.has_record::<BIG>(entry.at()) || from.buffer != run.buffer {
-                from = bytes.origin::<BIG>(
-                    self.reading.recording,
-                    &self.pieces,
-                    (run.buffer, entry.at()),
-                );
+            if let Some(ahead) = stretches.get(number + AHEAD) {
+                self.ask_for(&sources, ahead.entry, (ahead.buffer, ahead.slot));
+            }
+            self.push_stretch(*stretch, &mut sources, sent);
+        }
+        self.sources = sources;
+    }
+
+    /// Pushes records of a run.
+    #[inline(always)]
+    fn push_stretch(&mut self, stretch: MergeStretch, sources: &mut RunSources, sent: u64) {
+        let recording = self.reading.recording;
+        let from_map = recording.source.is_none();
+        let mut from = RecordOrigin::of_input(&[]);
+        let mut is_new = true;
+        for next in stretch.entry..stretch.entry_end {
+            let Some(&entry) = self.queue.entries.get(index_of(next)) else {
+                return;
+            };
+            // What is read by pieces comes behind each other.
+            if from_map && next + AHEAD_IN_RUN < stretch.entry_end {
+                let place = (stretch.buffer, stretch.slot);
+                self.ask_for(sources, next + AHEAD_IN_RUN, place);
+            }
+            let spot = (stretch.buffer, index_of(stretch.slot), entry.at());
+            if std::mem::take(&mut is_new) || O::READS && !from.has_record::<BIG>(spot.2) {
+                self.find_bytes(sources, spot);
+                from = sources.origin(recording, spot);
             }
             self.push(from, entry, sent);
-            next += 1;
-            if self.stop || next >= run.entry_end {
-                return None;
-            }
-            entry = *self.queue.entries.get(index_of(next))?;
-            if entry.time > limit || (entry.time, run.seq) > second {
-                return Some(RunRest {
-                    time: entry.time,
-                    entry: next,
-                    at: run.at,
-                });
+            if self.stop {
+                return;
             }
         }
+    }
+
+    /// Asks the processor for the bytes of a record that comes soon.
+    #[inline(always)]
+    fn ask_for(&self, sources: &RunSources, entry: u32, (buffer, slot): (u32, u32)) {
+        if !O::READS || buffer != 0 {
+            return;
+        }
+        let Some(entry) = self.queue.entries.get(index_of(entry)) else {
+            return;
+        };
+        let recording = self.reading.recording;
+        let window = sources.window(recording, index_of(slot));
+        let (data, base) = window.map_or((recording.data, 0), |one| one.now().bytes());
+        let at = entry.at().wrapping_sub(base);
+        prefetch(data, at);
+        prefetch(data, at.wrapping_add(LINE));
+        prefetch(data, at.wrapping_add(2 * LINE));
     }
 
     /// The same for a run without an index: walks its bytes again.
@@ -395,10 +421,17 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         (begins, limit): (u64, u64),
         sent: u64,
     ) -> Option<RunRest> {
-        let mut bytes = self.whole_bytes(run.buffer);
-        let recording = self.reading.recording;
-        let from = bytes.origin::<BIG>(recording, &self.pieces, (run.buffer, run.at));
-        let second = self.queue.second();
+        let piece = self.chunks.get(run.buffer);
+        let from = match (run.buffer, &piece) {
+            (0, _) => RecordOrigin::of_input(self.reading.recording.data),
+            (buffer, piece) => RecordOrigin {
+                data: piece.as_ref().map_or(&[], |piece| piece.as_slice()),
+                base: 0,
+                buffer,
+                piece: piece.as_ref(),
+            },
+        };
+        let second = self.queue.second_run();
         let mut first = true;
         let mut at = run.at;
         while at < run.end && !self.stop {
@@ -422,8 +455,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             if let Some(attr) = attr {
                 let time = self.reading.time_of::<BIG>(header, body, attr);
                 if !first && (time > limit || (time, run.seq) > second) {
-                    let entry = run.entry;
-                    return Some(RunRest { time, entry, at });
+                    return Some(RunRest { time, at });
                 }
                 first = false;
                 self.push(from, MergeRecord::new(time, at, attr), sent);

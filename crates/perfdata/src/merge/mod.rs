@@ -7,8 +7,15 @@
 //! rounds; the runs are then walked again byte by byte. Either way the state does not grow with the length
 //! of the recording.
 
+mod batch;
+mod loser_tree;
+
 use std::ops::Range;
+
 use tracefmt::index_of;
+
+pub(crate) use batch::{MergeBatch, MergeStretch};
+use loser_tree::{LoserTree, NO_NUMBER};
 
 /// One record: when, and where.
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +133,9 @@ pub(crate) struct MergeQueue {
     /// Slots that are free.
     free: Vec<usize>,
     pub entries: Vec<MergeRecord>,
+    /// Where runs are many, whose turn it is, and by slot, which leaf a run is: while a batch is taken.
+    tree: LoserTree,
+    leaves: Vec<u32>,
     open: Option<OpenRun>,
     indexing: bool,
     next_seq: u64,
@@ -140,6 +150,8 @@ impl MergeQueue {
             runs: Vec::new(),
             free: Vec::new(),
             entries: Vec::new(),
+            tree: LoserTree::default(),
+            leaves: Vec::new(),
             open: None,
             indexing: true,
             next_seq: 0,
@@ -368,15 +380,19 @@ impl MergeQueue {
         Some((key.time(), key.slot(), self.runs.get(key.slot())?))
     }
 
-    /// Returns time and sequence of the run that comes after the first; the largest of both when there is
-    /// none.
+    /// Returns the key of the run that comes after the first; the largest when there is none.
     #[inline]
-    pub(crate) fn second(&self) -> (u64, u64) {
-        let next = match (self.heap.get(1), self.heap.get(2)) {
-            (Some(a), Some(b)) => a.min(b),
-            (Some(a), None) => a,
-            _ => return (u64::MAX, u64::MAX),
-        };
+    fn second(&self) -> MergeKey {
+        match (self.heap.get(1), self.heap.get(2)) {
+            (Some(a), Some(b)) => *a.min(b),
+            (Some(a), None) => *a,
+            _ => MergeKey(NO_NUMBER),
+        }
+    }
+
+    /// Returns time and sequence of the same.
+    pub(crate) fn second_run(&self) -> (u64, u64) {
+        let next = self.second();
         (next.time(), next.seq())
     }
 
@@ -411,7 +427,8 @@ impl MergeQueue {
         of_input.map(|run| next_of(run, &self.entries)).min()
     }
 
-    /// Restores the order after the first was changed.
+    /// Restores the order after the first was changed. Where CPUs take turns its place is far below: so it goes all the
+    /// way down, and from there up. No branch decides which way down, which nobody could foresee.
     #[inline]
     fn sift_down(&mut self) {
         let heap = self.heap.as_mut_slice();
@@ -421,15 +438,19 @@ impl MergeQueue {
         let mut at = 0;
         loop {
             let left = 2 * at + 1;
-            let child = match heap.get(left..left + 2) {
+            let child = match heap.get(left..).and_then(<[MergeKey]>::first_chunk) {
                 Some([a, b]) => left + usize::from(b < a),
-                _ => left,
+                None => left,
             };
-            match heap.get(child) {
-                Some(&lower) if lower < key => heap[at] = lower,
-                _ => break,
-            }
+            let Some(&lower) = heap.get(child) else {
+                break;
+            };
+            heap[at] = lower;
             at = child;
+        }
+        while at > 0 && heap[(at - 1) / 2] > key {
+            heap[at] = heap[(at - 1) / 2];
+            at = (at - 1) / 2;
         }
         heap[at] = key;
     }
