@@ -8,11 +8,11 @@ use crate::record::{HEADER, PerfRecordHeader};
 
 /// Bytes of a word, and words behind the header.
 const WORD: usize = 8;
-const WORDS: usize = 8;
+const WORDS: usize = NO_WORD as usize;
 /// Bytes of a head.
 const HEAD: usize = HEADER + WORDS * WORD;
 /// Stands for a word that is not in the head, or not recorded.
-const NO_WORD: u8 = WORDS as u8;
+const NO_WORD: u8 = 8;
 
 /// The first bytes at the place of a record: what is behind a short one belongs to others.
 #[derive(Debug, Clone, Copy)]
