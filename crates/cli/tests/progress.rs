@@ -47,8 +47,8 @@ fn long_text(folder: &Path) {
     fs::write(folder.join("long.txt"), text).expect("a written file");
 }
 
-/// The recording comes in two pieces, with more than a second between them.
-const SLOWLY: &str = "{ head -c 3000000 long.txt; sleep 1.3; tail -c +3000001 long.txt; }";
+/// The recording comes in two pieces, with more than two seconds between them.
+const SLOWLY: &str = "{ head -c 3000000 long.txt; sleep 2.3; tail -c +3000001 long.txt; }";
 
 #[test]
 fn a_long_read_shows_how_far_it_is_on_a_terminal_alone() {
@@ -68,7 +68,7 @@ fn a_long_read_shows_how_far_it_is_on_a_terminal_alone() {
             true,
             format!("{SLOWLY} | \"$TRAPLINE\" events - > events.txt"),
         ),
-        // To a program that may be a pager; where standard error is a file; what takes no second; what prints
+        // To a program that may be a pager; where standard error is a file; what takes no two seconds; what prints
         // meanwhile.
         (false, format!("{SLOWLY} | \"$TRAPLINE\" exits - | cat")),
         (
@@ -78,8 +78,14 @@ fn a_long_read_shows_how_far_it_is_on_a_terminal_alone() {
         (false, "\"$TRAPLINE\" exits - < long.txt".to_owned()),
         (false, format!("{SLOWLY} | TERM=dumb \"$TRAPLINE\" exits -")),
     ];
-    for (shown, command) in runs {
-        let text = on_terminal(&command, folder.path());
+    // Each waits, and all of them at once.
+    let texts = std::thread::scope(|scope| {
+        let runs = runs.each_ref();
+        let path = folder.path();
+        let runs = runs.map(|(_, command)| scope.spawn(move || on_terminal(command, path)));
+        runs.map(|run| run.join().expect("it runs"))
+    });
+    for ((shown, command), text) in runs.into_iter().zip(texts) {
         assert_eq!(text.contains("taking in: "), shown, "{command}\n{text}");
         assert!(!text.contains("panicked"), "{text}");
         if shown {
@@ -95,6 +101,26 @@ fn a_long_read_shows_how_far_it_is_on_a_terminal_alone() {
     assert_eq!(errors, "");
     let json = fs::read_to_string(folder.path().join("out.json")).expect("a file");
     assert!(json.starts_with('{') && !json.contains('\x1b'));
+}
+
+#[test]
+fn the_line_is_gone_before_an_error_is_printed() {
+    if !has_script() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = on_terminal(
+        "{ yes nonsense | head -c 3000000; sleep 2.3; yes | head -c 3000000; } | \"$TRAPLINE\" exits -",
+        folder.path(),
+    );
+    let (line, error) = text.split_once("trapline: ").expect("an error");
+    let behind = line.rsplit("taking in: ").next().unwrap_or_default();
+    assert!(line.contains("taking in: "), "{text:?}");
+    assert!(
+        behind.contains("\x1b[2K") || behind.contains("\x1b[K"),
+        "{text:?}"
+    );
+    assert!(!error.contains("taking in: "), "{text:?}");
 }
 
 #[test]

@@ -322,6 +322,11 @@ impl TraceVisitor for DatPush<'_> {
 
     fn consumed(&mut self, range: Range<usize>) {
         self.watch.release(range);
+        if self.watch.wants_counts() {
+            let names = self.types.iter().map(|ty| ty.name);
+            let kinds = names.zip(self.counts.iter().copied());
+            self.watch.counted(kinds, self.losses.events());
+        }
     }
 }
 

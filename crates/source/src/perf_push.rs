@@ -8,7 +8,8 @@ use event::{
     LostKind, NONE, ResumePlace, Side, Sink, UserStackBytes,
 };
 use perfdata::{
-    EventAttr, LostSource, PerfVisitor, SampleTally, SampleWish, SideRecord, TracepointRecord,
+    EventAttr, LostSource, PerfVisitor, SampleTally, SampleWish, SideRecord, Totals,
+    TracepointRecord,
 };
 use tracefmt::Endian;
 
@@ -388,6 +389,16 @@ impl PerfVisitor for PerfPush<'_> {
 
     fn release(&mut self, range: Range<usize>) {
         self.watch.release(range);
+    }
+
+    fn wants_counts(&self) -> bool {
+        self.watch.wants_counts()
+    }
+
+    fn counted(&mut self, totals: &Totals) {
+        let names = self.kinds.iter().map(|kind| kind.ty.name);
+        let kinds = names.zip(totals.samples.iter().copied());
+        self.watch.counted(kinds, self.losses.events());
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// What happened while an input was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadStep {
+pub enum ReadStep<'s> {
     /// An input begins to be read, or to be read again. Every step up to [`ReadStep::End`] is about an input that was
     /// begun.
     Begin {
@@ -16,6 +16,15 @@ pub enum ReadStep {
     },
     /// So many bytes more were read.
     Read(u64),
+    /// So many events more were found. It comes at most as often as [`ReadStep::Read`], and what is found behind the
+    /// last of those is in none.
+    Counted {
+        /// By the name of their kind, as `kvm_exit`: those of which there are more. Kinds may share a name.
+        kinds: &'s [(&'s str, u64)],
+        /// Events that the recorder lost where it was read. A sum at the end of a recording, which counts these
+        /// again, is not among them.
+        lost: u64,
+    },
     /// It was read to its end, or as far as it can be.
     End,
 }
@@ -31,11 +40,11 @@ pub enum ReadActivity {
 
 /// The callback that hears how far reading is. The thread that reads calls it a few times for each megabyte at most.
 #[derive(Clone)]
-pub struct ReadProgress(Arc<dyn Fn(ReadStep) + Send + Sync>);
+pub struct ReadProgress(Arc<dyn Fn(ReadStep<'_>) + Send + Sync>);
 
 impl ReadProgress {
     /// Returns one that calls a function, which is to return at once.
-    pub fn new(tell: impl Fn(ReadStep) + Send + Sync + 'static) -> ReadProgress {
+    pub fn new(tell: impl Fn(ReadStep<'_>) + Send + Sync + 'static) -> ReadProgress {
         ReadProgress(Arc::new(tell))
     }
 }
@@ -67,7 +76,13 @@ impl<'p> ActivityGuard<'p> {
         }
     }
 
-    fn tell(&self, step: ReadStep) {
+    pub(crate) fn counted(&self, kinds: &[(&str, u64)], lost: u64) {
+        if !kinds.is_empty() || lost > 0 {
+            self.tell(ReadStep::Counted { kinds, lost });
+        }
+    }
+
+    fn tell(&self, step: ReadStep<'_>) {
         if let Some(ReadProgress(tell)) = self.0 {
             tell(step);
         }

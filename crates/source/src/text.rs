@@ -103,11 +103,12 @@ impl<'r> TextRecording<'r> {
 
     fn push(&self, sink: &mut dyn Sink, watch: &WalkWatch<'_>) -> WalkOutcome {
         let mut released = 0;
-        let summary = tracetext::walk_telling(self.data, sink, &mut |at| {
+        let summary = tracetext::walk_telling(self.data, sink, &mut |at, reader| {
             if at - released >= STEP || at == self.data.len() {
                 watch.release(released..at);
                 // What was left of the last page goes with the next.
                 released = at / PAGE * PAGE;
+                watch.counted(reader.counts(), reader.lost());
             }
             match watch.look() {
                 true => ControlFlow::Break(()),

@@ -32,6 +32,11 @@ pub(crate) struct WalkWatch<'r> {
     /// The blocks of the recording whose beginning was read, if anybody wants to know. Pages are let go in any order,
     /// and again where they were needed again.
     read: RefCell<Vec<bool>>,
+    /// Whether blocks were reported, and what was counted meanwhile was not.
+    due: Cell<bool>,
+    /// What was reported of events: by the number of their kind, and of those that were lost.
+    counts: RefCell<Vec<u64>>,
+    lost: Cell<u64>,
 }
 
 /// Events between two looks: asking the system costs as much as some twenty events do. What was read of a file that
@@ -57,6 +62,9 @@ impl<'r> WalkWatch<'r> {
                 Some(length as u64),
             ),
             read: RefCell::new(vec![false; blocks]),
+            due: Cell::new(false),
+            counts: RefCell::default(),
+            lost: Cell::new(0),
         }
     }
 
@@ -69,6 +77,9 @@ impl<'r> WalkWatch<'r> {
             cut: Cell::new(false),
             way: ActivityGuard::begin(None, ReadActivity::Reading, None),
             read: RefCell::default(),
+            due: Cell::new(false),
+            counts: RefCell::default(),
+            lost: Cell::new(0),
         }
     }
 
@@ -89,7 +100,35 @@ impl<'r> WalkWatch<'r> {
                 more += BLOCK.min(self.length - block * BLOCK);
             }
         }
+        self.due.set(self.due.get() || more > 0);
         self.way.read(more as u64);
+    }
+
+    /// Whether somebody wants to know what was counted: once for each time that blocks were reported.
+    #[inline]
+    pub(crate) fn wants_counts(&self) -> bool {
+        self.due.get()
+    }
+
+    /// Reports what was counted since the last time, of all events up to now: the name of each kind, always in the same
+    /// order, and how many; and how many were lost.
+    pub(crate) fn counted<'k>(&self, kinds: impl Iterator<Item = (&'k str, u64)>, lost: u64) {
+        if !self.due.replace(false) {
+            return;
+        }
+        let mut before = self.counts.borrow_mut();
+        let mut more = Vec::new();
+        for (at, (name, count)) in kinds.enumerate() {
+            if before.len() <= at {
+                before.push(0);
+            }
+            let reported = std::mem::replace(&mut before[at], count);
+            if count > reported {
+                more.push((name, count - reported));
+            }
+        }
+        let reported = self.lost.replace(lost);
+        self.way.counted(&more, lost.saturating_sub(reported));
     }
 
     /// Whether the file is shorter now, as far as is known.

@@ -2,6 +2,12 @@
 //! by [`crate::support::read`]; those that once took time by the square of their length do not end in a lifetime
 //! when they do so again.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use source::{OpenOptions, ReadProgress, ReadStep, ReaderOptions, RecordingBytes};
+
+use crate::packed::All;
 use crate::support::read;
 use crate::writer::*;
 
@@ -188,9 +194,48 @@ fn a_mapping_is_executable_if_its_protection_says_so() {
         sample(9),
     ];
     let bytes = pipe(attr(TIME), &records.concat());
-    let recording = source::RecordingBytes::from_bytes("a", bytes).expect("a recording");
-    let reader = recording.reader(source::ReaderOptions::default());
+    let recording = RecordingBytes::from_bytes("a", bytes).expect("a recording");
+    let reader = recording.reader(ReaderOptions::default());
     let mut mappings = Mappings::default();
     reader.expect("one").walk(&mut mappings);
     assert_eq!(mappings.0, [false, false, true, true]);
+}
+
+#[test]
+fn events_are_counted_while_they_are_read_with_any_number_of_threads() {
+    const COUNT: u64 = 1_000_000;
+    let mut records = Vec::new();
+    for n in 1..=COUNT {
+        records.extend(sample(n));
+        if n % 1000 == 0 {
+            records.extend(framed(false, FINISHED_ROUND, 0, &[]));
+        }
+    }
+    assert!(records.len() > 15 << 20);
+    for threads in [1, 2] {
+        let counted = Arc::new(AtomicU64::new(0));
+        let counts = Arc::clone(&counted);
+        let progress = ReadProgress::new(move |step| {
+            if let ReadStep::Counted { kinds, lost } = step {
+                assert_eq!((kinds.len(), lost), (1, 0));
+                counts.fetch_add(kinds[0].1, Ordering::Relaxed);
+            }
+        });
+        let options = OpenOptions {
+            progress: Some(progress),
+            ..OpenOptions::default()
+        };
+        let bytes = pipe(attr(TIME), &records);
+        let recording = RecordingBytes::from_bytes_with("a", bytes, options);
+        let recording = recording.expect("a recording");
+        let options = ReaderOptions {
+            threads,
+            ..ReaderOptions::default()
+        };
+        let reader = recording.reader(options).expect("a perf.data");
+        reader.walk(&mut All);
+        // But for what is found behind the last megabytes.
+        let counted = counted.load(Ordering::Relaxed);
+        assert!((COUNT / 2..=COUNT).contains(&counted), "{counted}");
+    }
 }

@@ -100,7 +100,7 @@ fn a_limit_is_a_limit_and_names_its_flag() {
 }
 
 /// Wants every event.
-struct All;
+pub(crate) struct All;
 
 impl Sink for All {
     fn wants(&mut self, _: &EventType<'_>) -> bool {
@@ -139,7 +139,24 @@ fn how_far_reading_is_is_reported() {
     ] {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let to = Arc::clone(&reported);
-        let progress = ReadProgress::new(move |step| to.lock().expect("no panic").push(step));
+        let counted = Arc::new(Mutex::new(0));
+        let counts = Arc::clone(&counted);
+        let progress = ReadProgress::new(move |step| {
+            let step = match step {
+                ReadStep::Begin { doing, bytes } => ReadStep::Begin { doing, bytes },
+                ReadStep::Read(bytes) => ReadStep::Read(bytes),
+                ReadStep::Counted { kinds, lost } => {
+                    assert_eq!(lost, 0);
+                    for (name, count) in kinds {
+                        assert_eq!(*name, "kvm_entry");
+                        *counts.lock().expect("no panic") += count;
+                    }
+                    return;
+                }
+                ReadStep::End => ReadStep::End,
+            };
+            to.lock().expect("no panic").push(step);
+        });
         let options = OpenOptions {
             progress: Some(progress),
             ..OpenOptions::default()
@@ -158,6 +175,7 @@ fn how_far_reading_is_is_reported() {
                     read = 0;
                 }
                 ReadStep::Read(bytes) => read += bytes,
+                ReadStep::Counted { .. } => panic!("these are added up"),
                 ReadStep::End => {
                     under_way -= 1;
                     let all = found
@@ -172,6 +190,9 @@ fn how_far_reading_is_is_reported() {
         }
         assert_eq!(under_way, 0);
         assert_eq!(found, begins);
+        // But for those of the last megabytes, too.
+        let counted = *counted.lock().expect("no panic");
+        assert!((30_000..=60_000).contains(&counted), "{counted} events");
         assert!(steps.len() < 40, "{} calls", steps.len());
     }
 }

@@ -99,15 +99,16 @@ const PIECE: usize = 1 << 18;
 
 /// Reads a whole text and pushes its events into `sink`.
 pub fn walk(text: &[u8], sink: &mut dyn Sink) -> TextSummary {
-    walk_telling(text, sink, &mut |_| ControlFlow::Continue(()))
+    walk_telling(text, sink, &mut |_, _| ControlFlow::Continue(()))
 }
 
 /// Reads a whole text and pushes its events into `sink`. Reports after each piece up to where the text was read, so
-/// that its memory can be given back; the walk ends there if that returns `Break`.
+/// that its memory can be given back, and the reader, which knows what it has found until then; the walk ends there if
+/// that returns `Break`.
 pub fn walk_telling(
     text: &[u8],
     sink: &mut dyn Sink,
-    read: &mut dyn FnMut(usize) -> ControlFlow<()>,
+    read: &mut dyn FnMut(usize, &TraceTextReader) -> ControlFlow<()>,
 ) -> TextSummary {
     let mut reader = TraceTextReader::new();
     let mut at = 0;
@@ -116,7 +117,10 @@ pub fn walk_telling(
         let end = text.len().min(at + size);
         let fed = reader.feed(&text[at..end], end == text.len(), sink);
         at += fed.consumed;
-        if read(at).is_break() || fed.flow.is_break() || (fed.consumed == 0 && end == text.len()) {
+        if read(at, &reader).is_break()
+            || fed.flow.is_break()
+            || (fed.consumed == 0 && end == text.len())
+        {
             break;
         }
         size = if fed.consumed == 0 { size * 2 } else { PIECE };

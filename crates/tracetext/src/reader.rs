@@ -126,6 +126,18 @@ impl TraceTextReader {
         FeedProgress { consumed, flow }
     }
 
+    /// Returns how many lines of each kind of events there were until now, by its name without the subsystem. Kinds
+    /// come in the order in which they appeared.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        let kinds = self.state.types().entries().iter();
+        kinds.map(|kind| (&*kind.name, kind.count))
+    }
+
+    /// Returns how many events were lost until now, where the text says so.
+    pub fn lost(&self) -> u64 {
+        self.state.lost_until_now()
+    }
+
     /// Ends the reading and returns what was found.
     pub fn finish(self, sink: &mut dyn Sink) -> TextSummary {
         self.state.finish(self.says.isa(), sink)

@@ -537,6 +537,11 @@ impl TextState {
         })
     }
 
+    /// Returns how many events were lost where it happened.
+    pub(crate) fn lost_until_now(&self) -> u64 {
+        self.notes.lost_ring
+    }
+
     /// Ends the reading.
     pub(crate) fn finish(mut self, isa: Option<Isa>, sink: &mut dyn Sink) -> TextSummary {
         self.send_lost(self.last_time, 0, sink);

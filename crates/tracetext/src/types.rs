@@ -219,6 +219,10 @@ impl Types {
         &mut self.entries[index]
     }
 
+    pub(crate) fn entries(&self) -> &[TypeSlot] {
+        &self.entries
+    }
+
     pub(crate) fn into_entries(self) -> Vec<TypeSlot> {
         self.entries
     }

@@ -274,7 +274,10 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
         self.visitor.place(place);
     }
 
-    fn counted(&mut self, _: impl FnOnce() -> Totals) -> ControlFlow<()> {
+    fn counted(&mut self, totals: impl FnOnce() -> Totals) -> ControlFlow<()> {
+        if self.visitor.wants_counts() {
+            self.visitor.counted(&totals());
+        }
         ControlFlow::Continue(())
     }
 }

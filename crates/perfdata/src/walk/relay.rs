@@ -259,7 +259,10 @@ fn replay<V: PerfVisitor, const BIG: bool>(
             RelayMark::Piece(now) => *piece = now,
             RelayMark::Late => out.late(),
             RelayMark::Release(range) => out.release(range)?,
-            RelayMark::Counted(now) => *totals = *now,
+            RelayMark::Counted(now) => {
+                *totals = *now;
+                out.counted(|| totals.clone())?;
+            }
             RelayMark::Tallied(mut tally) => out.tallied(&mut tally)?,
             RelayMark::Place(place) => out.place(*place),
         }

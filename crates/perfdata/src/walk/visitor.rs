@@ -127,6 +127,17 @@ pub trait PerfVisitor {
     fn release(&mut self, range: Range<usize>) {
         let _ = range;
     }
+
+    /// Says whether [`PerfVisitor::counted`] is of interest now. Asked at the end of each round.
+    fn wants_counts(&self) -> bool {
+        false
+    }
+
+    /// Receives what was counted up to the end of a round, which is at the records that go out next or ahead of them.
+    /// What was lost, and what came late, is not in it yet.
+    fn counted(&mut self, totals: &Totals) {
+        let _ = totals;
+    }
 }
 
 /// What a walk counted.
