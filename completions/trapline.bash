@@ -2281,7 +2281,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2308,6 +2308,10 @@ _trapline() {
                     return 0
                     ;;
                 --guest-kallsyms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -55,6 +55,7 @@ complete -c trapline -n "__fish_trapline_using_subcommand report" -l against -d 
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself. Without FILE, names are of this machine\'s kernel, or of a file, that has the build id' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l pairs -d 'With --cost: walk N pairs for each analysis, with it and without. The default is 3; more of them show what is noise' -r
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l guest -d 'A recording that was made in a guest of REC at the same time, with the name, UUID or process of the VM whose guest it is. There is one host then. May be repeated. Guests whose recordings and the host\'s name each other need no option' -r
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -73,6 +74,7 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a command, no colour'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l cost -d 'Print what each analysis costs this recording instead, in CPU time of one thread. The recording is walked some hundred times for it: with all analyses, and without one after the other'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition and check it too: the output of \'virsh dumpxml\', QEMU\'s command line (the output of \'ps -eww -o args\', or /proc/PID/cmdline), or a Proxmox VM\'s .conf. Without a recording only the definition is checked, and the option may be repeated' -r -F

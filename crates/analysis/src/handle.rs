@@ -20,11 +20,13 @@ use crate::slices::Amount;
 pub struct Handle<A>(Rc<RefCell<Option<A>>>);
 
 impl<A> Handle<A> {
-    /// Returns a handle of an analysis, and the seat from which it takes part in a walk.
-    pub(crate) fn of(analysis: A) -> (Handle<A>, SeatedAnalysis<A>) {
+    /// Returns a handle of an analysis, and the seat from which it takes part in a walk; if it does not join in, it
+    /// asks for nothing there.
+    pub(crate) fn of(analysis: A, joins: bool) -> (Handle<A>, SeatedAnalysis<A>) {
         let back = Rc::new(RefCell::new(None));
         let seated = SeatedAnalysis {
             analysis,
+            joins,
             back: Rc::clone(&back),
         };
         (Handle(back), seated)
@@ -43,18 +45,24 @@ pub(crate) trait Seat: Analysis {
 
     /// Adds to a list the analyses that it is, in their order.
     fn leaves<'s>(&'s self, list: &mut Vec<&'s dyn Analysis>);
+
+    /// Returns whether it sits the walk out.
+    fn is_absent(&self) -> bool {
+        false
+    }
 }
 
 /// An analysis in its place, with where its handle looks for it.
 #[derive(Debug)]
 pub(crate) struct SeatedAnalysis<A> {
     analysis: A,
+    joins: bool,
     back: Rc<RefCell<Option<A>>>,
 }
 
 impl<A: Analysis> Seat for SeatedAnalysis<A> {
     fn give_back(self: Box<Self>) {
-        let SeatedAnalysis { analysis, back } = *self;
+        let SeatedAnalysis { analysis, back, .. } = *self;
         if let Ok(mut back) = back.try_borrow_mut() {
             *back = Some(analysis);
         }
@@ -62,6 +70,10 @@ impl<A: Analysis> Seat for SeatedAnalysis<A> {
 
     fn leaves<'s>(&'s self, list: &mut Vec<&'s dyn Analysis>) {
         list.push(self);
+    }
+
+    fn is_absent(&self) -> bool {
+        !self.joins
     }
 }
 
@@ -96,9 +108,6 @@ impl<A> SharedAnalysis<A> {
 /// Hands all that an analysis is asked on to another, which `$read` and `$change` find.
 macro_rules! handed_on {
     ($self:ident, $read:expr, $change:expr) => {
-        fn needs(&$self) -> Needs {
-            $read.needs()
-        }
         fn turn(&$self) -> Turn {
             $read.turn()
         }
@@ -108,9 +117,6 @@ macro_rules! handed_on {
         fn concerns(&$self) -> Concerns {
             $read.concerns()
         }
-        fn wants(&mut $self, ty: &EventType<'_>) -> EventDetail {
-            $change.wants(ty)
-        }
         #[inline(always)]
         fn event(&mut $self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
             $change.event(event, data, context);
@@ -118,9 +124,6 @@ macro_rules! handed_on {
         #[inline]
         fn head(&mut $self, event: &Event<'_>, context: &mut Context<'_>) {
             $change.head(event, context);
-        }
-        fn wants_of_guest(&mut $self, ty: &EventType<'_>) -> bool {
-            $change.wants_of_guest(ty)
         }
         fn guest_event(&mut $self, guest: &GuestEvent<'_>, context: &mut Context<'_>) {
             $change.guest_event(guest, context);
@@ -167,9 +170,39 @@ macro_rules! handed_on {
 }
 
 impl<A: Analysis> Analysis for SeatedAnalysis<A> {
+    fn needs(&self) -> Needs {
+        match self.joins {
+            true => self.analysis.needs(),
+            false => Needs::default(),
+        }
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
+        match self.joins {
+            true => self.analysis.wants(ty),
+            false => EventDetail::Nothing,
+        }
+    }
+
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        self.joins && self.analysis.wants_of_guest(ty)
+    }
+
     handed_on!(self, self.analysis, self.analysis);
 }
 
 impl<A: Analysis> Analysis for SharedAnalysis<A> {
+    fn needs(&self) -> Needs {
+        self.0.borrow().needs()
+    }
+
+    fn wants(&mut self, ty: &EventType<'_>) -> EventDetail {
+        self.0.borrow_mut().wants(ty)
+    }
+
+    fn wants_of_guest(&mut self, ty: &EventType<'_>) -> bool {
+        self.0.borrow_mut().wants_of_guest(ty)
+    }
+
     handed_on!(self, self.0.borrow(), self.0.borrow_mut());
 }

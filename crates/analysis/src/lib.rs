@@ -75,6 +75,7 @@ mod unmaps;
 mod vcpus;
 mod vmm_sleeps;
 mod waits;
+mod walk_costs;
 
 pub use activity::Activity;
 pub use analysis::{
@@ -141,7 +142,7 @@ pub use slow_instances::{SlowInstance, SlowInstances};
 pub use spins::SpinRun;
 pub use stalls::{LONG_NS, Ran, Stall, StallCause, Stalls, StallsReport};
 pub use stats::Stats;
-pub use study::Study;
+pub use study::{Study, StudySilence};
 pub use tables::{ambiguous, counted_reason, first_group, of_tables, repeated};
 pub use timeline::{
     Cell, KINDS, LaneGroup, Mark, OUTSIDE, PathExamples, Stretch, StretchPlan, StretchSum,
@@ -155,3 +156,4 @@ pub use unmaps::{UnmapRow, Unmaps, UnmapsReport};
 pub use vcpus::{CpuHolder, LISTED, MAX_VCPUS, UserCause, VcpuRow, Vcpus, VcpusReport};
 pub use vmm_sleeps::{VmmSleeps, VmmSleepsRow};
 pub use waits::{CpuOwner, Crowd, VcpuWaits, WaitsReport};
+pub use walk_costs::{WalkCost, WalkCosts, WalkTimes};

@@ -62,7 +62,7 @@ macro_rules! tuples {
             type Handles = ($(Handle<$type>,)+);
 
             fn seat_in(self, study: &mut Study, machine: u16) -> Self::Handles {
-                let pairs = ($(Handle::of(self.$at),)+);
+                let pairs = ($(Handle::of(self.$at, study.joins::<$type>()),)+);
                 let seated = SeatedTuple {
                     needs: [$(pairs.$at.1.needs()),+],
                     members: ($(pairs.$at.1,)+),

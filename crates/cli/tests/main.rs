@@ -53,6 +53,7 @@ mod progress;
 mod record_command;
 mod record_flight;
 mod record_user;
+mod report_cost;
 mod report_page;
 mod report_real;
 mod report_web;

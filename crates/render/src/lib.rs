@@ -65,6 +65,7 @@ mod times;
 pub mod top;
 pub mod vcpus;
 mod vms;
+pub mod walk_costs;
 
 pub use clock_unit::ClockUnit;
 pub use layout::Layout;
@@ -209,6 +210,10 @@ fn live_tables() -> Vec<(&'static str, String)> {
         ("`top`: `threads`", top::threads().described()),
         ("`top`: `behind`", top::behind().described()),
         ("`overhead`: `rows`", overhead::columns().described()),
+        (
+            "`report --cost`: `costs[].rows`",
+            walk_costs::columns().described(),
+        ),
         ("`bench`: `rows`", bench::columns(0).described()),
         (
             "`compare` of results of `bench`: `rows`, here of two results",

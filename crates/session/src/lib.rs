@@ -68,6 +68,7 @@ mod tickets;
 mod time;
 mod user_functions;
 mod user_stacks;
+mod walk_costs;
 mod watch;
 mod window;
 

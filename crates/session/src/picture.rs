@@ -286,8 +286,8 @@ impl HostInput<'_> {
 }
 
 /// What is asked of a recording for its picture.
-struct AskedPicture {
-    handles: PictureHandles,
+pub(crate) struct AskedPicture {
+    pub(crate) handles: PictureHandles,
     sampled: Handle<SampledTime>,
     /// What threads waited for, which comparisons alone look at.
     waited: Option<Handle<WaitedTime>>,
@@ -296,7 +296,7 @@ struct AskedPicture {
 
 impl OpenRecording<'_> {
     /// Asks everything that rules and comparisons look at: an analysis is one line.
-    fn ask_picture(
+    pub(crate) fn ask_picture(
         &self,
         options: &PictureOptions,
         question: &mut RecordingQuestion<'_>,

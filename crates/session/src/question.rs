@@ -3,7 +3,8 @@
 
 use analysis::{
     AccountScope, Analysis, AnalysisTuple, Answers, Continuity, EventAccount, FilterScope,
-    GuestTasks, Handle, InsideEvents, LeftOut, SharedAnalysis, Slices, Study, WalkState,
+    GuestTasks, Handle, InsideEvents, LeftOut, SharedAnalysis, Slices, Study, StudySilence,
+    WalkState,
 };
 use doubts::{AnswerScope, Concern, Concerns, Doubt, DoubtKind, Doubts};
 use event::{EventAccounting, Kind, Quality, Sink};
@@ -136,6 +137,16 @@ impl<'q> RecordingQuestion<'q> {
     /// Shows these kinds of numbers and no others, whatever analyses make.
     pub fn showing_only(&mut self, concerns: Concerns) {
         self.only = Some(concerns);
+    }
+
+    /// Has analyses sit the walk out, of those that are added from now on.
+    pub(crate) fn silence(&mut self, silence: StudySilence) {
+        self.study = std::mem::take(&mut self.study).silence(silence);
+    }
+
+    /// Returns the names of the analyses that were added, in their order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.study.names()
     }
 
     /// Asks how much of everything happened when.

@@ -1,5 +1,6 @@
 //! Several questions answered in one walk over a recording.
 
+mod silence;
 mod sink;
 
 use event::{Body, Event, NONE, index_of};
@@ -13,6 +14,9 @@ use crate::resume::{Resume, Resumes};
 use crate::round::{FollowLevel, FollowedMachine, KindReaders, Round, StudyMember, each};
 use crate::series::{Series, SliceMeasure};
 use crate::slices::{Amount, SliceCounter, Slices};
+
+use silence::SilenceState;
+pub use silence::StudySilence;
 
 /// Analyses, and what they share: the events are walked and decoded once for all.
 ///
@@ -40,6 +44,8 @@ pub struct Study {
     /// What the event now has ended, and what is noted about it.
     spans: Vec<Span>,
     notes: Notes,
+    /// Who sits the walk out, and who was added.
+    silenced: SilenceState,
 }
 
 impl Default for Study {
@@ -56,6 +62,7 @@ impl Default for Study {
             tallied: false,
             spans: Vec::new(),
             notes: Notes::default(),
+            silenced: SilenceState::default(),
         }
     }
 }
@@ -68,7 +75,7 @@ impl Study {
 
     /// Adds an analysis of one of several machines that are walked together ([`event::EventType::machine`]).
     pub fn add_of<A: Analysis>(&mut self, machine: u16, analysis: A) -> Handle<A> {
-        let (handle, seated) = Handle::of(analysis);
+        let (handle, seated) = Handle::of(analysis, self.silenced.joins::<A>());
         self.seat(machine, Box::new(seated));
         handle
     }
@@ -90,6 +97,7 @@ impl Study {
         let turn = analysis.turn();
         let member = 1u64.checked_shl(self.members.len() as u32).unwrap_or(0);
         debug_assert_ne!(member, 0, "more analyses than go together");
+        let heard = self.silenced.heard(member);
         let followed = self.followed(machine);
         followed.counted |= needs.counts;
         followed.active |= needs.activity;
@@ -99,15 +107,17 @@ impl Study {
         followed.states = followed.states.max(needs.states);
         let no_accesses = followed.states == States::WithoutAccesses;
         followed.machine.ignore_accesses(no_accesses);
-        if needs.spans {
-            followed.spans |= member;
-        }
         if needs.task_spans {
-            followed.task_spans |= member;
             followed.machine.task_states_mut().follow();
         }
-        if turn == Turn::Last {
-            followed.last |= member;
+        if needs.spans {
+            followed.spans |= heard;
+        }
+        if needs.task_spans {
+            followed.task_spans |= heard;
+        }
+        if turn == Turn::Last && !analysis.is_absent() {
+            followed.last |= heard;
             self.notes.heard = true;
         }
         self.members.push(StudyMember {

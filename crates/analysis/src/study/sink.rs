@@ -72,6 +72,7 @@ impl Sink for Study {
             || wanted.follows != FollowLevel::Nothing
             || (wanted.heads | wanted.of_guest) != 0;
         followed.counts.announced(ty);
+        self.silenced.hush(&mut wanted);
         let index = index_of(ty.index);
         if self.kinds.len() <= index {
             self.kinds.resize(index + 1, KindReaders::default());

@@ -12,7 +12,7 @@ use facts::FactsDocument;
 use render::schema::{HasShape, Shape};
 use render::{
     bench, bench_compare, compare, compare_each, console, diagnose, exits, flame, flame_diff,
-    flame_folded, info, irqs, json, overhead, paths, paths_instance, rules, top, vcpus,
+    flame_folded, info, irqs, json, overhead, paths, paths_instance, rules, top, vcpus, walk_costs,
 };
 use serde_json::Value;
 
@@ -68,7 +68,10 @@ fn documents() -> Vec<(&'static str, Shape, bool)> {
         ),
         (
             "report",
-            report::document::Document::<'static>::shape(),
+            forms(&[
+                report::document::Document::<'static>::shape,
+                walk_costs::WalkCostsDocument::<'static>::shape,
+            ]),
             true,
         ),
         ("rules", rules::RulesDocument::shape(), false),

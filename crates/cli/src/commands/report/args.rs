@@ -47,6 +47,16 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with_all = ["full", "output"])]
     pub brief: bool,
 
+    /// Print what each analysis costs this recording instead, in CPU time of one thread. The recording is walked some
+    /// hundred times for it: with all analyses, and without one after the other.
+    #[arg(long, conflicts_with_all = ["full", "brief", "output"])]
+    pub cost: bool,
+
+    /// With --cost: walk N pairs for each analysis, with it and without. The default is 3; more of them show what is
+    /// noise.
+    #[arg(long, value_name = "N", requires = "cost", value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub pairs: Option<u8>,
+
     #[command(flatten)]
     pub guests: GuestOptions,
 
@@ -72,5 +82,7 @@ Examples:
                                            each other
   trapline report host.dat --guest web=guest.perf.data
                                            the guest of VM web, of any recorder
+  trapline report --cost trace.dat         what each analysis costs, for who changes
+                                           trapline itself
   trapline report vmexit.txt ioport.txt    what perf kvm stat report printed of one
                                            situation";

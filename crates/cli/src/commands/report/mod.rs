@@ -1,6 +1,7 @@
 //! `trapline report`: one screen about each recording, ten lines, all that there is, or one HTML file.
 
 pub(crate) mod args;
+mod cost;
 pub(crate) mod document;
 mod page;
 mod part;
@@ -41,11 +42,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     let inputs = args.recordings.iter().map(PathBuf::as_path);
     let inputs: Vec<&Path> = inputs.chain(args.guests.paths()).collect();
-    let session = opening::session(&args.common, &beside, &inputs)?;
+    let mut common = args.common.clone();
+    if args.cost {
+        // What another thread does is not seen by the clock of this one.
+        common.threads = Some(1);
+    }
+    let session = opening::session(&common, &beside, &inputs)?;
     let options = match args.output {
         Some(_) => PictureOptions::to_report(),
         None => PictureOptions::default().through_guests(),
     };
+    if args.cost {
+        return cost::print(args, &session, &options);
+    }
     let (parts, hosts) = read(args, &session, &options)?;
     if parts.is_empty() {
         return definitions(args, &session);
