@@ -6,6 +6,9 @@
 //! awake). Where turns are missed, events are missing: a text from which every second line was taken, a filter, a CPU
 //! that was not recorded, losses. Recordings that lost nothing miss no turn of vCPUs, and of other tasks a few at their
 //! beginning, while perf begins to record one kind of event after the other.
+//!
+//! It costs more than 2 ns an event, because a missing event shows only if the turn of every exit, entry, switch and
+//! wake-up is looked up and changed, and it is called by itself, not together with other analyses.
 
 use doubts::{Doubt, DoubtKind, Doubts};
 use event::sched::Leaves;

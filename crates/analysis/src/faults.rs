@@ -7,6 +7,9 @@
 //!
 //! The same events have the fault's code: whether the page was mapped and may not be written, as while KVM logs the
 //! pages that a guest writes, and whether the guest fetched an instruction there ([`FaultCode`]).
+//!
+//! It costs more than 2 ns an event, because it follows each thread from exit to entry, though few exits are
+//! faults: which those are only what comes between the two shows.
 
 use event::{Data, Event, EventType, Isa, Kind, index_of};
 use model::ByNumber;

@@ -1,4 +1,7 @@
 //! Latency paths as one of the analyses of a walk.
+//!
+//! It costs more than 2 ns an event, because each event is looked up by its thread, vCPU or task among all
+//! instances that wait for it, and each that is found is moved on to what it waits for next.
 
 use doubts::{Concern, Concerns};
 use event::{Data, Event, EventType, Side, index_of};

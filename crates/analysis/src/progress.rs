@@ -3,9 +3,8 @@
 //! A guest that makes progress leaves it for different reasons, from different places, and a halt lasts until something
 //! wakes it. What does not shows in the exits alone, however little time the exits take.
 //!
-//! It costs more than the 2 ns an event that an analysis may: it takes each exit, entry, access and switch, which
-//! nearly all events of a recording are, and keeps of each exit where it was. Of 4.3 million events it takes 79
-//! instructions each, which is some 6.8 ns (`bench/runs/2026-11-27-analyses-instructions`).
+//! It costs more than 2 ns an event, because it takes each exit, entry, access and switch, which nearly all events
+//! of a recording are, and keeps of each exit where the guest was.
 
 use event::{Body, Data, Event, EventType, ExitClass, ExitDetail, ExitReason, Kind, index_of};
 use model::ByNumber;

@@ -1,5 +1,8 @@
 //! Where each vCPU's time went, which tasks had its CPU while it waited for one, and which exits sent it to
 //! the VMM.
+//!
+//! It costs more than 2 ns an event, because each span of a vCPU's state, of which an exit makes several, is added
+//! to sums and to what is kept of the exit that it belongs to.
 
 use doubts::{Concern, Concerns, Doubts};
 use event::{Data, Event, EventType, ExitReason, Kind, index_of};

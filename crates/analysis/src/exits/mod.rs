@@ -17,6 +17,9 @@
 //!
 //! On x86 a thread's events count from its first `kvm_entry` on, as in perf: an exit whose vCPU was not yet
 //! seen entering is not timed, and counted in [`UnpairedExits`].
+//!
+//! It costs more than 2 ns an event, because each exit and each access is a look-up of its row by its key, and a
+//! time that goes into the percentiles of that row; most other analyses only add to a sum.
 
 mod accesses;
 mod alone;
