@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use analysis::NamedContext;
 use model::{GuestAccess, Span};
-use paths::CompletedInstance;
 use render::ClockUnit;
 use render::exit_list::{self, ExitLine};
 use render::paths_instance::Instances;
@@ -230,29 +229,31 @@ impl InstanceRows {
     }
 }
 
-/// Returns an instance in words.
-pub(crate) fn instance_report(
-    one: &CompletedInstance,
+/// Calls a function with what names the device behind an access.
+pub(crate) fn with_names<R>(
     scene: &Scene<'_>,
     devices: &std::cell::RefCell<Devices>,
-) -> Option<paths::InstanceReport> {
+    call: impl FnOnce(paths::AccessNamer<'_>) -> R,
+) -> R {
     let known: &FirstWalk<'_> = scene.known;
-    let name = |access: &GuestAccess| {
+    call(&|access: &GuestAccess| {
         let cause = model::Cause {
             reason: None,
             access: Some(*access),
         };
         let name: Option<Arc<str>> = devices.borrow_mut().name(&cause, known);
         name.map(|name| name.to_string())
-    };
-    Some(scene.paths?.describe(one, scene.machine, &name))
+    })
 }
 
 impl ExportFile for InstanceRows {
     fn take(&mut self, found: &ExportedThing<'_>, scene: &Scene<'_>) {
         if let ExportedThing::Instance(one) = found
-            && let Some(reported) = instance_report(one, scene, &self.devices)
+            && let Some(paths) = scene.paths
         {
+            let describe =
+                |names: paths::AccessNamer<'_>| paths.describe(one, scene.machine, names);
+            let reported = with_names(scene, &self.devices, describe);
             self.made
                 .extend_from_slice(self.instances.csv(&reported).as_bytes());
         }

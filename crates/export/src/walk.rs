@@ -131,6 +131,8 @@ pub struct ExportWalk<'w> {
     write: &'w mut dyn FnMut(&mut Vec<u8>) -> ControlFlow<()>,
     items: Vec<TapEvent>,
     parts: Vec<GuestPart>,
+    exits: Vec<SingleExit>,
+    instances: Vec<CompletedInstance>,
 }
 
 impl std::fmt::Debug for ExportWalk<'_> {
@@ -171,6 +173,8 @@ impl<'w> ExportWalk<'w> {
             write,
             items: Vec::new(),
             parts: Vec::new(),
+            exits: Vec::new(),
+            instances: Vec::new(),
         }
     }
 
@@ -182,17 +186,22 @@ impl<'w> ExportWalk<'w> {
                 tap.swap(&mut self.items);
             }
         }
-        let exits = self.sources.exits.as_ref();
-        let exits = exits.map(|exits| exits.get_mut().take_listed());
-        let exits = exits.unwrap_or_default();
-        let paths = self.sources.paths.as_ref();
-        let instances = paths.map(|paths| paths.get_mut().take_listed());
-        let instances = instances.unwrap_or_default();
+        if let Some(exits) = &self.sources.exits {
+            exits.get_mut().swap_listed(&mut self.exits);
+        }
+        if let Some(paths) = &self.sources.paths {
+            let mut paths = paths.get_mut();
+            // The memory of those that were handed out is for the next ones.
+            for instance in self.instances.drain(..) {
+                paths.reuse(instance);
+            }
+            paths.swap_listed(&mut self.instances);
+        }
         if let Some(tasks) = &self.sources.tasks {
             tasks.get_mut().swap_listed(&mut self.parts);
         }
         let none = self.items.is_empty() && self.parts.is_empty();
-        if none && exits.is_empty() && instances.is_empty() {
+        if none && self.exits.is_empty() && self.instances.is_empty() {
             return;
         }
         let machine = self.study.walked().machine;
@@ -216,11 +225,12 @@ impl<'w> ExportWalk<'w> {
             }
         }
         self.parts.clear();
-        for exit in &exits {
+        for exit in &self.exits {
             let vcpu = self.vcpus.of(exit.tid, machine, known);
             self.into.take(&ExportedThing::Exit { vcpu, exit }, &scene);
         }
-        for instance in &instances {
+        self.exits.clear();
+        for instance in &self.instances {
             self.into.take(&ExportedThing::Instance(instance), &scene);
         }
     }

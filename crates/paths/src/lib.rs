@@ -43,8 +43,8 @@ pub use engine::{CompletedInstance, InstanceFilter, Paths, ReachedStep};
 pub use ledger::{LedgerHolder, LedgerTerm, PathLedger};
 pub use notes::{VcpuActivity, WakeSource};
 pub use report::{
-    AccessNamer, ClearedPath, GroupReport, InstanceReport, PathReport, SlowCause, SlowReport,
-    SlowestInstance, StageReport, StepReport, TraitSum, complete_reports,
+    AccessNamer, ClearedPath, GroupReport, InstanceReport, InstanceWords, PathReport, RecentWords,
+    SlowCause, SlowReport, SlowestInstance, StageReport, StepReport, TraitSum, complete_reports,
 };
 pub use slow::ThresholdOrigin;
 pub use tally::DropReason;

@@ -228,14 +228,14 @@ impl Exits {
     }
 
     /// Asks for every exit that the table by reason counts, timed as the exit's handling: they are to be taken with
-    /// [`Exits::take_listed`].
+    /// [`Exits::swap_listed`].
     pub fn list(&mut self) {
         self.singles.want();
     }
 
-    /// Returns the exits that have ended since the last call.
-    pub fn take_listed(&mut self) -> Vec<SingleExit> {
-        self.singles.take()
+    /// Exchanges the exits that have ended for an empty list.
+    pub fn swap_listed(&mut self, empty: &mut Vec<SingleExit>) {
+        self.singles.swap(empty);
     }
 
     /// Returns whether any table but that of exits is wanted.

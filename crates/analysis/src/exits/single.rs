@@ -42,7 +42,7 @@ impl Singles {
         self.ended.push(exit);
     }
 
-    pub(super) fn take(&mut self) -> Vec<SingleExit> {
-        std::mem::take(&mut self.ended)
+    pub(super) fn swap(&mut self, empty: &mut Vec<SingleExit>) {
+        std::mem::swap(&mut self.ended, empty);
     }
 }

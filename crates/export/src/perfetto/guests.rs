@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{GuestContext, GuestPart};
 use render::spans::{guest_called, guest_what};
 
-use super::packets::{Arg, PacketKind, Packets, TrackEvent};
+use super::packets::{Arg, PacketKind, PacketText, Packets, TrackEvent};
 use super::tracks::Tracks;
 use crate::known::VcpuName;
 use crate::walk::Scene;
@@ -81,13 +81,13 @@ fn write(guest: &mut GuestOfVcpu, packets: &mut Packets) {
     let Some(open) = guest.open.take() else {
         return;
     };
-    let mut args = vec![("what", Arg::Name(guest_what(open.doing)))];
+    let mut args = vec![("what", Arg::Name(PacketText::Ours(guest_what(open.doing))))];
     if let GuestContext::Task(tid) = open.doing {
         args.push(("tid", Arg::Int(i64::from(tid))));
     }
     packets.event(&TrackEvent {
         category: Some("guest"),
-        name: Some(&open.title),
+        name: Some(PacketText::Plain(&open.title)),
         args: &args,
         ..TrackEvent::new(open.start, guest.track, PacketKind::Begin)
     });

@@ -24,7 +24,9 @@ Traces for Perfetto (<https://ui.perfetto.dev>).
 */
 
 mod bundles;
+mod causes;
 mod guests;
+mod instances;
 mod lanes;
 mod numbers;
 mod packets;
@@ -33,29 +35,26 @@ mod rates;
 mod tracks;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use analysis::SingleExit;
-use model::{Span, State};
-use paths::InstanceReport;
+use model::{Cause, Span, State};
 use render::spans::state_name;
 use rustc_hash::FxHashMap;
 
 use crate::known::{Devices, FirstWalk, VcpuName};
-use crate::rows::{ExitAccesses, instance_report};
+use crate::rows::ExitAccesses;
 use crate::walk::{ExportFile, ExportedThing, Scene};
 use bundles::Bundles;
+use causes::CauseTable;
 use guests::GuestSlices;
+use instances::InstanceSlices;
 use lanes::Lanes;
 use numbers::{clock, packet, system, tree};
-use packets::{Arg, PacketKind, Packets, TrackEvent, shown};
+use packets::{Arg, ArgList, PacketKind, PacketText, Packets, TrackEvent, shown};
 use tracks::Tracks;
 
-/// Lanes of a path's instances, or of a vCPU's exits, at most.
-const MAX_LANES: usize = 1 << 10;
+/// Lanes of a vCPU's exits, at most.
 const MAX_EXIT_LANES: usize = 8;
-/// Arguments of an event, about as many as there are.
-const MOST_ARGS: usize = 8;
 /// Processes and threads that a packet names.
 const IN_A_PACKET: usize = 512;
 
@@ -77,19 +76,17 @@ pub struct Perfetto {
     tracks: Tracks,
     bundles: Bundles,
     guests: GuestSlices,
-    /// Lanes of instances, by path.
-    paths: BTreeMap<usize, Lanes>,
+    instances: InstanceSlices,
     /// Lanes of exits, by vCPU.
     exits: FxHashMap<u32, Lanes>,
     causes: ExitAccesses,
+    /// What causes are called.
+    names: CauseTable,
     devices: RefCell<Devices>,
     /// Length of a counter's slices of time.
     slice: u64,
-    flows: u64,
-    /// The title of a slice is made here.
-    title: String,
-    /// Exits and instances that overlap too many others.
-    unplaced: (u64, u64),
+    /// Exits that overlap too many others.
+    unplaced: u64,
     /// Lost events without a recorded time, so far; and when the recording ends.
     lost: (u64, u64),
 }
@@ -107,14 +104,13 @@ impl Perfetto {
             tracks: Tracks::default(),
             bundles: Bundles::new(about.kernel.is_some()),
             guests: GuestSlices::default(),
-            paths: BTreeMap::new(),
+            instances: InstanceSlices::default(),
             exits: FxHashMap::default(),
             causes: ExitAccesses::default(),
+            names: CauseTable::default(),
             devices: RefCell::default(),
             slice: rates::length(end.saturating_sub(begin)),
-            flows: 0,
-            title: String::new(),
-            unplaced: (0, 0),
+            unplaced: 0,
             lost: (about.lost_events, end),
         }
     }
@@ -122,30 +118,33 @@ impl Perfetto {
     fn span(&mut self, vcpu: &VcpuName, span: &Span, scene: &Scene<'_>) {
         self.causes.note(span);
         let state = scene.known.state(span);
-        let mut args: Vec<(&'static str, Arg<'_>)> = Vec::with_capacity(MOST_ARGS);
-        let reason = span.cause.reason.map(|reason| reason.key());
+        let mut args = ArgList::default();
         // Of all exits the slices of the exits say it.
         let in_user = matches!(state, State::User | State::UserBlocked);
-        let device = match in_user {
-            true => self.devices.borrow_mut().name(&span.cause, scene.known),
-            false => None,
+        let cause = match in_user {
+            true => span.cause,
+            false => Cause {
+                access: None,
+                ..span.cause
+            },
         };
+        let cause = self.names.of(cause, &self.devices, scene.known);
         let behind = span
             .behind
             .and_then(|slot| scene.machine.threads().at(slot));
         if span.cpu >= 0 {
             args.push(("cpu", Arg::Int(i64::from(span.cpu))));
         }
-        if let Some(reason) = &reason {
-            args.push(("reason", Arg::Name(reason)));
+        if let Some(reason) = &cause.reason {
+            args.push(("reason", Arg::Name(PacketText::Numbered(reason))));
         }
-        if let Some(device) = &device {
-            args.push(("device", Arg::Name(device)));
+        if let Some(device) = &cause.device {
+            args.push(("device", Arg::Name(PacketText::Numbered(device))));
         }
         if let Some((tid, thread)) = behind {
             args.push(("behind_tid", Arg::Int(i64::from(tid))));
             if let Some(comm) = &thread.comm {
-                args.push(("behind", Arg::Name(comm)));
+                args.push(("behind", Arg::Name(PacketText::Plain(comm))));
             }
         }
         let tracks = self.tracks.vcpu(vcpu, scene.known, &mut self.packets);
@@ -159,7 +158,7 @@ impl Perfetto {
         }
         self.packets.event(&TrackEvent {
             category: Some("state"),
-            name: Some(state_name(state)),
+            name: Some(PacketText::Ours(state_name(state))),
             args: &args,
             ..TrackEvent::new(span.start, track, PacketKind::Begin)
         });
@@ -179,20 +178,16 @@ impl Perfetto {
 
     fn exit(&mut self, (number, name): (u32, &VcpuName), exit: &SingleExit, scene: &Scene<'_>) {
         let cause = self.causes.of(number, exit);
-        let reason = exit.reason.key();
-        let name_of_access = self.devices.borrow_mut().of(&cause, scene.known).cloned();
-        let access = name_of_access.as_ref().map(|one| &one.key);
-        let device = name_of_access.as_ref().and_then(|one| one.device.as_ref());
-        let mut title = std::mem::take(&mut self.title);
-        let behind = device.or(access).map(|one| &**one);
-        put_words(&mut title, &reason, " ", behind);
-        let mut args: Vec<(&'static str, Arg<'_>)> = Vec::with_capacity(MOST_ARGS);
-        args.push(("reason", Arg::Name(&reason)));
-        if let Some(access) = access {
-            args.push(("access", Arg::Name(access)));
-        }
-        if let Some(device) = device {
-            args.push(("device", Arg::Name(device)));
+        let names = self.names.of(cause, &self.devices, scene.known);
+        let mut args = ArgList::default();
+        for (name, text) in [
+            ("reason", &names.reason),
+            ("access", &names.access),
+            ("device", &names.device),
+        ] {
+            if let Some(text) = text {
+                args.push((name, Arg::Name(PacketText::Numbered(text))));
+            }
         }
         args.push(("waiting", Arg::Flag(exit.reason.is_waiting())));
         if scene.known.seen().userspace_exits {
@@ -208,111 +203,17 @@ impl Perfetto {
             tracks.below(parent, "exits", packets)
         });
         let Some(track) = lane else {
-            self.unplaced.0 += 1;
-            self.title = title;
+            self.unplaced += 1;
             return;
         };
         self.packets.event(&TrackEvent {
             category: Some("exit"),
-            name: Some(&title),
+            name: Some(PacketText::Numbered(&names.title)),
             args: &args,
             ..TrackEvent::new(exit.start, track, PacketKind::Begin)
         });
         self.packets
             .event(&TrackEvent::new(exit.end, track, PacketKind::End));
-        self.title = title;
-    }
-
-    fn instance(&mut self, one: &paths::CompletedInstance, scene: &Scene<'_>) {
-        let Some(reported) = instance_report(one, scene, &self.devices) else {
-            return;
-        };
-        let (Some(first), Some(last)) = (reported.steps.first(), reported.steps.last()) else {
-            return;
-        };
-        let (tracks, packets) = (&mut self.tracks, &mut self.packets);
-        let lanes = self.paths.entry(one.path).or_default();
-        let lane = lanes.place((first.time, last.time), MAX_LANES, || {
-            let group = tracks.group("paths", packets);
-            tracks.below(group, &reported.path, packets)
-        });
-        let Some(track) = lane else {
-            self.unplaced.1 += 1;
-            return;
-        };
-        self.flows += 1;
-        let flow = self.flows;
-        self.slices(&reported, track, flow);
-        let mut title = std::mem::take(&mut self.title);
-        for (at, (step, reached)) in reported.steps.iter().zip(&one.reached).enumerate() {
-            let slot = match reached.task {
-                Some(task) if reached.switch => task,
-                _ => reached.thread,
-            };
-            let who = (slot, step.does.as_str());
-            let thread = self.tracks.thread(who, scene.machine, &mut self.packets);
-            put_words(&mut title, &reported.path, ": ", Some(&step.name));
-            let ends = at + 1 == reported.steps.len();
-            let mut args = vec![("instance", Arg::Uint(reported.number))];
-            // A guest has CPUs of its own.
-            if let Some(recording) = &step.machine {
-                args.push(("guest", Arg::Name(recording)));
-                args.push(("guest_cpu", Arg::Int(i64::from(step.cpu))));
-            } else if step.cpu >= 0 {
-                args.push(("cpu", Arg::Int(i64::from(step.cpu))));
-            }
-            self.packets.event(&TrackEvent {
-                category: Some("step"),
-                name: Some(&title),
-                args: &args,
-                flow: Some((flow, ends)),
-                ..TrackEvent::new(step.time, thread, PacketKind::Instant)
-            });
-        }
-        self.title = title;
-    }
-
-    /// Adds the slice of an instance, and in it those of its stages.
-    fn slices(&mut self, reported: &InstanceReport, track: u64, flow: u64) {
-        let (Some(first), Some(last)) = (reported.steps.first(), reported.steps.last()) else {
-            return;
-        };
-        let features = reported.features.join("; ");
-        let mut args = vec![("instance", Arg::Uint(reported.number))];
-        if let Some(chain) = &reported.chain {
-            args.push(("chain", Arg::Name(chain)));
-        }
-        if let Some(by) = &reported.by {
-            args.push(("by", Arg::Name(by)));
-        }
-        if let Some(vcpu) = &reported.vcpu {
-            args.push(("vcpu", Arg::Name(vcpu)));
-        }
-        if !features.is_empty() {
-            args.push(("features", Arg::Text(&features)));
-        }
-        self.packets.event(&TrackEvent {
-            category: Some("path"),
-            name: Some(&reported.path),
-            args: &args,
-            flow: Some((flow, false)),
-            ..TrackEvent::new(first.time, track, PacketKind::Begin)
-        });
-        let mut stage = std::mem::take(&mut self.title);
-        for pair in reported.steps.windows(2) {
-            let [from, to] = pair else { continue };
-            put_words(&mut stage, &from.name, " → ", Some(&to.name));
-            self.packets.event(&TrackEvent {
-                category: Some("stage"),
-                name: Some(&stage),
-                ..TrackEvent::new(from.time, track, PacketKind::Begin)
-            });
-            self.packets
-                .event(&TrackEvent::new(to.time, track, PacketKind::End));
-        }
-        self.title = stage;
-        self.packets
-            .event(&TrackEvent::new(last.time, track, PacketKind::End));
     }
 
     fn lost(
@@ -343,20 +244,10 @@ impl Perfetto {
         let track = self.tracks.group("lost events", &mut self.packets);
         self.packets.event(&TrackEvent {
             category: Some("lost"),
-            name: Some(name),
+            name: Some(PacketText::Plain(name)),
             args,
             ..TrackEvent::new(time, track, PacketKind::Instant)
         });
-    }
-}
-
-/// Makes a text of two, with something between them where there is a second.
-fn put_words(out: &mut String, first: &str, between: &str, second: Option<&str>) {
-    out.clear();
-    out.push_str(first);
-    if let Some(second) = second {
-        out.push_str(between);
-        out.push_str(second);
     }
 }
 
@@ -448,7 +339,10 @@ impl ExportFile for Perfetto {
                 exit,
             } => self.exit(*vcpu, exit, scene),
             ExportedThing::Exit { vcpu: None, .. } => {}
-            ExportedThing::Instance(one) => self.instance(one, scene),
+            ExportedThing::Instance(one) => {
+                let into = (&mut self.tracks, &mut self.packets);
+                self.instances.add(one, scene, &self.devices, into);
+            }
             ExportedThing::Left { name, time, .. } => self.left(name, *time, scene),
             ExportedThing::Switch { time, cpu, switch } => {
                 self.bundles
@@ -495,7 +389,7 @@ impl ExportFile for Perfetto {
                 packets.event(&TrackEvent::new(time, track, PacketKind::Count(ns)));
             });
         }
-        let (exits, instances) = self.unplaced;
+        let (exits, instances) = (self.unplaced, self.instances.unplaced());
         let left_out = [
             (exits, "exit", "it overlaps", "they overlap", MAX_EXIT_LANES),
             (
@@ -503,7 +397,7 @@ impl ExportFile for Perfetto {
                 "instance",
                 "it overlaps",
                 "they overlap",
-                MAX_LANES,
+                instances::MAX_LANES,
             ),
         ];
         let mut missing: Vec<String> = left_out

@@ -1,6 +1,8 @@
 //! Packets of a trace: all of one sequence, in which each name is written once.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::ops::Deref;
 
 use render::neutral;
 use rustc_hash::FxHashMap;
@@ -43,16 +45,92 @@ pub(super) enum PacketKind {
     Rate(f64),
 }
 
+/// A text that packets have again and again, with the number that stands for it once a packet has had it. It is of
+/// one kind: the title of events, or of an argument.
+#[derive(Debug)]
+pub(super) struct NumberedText {
+    text: Box<str>,
+    /// 0 as long as there is none.
+    number: Cell<u64>,
+}
+
+impl NumberedText {
+    pub(super) fn new(text: impl Into<Box<str>>) -> NumberedText {
+        NumberedText {
+            text: text.into(),
+            number: Cell::new(0),
+        }
+    }
+}
+
+/// A text that many events have.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum PacketText<'a> {
+    /// The number that stands for it is looked up.
+    Plain(&'a str),
+    /// One of the few that the program itself has.
+    Ours(&'static str),
+    /// Its number is kept beside it.
+    Numbered(&'a NumberedText),
+}
+
+impl<'a> PacketText<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            PacketText::Plain(text) | PacketText::Ours(text) => text,
+            PacketText::Numbered(known) => &known.text,
+        }
+    }
+}
+
 /// A value beside an event.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Arg<'a> {
     Uint(u64),
     Int(i64),
     Flag(bool),
     /// A text that many events have.
-    Name(&'a str),
+    Name(PacketText<'a>),
     /// A text of this event alone.
     Text(&'a str),
+}
+
+/// Arguments of an event at most.
+const MOST_ARGS: usize = 8;
+
+/// The arguments of an event with their names.
+#[derive(Debug)]
+pub(super) struct ArgList<'a> {
+    all: [(&'static str, Arg<'a>); MOST_ARGS],
+    count: usize,
+}
+
+impl Default for ArgList<'_> {
+    fn default() -> Self {
+        ArgList {
+            all: [("", Arg::Flag(false)); MOST_ARGS],
+            count: 0,
+        }
+    }
+}
+
+impl<'a> ArgList<'a> {
+    /// Adds an argument; no event has more than there is room for.
+    #[inline]
+    pub(super) fn push(&mut self, arg: (&'static str, Arg<'a>)) {
+        if let Some(place) = self.all.get_mut(self.count) {
+            *place = arg;
+            self.count += 1;
+        }
+    }
+}
+
+impl<'a> Deref for ArgList<'a> {
+    type Target = [(&'static str, Arg<'a>)];
+
+    fn deref(&self) -> &Self::Target {
+        self.all.get(..self.count).unwrap_or_default()
+    }
 }
 
 /// An event of a track.
@@ -62,7 +140,7 @@ pub(super) struct TrackEvent<'a> {
     pub track: u64,
     pub kind: PacketKind,
     pub category: Option<&'static str>,
-    pub name: Option<&'a str>,
+    pub name: Option<PacketText<'a>>,
     pub args: &'a [(&'static str, Arg<'a>)],
     /// The flow that goes through it, and whether it ends there.
     pub flow: Option<(u64, bool)>,
@@ -98,6 +176,23 @@ impl InternedNames {
             field,
             kept: FxHashMap::default(),
             ours: Vec::new(),
+        }
+    }
+
+    /// Returns the number that stands for a text, 0 if there are too many; a new one is appended to `fresh`.
+    #[inline]
+    fn number_of(&mut self, text: PacketText<'_>, fresh: &mut ProtoMessage) -> u64 {
+        match text {
+            PacketText::Numbered(known) => match known.number.get() {
+                0 => {
+                    let number = self.number(&known.text, fresh);
+                    known.number.set(number);
+                    number
+                }
+                number => number,
+            },
+            PacketText::Ours(name) => self.number_of_ours(name, fresh),
+            PacketText::Plain(name) => self.number(name, fresh),
         }
     }
 
@@ -186,12 +281,12 @@ impl Packets {
             .map(|name| self.categories.number_of_ours(name, fresh));
         let name = reported
             .name
-            .map(|name| (self.names.number(name, fresh), name));
+            .map(|name| (self.names.number_of(name, fresh), name));
         self.numbers.clear();
         for (name, arg) in reported.args {
             let number = self.arg_names.number_of_ours(name, fresh);
             let text = match arg {
-                Arg::Name(text) => self.arg_texts.number(text, fresh),
+                Arg::Name(text) => self.arg_texts.number_of(*text, fresh),
                 _ => 0,
             };
             self.numbers.push((number, text));
@@ -219,7 +314,9 @@ impl Packets {
                 }
                 one.uint(event::TYPE, kind(reported.kind));
                 match name {
-                    Some((0, text)) => one.bytes(event::NAME, shown(text).as_bytes()),
+                    Some((0, text)) => {
+                        one.bytes(event::NAME, shown(text.text()).as_bytes());
+                    }
                     Some((number, _)) => one.uint(event::NAME_IID, number),
                     None => {}
                 }
@@ -257,7 +354,7 @@ fn argument(one: &mut ProtoMessage, arg: Arg<'_>, kept: u64) {
         Arg::Flag(value) => one.uint(event::ANNOTATION_BOOL, u64::from(value)),
         Arg::Text(text) => one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes()),
         Arg::Name(text) if kept == 0 => {
-            one.bytes(event::ANNOTATION_STRING, shown(text).as_bytes());
+            one.bytes(event::ANNOTATION_STRING, shown(text.text()).as_bytes());
         }
         Arg::Name(_) => one.uint(event::ANNOTATION_STRING_IID, kept),
     }
@@ -285,8 +382,8 @@ mod tests {
         let mut tell = |name: &str| {
             packets.made().clear();
             packets.event(&TrackEvent {
-                name: Some(name),
-                args: &[("why", Arg::Name(name))],
+                name: Some(PacketText::Plain(name)),
+                args: &[("why", Arg::Name(PacketText::Plain(name)))],
                 ..TrackEvent::new(1, 2, PacketKind::Begin)
             });
             packets

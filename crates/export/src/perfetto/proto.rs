@@ -7,41 +7,63 @@ const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const LENGTH: u64 = 2;
 
+/// Numbers below this have their groups of 7 bits in the bytes of one word.
+const IN_A_WORD: u64 = 1 << 56;
+
 /// Bytes of messages.
 #[derive(Debug, Default)]
 pub(super) struct ProtoMessage(Vec<u8>);
 
+/// Returns a number below [`IN_A_WORD`] as the encoding has it, its first byte the lowest, and how many bytes it has.
+#[inline(always)]
+fn groups(value: u64) -> (u64, usize) {
+    // From two groups of 28 bits to four of 14, and to eight of 7.
+    let spread = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
+    let spread = (spread & 0x0000_3fff_0000_3fff) | (spread & 0x0fff_c000_0fff_c000) << 2;
+    let spread = (spread & 0x007f_007f_007f_007f) | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+    let length = (70 - (value | 1).leading_zeros()) / 7;
+    // All but the last one say that another follows.
+    let follows = 0x0080_8080_8080_8080 & ((1u64 << (8 * (length - 1))) - 1);
+    (spread | follows, length as usize)
+}
+
 impl ProtoMessage {
-    #[inline]
-    fn varint(&mut self, value: u64) {
-        if value < 0x80 {
-            return self.0.push(value as u8);
-        }
-        // Gathered first, so that there is one look for room.
-        let mut bytes = [0; 10];
-        let (mut rest, mut length) = (value, 0);
-        for place in &mut bytes {
-            length += 1;
-            if rest < 0x80 {
-                *place = rest as u8;
-                break;
-            }
-            *place = rest as u8 | 0x80;
-            rest >>= 7;
-        }
-        self.0
-            .extend_from_slice(bytes.get(..length).unwrap_or_default());
+    /// Adds the lowest bytes of a word.
+    #[inline(always)]
+    fn put(&mut self, word: u64, length: usize) {
+        let end = self.0.len() + length;
+        self.0.extend_from_slice(&word.to_le_bytes());
+        self.0.truncate(end);
     }
 
-    #[inline]
+    #[inline(always)]
+    fn varint(&mut self, value: u64) {
+        if value < IN_A_WORD {
+            let (word, length) = groups(value);
+            return self.put(word, length);
+        }
+        // Eight groups, be they 0, are before the last one or two.
+        let (word, _) = groups(value & (IN_A_WORD - 1));
+        self.put(word | 0x8080_8080_8080_8080, 8);
+        let (word, length) = groups(value >> 56);
+        self.put(word, length);
+    }
+
+    #[inline(always)]
     fn tag(&mut self, field: u32, kind: u64) {
         self.varint(u64::from(field) << 3 | kind);
     }
 
     /// Adds a field of one of the types `uint32`, `uint64`, `bool` and enumerations.
-    #[inline]
+    #[inline(always)]
     pub(super) fn uint(&mut self, field: u32, value: u64) {
-        self.tag(field, VARINT);
+        // Callers name their field: its tag is known when this is compiled.
+        let (tag, before) = groups(u64::from(field) << 3 | VARINT);
+        if before + 6 <= 8 && value < 1 << 42 {
+            let (word, length) = groups(value);
+            return self.put(tag | word << (8 * before), before + length);
+        }
+        self.put(tag, before);
         self.varint(value);
     }
 
@@ -71,10 +93,10 @@ impl ProtoMessage {
     /// Adds a field that is a message.
     #[inline]
     pub(super) fn message(&mut self, field: u32, fill: impl FnOnce(&mut ProtoMessage)) {
-        self.tag(field, LENGTH);
         // Most are so short that one byte has their length.
-        let at = self.0.len();
-        self.0.push(0);
+        let (tag, before) = groups(u64::from(field) << 3 | LENGTH);
+        self.put(tag, before + 1);
+        let at = self.0.len() - 1;
         fill(self);
         let length = self.0.len() - at - 1;
         if let (Ok(short @ 0..0x80), Some(place)) = (u8::try_from(length), self.0.get_mut(at)) {
@@ -132,6 +154,28 @@ mod tests {
         out.clear();
         out.double(1, 1.0);
         assert_eq!(out.as_bytes(), [0x09, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
+    }
+
+    #[test]
+    fn numbers_of_all_lengths_are_as_the_encoding_has_them() {
+        for bits in 0..=64 {
+            for value in [(1u128 << bits) - 1, 1 << bits, (1 << bits) + 1] {
+                let value = value as u64;
+                let (mut rest, mut expected) = (value, vec![0xf8, 0x05]);
+                while rest >= 0x80 {
+                    expected.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                expected.push(rest as u8);
+                let mut out = ProtoMessage::default();
+                out.uint(95, value);
+                assert_eq!(out.as_bytes(), expected, "{value:#x}");
+                out.clear();
+                out.uint(1, value);
+                assert_eq!(out.as_bytes()[..1], [0x08]);
+                assert_eq!(out.as_bytes()[1..], expected[2..], "{value:#x}");
+            }
+        }
     }
 
     #[test]

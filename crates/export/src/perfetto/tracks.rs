@@ -1,6 +1,7 @@
 //! Tracks: made when something stands on them for the first time.
 
 use model::Machine;
+use paths::Paths;
 use rustc_hash::FxHashMap;
 
 use super::numbers::{packet, track};
@@ -178,14 +179,8 @@ impl Tracks {
         })
     }
 
-    /// Returns the track of a thread: Perfetto's own where its process is known. `called` is its name where that is
-    /// not.
-    pub(super) fn thread(
-        &mut self,
-        (slot, called): (u32, &str),
-        machine: &Machine,
-        packets: &mut Packets,
-    ) -> u64 {
+    /// Returns the track of a thread: Perfetto's own where its process is known.
+    pub(super) fn thread(&mut self, slot: u32, machine: &Machine, packets: &mut Packets) -> u64 {
         if let Some(uuid) = self.threads.get(&slot) {
             return *uuid;
         }
@@ -200,7 +195,7 @@ impl Tracks {
             }
             None => {
                 let group = self.group("threads of no known process", packets);
-                self.below(group, called, packets)
+                self.below(group, &Paths::task_name(machine, slot), packets)
             }
         };
         self.threads.insert(slot, uuid);

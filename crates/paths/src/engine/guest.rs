@@ -29,7 +29,7 @@ impl Paths {
     }
 
     /// Returns what the recording of a machine is called, if it is a guest's.
-    pub(crate) fn guest_name(&self, machine: u16) -> Option<&str> {
+    pub fn guest_name(&self, machine: u16) -> Option<&str> {
         let name = self.guests.names.get(usize::from(machine))?;
         (machine != 0).then_some(name.as_str())
     }

@@ -330,6 +330,12 @@ impl Paths {
         std::mem::take(&mut self.listed)
     }
 
+    /// Exchanges the instances that have completed, in their order, for an empty list.
+    #[inline]
+    pub fn swap_listed(&mut self, empty: &mut Vec<CompletedInstance>) {
+        std::mem::swap(&mut self.listed, empty);
+    }
+
     /// Hands out the instances that completed since the last call, in their order.
     pub fn each_listed(&mut self, each: impl FnMut(CompletedInstance)) {
         self.listed.drain(..).for_each(each);

@@ -4,8 +4,6 @@ use model::Machine;
 
 use super::names::{AccessNamer, PathWords};
 use crate::engine::{CompletedInstance, Paths};
-use crate::tally::groups;
-use crate::traits::InstanceTrait;
 
 /// One instance in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,7 +92,6 @@ impl Paths {
                 .filter(|_| !reached.switch)
                 .map(|task| words.task(task)),
         });
-        let of = |one: &&InstanceTrait| path.by.is_some_and(|by| groups(by, one));
         InstanceReport {
             path: path.name.clone(),
             number: one.number,
@@ -102,11 +99,16 @@ impl Paths {
                 .chains
                 .get(one.chain)
                 .and_then(|chain| chain.name.clone()),
-            by: one.traits.iter().find(of).map(|one| words.group(one)),
+            by: words.by(one),
             steps: steps.collect(),
             vcpu_tid: one.subject.map(|slot| words.tid(slot)),
             vcpu: one.subject.map(|slot| words.task(slot)),
             features: words.features(&one.traits),
         }
+    }
+
+    /// Returns what a task is called, by its slot: name and thread id.
+    pub fn task_name(machine: &Machine, slot: u32) -> String {
+        super::names::task(machine, slot)
     }
 }

@@ -5,6 +5,7 @@ mod instance;
 mod names;
 mod related;
 mod slow;
+mod wording;
 
 use std::collections::BTreeSet;
 
@@ -26,6 +27,7 @@ pub use instance::{InstanceReport, StepReport};
 pub use names::AccessNamer;
 use names::PathWords;
 pub use related::complete as complete_reports;
+pub use wording::{InstanceWords, RecentWords};
 
 impl Paths {
     /// Returns what was found of every path, in the order in which they were given.

@@ -65,16 +65,7 @@ impl PathWords<'_> {
     }
 
     pub(super) fn task(&self, slot: u32) -> String {
-        if slot >= crate::tasks::IDLE {
-            return format!("swapper/{}", slot & !crate::tasks::IDLE);
-        }
-        match self.machine.threads().at(slot) {
-            Some((tid, thread)) => match thread.comm.as_deref() {
-                Some(comm) => format!("{comm}:{tid}"),
-                None => format!(":{tid}"),
-            },
-            None => "?".to_owned(),
-        }
+        task(self.machine, slot)
     }
 
     /// Which devices a back end works for: the addresses by which guests notify it.
@@ -263,6 +254,20 @@ impl PathWords<'_> {
                 }
             }
         }
+    }
+}
+
+/// Returns what a task is called.
+pub(super) fn task(machine: &Machine, slot: u32) -> String {
+    if slot >= crate::tasks::IDLE {
+        return format!("swapper/{}", slot & !crate::tasks::IDLE);
+    }
+    match machine.threads().at(slot) {
+        Some((tid, thread)) => match thread.comm.as_deref() {
+            Some(comm) => format!("{comm}:{tid}"),
+            None => format!(":{tid}"),
+        },
+        None => "?".to_owned(),
     }
 }
 
