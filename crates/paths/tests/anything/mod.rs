@@ -6,12 +6,12 @@ mod stream;
 
 use std::ops::ControlFlow;
 
-use crate::common::adds_up;
 use crate::common::stages::{Log, wrong};
+use crate::common::{adds_up, described};
 use analysis::{SharedAnalysis, Study};
 use event::reasons::Isa;
 use event::{EventType, Kind, LostKind, Side, Sink};
-use paths::{CompletedInstance, PathReport, Paths};
+use paths::{CompletedInstance, PathReport, Paths, RecentWords};
 use proptest::prelude::*;
 
 use scripts::{SCRIPTS, next, play, scripted};
@@ -152,6 +152,7 @@ fn check(seen: &Seen, limit: usize) {
     assert!(seen.most <= limit, "{} under way at once", seen.most);
     let paths = seen.paths.get();
     let machine = seen.study.walked().machine;
+    let mut recent = RecentWords::default();
     for (at, report) in seen.reports.iter().enumerate() {
         let path = &paths.paths()[at];
         let of: Vec<&CompletedInstance> = seen.instances.iter().filter(|i| i.path == at).collect();
@@ -166,7 +167,11 @@ fn check(seen: &Seen, limit: usize) {
                 "{one:?}"
             );
             assert!(one.reached.iter().all(|r| (r.step as usize) < steps.len()));
-            assert!(!paths.describe(one, machine, &|_| None).steps.is_empty());
+            assert!(
+                !described(&paths, one, machine, &mut recent)
+                    .steps
+                    .is_empty()
+            );
         }
         let total: u64 = of
             .iter()

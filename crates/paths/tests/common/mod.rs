@@ -12,8 +12,11 @@ use std::ops::ControlFlow;
 use analysis::Stats;
 use analysis::{SharedAnalysis, Study};
 use event::{Event, EventType, Side, Sink};
+use model::Machine;
 use paths::lang::{self, PathDefinition};
-use paths::{CompletedInstance, DropReason, InstanceReport, PathLedger, PathReport, Paths};
+use paths::{
+    CompletedInstance, DropReason, InstanceReport, PathLedger, PathReport, Paths, RecentWords,
+};
 use source::{ReaderOptions, RecordingBytes};
 
 /// A recording as ftrace prints it.
@@ -136,6 +139,22 @@ pub(crate) struct Walked {
     pub most: usize,
 }
 
+/// Returns an instance in words: those that instances like it share are the same.
+pub(crate) fn described(
+    paths: &Paths,
+    one: &CompletedInstance,
+    machine: &Machine,
+    recent: &mut RecentWords,
+) -> InstanceReport {
+    let report = paths.describe(one, machine, &|_| None);
+    let shared = paths.words(one, machine, &|_| None, recent);
+    assert_eq!(
+        (&shared.by, &shared.features),
+        (&report.by, &report.features.join("; "))
+    );
+    report
+}
+
 impl Walked {
     pub(crate) fn reports(&self) -> Vec<PathReport> {
         let machine = self.study.walked().machine;
@@ -145,8 +164,9 @@ impl Walked {
     pub(crate) fn described(&self) -> Vec<InstanceReport> {
         let paths = self.paths.get();
         let machine = self.study.walked().machine;
+        let mut recent = RecentWords::default();
         let all = self.instances.iter();
-        all.map(|one| paths.describe(one, machine, &|_| None))
+        all.map(|one| described(&paths, one, machine, &mut recent))
             .collect()
     }
 
