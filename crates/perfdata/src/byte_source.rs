@@ -60,10 +60,11 @@ impl ByteWindow {
     }
 }
 
-/// Bytes that a scan reads at once, and pieces that are kept behind it: what waits for the end of a short round is
-/// still in them. What waits longer is read again.
+/// Bytes that a scan reads at once, and pieces that are kept behind it. What waits is copied
+/// (`walk/copies.rs`), and read again where copies would be too many: memory that is used in turns has to be fetched for
+/// each of them, so pieces are few.
 const PIECE: usize = 256 << 10;
-const KEPT: usize = 16;
+const KEPT: usize = 4;
 
 /// The pieces of the input that were scanned last.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Pieces of the decompressed stream, kept while records in them wait for the merge.
+//! Pieces of the decompressed stream, and copies of records, kept while records in them wait for the merge.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,13 @@ pub(crate) struct Chunks {
     held: usize,
     /// Whether the last piece is still being cut into records.
     cutting: bool,
+    /// Memory of pieces that are gone, for the next ones, and whether anybody asks for it.
+    spare: Vec<Vec<u8>>,
+    reuses: bool,
 }
+
+/// Pieces whose memory is kept.
+const MAX_SPARE: usize = 64;
 
 impl Default for Chunks {
     fn default() -> Chunks {
@@ -31,6 +37,8 @@ impl Default for Chunks {
             list: VecDeque::new(),
             held: 0,
             cutting: false,
+            spare: Vec::new(),
+            reuses: false,
         }
     }
 }
@@ -53,6 +61,29 @@ impl Chunks {
         }
     }
 
+    /// Adds a piece whose bytes are still to come, with [`Chunks::close`], and returns its number.
+    pub(crate) fn open(&mut self) -> u32 {
+        self.begin(&Arc::default())
+    }
+
+    /// Gives the piece that was opened its bytes.
+    pub(crate) fn close(&mut self, data: Vec<u8>) {
+        if let Some(last) = self.list.back_mut() {
+            self.held += data.capacity();
+            last.data = Arc::new(data);
+        }
+        self.end();
+    }
+
+    /// Returns memory for so many bytes of a piece: that of one that is gone, if there is any.
+    pub(crate) fn spare(&mut self, size: usize) -> Vec<u8> {
+        self.reuses = true;
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.reserve(size);
+        bytes
+    }
+
     /// The piece added last is cut: it goes when no run lies in it.
     pub(crate) fn end(&mut self) {
         self.cutting = false;
@@ -62,8 +93,9 @@ impl Chunks {
     }
 
     /// Returns a piece.
-    pub(crate) fn get(&self, number: u32) -> Option<Arc<Vec<u8>>> {
-        Some(Arc::clone(&self.list.get(self.index(number)?)?.data))
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&Arc<Vec<u8>>> {
+        Some(&self.list.get(self.index(number)?)?.data)
     }
 
     /// Notes that a run begins in a piece.
@@ -106,7 +138,12 @@ impl Chunks {
             return;
         };
         self.held -= chunk.data.capacity();
-        chunk.data = Arc::default();
+        if let Some(bytes) = Arc::into_inner(std::mem::take(&mut chunk.data))
+            && self.reuses
+            && self.spare.len() < MAX_SPARE
+        {
+            self.spare.push(bytes);
+        }
         while !self.cutting || self.list.len() > 1 {
             match self.list.front() {
                 Some(front) if front.runs == 0 => {

@@ -1,4 +1,5 @@
-//! The least of many numbers that take turns: a tree of losers (Knuth, The Art of Computer Programming, volume 3, 5.4.1).
+//! The least of many numbers that take turns: a tree of losers (Knuth, The Art of Computer Programming, volume 3,
+//! 5.4.1).
 //!
 //! Where the next record of each of many CPUs is to be found, a heap has to find its way down by comparing, each step
 //! once the one before is known. Here the way up is known from the beginning, and no branch depends on a comparison.

@@ -214,9 +214,9 @@ impl MergeQueue {
         self.entries = Vec::new();
     }
 
-    /// Gives up the record that was added last, if it is at this place of the input. Returns whether it was.
+    /// Gives up the record that was added last, if it is at this place of a buffer. Returns whether it was.
     #[cold]
-    pub(crate) fn give_up(&mut self, at: usize) -> bool {
+    pub(crate) fn give_up(&mut self, (buffer, at): (u32, usize)) -> bool {
         let Some(open) = self.open.as_mut() else {
             return false;
         };
@@ -224,7 +224,7 @@ impl MergeQueue {
             true => self.entries.last().is_some_and(|last| last.at() == at),
             false => (open.run.at..open.run.end).contains(&at),
         };
-        if !last || open.run.buffer != 0 {
+        if !last || open.run.buffer != buffer {
             return false;
         }
         self.entries.pop();
@@ -235,6 +235,11 @@ impl MergeQueue {
             open.last_time = last.time;
         }
         true
+    }
+
+    /// Returns whether a run is being extended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     /// Ends the run being extended: what follows may not be part of it.

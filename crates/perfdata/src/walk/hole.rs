@@ -25,6 +25,8 @@ use tracefmt::index_of;
 pub(super) struct LastRead {
     time: u64,
     at: usize,
+    /// Where it waits, its buffer and its place there, if it came from the input itself.
+    spot: Option<(u32, usize)>,
     /// The time of the one before it.
     before: u64,
 }
@@ -32,12 +34,18 @@ pub(super) struct LastRead {
 impl LastRead {
     /// Takes note of a record.
     #[inline(always)]
-    pub(super) fn is(&mut self, time: u64, at: usize) {
+    pub(super) fn is(&mut self, time: u64, at: usize, spot: Option<(u32, usize)>) {
         *self = LastRead {
             time,
             at,
+            spot,
             before: self.time,
         };
+    }
+
+    /// It waits in a copy.
+    pub(super) fn waits_at(&mut self, buffer: u32, at: usize) {
+        self.spot = Some((buffer, at));
     }
 }
 
@@ -65,13 +73,26 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Gives up the record that ends at a byte, unless it went out already. Returns the time of the last one before
     /// that byte.
     fn give_up_before(&mut self, end: usize) -> u64 {
-        let LastRead { time, at, before } = self.last_read;
+        let LastRead {
+            time,
+            at,
+            spot,
+            before,
+        } = self.last_read;
         let data = self.reading.recording.data;
         let header = PerfRecordHeader::read::<BIG>(data, at);
         let Some(header) = header.filter(|header| at + header.size == end) else {
             return time;
         };
-        if self.queue.give_up(at) && header.kind == kind::SAMPLE {
+        let given_up = spot.is_some_and(|spot| self.queue.give_up(spot));
+        if let Some((buffer, _)) = spot
+            && given_up
+            && buffer != 0
+            && !self.queue.is_open()
+        {
+            self.chunks.unused(buffer);
+        }
+        if given_up && header.kind == kind::SAMPLE {
             let attr = self.reading.attr_of::<BIG>(&data[at + HEADER..end]);
             let counter = attr.and_then(|attr| self.counters.get_mut(index_of(attr)));
             if let Some(counter) = counter {

@@ -5,6 +5,7 @@
 //! out in time order (`tools/perf/util/ordered-events.c`). Records of equal time keep the file's order.
 
 mod barriers;
+mod copies;
 mod groups;
 mod hole;
 mod out;
@@ -36,6 +37,7 @@ use crate::sample::place_of;
 use crate::sample_head::HeadPlaces;
 
 use barriers::Barriers;
+use copies::RecordCopies;
 use groups::SampledGroups;
 use hole::LastRead;
 use out::{Direct, RecordOrigin, RecordOutlet};
@@ -147,6 +149,8 @@ struct PerfWalk<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> {
     in_order: bool,
     /// Follows that samples happen, if that is asked for.
     tally: Option<O::Tally>,
+    /// Copies of what waits, where the input is read by pieces.
+    copies: RecordCopies,
     /// Samples that go out as they are found.
     unordered: UnorderedSamples,
     /// Blocks of pages in use again behind `released`, by their low bits, and how many.
@@ -176,7 +180,11 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 false => want,
             }
         };
+        // A place does not say what counters had counted up to there.
+        let places = PlaceReport::new(places && !groups, reading.recording, wanted);
         PerfWalk {
+            // A place says where in the input what waits is.
+            copies: RecordCopies::new(reading.recording.source.is_some() && !places.on),
             reading,
             counters: (reading.recording.attrs.iter().enumerate().map(want))
                 .zip(&reading.recording.attrs)
@@ -217,8 +225,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 samples: vec![0; attrs],
                 ..Totals::default()
             },
-            // A place does not say what counters had counted up to there.
-            places: PlaceReport::new(places && !groups, reading.recording, wanted),
+            places,
             start: reading.recording.start,
         }
     }
@@ -386,22 +393,27 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             buffer: 0,
             piece: None,
         };
-        let last_read = &mut self.last_read;
+        let (last_read, copies, chunks) = (&mut self.last_read, &mut self.copies, &mut self.chunks);
         let scanned = scan::<BIG>(&places, data, start - base, &mut self.counters, |one| {
+            let record = one.at..one.at + one.size;
             let one = WantedSample {
                 at: one.at + base,
                 ..one
             };
-            last_read.is(one.time, one.at);
-            if !whose {
-                queue.add(0, one.at, one.at + one.size, one.time, one.attr);
-                return;
-            }
             if let Some(tally) = tally {
                 tally.seen(one.attr, one.time, one.place);
             }
-            if !unordered.takes(&one, from, sent, out) {
-                queue.add(0, one.at, one.at + one.size, one.time, one.attr);
+            if whose && unordered.takes(&one, from, sent, out) {
+                last_read.is(one.time, one.at, None);
+                return;
+            }
+            let (buffer, at) = copies.keep(data, record, chunks).unwrap_or((0, one.at));
+            last_read.is(one.time, one.at, Some((buffer, at)));
+            let began = queue.add(buffer, at, at + one.size, one.time, one.attr);
+            if began && buffer != 0 {
+                chunks.used(buffer);
+            }
+            if whose {
                 barriers.sample(&one, queue.open_seq());
             }
         });
@@ -433,7 +445,8 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
             MergeRecord::SIDE
         };
         let time = self.reading.time_of::<BIG>(header, body, attr);
-        self.last_read.is(time, at);
+        let is_input = buffer == 0;
+        self.last_read.is(time, at, is_input.then_some((0, at)));
         let sample = (attr != MergeRecord::SIDE).then(|| WantedSample {
             at,
             size: header.size,
@@ -452,7 +465,20 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 return;
             }
         }
-        let began = self.queue.add(buffer, at, at + header.size, time, attr);
+        let copy = match is_input {
+            true => {
+                let record = at..at + header.size;
+                self.copies.keep(from.data, record, &mut self.chunks)
+            }
+            false => None,
+        };
+        let (buffer, place) = copy.unwrap_or((buffer, at));
+        if copy.is_some() {
+            self.last_read.waits_at(buffer, place);
+        }
+        let began = self
+            .queue
+            .add(buffer, place, place + header.size, time, attr);
         if began && buffer != 0 {
             self.chunks.used(buffer);
         }

@@ -138,6 +138,17 @@ impl<'d> RecordOrigin<'d> {
         }
     }
 
+    /// A piece of another number; nothing where it is gone.
+    #[inline(always)]
+    pub(super) fn of_piece(buffer: u32, piece: Option<&'d Arc<Vec<u8>>>) -> RecordOrigin<'d> {
+        RecordOrigin {
+            data: piece.map_or(&[], |piece| piece.as_slice()),
+            base: 0,
+            buffer,
+            piece,
+        }
+    }
+
     /// Returns whether the record at a place is all there.
     #[inline(always)]
     pub(super) fn has_record<const BIG: bool>(&self, at: usize) -> bool {

@@ -81,8 +81,8 @@ impl RunWindow {
 pub(super) struct RunSources {
     /// Of runs in the input, by slot.
     windows: Vec<RunWindow>,
-    /// The piece that was unpacked, of a run that is in one.
-    piece: Option<Arc<Vec<u8>>>,
+    /// What was unpacked or copied, while records go out.
+    chunks: Chunks,
 }
 
 /// Where a record is: the buffer, the slot of its run, and its place in the buffer.
@@ -91,7 +91,6 @@ type RecordSpot = (u32, usize, usize);
 impl RunSources {
     /// Lets pieces go: they are not needed for longer than they are kept.
     fn forget(&mut self) {
-        self.piece = None;
         for window in &mut self.windows {
             window.scanned = None;
         }
@@ -109,12 +108,10 @@ impl RunSources {
     fn find<const BIG: bool>(
         &mut self,
         recording: &PerfRecording<'_>,
-        (pieces, chunks): (&ScannedPieces, &Chunks),
+        pieces: &ScannedPieces,
         (buffer, slot, at): RecordSpot,
     ) {
-        if buffer != 0 {
-            self.piece = chunks.get(buffer);
-        } else if recording.source.is_some() && slot < MAX_WINDOWS {
+        if buffer == 0 && recording.source.is_some() && slot < MAX_WINDOWS {
             if self.windows.len() <= slot {
                 self.windows.resize_with(slot + 1, RunWindow::default);
             }
@@ -132,19 +129,16 @@ impl RunSources {
         recording: &PerfRecording<'d>,
         (buffer, slot, _): RecordSpot,
     ) -> RecordOrigin<'d> {
-        let piece = self.piece.as_ref().filter(|_| buffer != 0);
-        let (data, base) = match (buffer, piece, self.window(recording, slot)) {
-            (0, _, Some(window)) => window.now().bytes(),
-            (0, _, None) => (recording.data, 0),
-            (_, Some(piece), _) => (piece.as_slice(), 0),
-            // It is gone.
-            (_, None, _) => (&[][..], 0),
-        };
+        if buffer != 0 {
+            return RecordOrigin::of_piece(buffer, self.chunks.get(buffer));
+        }
+        let window = self.window(recording, slot);
+        let (data, base) = window.map_or((recording.data, 0), |window| window.now().bytes());
         RecordOrigin {
             data,
             base,
             buffer,
-            piece,
+            piece: None,
         }
     }
 }
@@ -202,6 +196,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         if let Some(tally) = &mut self.tally {
             self.stop |= self.out.tallied(tally).is_break();
         }
+        self.copies.settle(&mut self.chunks);
         let barriers = self.barriers.list(limit, &self.queue);
         match &barriers {
             Some(barriers) => self.push_by_cpu(barriers, limit),
@@ -217,7 +212,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         let mut runs = std::mem::take(&mut self.cpu_runs);
         runs.clear();
         runs.extend(self.queue.take_runs().into_iter().map(CpuRun::new));
-        let mut sources = std::mem::take(&mut self.sources);
+        let mut sources = self.take_sources();
         let sent = self.last_out;
         for barrier in barriers {
             for (slot, run) in runs.iter_mut().enumerate() {
@@ -243,6 +238,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
                 self.push_run(run, (&mut sources, slot), (end, sent));
             }
         }
+        self.give_back(sources);
         let left = runs.iter().filter(|run| !run.is_over());
         self.queue.put_back(left.map(|run| (run.key.0, run.run)));
         for run in runs.iter().filter(|run| run.is_over()) {
@@ -251,15 +247,24 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             }
         }
         self.cpu_runs = runs;
+    }
+
+    fn take_sources(&mut self) -> RunSources {
+        let mut sources = std::mem::take(&mut self.sources);
+        sources.chunks = std::mem::take(&mut self.chunks);
+        sources
+    }
+
+    fn give_back(&mut self, mut sources: RunSources) {
+        self.chunks = std::mem::take(&mut sources.chunks);
         self.sources = sources;
     }
 
     /// Makes the bytes ready that a record is in. Without a reader those of the input do not matter.
     #[inline(always)]
     fn find_bytes(&self, sources: &mut RunSources, spot: RecordSpot) {
-        if O::READS || spot.0 != 0 {
-            let read = (&self.pieces, &self.chunks);
-            sources.find::<BIG>(self.reading.recording, read, spot);
+        if O::READS {
+            sources.find::<BIG>(self.reading.recording, &self.pieces, spot);
         }
     }
 
@@ -354,7 +359,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
 
     /// Pushes stretches in their order.
     fn push_batch(&mut self, stretches: &[MergeStretch], sent: u64) {
-        let mut sources = std::mem::take(&mut self.sources);
+        let mut sources = self.take_sources();
         for (number, stretch) in stretches.iter().enumerate() {
             if self.stop {
                 break;
@@ -364,7 +369,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             }
             self.push_stretch(*stretch, &mut sources, sent);
         }
-        self.sources = sources;
+        self.give_back(sources);
     }
 
     /// Pushes records of a run.
@@ -421,15 +426,10 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         (begins, limit): (u64, u64),
         sent: u64,
     ) -> Option<RunRest> {
-        let piece = self.chunks.get(run.buffer);
-        let from = match (run.buffer, &piece) {
-            (0, _) => RecordOrigin::of_input(self.reading.recording.data),
-            (buffer, piece) => RecordOrigin {
-                data: piece.as_ref().map_or(&[], |piece| piece.as_slice()),
-                base: 0,
-                buffer,
-                piece: piece.as_ref(),
-            },
+        let piece = self.chunks.get(run.buffer).map(Arc::clone);
+        let from = match run.buffer {
+            0 => RecordOrigin::of_input(self.reading.recording.data),
+            buffer => RecordOrigin::of_piece(buffer, piece.as_ref()),
         };
         let second = self.queue.second_run();
         let mut first = true;

@@ -16,7 +16,10 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     pub(super) fn compressed(&mut self, payload: &[u8], at: usize) {
         let mut zstd = match self.zstd.take() {
             Some(zstd) => zstd,
-            None => ZstdStream::new(),
+            None => {
+                self.copies.end(&mut self.chunks);
+                ZstdStream::new()
+            }
         };
         zstd.feed(payload);
         loop {
