@@ -39,15 +39,21 @@ impl Number {
     }
 
     /// Reads it.
+    #[inline]
     pub(crate) fn get(&self, event: &Event<'_>) -> Option<u64> {
-        match (self, event.body) {
+        match (self, &event.body) {
             (Number::Raw { field, abi }, Body::Raw(record)) => field.value(record, abi.endian),
-            (Number::Text(words), Body::Text { text, .. }) => words
-                .iter()
-                .find_map(|(word, radix)| behind(text, word, *radix)),
+            (Number::Text(words), Body::Text { text, .. }) => first_behind(text, words),
             _ => None,
         }
     }
+}
+
+/// Reads the number behind the first of some words that stands in a text.
+#[inline(never)]
+fn first_behind(text: &str, words: &[(&str, Radix)]) -> Option<u64> {
+    let mut words = words.iter();
+    words.find_map(|(word, radix)| behind(text, word, *radix))
 }
 
 /// Reads the number behind a word: `IRQ 27`, `level: 1`, `irq=27`, `address 0x8000`.

@@ -85,8 +85,16 @@ impl FieldReader {
     /// Reads it. `data` is the event's typed view.
     #[inline]
     pub fn get<'e>(&self, event: &Event<'e>, data: &Data) -> Option<FieldScalar<'e>> {
+        match &self.0 {
+            FieldPlace::Typed(at) => data.number(*at).map(FieldScalar::Number),
+            _ => self.search(event),
+        }
+    }
+
+    /// Reads it where the typed view does not have it.
+    #[inline(never)]
+    fn search<'e>(&self, event: &Event<'e>) -> Option<FieldScalar<'e>> {
         match (&self.0, event.body) {
-            (FieldPlace::Typed(at), _) => data.number(*at).map(FieldScalar::Number),
             (
                 FieldPlace::Raw {
                     field,

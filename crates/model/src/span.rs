@@ -52,6 +52,9 @@ impl State {
 pub struct Times([u64; State::COUNT]);
 
 impl Times {
+    /// None at all.
+    pub const ZERO: Times = Times([0; State::COUNT]);
+
     /// Returns the time spent in a state.
     #[inline]
     pub fn get(&self, state: State) -> u64 {

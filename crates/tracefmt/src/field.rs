@@ -55,7 +55,22 @@ impl FormatField {
         if !matches!(self.kind, FieldKind::Scalar) {
             return None;
         }
-        let raw = endian.uint(record, index_of(self.offset), index_of(self.size))?;
+        let at = index_of(self.offset);
+        // Nearly always there is a whole word, and no need to find out how much of it counts.
+        if endian == Endian::Little
+            && matches!(self.size, 1 | 2 | 4 | 8)
+            && let Some(word) = record
+                .get(at..at.saturating_add(8))
+                .and_then(<[u8]>::first_chunk)
+        {
+            let beyond = (64 - self.size * 8) & 63;
+            let high = u64::from_le_bytes(*word) << beyond;
+            return Some(match self.signed {
+                true => (high.cast_signed() >> beyond).cast_unsigned(),
+                false => high >> beyond,
+            });
+        }
+        let raw = endian.uint(record, at, index_of(self.size))?;
         if self.signed && self.size < 8 {
             let shift = 64 - self.size * 8;
             return Some(((raw << shift).cast_signed() >> shift).cast_unsigned());

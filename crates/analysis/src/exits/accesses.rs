@@ -6,7 +6,7 @@ use super::rows::Key;
 use super::{Exits, IOPORT, MMIO, MSR, OpenInterval, SoFar};
 
 impl Exits {
-    pub(super) fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar) {
+    pub(super) fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar<'_>) {
         let times = so_far.times;
         let Some(slot) = self.known_slot(event.tid) else {
             return self.access_alone(event.tid, table, key);
@@ -16,7 +16,7 @@ impl Exits {
         let begun = OpenInterval {
             time: event.time,
             row: Some(row),
-            times,
+            times: *times,
         };
         let state = &mut self.vcpus[slot];
         match table {
@@ -30,7 +30,7 @@ impl Exits {
     }
 
     /// A read ends what the exit began: the value has come.
-    pub(super) fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar) {
+    pub(super) fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar<'_>) {
         let times = so_far.times;
         let Some(slot) = self.known_slot(event.tid) else {
             let read = Key::Access {
@@ -39,8 +39,10 @@ impl Exits {
             };
             return self.access_alone(event.tid, MMIO, read);
         };
-        let begun = self.vcpus[slot].mmio;
-        if begun.time == 0 {
+        let OpenInterval {
+            time, row: known, ..
+        } = self.vcpus[slot].mmio;
+        if time == 0 {
             let read = Key::Access {
                 address: gpa,
                 write: false,
@@ -48,7 +50,7 @@ impl Exits {
             return self.access_alone(event.tid, MMIO, read);
         }
         let group = self.groups.of(event.tid);
-        let row = match begun.row {
+        let row = match known {
             Some(row) => row,
             None => self.tables[MMIO].row(
                 Key::Access {
@@ -58,10 +60,11 @@ impl Exits {
                 group,
             ),
         };
-        self.vcpus[slot].mmio.is_over();
-        if let Some(ns) = event.time.checked_sub(begun.time) {
-            self.tables[MMIO].add(row, ns, (&begun.times, &times), so_far.vmm);
+        let begun = &mut self.vcpus[slot].mmio;
+        if let Some(ns) = event.time.checked_sub(time) {
+            self.tables[MMIO].add(row, ns, (&begun.times, times), so_far.vmm);
         }
+        begun.is_over();
     }
 
     #[inline]

@@ -153,22 +153,28 @@ struct VcpuState {
 }
 
 /// What the machine knows of a vCPU at an event.
-#[derive(Debug, Clone, Copy, Default)]
-struct SoFar {
+#[derive(Debug, Clone, Copy)]
+struct SoFar<'m> {
     /// Its times so far.
-    times: Times,
+    times: &'m Times,
     /// Whether the exit under way has been in the VMM.
     vmm: bool,
 }
 
-impl SoFar {
+impl<'m> SoFar<'m> {
+    /// Of a thread, if that is asked for.
     #[inline]
-    fn of(tid: i32, machine: &mut Machine) -> SoFar {
-        let vcpu = machine.vcpu_of(tid);
-        vcpu.map_or_else(SoFar::default, |vcpu| SoFar {
-            times: machine.times(vcpu),
-            vmm: machine.in_vmm(vcpu),
-        })
+    fn of(split: bool, tid: i32, machine: &'m mut Machine) -> SoFar<'m> {
+        match machine.vcpu_of(tid).filter(|_| split) {
+            Some(vcpu) => SoFar {
+                times: machine.times(vcpu),
+                vmm: machine.in_vmm(vcpu),
+            },
+            None => SoFar {
+                times: &Times::ZERO,
+                vmm: false,
+            },
+        }
     }
 }
 
@@ -291,8 +297,8 @@ impl Exits {
         self.options.convention == Convention::Perf && self.isa == Some(Isa::Arm64)
     }
 
-    fn exit(&mut self, event: &Event<'_>, exit: &KvmExit, so_far: SoFar) {
-        let (times, reason) = (so_far.times, exit.reason);
+    fn exit(&mut self, event: &Event<'_>, exit: &KvmExit, so_far: SoFar<'_>) {
+        let (times, reason) = (*so_far.times, exit.reason);
         self.isa = Some(reason.isa);
         let slot = self.slot(event.tid);
         if !self.vcpus[slot].known {
@@ -342,7 +348,7 @@ impl Exits {
         };
     }
 
-    fn entry(&mut self, event: &Event<'_>, so_far: SoFar) {
+    fn entry(&mut self, event: &Event<'_>, so_far: SoFar<'_>) {
         let times = so_far.times;
         let slot = self.slot(event.tid);
         self.vcpus[slot].known = true;
@@ -362,7 +368,7 @@ impl Exits {
             && state.exit.time != 0
             && let Some(ns) = time.checked_sub(state.exit.time)
         {
-            let did = (&state.exit.times, &times);
+            let did = (&state.exit.times, times);
             self.of_exits.add(row, ns, did, so_far.vmm);
         }
         let single = self.singles.are_wanted().then_some((state.exit, exit));
@@ -377,7 +383,7 @@ impl Exits {
             // Without a row both ends lack a key: perf leaves the beginning standing, and so does this.
             let Some(row) = begun.row else { return };
             if let Some(ns) = time.checked_sub(begun.time) {
-                self.tables[table].add(row, ns, (&begun.times, &times), so_far.vmm);
+                self.tables[table].add(row, ns, (&begun.times, times), so_far.vmm);
             }
             begun.is_over();
         };
@@ -404,7 +410,7 @@ impl Exits {
             state.exit = OpenInterval {
                 time,
                 row: None,
-                times,
+                times: *times,
             };
         }
     }
@@ -419,32 +425,34 @@ impl Exits {
             return;
         }
         let split = self.options.split;
-        let mut so_far = || match split {
-            true => SoFar::of(event.tid, machine),
-            false => SoFar::default(),
-        };
+        let so_far = |machine| SoFar::of(split, event.tid, machine);
         match data {
             Data::KvmExit(exit) if exit.inner && self.inner(event, exit.reason) => {}
             Data::KvmExit(exit) => {
                 self.untimed.inner += u64::from(exit.inner);
                 self.groups.left(event.tid, exit.guest_pc);
-                self.exit(event, exit, so_far());
+                self.exit(event, exit, so_far(machine));
             }
-            Data::KvmEntry(_) => self.entry(event, so_far()),
+            Data::KvmEntry(_) => self.entry(event, so_far(machine)),
             Data::KvmPio(pio) if self.tables[IOPORT].wanted => {
                 let port = key(u64::from(pio.port), pio.write);
-                self.access(event, IOPORT, port, so_far());
+                self.access(event, IOPORT, port, so_far(machine));
             }
             Data::KvmMsr(msr) if self.tables[MSR].wanted => {
-                self.access(event, MSR, key(u64::from(msr.msr), msr.write), so_far());
+                self.access(
+                    event,
+                    MSR,
+                    key(u64::from(msr.msr), msr.write),
+                    so_far(machine),
+                );
             }
             Data::KvmSysAccess(sys) if self.tables[MSR].wanted => {
                 let register = u64::from(sys.register().number());
-                self.access(event, MSR, key(register, sys.write), so_far());
+                self.access(event, MSR, key(register, sys.write), so_far(machine));
             }
             Data::KvmMmio(mmio) if self.tables[MMIO].wanted => match mmio.access {
-                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far()),
-                MmioAccess::Read => self.mmio_read(event, mmio.gpa, so_far()),
+                MmioAccess::Write => self.access(event, MMIO, key(mmio.gpa, true), so_far(machine)),
+                MmioAccess::Read => self.mmio_read(event, mmio.gpa, so_far(machine)),
                 MmioAccess::ReadUnsatisfied | MmioAccess::Unknown(_) => {}
             },
             _ => {}

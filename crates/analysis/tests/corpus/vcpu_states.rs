@@ -168,7 +168,7 @@ impl FollowedVcpus {
                 ));
             }
             let sums = kept.get(&vcpu).copied().unwrap_or_default();
-            if sums != self.machine.times(vcpu) {
+            if sums != *self.machine.times(vcpu) {
                 let machine = self.machine.times(vcpu);
                 return Err(format!("vcpu {vcpu}: spans {sums:?}, machine {machine:?}"));
             }

@@ -198,10 +198,10 @@ impl Machine {
 
     /// Returns the time a vCPU spent in each state so far; the difference of two readings is what was between.
     #[inline]
-    pub fn times(&self, vcpu: u32) -> Times {
+    pub fn times(&self, vcpu: u32) -> &Times {
         self.tracks
             .get(index_of(vcpu))
-            .map_or(Times::default(), |track| track.times)
+            .map_or(&Times::ZERO, |track| &track.times)
     }
 
     /// Returns whether the exit that a vCPU is in, or was in last, has been handled by the VMM so far.

@@ -95,7 +95,7 @@ fn cut(from: Option<u64>) -> Vec<Times> {
         machine.side(&Side::Cut { from });
     }
     machine.finish(&mut ());
-    (0..2).map(|vcpu| machine.times(vcpu)).collect()
+    (0..2).map(|vcpu| *machine.times(vcpu)).collect()
 }
 
 #[test]

@@ -16,8 +16,9 @@ const MAX_COPIED: usize = 12 << 20;
 /// The chunk that records are copied to.
 #[derive(Debug, Default)]
 pub(super) struct RecordCopies {
-    /// Whether there are any.
+    /// Whether there are any, and room for more of them.
     on: bool,
+    room: bool,
     /// Its number, 0 for none.
     number: u32,
     bytes: Vec<u8>,
@@ -27,6 +28,7 @@ impl RecordCopies {
     pub(super) fn new(on: bool) -> RecordCopies {
         RecordCopies {
             on,
+            room: on,
             ..RecordCopies::default()
         }
     }
@@ -39,7 +41,7 @@ impl RecordCopies {
         record: Range<usize>,
         chunks: &mut Chunks,
     ) -> Option<(u32, usize)> {
-        if !self.on {
+        if !self.room {
             return None;
         }
         let record = data.get(record)?;
@@ -54,7 +56,8 @@ impl RecordCopies {
     #[inline(never)]
     fn begin(&mut self, chunks: &mut Chunks) -> bool {
         self.settle(chunks);
-        if chunks.held() + CHUNK > MAX_COPIED {
+        self.room = chunks.held() + CHUNK <= MAX_COPIED;
+        if !self.room {
             return false;
         }
         self.bytes = chunks.spare(CHUNK);
@@ -65,7 +68,12 @@ impl RecordCopies {
     /// Copies no more: what comes is in pieces already.
     pub(super) fn end(&mut self, chunks: &mut Chunks) {
         self.settle(chunks);
-        self.on = false;
+        (self.on, self.room) = (false, false);
+    }
+
+    /// What goes out makes room.
+    pub(super) fn has_room(&mut self) {
+        self.room = self.on;
     }
 
     /// Lets what was copied be read. The next record begins another chunk.

@@ -203,6 +203,7 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             None => self.push_merged(limit),
         }
         self.sources.forget();
+        self.copies.has_room();
         let newest = self.queue.newest;
         self.barriers.settle(limit, newest, barriers);
     }
