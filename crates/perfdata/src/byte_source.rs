@@ -61,7 +61,7 @@ impl ByteWindow {
 }
 
 /// Bytes that a scan reads at once, and pieces that are kept behind it. What waits is copied (`walk/copies.rs`), and read
-/// again where copies would be too many. Pieces are few: memory that is used in turns is not in the processor's own.
+/// again where copies would be too many. Pieces are few: memory used in turns does not stay in the processor's own.
 const PIECE: usize = 256 << 10;
 const KEPT: usize = 4;
 
