@@ -4,7 +4,7 @@ use std::fmt;
 
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventOrder, EventType, Kind, Side};
-use model::{Machine, Span, TaskChanges, Threads};
+use model::{Machine, Span, TaskChanges, ThreadHandle, ThreadHandles, Threads};
 use paths::CompletedInstance;
 
 use crate::activity::Activity;
@@ -173,6 +173,10 @@ pub struct Context<'w> {
     /// The machine the event happened on: threads with their names, VMs, and vCPUs with their states, as far as
     /// somebody needs them.
     pub machine: &'w mut Machine,
+    /// The number of the thread that made the event.
+    pub thread: ThreadHandle,
+    /// Those of all threads that made events.
+    pub handles: &'w ThreadHandles,
     /// When CPUs had events until now, this one included, if somebody needs that.
     pub activity: &'w Activity,
     /// Whether the event is one of those that were asked for.

@@ -12,7 +12,7 @@
 //! faults: which those are only what comes between the two shows.
 
 use event::{Data, Event, EventType, Isa, Kind, index_of};
-use model::ByNumber;
+use model::{ByThread, ThreadHandle};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::{Analysis, Context, EventDetail};
@@ -124,7 +124,7 @@ impl FaultCode {
 pub struct Faults {
     /// By kind of event: where the address is, and the code, where it is recorded.
     addresses: Vec<Option<(Number, Option<Number>)>>,
-    open: ByNumber<Open>,
+    open: ByThread<Open>,
     /// Pages in which a device answered: where an event of an access is lost, they tell.
     devices: FxHashSet<u64>,
     /// The last of them that was met: mostly it is the next one too.
@@ -164,11 +164,11 @@ impl Faults {
     }
 
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, thread: ThreadHandle) {
         match data {
             Data::KvmExit(exit) => {
                 let is = exit.reason.is_page_fault();
-                let open = self.open.entry(event.tid, Open::default);
+                let open = self.open.entry(thread, Open::default);
                 *open = Open {
                     out: true,
                     since: is.then_some(event.time),
@@ -177,7 +177,7 @@ impl Faults {
                 };
             }
             Data::KvmEntry(_) => {
-                let Some(open) = self.open.get_mut(event.tid) else {
+                let Some(open) = self.open.get_mut(thread) else {
                     return;
                 };
                 open.out = false;
@@ -206,7 +206,7 @@ impl Faults {
                 }
             }
             Data::KvmMmio(mmio) => {
-                if let Some(open) = self.open.get_mut(event.tid) {
+                if let Some(open) = self.open.get_mut(thread) {
                     let page = mmio.gpa & !PAGE;
                     if self.last_device != Some(page) && self.devices.len() < MAX_PAGES {
                         self.devices.insert(page);
@@ -221,7 +221,7 @@ impl Faults {
                 let index = index_of(event.ty.index);
                 if let Some(Some((number, code))) = self.addresses.get(index)
                     && let Some(address) = number.get(event)
-                    && let Some(open) = self.open.get_mut(event.tid)
+                    && let Some(open) = self.open.get_mut(thread)
                 {
                     open.address = Some(address);
                     open.apic |= address & !PAGE == APIC_PAGE;
@@ -255,7 +255,7 @@ impl Analysis for Faults {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
-            self.take(event, data);
+            self.take(event, data, context.thread);
         }
     }
 }

@@ -9,7 +9,7 @@
 //! through all exits and entries, and the time in the guest is summed by CPU.
 
 use event::{Data, Event, EventType, ExitReason, Kind, NONE};
-use model::{ByNumber, Machine, SpanEnd, TaskChanges};
+use model::{ByThread, Machine, SpanEnd, TaskChanges, ThreadHandle, ThreadHandles};
 
 use crate::Stats;
 use crate::analysis::{Analysis, Context, EventDetail, Needs};
@@ -63,7 +63,7 @@ struct MovingVcpu {
 /// Follows the threads of vCPUs from CPU to CPU.
 #[derive(Debug, Default)]
 pub struct Moves {
-    vcpus: ByNumber<MovingVcpu>,
+    vcpus: ByThread<MovingVcpu>,
 }
 
 impl Runs {
@@ -94,11 +94,11 @@ impl Moves {
     }
 
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, thread: ThreadHandle) {
         match data {
             Data::KvmExit(exit) => {
                 let waiting = ExitReason::is_waiting(exit.reason);
-                let vcpu = self.kvm(event);
+                let vcpu = self.kvm(event, thread);
                 if let Some((since, cpu)) = vcpu.inside.take() {
                     vcpu.row.ran_guest(cpu, event, since);
                 }
@@ -110,7 +110,7 @@ impl Moves {
                 vcpu.exit = fresh.filter(|_| !waiting).map(|moved| (event.time, moved));
             }
             Data::KvmEntry(_) => {
-                let vcpu = self.kvm(event);
+                let vcpu = self.kvm(event, thread);
                 vcpu.inside = Some((event.time, event.cpu));
                 if let Some((since, moved)) = vcpu.exit.take() {
                     let runs = vcpu.row.of(moved);
@@ -124,7 +124,7 @@ impl Moves {
             }
             Data::KvmUserspaceExit(_) => {
                 // What follows is the VMM's time.
-                if let Some(vcpu) = self.vcpus.get_mut(event.tid) {
+                if let Some(vcpu) = self.vcpus.get_mut(thread) {
                     vcpu.runs = None;
                     vcpu.exit = None;
                 }
@@ -134,16 +134,19 @@ impl Moves {
     }
 
     /// A CPU went from one task to another.
-    fn switched(&mut self, changes: &TaskChanges, machine: &Machine) {
+    fn switched(&mut self, changes: &TaskChanges, machine: &Machine, handles: &ThreadHandles) {
         let Some(switch) = changes.switch else {
             return;
         };
-        let tid = |slot: u32| machine.threads().at(slot).map(|(tid, _)| tid);
-        if let Some(vcpu) = tid(switch.prev).and_then(|tid| self.vcpus.get_mut(tid)) {
+        let thread = |slot: u32| {
+            let thread = machine.threads().at(slot);
+            thread.and_then(|(tid, _)| handles.find(tid))
+        };
+        if let Some(vcpu) = thread(switch.prev).and_then(|one| self.vcpus.get_mut(one)) {
             vcpu.cpu = Some(switch.cpu);
             (vcpu.runs, vcpu.fresh, vcpu.exit) = (None, None, None);
         }
-        if let Some(vcpu) = tid(switch.next).and_then(|tid| self.vcpus.get_mut(tid))
+        if let Some(vcpu) = thread(switch.next).and_then(|one| self.vcpus.get_mut(one))
             && switch.cpu != NONE
             && let Some(before) = vcpu.cpu.replace(switch.cpu)
         {
@@ -160,8 +163,8 @@ impl Moves {
     }
 
     /// A thread does what only vCPUs do.
-    fn kvm(&mut self, event: &Event<'_>) -> &mut MovingVcpu {
-        let vcpu = self.vcpus.entry(event.tid, || MovingVcpu {
+    fn kvm(&mut self, event: &Event<'_>, thread: ThreadHandle) -> &mut MovingVcpu {
+        let vcpu = self.vcpus.entry(thread, || MovingVcpu {
             first: event.time,
             row: MovesRow {
                 tid: event.tid,
@@ -202,13 +205,13 @@ impl Analysis for Moves {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.follows {
-            self.take(event, data);
+            self.take(event, data, context.thread);
         }
     }
 
     fn task_spans(&mut self, changes: &TaskChanges, context: &Context<'_>) {
         if context.chosen.follows {
-            self.switched(changes, context.machine);
+            self.switched(changes, context.machine, context.handles);
         }
     }
 }

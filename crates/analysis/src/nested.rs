@@ -7,7 +7,7 @@
 //! again are the hypervisor's work for that exit; once it halts they are no more.
 
 use event::{Body, Data, Event, EventType, ExitReason, Isa, Kind, index_of};
-use model::ByNumber;
+use model::{ByThread, ThreadHandle};
 
 use crate::analysis::{Analysis, Context, EventDetail};
 use crate::faults::ExitSum;
@@ -49,7 +49,7 @@ struct NestedVcpu {
 pub struct NestedExits {
     /// By kind of event: reason and instruction set of `kvm_nested_vmexit`.
     kinds: Vec<Option<(Option<Number>, Option<Number>)>>,
-    vcpus: ByNumber<NestedVcpu>,
+    vcpus: ByThread<NestedVcpu>,
     report: NestedExitsReport,
 }
 
@@ -85,21 +85,21 @@ impl NestedExits {
     }
 
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, thread: ThreadHandle) {
         match data {
             Data::KvmExit(exit) if !exit.inner => {
-                let vcpu = self.vcpus.entry(event.tid, NestedVcpu::default);
+                let vcpu = self.vcpus.entry(thread, NestedVcpu::default);
                 vcpu.open = Some((event.time, exit.reason));
                 vcpu.inner = None;
             }
-            Data::KvmEntry(_) => self.entered(event),
+            Data::KvmEntry(_) => self.entered(event, thread),
             _ => {
                 let Some(Some(kind)) = self.kinds.get(index_of(event.ty.index)) else {
                     return;
                 };
                 self.report.recorded = true;
                 let name = reason(event, kind);
-                if let Some(vcpu) = self.vcpus.get_mut(event.tid)
+                if let Some(vcpu) = self.vcpus.get_mut(thread)
                     && vcpu.open.is_some()
                 {
                     vcpu.inner = Some(name);
@@ -108,8 +108,8 @@ impl NestedExits {
         }
     }
 
-    fn entered(&mut self, event: &Event<'_>) {
-        let Some(vcpu) = self.vcpus.get_mut(event.tid) else {
+    fn entered(&mut self, event: &Event<'_>, thread: ThreadHandle) {
+        let Some(vcpu) = self.vcpus.get_mut(thread) else {
             return;
         };
         let Some((since, reason)) = vcpu.open.take() else {
@@ -190,7 +190,7 @@ impl Analysis for NestedExits {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
-            self.take(event, data);
+            self.take(event, data, context.thread);
         }
     }
 }

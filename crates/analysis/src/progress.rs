@@ -7,7 +7,7 @@
 //! of a recording are, and keeps of each exit where the guest was.
 
 use event::{Body, Data, Event, EventType, ExitClass, ExitDetail, ExitReason, Kind, index_of};
-use model::ByNumber;
+use model::{ByThread, ThreadHandle};
 
 use crate::analysis::{Analysis, Context, EventDetail};
 use crate::record::{Number, Radix};
@@ -145,7 +145,7 @@ struct VcpuWatch {
 #[derive(Debug, Default)]
 pub struct Progress {
     readers: Vec<Option<ProgressReader>>,
-    vcpus: ByNumber<VcpuWatch>,
+    vcpus: ByThread<VcpuWatch>,
     report: ProgressReport,
 }
 
@@ -184,8 +184,9 @@ impl Progress {
         self.readers[index].is_some()
     }
 
-    fn watch(&mut self, tid: i32, time: u64) -> &mut VcpuWatch {
-        let watch = self.vcpus.entry(tid, VcpuWatch::default);
+    fn watch(&mut self, event: &Event<'_>, thread: ThreadHandle) -> &mut VcpuWatch {
+        let (tid, time) = (event.tid, event.time);
+        let watch = self.vcpus.entry(thread, VcpuWatch::default);
         if watch.row.exits == 0 && watch.open.is_none() && watch.row.tid == 0 {
             watch.row.tid = tid;
             watch.row.from = time;
@@ -213,7 +214,8 @@ impl Progress {
     }
 
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, context: &Context<'_>) {
+        let thread = context.thread;
         match data {
             Data::KvmExit(exit) if !exit.inner => {
                 // What kvm_page_fault says too: on AMD the exit has it.
@@ -231,14 +233,14 @@ impl Progress {
                     address,
                     error_code,
                 };
-                self.watch(event.tid, event.time).exit(event.time, place);
+                self.watch(event, thread).exit(event.time, place);
                 // Somebody emulates that, whether kvm_mmio is recorded or not.
                 if device {
-                    self.answered(event.tid);
+                    self.answered(thread);
                 }
             }
             Data::KvmExit(exit) => {
-                if let Some(watch) = self.vcpus.get_mut(event.tid) {
+                if let Some(watch) = self.vcpus.get_mut(thread) {
                     watch.spin.exit(event.time, exit.reason, None);
                 }
             }
@@ -247,15 +249,15 @@ impl Progress {
                     true => AT_ONCE_NS,
                     false => UNRECORDED_NS,
                 };
-                self.watch(event.tid, event.time).entry(event.time, least);
+                self.watch(event, thread).entry(event.time, least);
             }
             Data::KvmMmio(_) | Data::KvmPio(_) | Data::KvmMsr(_) | Data::KvmSysAccess(_) => {
-                self.answered(event.tid);
+                self.answered(thread);
             }
-            Data::KvmVcpuWakeup(_) => self.sleeps(event.tid),
-            Data::SchedSwitch(switch) => self.sleeps(switch.prev_tid),
+            Data::KvmVcpuWakeup(_) => self.sleeps(Some(thread)),
+            Data::SchedSwitch(switch) => self.sleeps(context.handles.find(switch.prev_tid)),
             Data::KvmUserspaceExit(exit) => {
-                self.answered(event.tid);
+                self.answered(thread);
                 let errno = match exit.reason {
                     None => self.errno(event),
                     Some(_) => None,
@@ -263,11 +265,11 @@ impl Progress {
                 let ends = exit.reason.is_some_and(|reason| ENDS.contains(&reason));
                 let fails = errno.is_some_and(|errno| !NO_FAILURES.contains(&errno));
                 if ends || fails {
-                    let watch = self.watch(event.tid, event.time);
+                    let watch = self.watch(event, thread);
                     watch.ends(event.time, exit.reason, errno);
                 }
             }
-            _ => self.take_other(event),
+            _ => self.take_other(event, thread),
         }
     }
 
@@ -287,12 +289,11 @@ impl Progress {
         low.cast_signed().checked_neg().filter(|errno| *errno > 0)
     }
 
-    fn take_other(&mut self, event: &Event<'_>) {
+    fn take_other(&mut self, event: &Event<'_>, thread: ThreadHandle) {
         let Some(Some(reader)) = self.readers.get(index_of(event.ty.index)) else {
             return;
         };
-        let Some(open) = (self.vcpus.get_mut(event.tid)).and_then(|watch| watch.open.as_mut())
-        else {
+        let Some(open) = (self.vcpus.get_mut(thread)).and_then(|watch| watch.open.as_mut()) else {
             return;
         };
         match reader {
@@ -306,15 +307,16 @@ impl Progress {
     }
 
     #[inline]
-    fn sleeps(&mut self, tid: i32) {
-        if let Some(open) = (self.vcpus.get_mut(tid)).and_then(|watch| watch.open.as_mut()) {
+    fn sleeps(&mut self, thread: Option<ThreadHandle>) {
+        let watch = thread.and_then(|thread| self.vcpus.get_mut(thread));
+        if let Some(open) = watch.and_then(|watch| watch.open.as_mut()) {
             open.slept = true;
         }
     }
 
     #[inline]
-    fn answered(&mut self, tid: i32) {
-        if let Some(open) = (self.vcpus.get_mut(tid)).and_then(|watch| watch.open.as_mut()) {
+    fn answered(&mut self, thread: ThreadHandle) {
+        if let Some(open) = (self.vcpus.get_mut(thread)).and_then(|watch| watch.open.as_mut()) {
             open.answered = true;
         }
     }
@@ -460,7 +462,7 @@ impl Analysis for Progress {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts && event.tid >= 0 {
-            self.take(event, data);
+            self.take(event, data, context);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How one event goes round: to whom, and in what order.
 
-use event::{Body, Event, EventOrder, HeadTally, Kind, index_of};
-use model::{Machine, Span, TaskChanges};
+use event::{Body, Event, EventOrder, HeadTally, Kind, NONE, index_of};
+use model::{Machine, Span, TaskChanges, ThreadHandles};
 
 use crate::activity::Activity;
 use crate::analysis::{Analysis, Context, GuestEvent, Needs, Notes, States, Turn};
@@ -25,6 +25,8 @@ pub(crate) struct StudyMember {
 #[derive(Debug, Default)]
 pub(crate) struct FollowedMachine {
     pub(crate) machine: Machine,
+    /// The numbers of threads that made events which somebody looks at.
+    pub(crate) handles: ThreadHandles,
     /// How many events there are, and whether somebody needs that.
     pub(crate) counts: Counts,
     pub(crate) counted: bool,
@@ -143,8 +145,11 @@ impl Round<'_> {
         if !learns && !kind.is_read() {
             return;
         }
+        let thread = followed.handles.of(event.tid);
         let mut context = Context {
             machine: &mut followed.machine,
+            thread,
+            handles: &followed.handles,
             activity: &followed.activity,
             chosen,
             window: self.window,
@@ -193,8 +198,11 @@ impl Round<'_> {
     /// Hands an event to those to which its head is enough.
     #[inline]
     pub(crate) fn heads(&mut self, event: &Event<'_>, kind: &KindReaders, chosen: Chosen) {
+        let thread = self.followed.handles.of(event.tid);
         let mut context = Context {
             machine: &mut self.followed.machine,
+            thread,
+            handles: &self.followed.handles,
             activity: &self.followed.activity,
             chosen,
             window: self.window,
@@ -209,8 +217,11 @@ impl Round<'_> {
     /// Hands an event of a guest to those of the host that look at it. The round is the host's.
     #[inline(never)]
     pub(crate) fn of_guest(&mut self, guest: &GuestEvent<'_>, kind: &KindReaders, chosen: Chosen) {
+        let thread = self.followed.handles.of(guest.vcpu_tid.unwrap_or(NONE));
         let mut context = Context {
             machine: &mut self.followed.machine,
+            thread,
+            handles: &self.followed.handles,
             activity: &self.followed.activity,
             chosen,
             window: self.window,

@@ -10,7 +10,7 @@
 //! access, and whose an exit was is known only at the entry behind it.
 
 use event::{Body, Data, Event, EventType, Isa, Kind, MmioAccess, index_of};
-use model::ByNumber;
+use model::{ByThread, ThreadHandle};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::{Analysis, Context, EventDetail};
@@ -157,7 +157,7 @@ struct OpenExit {
 #[derive(Debug, Default)]
 pub struct Timers {
     readers: Vec<Option<Reader>>,
-    vcpus: ByNumber<VcpuTimer>,
+    vcpus: ByThread<VcpuTimer>,
     report: TimersReport,
 }
 
@@ -224,10 +224,10 @@ impl Timers {
     }
 
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, data: &Data) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, thread: ThreadHandle) {
         match data {
             Data::KvmExit(exit) if exit.inner => {
-                let vcpu = self.vcpu(event, exit.vcpu);
+                let vcpu = self.vcpu(event, thread, exit.vcpu);
                 if let Some(open) = &mut vcpu.exit {
                     open.waiting = exit.reason.is_waiting();
                 }
@@ -248,7 +248,7 @@ impl Timers {
                 let possible = interrupt
                     || exit.reason.is_of(Isa::Vmx, &VMX_POSSIBLE)
                     || exit.reason.is_of(Isa::Svm, &SVM_POSSIBLE);
-                let vcpu = self.vcpu(event, exit.vcpu);
+                let vcpu = self.vcpu(event, thread, exit.vcpu);
                 vcpu.row.possible += u64::from(possible);
                 vcpu.exit = Some(OpenExit {
                     time: event.time,
@@ -261,35 +261,35 @@ impl Timers {
                 });
             }
             Data::KvmEntry(entry) => {
-                let vcpu = self.vcpu(event, entry.vcpu);
+                let vcpu = self.vcpu(event, thread, entry.vcpu);
                 vcpu.enters(event.time);
             }
             Data::KvmMsr(msr) => {
                 self.report.writes = true;
                 let timer = TIMER_MSRS.contains(&msr.msr) || SYNTHETIC_MSRS.contains(&msr.msr);
                 if msr.write && timer && msr.value != 0 {
-                    self.sets(event);
+                    self.sets(thread);
                 }
             }
             Data::KvmMmio(mmio) => {
                 let write = mmio.access == MmioAccess::Write;
                 if write && mmio.gpa == TIMER_GPA && mmio.value != 0 {
-                    self.sets(event);
+                    self.sets(thread);
                 }
             }
-            Data::Other => self.other(event),
+            Data::Other => self.other(event, thread),
             _ => {}
         }
     }
 
-    fn sets(&mut self, event: &Event<'_>) {
-        if let Some(vcpu) = self.vcpus.get_mut(event.tid) {
+    fn sets(&mut self, thread: ThreadHandle) {
+        if let Some(vcpu) = self.vcpus.get_mut(thread) {
             vcpu.row.set += 1;
             vcpu.set = true;
         }
     }
 
-    fn other(&mut self, event: &Event<'_>) {
+    fn other(&mut self, event: &Event<'_>, thread: ThreadHandle) {
         let Some(Some(reader)) = self.readers.get(index_of(event.ty.index)) else {
             return;
         };
@@ -302,7 +302,7 @@ impl Timers {
                 let vector = vector
                     .get(event)
                     .and_then(|vector| u8::try_from(vector).ok());
-                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(event.tid)) {
+                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(thread)) {
                     vcpu.injected.entry(vector).or_default().interrupts += 1;
                     vcpu.vector = Some(vector);
                 }
@@ -314,7 +314,7 @@ impl Timers {
                     .and_then(|vector| u8::try_from(vector).ok());
                 let apic = apic.get(event);
                 // A timer expires on its own vCPU's thread, or it halts; others send interrupts too.
-                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(event.tid))
+                if let (Some(vector), Some(vcpu)) = (vector, self.vcpus.get_mut(thread))
                     && (vcpu.row.vcpu.is_none() || vcpu.row.vcpu.map(u64::from) == apic)
                 {
                     *vcpu.accepted.entry(vector).or_default() += 1;
@@ -326,13 +326,13 @@ impl Timers {
                 let irq = irq.get(event).and_then(|irq| u32::try_from(irq).ok());
                 let raised = level.get(event) == Some(1);
                 if let (Some(irq), true) = (irq.filter(|irq| *irq < 32), raised)
-                    && let Some(vcpu) = self.vcpus.get_mut(event.tid)
+                    && let Some(vcpu) = self.vcpus.get_mut(thread)
                 {
                     vcpu.line = Some(irq);
                 }
             }
             Reader::Expired => {
-                if let Some(vcpu) = self.vcpus.get_mut(event.tid) {
+                if let Some(vcpu) = self.vcpus.get_mut(thread) {
                     vcpu.expired += 1;
                 }
             }
@@ -340,8 +340,13 @@ impl Timers {
         }
     }
 
-    fn vcpu(&mut self, event: &Event<'_>, number: Option<u32>) -> &mut VcpuTimer {
-        let vcpu = self.vcpus.entry(event.tid, || VcpuTimer {
+    fn vcpu(
+        &mut self,
+        event: &Event<'_>,
+        thread: ThreadHandle,
+        number: Option<u32>,
+    ) -> &mut VcpuTimer {
+        let vcpu = self.vcpus.entry(thread, || VcpuTimer {
             first: event.time,
             row: TimerRow {
                 tid: event.tid,
@@ -378,7 +383,7 @@ impl Analysis for Timers {
     #[inline(always)]
     fn event(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
         if context.chosen.counts {
-            self.take(event, data);
+            self.take(event, data, context.thread);
         }
     }
 }

@@ -65,15 +65,31 @@ impl<T> ByNumber<T> {
     /// Returns the same, and makes it if there is none.
     #[inline]
     pub fn entry(&mut self, number: impl Into<i64>, make: impl FnOnce() -> T) -> &mut T {
+        let at = self.place(number, make);
+        &mut self.list[index_of(at)].1
+    }
+
+    /// Returns where in the list a number is, and puts it there if it is not; it stays there where none is forgotten.
+    #[inline]
+    pub(crate) fn place(&mut self, number: impl Into<i64>, make: impl FnOnce() -> T) -> u32 {
         let number = number.into();
-        let at = match self.lately.get(place(number)) {
+        match self.lately.get(place(number)) {
             Some((known, at)) if *known == number && *at != NOBODY.1 => *at,
             _ => match self.find(number) {
                 Some(at) => at,
                 None => self.add(number, make()),
             },
-        };
-        &mut self.list[index_of(at)].1
+        }
+    }
+
+    /// Returns where in the list a number is, if it is there.
+    #[inline]
+    pub(crate) fn find_place(&self, number: impl Into<i64>) -> Option<u32> {
+        let number = number.into();
+        match self.lately.get(place(number)) {
+            Some((known, at)) if *known == number && *at != NOBODY.1 => Some(*at),
+            _ => self.index.get(&number).copied(),
+        }
     }
 
     /// Finds a number by the hash table, and remembers it.

@@ -13,6 +13,7 @@ This crate does no I/O.
 
 mod bonds;
 mod by_number;
+mod by_thread;
 mod machine;
 mod names;
 mod roles;
@@ -26,6 +27,7 @@ mod vms;
 
 pub use bonds::in_interrupt;
 pub use by_number::ByNumber;
+pub use by_thread::{ByThread, ThreadHandle, ThreadHandles};
 pub use machine::{Follow, Halt, Machine, VcpuTimes};
 pub use names::{guesses, presumptions, vcpu_name, vm_names};
 pub use roles::{NamedRole, PERF_WORKLOAD, RecorderClue, RecorderThreads, vcpu_from_comm};

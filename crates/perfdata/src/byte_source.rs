@@ -60,8 +60,8 @@ impl ByteWindow {
     }
 }
 
-/// Bytes that a scan reads at once, and pieces that are kept behind it. What waits is copied (`walk/copies.rs`), and read
-/// again where copies would be too many. Pieces are few: memory used in turns does not stay in the processor's own.
+/// Bytes that a scan reads at once, and pieces that are kept behind it. What waits is copied (`walk/copies.rs`), and
+/// read again where copies would be too many. Pieces are few: memory used in turns leaves the processor's caches.
 const PIECE: usize = 256 << 10;
 const KEPT: usize = 4;
 

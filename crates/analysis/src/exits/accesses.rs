@@ -1,6 +1,7 @@
 //! Accesses of ports, of emulated memory and of registers, timed as perf times them.
 
 use event::Event;
+use model::ThreadHandle;
 
 use super::rows::Key;
 use super::{Exits, IOPORT, MMIO, MSR, OpenInterval, SoFar};
@@ -8,7 +9,7 @@ use super::{Exits, IOPORT, MMIO, MSR, OpenInterval, SoFar};
 impl Exits {
     pub(super) fn access(&mut self, event: &Event<'_>, table: usize, key: Key, so_far: SoFar<'_>) {
         let times = so_far.times;
-        let Some(slot) = self.known_slot(event.tid) else {
+        let Some(slot) = self.known_slot(so_far.thread) else {
             return self.access_alone(event.tid, table, key);
         };
         let group = self.groups.of(event.tid);
@@ -32,7 +33,7 @@ impl Exits {
     /// A read ends what the exit began: the value has come.
     pub(super) fn mmio_read(&mut self, event: &Event<'_>, gpa: u64, so_far: SoFar<'_>) {
         let times = so_far.times;
-        let Some(slot) = self.known_slot(event.tid) else {
+        let Some(slot) = self.known_slot(so_far.thread) else {
             let read = Key::Access {
                 address: gpa,
                 write: false,
@@ -68,8 +69,8 @@ impl Exits {
     }
 
     #[inline]
-    fn known_slot(&mut self, tid: i32) -> Option<usize> {
-        let slot = self.slot(tid);
+    fn known_slot(&mut self, thread: ThreadHandle) -> Option<usize> {
+        let slot = self.slot(thread);
         self.vcpus[slot].known.then_some(slot)
     }
 }

@@ -75,7 +75,7 @@ impl Analysis for Exits {
         // Wherever it is: what a part of the recording has none of was recorded all the same.
         self.of_exits.saw(event.ty.kind);
         if context.chosen.counts {
-            self.take(event, data, context.machine);
+            self.take(event, data, context);
         }
     }
 

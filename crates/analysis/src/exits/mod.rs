@@ -53,7 +53,9 @@ pub use unpaired::UnpairedExits;
 use unpaired::UntimedExits;
 
 use event::{Data, Event, ExitReason, Isa, KvmExit, MmioAccess, index_of};
-use model::{ByNumber, Machine, SeenEvents, State, Times, Vm, vm_names};
+use model::{ByThread, Machine, SeenEvents, State, ThreadHandle, Times, Vm, vm_names};
+
+use crate::analysis::Context;
 use rustc_hash::FxHashMap;
 
 /// Which two events an exit is timed between.
@@ -155,6 +157,8 @@ struct VcpuState {
 /// What the machine knows of a vCPU at an event.
 #[derive(Debug, Clone, Copy)]
 struct SoFar<'m> {
+    /// The thread.
+    thread: ThreadHandle,
     /// Its times so far.
     times: &'m Times,
     /// Whether the exit under way has been in the VMM.
@@ -164,13 +168,15 @@ struct SoFar<'m> {
 impl<'m> SoFar<'m> {
     /// Of a thread, if that is asked for.
     #[inline]
-    fn of(split: bool, tid: i32, machine: &'m mut Machine) -> SoFar<'m> {
+    fn of(split: bool, (tid, thread): (i32, ThreadHandle), machine: &'m mut Machine) -> SoFar<'m> {
         match machine.vcpu_of(tid).filter(|_| split) {
             Some(vcpu) => SoFar {
+                thread,
                 times: machine.times(vcpu),
                 vmm: machine.in_vmm(vcpu),
             },
             None => SoFar {
+                thread,
                 times: &Times::ZERO,
                 vmm: false,
             },
@@ -183,7 +189,7 @@ impl<'m> SoFar<'m> {
 pub struct Exits {
     options: ExitOptions,
     vcpus: Vec<VcpuState>,
-    by_tid: ByNumber<u32>,
+    by_thread: ByThread<u32>,
     tables: [TableRows; 4],
     of_exits: AccessesOfExits,
     isa: Option<Isa>,
@@ -222,7 +228,7 @@ impl Exits {
             groups: RowGroups::new(options.by, starts),
             options,
             vcpus: Vec::new(),
-            by_tid: ByNumber::default(),
+            by_thread: ByThread::default(),
             of_exits: AccessesOfExits::of(&tables),
             tables,
             isa: None,
@@ -267,9 +273,9 @@ impl Exits {
     }
 
     #[inline]
-    fn slot(&mut self, tid: i32) -> usize {
+    fn slot(&mut self, thread: ThreadHandle) -> usize {
         let vcpus = &mut self.vcpus;
-        let slot = *self.by_tid.entry(tid, || {
+        let slot = *self.by_thread.entry(thread, || {
             vcpus.push(VcpuState {
                 known: false,
                 exit: OpenInterval::default(),
@@ -300,7 +306,7 @@ impl Exits {
     fn exit(&mut self, event: &Event<'_>, exit: &KvmExit, so_far: SoFar<'_>) {
         let (times, reason) = (*so_far.times, exit.reason);
         self.isa = Some(reason.isa);
-        let slot = self.slot(event.tid);
+        let slot = self.slot(so_far.thread);
         if !self.vcpus[slot].known {
             if self.counts_from_entry(reason.isa) {
                 *self.before_first_entry.entry(reason).or_insert(0) += 1;
@@ -350,7 +356,7 @@ impl Exits {
 
     fn entry(&mut self, event: &Event<'_>, so_far: SoFar<'_>) {
         let times = so_far.times;
-        let slot = self.slot(event.tid);
+        let slot = self.slot(so_far.thread);
         self.vcpus[slot].known = true;
         let inverted = self.inverted() || self.isa.is_none();
         let state = &mut self.vcpus[slot];
@@ -416,7 +422,8 @@ impl Exits {
     }
 
     #[inline(always)]
-    fn take(&mut self, event: &Event<'_>, data: &Data, machine: &mut Machine) {
+    fn take(&mut self, event: &Event<'_>, data: &Data, context: &mut Context<'_>) {
+        let (thread, machine) = (context.thread, &mut *context.machine);
         let key = |address: u64, write: bool| Key::Access { address, write };
         // The recording does not say whose it is.
         if event.tid < 0 {
@@ -425,9 +432,9 @@ impl Exits {
             return;
         }
         let split = self.options.split;
-        let so_far = |machine| SoFar::of(split, event.tid, machine);
+        let so_far = |machine| SoFar::of(split, (event.tid, thread), machine);
         match data {
-            Data::KvmExit(exit) if exit.inner && self.inner(event, exit.reason) => {}
+            Data::KvmExit(exit) if exit.inner && self.inner(event, thread, exit.reason) => {}
             Data::KvmExit(exit) => {
                 self.untimed.inner += u64::from(exit.inner);
                 self.groups.left(event.tid, exit.guest_pc);

@@ -435,6 +435,8 @@ impl Study {
         };
         let mut context = Context {
             machine: &mut followed.machine,
+            thread: followed.handles.of(NONE),
+            handles: &followed.handles,
             activity: &followed.activity,
             chosen: Chosen::default(),
             window: &self.window,
