@@ -1,7 +1,5 @@
 //! What an analysis is: what it wants of a recording, what it is shown, and what it has to report.
 
-use std::fmt;
-
 use doubts::{Concerns, Doubts};
 use event::{Data, Event, EventOrder, EventType, Kind, Side};
 use model::{Machine, Span, TaskChanges, ThreadHandle, ThreadHandles, Threads};
@@ -259,7 +257,7 @@ pub struct EventAccount {
 ///
 /// [`Study`](crate::Study) walks it with others, follows what all of them need once ([`Context`]), and hands each the
 /// events that it wants. Whoever adds it gets it back by its [`Handle`](crate::Handle) when the walk has ended.
-pub trait Analysis: fmt::Debug + 'static {
+pub trait Analysis: 'static {
     /// Returns what it needs beside events. Asked once, before all else.
     fn needs(&self) -> Needs {
         Needs::default()

@@ -349,7 +349,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         // What is compressed is no sample: it is looked at once, in the map.
         let source = self.reading.recording.source;
         let Some(source) = source.filter(|_| self.zstd.is_none()) else {
-            return self.take_samples_of(&data[..end], 0, start);
+            return self.take_samples_of(RecordOrigin::of_input(&data[..end]), start);
         };
         let mut piece = self.pieces.now();
         let mut at = start;
@@ -359,8 +359,12 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 piece = self.pieces.read(source, at, end - at);
                 is_new = true;
             }
-            let (bytes, base) = piece.bytes();
-            let next = self.take_samples_of(bytes, base, at);
+            let (data, base) = piece.bytes();
+            let from = RecordOrigin {
+                base,
+                ..RecordOrigin::of_input(data)
+            };
+            let next = self.take_samples_of(from, at);
             if next > at {
                 at = next;
                 is_new = false;
@@ -375,9 +379,9 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         at
     }
 
-    /// Takes samples of a piece of the input that begins at a place.
-    #[inline]
-    fn take_samples_of(&mut self, data: &[u8], base: usize, start: usize) -> usize {
+    /// Takes samples of a piece from a place on.
+    #[inline(never)]
+    fn take_samples_of(&mut self, from: RecordOrigin<'_>, start: usize) -> usize {
         let reading = self.reading;
         let Some(places) = IdPlaces::new(&reading.ids, reading.id_at, reading.time_at) else {
             return start;
@@ -387,12 +391,7 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
         let (barriers, tally) = (&mut self.barriers, &mut self.tally);
         // Where all that is wanted is wanted in order, nobody asks whose it is.
         let whose = tally.is_some() || !self.in_order;
-        let from = RecordOrigin {
-            data,
-            base,
-            buffer: 0,
-            piece: None,
-        };
+        let (data, base, is_input) = (from.data, from.base, from.buffer == 0);
         let (last_read, copies, chunks) = (&mut self.last_read, &mut self.copies, &mut self.chunks);
         let scanned = scan::<BIG>(&places, data, start - base, &mut self.counters, |one| {
             let record = one.at..one.at + one.size;
@@ -407,8 +406,12 @@ impl<'w, 'r, 'a, O: RecordOutlet, const BIG: bool> PerfWalk<'w, 'r, 'a, O, BIG> 
                 last_read.is(one.time, one.at, None);
                 return;
             }
-            let (buffer, at) = copies.keep(data, record, chunks).unwrap_or((0, one.at));
-            last_read.is(one.time, one.at, Some((buffer, at)));
+            let copy = match is_input {
+                true => copies.keep(data, record, chunks),
+                false => None,
+            };
+            let (buffer, at) = copy.unwrap_or((from.buffer, one.at));
+            last_read.is(one.time, one.at, is_input.then_some((buffer, at)));
             let began = queue.add(buffer, at, at + one.size, one.time, one.attr);
             if began && buffer != 0 {
                 chunks.used(buffer);

@@ -62,6 +62,22 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         }
     }
 
+    /// Takes samples of a piece that was decompressed, up to the end of a round and one step at most. Returns how far it
+    /// came.
+    fn take_unpacked(&mut self, data: &Arc<Vec<u8>>, number: u32, at: usize) -> usize {
+        let round = self.rounds.front().map(|round| round - self.tail_at);
+        let end = round.and_then(|end| usize::try_from(end).ok());
+        let end = end.unwrap_or(data.len()).min(data.len());
+        let piece = RecordOrigin::of_piece(number, Some(data));
+        let from = RecordOrigin {
+            data: &data[..end],
+            ..piece
+        };
+        let next = self.take_samples_of(from, at);
+        self.stop |= self.unordered.stop;
+        next
+    }
+
     /// Cuts what was decompressed into records; what is left of the last one waits for the rest.
     fn cut_tail(&mut self) {
         let data = Arc::new(std::mem::take(&mut self.tail));
@@ -75,6 +91,12 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
             {
                 self.rounds.pop_front();
                 self.finish_round();
+            }
+            let samples_end = self.take_unpacked(&data, number, at);
+            if samples_end > at {
+                at = samples_end;
+                self.bound_runs(self.reading.recording.start);
+                continue;
             }
             let Some(header) = PerfRecordHeader::read::<BIG>(&data, at) else {
                 break;
