@@ -62,8 +62,8 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
         }
     }
 
-    /// Takes samples of a piece that was decompressed, up to the end of a round and one step at most. Returns how far it
-    /// came.
+    /// Takes samples of a piece that was decompressed, up to the end of a round and one step at most. Returns how far
+    /// it came.
     fn take_unpacked(&mut self, data: &Arc<Vec<u8>>, number: u32, at: usize) -> usize {
         let round = self.rounds.front().map(|round| round - self.tail_at);
         let end = round.and_then(|end| usize::try_from(end).ok());
