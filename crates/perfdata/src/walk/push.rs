@@ -404,19 +404,17 @@ impl<O: RecordOutlet, const BIG: bool> PerfWalk<'_, '_, '_, O, BIG> {
     /// Asks the processor for the bytes of a record that comes soon.
     #[inline(always)]
     fn ask_for(&self, sources: &RunSources, entry: u32, (buffer, slot): (u32, u32)) {
-        if !O::READS || buffer != 0 {
-            return;
-        }
         let Some(entry) = self.queue.entries.get(index_of(entry)) else {
             return;
         };
-        let recording = self.reading.recording;
-        let window = sources.window(recording, index_of(slot));
-        let (data, base) = window.map_or((recording.data, 0), |one| one.now().bytes());
-        let at = entry.at().wrapping_sub(base);
-        prefetch(data, at);
-        prefetch(data, at.wrapping_add(LINE));
-        prefetch(data, at.wrapping_add(2 * LINE));
+        if O::READS {
+            let spot = (buffer, index_of(slot), entry.at());
+            let from = sources.origin(self.reading.recording, spot);
+            let at = spot.2.wrapping_sub(from.base);
+            prefetch(from.data, at);
+            prefetch(from.data, at.wrapping_add(LINE));
+            prefetch(from.data, at.wrapping_add(2 * LINE));
+        }
     }
 
     /// The same for a run without an index: walks its bytes again.
