@@ -166,6 +166,38 @@ fn sample(attr: usize, time: u64, cpu: u32, tid: u32) -> Item {
     })
 }
 
+/// A thread is interrupted by another one at the time of its next sample, so that in one run one stretch of it begins
+/// where another ends, and it is on another CPU before that run goes on.
+#[test]
+fn stretches_that_meet_at_one_time_both_count() {
+    let attr = Attr {
+        sample_type: TID | TIME | ID | CPU,
+        read_format: 0,
+        sample_id_all: true,
+        ids: vec![1],
+    };
+    let mut items = vec![sample(0, 1, 0, 7), sample(0, 2, 0, 8), Item::Round];
+    let of = |cpu: u32, samples: &[(u64, u32)]| {
+        let samples = samples.iter();
+        let samples = samples.map(|(time, tid)| sample(0, *time, cpu, *tid));
+        samples.collect::<Vec<Item>>()
+    };
+    items.extend(of(0, &[(11, 7), (12, 7), (12, 8), (12, 7), (43, 7)]));
+    items.extend(of(1, &[(11, 7), (30, 7)]));
+    items.push(Item::Round);
+    let recording = Recording {
+        big: false,
+        pipe: false,
+        storage: Storage::Plain,
+        attrs: vec![attr],
+        items,
+    };
+    assert_eq!(
+        compare(&recording.write().bytes, &[SampleWish::OfThread]),
+        Ok(())
+    );
+}
+
 #[test]
 fn a_round_too_long_for_the_index_is_walked_again() {
     let attr = |ids: Vec<u64>| Attr {

@@ -359,9 +359,16 @@ fn changes(
             .filter(|until| *until <= (rest.last, key.1))
             .and_then(|until| runs.time_from(key.1, until))
             .filter(|time| *time <= rest.last);
+        let goes_on = match goes_on {
+            // Another stretch of the same run is at the same place: this one may go on behind it.
+            Some(time) if (time, key.1) <= key => runs
+                .time_from(key.1, (key.0.saturating_add(1), 0))
+                .filter(|time| *time <= rest.last),
+            goes_on => goes_on,
+        };
         match goes_on {
             Some(time) if (time, key.1) > key => open[at].key = (time, key.1),
-            // Nothing of it is left, or its next sample stands at the same place.
+            // Nothing of it is left.
             _ => {
                 open.swap_remove(at);
             }
