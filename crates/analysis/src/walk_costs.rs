@@ -17,7 +17,7 @@ pub struct WalkCost {
     /// What it takes of a walk, in nanoseconds: the median of all pairs. It may be negative where it is less than the
     /// noise.
     pub cost_ns: i64,
-    /// Where the middle half of them begins and ends: what lies between is noise.
+    /// Where the middle half of them begins. What lies between that and its end is noise.
     pub low_ns: i64,
     /// Where it ends.
     pub high_ns: i64,

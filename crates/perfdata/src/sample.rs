@@ -53,28 +53,6 @@ pub struct TracepointRecord<'a> {
     pub raw: &'a [u8],
 }
 
-/// Returns the record of a tracepoint, if that is the first part of variable size and all there.
-#[inline(always)]
-pub(crate) fn tracepoint_of<'a, const BIG: bool>(
-    attrs: &[EventAttr],
-    endian: Endian,
-    body: &'a [u8],
-    time: u64,
-    attr: u32,
-) -> Option<TracepointRecord<'a>> {
-    let layout = &attrs[index_of(attr)].layout;
-    let at = usize::from(layout.raw?);
-    let size = endian.u32(body, at)? as usize;
-    Some(TracepointRecord {
-        attr,
-        time,
-        pid: int::<BIG>(body, layout.tid, false),
-        tid: int::<BIG>(body, layout.tid, true),
-        cpu: int::<BIG>(body, layout.cpu, false),
-        raw: body.get(at + 4..(at + 4).checked_add(size)?)?,
-    })
-}
-
 /// Reads one of two 32-bit numbers that stand behind each other.
 #[inline(always)]
 #[expect(

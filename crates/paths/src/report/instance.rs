@@ -2,7 +2,7 @@
 
 use model::Machine;
 
-use super::names::{AccessNamer, PathWords};
+use super::names::AccessNamer;
 use crate::engine::{CompletedInstance, Paths};
 
 /// One instance in words.
@@ -65,15 +65,10 @@ impl Paths {
         machine: &Machine,
         names: AccessNamer<'_>,
     ) -> InstanceReport {
-        let Some(path) = self.paths().get(one.path) else {
+        let Some(words) = self.words_of(one.path, machine, names) else {
             return InstanceReport::default();
         };
-        let words = PathWords {
-            path,
-            machine,
-            names,
-            paths: self,
-        };
+        let path = words.path;
         // A chain that no path has has no steps with names.
         let chain = u8::try_from(one.chain).unwrap_or(u8::MAX);
         let steps = one.reached.iter().map(|reached| StepReport {

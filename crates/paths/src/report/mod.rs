@@ -32,16 +32,11 @@ pub use wording::{InstanceWords, RecentWords};
 impl Paths {
     /// Returns what was found of every path, in the order in which they were given.
     pub fn report(&self, machine: &Machine, names: AccessNamer<'_>) -> Vec<PathReport> {
-        let tallies = self.paths().iter().zip(self.tallies());
+        let tallies = self.tallies().iter().enumerate();
         tallies
-            .map(|(path, tally)| {
-                let words = PathWords {
-                    path,
-                    machine,
-                    names,
-                    paths: self,
-                };
-                words.path_report(tally)
+            .filter_map(|(path, tally)| {
+                let words = self.words_of(path, machine, names)?;
+                Some(words.path_report(tally))
             })
             .collect()
     }

@@ -21,6 +21,24 @@ pub(super) struct PathWords<'a> {
 /// Names a device and register behind an access, if it can.
 pub type AccessNamer<'n> = &'n dyn Fn(&GuestAccess) -> Option<String>;
 
+impl Paths {
+    /// Returns what texts about a path are made with, by its number.
+    pub(super) fn words_of<'a>(
+        &'a self,
+        path: usize,
+        machine: &'a Machine,
+        names: AccessNamer<'a>,
+    ) -> Option<PathWords<'a>> {
+        let path = self.paths().get(path)?;
+        Some(PathWords {
+            path,
+            machine,
+            names,
+            paths: self,
+        })
+    }
+}
+
 impl PathWords<'_> {
     pub(super) fn step(&self, chain: u8, step: u8) -> &str {
         let steps = self

@@ -113,19 +113,11 @@ impl Paths {
         machine: &Machine,
         names: AccessNamer<'_>,
     ) -> InstanceWords {
-        let Some(path) = self.paths().get(one.path) else {
-            return InstanceWords::default();
-        };
-        let words = PathWords {
-            path,
-            machine,
-            names,
-            paths: self,
-        };
-        InstanceWords {
+        let words = self.words_of(one.path, machine, names);
+        words.map_or_else(InstanceWords::default, |words| InstanceWords {
             by: words.by(one),
             features: words.features(&one.traits).join("; "),
-        }
+        })
     }
 }
 

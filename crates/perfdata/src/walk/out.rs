@@ -9,7 +9,7 @@ use super::visitor::{PerfVisitor, SampleTally, SampleWish, Totals, WalkPlace};
 use crate::record::{
     HEADER, LostSource, PerfRecordHeader, SideRecord, deferred_stack, kind, parse_side,
 };
-use crate::sample::{PerfSample, TracepointRecord, tracepoint_of};
+use crate::sample::{PerfSample, TracepointRecord};
 use crate::sample_head::{HeadPlaces, SampleHead};
 use tracefmt::index_of;
 
@@ -222,11 +222,6 @@ impl<V: PerfVisitor, const BIG: bool> RecordOutlet for Direct<'_, '_, '_, V, BIG
             return ControlFlow::Continue(());
         };
         let (attrs, endian) = (&recording.attrs, recording.endian);
-        if self.visitor.record_is_enough(attr)
-            && let Some(record) = tracepoint_of::<BIG>(attrs, endian, body, time, attr)
-        {
-            return self.visitor.tracepoint(record);
-        }
         let sample = PerfSample::of::<BIG>(attrs, endian, header, body, time, attr);
         match self.groups.is_some() && attrs[index_of(attr)].reads_group() {
             true => self.grouped(sample),
