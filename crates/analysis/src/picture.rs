@@ -453,7 +453,7 @@ impl Picture {
             .fold(0, u64::saturating_add)
     }
 
-    /// Returns whether vCPUs are known by names and facts alone: the recording has no event of KVM.
+    /// Returns whether vCPUs are known by names and facts alone: the recording has no exit and no entry.
     pub fn presumes_vcpus(&self) -> bool {
         self.vcpus
             .as_ref()

@@ -136,8 +136,8 @@ pub fn unknowable(seen: &SeenEvents) -> Vec<Unknowable> {
         out.push(Unknowable {
             fields: &["guest_ns", "kernel_ns", "user_ns", "poll_ns", "halted_ns"],
             parts: OF_KVM,
-            why: "there are no events of KVM: time on a CPU and asleep is in unknown_ns, and a vCPU that slept is not \
-                  known to have been halted",
+            why: "there are no exits and no entries: time on a CPU and asleep is in unknown_ns, and a vCPU that slept \
+                  is not known to have been halted",
         });
     }
     if !seen.entries && !seen.presumed {

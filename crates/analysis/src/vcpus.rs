@@ -73,7 +73,7 @@ pub struct VcpuRow {
     pub vm: String,
     /// Whether which VM it is of is a guess.
     pub guessed: bool,
-    /// Whether names or facts alone say that it is a vCPU: there is no event of KVM.
+    /// Whether names or facts alone say that it is a vCPU: there is no exit and no entry.
     pub presumed: bool,
     /// What it is called: `vCPU 1`, and where there are several VMs `web, vCPU 1` ([`model::vcpu_name`]).
     pub called: String,

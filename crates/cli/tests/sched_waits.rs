@@ -84,3 +84,40 @@ fn the_longest_wait_names_who_had_the_cpu() {
         assert!(text.contains(line), "{line}: {text}");
     }
 }
+
+/// A KVM that makes no exits, as PVM's: other events of it say that a thread is in KVM, and neither keep it from being
+/// a vCPU by its name nor say what it does between them.
+#[test]
+fn behind_whom_a_vcpu_waited_is_known_without_exits() {
+    let (vcpu, other) = (("CPU 0/KVM", 10), ("stress", 20));
+    let access = |at_us: u64| {
+        format!(
+            "    {}-{} [000] ..... {}.{:06}: kvm_pio: pio_write at 0x20 size 1 count 1 val 0x20\n",
+            vcpu.0,
+            vcpu.1,
+            at_us / 1_000_000,
+            at_us % 1_000_000
+        )
+    };
+    let mut text = String::new();
+    for turn in 0..20 {
+        let at_us = 10_000_000 + turn * 20_000;
+        text += &switch(0, at_us, (other.0, other.1, "R"), vcpu);
+        text += &access(at_us + 2_000);
+        text += &switch(0, at_us + 10_000, (vcpu.0, vcpu.1, "R"), other);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = write_text(folder.path(), "pvm.txt", &text);
+    let rows = json(&["vcpus"], &path).expect("vCPUs")["rows"].clone();
+    let row = &rows[0];
+    assert_eq!(row["presumed"], true, "{rows}");
+    assert_eq!(row["runnable_ns"], 190_000_000, "{rows}");
+    for unknown in ["guest_ns", "kernel_ns", "user_ns", "halted_ns", "exits"] {
+        assert_eq!(row[unknown], Value::Null, "{unknown}: {rows}");
+    }
+    let diagnosis = json(&["diagnose"], &path).expect("a diagnosis");
+    let first = &diagnosis["findings"][0];
+    assert_eq!(first["id"], "vcpu-preempted", "{diagnosis}");
+    let confidence = first["confidence"].as_f64().expect("a number");
+    assert!(confidence <= 0.8, "{first}");
+}

@@ -253,8 +253,8 @@ doubt_list! {
     /// Which threads are vCPUs is known by names or facts alone.
     VcpusPresumed { vcpus: u64 } = "vcpus-presumed", Warning, [Vms, States]
         => format!(
-            "No event of KVM was recorded: {}, by names or by facts beside the recording. When they had a CPU \
-            and when they waited for one is known; what they did with it is not, nor whether their guests were \
+            "No exit and no entry of a vCPU was recorded: {}, by names or by facts beside the recording. When they had \
+            a CPU and when they waited for one is known; what they did with it is not, nor whether their guests were \
             halted while they slept.",
             counted(*vcpus, "thread is taken for a vCPU", "threads are taken for vCPUs")
         );

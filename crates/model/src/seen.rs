@@ -9,7 +9,7 @@ pub struct SeenEvents {
     pub entries: bool,
     /// `kvm_exit`: when it leaves it.
     pub exits: bool,
-    /// No event of KVM was recorded: which threads are vCPUs is presumed, and what they did with their CPUs is not
+    /// No exit and no entry was recorded: which threads are vCPUs is presumed, and what they did with their CPUs is not
     /// known.
     pub presumed: bool,
     /// `sched_switch`: whether a thread had its CPU.

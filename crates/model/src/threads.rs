@@ -20,7 +20,7 @@ pub struct Thread {
     pub comm: Option<Arc<str>>,
     /// Whether it entered a guest, or is presumed to.
     pub is_vcpu: bool,
-    /// Whether its name or facts alone say that it is a vCPU's: the recording has no event of KVM.
+    /// Whether its name or facts alone say that it is a vCPU's: the recording has no exit and no entry.
     pub presumed: bool,
     /// The vCPU's number: recorded with its events, or else part of its name, or else one of the facts beside the
     /// recording.

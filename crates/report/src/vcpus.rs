@@ -19,7 +19,7 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
             true => "Printed tables do not say what vCPUs did.",
             false if recording.is_filtered() => "No vCPU is seen in what passes the filters.",
             false => {
-                "No vCPU was seen: no event of KVM shows which threads are vCPUs and what they did."
+                "No vCPU was seen: no exit or entry shows which threads are vCPUs and what they did."
             }
         });
         return;

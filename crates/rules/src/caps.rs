@@ -54,8 +54,7 @@ pub(crate) fn apply(case: &Case<'_>, finding: &mut Finding) {
     }
     let of_vcpus = finding.rule.record.contains(&RecordNeeds::Exits);
     if of_vcpus && case.picture.presumes_vcpus() && finding.confidence > OF_PRESUMED {
-        let why =
-            "no event of KVM was recorded: threads are taken for vCPUs by their names or by facts.";
+        let why = "no exit and no entry was recorded: threads are taken for vCPUs by their names or by facts.";
         lower(finding, OF_PRESUMED, Some(Evidence::from(why)));
     }
     if finding.rests_on == RestsOn::Absence {

@@ -78,7 +78,7 @@ fn verdict(case: &Case<'_>, row: &VcpuRow) -> ProgressVerdict {
         ProgressState::Spins => "runs the same few instructions of its kernel",
         ProgressState::Ended => "ended",
         ProgressState::NeverRan => "was never in its guest",
-        ProgressState::Unknown => "may or may not make progress: no event of KVM shows it",
+        ProgressState::Unknown => "may or may not make progress: no exit and no entry shows it",
     };
     ProgressVerdict {
         vm_pid: row.vm_pid,

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use analysis::{EventCount, RecordingContents, Study};
-use event::{Event, EventOrder, EventType, Sink};
+use event::{Event, EventOrder, EventType, Kind, Sink};
 use source::RecordingReader;
 
 /// Kinds of events that a message names.
@@ -42,16 +42,16 @@ pub(crate) fn named(events: &[EventCount]) -> String {
     }
 }
 
-/// Looks for an event of KVM, and ends the walk with the first.
+/// Looks for an event by which a vCPU leaves or enters its guest, and ends the walk with the first.
 #[derive(Debug, Default)]
-pub(crate) struct KvmEvents {
+pub(crate) struct GuestSwitches {
     /// Whether there is one.
     pub found: bool,
 }
 
-impl Sink for KvmEvents {
+impl Sink for GuestSwitches {
     fn wants(&mut self, ty: &EventType<'_>) -> bool {
-        ty.system.starts_with("kvm") || ty.name.starts_with("kvm_")
+        matches!(ty.kind, Kind::KvmExit | Kind::KvmEntry | Kind::KvmInnerExit)
     }
 
     fn order(&self, _: &EventType<'_>) -> EventOrder {

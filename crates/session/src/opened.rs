@@ -13,7 +13,7 @@ use paths::{PathReport, Paths};
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
-use crate::holds::{KvmEvents, held, holds, named};
+use crate::holds::{GuestSwitches, held, holds, named};
 use crate::kernel_names::{self, FoundSymbols};
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
@@ -35,7 +35,7 @@ pub struct OpenRecording<'s> {
     known: ThreadFacts,
     /// The recording's VMs; looked for when they are needed.
     vms: OnceCell<Vec<Vm>>,
-    /// Whether it has no event of KVM; found out when it is needed.
+    /// Whether it has no exit and no entry; found out when it is needed.
     presumes: OnceCell<bool>,
     /// Symbols of its kernel that stand neither in it nor in a file that was given; looked for when they are needed.
     found_symbols: OnceCell<Option<FoundSymbols>>,
@@ -137,11 +137,12 @@ impl<'s> OpenRecording<'s> {
         }
     }
 
-    /// Returns whether vCPUs can be known by names and facts alone: there is not one event of KVM. That takes a walk up
-    /// to the first of them.
+    /// Returns whether vCPUs can be known by names and facts alone: there is not one exit or entry, as in
+    /// recordings of the scheduler alone, and of hosts whose KVM makes no such events (PVM). That takes a walk up to
+    /// the first of them.
     fn presumes_vcpus(&self) -> bool {
         *self.presumes.get_or_init(|| {
-            let mut events = KvmEvents::default();
+            let mut events = GuestSwitches::default();
             self.reader.walk(&mut events);
             !events.found
         })

@@ -220,7 +220,7 @@ impl Study {
         self.followed(0).machine.saved_names(names);
     }
 
-    /// Says that the recording has no event of KVM: threads are presumed to be vCPUs by names and facts.
+    /// Says that the recording has no exit and no entry: threads are presumed to be vCPUs by names and facts.
     pub fn presume_vcpus(&mut self) {
         self.followed(0).machine.presume_vcpus();
     }

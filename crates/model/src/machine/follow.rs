@@ -49,7 +49,7 @@ impl Machine {
         self.begin(track);
     }
 
-    /// Says that the recording has no event of KVM: threads are presumed to be vCPUs by their names and by facts.
+    /// Says that the recording has no exit and no entry: threads are presumed to be vCPUs by their names and by facts.
     pub fn presume_vcpus(&mut self) {
         self.threads.presume_vcpus();
     }
@@ -83,9 +83,13 @@ impl Machine {
         self.begin(track);
     }
 
-    /// Returns the vCPU that a thread is now: none if it is followed as another thread.
+    /// Returns the vCPU that a thread is now, for an event of KVM: none if it is followed as another thread. Of a
+    /// presumed one such an event says nothing: between two of them it may have run its guest.
     #[inline]
     pub(super) fn known_vcpu(&mut self, tid: i32) -> Option<u32> {
+        if self.threads.presumes() {
+            return None;
+        }
         let vcpu = self.vcpu_of(tid)?;
         (!self.tracks[index_of(vcpu)].other).then_some(vcpu)
     }

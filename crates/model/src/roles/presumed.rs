@@ -1,6 +1,7 @@
-//! vCPUs of recordings without one event of KVM: what names and facts say.
+//! vCPUs of recordings without one exit or entry: what names and facts say.
 //!
-//! Only KVM's events show a thread entering a guest. Where there is none of them, a thread that is called as VMMs call
+//! Only KVM's events show a thread entering a guest. Where there is none of these (recordings of the scheduler alone;
+//! hosts whose KVM makes none, as PVM's), a thread that is called as VMMs call
 //! their vCPUs', or that facts say is one, is presumed to be one as soon as an event of the scheduler is about it. When
 //! it had a CPU, when it slept and when it waited behind whom is then known; what it did with its CPU, and whether its
 //! guest was halted while it slept, is not.
@@ -10,7 +11,7 @@ use event::Data;
 use crate::{NamedRole, Tasks, Threads};
 
 impl Threads {
-    /// Says that the recording has no event of KVM.
+    /// Says that the recording has no exit and no entry.
     pub(crate) fn presume_vcpus(&mut self) {
         self.presumes = true;
     }
