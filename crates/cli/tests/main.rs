@@ -64,6 +64,7 @@ mod system_registers;
 mod tickets;
 mod ticks;
 mod top;
+mod why_command;
 mod wrong_inputs;
 
 #[test]

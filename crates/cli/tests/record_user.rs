@@ -42,7 +42,7 @@ exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all$capabili
 --ambient-caps=-all$capabilities \"$@\"";
 
 /// A folder where nobody may write, with the program.
-fn folder_of_nobody() -> (TempDir, PathBuf) {
+pub(crate) fn folder_of_nobody() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("trapline");
     fs::copy(trapline().get_program(), &program).expect("a copy");
@@ -54,7 +54,7 @@ fn folder_of_nobody() -> (TempDir, PathBuf) {
 }
 
 /// Runs the program as nobody with capabilities, such as `,+perfmon`.
-fn as_nobody(folder: &Path, capabilities: &str, arguments: &[&str]) -> Output {
+pub(crate) fn as_nobody(folder: &Path, capabilities: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new("unshare");
     command
         .current_dir(folder)
@@ -64,7 +64,7 @@ fn as_nobody(folder: &Path, capabilities: &str, arguments: &[&str]) -> Output {
     command.output().expect("unshare")
 }
 
-fn error(output: &Output) -> String {
+pub(crate) fn error(output: &Output) -> String {
     // Lines are broken at the width of a terminal.
     let text = String::from_utf8_lossy(&output.stderr);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

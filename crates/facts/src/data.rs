@@ -103,6 +103,18 @@ pub struct ReportedVm {
     pub vcpus: Vec<ReportedVcpu>,
 }
 
+impl ReportedVm {
+    /// Returns whether the VM is meant by what somebody calls it: its name, as [`words::is_vm_name`] has it, its UUID,
+    /// or the number that Proxmox gives it (`-id` of its QEMU).
+    pub fn is_called(&self, asked: &str) -> bool {
+        let name = self.name.as_deref();
+        let id = self.args.windows(2).find(|pair| pair[0] == "-id");
+        name.is_some_and(|own| words::is_vm_name(own, asked))
+            || self.uuid.as_deref() == Some(asked)
+            || id.is_some_and(|pair| pair[1] == asked)
+    }
+}
+
 /// One vCPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ReportedVcpu {

@@ -60,6 +60,22 @@ impl RecordingFolder {
         )))
     }
 
+    /// Makes a folder that has a host's settings alone: nothing could be recorded. Returns its path.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RecordingFolder::make`], and where it cannot be written to.
+    pub fn of_facts(named: Option<&Path>, facts: &Facts) -> Result<PathBuf, RecordingError> {
+        let folder = RecordingFolder::make(named)?;
+        folder.facts(facts)?;
+        Ok(folder.path().to_owned())
+    }
+
+    /// Returns its path.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     /// Returns its name, as messages have it.
     pub fn shown(&self) -> String {
         self.0.path().display().to_string()

@@ -1,7 +1,7 @@
 //! A recording of this host from its beginning to its end, in a folder.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -54,6 +54,8 @@ impl std::fmt::Debug for HostRequest<'_> {
 /// What a recording ended with.
 #[derive(Debug)]
 pub struct HostOutcome {
+    /// The folder that was made.
+    pub folder: PathBuf,
     /// How the command ended, if it did.
     pub status: Option<ExitStatus>,
     /// The command, if it goes on.
@@ -128,6 +130,7 @@ pub fn record_host(
     news.made(&summary_text(&shown, &summary))?;
     let missing_guests = agents.fetched(&folder, news)?;
     Ok(HostOutcome {
+        folder: folder.path().to_owned(),
         status,
         child,
         missing_guests,

@@ -27,4 +27,4 @@ pub use count::{counted, lines, plural, times};
 pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
 pub use number::{change, large, number, rose, went};
-pub use who::{vcpu, with_thread};
+pub use who::{is_vm_name, vcpu, with_thread};

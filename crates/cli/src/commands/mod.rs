@@ -22,6 +22,7 @@ pub(crate) mod rules;
 pub(crate) mod sched;
 pub(crate) mod top;
 pub(crate) mod vcpus;
+pub(crate) mod why;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -29,6 +30,8 @@ use clap::Subcommand;
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Find out on this host why a VM is slow: count, record what that asks for, report, and say what to change.
+    Why(why::args::WhyArgs),
     /// Show one screen about a recording: what is wrong, in a sentence, and what that rests on.
     Report(report::args::ReportArgs),
     /// Find out why a VM is slow and what to change: findings with evidence, cause, remedies and their price.
@@ -92,6 +95,7 @@ impl Command {
             Command::Sched(args) => sched::run(args),
             Command::Top(args) => top::run(args),
             Command::Vcpus(args) => vcpus::run(args),
+            Command::Why(args) => why::run(args),
         }
     }
 }

@@ -69,11 +69,15 @@ pub(crate) fn cpus(text: &str) -> Result<CpuSet, String> {
     }
 }
 
-/// Reads a share, from 0 to 1.
+/// Reads a share: from 0 to 1, or per cent with their sign.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim_end().parse().map(|one: f64| one / 100.0),
+        None => text.parse(),
+    };
+    match share {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("expected a number from 0 to 1".to_owned()),
+        _ => Err("expected a number from 0 to 1, or per cent such as 5%".to_owned()),
     }
 }
 

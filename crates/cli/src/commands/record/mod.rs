@@ -2,22 +2,24 @@
 
 pub(crate) mod args;
 mod check;
-mod plan;
+pub(super) mod plan;
 mod watch;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail};
 use facts::Facts;
 use host::KernelLogTail;
+use record::cost::EventCosts;
 use record::file::Features;
-use record::{EventClock, OpenedEvents, Probes, Tracefs};
+use record::{EventClock, Missing, OpenedEvents, Probes, RecordPlan, Tracefs};
 use recording::{
-    FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostRequest, KeptPrivileges,
-    KeptTime, LateWatch, OverwritingRecorder, record_host, start,
+    FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostOutcome, HostRequest,
+    KeptPrivileges, KeptTime, LateWatch, OverwritingRecorder, RecordingNews, record_host, start,
 };
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use source::{ReaderOptions, RecordingBytes};
@@ -36,47 +38,16 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     }
     // Nothing is changed before it is known that there is something to record.
     let facts = host::collect(Path::new("/"));
-    let mut plan = plan::plan(args, &facts)?;
+    let plan = plan::plan(args, &facts)?;
     if args.check {
         return check::run(args, &plan);
     }
     command_is_there(&args.command)?;
-    let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
-    // They go after the events that use them.
-    let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
-    plan.events.extend(events);
-    let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
-    if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
-        bail!(
-            "this kernel has none of the events that were asked for: is KVM loaded ('modprobe kvm')?"
-        );
-    }
-    missing.extend_from_slice(opened.missing());
-    plan::named_are_there(args, &missing)?;
-    let cost = measure(&tracefs, &opened)?;
-    let before = recording::before(&tracefs, &opened, cost, &this_program())?;
+    let ready = ReadyRecording::open(args, plan)?;
     let stop = asked_to_stop()?;
-    say_rings(&opened)?;
-    let later = KeptPrivileges {
-        probes: !probes.is_empty(),
-        folders: args.keep.is_some(),
-        mappings: args.keep.is_some() && opened.has_chains(),
-    };
+    say_rings(&ready.opened)?;
     let Some(keep) = args.keep else {
-        let guests = GuestAgents::start(&guests(args), &mut PrintedNews)?;
-        let request = HostRequest {
-            output: args.output.as_deref(),
-            seconds: args.seconds,
-            facts: &facts,
-            count_again: &count_again(),
-            features: before.0,
-            side: before.1,
-            cost,
-            privileges: later,
-            stop: &stop,
-        };
-        let start = || start(&args.command);
-        let outcome = record_host(request, opened, guests, start, &mut PrintedNews)?;
+        let (outcome, missing) = ready.record(args, &facts, &stop, &mut PrintedNews)?;
         say_running(outcome.child, &args.command)?;
         say_missing(&missing)?;
         return match outcome.status {
@@ -89,6 +60,15 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
             _ => Ok(()),
         };
     };
+    let ReadyRecording {
+        plan,
+        tracefs,
+        opened,
+        missing,
+        before,
+        later,
+        ..
+    } = ready;
     check::folder(args, &plan)?;
     // Opened while that is allowed, as all else.
     let count_kept = count_kept();
@@ -122,6 +102,92 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     };
     say_running(child, &args.command)?;
     say_missing(&missing)
+}
+
+/// Events that are open, and what the recording says of them.
+pub(in crate::commands) struct ReadyRecording {
+    plan: RecordPlan,
+    tracefs: Tracefs,
+    opened: OpenedEvents,
+    /// What was asked for and this machine does not have.
+    missing: Vec<Missing>,
+    cost: Option<EventCosts>,
+    before: (Features, Vec<u8>),
+    later: KeptPrivileges,
+    /// They go after the events that use them.
+    _probes: Probes,
+}
+
+impl ReadyRecording {
+    /// Opens what is to be recorded.
+    fn open(args: &RecordArgs, mut plan: RecordPlan) -> Result<ReadyRecording> {
+        let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
+        let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
+        plan.events.extend(events);
+        let opened =
+            OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
+        if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
+            bail!(
+                "this kernel has none of the events that were asked for: is KVM loaded ('modprobe kvm')?"
+            );
+        }
+        missing.extend_from_slice(opened.missing());
+        plan::named_are_there(args, &missing)?;
+        let cost = measure(&tracefs, &opened)?;
+        let before = recording::before(&tracefs, &opened, cost, &this_program())?;
+        let later = KeptPrivileges {
+            probes: !probes.is_empty(),
+            folders: args.keep.is_some(),
+            mappings: args.keep.is_some() && opened.has_chains(),
+        };
+        Ok(ReadyRecording {
+            plan,
+            tracefs,
+            opened,
+            missing,
+            cost,
+            before,
+            later,
+            _probes: probes,
+        })
+    }
+
+    /// The same of a command line that asks for a whole recording, for who reads it afterwards: folders can still be
+    /// written to.
+    pub(in crate::commands) fn to_be_read(
+        args: &RecordArgs,
+        facts: &Facts,
+    ) -> Result<ReadyRecording> {
+        let mut ready = ReadyRecording::open(args, plan::plan(args, facts)?)?;
+        ready.later.folders = true;
+        Ok(ready)
+    }
+
+    /// Records from now on until the command ends, time is over or somebody says so. Returns what it ended with, and
+    /// what is not recorded.
+    pub(in crate::commands) fn record(
+        self,
+        args: &RecordArgs,
+        facts: &Facts,
+        stop: &AtomicBool,
+        news: &mut dyn RecordingNews,
+    ) -> Result<(HostOutcome, Vec<Missing>)> {
+        let guests = GuestAgents::start(&guests(args), news)?;
+        let request = HostRequest {
+            output: args.output.as_deref(),
+            seconds: args.seconds,
+            facts,
+            count_again: &count_again(),
+            features: self.before.0,
+            side: self.before.1,
+            cost: self.cost,
+            privileges: self.later,
+            stop,
+        };
+        let start = || start(&args.command);
+        let outcome = record_host(request, self.opened, guests, start, news)?;
+        Ok((outcome, self.missing))
+    }
 }
 
 /// Returns what reads counters again, and what was written to the kernel's log from now on: it is opened while that is

@@ -72,7 +72,7 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
         flight: overwriting.is_some(),
         no_symbols: false,
     };
-    if let Some(vm) = vm(args, facts)? {
+    if let Some(vm) = chosen_vm(args.vm.as_deref(), args.pid, facts)? {
         record::narrow(&mut plan, &target(vm, facts));
     }
     Ok(plan)
@@ -125,12 +125,33 @@ fn of_path(name: &str) -> Result<Vec<PlannedEvent>> {
     Ok(found)
 }
 
-/// Returns the VM that was asked for.
-fn vm<'f>(args: &RecordArgs, facts: &'f Facts) -> Result<Option<&'f ReportedVm>> {
-    let (asked, found): (String, Option<&ReportedVm>) = match (&args.vm, args.pid) {
+/// Returns the VM that was asked for, by its name or its process.
+///
+/// # Errors
+///
+/// There is none, or several are called so.
+pub(in crate::commands) fn chosen_vm<'f>(
+    vm: Option<&str>,
+    pid: Option<i32>,
+    facts: &'f Facts,
+) -> Result<Option<&'f ReportedVm>> {
+    let (asked, found): (String, Option<&ReportedVm>) = match (vm, pid) {
         (Some(name), _) => {
-            let found = facts.vms.iter().find(|vm| vm.name.as_ref() == Some(name));
-            (format!("--vm {name}"), found)
+            let exact = |vm: &&ReportedVm| vm.name.as_deref() == Some(name);
+            let mut called: Vec<&ReportedVm> = facts.vms.iter().filter(exact).collect();
+            if called.is_empty() {
+                called = facts.vms.iter().filter(|vm| vm.is_called(name)).collect();
+            }
+            if called.len() > 1 {
+                let pids = called.iter().filter_map(|vm| vm.pid);
+                let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+                bail!(
+                    "--vm {name}: {} VMs are called so; choose one by its process with --pid: {}",
+                    called.len(),
+                    words::list(&pids)
+                );
+            }
+            (format!("--vm {name}"), called.first().copied())
         }
         (None, Some(pid)) => {
             let found = facts.vms.iter().find(|vm| vm.pid == Some(pid));

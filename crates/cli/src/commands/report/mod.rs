@@ -13,6 +13,7 @@ use anyhow::Result;
 use render::ClockUnit;
 use render::exits;
 use render::tickets::TicketDocument;
+use rules::Diagnosis;
 use session::{PictureOptions, PrintedTables, Session, TicketFile};
 
 use crate::answer::Answer;
@@ -120,6 +121,28 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             tables.collect()
         },
     )
+}
+
+/// Prints the screen of a recording, and writes its page, out of one reading. Returns what rules say of it.
+pub(crate) fn screen_and_page(args: &ReportArgs, page: &Path) -> Result<Diagnosis> {
+    let beside = AccompanyingFiles {
+        empty: true,
+        ..AccompanyingFiles::default()
+    };
+    let inputs: Vec<&Path> = args.recordings.iter().map(PathBuf::as_path).collect();
+    let session = opening::session(&args.common, &beside, &inputs)?;
+    let (mut parts, hosts) = read(args, &session, &PictureOptions::to_report())?;
+    let names: Vec<String> = parts.iter().flat_map(Part::names).cloned().collect();
+    let screens: Vec<_> = parts.iter().map(|part| part.screen(false)).collect();
+    output::screens(&screens)?;
+    let read = page::Read {
+        names: &names,
+        hosts: &hosts,
+        parts: &parts,
+    };
+    page::write(args, page, &read, &session)?;
+    let first = parts.drain(..).next();
+    Ok(first.map_or_else(Diagnosis::of_nothing, |part| part.diagnosis))
 }
 
 /// Reads all inputs, and returns what was found of each, and the recordings of hosts among them.

@@ -6,7 +6,7 @@ mod exporter;
 mod rings;
 mod screen;
 mod terminal;
-mod watch;
+pub(super) mod watch;
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
             bail!("standard output is no terminal: count one interval with --once");
         }
     }
-    let watch = Watch::start(args)?;
+    let watch = Watch::start(args.mtree.as_deref(), args.events)?;
+    watch.give_away();
     match args.prometheus {
         Some(address) => exporter::serve(watch, address, choice),
         None if args.once => once(watch, args, &choice),

@@ -13,7 +13,6 @@ use rustix::time::{ClockId, clock_gettime};
 use session::DeviceNames;
 
 use super::rings::Rings;
-use crate::commands::top::args::TopArgs;
 
 /// Returns the kernel's monotonic clock in nanoseconds, which the programs read too.
 fn now_ns() -> u64 {
@@ -32,7 +31,7 @@ enum Counter {
 
 /// What counts, and what is known of the host's VMs.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(in crate::commands) struct Watch {
     counter: Counter,
     way: CountingWay,
     facts: Facts,
@@ -43,35 +42,19 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins to count. What the process may do and needs no more afterwards it gives away.
-    pub(super) fn start(args: &TopArgs) -> Result<Watch> {
-        let devices = args.mtree.as_deref().map(DeviceNames::read).transpose()?;
+    /// Begins to count: out of the kernel's rings if `events`, else in the kernel where that is allowed. `mtree` says
+    /// where devices are.
+    pub(in crate::commands) fn start(mtree: Option<&Path>, events: bool) -> Result<Watch> {
+        let devices = mtree.map(DeviceNames::read).transpose()?;
         let facts = host::collect(Path::new("/"));
-        let capabilities = rustix::thread::capabilities(None).ok();
-        let effective = capabilities.map_or(CapabilitySet::empty(), |sets| sets.effective);
+        let effective = effective();
         let of_bpf = CapabilitySet::BPF | CapabilitySet::PERFMON;
         let privileged = effective.contains(of_bpf) || effective.contains(CapabilitySet::SYS_ADMIN);
         let now_ns = now_ns();
-        let (counter, way) = match args.events {
+        let (counter, way) = match events {
             true => (rings(&facts)?, CountingWay::Events { why: None }),
             false => count(&facts, now_ns, privileged)?,
         };
-        let left = match counter {
-            // Kernels before 5.19 look at CAP_BPF for each reading of a map.
-            Counter::Programs(_) => CapabilitySet::BPF,
-            Counter::Rings(_) => CapabilitySet::empty(),
-        };
-        if effective.contains(left) {
-            // Whether giving the rest away succeeds or not, everything works.
-            let _ = rustix::thread::set_capabilities(
-                None,
-                CapabilitySets {
-                    effective: left,
-                    permitted: left,
-                    inheritable: CapabilitySet::empty(),
-                },
-            );
-        }
         let last = Snapshot {
             from_ns: now_ns,
             to_ns: now_ns,
@@ -85,6 +68,26 @@ impl Watch {
             devices,
             last,
         })
+    }
+
+    /// Gives away what the process may do and counting needs no more.
+    pub(super) fn give_away(&self) {
+        let left = match self.counter {
+            // Kernels before 5.19 look at CAP_BPF for each reading of a map.
+            Counter::Programs(_) => CapabilitySet::BPF,
+            Counter::Rings(_) => CapabilitySet::empty(),
+        };
+        if effective().contains(left) {
+            // Whether giving the rest away succeeds or not, everything works.
+            let _ = rustix::thread::set_capabilities(
+                None,
+                CapabilitySets {
+                    effective: left,
+                    permitted: left,
+                    inheritable: CapabilitySet::empty(),
+                },
+            );
+        }
     }
 
     /// Looks again which VMs there are, and which of the threads that were followed.
@@ -127,7 +130,7 @@ impl Watch {
     }
 
     /// Returns what is known of the host.
-    pub(super) fn facts(&self) -> &Facts {
+    pub(in crate::commands) fn facts(&self) -> &Facts {
         &self.facts
     }
 
@@ -152,13 +155,13 @@ impl Watch {
     }
 
     /// Returns what was counted since the last interval, or since the beginning.
-    pub(super) fn interval(&mut self) -> Result<Snapshot> {
+    pub(in crate::commands) fn interval(&mut self) -> Result<Snapshot> {
         let last = self.last.clone();
         Ok(self.total()?.since(&last))
     }
 
     /// Names what was counted.
-    pub(super) fn named(&self, counted: &Snapshot, choice: &Choice) -> NamedCounts {
+    pub(in crate::commands) fn named(&self, counted: &Snapshot, choice: &Choice) -> NamedCounts {
         let mtree = self.devices.as_ref().and_then(DeviceNames::mtree);
         let mut named = counts::named(counted, &self.facts, mtree, choice);
         named.way = self.way.clone();
@@ -189,6 +192,12 @@ impl Watch {
         }
         warnings
     }
+}
+
+/// Returns what this thread may do.
+fn effective() -> CapabilitySet {
+    let sets = rustix::thread::capabilities(None).ok();
+    sets.map_or(CapabilitySet::empty(), |sets| sets.effective)
 }
 
 /// Returns whether a thread exists.
