@@ -2203,7 +2203,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -h --output --for --seconds --event --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --ring --check --format --color --strict --help"
+            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --ring --check --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2230,6 +2230,18 @@ _trapline() {
                     return 0
                     ;;
                 -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -C)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tid)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2278,6 +2290,14 @@ _trapline() {
                     return 0
                     ;;
                 --probe)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --function)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --list-probes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

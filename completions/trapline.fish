@@ -437,7 +437,9 @@ paths\t'Interrupts, wake-ups and I/O, stage by stage'
 stacks\t'Call chains: 99 samples a second on each CPU, and where threads wait'
 all\t'All of these'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l seconds -d 'Stop after so many seconds. A command that still runs then goes on' -r
-complete -c trapline -n "__fish_trapline_using_subcommand record" -s e -l event -d 'Record this tracepoint too, as SYSTEM:NAME. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -s e -l event -d 'Record this tracepoint too, as SYSTEM:NAME, or of its records those that an expression over its fields takes, as the kernel filters them: \'kvm:kvm_pio/port == 0x608/\'. May be repeated. An expression also holds for an event that --for asks for' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -s C -l cpu -d 'Record on these CPUs alone: 0-3,8' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l tid -d 'Record of tracepoints what these threads do, and of the scheduler\'s what is done to them: switches of other threads are left out, so behind whom they waited is known by the switch alone that took their CPU. Samples are of all threads. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l keep -d 'Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another status than 0, somebody sent SIGUSR1, or what --until says' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l until -d 'With --keep: write when an instance of a path took longer, as \'irqfd > 20ms\'. PATH is one of \'trapline paths --help\', or a file' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l times -d 'With --keep: write so many recordings, then end' -r
@@ -451,7 +453,9 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent-for -
 io\t'Packets and block requests on their way out and back, and when programs had what came'
 sockets\t'When programs asked to send, and when they had what they received. While this is open, each system call of each thread takes longer'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l agent-size -d 'With --agent: let each guest\'s recording have this much at most; an agent may allow less' -r
-complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too, as tracefs takes it: \'FUNCTION\', \'p:NAME MODULE:FUNCTION ARGUMENTS\', or \'/FILE:0xOFFSET\' for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l probe -d 'Probe a function too: \'FUNCTION\' of the kernel, \'/FILE:FUNCTION\' of a program or a library, with \'%return\' behind it where it returns; or a probe as tracefs takes it: \'p:NAME MODULE:FUNCTION ARGUMENTS\', \'/FILE:0xOFFSET\'. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next start' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l function -d 'Record calls of this function of the kernel by its function tracer, with call chains, where there are no kprobes or a function has none. Needs root. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l list-probes -d 'Record nothing: list what --probe and --function take, by a pattern: \'kvm_*\' of the kernel, \'/FILE:*rxq*\' of a program or a library' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l ring -d 'Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32 of the memory has room for; with --keep and without --until, what --memory has room for' -r
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l format -d 'With --check: print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'

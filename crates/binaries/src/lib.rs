@@ -5,7 +5,7 @@ copied.
 [`Binaries`] finds the file that a recording means - by its build id, so that another version of it is never taken for
 it - and says which functions a place in it is in, inlined ones included. [`KernelSearch`] finds the symbols of a kernel
 in the same way: of this machine's, where that is the one that was recorded, or in files. [`Unwinding`] makes a stack of
-registers and of a piece of stack memory.
+registers and of a piece of stack memory. [`ProgramFunctions`] are the places in a file where probes can be made.
 
 Reading files is what this crate is for: it opens those that its caller names and those in the folders it is given,
 within limits, and runs `debuginfod-find` if the caller says so. It maps no memory, reads no environment and prints
@@ -29,6 +29,7 @@ mod module;
 mod names;
 mod perf_map;
 mod plt;
+mod program;
 mod read;
 mod symtab;
 mod unwind;
@@ -38,5 +39,6 @@ pub use demangle::demangle;
 pub use finding::SearchOptions;
 pub use kernel::{KernelImage, KernelSearch, ModuleCode, RunningKernel, loaded_module_has};
 pub use names::Binaries;
+pub use program::ProgramFunctions;
 pub use unwind::{CodeMapping, Unwinding, UserRegisters};
 pub use why::MissingReason;

@@ -52,6 +52,7 @@ mod printed_tables;
 mod progress;
 mod record_command;
 mod record_flight;
+mod record_selectors;
 mod record_user;
 mod report_cost;
 mod report_page;

@@ -61,13 +61,25 @@ pub enum RecordError {
         /// Why, and what to do.
         why: String,
     },
+    /// A CPU that was asked for is not on line.
+    #[error("CPU {cpu} is not on line here; CPUs {on_line} are")]
+    NotOnLine {
+        /// The CPU.
+        cpu: u32,
+        /// Those that are, as a list.
+        on_line: String,
+    },
     /// A filter is refused.
-    #[error("the kernel refuses the filter of {name}, '{filter}': {error}")]
+    #[error(
+        "the kernel refuses the filter of {name}, '{filter}': {error}; its fields are {fields}"
+    )]
     Filter {
         /// The event.
         name: String,
         /// The filter.
         filter: String,
+        /// The fields that a filter of it may name.
+        fields: String,
         /// Why.
         error: io::Error,
     },

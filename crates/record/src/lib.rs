@@ -17,6 +17,7 @@ mod clock;
 pub mod cost;
 mod error;
 pub mod file;
+mod filters;
 mod flight;
 mod folder;
 mod live;

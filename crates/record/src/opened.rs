@@ -8,7 +8,7 @@ use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 use crate::file::FileEvent;
 use crate::plan::{PlannedEvent, RecordPlan};
 use crate::tracefs::{Tracefs, Tracepoint};
-use crate::{RecordError, machine, reasons};
+use crate::{RecordError, filters, machine, reasons};
 
 /// What samples of call chains hold beside what all records do.
 const CHAIN: u64 = sample::IP | sample::CALLCHAIN | sample::PERIOD;
@@ -70,6 +70,8 @@ struct ToOpen {
     name: String,
     attr: RingAttr,
     filter: Option<String>,
+    /// The fields that it may name, for who wrote one that the kernel refuses.
+    fields: String,
     cpus: Option<CpuSet>,
 }
 
@@ -86,14 +88,14 @@ impl OpenedEvents {
     /// Fails where an event cannot be opened on a CPU that is on line, or a ring cannot be made. That the kernel does
     /// not have an event is no error: it is [`OpenedEvents::missing`].
     pub fn open(plan: &RecordPlan, tracefs: &Tracefs) -> Result<OpenedEvents, RecordError> {
-        let on_line = machine::cpus("online");
+        let on_line = chosen_cpus(plan)?;
         let mut missing = Vec::new();
         let mut tracepoints = Vec::new();
         let mut to_open = Vec::new();
         for wanted in &plan.events {
             match tracefs.event(&wanted.system, &wanted.name)? {
                 Some(tracepoint) => {
-                    to_open.push(of_tracepoint(wanted, &tracepoint));
+                    to_open.push(of_tracepoint(wanted, &tracepoint, &plan.threads));
                     tracepoints.push(tracepoint);
                 }
                 None => missing.push(Missing {
@@ -215,6 +217,7 @@ impl OpenedEvents {
             name: name.to_owned(),
             attr,
             filter: None,
+            fields: String::new(),
             cpus: None,
         })
     }
@@ -248,6 +251,7 @@ impl OpenedEvents {
                 event.filter(filter).map_err(|error| RecordError::Filter {
                     name: one.name.clone(),
                     filter: filter.clone(),
+                    fields: one.fields.clone(),
                     error,
                 })?;
             }
@@ -296,7 +300,23 @@ impl OpenedEvents {
     }
 }
 
-fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint) -> ToOpen {
+/// Returns the CPUs that are recorded.
+fn chosen_cpus(plan: &RecordPlan) -> Result<CpuSet, RecordError> {
+    let on_line = machine::cpus("online");
+    let Some(wanted) = &plan.cpus else {
+        return Ok(on_line);
+    };
+    let (there, not): (Vec<u32>, Vec<u32>) = wanted.iter().partition(|cpu| on_line.contains(*cpu));
+    if let Some(cpu) = not.first() {
+        return Err(RecordError::NotOnLine {
+            cpu: *cpu,
+            on_line: on_line.to_string(),
+        });
+    }
+    Ok(there.into_iter().collect())
+}
+
+fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint, threads: &[i32]) -> ToOpen {
     let each = RingAttr::each(EventSource::Tracepoint(tracepoint.id));
     let chain = if wanted.stack { CHAIN } else { 0 };
     ToOpen {
@@ -308,7 +328,11 @@ fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint) -> ToOpen {
             read: format::ID | format::LOST,
             ..each
         },
-        filter: wanted.filter.clone(),
+        filter: filters::joined(
+            wanted.filter.as_deref(),
+            filters::of_threads(tracepoint, threads),
+        ),
+        fields: tracepoint.field_names().join(", "),
         cpus: wanted.cpus.clone(),
     }
 }

@@ -35,6 +35,10 @@ impl PlannedEvent {
 pub struct RecordPlan {
     /// Events. Those that this kernel does not have are left out and listed.
     pub events: Vec<PlannedEvent>,
+    /// On which CPUs alone; `None`: on all that are on line.
+    pub cpus: Option<CpuSet>,
+    /// What these threads do, and what is done to them, alone; empty: whoever it is.
+    pub threads: Vec<i32>,
     /// Samples of call chains a second on each CPU, where they are wanted.
     pub samples_hz: Option<u64>,
     /// Bytes of each CPU's ring; 0: what suits the machine.

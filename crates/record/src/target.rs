@@ -2,6 +2,7 @@
 
 use cpuset::CpuSet;
 
+use crate::filters::{joined, threads_filter};
 use crate::plan::RecordPlan;
 
 /// The VM that is to be recorded.
@@ -38,58 +39,25 @@ const BY_VCPU: &[&str] = &[
     "kvm_rmp_fault",
 ];
 
-/// Bytes of a filter that the kernel takes at most: a page, with its end (`perf_event_set_filter`).
-const MOST: usize = 4095;
-
 /// Leaves out of a plan what is not about a VM.
 ///
 /// Switches and wake-ups are recorded of all threads on CPUs where the VM may run: a switch that is left out would be
 /// time that another thread seems to have had.
 pub fn narrow(plan: &mut RecordPlan, target: &TargetVm) {
-    let filter = by_thread(&target.vcpus);
+    let filter = threads_filter("common_pid", &target.vcpus);
     for event in &mut plan.events {
         if event.system == "kvm" && BY_VCPU.contains(&event.name.as_str()) {
-            event.filter.clone_from(&filter);
+            event.filter = joined(event.filter.as_deref(), filter.clone());
         } else if event.system == "sched" && !target.anywhere && !target.cpus.is_empty() {
             event.cpus = Some(target.cpus.clone());
         }
     }
 }
 
-/// Returns a filter that takes records of these threads; `None` where the kernel would not take so long a one, and all
-/// are recorded.
-fn by_thread(threads: &[i32]) -> Option<String> {
-    let mut sorted = threads.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut ranges: Vec<(i32, i32)> = Vec::new();
-    for tid in sorted {
-        match ranges.last_mut() {
-            Some((_, last)) if last.checked_add(1) == Some(tid) => *last = tid,
-            _ => ranges.push((tid, tid)),
-        }
-    }
-    let parts = ranges.iter().map(|(first, last)| match last - first {
-        0 => format!("common_pid=={first}"),
-        _ => format!("(common_pid>={first}&&common_pid<={last})"),
-    });
-    let filter = parts.collect::<Vec<_>>().join("||");
-    (!filter.is_empty() && filter.len() <= MOST).then_some(filter)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::questions::{Question, events};
-
-    #[test]
-    fn threads_in_a_row_are_one_range() {
-        let filter = by_thread(&[12, 10, 11, 20, 10]).expect("a filter");
-        assert_eq!(filter, "(common_pid>=10&&common_pid<=12)||common_pid==20");
-        assert_eq!(by_thread(&[]), None);
-        let many: Vec<i32> = (0..1000).map(|n| n * 2).collect();
-        assert_eq!(by_thread(&many), None);
-    }
 
     #[test]
     fn switches_of_all_threads_are_kept_where_the_vm_runs() {

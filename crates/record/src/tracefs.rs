@@ -8,6 +8,8 @@ use crate::RecordError;
 
 /// Bytes of a file of tracefs that are read at most. A format has a few thousand.
 const MAX_FILE: usize = 1 << 20;
+/// The same of the list of functions: a kernel with all its modules has some 100000.
+const MAX_LIST: usize = 64 << 20;
 /// Bytes that are asked for at first: more than any of them has.
 const FIRST_READ: usize = 64 << 10;
 
@@ -46,16 +48,21 @@ impl Tracepoint {
 
     /// Returns whether its records have a field of this name.
     pub fn has_field(&self, name: &str) -> bool {
+        self.field_names().iter().any(|field| field == name)
+    }
+
+    /// Returns the names of its records' fields, those that all events have first.
+    pub fn field_names(&self) -> Vec<String> {
         let text = String::from_utf8_lossy(&self.format);
         let fields = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("field:"));
-        let mut names = fields.filter_map(|field| {
+        let names = fields.filter_map(|field| {
             let declared = field.split(';').next()?;
             let last = declared.rsplit([' ', '*']).next()?;
-            last.split('[').next()
+            last.split('[').next().map(str::to_owned)
         });
-        names.any(|field| field == name)
+        names.collect()
     }
 }
 
@@ -144,14 +151,27 @@ impl Tracefs {
         names
     }
 
-    /// Reads a file of tracefs.
+    /// Reads a file of tracefs, a mebibyte of it at most.
     ///
     /// # Errors
     ///
     /// [`RecordError::Read`].
     pub fn read(&self, path: &Path) -> Result<Vec<u8>, RecordError> {
+        self.read_most(path, MAX_FILE)
+    }
+
+    /// Reads the list of functions that can be traced: some megabytes, a line each, the module of one behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Read`].
+    pub fn functions(&self) -> Result<Vec<u8>, RecordError> {
+        self.read_most(Path::new("available_filter_functions"), MAX_LIST)
+    }
+
+    fn read_most(&self, path: &Path, most: usize) -> Result<Vec<u8>, RecordError> {
         let path = self.root.join(path);
-        whole(&path).map_err(|error| match error.kind() {
+        whole(&path, most).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => RecordError::Closed {
                 path: self.root.clone(),
             },
@@ -163,7 +183,7 @@ impl Tracefs {
 /// Reads a file by as few reads as there can be. `header_page` and `header_event` answer one read and then say that
 /// they are at their end, however little that one asked for (`show_header` in `kernel/trace/trace_events.c`), and
 /// `fs::read` begins with 32 bytes where a file has no size.
-fn whole(path: &Path) -> io::Result<Vec<u8>> {
+fn whole(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
     let mut bytes = vec![0; FIRST_READ];
     let mut length = 0;
@@ -175,10 +195,10 @@ fn whole(path: &Path) -> io::Result<Vec<u8>> {
             Err(error) => return Err(error),
         }
         if length == bytes.len() {
-            if length == MAX_FILE {
+            if length == most {
                 break;
             }
-            bytes.resize((2 * length).min(MAX_FILE), 0);
+            bytes.resize((2 * length).min(most), 0);
         }
     }
     bytes.truncate(length);

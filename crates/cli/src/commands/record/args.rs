@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use cpuset::CpuSet;
 
 use crate::commands::agent::args::ForGuest;
 use crate::options::values::{seconds, some_size};
@@ -36,9 +37,21 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<Duration>,
 
-    /// Record this tracepoint too, as SYSTEM:NAME. May be repeated.
+    /// Record this tracepoint too, as SYSTEM:NAME, or of its records those that an expression over its fields takes,
+    /// as the kernel filters them: 'kvm:kvm_pio/port == 0x608/'. May be repeated. An expression also holds for an
+    /// event that --for asks for.
     #[arg(short, long, value_name = "EVENT")]
     pub event: Vec<String>,
+
+    /// Record on these CPUs alone: 0-3,8.
+    #[arg(short = 'C', long, value_name = "LIST", value_parser = values::cpus)]
+    pub cpu: Option<CpuSet>,
+
+    /// Record of tracepoints what these threads do, and of the scheduler's what is done to them: switches of other
+    /// threads are left out, so behind whom they waited is known by the switch alone that took their CPU. Samples are
+    /// of all threads. May be repeated.
+    #[arg(long, value_name = "TID", value_delimiter = ',', conflicts_with_all = ["vm", "pid"])]
+    pub tid: Vec<i32>,
 
     /// Keep the last SECONDS in memory, and write them only when something has happened: the command ended with another
     /// status than 0, somebody sent SIGUSR1, or what --until says.
@@ -99,11 +112,22 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE", default_value = "256M", requires = "agent", value_parser = some_size)]
     pub agent_size: u64,
 
-    /// Probe a function too, as tracefs takes it: 'FUNCTION', 'p:NAME MODULE:FUNCTION ARGUMENTS', or '/FILE:0xOFFSET'
-    /// for a program. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the next
-    /// start.
+    /// Probe a function too: 'FUNCTION' of the kernel, '/FILE:FUNCTION' of a program or a library, with '%return'
+    /// behind it where it returns; or a probe as tracefs takes it: 'p:NAME MODULE:FUNCTION ARGUMENTS',
+    /// '/FILE:0xOFFSET'. May be repeated. Probes are removed at the end; those of a recorder that was killed, at the
+    /// next start.
     #[arg(long, value_name = "PROBE")]
     pub probe: Vec<String>,
+
+    /// Record calls of this function of the kernel by its function tracer, with call chains, where there are no kprobes
+    /// or a function has none. Needs root. May be repeated.
+    #[arg(long, value_name = "FUNCTION")]
+    pub function: Vec<String>,
+
+    /// Record nothing: list what --probe and --function take, by a pattern: 'kvm_*' of the kernel, '/FILE:*rxq*' of a
+    /// program or a library.
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["command", "seconds", "keep", "check"])]
+    pub list_probes: Option<String>,
 
     /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32
     /// of the memory has room for; with --keep and without --until, what --memory has room for.

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod check;
+mod functions;
 pub(super) mod plan;
 mod watch;
 
@@ -35,6 +36,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     if args.keep.is_some() {
         // Until something is kept there is nothing to write, and no reason to end either.
         signal_hook::flag::register(SIGUSR1, Arc::default())?;
+    }
+    if let Some(pattern) = &args.list_probes {
+        return functions::list(pattern);
     }
     // Nothing is changed before it is known that there is something to record.
     let facts = host::collect(Path::new("/"));
@@ -122,10 +126,10 @@ impl ReadyRecording {
     /// Opens what is to be recorded.
     fn open(args: &RecordArgs, mut plan: RecordPlan) -> Result<ReadyRecording> {
         let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
-        let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args));
+        let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args)?);
         plan.events.extend(events);
-        let opened =
-            OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan))?;
+        let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan));
+        let opened = opened.map_err(functions::explained)?;
         if opened.tracepoints().is_empty() && plan.samples_hz.is_none() {
             bail!(
                 "this kernel has none of the events that were asked for: is KVM loaded ('modprobe kvm')?"

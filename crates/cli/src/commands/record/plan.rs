@@ -8,6 +8,7 @@ use record::{Missing, PlannedEvent, Question, RecordPlan, TargetVm, Tracefs};
 use crate::commands::agent::args::ForGuest;
 use crate::commands::paths::read_path_of;
 use crate::commands::record::args::{RecordArgs, RecordPurpose};
+use crate::commands::record::functions;
 use crate::usage::Usage;
 
 /// Returns what is asked.
@@ -19,18 +20,24 @@ fn asked(args: &RecordArgs) -> Vec<Question> {
     }
 }
 
-/// Returns the probes that are to be made: those of what is asked, and the user's own.
-pub(super) fn probes(args: &RecordArgs) -> Vec<String> {
+/// Returns the probes that are to be made: those of what is asked, and the user's own, as tracefs takes them.
+///
+/// # Errors
+///
+/// A function of a program has no symbol, or its file cannot be read.
+pub(super) fn probes(args: &RecordArgs) -> Result<Vec<String>> {
     let of_questions = asked(args).into_iter().flat_map(Question::probes);
-    let of_questions = of_questions.map(|name| (*name).to_owned());
-    of_questions.chain(args.probe.iter().cloned()).collect()
+    let of_questions = of_questions.map(|name| Ok((*name).to_owned()));
+    let own = args.probe.iter().map(|text| functions::probe(text));
+    of_questions.chain(own).collect()
 }
 
 /// Returns what is to be recorded.
 pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
     let asked = asked(args);
     let mut events = record::events(&asked);
-    for name in &args.event {
+    for asked in &args.event {
+        let (name, filter) = name_and_filter(asked)?;
         let Some((system, name)) = name.split_once(':') else {
             return Err(Usage::error(format!(
                 "--event {name}: an event is named SYSTEM:NAME, such as kvm:kvm_exit"
@@ -42,12 +49,17 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
             )));
         }
         let known = events
-            .iter()
-            .any(|one| one.system == system && one.name == name);
-        if !known {
-            events.push(PlannedEvent::all(system, name));
+            .iter_mut()
+            .find(|one| one.system == system && one.name == name);
+        match known {
+            Some(one) => one.filter = filter,
+            None => events.push(PlannedEvent {
+                filter,
+                ..PlannedEvent::all(system, name)
+            }),
         }
     }
+    events.extend(functions::planned(&args.function)?);
     if let Some(until) = &args.until {
         for one in of_path(&until.path)? {
             let known =
@@ -71,11 +83,27 @@ pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
         ring_exact: args.ring.is_some(),
         flight: overwriting.is_some(),
         no_symbols: false,
+        cpus: args.cpu.clone(),
+        threads: args.tid.clone(),
     };
     if let Some(vm) = chosen_vm(args.vm.as_deref(), args.pid, facts)? {
         record::narrow(&mut plan, &target(vm, facts));
     }
     Ok(plan)
+}
+
+/// Takes an event's name and the filter in slashes behind it apart.
+fn name_and_filter(asked: &str) -> Result<(&str, Option<String>)> {
+    let Some((name, rest)) = asked.split_once('/') else {
+        return Ok((asked, None));
+    };
+    let filter = rest.strip_suffix('/').map(str::trim);
+    match filter.filter(|filter| !filter.is_empty()) {
+        Some(filter) => Ok((name.trim(), Some(filter.to_owned()))),
+        None => Err(Usage::error(format!(
+            "--event '{asked}': a filter stands between slashes, as in 'kvm:kvm_pio/port == 0x608/'"
+        ))),
+    }
 }
 
 fn question(asked: RecordPurpose) -> Option<Question> {
@@ -93,15 +121,22 @@ pub(super) fn named_are_there(args: &RecordArgs, missing: &[Missing]) -> Result<
     let events = args
         .event
         .iter()
-        .map(|name| (name.clone(), "--event", name));
+        .map(|text| (event_name(text).to_owned(), "--event", text));
     let probes = args.probe.iter();
     let probes = probes.map(|text| (format!("probe {text}"), "--probe", text));
-    for (name, option, text) in events.chain(probes) {
+    let tracer = args.function.iter();
+    let tracer = tracer.map(|name| (functions::TRACER.to_owned(), "--function", name));
+    for (name, option, text) in events.chain(probes).chain(tracer) {
         if let Some(one) = missing.iter().find(|one| one.name == name) {
             bail!("{option} '{text}': {}", one.why);
         }
     }
     Ok(())
+}
+
+/// Returns the name of an event without its filter.
+fn event_name(asked: &str) -> &str {
+    asked.split_once('/').map_or(asked, |(name, _)| name.trim())
 }
 
 /// Returns the events that a path is followed by, as far as this kernel has them: where they are not recorded it would
