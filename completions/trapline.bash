@@ -2203,7 +2203,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --ring --check --format --color --strict --help"
+            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --budget --ring --check --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2298,6 +2298,10 @@ _trapline() {
                     return 0
                     ;;
                 --list-probes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --budget)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

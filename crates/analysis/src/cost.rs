@@ -8,7 +8,7 @@ pub struct CostReport {
     /// What an event cost the thread that made it, ns: the mean where some have call chains. It was measured with warm
     /// caches, so the real cost is this much or more.
     pub event_ns: u64,
-    /// The CPU with most events.
+    /// The CPU with most events, or whose events cost most where some cost more than others.
     pub cpu: u32,
     /// Its events.
     pub events: u64,
@@ -25,7 +25,9 @@ pub fn recording_cost(picture: &Picture) -> Option<CostReport> {
     let cost = picture.about.cost?;
     let span_ns = picture.span_ns.filter(|span| *span > 0)?;
     let cpus = picture.signs.cpus.iter().zip(0u32..);
-    let (busiest, cpu) = cpus.max_by_key(|(signs, _)| signs.events)?;
+    // Where some events cost more than others, the recorder says which CPU had most of that.
+    let said = |cpu: &u32| cost.busiest_cpu == Some(*cpu);
+    let (busiest, cpu) = cpus.max_by_key(|(signs, cpu)| (said(cpu), signs.events))?;
     let event_ns = cost.per_event_ns();
     let took = busiest.events.saturating_mul(event_ns);
     Some(CostReport {

@@ -168,3 +168,41 @@ fn functions_of_programs_are_probed_by_their_names() {
         "{counts:?}"
     );
 }
+
+/// A budget that nothing fits leaves questions out, and refuses what was named.
+#[test]
+fn a_budget_leaves_out_or_refuses() {
+    if !possible() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |options: &[&str]| {
+        let mut command = trapline();
+        command
+            .current_dir(folder.path())
+            .arg("record")
+            .args(options);
+        let output = command.output().expect("the program");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let said: Vec<&str> = said.split_whitespace().collect();
+        (output.status.success(), said.join(" "))
+    };
+    let (recorded, said) = run(&["--budget", "100%", "--seconds", "0.1", "-o", "all"]);
+    assert!(recorded && !said.contains("left out"), "{said}");
+    // The recorder itself is switched to, whatever else is.
+    let none = [
+        "--for",
+        "sched",
+        "--budget",
+        "0",
+        "--seconds",
+        "0.1",
+        "-o",
+        "none",
+    ];
+    let (recorded, said) = run(&none);
+    assert!(!recorded, "{said}");
+    assert!(said.contains("more than --budget 0 %"), "{said}");
+    assert!(said.contains("sched:sched_switch"), "{said}");
+    assert!(!folder.path().join("none").exists());
+}

@@ -44,7 +44,7 @@ pub use folder::{Folder, has_name};
 pub use live::{RecordSummary, RecordedCount};
 pub use opened::{Missing, OpenedEvents};
 pub use overwriting::{HeldRings, Overwriting, ShortRing, ring_bytes};
-pub use plan::{PlannedEvent, RecordPlan};
+pub use plan::{PlannedEvent, ProbeKind, RecordPlan};
 pub use probes::Probes;
 pub use questions::{Question, events};
 pub use recorder::HostRecorder;

@@ -2,12 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rings::WrittenBytes;
 
 use crate::RecordError;
 use crate::opened::OpenedEvents;
+use crate::plan::ProbeKind;
 
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -16,12 +17,16 @@ pub struct RecordedCount {
     pub name: String,
     /// The filter that chose its records.
     pub filter: Option<String>,
+    /// As what it was made for this recording.
+    pub probe: Option<ProbeKind>,
     /// Whether its records hold the call chain.
     pub chain: bool,
     /// Whether it is not recorded each time: then its count is no number of records.
     pub sampled: bool,
     /// How often the kernel counted it, on all CPUs: what a filter left out is not in it.
     pub count: u64,
+    /// The same by CPU.
+    pub by_cpu: Vec<(u32, u64)>,
     /// How many of these found no room in a ring; `None` where the kernel does not say (before 6.0).
     pub lost: Option<u64>,
 }
@@ -73,6 +78,26 @@ impl RecordSummary {
                 .saturating_sub(self.lost()?)
                 .saturating_sub(self.samples),
         )
+    }
+}
+
+impl OpenedEvents {
+    /// Records for a time and throws the records away. Returns what the kernel counted meanwhile, and how long it was.
+    ///
+    /// # Errors
+    ///
+    /// [`RecordError::Wait`].
+    pub fn try_for(self, time: Duration) -> Result<(RecordSummary, Duration), RecordError> {
+        let began = Instant::now();
+        let mut live = LiveRecording::begin(self)?;
+        while let Some(left) = time.checked_sub(began.elapsed()) {
+            live.wait(None, left)?;
+            let had: Vec<usize> = live.written().iter().map(WrittenBytes::len).collect();
+            let all: usize = had.iter().sum();
+            live.take(&had, all as u64, 0);
+        }
+        live.stop()?;
+        Ok((live.summary()?, began.elapsed()))
     }
 }
 
@@ -168,14 +193,17 @@ impl LiveRecording {
             let mut sum = RecordedCount {
                 name: event.name.clone(),
                 filter: event.filter.clone(),
+                probe: event.probe,
                 chain: event.attr.sample & rings::sample::CALLCHAIN != 0 && !event.attr.frequency,
                 sampled: event.attr.frequency,
                 count: 0,
+                by_cpu: Vec::new(),
                 lost: Some(0),
             };
             for (cpu, one) in &event.on {
                 let counts = one.counts()?;
                 sum.count += counts.value;
+                sum.by_cpu.push((*cpu, counts.value));
                 sum.lost = sum.lost.zip(counts.lost).map(|(sum, one)| sum + one);
                 let lost = counts.lost.unwrap_or(0);
                 match summary.lost_by_cpu.iter_mut().find(|(of, _)| of == cpu) {

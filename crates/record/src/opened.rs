@@ -1,12 +1,13 @@
 //! Events that are open on every CPU.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use cpuset::CpuSet;
 use rings::{EventSource, Ring, RingAttr, RingEvent, format, sample};
 
 use crate::file::FileEvent;
-use crate::plan::{PlannedEvent, RecordPlan};
+use crate::plan::{PlannedEvent, ProbeKind, RecordPlan};
 use crate::tracefs::{Tracefs, Tracepoint};
 use crate::{RecordError, filters, machine, reasons};
 
@@ -24,6 +25,8 @@ pub(crate) struct OpenEvent {
     pub name: String,
     pub attr: RingAttr,
     pub filter: Option<String>,
+    /// As what it was made for this recording.
+    pub probe: Option<ProbeKind>,
     /// On which CPUs it is open.
     pub on: Vec<(u32, RingEvent)>,
 }
@@ -73,6 +76,7 @@ struct ToOpen {
     /// The fields that it may name, for who wrote one that the kernel refuses.
     fields: String,
     cpus: Option<CpuSet>,
+    probe: Option<ProbeKind>,
 }
 
 /// Returns how many files so many events take on so many CPUs, those of the rings and others with them.
@@ -172,6 +176,11 @@ impl OpenedEvents {
             .any(|one| one.attr.sample & sample::CALLCHAIN != 0)
     }
 
+    /// Returns the kinds of probes among the events.
+    pub fn probes(&self) -> BTreeSet<ProbeKind> {
+        self.events.iter().filter_map(|one| one.probe).collect()
+    }
+
     /// Returns whether records hold addresses of the kernel's code, which its symbols are to name: call chains, or a
     /// field that the kernel prints as a function's name.
     pub fn has_code(&self) -> bool {
@@ -219,6 +228,7 @@ impl OpenedEvents {
             filter: None,
             fields: String::new(),
             cpus: None,
+            probe: None,
         })
     }
 
@@ -264,6 +274,7 @@ impl OpenedEvents {
             name: one.name,
             attr: RingAttr { read, ..attr },
             filter: one.filter,
+            probe: one.probe,
             on,
         });
         Ok(())
@@ -334,6 +345,7 @@ fn of_tracepoint(wanted: &PlannedEvent, tracepoint: &Tracepoint, threads: &[i32]
         ),
         fields: tracepoint.field_names().join(", "),
         cpus: wanted.cpus.clone(),
+        probe: wanted.probe,
     }
 }
 

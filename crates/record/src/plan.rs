@@ -2,6 +2,34 @@
 
 use cpuset::CpuSet;
 
+/// A kind of probe: each costs something else (`Documentation/trace/kprobes.rst`, `uprobetracer.rst`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProbeKind {
+    /// A function of the kernel is called: a jump or a breakpoint in its code.
+    Kernel,
+    /// It returns.
+    KernelReturn,
+    /// A function of a program is called: a breakpoint, so a trap.
+    User,
+    /// It returns: two traps for each call.
+    UserReturn,
+}
+
+impl ProbeKind {
+    /// All of them.
+    pub const ALL: [ProbeKind; 4] = [
+        ProbeKind::Kernel,
+        ProbeKind::KernelReturn,
+        ProbeKind::User,
+        ProbeKind::UserReturn,
+    ];
+
+    /// Returns whether it is of programs.
+    pub fn is_of_user(self) -> bool {
+        matches!(self, ProbeKind::User | ProbeKind::UserReturn)
+    }
+}
+
 /// An event that is to be recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedEvent {
@@ -15,6 +43,8 @@ pub struct PlannedEvent {
     pub cpus: Option<CpuSet>,
     /// Whether its records hold the call chain.
     pub stack: bool,
+    /// As what it was made for this recording; `None` of a tracepoint, which the kernel has anyway.
+    pub probe: Option<ProbeKind>,
 }
 
 impl PlannedEvent {
@@ -26,6 +56,7 @@ impl PlannedEvent {
             filter: None,
             cpus: None,
             stack: false,
+            probe: None,
         }
     }
 }

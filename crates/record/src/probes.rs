@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use crate::opened::Missing;
-use crate::plan::PlannedEvent;
+use crate::plan::{PlannedEvent, ProbeKind};
 use crate::tracefs::Tracefs;
 
 /// What groups of probes begin with; the number of the recorder's process follows.
@@ -97,6 +97,17 @@ impl ProbeRequest {
     }
 }
 
+impl ProbeRequest {
+    fn kind(&self) -> ProbeKind {
+        match (self.list, self.kind.starts_with('r')) {
+            (List::Kernel, false) => ProbeKind::Kernel,
+            (List::Kernel, true) => ProbeKind::KernelReturn,
+            (List::User, false) => ProbeKind::User,
+            (List::User, true) => ProbeKind::UserReturn,
+        }
+    }
+}
+
 /// Returns a name that the kernel takes for an event: of a place, its last part.
 fn identifier(name: &str) -> String {
     let last = name.rsplit('/').next().unwrap_or_default();
@@ -128,14 +139,17 @@ impl Probes {
         let mut missing = Vec::new();
         for text in asked {
             let made = match ProbeRequest::read(text) {
-                Some(probe) => probes.add(&probe).map(|()| probe.name),
+                Some(probe) => probes.add(&probe).map(|()| (probe.kind(), probe.name)),
                 None => Err(
                     "no probe as tracefs takes it: 'p[:NAME] FUNCTION' or 'p[:NAME] /FILE:0xOFFSET'"
                         .to_owned(),
                 ),
             };
             match made {
-                Ok(name) => wanted.push(PlannedEvent::all(&probes.group, &name)),
+                Ok((kind, name)) => wanted.push(PlannedEvent {
+                    probe: Some(kind),
+                    ..PlannedEvent::all(&probes.group, &name)
+                }),
                 Err(why) => missing.push(Missing {
                     name: format!("probe {text}"),
                     why,
@@ -284,7 +298,10 @@ mod tests {
         let (probes, wanted, missing) = Probes::make(&tracefs, &asked);
         assert!(missing.is_empty(), "{missing:?}");
         let group = format!("trapline_{}", std::process::id());
-        let all = ["irqfd_inject", "irqfd_wakeup"].map(|name| PlannedEvent::all(&group, name));
+        let all = ["irqfd_inject", "irqfd_wakeup"].map(|name| PlannedEvent {
+            probe: Some(ProbeKind::Kernel),
+            ..PlannedEvent::all(&group, name)
+        });
         assert_eq!(wanted, all);
         let made = format!(
             "p:{group}/irqfd_inject irqfd_inject\np:{group}/irqfd_wakeup irqfd_wakeup irqfd=$arg1\n"

@@ -13,6 +13,7 @@ meanwhile goes to [`RecordingNews`].
 mod agents;
 mod clocks;
 mod command;
+mod disturbance;
 mod error;
 mod flight;
 mod folder;

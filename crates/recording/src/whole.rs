@@ -12,6 +12,7 @@ use record::file::{Feature, Features};
 use record::{HostRecorder, OpenedEvents, RecordSummary};
 
 use crate::agents::GuestAgents;
+use crate::disturbance;
 use crate::error::{AtPlace, RecordingError};
 use crate::folder::{HOST_DATA, RecordingFolder};
 use crate::news::RecordingNews;
@@ -102,9 +103,11 @@ pub fn record_host(
     if child.is_none() && request.seconds.is_none() {
         news.remark(&format!("recording to {shown}; Ctrl-C ends it"))?;
     }
-    let until = request.seconds.map(|time| Instant::now() + time);
+    let began = Instant::now();
+    let until = request.seconds.map(|time| began + time);
     let ended = watch(&mut recorder, request.stop, &mut child, until);
     let summary = recorder.stop();
+    let seconds = began.elapsed().as_secs_f64();
     agents.stop(&folder);
     // A recording that could not be written to its end is not ended in order, so that readers say that some is missing.
     let finished = match &summary {
@@ -128,6 +131,11 @@ pub fn record_host(
     (request.count_again)(&mut facts);
     folder.facts_again(&facts)?;
     news.made(&summary_text(&shown, &summary))?;
+    for one in request.cost.iter() {
+        for sentence in disturbance::sentences(&summary, one, seconds) {
+            news.made(&format!("{sentence}\n"))?;
+        }
+    }
     let missing_guests = agents.fetched(&folder, news)?;
     Ok(HostOutcome {
         folder: folder.path().to_owned(),

@@ -20,6 +20,8 @@ pub struct OverheadRow {
     pub filtered_ns: Option<u64>,
     /// A probe of a kernel function (kprobe).
     pub probe_ns: Option<u64>,
+    /// A probe of a program's function (uprobe).
+    pub uprobe_ns: Option<u64>,
 }
 
 impl OverheadRow {
@@ -30,7 +32,12 @@ impl OverheadRow {
 
     /// Returns whether a cost was lost in what else went on: no event is free.
     pub fn is_in_noise(&self) -> bool {
-        let others = [self.chain_ns, self.filtered_ns, self.probe_ns];
+        let others = [
+            self.chain_ns,
+            self.filtered_ns,
+            self.probe_ns,
+            self.uprobe_ns,
+        ];
         self.event_ns == 0 || others.contains(&Some(0))
     }
 }
@@ -49,6 +56,8 @@ pub(crate) fn columns<'r>() -> Table<'r, OverheadRow> {
         .heading("filtered", 10)
         .column("probe_ns", Nanoseconds, |r| r.probe_ns)
         .heading("kprobe", 10)
+        .column("uprobe_ns", Nanoseconds, |r| r.uprobe_ns)
+        .heading("uprobe", 10)
         .column("per_cent", Count, OverheadRow::per_cent)
         .heading("events/s for 1 %", 18)
 }
@@ -93,6 +102,7 @@ mod tests {
             chain_ns: None,
             filtered_ns: None,
             probe_ns: None,
+            uprobe_ns: None,
         };
         assert_eq!(row(500).per_cent(), Some(20_000));
         assert_eq!(row(0).per_cent(), None);

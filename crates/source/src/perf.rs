@@ -27,6 +27,7 @@ fn cost(json: &str) -> Option<RecordingCost> {
     Some(RecordingCost {
         event_ns: number("event_ns")?,
         mean_ns: number("mean_ns"),
+        busiest_cpu: number("busiest_cpu").and_then(|cpu| u32::try_from(cpu).ok()),
         cpu: number("cpu").and_then(|cpu| u32::try_from(cpu).ok())?,
         recorder_ns: number("recorder_ns"),
     })

@@ -1,12 +1,14 @@
 //! `trapline overhead`: what recording an event costs on this machine.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use clap::Args;
 use cpuset::CpuSet;
 use doubts::DoubtKind;
 use event::Quality;
 use record::cost::{self, RecordingForm};
-use record::{Probes, Tracefs, Tracepoint};
+use record::{ProbeKind, Tracefs};
 use render::ClockUnit;
 use render::overhead::{self, OverheadRow};
 use render::quality;
@@ -30,8 +32,8 @@ pub(crate) struct OverheadArgs {
 
 const HELP: &str =
     "Sends signals to itself that it ignores, with an event of them on and off, and takes the median of the \
-differences in CPU time: some 50 ms on each CPU, one after another. Nothing else is recorded or changed but for a \
-probe, which is removed at the end.
+differences in CPU time: some 50 ms on each CPU, one after another. Nothing else is recorded or changed but for two \
+probes, which are removed at the end.
 
 Caches are warm here as they are not behind a VM-exit: an event costs this much or
 more. A recorder also takes time of its own, and what it writes takes room and I/O.
@@ -43,6 +45,7 @@ Columns:
   call chain  one with the kernel's call chain
   filtered    one that a filter in the kernel leaves out
   kprobe      a probe of a kernel function; - where the kernel has none
+  uprobe      a probe of a program's function: a trap
   events/s for 1 %
               events a second that take a hundredth of a CPU
 
@@ -52,32 +55,16 @@ Examples:
   trapline overhead
   trapline overhead --cpu 2-3 --format json";
 
-/// The function that a signal goes through: the system call, under the name that the architecture gives it
-/// (`arch/*/include/asm/syscall_wrapper.h`).
-const PROBED: &str = if cfg!(target_arch = "aarch64") {
-    "__arm64_sys_kill"
-} else {
-    "__x64_sys_kill"
-};
-
 /// Runs the command.
 pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
     let tracefs = Tracefs::find()?;
-    let (_probes, wanted, missing) = Probes::make(&tracefs, &[format!("p {PROBED}")]);
-    let probe = match wanted.first() {
-        Some(wanted) => tracefs.event(&wanted.system, &wanted.name)?,
-        None => None,
-    };
     let mut quality = Quality::default();
-    for one in &missing {
-        let note = format!("The probe was not measured: {}.", one.why);
-        quality.raise(DoubtKind::MeasurementNote { note });
-    }
+    let mut notes = BTreeSet::new();
     let cpus = args.cpu.clone();
     let cpus = cpus.unwrap_or_else(record::machine::online);
     let mut rows = Vec::new();
     for cpu in cpus.iter() {
-        match row(&tracefs, probe.as_ref(), cpu) {
+        match row(&tracefs, &mut notes, cpu) {
             Ok(row) => rows.push(row),
             // Another CPU may do, unless this is the only one.
             Err(error) if args.cpu.is_none() && cpu > 0 => {
@@ -86,6 +73,9 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
             }
             Err(error) => return Err(anyhow::Error::new(error).context(format!("CPU {cpu}"))),
         }
+    }
+    for note in notes {
+        quality.raise(DoubtKind::MeasurementNote { note });
     }
     for row in rows.iter().filter(|row| row.is_in_noise()) {
         let note = format!(
@@ -116,16 +106,25 @@ pub(crate) fn run(args: &OverheadArgs) -> Result<()> {
 /// Measures on a CPU.
 fn row(
     tracefs: &Tracefs,
-    probe: Option<&Tracepoint>,
+    notes: &mut BTreeSet<String>,
     cpu: u32,
 ) -> Result<OverheadRow, record::RecordError> {
     cost::stay_on(cpu)?;
-    let probed = probe.map(|probe| cost::measure_event(probe, RecordingForm::Whole));
+    let mut probe = |what: &str, kind| match cost::measure_probe(tracefs, kind) {
+        Ok(ns) => Some(ns),
+        Err(error) => {
+            notes.insert(format!("{what}: {error}."));
+            None
+        }
+    };
+    let probe_ns = probe("kprobe", ProbeKind::Kernel);
+    let uprobe_ns = probe("uprobe", ProbeKind::User);
     Ok(OverheadRow {
         cpu,
         event_ns: cost::measure(tracefs, RecordingForm::Whole)?,
         chain_ns: cost::measure(tracefs, RecordingForm::Chain).ok(),
         filtered_ns: cost::measure(tracefs, RecordingForm::FilteredOut).ok(),
-        probe_ns: probed.transpose()?,
+        probe_ns,
+        uprobe_ns,
     })
 }

@@ -19,7 +19,7 @@ use crate::output;
 
 /// Measures what an event costs here: it is the one thing that a recording changes for certain.
 pub(crate) fn measure(tracefs: &Tracefs, opened: &OpenedEvents) -> io::Result<Option<EventCosts>> {
-    match EventCosts::here(tracefs, opened.has_chains()) {
+    match EventCosts::here(tracefs, opened.has_chains(), &opened.probes()) {
         Ok(cost) => Ok(Some(cost)),
         Err(error) => {
             writeln!(io::stderr(), "{error}")?;
@@ -85,6 +85,13 @@ pub(crate) fn say_rings(opened: &OpenedEvents) -> io::Result<()> {
     let mut text = String::new();
     quality::wrap(&mut text, "warning: ", &sentence, output::width());
     write!(io::stderr(), "{text}")
+}
+
+/// Says something that is no result, in lines of the terminal's width.
+pub(crate) fn say_wrapped(label: &str, text: &str) -> io::Result<()> {
+    let mut out = String::new();
+    quality::wrap(&mut out, label, text, output::width());
+    write!(io::stderr(), "{}", neutral::text(&out))
 }
 
 /// Says what is not recorded.

@@ -28,6 +28,7 @@ fn picture(apart_ns: u64, event_ns: Option<u64>) -> Picture {
     picture.about.cost = event_ns.map(|event_ns| RecordingCost {
         event_ns,
         mean_ns: None,
+        busiest_cpu: None,
         cpu: 0,
         recorder_ns: None,
     });

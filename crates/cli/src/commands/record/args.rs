@@ -129,6 +129,12 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "PATTERN", conflicts_with_all = ["command", "seconds", "keep", "check"])]
     pub list_probes: Option<String>,
 
+    /// Let recording take so much of a CPU's time at most, as 2%: what it takes is measured for a tenth of a second
+    /// before. Of several questions some are left out where it would take more, and where what is left would still take
+    /// more, nothing is recorded.
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    pub budget: Option<f64>,
+
     /// Give each CPU a ring buffer of so many KiB, or of a size with its unit (4M). The default is 4096, or what 1/32
     /// of the memory has room for; with --keep and without --until, what --memory has room for.
     #[arg(long, value_name = "KIB", value_parser = kib)]

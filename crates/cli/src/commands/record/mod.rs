@@ -1,6 +1,7 @@
 //! `trapline record`: a recording of this host.
 
 pub(crate) mod args;
+mod budget;
 mod check;
 mod functions;
 pub(super) mod plan;
@@ -17,7 +18,7 @@ use facts::Facts;
 use host::KernelLogTail;
 use record::cost::EventCosts;
 use record::file::Features;
-use record::{EventClock, Missing, OpenedEvents, Probes, RecordPlan, Tracefs};
+use record::{EventClock, Missing, OpenedEvents, Probes, Question, RecordPlan, Tracefs};
 use recording::{
     FlightRecorder, FlightRequest, GuestAgents, GuestsRequest, HostOutcome, HostRequest,
     KeptPrivileges, KeptTime, LateWatch, OverwritingRecorder, RecordingNews, record_host, start,
@@ -27,9 +28,10 @@ use source::{ReaderOptions, RecordingBytes};
 
 use super::recording::{
     PrintedNews, asked_to_stop, command_is_there, give_away, measure, say_missing, say_rings,
-    say_running, this_program,
+    say_running, say_wrapped, this_program,
 };
 use crate::commands::record::args::{PathBound, RecordArgs};
+use budget::RecordingTrial;
 
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> Result<()> {
@@ -42,12 +44,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<()> {
     }
     // Nothing is changed before it is known that there is something to record.
     let facts = host::collect(Path::new("/"));
-    let plan = plan::plan(args, &facts)?;
+    let asked = plan::asked(args);
     if args.check {
-        return check::run(args, &plan);
+        return check::run(args, &plan::plan(args, &asked, &facts)?);
     }
     command_is_there(&args.command)?;
-    let ready = ReadyRecording::open(args, plan)?;
+    let ready = ReadyRecording::within_budget(args, &facts, asked)?;
     let stop = asked_to_stop()?;
     say_rings(&ready.opened)?;
     let Some(keep) = args.keep else {
@@ -119,14 +121,16 @@ pub(in crate::commands) struct ReadyRecording {
     before: (Features, Vec<u8>),
     later: KeptPrivileges,
     /// They go after the events that use them.
-    _probes: Probes,
+    probes: Probes,
 }
 
 impl ReadyRecording {
     /// Opens what is to be recorded.
-    fn open(args: &RecordArgs, mut plan: RecordPlan) -> Result<ReadyRecording> {
+    fn open(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Result<ReadyRecording> {
+        let mut plan = plan::plan(args, asked, facts)?;
         let tracefs = Tracefs::find().inspect_err(|_| check::say(args, &plan))?;
-        let (probes, events, mut missing) = Probes::make(&tracefs, &plan::probes(args)?);
+        let named = plan::probes(args, asked)?;
+        let (probes, events, mut missing) = Probes::make(&tracefs, &named);
         plan.events.extend(events);
         let opened = OpenedEvents::open(&plan, &tracefs).inspect_err(|_| check::say(args, &plan));
         let opened = opened.map_err(functions::explained)?;
@@ -152,8 +156,42 @@ impl ReadyRecording {
             cost,
             before,
             later,
-            _probes: probes,
+            probes,
         })
+    }
+
+    /// Opens what is to be recorded, and less of it where recording would take more than the budget: a moment of it
+    /// shows that.
+    fn within_budget(
+        args: &RecordArgs,
+        facts: &Facts,
+        mut asked: Vec<Question>,
+    ) -> Result<ReadyRecording> {
+        let mut ready = ReadyRecording::open(args, &asked, facts)?;
+        let Some(budget) = args.budget else {
+            return Ok(ready);
+        };
+        loop {
+            let Some(cost) = ready.cost else {
+                bail!("--budget: what an event costs cannot be measured here");
+            };
+            // It is opened again: what the kernel counts begins with the recording.
+            let trial = RecordingTrial::run(ready.opened, cost)?;
+            if trial.share() > budget {
+                let left_out = budget::leave_out(&mut asked);
+                let Some(left_out) = left_out else {
+                    bail!("{}", trial.refusal(budget));
+                };
+                say_wrapped("left out: ", &trial.left_out(left_out, budget))?;
+            }
+            let within = trial.share() <= budget;
+            // Probes of one name cannot be made twice.
+            drop(ready.probes);
+            ready = ReadyRecording::open(args, &asked, facts)?;
+            if within {
+                return Ok(ready);
+            }
+        }
     }
 
     /// The same of a command line that asks for a whole recording, for who reads it afterwards: folders can still be
@@ -162,7 +200,7 @@ impl ReadyRecording {
         args: &RecordArgs,
         facts: &Facts,
     ) -> Result<ReadyRecording> {
-        let mut ready = ReadyRecording::open(args, plan::plan(args, facts)?)?;
+        let mut ready = ReadyRecording::within_budget(args, facts, plan::asked(args))?;
         ready.later.folders = true;
         Ok(ready)
     }

@@ -12,7 +12,7 @@ use crate::commands::record::functions;
 use crate::usage::Usage;
 
 /// Returns what is asked.
-fn asked(args: &RecordArgs) -> Vec<Question> {
+pub(super) fn asked(args: &RecordArgs) -> Vec<Question> {
     match args.questions.as_slice() {
         [] => vec![Question::Exits, Question::Sched, Question::Paths],
         some if some.contains(&RecordPurpose::All) => Question::ALL.to_vec(),
@@ -25,19 +25,18 @@ fn asked(args: &RecordArgs) -> Vec<Question> {
 /// # Errors
 ///
 /// A function of a program has no symbol, or its file cannot be read.
-pub(super) fn probes(args: &RecordArgs) -> Result<Vec<String>> {
-    let of_questions = asked(args).into_iter().flat_map(Question::probes);
+pub(super) fn probes(args: &RecordArgs, asked: &[Question]) -> Result<Vec<String>> {
+    let of_questions = asked.iter().flat_map(|one| one.probes());
     let of_questions = of_questions.map(|name| Ok((*name).to_owned()));
     let own = args.probe.iter().map(|text| functions::probe(text));
     of_questions.chain(own).collect()
 }
 
-/// Returns what is to be recorded.
-pub(super) fn plan(args: &RecordArgs, facts: &Facts) -> Result<RecordPlan> {
-    let asked = asked(args);
-    let mut events = record::events(&asked);
-    for asked in &args.event {
-        let (name, filter) = name_and_filter(asked)?;
+/// Returns what is to be recorded to answer these questions, beside what the user named.
+pub(super) fn plan(args: &RecordArgs, asked: &[Question], facts: &Facts) -> Result<RecordPlan> {
+    let mut events = record::events(asked);
+    for named in &args.event {
+        let (name, filter) = name_and_filter(named)?;
         let Some((system, name)) = name.split_once(':') else {
             return Err(Usage::error(format!(
                 "--event {name}: an event is named SYSTEM:NAME, such as kvm:kvm_exit"

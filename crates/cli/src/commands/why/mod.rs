@@ -9,6 +9,7 @@ mod choice;
 mod line;
 mod survey;
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use super::record::ReadyRecording;
 use super::record::args::RecordPurpose;
 use super::record::plan::chosen_vm;
-use super::recording::asked_to_stop;
+use super::recording::{asked_to_stop, say_wrapped};
 use super::{diagnose, report};
 use crate::commands::why::args::WhyArgs;
 use crate::{new_file, output};
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
     let checks = checks(args);
     for one in checks.iter().filter(|one| !one.ok) {
         let label = format!("missing: {:<8} ", one.name);
-        wrapped(&label, &one.sentence())?;
+        say_wrapped(&label, &one.sentence())?;
     }
     let hindrance = checks.iter().find(|one| one.needed && !one.ok);
     if args.dry_run {
@@ -62,14 +63,15 @@ pub(crate) fn run(args: &WhyArgs) -> Result<()> {
             if stop.load(std::sync::atomic::Ordering::Relaxed) {
                 return Err(error);
             }
-            wrapped("not counted: ", &format!("{error:#}"))?;
+            say_wrapped("not counted: ", &format!("{error:#}"))?;
             (None, None)
         }
     };
     if let Some(hindrance) = hindrance {
         return without_recording(args, vm, &facts, counted.as_ref(), &hindrance.found);
     }
-    let cost = Tracefs::find().and_then(|tracefs| EventCosts::here(&tracefs, false));
+    let cost =
+        Tracefs::find().and_then(|tracefs| EventCosts::here(&tracefs, false, &BTreeSet::new()));
     let event_ns = cost.ok().map(|cost| cost.event_ns);
     let choice = choice::choose(survey.as_ref(), event_ns, args.budget);
     say_choice(&choice)?;
@@ -139,7 +141,7 @@ fn count(vm: Option<&ReportedVm>, stop: &AtomicBool) -> Result<(survey::HostSurv
         per_s(survey.exits),
         switches.map_or_else(String::new, |some| format!(", {some} context switches/s"))
     );
-    wrapped("counted: ", &text)?;
+    say_wrapped("counted: ", &text)?;
     Ok((survey, named))
 }
 
@@ -153,9 +155,9 @@ fn say_choice(choice: &EventChoice) -> Result<()> {
     if let Some(cost) = choice.cpu_share {
         text.push_str(&format!(", {} of a CPU", words::share::rough(cost)));
     }
-    wrapped("chosen: ", &text)?;
+    say_wrapped("chosen: ", &text)?;
     for reason in &choice.reasons {
-        wrapped("  ", reason)?;
+        say_wrapped("  ", reason)?;
     }
     Ok(())
 }
@@ -225,7 +227,7 @@ fn answer(folder: &Path, missing: &[Missing]) -> Result<()> {
             "{}; 'trapline record' says why",
             words::list_first(&names, 3)
         );
-        wrapped("not recorded: ", &text)?;
+        say_wrapped("not recorded: ", &text)?;
     }
     Ok(())
 }
@@ -335,10 +337,4 @@ fn definition(vm: &ReportedVm, folder: &Path) -> Result<()> {
 
 fn say(text: &str) -> Result<()> {
     Ok(writeln!(io::stderr(), "{}", neutral::text(text))?)
-}
-
-fn wrapped(label: &str, text: &str) -> Result<()> {
-    let mut out = String::new();
-    quality::wrap(&mut out, label, text, output::width());
-    Ok(write!(io::stderr(), "{}", neutral::text(&out))?)
 }
