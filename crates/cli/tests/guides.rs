@@ -1,4 +1,4 @@
-//! The commands in `docs/guide` and in the README are run, and have to print what stands below them.
+//! The commands in `docs/guide`, in `docs/tour.md` and in the README are run, and have to print what stands below them.
 //!
 //! A block of the kind `console` has commands in lines that begin with `$ `, which go on in the next line as a shell's
 //! do, and below each what it prints. A line `...` there stands for lines that are left out. The commands of a file
@@ -25,7 +25,7 @@ fn set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Returns the README, the guide's chapters, and their contents.
+/// Returns the README, the tour, the guide's chapters, and their contents.
 fn documents() -> Vec<PathBuf> {
     let root = shipped().join("..");
     let chapters = fs::read_dir(root.join("docs/guide")).expect("there is a guide");
@@ -33,6 +33,7 @@ fn documents() -> Vec<PathBuf> {
         .map(|entry| entry.expect("a file").path())
         .collect();
     files.push(root.join("README.md"));
+    files.push(root.join("docs/tour.md"));
     files.sort();
     files
 }
@@ -299,7 +300,8 @@ fn links_lead_somewhere() {
             .to_string_lossy()
             .into_owned();
         assert!(
-            contents.contains(&format!("({name})")) || name == "README.md",
+            contents.contains(&format!("({name})"))
+                || ["README.md", "tour.md"].contains(&name.as_str()),
             "{name}"
         );
         let text = fs::read_to_string(&document).expect("a document");

@@ -160,6 +160,17 @@ fn crates() -> BTreeMap<String, PathBuf> {
         .collect()
 }
 
+/// Who opens it wants to know in a minute what to type; the rest is in `docs`.
+#[test]
+fn the_readme_is_short() {
+    const MOST: usize = 150;
+    let text = fs::read_to_string(root().join("README.md")).expect("there is one");
+    assert!(
+        text.lines().count() <= MOST,
+        "README.md has over {MOST} lines"
+    );
+}
+
 #[test]
 fn files_are_short() {
     let mut lengths = Vec::new();

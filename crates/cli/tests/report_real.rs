@@ -1,7 +1,7 @@
 //! The page of real recordings in a browser: what its timeline sums is what `vcpus` prints, its links lead to the
 //! places that they name, and everybody can read it.
 //!
-//! `TRAPLINE_SCREENSHOTS=docs/screenshots` writes the pictures that the README shows.
+//! `TRAPLINE_SCREENSHOTS=docs/screenshots` writes the pictures that the README and docs/tour.md show.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -71,7 +71,14 @@ fn help_has_examples_and_they_are_taken() {
 fn commands_in_guides_are_taken() {
     let guides = fs::read_dir(root().join("docs/guide")).unwrap();
     let mut files: Vec<_> = guides.map(|entry| entry.unwrap().path()).collect();
-    files.push(root().join("README.md"));
+    for name in [
+        "README.md",
+        "docs/tour.md",
+        "docs/commands.md",
+        "docs/why.md",
+    ] {
+        files.push(root().join(name));
+    }
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         // Those of `console` blocks are run as well (tests/guides.rs).
