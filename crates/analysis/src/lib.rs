@@ -104,7 +104,7 @@ pub use handling::{HandledClass, Handling, HandlingRow};
 pub use idle_wakeups::{IdleWakeups, IdleWakeupsReport, IdleWakeupsRow};
 pub use info::{EventCount, InfoReport, RecordingContents};
 pub use ipis::{IpiSums, Ipis, IpisReport};
-pub use irqs::{IrqRow, Irqs, IrqsReport};
+pub use irqs::{GicIrq, IrqRow, Irqs, IrqsReport};
 pub use main_loops::{MainLoopRow, MainLoops};
 pub use moves::{Moves, MovesRow, Runs};
 pub use names::{builtin_names, known_devices, name_access, name_causes, name_rows, with_used};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::common::list;
-use crate::common::{file, number, run, shipped};
+use crate::common::{file, json, number, run, shipped};
 use crate::guests::{GUEST, HOST, document, over};
 
 fn handlers(document: &Value) -> impl Iterator<Item = (&Value, &Value)> {
@@ -140,4 +140,44 @@ fn a_recording_without_formats_is_not_called_one_without_interrupts() {
     assert_eq!(refused.status, 1);
     let said = refused.stderr;
     assert!(said.contains("event formats is missing"), "{said}");
+}
+
+/// arm64's interrupts are counted as the events that say so, and those that vCPUs share are nobody's.
+#[test]
+fn interrupts_of_arm64_are_counted_by_intid() {
+    let path = shipped().join("arm64/vhost-mmio/boot1/perf.data.tracepoints.zst");
+    let events = run([
+        "events".as_ref(),
+        "--event".as_ref(),
+        "*vgic*".as_ref(),
+        path.as_os_str(),
+    ]);
+    let mut counted: BTreeMap<(Option<u64>, u64), [u64; 2]> = BTreeMap::new();
+    for line in events.text().lines() {
+        let (_, says) = line.split_once("VCPU: ").expect("an event of the vgic");
+        let numbers: Vec<u64> = says
+            .split(|c: char| !c.is_ascii_digit())
+            .filter_map(|digits| digits.parse().ok())
+            .collect();
+        let [vcpu, intid, level] = numbers[..] else {
+            panic!("{line}");
+        };
+        let vcpu = (intid < 32).then_some(vcpu);
+        counted.entry((vcpu, intid)).or_default()[usize::from(level == 0)] += 1;
+    }
+    let document = json(&["irqs"], &path).expect("a document");
+    let rows = document["rows"].as_array().cloned().unwrap_or_default();
+    let found = rows.iter().map(|row| {
+        let amounts = ["raised", "lowered"].map(|name| row[name].as_u64().expect("a count"));
+        assert_eq!(row["vector"], Value::Null, "{row}");
+        let intid = row["intid"].as_u64().expect("a number");
+        ((row["vcpu"].as_u64(), intid), amounts)
+    });
+    let found: BTreeMap<_, _> = found.collect();
+    assert!(!counted.is_empty());
+    assert_eq!(found, counted);
+    // A shared interrupt may have gone to another vCPU.
+    let of_one = json(&["irqs", "--vcpu", "1"], &path).expect("a document");
+    let rows = of_one["rows"].as_array().cloned().unwrap_or_default();
+    assert!(rows.iter().all(|row| row["vcpu"] == 1), "{of_one}");
 }

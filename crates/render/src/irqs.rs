@@ -1,8 +1,8 @@
-//! Interrupts of guests, by vCPU and vector, and what guests did with them.
+//! Interrupts of guests, by vCPU and vector or INTID, and what guests did with them.
 
 use std::fmt::Write;
 
-use analysis::{IrqGuest, IrqHandler, IrqRow, IrqsReport, Picture, Stats};
+use analysis::{GicIrq, IrqGuest, IrqHandler, IrqRow, IrqsReport, Picture, Stats};
 use doubts::Doubts;
 use model::Vm;
 use serde::Serialize;
@@ -66,24 +66,28 @@ fn p99(times: &Stats) -> u64 {
 
 /// The table of what became of injections.
 const DELAYS: Views = Views::own(0);
+/// The table of arm64's interrupts.
+const GIC: Views = Views::own(1);
 
 /// Columns of the table where there are no guests' recordings.
 pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
     use Unit::{Count, Name, Number, Vector};
     let both = Views::TERMINAL | DELAYS;
+    let all = both | GIC;
+    let gic = |of: fn(&GicIrq) -> u64| move |r: &Row<'_>| r.row.gic.as_ref().map(of);
     Table::new()
         .column("vm", Name, |r: &Row<'_>| r.label)
         .heading("VM", vms::WIDTH)
-        .views(both)
+        .views(all)
         .page("VM")
         .show(|r, _| vms::cell(r.label, r.pid))
         .column("vm_pid", Number, |r| r.pid)
         .page("VM's process")
         .column("vcpu", Number, |r| r.row.vcpu)
         .heading("vCPU", 5)
-        .views(both)
+        .views(all)
         .page("vCPU")
-        .column("tid", Number, |r| r.row.tid)
+        .column("tid", Number, |r| (r.row.tid >= 0).then_some(r.row.tid))
         .page("thread")
         .column("vector", Vector, |r| r.row.vector)
         .heading("vector", 8)
@@ -101,6 +105,18 @@ pub(crate) fn columns<'r>() -> Table<'r, Row<'r>> {
         .column("repeated", Count, |r| r.row.repeated)
         .heading("repeated", 10)
         .page("repeated")
+        .column("intid", Number, gic(|one| one.intid.into()))
+        .heading("INTID", 8)
+        .views(GIC)
+        .page("INTID")
+        .column("raised", Count, gic(|one| one.raised))
+        .heading("raised", 10)
+        .views(GIC)
+        .page("raised")
+        .column("lowered", Count, gic(|one| one.lowered))
+        .heading("lowered", 10)
+        .views(GIC)
+        .page("lowered")
 }
 
 /// Columns of the table where there are guests' recordings: those of the host, and behind them those of the guest.
@@ -240,7 +256,16 @@ pub fn table(report: &IrqsReport, vms: &[Vm], layout: Layout) -> String {
     let rows = rows(report, vms, &labels);
     let of_host = rows.get(..report.of_host).unwrap_or(&rows);
     let mut out = String::new();
-    if report.unplaced.is_none() || !of_host.is_empty() {
+    let (gic, of_host): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        of_host.iter().partition(|row| row.row.gic.is_some());
+    if !gic.is_empty() {
+        let table = columns().view(GIC).text(gic.iter().copied(), layout);
+        let _ = write!(
+            out,
+            "irqs: interrupts by INTID; those from 32 on are shared by the vCPUs of a VM\n{table}"
+        );
+    }
+    if gic.is_empty() && (report.unplaced.is_none() || !of_host.is_empty()) {
         let table = columns().view(Views::TERMINAL).text(of_host, layout);
         let _ = write!(out, "irqs: interrupts of each vCPU by vector\n{table}");
     }
@@ -331,9 +356,9 @@ pub fn document(report: &IrqsReport, vms: &[Vm], doubts: &Doubts) -> IrqsDocumen
 pub(crate) const PART: PicturePart = PicturePart {
     name: "irqs",
     heading: "Interrupts",
-    caption: "interrupts of each vCPU by vector",
-    nothing: "There are no kvm_apic_accept_irq and no kvm_inj_virq events, so nothing can be said about interrupts. \
-              Record on an x86 host with 'trace-cmd record -e kvm -e sched'; KVM on arm64 does not have these events.",
+    caption: "interrupts of each vCPU by vector (x86) or INTID (arm64)",
+    nothing: "There are no kvm_apic_accept_irq and no kvm_inj_virq events (x86) and no vgic_update_irq_pending events \
+              (arm64), so nothing can be said about interrupts. 'trapline record --for paths' records them.",
     document: |picture| {
         let doubts = picture.quality.all_doubts();
         let document = document(&picture.irqs, &picture.info.vms, &doubts);

@@ -45,8 +45,9 @@ impl OpenRecording<'_> {
         self.require(
             recorded,
             "interrupts",
-            "kvm_apic_accept_irq and no kvm_inj_virq",
-            "record on an x86 host with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'",
+            "kvm_apic_accept_irq, kvm_inj_virq or vgic_update_irq_pending",
+            "record on the host with 'trapline record --for paths', 'trace-cmd record -e kvm' or 'perf record -a -e \
+             \"kvm:*\"'",
         )?;
         Ok(RecordingInterrupts {
             report,

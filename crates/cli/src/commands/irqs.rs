@@ -1,4 +1,4 @@
-//! `trapline irqs`: the interrupts of each vCPU, by vector.
+//! `trapline irqs`: the interrupts of each vCPU, by vector (x86) or INTID (arm64).
 
 use std::path::PathBuf;
 
@@ -38,12 +38,17 @@ const HELP: &str = "Columns:
   injected  interrupts that KVM put into the guest (kvm_inj_virq); with APICv or
             AVIC there are none
   repeated  injections that an exit undid, and that KVM repeated
+  INTID     arm64: the number of the interrupt; 27 is the guest's timer, 32 and more
+            are devices' and shared by the vCPUs of a VM
+  raised    how often its line was raised (vgic_update_irq_pending), also while it
+            was pending already
+  lowered   how often it was lowered
   -         not recorded, or not known for which VM
 
 Interrupts that came while the same vector was still waiting are accepted and not
 injected: the guest gets them once. What a vector is for, the guest's own recording
-says, or its /proc/interrupts. This needs 'trace-cmd record -e kvm', or 'perf record
--a -e \"kvm:*\"'; KVM on arm64 does not have these events.
+says, or its /proc/interrupts. This needs 'trapline record --for paths', 'trace-cmd
+record -e kvm', or 'perf record -a -e \"kvm:*\"'.
 
 With recordings of guests beside it, two more tables say what the guests did. The
 first has a row for each vector that was injected:

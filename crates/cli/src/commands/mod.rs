@@ -48,7 +48,7 @@ pub(crate) enum Command {
     Exits(exits::ExitsArgs),
     /// Show where each vCPU's time went: guest, KVM, VMM, halt polling, halted, waiting for a CPU.
     Vcpus(vcpus::VcpusArgs),
-    /// Count the interrupts of each vCPU by vector: accepted, posted, injected.
+    /// Count the interrupts of each vCPU by vector (accepted, posted, injected), on arm64 by INTID.
     Irqs(irqs::IrqsArgs),
     /// Show latency paths (interrupts, wake-ups, I/O) stage by stage, and what slow instances have in common.
     Paths(paths::args::PathsArgs),

@@ -1,10 +1,13 @@
-//! The interrupts that guests of x86 get, by vCPU and vector.
+//! The interrupts that guests get, by vCPU and vector (x86) or INTID (arm64).
 //!
 //! `kvm_apic_accept_irq` says that a vCPU's local APIC took an interrupt, by the number of the vCPU and not by its VM:
 //! it is the VM of the thread that brought it, or the only VM with a vCPU of that number. With APICv or AVIC
 //! `kvm_apicv_accept_irq` of the same thread follows, and the processor takes it from there; else `kvm_inj_virq` on the
 //! vCPU's own thread puts it into the guest, once more where that was interrupted (`__apic_accept_irq`,
 //! `arch/x86/kvm/lapic.c`; `arch/x86/kvm/trace.h`).
+
+mod gic;
+mod row;
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
@@ -21,30 +24,10 @@ use crate::guests::{GuestIrqs, IrqGuest};
 use crate::series::{PartCounts, SliceMeasure};
 use crate::slices::Amount;
 
-/// One vector of a vCPU.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct IrqRow {
-    /// The VM, as a place in the list of them ([`model::Machine::vms`]).
-    pub vm: Option<usize>,
-    /// Number of the vCPU, where the thread is known to be one.
-    pub vcpu: Option<u32>,
-    /// Thread of the vCPU.
-    pub tid: i32,
-    /// The vector; `None` for handlers of a guest for which no injection was seen.
-    pub vector: Option<u8>,
-    /// Interrupts that its local APIC accepted; those that came while the same vector was waiting are among them.
-    /// `None` where it is not known of all of that vector whose vCPU of that number they were for, or where none are
-    /// recorded.
-    pub accepted: Option<u64>,
-    /// Those of them that were posted for the processor to take (APICv, AVIC); `None` where that is not recorded.
-    pub posted: Option<u64>,
-    /// Interrupts that KVM put into the guest; `None` where that is not recorded.
-    pub injected: Option<u64>,
-    /// Injections that an exit undid and that KVM repeated; not among [`IrqRow::injected`].
-    pub repeated: Option<u64>,
-    /// What the guest did with them, where its recording is there.
-    pub guest: Option<IrqGuest>,
-}
+pub use row::{GicIrq, IrqRow};
+
+use gic::GicSender;
+use row::IrqCounts;
 
 /// The interrupts of a recording.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -70,18 +53,23 @@ impl IrqsReport {
     /// Returns what two recordings are compared by: the interrupts of each vector, on all vCPUs.
     pub fn counts(&self) -> Option<PartCounts> {
         let accepted = self.rows.iter().any(|row| row.accepted.is_some());
+        let gic = self.rows.iter().any(|row| row.gic.is_some());
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         for row in &self.rows {
             let count = if accepted { row.accepted } else { row.injected };
             if let Some((vector, count)) = row.vector.zip(count) {
                 *counts.entry(vector_name(vector)).or_default() += count;
             }
+            if let Some(gic) = row.gic {
+                *counts.entry(intid_name(gic.intid)).or_default() += gic.raised;
+            }
         }
         self.recorded.then_some(PartCounts {
             part: PART,
-            of: match accepted {
-                true => "accepted interrupts",
-                false => "injected interrupts",
+            of: match (gic, accepted) {
+                (true, _) => "raised interrupts",
+                (_, true) => "accepted interrupts",
+                (_, false) => "injected interrupts",
             },
             counts,
         })
@@ -94,6 +82,7 @@ impl IrqsReport {
         self.unplaced = Some(guests.unplaced());
         let mut places: FxHashMap<(i32, Option<u8>), usize> = FxHashMap::default();
         let known = self.rows.iter().enumerate();
+        let known = known.filter(|(_, row)| row.gic.is_none());
         places.extend(known.map(|(at, row)| ((row.tid, row.vector), at)));
         let mut more = Vec::new();
         let tids = guests.tids().iter().copied();
@@ -142,6 +131,11 @@ enum IrqFields {
         mode: FieldReader,
     },
     Posted,
+    Gic {
+        number: FieldReader,
+        intid: FieldReader,
+        level: FieldReader,
+    },
     Inject {
         vector: FieldReader,
         soft: FieldReader,
@@ -156,20 +150,6 @@ struct IrqSender {
     pid: i32,
     number: u32,
     vector: u8,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct IrqCounts {
-    count: u64,
-    /// Those that were posted, or injected once more.
-    special: u64,
-}
-
-impl IrqCounts {
-    fn add(&mut self, other: IrqCounts) {
-        self.count += other.count;
-        self.special += other.special;
-    }
 }
 
 /// Sums that are kept of either kind; a host has fewer, and only a damaged recording shows more.
@@ -191,13 +171,16 @@ pub struct Irqs {
     /// What each thread brought last, which may be posted next.
     last: FxHashMap<i32, IrqSender>,
     injected: FxHashMap<(i32, u8), IrqCounts>,
+    /// Raised, and lowered as what is special.
+    gic: FxHashMap<GicSender, IrqCounts>,
     /// Interrupts beyond what is kept.
     beyond: u64,
     accepts: bool,
     posts: bool,
     injections: bool,
+    pending: bool,
     /// Accepted and injected interrupts by vector, for slices of time.
-    by_vector: BTreeMap<(IrqCount, u8), u64>,
+    by_vector: BTreeMap<(IrqCount, u32), u64>,
     /// What was found, once the walk has ended.
     found: OnceCell<IrqsReport>,
 }
@@ -207,6 +190,7 @@ pub struct Irqs {
 enum IrqCount {
     Accepted,
     Injected,
+    Raised,
 }
 
 /// The part of a picture that interrupts are.
@@ -215,6 +199,11 @@ const PART: &str = "irqs";
 /// Returns what a vector's interrupts are called where two recordings are compared.
 fn vector_name(vector: u8) -> String {
     format!("{vector:#04x}")
+}
+
+/// The same of an INTID.
+fn intid_name(intid: u32) -> String {
+    format!("INTID {intid}")
 }
 
 impl Irqs {
@@ -248,7 +237,7 @@ impl Irqs {
                 self.accepts = true;
                 *self
                     .by_vector
-                    .entry((IrqCount::Accepted, vector))
+                    .entry((IrqCount::Accepted, vector.into()))
                     .or_default() += 1;
                 match sums(&mut self.accepted, brought) {
                     Some(sums) => {
@@ -280,12 +269,34 @@ impl Irqs {
                 if !again {
                     *self
                         .by_vector
-                        .entry((IrqCount::Injected, vector))
+                        .entry((IrqCount::Injected, vector.into()))
                         .or_default() += 1;
                 }
                 match sums(&mut self.injected, (event.tid, vector)) {
                     Some(sums) if again => sums.special += 1,
                     Some(sums) => sums.count += 1,
+                    None => self.beyond += 1,
+                }
+            }
+            Some(IrqFields::Gic {
+                number: vcpu,
+                intid,
+                level,
+            }) => {
+                let Some(intid) = number(intid).and_then(|intid| u32::try_from(intid).ok()) else {
+                    return;
+                };
+                let vcpu = number(vcpu).and_then(|vcpu| u32::try_from(vcpu).ok());
+                let sender = GicSender::of(event, vcpu, intid);
+                self.pending = true;
+                let raised = number(level).is_some_and(|level| level != 0);
+                if raised {
+                    let slices = self.by_vector.entry((IrqCount::Raised, intid));
+                    *slices.or_default() += 1;
+                }
+                match sums(&mut self.gic, sender) {
+                    Some(sums) if raised => sums.count += 1,
+                    Some(sums) => sums.special += 1,
                     None => self.beyond += 1,
                 }
             }
@@ -305,9 +316,10 @@ impl Irqs {
     /// Returns what two recordings are compared by: what is injected are accepted interrupts, and with APICv there are
     /// none.
     fn compared(&self) -> IrqCount {
-        match self.accepts {
-            true => IrqCount::Accepted,
-            false => IrqCount::Injected,
+        match (self.pending, self.accepts) {
+            (true, _) => IrqCount::Raised,
+            (_, true) => IrqCount::Accepted,
+            (_, false) => IrqCount::Injected,
         }
     }
 
@@ -344,17 +356,20 @@ impl Irqs {
                 posted: (self.posts && resolved).then_some(accepted.special),
                 injected: self.injections.then_some(injected.count),
                 repeated: self.injections.then_some(injected.special),
-                guest: None,
+                ..IrqRow::default()
             }
         });
         let mut rows: Vec<IrqRow> = rows.collect();
-        rows.sort_by_key(|row| Reverse(row.accepted.max(row.injected)));
+        let (gic, not_placed) = gic::rows(&self.gic, &vms, walked);
+        rows.extend(gic);
+        let raised = |row: &IrqRow| row.gic.map(|gic| gic.raised);
+        rows.sort_by_key(|row| Reverse(row.accepted.max(row.injected).max(raised(row))));
         IrqsReport {
             of_host: rows.len(),
             rows,
-            unresolved: unresolved.values().sum(),
+            unresolved: unresolved.values().sum::<u64>() + not_placed,
             beyond: self.beyond,
-            recorded: self.accepts || self.injections,
+            recorded: self.accepts || self.injections || self.pending,
             unplaced: None,
             outside: None,
         }
@@ -405,14 +420,20 @@ impl Analysis for Irqs {
                 count: *count,
                 ns: 0,
             };
-            tell(*what as u8, u32::from(*vector), amount);
+            tell(*what as u8, *vector, amount);
         }
     }
 
     fn measured(&self, part: u8, number: u32, _walked: &WalkState<'_>) -> Option<SliceMeasure> {
         let counted = part == self.compared() as u8;
-        let vector = u8::try_from(number).ok().filter(|_| counted)?;
-        Some(SliceMeasure::Part(PART, vector_name(vector)))
+        if !counted {
+            return None;
+        }
+        let name = match self.compared() {
+            IrqCount::Raised => intid_name(number),
+            _ => vector_name(u8::try_from(number).ok()?),
+        };
+        Some(SliceMeasure::Part(PART, name))
     }
 
     fn needs(&self) -> Needs {
@@ -446,6 +467,14 @@ impl Analysis for Irqs {
                     vector: field("vector"),
                     soft: field("soft"),
                     repeated: field("reinjected"),
+                }
+            }
+            "vgic_update_irq_pending" => {
+                self.pending |= ty.recorded;
+                IrqFields::Gic {
+                    number: field("vcpu"),
+                    intid: field("irq"),
+                    level: field("level"),
                 }
             }
             _ => return EventDetail::Nothing,
