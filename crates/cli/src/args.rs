@@ -9,7 +9,7 @@ use crate::commands::Command;
 ///
 /// Reads KVM recordings made by perf or trace-cmd, and their text output: perf.data (file and pipe mode, compressed or
 /// not), trace.dat version 6 and 7, the text of `perf script` and `trace-cmd report`, and the kernel's own trace file.
-/// Each may be packed with gzip or zstd. `-` is standard input.
+/// Each may be packed with gzip or zstd. `-` is standard input. `trapline FILE` is `trapline report FILE`.
 #[derive(Debug, Parser)]
 #[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -32,7 +32,9 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "Examples:
-  trapline report perf.data.guest          one screen: what is wrong, and why
+  trapline perf.data.guest                 one screen: what is wrong, and why; short for
+                                           trapline report perf.data.guest
+  trapline report                          the same of the newest recording here
   trapline exits --event ioport perf.data  the cost of each I/O port
   trapline vcpus trace.dat                 where each vCPU's time went
   trapline diagnose trace.dat              why it is slow, and what to change

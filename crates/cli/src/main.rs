@@ -7,10 +7,12 @@ mod answer;
 mod args;
 mod colour;
 mod commands;
+mod first_word;
 mod local_files;
 #[cfg(test)]
 mod manuals;
 mod new_file;
+mod newest;
 mod opening;
 mod options;
 mod output;
@@ -22,10 +24,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
 use render::neutral;
 
-use crate::args::Args;
 use crate::usage::Usage;
 
 /// A recording could not be read, or does not hold what was asked for.
@@ -38,7 +38,7 @@ const EXIT_DOUBTED: u8 = 3;
 fn main() -> ExitCode {
     source::outlive_truncation();
     // Wrong usage ends here, with status 2.
-    let args = match Args::try_parse() {
+    let args = match first_word::parse(std::env::args_os().collect()) {
         Ok(args) => args,
         Err(error) => {
             // It repeats arguments, among which there may be any file's name.

@@ -208,7 +208,6 @@ fn wrong_usage_is_status_2() {
     for (args, word) in [
         (vec![], "Usage"),
         (vec!["frobnicate"], "frobnicate"),
-        (vec!["info"], "REC"),
         (vec!["exits", &path, "--event", "vmexits"], "vmexit"),
         (vec!["exits", &path, "--frob"], "--frob"),
         (vec!["exits", &path, "--cpu", "3-1"], "3-1"),

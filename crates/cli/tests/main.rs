@@ -30,6 +30,7 @@ mod flame_guest;
 mod flame_picture;
 mod flame_user;
 mod forms_agree;
+mod front_door;
 mod golden;
 mod guest_agent;
 mod guest_compare;

@@ -12,6 +12,9 @@ use crate::error::{AtPlace, RecordingError};
 /// Recordings of one folder that get a name of their own.
 const MOST_NAMES: u32 = 10_000;
 
+/// What the folder of a recording is called of which nobody said the name: this, and a number from 1.
+pub const FOLDER_PREFIX: &str = "trapline-";
+
 /// The recording in its folder.
 pub const HOST_DATA: &str = "perf.data";
 /// The host's settings in it.
@@ -46,7 +49,7 @@ impl RecordingFolder {
             return made.map(RecordingFolder);
         }
         for number in 1..=MOST_NAMES {
-            let path = PathBuf::from(format!("trapline-{number}"));
+            let path = PathBuf::from(format!("{FOLDER_PREFIX}{number}"));
             match Folder::create(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 other => {

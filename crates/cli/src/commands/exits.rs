@@ -21,11 +21,8 @@ use crate::output;
 /// `trapline exits`.
 #[derive(Debug, Args)]
 #[command(after_help = EXITS_HELP)]
+#[command(mut_arg("recordings", |words| words.help(INPUT)))]
 pub(crate) struct ExitsArgs {
-    /// Recording, or the printed output of perf kvm stat report; - is standard input.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
-
     #[command(flatten)]
     pub guests: GuestArgs,
 
@@ -73,6 +70,9 @@ pub(crate) struct ExitsArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const INPUT: &str = "Recording, or the printed output of perf kvm stat report, or - for standard input, and behind it \
+                     recordings (GUEST) that were made in its guests at the same time";
 
 const EXITS_HELP: &str = "An exit is timed from kvm_exit to the next kvm_entry of the same thread. Accesses to ports \
 and registers are timed from their own event to that entry, MMIO reads from the exit to the event with the value. \
@@ -144,9 +144,10 @@ pub(crate) fn run(args: &ExitsArgs) -> Result<()> {
         guest_modules: args.guest_modules.as_deref(),
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let input = host.input();
     if !host.has_guests()
         && let Some(pictures) = input.tables()?

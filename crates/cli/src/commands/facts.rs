@@ -31,8 +31,7 @@ pub(crate) struct FactsArgs {
     )]
     pub root: PathBuf,
 
-    /// Print a table for people, JSON, or comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[command(flatten)]
     pub format: Format,
 
     /// Show lists in full.

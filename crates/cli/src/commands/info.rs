@@ -1,7 +1,5 @@
 //! `trapline info`: what is in a recording.
 
-use std::path::PathBuf;
-
 use analysis::{InsideReport, RecordingContents};
 use anyhow::Result;
 use clap::Args;
@@ -19,10 +17,6 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = INFO_HELP)]
 pub(crate) struct InfoArgs {
-    /// Recording, or - for standard input.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
-
     #[command(flatten)]
     pub guests: GuestArgs,
 
@@ -45,9 +39,10 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
         empty: true,
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;

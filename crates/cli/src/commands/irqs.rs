@@ -1,7 +1,5 @@
 //! `trapline irqs`: the interrupts of each vCPU, by vector (x86) or INTID (arm64).
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use clap::Args;
 use render::ClockUnit;
@@ -17,10 +15,6 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct IrqsArgs {
-    /// Recording, or - for standard input.
-    #[arg(value_name = "REC")]
-    recording: PathBuf,
-
     #[command(flatten)]
     guests: GuestArgs,
 
@@ -83,9 +77,10 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
         with_guests: true,
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let RecordingInterrupts {

@@ -25,8 +25,7 @@ pub(crate) struct OverheadArgs {
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     cpu: Option<CpuSet>,
 
-    /// Print a table for people, JSON, or comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[command(flatten)]
     format: Format,
 }
 

@@ -13,7 +13,10 @@ use crate::output;
 
 /// `trapline rules`.
 #[derive(Debug, Args)]
-#[command(after_help = RULES_HELP)]
+#[command(
+    after_help = RULES_HELP,
+    mut_arg("format", |arg| arg.help("Print text for people, JSON, or comma-separated values"))
+)]
 pub(crate) struct RulesArgs {
     /// Explain these rules. Without any, list all.
     #[arg(value_name = "ID", hide_possible_values = true, value_parser = NameParser::rule())]
@@ -23,8 +26,7 @@ pub(crate) struct RulesArgs {
     #[arg(long)]
     pub explain: bool,
 
-    /// Print text for people, JSON, or comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[command(flatten)]
     pub format: Format,
 }
 

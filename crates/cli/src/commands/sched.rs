@@ -1,8 +1,5 @@
 //! `trapline sched`: scheduling latency of tasks and CPUs.
 
-use std::cmp::Reverse;
-use std::path::PathBuf;
-
 use analysis::{
     DelayConvention, GuestTasks, Merge, Picture, SchedLatencies, SchedReport, TaskRow, Vcpus,
     VcpusReport,
@@ -15,6 +12,7 @@ use render::{ClockUnit, sched};
 use serde::Serialize;
 use serde_json::Value;
 use session::{Input, InputPurpose};
+use std::cmp::Reverse;
 
 use crate::answer::Answer;
 use crate::commands::exits::ambiguous;
@@ -25,11 +23,8 @@ use crate::output;
 /// `trapline sched`.
 #[derive(Debug, Args)]
 #[command(after_help = SCHED_HELP)]
+#[command(mut_arg("recordings", |words| words.help(INPUT)))]
 pub(crate) struct SchedArgs {
-    /// Recording, or the printed output of perf sched latency; - is standard input.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
-
     #[command(flatten)]
     pub guests: GuestArgs,
 
@@ -57,6 +52,9 @@ pub(crate) struct SchedArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const INPUT: &str = "Recording, or the printed output of perf sched latency, or - for standard input, and behind it \
+                     recordings (GUEST) that were made in its guests at the same time";
 
 const SCHED_HELP: &str = "Delays, switches and run times equal those of perf 6.1's sched latency (--as perf-6.12: of \
 newer ones): --by task is its table \
@@ -115,9 +113,10 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
         with_guests: true,
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let input = host.input();
     if !host.has_guests()
         && let Some(pictures) = input.tables()?

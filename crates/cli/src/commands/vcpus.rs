@@ -16,10 +16,6 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = VCPUS_HELP)]
 pub(crate) struct VcpusArgs {
-    /// Recording, or - for standard input.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
-
     #[command(flatten)]
     pub guests: GuestArgs,
 
@@ -71,9 +67,10 @@ pub(crate) fn run(args: &VcpusArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording()?;
     let paired = host.paired(&recording)?;
     let mut question = recording.question(&paired);

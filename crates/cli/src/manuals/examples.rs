@@ -2,11 +2,9 @@
 
 use std::fs;
 
-use clap::Parser;
-
 use super::page::Below;
 use super::{definition, root};
-use crate::args::Args;
+use crate::first_word;
 
 /// Returns the command lines of the program in a line of a shell: of `virsh dumpxml a | trapline exits - > x` the
 /// second.
@@ -33,7 +31,7 @@ fn of_program(line: &str) -> Vec<Vec<String>> {
 fn check(place: &str, line: &str) -> usize {
     let lines = of_program(line);
     for words in &lines {
-        if let Err(error) = Args::try_parse_from(words) {
+        if let Err(error) = first_word::parse(words.iter().map(Into::into).collect()) {
             assert!(
                 !error.use_stderr(),
                 "{place}: the program does not take '{}': {error}",

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use session::TimeRange;
+
+use super::format::Format;
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Common {
-    /// Print a table for people, JSON, or comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[command(flatten)]
     pub format: Format,
 
     /// For a perf.data without event formats (cut off while it was recorded): take them from another recording of the
@@ -72,15 +73,4 @@ impl FilterArgs {
         let threads = self.pid.is_some() || self.vm.is_some() || self.vcpu.is_some();
         threads || self.cpu.is_some() || self.time.is_some()
     }
-}
-
-/// Output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people.
-    Table,
-    /// For programs.
-    Json,
-    /// For spreadsheets.
-    Csv,
 }

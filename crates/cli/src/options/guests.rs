@@ -2,20 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use clap::Args;
 use session::NamedGuest;
 
-/// Recordings of guests beside their host's.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct GuestArgs {
-    /// Recordings that were made in guests of REC at the same time. Whose guest each is, and how its clock reads, is
-    /// found from the recordings themselves.
-    #[arg(value_name = "GUEST")]
-    pub found: Vec<PathBuf>,
+use super::recordings::GivenRecordings;
 
-    /// The same, with the name, UUID or process of the VM whose guest it is. May be repeated.
+/// A host's recording, and those of its guests.
+#[derive(Debug, Clone, Default, Args)]
+#[command(mut_arg("recordings", |words| words.value_names(["REC", "GUEST"]).help(HOST_AND_GUESTS)))]
+pub(crate) struct GuestArgs {
+    #[command(flatten)]
+    pub recordings: GivenRecordings,
+
+    /// A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated.
     #[arg(long = "guest", value_name = "[NAME=]REC", value_parser = named_guest)]
     pub named: Vec<NamedGuest>,
+}
+
+/// What the words of a command line are that takes a host's recording alone, or tables beside it.
+const HOST_AND_GUESTS: &str = "Recording, or - for standard input, and behind it recordings (GUEST) that were made in \
+                               its guests at the same time. Whose guest each is, and how its clock reads, is found \
+                               from the recordings themselves";
+
+/// A host's recording, and those of its guests, as a command line names them or without it the newest one here.
+#[derive(Debug)]
+pub(crate) struct NamedHost {
+    /// The host's recording.
+    pub recording: PathBuf,
+    /// Recordings of its guests.
+    pub guests: Vec<NamedGuest>,
+}
+
+impl NamedHost {
+    /// Returns all inputs: the host's recording, and theirs.
+    pub(crate) fn inputs(&self) -> Vec<&Path> {
+        let guests = self.guests.iter().map(|guest| guest.path.as_path());
+        std::iter::once(self.recording.as_path())
+            .chain(guests)
+            .collect()
+    }
 }
 
 /// Recordings of guests of which an option says that they are guests'.
@@ -55,26 +81,17 @@ pub(crate) fn named_guest(text: &str) -> Result<NamedGuest, String> {
 }
 
 impl GuestArgs {
-    /// Returns them as the library takes them.
-    pub(crate) fn named(&self) -> Vec<NamedGuest> {
-        let found = self.found.iter().map(|path| NamedGuest {
-            path: path.clone(),
-            vm: None,
-        });
-        found.chain(self.named.iter().cloned()).collect()
-    }
-
-    /// Returns all inputs of a command that takes them: the host's recording, and theirs.
-    pub(crate) fn inputs<'a>(&'a self, recording: &'a Path) -> Vec<&'a Path> {
-        let guests = self.all().map(|(path, _)| path);
-        std::iter::once(recording).chain(guests).collect()
-    }
-
-    /// Returns all of them: paths, and the VMs that they are said to be of.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&Path, Option<&str>)> {
-        let found = self.found.iter().map(|path| (path.as_path(), None));
-        let named = self.named.iter();
-        found.chain(named.map(|one| (one.path.as_path(), one.vm.as_deref())))
+    /// Returns the host's recording and those of its guests.
+    ///
+    /// # Errors
+    /// None is named, and none is in this folder.
+    pub(crate) fn host(&self) -> Result<NamedHost> {
+        let mut recordings = self.recordings.or_newest()?;
+        let found = recordings.split_off(1).into_iter();
+        let found = found.map(|path| NamedGuest { path, vm: None });
+        let guests = found.chain(self.named.iter().cloned()).collect();
+        let recording = recordings.drain(..).next().unwrap_or_default();
+        Ok(NamedHost { recording, guests })
     }
 }
 

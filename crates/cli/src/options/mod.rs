@@ -1,9 +1,13 @@
 //! Options that several commands understand, and the values of options.
 
 mod common;
+mod format;
 mod guests;
+mod recordings;
 pub(crate) mod values;
 
-pub(crate) use common::{Common, FilterArgs, Format};
+pub(crate) use common::{Common, FilterArgs};
+pub(crate) use format::Format;
 pub(crate) use guests::{GuestArgs, GuestOptions, named_guest};
+pub(crate) use recordings::GivenRecordings;
 pub(crate) use values::cpus;

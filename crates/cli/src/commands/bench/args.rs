@@ -72,8 +72,7 @@ pub(crate) struct BenchCommon {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Print a table for people, JSON, or comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[command(flatten)]
     pub format: Format,
 }
 
@@ -184,17 +183,18 @@ pub(crate) struct DiskArgs {
     pub common: BenchCommon,
 }
 
+/// What the recordings of `bench explain` are.
+const MEANWHILE: &str = "A recording that was made meanwhile, of the machine that measured or of its host, and behind \
+                         it recordings (GUEST) that were made in its guests at the same time";
+
 /// `trapline bench explain`.
 #[derive(Debug, Args)]
 #[command(after_help = EXPLAIN_HELP)]
+#[command(mut_arg("recordings", |words| words.help(MEANWHILE)))]
 pub(crate) struct ExplainArgs {
     /// What 'trapline bench' wrote (-o, or --format json).
     #[arg(value_name = "RESULT")]
     pub result: PathBuf,
-
-    /// A recording that was made meanwhile: of the machine that measured, or of its host.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
 
     #[command(flatten)]
     pub guests: GuestArgs,

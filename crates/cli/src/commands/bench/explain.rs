@@ -35,13 +35,14 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<()> {
         with_guests: true,
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording_with_symbols()?;
     // A guest of the recording's folder need not be the one that measured.
-    let named = inputs.len() > 1;
-    let paired = match named {
+    let with_guests = inputs.len() > 1;
+    let paired = match with_guests {
         true => host.paired(&recording)?,
         false => GuestPairing::default(),
     };

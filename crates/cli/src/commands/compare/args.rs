@@ -6,17 +6,18 @@ use clap::Args;
 use session::NamedGuest;
 
 use crate::commands::compare::beside::BesideArgs;
-use crate::options::{Common, named_guest};
+use crate::options::{Common, GivenRecordings, named_guest};
 
 /// `trapline compare`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = COMPARE_HELP)]
+#[command(
+    after_help = COMPARE_HELP,
+    mut_arg("recordings", |words| words.required_unless_present("input").help(INPUTS)),
+    mut_arg("input", |input| input.help("The same as REC, as perf has it. May be repeated."))
+)]
 pub(crate) struct CompareArgs {
-    /// Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm stat report,
-    /// perf sched latency or perf stat can stand for a recording; FILE:LINE names one table of several, and a file
-    /// with two of one kind is both sides. Or two or more results of 'trapline bench', which stand side by side.
-    #[arg(value_name = "REC", required = true)]
-    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub recordings: GivenRecordings,
 
     /// The second group of recordings.
     #[arg(long, value_name = "REC", num_args = 1..)]
@@ -84,6 +85,11 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const INPUTS: &str = "Two recordings, or, with --with, the first group of recordings. The printed output of perf kvm \
+                      stat report, perf sched latency or perf stat can stand for a recording; FILE:LINE names one \
+                      table of several, and a file with two of one kind is both sides. Or two or more results of \
+                      'trapline bench', which stand side by side";
 
 const COMPARE_HELP: &str = "Rates are per second recorded, and per unit of work where both sides count the same work. \
 The number in brackets is the confidence that a change is more than the noise within the recordings. It is found by \

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let args = match tables_of_one(args)? {
         Some(recordings) => {
             apart = CompareArgs {
-                recordings,
+                recordings: recordings.into(),
                 ..args.clone()
             };
             &apart
@@ -196,9 +196,9 @@ fn files(args: &CompareArgs, side: Option<SideName>) -> AccompanyingFiles<'_> {
 fn inputs(args: &CompareArgs, side: Option<SideName>) -> Vec<&Path> {
     let [of_a, of_b] = args.beside.files();
     let (first, second, others) = match side {
-        Some(SideName::B) => (&args.with, &args.recordings, of_a),
-        Some(SideName::A) => (&args.recordings, &args.with, of_b),
-        None => (&args.recordings, &args.with, Vec::new()),
+        Some(SideName::B) => (&args.with, &*args.recordings, of_a),
+        Some(SideName::A) => (&*args.recordings, &args.with, of_b),
+        None => (&*args.recordings, &args.with, Vec::new()),
     };
     let recordings = first.iter().chain(second);
     let guests = args.guest.iter().chain(&args.with_guest);

@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::options::values::NameParser;
-use crate::options::{Common, GuestOptions};
+use crate::options::{Common, GivenRecordings, GuestOptions};
 
 /// `trapline diagnose`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = DIAGNOSE_HELP)]
+#[command(mut_arg("recordings", |words| words.help(INPUTS)))]
 pub(crate) struct DiagnoseArgs {
-    /// Recordings of one situation; the printed output of perf kvm stat report or perf sched latency; or a ticket, mail
-    /// or page with several of these, definitions of guests and facts. - is standard input.
-    #[arg(value_name = "REC", required_unless_present = "domain")]
-    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub recordings: GivenRecordings,
 
     /// Read the guest's definition and check it too: the output of 'virsh dumpxml', QEMU's command line (the output of
     /// 'ps -eww -o args', or /proc/PID/cmdline), or a Proxmox VM's .conf. Without a recording only the definition is
@@ -51,6 +50,10 @@ pub(crate) struct DiagnoseArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const INPUTS: &str = "Recordings of one situation; the printed output of perf kvm stat report or perf sched latency; \
+                      or a ticket, mail or page with several of these, definitions of guests and facts. - is standard \
+                      input.";
 
 const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be \
 checked, with the events that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.

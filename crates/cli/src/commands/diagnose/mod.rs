@@ -25,9 +25,14 @@ use args::DiagnoseArgs;
 
 /// Runs the command.
 pub(crate) fn run(args: &DiagnoseArgs) -> Result<()> {
-    if args.recordings.is_empty() {
+    // A definition alone is an input, too.
+    if args.recordings.is_empty() && !args.domain.is_empty() {
         return alone::run(args);
     }
+    let args = &DiagnoseArgs {
+        recordings: args.recordings.or_newest()?,
+        ..args.clone()
+    };
     let path = one_domain(args)?;
     let session = open(args)?;
     let given = definitions(args, &session, path)?;

@@ -1,7 +1,5 @@
 //! `trapline events`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use crate::options::{Common, GuestArgs};
@@ -10,10 +8,6 @@ use crate::options::{Common, GuestArgs};
 #[derive(Debug, Args)]
 #[command(after_help = EVENTS_HELP)]
 pub(crate) struct EventsArgs {
-    /// Recording, or - for standard input.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
-
     #[command(flatten)]
     pub guests: GuestArgs,
 

@@ -32,13 +32,14 @@ use crate::stream::Stream;
 
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let beside = AccompanyingFiles {
         with_guests: true,
         ..AccompanyingFiles::default()
     };
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording_with_symbols()?;
     let facts = session.host_facts();
     if args.console {

@@ -11,10 +11,6 @@ use crate::options::{Common, GuestArgs};
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct ExportArgs {
-    /// Recording, or - for standard input.
-    #[arg(value_name = "REC")]
-    pub recording: PathBuf,
-
     #[command(flatten)]
     pub guests: GuestArgs,
 

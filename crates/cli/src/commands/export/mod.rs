@@ -69,9 +69,10 @@ pub(crate) fn run(args: &ExportArgs) -> Result<()> {
         with_guests: true,
         ..AccompanyingFiles::default()
     };
-    let given = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let given = named.inputs();
     let session = opening::session(&args.common, &beside, &given)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let mut written = WrittenExport::default();
     if matches!(kind, Kind::Md | Kind::Json) {
         let text = whole::text(kind, &session, &host, wanted)?;

@@ -12,7 +12,7 @@ use crate::local_files;
 const MAX_FILES: usize = 3;
 
 /// Options for names of user space.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(super) struct BinaryArgs {
     /// Name functions of user space with the files below DIR, a copy of the recorded machine's. Files of which the
     /// recording has no build id are taken from here alone.

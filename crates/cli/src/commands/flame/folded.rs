@@ -78,12 +78,7 @@ pub(super) fn run(
             "difffolded.pl compares two files of stacks",
         ),
         (
-            !args.guest.is_empty()
-                || args.inside.is_some()
-                || args.off_cpu
-                || args.both
-                || args.guest_exits
-                || args.wakeup,
+            !args.guest.is_empty() || args.off_cpu || args.both || args.guest_exits || args.wakeup,
             "--guest, --off-cpu, --both, --wakeup or --guest-exits",
             "they are sums of something already",
         ),

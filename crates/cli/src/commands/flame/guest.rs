@@ -23,15 +23,6 @@ impl From<&NamedGuest> for GuestRecording {
     }
 }
 
-impl From<&PathBuf> for GuestRecording {
-    fn from(path: &PathBuf) -> GuestRecording {
-        GuestRecording {
-            vm: None,
-            path: path.clone(),
-        }
-    }
-}
-
 /// Returns the threads of the host that are vCPUs of a guest's VM. Where several VMs are left, `paired` says which they
 /// are, by the events of both.
 fn chosen(

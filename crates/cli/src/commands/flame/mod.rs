@@ -25,23 +25,22 @@ use write::Form;
 
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
-use crate::options::{Common, named_guest};
+use crate::options::{Common, GivenRecordings, named_guest};
 use crate::output;
+use crate::usage::Usage;
 
 /// Rows of each table on a terminal.
 const LIMIT: usize = 20;
 
 /// `trapline flame`.
-#[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = HELP,
+    mut_arg("recordings", |words| words.value_names(["REC", "GUEST"]).help(INPUTS))
+)]
 pub(crate) struct FlameArgs {
-    /// Recording, or folded stacks (a line for each: frame;frame;frame COUNT), or - for standard input.
-    #[arg(value_name = "REC")]
-    recording: PathBuf,
-
-    /// The same as --guest GUEST.
-    #[arg(value_name = "GUEST", conflicts_with_all = ["guest", "diff", "off_cpu", "guest_exits"])]
-    inside: Option<PathBuf>,
+    #[command(flatten)]
+    recordings: GivenRecordings,
 
     /// Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for
     /// each stack, for flamegraph.pl, inferno and others; in .json: speedscope's file format.
@@ -144,6 +143,9 @@ enum FlameGrouping {
     /// VMs.
     Vm,
 }
+
+const INPUTS: &str = "Recording, or folded stacks (a line for each: frame;frame;frame COUNT), or - for standard input; \
+                      behind it recordings of guests, as --guest GUEST names them.";
 
 const HELP: &str = "Columns, on CPU:
   share%   of the time that is shown, by the period of each sample
@@ -259,9 +261,7 @@ fn collect(args: &FlameArgs, session: &Session, input: &Input<'_>) -> Result<Col
     let walked = answered.walked();
     let vcpus = vcpus.map(|vcpus| answered.take(vcpus).report(&walked));
     let guest_ns = guest::guest_ns(vcpus.as_ref());
-    let within = args.inside.iter().map(GuestRecording::from);
-    let within = within.chain(args.guest.iter().map(GuestRecording::from));
-    let within: Vec<GuestRecording> = within.collect();
+    let within: Vec<GuestRecording> = args.guest.iter().map(GuestRecording::from).collect();
     let mut inside = Vec::new();
     if !within.is_empty() {
         let session = session.inside()?;
@@ -307,6 +307,27 @@ fn limit(args: &FlameArgs) -> usize {
     }
 }
 
+/// Returns the recording, and what is asked for with those of guests that stand behind it among the guests.
+fn settled(args: &FlameArgs) -> Result<(PathBuf, FlameArgs)> {
+    if args.recordings.is_empty() && args.diff.is_some() {
+        return Err(Usage::error(
+            "--diff compares two recordings, and one is named: name the one before it, too",
+        ));
+    }
+    if args.recordings.len() > 1 && (args.diff.is_some() || args.off_cpu || args.guest_exits) {
+        return Err(Usage::error(
+            "a second recording is one of a guest, and goes with neither --diff, --off-cpu nor --guest-exits",
+        ));
+    }
+    let mut recordings = args.recordings.or_newest()?;
+    let mut settled = args.clone();
+    let guests = recordings.split_off(1).into_iter();
+    let guests = guests.map(|path| NamedGuest { path, vm: None });
+    settled.guest.splice(0..0, guests);
+    let recording = recordings.drain(..).next().unwrap_or_default();
+    Ok((recording, settled))
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &FlameArgs) -> Result<()> {
     let output = args.output.as_deref();
@@ -321,12 +342,13 @@ pub(crate) fn run(args: &FlameArgs) -> Result<()> {
         kernels: Some(args.binaries.options()),
         ..AccompanyingFiles::default()
     };
-    let inputs: Vec<&Path> = std::iter::once(&args.recording)
+    let (recording, args) = &settled(args)?;
+    let inputs: Vec<&Path> = std::iter::once(recording)
         .chain(&args.diff)
         .map(PathBuf::as_path)
         .collect();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let input = session.input(&args.recording)?;
+    let input = session.input(recording)?;
     if folded::run(args, &session, &input, output)? {
         return Ok(());
     }

@@ -35,9 +35,10 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
         mtree: args.mtree.as_deref(),
         ..AccompanyingFiles::default()
     };
-    let inputs = args.guests.inputs(&args.recording);
+    let named = args.guests.host()?;
+    let inputs = named.inputs();
     let session = opening::session(&args.common, &beside, &inputs)?;
-    let host = session.host(&args.recording, &args.guests.named())?;
+    let host = session.host(&named.recording, &named.guests)?;
     let recording = host.input().recording_with_symbols()?;
     let paired = host.paired(&recording)?;
     let guests = &paired.guests;

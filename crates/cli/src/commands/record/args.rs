@@ -13,7 +13,14 @@ use crate::options::{Format, values};
 
 /// `trapline record`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("format", |arg| arg.requires("check").help(
+        "With --check: print a table for people, JSON, or comma-separated values"
+    )),
+    mut_arg("json", |arg| arg.requires("check")),
+    mut_arg("csv", |arg| arg.requires("check"))
+)]
 pub(crate) struct RecordArgs {
     /// Record while this command runs; without one, until Ctrl-C.
     #[arg(value_name = "CMD", last = true)]
@@ -145,8 +152,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with_all = ["command", "seconds"])]
     pub check: bool,
 
-    /// With --check: print a table for people, JSON, or comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table, requires = "check")]
+    #[command(flatten)]
     pub format: Format,
 }
 

@@ -4,16 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::options::{Common, GuestOptions};
+use crate::options::{Common, GivenRecordings, GuestOptions};
 
 /// `trapline report`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
+#[command(mut_arg("recordings", |words| words.help(INPUTS)))]
 pub(crate) struct ReportArgs {
-    /// Recordings; the printed output of perf kvm stat report, perf sched latency or perf stat; or a ticket, mail or
-    /// page with several of these, definitions of guests and facts. - is standard input.
-    #[arg(value_name = "REC", required = true)]
-    pub recordings: Vec<PathBuf>,
+    #[command(flatten)]
+    pub recordings: GivenRecordings,
 
     /// Write the report as one HTML file, whose name ends in .html or .htm; - is standard output.
     #[arg(short, long, value_name = "FILE")]
@@ -63,6 +62,10 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub common: Common,
 }
+
+const INPUTS: &str = "Recordings; the printed output of perf kvm stat report, perf sched latency or perf stat; or a \
+                      ticket, mail or page with several of these, definitions of guests and facts. - is standard \
+                      input.";
 
 const EXAMPLES: &str = "The HTML file has all that trapline found: causes and remedies, the doubts about the \
 recording, where the time of each vCPU went, exits, paths, a timeline, scheduling, flame graphs where there are \

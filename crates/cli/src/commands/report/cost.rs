@@ -23,7 +23,7 @@ pub(super) fn print(args: &ReportArgs, session: &Session, options: &PictureOptio
     }
     let pairs = usize::from(args.pairs.unwrap_or(PAIRS));
     let (mut all, mut inputs) = (Vec::new(), Vec::new());
-    for path in &args.recordings {
+    for path in args.recordings.iter() {
         let input = session.input(path)?;
         if input.printed(&mut PrintedTables::default(), options)? {
             return Err(Usage::error(format!(

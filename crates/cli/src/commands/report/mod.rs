@@ -32,6 +32,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         page::check_name(file)?;
     }
     one_way_to_print(args)?;
+    report(&ReportArgs {
+        recordings: args.recordings.or_newest()?,
+        ..args.clone()
+    })
+}
+
+/// Reads the recordings that are named, and prints what was found of them.
+fn report(args: &ReportArgs) -> Result<()> {
     let beside = AccompanyingFiles {
         mtree: args.mtree.as_deref(),
         kallsyms: args.kallsyms.as_deref(),

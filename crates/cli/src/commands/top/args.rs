@@ -10,7 +10,12 @@ use crate::options::values::with_unit;
 
 /// `trapline top`.
 #[derive(Debug, Args)]
-#[command(after_help = TOP_HELP)]
+#[command(
+    after_help = TOP_HELP,
+    mut_arg("format", |arg| arg.help(
+        "With --once: print tables for people, JSON, or exits and accesses as comma-separated values."
+    ))
+)]
 pub(crate) struct TopArgs {
     /// Count for one interval, print it, and end.
     #[arg(long)]
@@ -43,8 +48,7 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "FILE")]
     pub mtree: Option<PathBuf>,
 
-    /// With --once: print tables for people, JSON, or exits and accesses as comma-separated values.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[command(flatten)]
     pub format: Format,
 
     /// With --once: show at most N rows of each table.
