@@ -118,12 +118,7 @@ fn a_recording_without_exits_is_refused_by_exits_alone() {
     let mut failures = Failures::default();
     let path = case("host/sender-flows/perf.data.zst").path;
     let run_on = |command: &str| run([command.as_ref(), path.as_os_str()]);
-    let words = [
-        "kvm_exit",
-        "record",
-        "perf kvm stat record",
-        "trace-cmd record",
-    ];
+    let words = ["kvm_exit", "'trapline record --for exits'"];
     refused(
         &mut failures,
         "exits without exits",

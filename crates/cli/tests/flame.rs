@@ -12,14 +12,22 @@ fn what_cannot_be_shown_is_said() {
     let text = file("seed-text/case1-irqfd.trace-cmd.txt");
     let done = run(["flame", &text.display().to_string()]);
     assert_eq!(done.status, 1);
-    assert!(done.stderr.contains("perf record -a -g"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("'trapline record --for stacks'"),
+        "{}",
+        done.stderr
+    );
     let tracepoints = all_cases()
         .into_iter()
         .find(|case| case.kind == "trace.dat")
         .unwrap();
     let done = run(["flame", &tracepoints.path.display().to_string()]);
     assert_eq!(done.status, 1);
-    assert!(done.stderr.contains("perf record -a -g"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("'trapline record --for stacks'"),
+        "{}",
+        done.stderr
+    );
     let recording = file("arm64/vhost-mmio/boot2-vsock/perf.data.l2");
     let recording = recording.display().to_string();
     let done = run(["flame", &recording, "-o", "out.pdf"]);

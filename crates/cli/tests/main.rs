@@ -47,6 +47,7 @@ mod house;
 mod interrupted;
 mod irqs;
 mod json_contract;
+mod near_names;
 mod new_files;
 mod paths_command;
 mod printed_tables;

@@ -61,6 +61,7 @@ mod names;
 mod parameters;
 mod progress;
 mod qemu;
+mod record_line;
 mod rule;
 mod rules;
 mod sampled;
@@ -82,7 +83,8 @@ pub use evidence::{Evidence, EvidenceNumber, PathInstance, SentenceNumber, Table
 pub use finding::{Base, CaseAdvice, Finding, FindingCost, Precedence, RestsOn, Severity};
 pub use parameters::{ParameterValues, TuningParameter, parameters, places};
 pub use progress::{ProgressState, ProgressVerdict};
-pub use rule::{RecordNeeds, Remedy, Rule, RuleLook, Verdict};
+pub use record_line::{RecordNeeds, opened_events, record_command};
+pub use rule::{Remedy, Rule, RuleLook, Verdict};
 pub use unchecked::UncheckedRule;
 
 #[doc = include_str!("../RULES.md")]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::account::{ExplainedTime, TimeAccounts};
-use crate::{Case, EvidenceNumber, Finding, TuningParameter, parameters};
+use crate::{Case, EvidenceNumber, Finding, RecordNeeds, TuningParameter, parameters};
 
 /// What to change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,43 +50,6 @@ pub enum Verdict {
     NotOfMachine,
     /// The recording has not the events for it: what to record, a full sentence.
     Unknown(String),
-}
-
-/// What `trapline record --for` takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RecordNeeds {
-    /// Exits by reason, port, address and register.
-    Exits,
-    /// Who waited for a CPU.
-    Sched,
-    /// Interrupts, wake-ups and I/O; it has the two above too.
-    Paths,
-    /// Call chains.
-    Stacks,
-}
-
-impl RecordNeeds {
-    /// Returns its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            RecordNeeds::Exits => "exits",
-            RecordNeeds::Sched => "sched",
-            RecordNeeds::Paths => "paths",
-            RecordNeeds::Stacks => "stacks",
-        }
-    }
-
-    /// Returns the command that records for several; `None` for none.
-    pub fn command(asked: impl IntoIterator<Item = RecordNeeds>) -> Option<String> {
-        let mut asked: Vec<RecordNeeds> = asked.into_iter().collect();
-        asked.sort_unstable();
-        asked.dedup();
-        if asked.contains(&RecordNeeds::Paths) {
-            asked.retain(|one| !matches!(one, RecordNeeds::Exits | RecordNeeds::Sched));
-        }
-        let names: Vec<&str> = asked.into_iter().map(RecordNeeds::name).collect();
-        (!names.is_empty()).then(|| format!("trapline record --for {}", names.join(",")))
-    }
 }
 
 /// One cause that is looked for.

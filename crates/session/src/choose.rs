@@ -4,6 +4,7 @@ use analysis::{LeftOut, Window};
 use model::Vm;
 use paths::InstanceFilter;
 
+use crate::filter_targets::described;
 use crate::{Error, Filters, OpenRecording};
 
 impl OpenRecording<'_> {
@@ -31,7 +32,14 @@ impl OpenRecording<'_> {
             let vcpu = filters.vcpu.map(|id| format!(" {id}")).unwrap_or_default();
             let vm = filters.vm.as_ref();
             let of_vm = vm.map(|vm| format!(" of a VM called {vm}"));
-            return Err(self.nobody(format!("{vcpu}{}", of_vm.unwrap_or_default())));
+            let known = self.vms().iter().flat_map(|vm| [&vm.name, &vm.process]);
+            let known = known.flatten().map(String::as_str);
+            let near = vm.filter(|vm| !self.vms().iter().any(|one| one.is_called(vm)));
+            let near = near.map(|vm| words::did_you_mean(vm, known));
+            return Err(self.nobody(
+                format!("{vcpu}{}", of_vm.unwrap_or_default()),
+                &near.unwrap_or_default(),
+            ));
         }
         Ok(Some(threads))
     }
@@ -85,7 +93,7 @@ impl OpenRecording<'_> {
         };
         let vcpus: usize = self.vms().iter().map(|vm| vm.vcpus.len()).sum();
         if vcpus > 0 && self.left_out().threads.len() == vcpus {
-            return Err(self.nobody(format!(" of process {pid}")));
+            return Err(self.nobody(format!(" of process {pid}"), ""));
         }
         Ok(())
     }
@@ -119,10 +127,11 @@ impl OpenRecording<'_> {
     }
 
     /// Says that the recording has no vCPU that was asked for.
-    fn nobody(&self, asked: String) -> Error {
+    fn nobody(&self, asked: String, near: &str) -> Error {
         Error::NoSuchVcpu {
             name: self.name().to_owned(),
             asked,
+            near: near.to_owned(),
             known: how_to_know(self.vms(), self.name()),
         }
     }
@@ -148,6 +157,6 @@ fn how_to_know(vms: &[Vm], name: &str) -> String {
     };
     format!(
         "VMs known: {} (see 'trapline info {name}'){tell}",
-        words::list_first(&model::vm_names(vms), MOST)
+        words::list_first(&described(vms), MOST)
     )
 }

@@ -116,12 +116,14 @@ pub enum Error {
         error: TimeError,
     },
     /// The recording does not show the VM, vCPU or process that was asked for.
-    #[error("{name}: no vCPU{asked} is in it; {known}")]
+    #[error("{name}: no vCPU{asked} is in it{near}; {known}")]
     NoSuchVcpu {
         /// The recording.
         name: String,
         /// What was asked for, with a blank before it.
         asked: String,
+        /// A name that may have been meant, in brackets with a blank before it.
+        near: String,
         /// Which VMs are known, and how to know more.
         known: String,
     },

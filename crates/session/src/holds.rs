@@ -9,18 +9,15 @@ use source::RecordingReader;
 /// Kinds of events that a message names.
 const KINDS: usize = 4;
 
-/// Returns a recording's kinds of events with how many there are, most frequent first.
-pub(crate) fn held(reader: &RecordingReader<'_>) -> Vec<EventCount> {
+/// Returns a recording's kinds of events with how many there are, most frequent first, and the names of those of which
+/// it is certain that they were recorded.
+pub(crate) fn held(reader: &RecordingReader<'_>) -> (Vec<EventCount>, Vec<String>) {
     let mut study = Study::default();
     let info = study.add(RecordingContents::new());
     reader.walk(&mut study);
     let answers = study.finish();
-    answers.take(info).report(&study.walked()).events
-}
-
-/// Names a recording's most frequent kinds of events.
-pub(crate) fn holds(reader: &RecordingReader<'_>) -> String {
-    named(&held(reader))
+    let report = answers.take(info).report(&study.walked());
+    (report.events, report.recorded)
 }
 
 /// Names the most frequent kinds of events.

@@ -4,7 +4,7 @@ use analysis::{GuestIrqs, Irqs, IrqsReport};
 use event::Quality;
 use model::Vm;
 
-use crate::{Error, GuestPairing, OpenRecording};
+use crate::{Error, GuestPairing, OpenRecording, RequiredEvents};
 
 /// What a recording says of interrupts.
 #[derive(Debug)]
@@ -44,10 +44,15 @@ impl OpenRecording<'_> {
         }
         self.require(
             recorded,
-            "interrupts",
-            "kvm_apic_accept_irq, kvm_inj_virq or vgic_update_irq_pending",
-            "record on the host with 'trapline record --for paths', 'trace-cmd record -e kvm' or 'perf record -a -e \
-             \"kvm:*\"'",
+            &RequiredEvents {
+                what: "interrupts",
+                events: &[
+                    "kvm_apic_accept_irq",
+                    "kvm_inj_virq",
+                    "vgic_update_irq_pending",
+                ],
+                ..RequiredEvents::default()
+            },
         )?;
         Ok(RecordingInterrupts {
             report,

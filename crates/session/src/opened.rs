@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
-use analysis::{EventCount, FilterScope, RecordingContents, Study};
+use analysis::{FilterScope, RecordingContents, Study};
 use binaries::Binaries;
 use cpuset::NumaNode;
 use doubts::{AnswerScope, Concerns, DoubtKind, Doubts};
@@ -13,7 +13,7 @@ use paths::{PathReport, Paths};
 use source::{RecordingHeader, RecordingReader, TimeStampUnit, WalkOutcome};
 use symbols::{KernelFile, KernelFunctions, UserUnwinder};
 
-use crate::holds::{GuestSwitches, held, holds, named};
+use crate::holds::GuestSwitches;
 use crate::kernel_names::{self, FoundSymbols};
 use crate::user_functions::BuildIds;
 use crate::user_stacks::UserStacks;
@@ -314,135 +314,5 @@ impl<'s> OpenRecording<'s> {
         }
         let walked = walk(&mut filtered);
         (walked, Some(filtered.passed()))
-    }
-
-    /// Refuses a recording whose exits cannot be counted. `saw_exits` is what a walk found.
-    ///
-    /// # Errors
-    ///
-    /// Fails when there were none, and says why.
-    pub fn require_exits(&self, saw_exits: bool) -> Result<(), Error> {
-        if saw_exits {
-            return Ok(());
-        }
-        Err(self.missing(self.why_no_exits()))
-    }
-
-    /// Refuses filters that no event passes. `any` says whether a walk found one.
-    ///
-    /// # Errors
-    ///
-    /// Fails when there are filters, and no event passed them.
-    pub fn require_events(&self, any: bool) -> Result<(), Error> {
-        if any || !self.session.options().filters.any() {
-            return Ok(());
-        }
-        let name = self.name;
-        Err(self.missing(format!(
-            "no event passes the filters; 'trapline info {name}' shows what is in it"
-        )))
-    }
-
-    /// Refuses a recording in which no task was seen to be switched. `saw_switches` is what a walk found.
-    ///
-    /// # Errors
-    ///
-    /// Fails when there were none, and says why.
-    pub fn require_switches(&self, saw_switches: bool) -> Result<(), Error> {
-        if saw_switches {
-            return Ok(());
-        }
-        Err(self.missing(self.why_no_switches()))
-    }
-
-    /// Refuses a recording without events of which `what` is made. `events` names them, and `record` says how to get
-    /// them.
-    ///
-    /// # Errors
-    ///
-    /// Fails when there were none, and says why.
-    pub fn require(
-        &self,
-        found: bool,
-        what: &str,
-        events: &str,
-        record: &str,
-    ) -> Result<(), Error> {
-        if found {
-            return Ok(());
-        }
-        Err(self.missing(match self.reader.misses_formats() {
-            true => format!(
-                "the part of the file that has the event formats is missing, so {what} cannot be recognized; name \
-                 another recording of the same kernel with --formats"
-            ),
-            false if self.session.options().filters.any() => {
-                format!("no {events} event passes the filters")
-            }
-            false => format!("holds no {events} events ({}); {record}", holds(&self.reader)),
-        }))
-    }
-
-    fn missing(&self, reason: String) -> Error {
-        Error::EventsMissing {
-            name: self.name.to_owned(),
-            reason,
-        }
-    }
-
-    fn why_no_exits(&self) -> String {
-        let name = self.name;
-        let without_formats = self.reader.misses_formats();
-        if self.header().unthreaded {
-            return "the text has no thread ids, and its events have no vCPU numbers, so exits cannot be assigned to \
-                    vCPUs; print it with 'perf script -F comm,tid,cpu,time,event,trace'"
-                .to_owned();
-        }
-        if self.session.options().filters.any() && !without_formats {
-            return format!(
-                "no kvm_exit or kvm_entry event passes the filters; 'trapline info {name}' shows what is in it"
-            );
-        }
-        if without_formats {
-            return "the part of the file that has the event formats is missing, so exits cannot be recognized; name \
-                    another recording of the same kernel with --formats"
-                .to_owned();
-        }
-        let events = held(&self.reader);
-        let held = named(&events);
-        let accesses = [
-            ("kvm_pio", "ioport"),
-            ("kvm_mmio", "mmio"),
-            ("kvm_msr", "msr"),
-            ("kvm_sys_access", "msr"),
-        ];
-        let happened = |name: &str| {
-            let is_it = |event: &EventCount| event.name.rsplit(':').next() == Some(name);
-            events.iter().any(|event| event.count > 0 && is_it(event))
-        };
-        let table = accesses.iter().find(|(event, _)| happened(event));
-        let counts = table.map_or(String::new(), |(_, table)| {
-            format!("'trapline exits --event {table} {name}' counts its accesses, without times; ")
-        });
-        format!(
-            "holds no kvm_exit and kvm_entry events, which this command needs ({held}); {counts}record on the host \
-             with 'perf kvm stat record', 'perf record -a -e \"kvm:*\"' or 'trace-cmd record -e kvm'"
-        )
-    }
-
-    fn why_no_switches(&self) -> String {
-        if self.reader.misses_formats() {
-            return "the part of the file that has the event formats is missing, so the scheduler's events cannot be \
-                    recognized; name another recording of the same kernel with --formats"
-                .to_owned();
-        }
-        if self.session.options().filters.any() {
-            return "no sched_switch event passes the filters".to_owned();
-        }
-        format!(
-            "holds no sched_switch events, which this command needs ({}); record with 'perf sched record' or \
-             'trace-cmd record -e sched'",
-            holds(&self.reader)
-        )
     }
 }

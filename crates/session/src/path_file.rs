@@ -42,7 +42,7 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     let option = format!("{option} {name}");
     let bytes = source::read_beside(Path::new(name), MAX_FILE).map_err(|error| Error::Nothing {
         name: option.clone(),
-        reason: format!("{}; built in are {}", path_reason(&error), built_in()),
+        reason: format!("{}; built in are {}", path_reason(&error, name), built_in()),
         wanted,
     })?;
     let parsed = match std::str::from_utf8(&bytes) {
@@ -67,9 +67,13 @@ pub fn read_path_of(option: &str, name: &str) -> Result<lang::PathDefinition, Er
     }
 }
 
-fn path_reason(error: &io::Error) -> String {
+fn path_reason(error: &io::Error, name: &str) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no built-in path and no file of that name".to_owned(),
+        io::ErrorKind::NotFound => {
+            let known = paths::builtin_texts().map(|(name, _)| name);
+            let near = words::did_you_mean(name, known);
+            format!("there is no built-in path and no file of that name{near}")
+        }
         _ => words::io_reason(error),
     }
 }

@@ -3,7 +3,7 @@ How numbers and names are put into sentences and tables: durations, shares, coun
 called.
 
 Everything that a person reads is written with these, so that a number looks the same wherever it stands. This crate
-depends on nothing.
+depends on no other of the workspace.
 
 ```
 assert_eq!(words::duration::human(1_500_000), "1.500ms");
@@ -18,6 +18,7 @@ mod count;
 pub mod duration;
 mod io_reason;
 mod list;
+mod near;
 mod number;
 pub mod parts;
 pub mod share;
@@ -26,5 +27,6 @@ mod who;
 pub use count::{counted, lines, plural, times};
 pub use io_reason::io_reason;
 pub use list::{capital, list, list_first};
+pub use near::{did_you_mean, nearest};
 pub use number::{change, large, number, rose, went};
 pub use who::{is_vm_name, vcpu, with_thread};

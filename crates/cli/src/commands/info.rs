@@ -51,6 +51,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<()> {
     let info = question.add(RecordingContents::new());
     let mut answers = question.walk();
     let report = answers.take(info).report(&answers.walked());
+    recording.require_events(report.events.iter().any(|kind| kind.count > 0))?;
     // How well a guest fits is seen in all that its host saw of it, whatever is asked for.
     let apart = (!guests.is_empty() && answers.inside().is_none()).then(|| {
         let mut question = recording.question(&paired);

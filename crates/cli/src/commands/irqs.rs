@@ -88,6 +88,7 @@ pub(crate) fn run(args: &IrqsArgs) -> Result<()> {
         vms,
         quality,
     } = recording.interrupts(&paired)?;
+    recording.require_choice(!report.rows.is_empty())?;
     let (names, quality) = (host.names(), &quality);
     let answer = Answer {
         format: args.common.format,

@@ -153,6 +153,7 @@ pub(crate) fn run(args: &SchedArgs) -> Result<()> {
     let walked = answers.walked();
     let keep = |tid: i32, pid: Option<i32>| recording.keeps(tid, pid);
     let mut report = sched.report(walked.machine.threads(), merge, &keep, functions);
+    recording.require_choice(!report.rows.is_empty())?;
     sort(&mut report.rows, args.sort);
     let steal = steal.map(|(tasks, vcpus)| {
         let mut report = answers.take(vcpus).report(&walked);

@@ -56,7 +56,12 @@ impl TypedValueParser for NameParser {
 fn parse_rule(id: &str) -> Result<String, String> {
     match rules::rule(id) {
         Some(rule) => Ok(rule.id.to_owned()),
-        None => Err("there is no such rule; 'trapline rules' lists them".to_owned()),
+        None => {
+            let near = words::did_you_mean(id, rules::all().iter().map(|rule| rule.id));
+            Err(format!(
+                "there is no such rule{near}; 'trapline rules' lists them"
+            ))
+        }
     }
 }
 

@@ -110,7 +110,7 @@ fn one<'g>(
         return Err(refused(
             host.name(),
             "holds no kvm_entry and kvm_exit events, by which guests' recordings are related to it; record the host \
-             with 'trace-cmd record -e kvm' or 'perf record -a -e kvm:*'"
+             with 'trapline record --for exits'"
                 .to_owned(),
         ));
     }

@@ -84,10 +84,12 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     sink.stream.check()?;
     if !sink.matched && !args.event.is_empty() {
         bail!(
-            "{name}: no event is named {}; 'trapline info RECORDING' lists those that a recording has",
-            args.event.join(" or ")
+            "{name}: no event is named {}{}; 'trapline info RECORDING' lists those that a recording has",
+            args.event.join(" or "),
+            sink.nearest(&args.event)
         );
     }
+    recording.require_events(sink.printed)?;
     if format == Format::Json {
         sink.stream.text("\n  ]\n}\n");
     }
@@ -157,6 +159,7 @@ pub(super) fn csv<'o>(
     sink.begin_rows(clock);
     sink.learn(recording);
     let outcomes = recording.walk_events_with(guests, &mut sink);
+    recording.require_events(sink.printed)?;
     sink.stream.end()?;
     Ok(paired.quality(outcomes))
 }
@@ -242,6 +245,10 @@ struct Events<'f> {
     text: FormatText,
     /// Whether any kind of event was asked for by name and is there.
     matched: bool,
+    /// What kinds of events are called, as far as none was asked for by its name.
+    others: Vec<String>,
+    /// Whether any event was printed.
+    printed: bool,
     /// What the events' times count.
     clock: ClockUnit,
 }
@@ -260,8 +267,21 @@ impl<'f> Events<'f> {
             stream,
             text: FormatText::new(),
             matched: false,
+            others: Vec::new(),
+            printed: false,
             clock: ClockUnit::Nanoseconds,
         }
+    }
+
+    /// Returns a remark on the kind of events that may have been meant by one of some names.
+    fn nearest(&self, globs: &[String]) -> String {
+        let known = || {
+            let labels = self.others.iter().map(String::as_str);
+            labels.flat_map(|label| [label, label.rsplit(':').next().unwrap_or(label)])
+        };
+        let asked = globs.iter().map(|glob| glob.replace(['*', '?'], ""));
+        let remarks = asked.map(|name| words::did_you_mean(&name, known()));
+        remarks.collect()
     }
 
     /// Takes what is known of the host's threads beside its events.
@@ -337,6 +357,9 @@ impl Sink for Events<'_> {
                 .iter()
                 .any(|glob| names.iter().any(|name| glob.matches(name)));
         self.matched |= wanted;
+        if !self.matched {
+            self.others.push(ty.label.to_owned());
+        }
         wanted
     }
 
@@ -345,6 +368,7 @@ impl Sink for Events<'_> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+        self.printed = true;
         match self.format {
             Format::Table => {
                 if let Some(machine) = self.machines.get_mut(usize::from(event.machine())) {

@@ -70,6 +70,8 @@ pub(super) fn first(
         (_, Rows::Spans | Rows::Exits) => recording.require_exits(observed)?,
         _ => {}
     }
+    // Instances and a trace may be of no exit at all.
+    recording.require_choice(observed)?;
     let isa = answered.take(exits).isa();
     Ok(ExportAnswers {
         kind,

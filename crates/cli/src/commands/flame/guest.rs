@@ -97,7 +97,7 @@ impl GuestRecording {
         let input = inside.input(&self.path)?;
         let opened = input.recording_with_symbols()?;
         opened.guest_stacks(vcpus).ok_or_else(|| {
-            anyhow!("{name}: holds no samples; record inside the guest with 'perf record -a -g'")
+            anyhow!("{name}: holds no samples; record inside the guest with 'trapline agent'")
         })
     }
 }

@@ -20,7 +20,9 @@ use event::Quality;
 use folded::CountUnit;
 use guest::GuestRecording;
 use render::{ClockUnit, flame};
-use session::{GuestPairing, GuestStacks, Input, NamedGuest, OpenRecording, Session};
+use session::{
+    GuestPairing, GuestStacks, Input, NamedGuest, OpenRecording, RequiredEvents, Session,
+};
 use write::Form;
 
 use crate::answer::Answer;
@@ -392,23 +394,38 @@ fn require(args: &FlameArgs, recording: &OpenRecording<'_>, report: &ProfileRepo
     if args.off_cpu || args.both {
         recording.require(
             report.switches > 0,
-            "switches",
-            "sched_switch",
-            "record with 'perf record -a -g -e sched:sched_switch -e sched:sched_waking' or 'trace-cmd record -e \
-             sched -T'",
+            &RequiredEvents {
+                what: "waits",
+                events: &["sched_switch"],
+                stacks: true,
+                ..RequiredEvents::default()
+            },
         )?;
     }
+    recording.require_choice(report.samples.samples > 0)?;
     if args.guest_exits {
-        let record = "record on the host with 'perf kvm stat record' or 'trace-cmd record -e kvm'";
-        recording.require(report.event.is_some(), "exits", "kvm_exit", record)?;
-    } else if !args.off_cpu {
-        let wanted = args.event.as_deref().unwrap_or("sampled");
         recording.require(
             report.event.is_some(),
-            "samples",
-            wanted,
-            "record with 'perf record -a -g', or 'perf kvm --host --guest record -a -g' to see guests too; where there \
-             are switches --off-cpu shows waits, and where there are exits --guest-exits shows where guests were",
+            &RequiredEvents {
+                what: "exits",
+                events: &["kvm_exit"],
+                ..RequiredEvents::default()
+            },
+        )?;
+    } else if !args.off_cpu {
+        // Of events it is tracepoints that can be recorded by name.
+        let tracepoint = args.event.as_deref().filter(|name| name.contains(':'));
+        let otherwise = "where there are switches --off-cpu shows waits, and where there are exits --guest-exits \
+                         shows where guests were";
+        recording.require(
+            report.event.is_some(),
+            &RequiredEvents {
+                what: "stacks on CPUs",
+                events: tracepoint.as_slice(),
+                called: Some(args.event.as_deref().unwrap_or("sampled")),
+                stacks: tracepoint.is_none(),
+                otherwise,
+            },
         )?;
     }
     Ok(())

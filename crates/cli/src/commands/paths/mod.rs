@@ -74,6 +74,7 @@ pub(crate) fn run(args: &PathsArgs) -> Result<()> {
     let name_access = |access: &GuestAccess| analysis::name_access(access, &names);
     let mut reports = follower.report(answers.walked().machine, &name_access);
     recording.complete_paths(&mut reports);
+    recording.require_choice(reports.iter().any(|report| report.count > 0))?;
     let quality = &answers.quality;
     let answer = Answer {
         format: args.common.format,
