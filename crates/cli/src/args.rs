@@ -4,6 +4,7 @@ use clap::Parser;
 
 use crate::colour::Colour;
 use crate::commands::Command;
+use crate::status;
 
 /// Where did my virtual machine's time go, and what do I change?
 ///
@@ -11,7 +12,7 @@ use crate::commands::Command;
 /// not), trace.dat version 6 and 7, the text of `perf script` and `trace-cmd report`, and the kernel's own trace file.
 /// Each may be packed with gzip or zstd. `-` is standard input. `trapline FILE` is `trapline report FILE`.
 #[derive(Debug, Parser)]
-#[command(name = "trapline", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "trapline", version, max_term_width = 100, after_help = below())]
 pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -50,7 +51,9 @@ const EXAMPLES: &str = "Examples:
   trapline top                             what vCPUs of this host do now
   trapline facts --format json > facts.json
                                            this host's settings, for --facts
-  perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -
+  perf record -e 'kvm:*' -a -o - sleep 5 | trapline report -";
 
-Exit status: 0 success; 1 the recording cannot be read, or does not have the events that the command needs; 2 wrong \
-usage; 3 with --strict, a doubt touches what was printed.";
+/// Returns what stands below the help.
+fn below() -> String {
+    format!("{EXAMPLES}\n\n{}", status::paragraph())
+}

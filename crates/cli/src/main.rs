@@ -17,6 +17,7 @@ mod opening;
 mod options;
 mod output;
 mod progress;
+mod status;
 mod stream;
 mod usage;
 
@@ -25,15 +26,6 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use render::neutral;
-
-use crate::usage::Usage;
-
-/// A recording could not be read, or does not hold what was asked for.
-const EXIT_FAILURE: u8 = 1;
-/// The command line is wrong.
-const EXIT_USAGE: u8 = 2;
-/// A doubt touches what was printed, and `--strict` was asked for.
-const EXIT_DOUBTED: u8 = 3;
 
 fn main() -> ExitCode {
     source::outlive_truncation();
@@ -45,26 +37,22 @@ fn main() -> ExitCode {
             let text = error.to_string();
             if let Cow::Owned(shown) = neutral::text(&text) {
                 let _ = write!(io::stderr(), "{shown}");
-                return ExitCode::from(EXIT_USAGE);
+                return status::refused();
             }
             return printed(&error);
         }
     };
     args.color.choose();
     match args.command.run() {
-        Ok(()) if args.strict && output::is_doubted() => ExitCode::from(EXIT_DOUBTED),
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => status::answered(args.strict && output::is_doubted()),
         // Whoever reads our output has seen enough.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let status = match error.is::<Usage>() {
-                true => EXIT_USAGE,
-                false => EXIT_FAILURE,
-            };
+            let status = status::of(&error);
             // File names and texts of recordings are in it.
             let error = format!("{error:#}");
             let _ = writeln!(io::stderr(), "trapline: {}", neutral::name(&error));
-            ExitCode::from(status)
+            status
         }
     }
 }
@@ -74,9 +62,9 @@ fn printed(error: &clap::Error) -> ExitCode {
     match error.print().and_then(|()| io::stdout().flush()) {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe && !error.use_stderr() => {
             let _ = writeln!(io::stderr(), "trapline: standard output: {why}");
-            ExitCode::from(EXIT_FAILURE)
+            status::failed()
         }
-        _ if error.use_stderr() => ExitCode::from(EXIT_USAGE),
+        _ if error.use_stderr() => status::refused(),
         _ => ExitCode::SUCCESS,
     }
 }

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::status::STATUSES;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
@@ -122,4 +123,28 @@ fn man_pages_name_the_variables_that_are_read() {
             );
         }
     }
+}
+
+/// The README has the statuses that the man pages have.
+#[test]
+fn the_readme_has_the_exit_statuses() {
+    let path = root().join("README.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let rows = STATUSES.map(|one| format!("| {} | {} |\n", one.code, one.meaning));
+    let (before, rest) = text
+        .split_once("| status | when |\n| --- | --- |\n")
+        .expect("a table");
+    let (_, after) = rest.split_once("\n\n").expect("its end");
+    let wanted = format!(
+        "{before}| status | when |\n| --- | --- |\n{}\n{after}",
+        rows.concat()
+    );
+    if std::env::var_os("TRAPLINE_WRITE_DOCS").is_some() {
+        fs::write(&path, wanted).unwrap();
+        return;
+    }
+    assert!(
+        text == wanted,
+        "README.md: TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins manuals writes it"
+    );
 }

@@ -199,7 +199,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             vec!["--path", "kick", "--instance", "1", "--format", "csv"],
-            1,
+            2,
             vec!["--each"],
         ),
         (
@@ -231,7 +231,7 @@ fn nothing_found_is_said_plainly() {
     let text = run.text();
     assert_eq!(run.status, 0, "{}", run.stderr);
     assert!(text.contains("not found in this recording"), "{text}");
-    assert!(text.contains("trace-cmd record -e kvm -e sched"), "{text}");
+    assert!(text.contains("'trapline record --for paths'"), "{text}");
 }
 
 /// The help's own example: HLT is `hlt` on AMD, and a reason is meant in either case.

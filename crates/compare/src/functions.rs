@@ -74,7 +74,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         Err([a, _]) => {
             let side = if a { "A" } else { "B" };
             notes.push(format!(
-                "Functions are not compared: {side} has no samples of CPUs (perf record -a -g)."
+                "Functions are not compared: {side} has no samples of CPUs ('trapline record --for stacks')."
             ));
             return;
         }

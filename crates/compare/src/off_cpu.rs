@@ -167,7 +167,7 @@ pub(crate) fn changes(pair: &Pair<'_>, out: &mut Vec<SideChange>, notes: &mut Ve
         let side = if has[0] { "B" } else { "A" };
         notes.push(format!(
             "Off-CPU time is compared by thread and state and not by function: {side} has no stacks with its switches, \
-             or no names for them (perf record -e sched:sched_switch -g, --kallsyms)."
+             or no names for them ('trapline record --for stacks', --kallsyms)."
         ));
     }
     let mut for_work = BTreeMap::new();

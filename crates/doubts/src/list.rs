@@ -295,9 +295,11 @@ doubt_list! {
         => format!("Cannot be known: {}: {why}.", list(fields));
     /// No exits were recorded.
     NoExits = "no-exits", Warning, [Exits]
-        => "There are no kvm_exit events, so nothing can be said about exits; record on the host with 'perf kvm \
-             stat record' \
-            or 'trace-cmd record -e kvm -e sched'.";
+        => "There are no kvm_exit events, so nothing can be said about exits; record on the host with 'trapline \
+            record --for exits'.";
+    /// Exits were recorded, and none occurred.
+    ExitsDidNotOccur = "exits-did-not-occur", Warning, [Exits]
+        => "kvm_exit was recorded and did not occur, so there is nothing to say about exits.";
     /// No exit passes the filters.
     NoExitsPass = "no-exits-pass", Warning, [Exits]
         => "No kvm_exit event passes the filters, so nothing can be said about exits; 'trapline info' without \
@@ -363,9 +365,8 @@ doubt_list! {
         );
     /// Guests' recordings have no handlers.
     NoHandlers = "no-handlers", Note, [Interrupts]
-        => "The guests' recordings have no handlers of interrupts: record them with 'trace-cmd record -e irq -e \
-             irq_vectors' \
-            in the guest.";
+        => "The guests' recordings have no handlers of interrupts: record them in the guest with 'trapline \
+            agent'.";
     /// A guest's recording does not say what the guest did.
     GuestSilent = "guest-silent", Note, [Guests]
         => "it has no event that says what the guest did: record sched:sched_switch, irq:irq_handler_entry and \
@@ -405,7 +406,7 @@ doubt_list! {
         => "No function of the host's kernel has a name, so KVM cannot be separated from the rest of it.";
     /// Waits without a stack.
     WaitsWithoutStack { waits: String } = "waits-without-stack", Note, [Stacks]
-        => format!("{waits} no stack: record switches with 'perf record -g' to see what was waited for.");
+        => format!("{waits} no stack: record switches with 'trapline record --for stacks' to see what was waited for.");
     /// A halted guest's wait looks like any other.
     HaltsNotSeparated = "halts-not-separated", Warning, [Stacks]
         => "Waits of halted guests are included, because without a stack they look like any other wait.";

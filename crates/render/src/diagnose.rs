@@ -1,8 +1,6 @@
 //! Findings.
 
-use rules::{
-    AccountRow, Diagnosis, Finding, ProgressVerdict, RecordNeeds, Remedy, TimeAccount, TimeAccounts,
-};
+use rules::{AccountRow, Diagnosis, Finding, ProgressVerdict, Remedy, TimeAccount, TimeAccounts};
 use serde::Serialize;
 use serde_json::Value;
 use words::{duration, share};
@@ -259,7 +257,7 @@ pub fn document<'a>(
     let unknown = diagnosis.unchecked.iter().map(|lack| Unknown {
         id: lack.rule.id,
         needs: &lack.what,
-        record: RecordNeeds::command(lack.rule.record.iter().copied()),
+        record: lack.record(),
         could_explain: lack.could_explain,
     });
     DiagnoseDocument {

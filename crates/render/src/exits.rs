@@ -466,8 +466,8 @@ fn headline(isa: Option<Isa>, report: &ExitsReport, layout: Layout) -> String {
 /// say the instruction set.
 pub(crate) fn untimed(isa: Option<Isa>) -> &'static str {
     match isa {
-        None => "not timed: no exits were recorded",
-        Some(_) => "not timed: no entries were recorded",
+        None => "not timed: there are no exits",
+        Some(_) => "not timed: there are no entries",
     }
 }
 
@@ -521,7 +521,7 @@ pub fn note(report: &ExitsReport) -> Option<&'static str> {
 /// Returns why reads of emulated memory have no times, where other accesses do.
 fn untimed_reads(report: &ExitsReport) -> Option<&'static str> {
     let some = report.rows.iter().any(|row| row.untimed > 0);
-    (some && report.is_timed()).then_some("Reads are not timed: no kvm_exit was recorded.")
+    (some && report.is_timed()).then_some("Reads are not timed: there is no kvm_exit.")
 }
 
 /// Returns where a table's accesses are from, where no event recorded them.

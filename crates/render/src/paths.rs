@@ -259,8 +259,8 @@ pub fn stages_markdown(report: &PathReport, layout: Layout) -> String {
 const NAME: usize = 36;
 
 /// What to record, where nothing was found.
-const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: record on the host with \
-                      'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'.";
+pub const NEEDED: &str = "Paths are made of the events of KVM and of the scheduler: record on the host with \
+                          'trapline record --for paths'.";
 
 /// What to give, where a path through guests was not found.
 const NEEDED_OF_GUESTS: &str = "Paths through guests are complete only with the guests' own recordings, given behind \

@@ -16,9 +16,12 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
             false if recording.is_filtered() => {
                 "No kvm_exit event passes the filters, so nothing can be said about exits here."
             }
+            false if picture.recorded("kvm_exit") == Some(true) => {
+                "kvm_exit was recorded and did not occur, so there is nothing to say about exits."
+            }
             false => {
-                "There are no kvm_exit events, so nothing can be said about exits. Record on the host with 'perf kvm \
-                 stat record' or 'trace-cmd record -e kvm -e sched'."
+                "There are no kvm_exit events, so nothing can be said about exits. Record on the host with \
+                 'trapline record --for exits'."
             }
         });
         return;

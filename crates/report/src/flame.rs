@@ -25,8 +25,8 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
             true => "Printed tables have no stacks.",
             false if recording.is_filtered() => "Of what passes the filters, nothing has a stack.",
             false => {
-                "There are no samples with stacks and no switches with stacks. Record with 'perf record -a -g', or \
-                 'perf record -a -g -e sched:sched_switch' to see what threads waited for."
+                "There are no samples with stacks and no switches with stacks. Record both with \
+                 'trapline record --for stacks'."
             }
         });
         return;

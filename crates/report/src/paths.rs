@@ -19,13 +19,11 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
         .all_paths()
         .partition(|one| one.count > 0 || !one.dropped.is_empty());
     if found.is_empty() {
+        let needed = format!("No path was found. {}", table::NEEDED);
         out.nothing(match recording.is_printed() {
             true => "Printed tables have sums, of which no path can be made.",
             false if recording.is_filtered() => "No instance of a path passes the filters.",
-            false => {
-                "No path was found. Paths are made of the events of KVM and of the scheduler: record on the host with \
-                 'trace-cmd record -e kvm -e sched', or 'perf record -a -e kvm:* -e sched:*'."
-            }
+            false => &needed,
         });
         return;
     }

@@ -15,9 +15,12 @@ pub(crate) fn section(recording: &Recording<'_>, out: &mut PageWriter) {
             false if recording.is_filtered() => {
                 "No sched_switch event passes the filters, so nothing can be said about scheduling here."
             }
+            false if picture.recorded("sched_switch") == Some(true) => {
+                "sched_switch was recorded and did not occur, so there is nothing to say about scheduling."
+            }
             false => {
-                "There are no sched_switch events, so nothing can be said about scheduling. Record with 'trace-cmd \
-                 record -e kvm -e sched' or 'perf sched record'."
+                "There are no sched_switch events, so nothing can be said about scheduling. Record with \
+                 'trapline record --for sched'."
             }
         });
         return;

@@ -124,6 +124,11 @@ impl<'a> Case<'a> {
         table.is_some_and(|report| report.total_count > 0)
     }
 
+    /// Returns whether exits were recorded and there was none.
+    pub fn exits_did_not_occur(&self) -> bool {
+        !self.has_exits() && !self.printed() && self.picture.recorded("kvm_exit") == Some(true)
+    }
+
     /// Returns whether exits are x86's.
     pub fn x86(&self) -> bool {
         match self.picture.isa {

@@ -45,8 +45,8 @@ impl Case<'_> {
     pub(crate) fn in_ticks(&self) -> Option<Verdict> {
         self.counts_ticks().then(|| {
             Verdict::Unknown(
-                "The recording's clock counts ticks of unknown length; record with another clock (trace-cmd record -C \
-                 mono, perf record -k CLOCK_MONOTONIC) to measure times and rates."
+                "The recording's clock counts ticks of unknown length; record with a clock of nanoseconds, as \
+                 'trapline record' does, to measure times and rates."
                     .to_owned(),
             )
         })

@@ -39,6 +39,7 @@ impl Diagnosis {
             rule,
             what: format!("Nothing was recorded; it needs {}.", rule.needs),
             could_explain: None,
+            did_not_occur: false,
         });
         Diagnosis {
             unchecked: unchecked.collect(),
@@ -52,6 +53,7 @@ impl Diagnosis {
             rule,
             what: format!("Give the text as its tool printed it: {what}"),
             could_explain: None,
+            did_not_occur: false,
         });
         Diagnosis {
             unchecked: unchecked.collect(),
@@ -77,7 +79,7 @@ impl Diagnosis {
     /// recording cannot help.
     pub fn to_record(&self) -> Option<String> {
         let unchecked = self.unchecked.iter().filter(|one| one.is_worth_checking());
-        RecordNeeds::command(unchecked.flat_map(|lack| lack.rule.record).copied())
+        RecordNeeds::command(unchecked.flat_map(UncheckedRule::needs))
     }
 
     /// Returns all changes of the guest's definition that remedies ask for, each once: of every finding those of the
@@ -221,6 +223,7 @@ impl Diagnosis {
         let mut unchecked = None;
         let mut clear = false;
         let mut elsewhere = false;
+        let mut did_not_occur = false;
         for (at, case) in cases.iter().enumerate() {
             let doubt = case.exits_in_doubt();
             let verdict = match (rule.look, accounts.get(at), &doubt) {
@@ -258,7 +261,13 @@ impl Diagnosis {
                 }
                 Verdict::Clear => clear = true,
                 Verdict::NotOfMachine => elsewhere = true,
-                Verdict::Unknown(what) => unchecked = Some(what),
+                Verdict::Unknown(what) => {
+                    did_not_occur = case.exits_did_not_occur() && what.contains("kvm:kvm_exit");
+                    unchecked = Some(match did_not_occur {
+                        true => "kvm:kvm_exit was recorded and did not occur.".to_owned(),
+                        false => what,
+                    });
+                }
             }
         }
         match (best, unchecked) {
@@ -267,6 +276,7 @@ impl Diagnosis {
                 rule,
                 what,
                 could_explain: None,
+                did_not_occur,
             }),
             (None, None) if elsewhere && !clear => self.not_of_machine.push(rule),
             _ => self.clear.push(rule),

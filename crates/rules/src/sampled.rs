@@ -128,7 +128,7 @@ impl Case<'_> {
                 " Kernel functions have no names in its samples: give --kallsyms, a copy of the host's /proc/kallsyms."
             }
             Some(profile) if profile.kernel.0 > 0 && !profile.has_stacks() => {
-                " Its samples have no stacks; record them with perf record -g."
+                " Its samples have no stacks; record them with 'trapline record --for stacks'."
             }
             _ => "",
         }

@@ -3,7 +3,7 @@
 use event::ExitClass;
 use model::SeenEvents;
 
-use crate::{AccountPart, ExplainedTime, OPEN_SHARE, Rule, TimeAccount};
+use crate::{AccountPart, ExplainedTime, OPEN_SHARE, RecordNeeds, Rule, TimeAccount};
 
 /// A rule that cannot tell.
 #[derive(Debug, Clone)]
@@ -14,9 +14,25 @@ pub struct UncheckedRule {
     pub what: String,
     /// The share of the vCPUs' observed time that it could explain at most; `None` where no such time is known.
     pub could_explain: Option<f64>,
+    /// Whether its events were recorded and did not occur: another recording shows no more.
+    pub did_not_occur: bool,
 }
 
 impl UncheckedRule {
+    /// Returns the command that records what it needs; `None` where no recording has it.
+    pub fn record(&self) -> Option<String> {
+        RecordNeeds::command(self.needs())
+    }
+
+    /// Returns what 'trapline record' is to be asked for.
+    pub(crate) fn needs(&self) -> impl Iterator<Item = RecordNeeds> {
+        let needs = match self.did_not_occur {
+            true => &[][..],
+            false => self.rule.record,
+        };
+        needs.iter().copied()
+    }
+
     /// Returns whether it could explain so much that it is worth a second recording.
     pub fn is_worth_checking(&self) -> bool {
         self.could_explain.is_none_or(|share| share >= OPEN_SHARE)

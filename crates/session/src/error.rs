@@ -175,6 +175,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns whether the command line is wrong, whatever the inputs hold.
+    pub fn is_wrong_usage(&self) -> bool {
+        matches!(self, Error::StandardInputTwice)
+    }
+}
+
 /// Lists commands with their lines.
 fn commands_in(commands: &[NamedCommand]) -> String {
     let each = commands.iter();

@@ -130,7 +130,7 @@ impl GuestStacks {
     pub fn without_place(&self) -> String {
         format!(
             "{}: none of it is shown, because the host's recording does not say how long vCPUs were in this guest; \
-             record the host with 'perf kvm --host --guest record -a -g', or with kvm events and switches for --both",
+             record the host with 'trapline record --for exits,stacks', of which --both shows time in guests too",
             self.name
         )
     }

@@ -75,8 +75,8 @@ impl InputPurpose {
                 "perf.data, trace.dat, or the text of perf script, trace-cmd report or the kernel's trace file"
             }
             InputPurpose::Stacks => {
-                "a recording with samples (perf record -a -g), or folded stacks (a line for each: frame;frame;frame \
-                 COUNT)"
+                "a recording with samples ('trapline record --for stacks'), or folded stacks (a line for each: \
+                 frame;frame;frame COUNT)"
             }
             InputPurpose::Exits => "a recording, or a table that perf kvm stat report printed",
             InputPurpose::Latencies => "a recording, or a table that perf sched latency printed",

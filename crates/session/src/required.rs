@@ -152,17 +152,20 @@ impl OpenRecording<'_> {
             .filter(|name| !happened(name))
             .collect();
         if !wanted.events.is_empty() && open.len() == wanted.events.len() && !idle.is_empty() {
+            let were = if idle.len() == 1 { "was" } else { "were" };
             return Err(self.missing(format!(
-                "{} {} recorded and did not occur, so there are no {what} ({})",
+                "{} {were} recorded and did not occur, so there are no {what} ({}){}",
                 words::list(&idle),
-                if idle.len() == 1 { "was" } else { "were" },
-                named(&events)
+                named(&events),
+                self.accesses(wanted, &events)
+                    .map_or_else(String::new, |hint| format!("; {hint}"))
             )));
         }
         let otherwise = match wanted.otherwise {
             "" => self.accesses(wanted, &events),
-            otherwise => format!("{otherwise}; "),
+            otherwise => Some(otherwise.to_owned()),
         };
+        let otherwise = otherwise.map_or_else(String::new, |hint| format!("{hint}; "));
         let kinds = events.iter().map(|event| event.name.as_str());
         let near = wanted.called.map(|name| words::did_you_mean(name, kinds));
         let record = match wanted.stacks {
@@ -178,22 +181,18 @@ impl OpenRecording<'_> {
     }
 
     /// Says what can be counted of a recording without exits.
-    fn accesses(&self, wanted: &RequiredEvents<'_>, events: &[EventCount]) -> String {
+    fn accesses(&self, wanted: &RequiredEvents<'_>, events: &[EventCount]) -> Option<String> {
         let happened = |name: &str| {
             events
                 .iter()
                 .any(|event| event.count > 0 && is(&event.name, name))
         };
         let table = ACCESSES.iter().find(|(event, _)| happened(event));
-        match table {
-            Some((_, table)) if wanted.events == EXITS.events => {
-                let name = self.name();
-                format!(
-                    "'trapline exits --event {table} {name}' counts its accesses, without times; "
-                )
-            }
-            _ => String::new(),
-        }
+        let (_, table) = table.filter(|_| wanted.events == EXITS.events)?;
+        let name = self.name();
+        Some(format!(
+            "'trapline exits --event {table} {name}' counts its accesses, without times"
+        ))
     }
 
     pub(crate) fn missing(&self, reason: String) -> Error {
@@ -204,7 +203,7 @@ impl OpenRecording<'_> {
     }
 }
 
-/// Returns whether a kind of events, as a container prints its name, is meant by a name without a system.
+/// Returns whether a kind of events, as a container prints its name, is meant by a name, with its system or without.
 fn is(label: &str, name: &str) -> bool {
-    label.rsplit(':').next() == Some(name)
+    label == name || label.rsplit(':').next() == Some(name)
 }

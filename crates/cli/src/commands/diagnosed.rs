@@ -16,10 +16,12 @@ pub(super) fn warn_without_exits(picture: &mut Picture, formats_missing: bool, s
     if picture.info.has_exits || formats_missing {
         return;
     }
+    let did_not_occur = picture.recorded("kvm_exit") == Some(true);
     picture
         .quality
         .raise(match session.options().filters.any() {
             true => DoubtKind::NoExitsPass,
+            false if did_not_occur => DoubtKind::ExitsDidNotOccur,
             false => DoubtKind::NoExits,
         });
 }

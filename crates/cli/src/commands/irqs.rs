@@ -41,8 +41,8 @@ const HELP: &str = "Columns:
 
 Interrupts that came while the same vector was still waiting are accepted and not
 injected: the guest gets them once. What a vector is for, the guest's own recording
-says, or its /proc/interrupts. This needs 'trapline record --for paths', 'trace-cmd
-record -e kvm', or 'perf record -a -e \"kvm:*\"'.
+says, or its /proc/interrupts. This needs 'trapline record --for paths' (or
+'trace-cmd record -e kvm').
 
 With recordings of guests beside it, two more tables say what the guests did. The
 first has a row for each vector that was injected:
@@ -64,7 +64,8 @@ The three counts add up to 'injected'. The second has a row for each handler:
 Where several handlers ran for one vector, each has a row: they share a line, or the
 vector went to another device. A handler without a vector (-) is one whose injection
 was not seen: so it is with APICv and AVIC, and on arm64, where this table is all.
-Record guests with 'trace-cmd record -e irq -e irq_vectors -e sched'.
+Record guests with 'trapline agent' (or 'trace-cmd record -e irq -e irq_vectors -e
+sched').
 
 Examples:
   trapline irqs trace.dat

@@ -44,8 +44,8 @@ observed: from its first exit or entry to the end of the recording.
   runnable  the vCPU is ready to run, but another task has the CPU
   unknown   the events that show the state were lost or not recorded
 
-This needs the events of kvm and sched: 'trace-cmd record -e kvm -e sched' or
-'perf record -a -e \"kvm:*\" -e \"sched:*\"'. Missing data is listed below the table.
+This needs the events of kvm and sched: 'trapline record --for exits,sched' (or
+'trace-cmd record -e kvm -e sched'). Missing data is listed below the table.
 
 With recordings of guests beside it, each vCPU's time is split once more: by the
 guest's task, interrupt or softirq. It is the time from when that began to run

@@ -1,6 +1,7 @@
 //! Examples in help, in the guides and in the README are commands that the program takes.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::page::Below;
 use super::{definition, root};
@@ -97,4 +98,41 @@ fn commands_in_guides_are_taken() {
             }
         }
     }
+}
+
+/// Files below a folder.
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.path() {
+            path if path.is_dir() => sources(&path, out),
+            path => out.push(path),
+        }
+    }
+}
+
+/// Lines of `trapline record` that messages name.
+#[test]
+fn lines_in_messages_are_taken() {
+    let mut files = Vec::new();
+    for one in fs::read_dir(root().join("crates")).unwrap().flatten() {
+        sources(&one.path().join("src"), &mut files);
+    }
+    let mut taken = 0;
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let code = text.lines().map(|line| line.trim().trim_end_matches('\\'));
+        let code = code.collect::<Vec<_>>().join(" ");
+        let code = code.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in code.split("'trapline record").skip(1) {
+            let (rest, _) = part.split_once('\'').unwrap_or_default();
+            // What is put in is known when the program runs; an option may be named without its word.
+            if !rest.contains(['{', '<']) && rest != " --agent" {
+                taken += check(
+                    &file.display().to_string(),
+                    &format!("trapline record{rest}"),
+                );
+            }
+        }
+    }
+    assert!(taken > 20, "{taken} lines");
 }

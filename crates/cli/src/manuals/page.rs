@@ -6,16 +6,7 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// What a status says, for every command.
-const EXIT_STATUS: [(&str, &str); 3] = [
-    ("0", "Success, with or without findings."),
-    (
-        "1",
-        "The recording cannot be read, or does not have the events that the command needs; one line on standard error \
-         says which.",
-    ),
-    ("2", "Wrong usage."),
-];
+use crate::status::STATUSES;
 
 /// A variable of the environment, what the program does with it, and the commands that read it.
 struct Variable {
@@ -172,7 +163,11 @@ fn page(command: &Command, names: &[&str]) -> (String, Vec<u8>) {
     }
     let mut rest = Roff::new();
     below.write_examples(&mut rest);
-    items(&mut rest, "EXIT STATUS", EXIT_STATUS);
+    let codes = STATUSES.map(|one| (one.code.to_string(), one.meaning));
+    let statuses = codes
+        .iter()
+        .map(|(code, meaning)| (code.as_str(), *meaning));
+    items(&mut rest, "EXIT STATUS", statuses);
     items(&mut rest, "ENVIRONMENT", environment(command));
     rest.control("SH", ["SEE ALSO"]);
     rest.text([roman(see_also(command, names))]);

@@ -78,7 +78,7 @@ impl Args for GivenRecordings {
         command
             .arg(
                 path(WORDS)
-                    .num_args(0..)
+                    .num_args(1..)
                     .help("Recordings, or - for standard input"),
             )
             .arg(path(OPTION).short('i').long(OPTION).help(

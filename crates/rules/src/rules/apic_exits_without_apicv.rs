@@ -21,7 +21,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "exits for the local APIC that do not happen with APICv or AVIC: end-of-interrupt writes (x2APIC 0x80b, \
         xAPIC 0xfee000b0), accesses of its page (APIC_ACCESS), interrupt windows; --facts has the modules' parameters",
-    needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio (perf kvm stat record has them)",
+    needs: "kvm_exit, kvm_entry and kvm_msr or kvm_mmio",
     record: &[RecordNeeds::Exits],
     measures: &[],
     cause: "Without hardware support for it (Intel's APICv, AMD's AVIC) KVM emulates the guest's interrupt controller: \
@@ -191,7 +191,7 @@ fn unrecorded(case: &Case<'_>) -> bool {
 
 fn unknown() -> Verdict {
     Verdict::Unknown(
-        "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_mmio (perf kvm stat record), or add what perf kvm \
+        "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_msr and kvm:kvm_mmio, or add what perf kvm \
          stat report --event=msr and --event=mmio print, to know."
             .to_owned(),
     )

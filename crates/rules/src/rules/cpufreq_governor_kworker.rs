@@ -299,8 +299,7 @@ fn look(case: &Case<'_>) -> Verdict {
         }
         Verdict::Unknown(_) if samples.part.is_below(SAMPLED) => Verdict::Clear,
         Verdict::Unknown(_) if samples.part.share() >= SAMPLED => Verdict::Unknown(format!(
-            "{} of kworkers in the governor's functions are too few for a share; record for longer, or with a higher \
-             frequency (perf record -F).",
+            "{} of kworkers in the governor's functions are too few for a share; record for longer.",
             words::plural(samples.part.of, "sample")
         )),
         other => other,

@@ -71,8 +71,8 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline exits of a new recording: fewer of this reason.",
         },
         Remedy {
-            what: "Record which ports, addresses and registers they are for (trapline record --for exits; perf kvm \
-                stat record has them too), or add what perf kvm stat report --event=ioport and --event=mmio print.",
+            what: "Record which ports, addresses and registers they are for (trapline record --for exits), \
+                or add what perf kvm stat report --event=ioport and --event=mmio print.",
             price: "More events.",
             unless: "A table of registers is long where a guest writes many.",
             check: "trapline diagnose of the new recording.",
@@ -119,9 +119,7 @@ fn look(case: &Case<'_>, accounts: &TimeAccounts) -> Verdict {
     if !case.has_exits() {
         return match by_counts(case) {
             Some(finding) => finding.found(),
-            None => Verdict::Unknown(
-                "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-            ),
+            None => Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_entry.".to_owned()),
         };
     }
     let candidates = case.picture.rows(ExitTable::Vmexit).iter().filter(|row| {

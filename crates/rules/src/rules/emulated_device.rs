@@ -160,14 +160,13 @@ fn look(case: &Case<'_>) -> Verdict {
         return match recorded {
             true => Verdict::Clear,
             false => Verdict::Unknown(
-                "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_mmio and kvm:kvm_pio (perf kvm stat record).".to_owned(),
+                "Record kvm:kvm_exit, kvm:kvm_entry, kvm:kvm_mmio and kvm:kvm_pio.".to_owned(),
             ),
         };
     }
     if !case.has_exits() {
         return Verdict::Unknown(
-            "Which part of the vCPUs' time these accesses took is not known; record kvm:kvm_exit and kvm:kvm_entry too \
-             (perf kvm stat record does)."
+            "Which part of the vCPUs' time these accesses took is not known; record kvm:kvm_exit and kvm:kvm_entry too."
                 .to_owned(),
         );
     }

@@ -121,10 +121,7 @@ struct ViolationCounts {
 
 fn look(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record)."
-                .to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio.".to_owned());
     }
     let names: &[&str] = match case.picture.isa {
         Some(Isa::Svm) => &["npf"],

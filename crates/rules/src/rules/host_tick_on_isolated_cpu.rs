@@ -39,7 +39,7 @@ pub(crate) static RULE: Rule = Rule {
         ("exits", EvidenceNumber::Count(LEAST)),
     ],
     seen_from: "{ticks} exits for interrupts a second, {exits} in all, on a CPU that the host isolates",
-    unknown: "*facts*, with *exits* of the host's CPUs; `perf record -a -e kvm:kvm_exit -e kvm:kvm_entry -e \
+    unknown: "*facts*, with *exits* of the host's CPUs; `trapline record --for exits -e \
      irq_vectors:local_timer_entry` shows which are the timer's.",
     advice: "",
     looks_alike: "A device's interrupt on such a CPU: without `local_timer_entry` the two are one, at 0.7; `trapline \
@@ -124,9 +124,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::Clear;
     }
     if !case.has_exits() || case.printed() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_entry.".to_owned());
     }
     if let Some(unknown) = case.in_ticks() {
         return unknown;

@@ -22,7 +22,7 @@ pub(crate) static RULE: Rule = Rule {
         "idle Windows guest at 10 % to 30 % CPU",
     ],
     looks_at: "exits for memory that is emulated at the HPET's address (0xfed00000)",
-    needs: "kvm_exit, kvm_entry and kvm_mmio (perf kvm stat record has them), or the printed tables of perf kvm stat \
+    needs: "kvm_exit, kvm_entry and kvm_mmio, or the printed tables of perf kvm stat \
             report for vmexit and mmio",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit EPT_MISCONFIG", "vmexit npf", "mmio "],
@@ -176,17 +176,14 @@ fn look(case: &Case<'_>) -> Verdict {
 /// Sums of exits alone: on Intel emulated memory has a reason of its own.
 fn without_addresses(case: &Case<'_>) -> Verdict {
     if !case.has_exits() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio (perf kvm stat record)."
-                .to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_mmio.".to_owned());
     }
     let faults = case.exits(&["npf"]);
     let recorded = case.picture.events("kvm_mmio").is_some();
     if faults.count >= FITS && case.matters(faults.ns) && !recorded {
         return Verdict::Unknown(format!(
-            "{} npf exits took {}. The recording does not separate devices from memory; record kvm:kvm_mmio too (perf \
-             kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
+            "{} npf exits took {}. The recording does not separate devices from memory; record kvm:kvm_mmio too, \
+             or add what perf kvm stat report --event=mmio prints.",
             faults.count,
             human(faults.ns)
         ));
@@ -207,8 +204,8 @@ fn without_addresses(case: &Case<'_>) -> Verdict {
         && each >= case.others_mean_ns(emulated).saturating_mul(2);
     if !case.printed() || !fits {
         return Verdict::Unknown(format!(
-            "{} exits for emulated memory took {}. Their addresses were not recorded; record kvm:kvm_mmio too (perf \
-             kvm stat record does), or add what perf kvm stat report --event=mmio prints.",
+            "{} exits for emulated memory took {}. Their addresses were not recorded; record kvm:kvm_mmio too, \
+             or add what perf kvm stat report --event=mmio prints.",
             emulated.count,
             human(emulated.ns)
         ));

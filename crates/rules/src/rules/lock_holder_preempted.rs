@@ -25,7 +25,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "samples of guests' kernels in the slow path of spin locks, and whether vCPUs waited for a CPU or made \
         PAUSE exits meanwhile",
-    needs: "samples of guests (perf kvm --host --guest record) with the guests' symbols (--guest-kallsyms), and \
+    needs: "samples of guests with the guests' symbols (--guest-kallsyms), and \
         sched:sched_switch and sched:sched_wakeup of the whole host in the same recording",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched, RecordNeeds::Stacks],
     measures: &[
@@ -227,8 +227,7 @@ fn look(case: &Case<'_>) -> Verdict {
     }
     if !spinning.part.is_above(SPINS) {
         return Verdict::Unknown(format!(
-            "Guests spin on locks in {}, too few for a share; record for longer, or with a higher frequency (perf \
-             record -F).",
+            "Guests spin on locks in {}, too few for a share; record for longer.",
             spinning.part.says("of their samples").text
         ));
     }
@@ -355,8 +354,8 @@ fn inside(profile: &ProfileSums) -> Verdict {
 
 fn unknown() -> Verdict {
     Verdict::Unknown(
-        "Record samples of guests with the scheduler's events of the whole host: perf kvm --host --guest record -a -e \
-         cpu-clock -e sched:sched_switch -e sched:sched_wakeup -e kvm:kvm_entry -e kvm:kvm_exit."
+        "Record samples of guests with the scheduler's events of the whole host: sched:sched_switch, \
+         sched:sched_wakeup, kvm:kvm_entry and kvm:kvm_exit."
             .to_owned(),
     )
 }

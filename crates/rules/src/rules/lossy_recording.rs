@@ -30,7 +30,8 @@ pub(crate) static RULE: Rule = Rule {
     looks_alike: "",
     remedies: &[
         Remedy {
-            what: "Give it more room: perf record -m 16M (or 64M), trace-cmd record -b 65536 (KiB for each CPU).",
+            what: "Give it more room: trapline record --ring 16384 (KiB for each CPU), trace-cmd record -b 65536, perf \
+                record -m 64M.",
             price: "Memory of the host, for each CPU.",
             unless: "Check that the host has the memory to spare.",
             check: "trapline info: lost events.",

@@ -84,9 +84,7 @@ fn look(case: &Case<'_>) -> Verdict {
         .max()
         .unwrap_or(0);
     if !case.has_exits() && nested == 0 {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_entry.".to_owned());
     }
     let sum = case.exits_of_class(ExitClass::Nested);
     let seen = &case.picture.nested;

@@ -71,9 +71,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::NotOfMachine;
     }
     if !case.has_exits() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_entry.".to_owned());
     }
     let pauses = case.exits_of_class(ExitClass::Pause);
     let all = case.all_exits();

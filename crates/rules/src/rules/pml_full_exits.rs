@@ -89,9 +89,7 @@ fn look(case: &Case<'_>) -> Verdict {
         return Verdict::NotOfMachine;
     }
     if !case.has_exits() {
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_entry.".to_owned());
     }
     let full = case.exits_of_class(ExitClass::DirtyLog);
     if full.count < MANY || !case.matters(full.ns) {

@@ -19,7 +19,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "stacks with which tasks leave their CPUs: sleeps under sk_stream_wait_memory (called from \
         tcp_sendmsg_locked)",
-    needs: "sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e sched:sched_waking); \
+    needs: "sched:sched_switch with kernel stacks; \
         switches alone allow only a guess",
     record: &[RecordNeeds::Stacks],
     measures: &[],
@@ -241,9 +241,7 @@ const SENDERS: [&str; 7] = [
 fn without_stacks(case: &Case<'_>) -> Verdict {
     let unknown = || {
         Verdict::Unknown(
-            "Record sched:sched_switch with kernel stacks (perf record -g -e sched:sched_switch -e \
-             sched:sched_waking): they show where tasks sleep."
-                .to_owned(),
+            "Record sched:sched_switch with kernel stacks: they show where tasks sleep.".to_owned(),
         )
     };
     let rows = case.picture.sched.iter().flat_map(|report| &report.rows);
@@ -274,7 +272,7 @@ fn without_stacks(case: &Case<'_>) -> Verdict {
         )
         .evidence(
             "The table does not show where it sleeps: a sender mostly sleeps in tcp_sendmsg_locked for memory, a \
-             receiver until there is data. Stacks of sched:sched_switch (perf record -g) show it.",
+             receiver until there is data. Stacks of sched:sched_switch (trapline record --for stacks) show it.",
         );
     finding.at_least = Severity::Medium;
     finding.found()

@@ -117,8 +117,8 @@ fn look(case: &Case<'_>) -> Verdict {
     let mut stages = path.stages.iter();
     if !stages.any(|stage| stage.name.ends_with("→ interrupt")) {
         return Verdict::Unknown(
-            "No device was seen to interrupt the guest, so how long requests were pending is not known. Record with \
-             trace-cmd record, or perf record -a, -e kvm:* -e sched:*."
+            "No device was seen to interrupt the guest, so how long requests were pending is not known. Record \
+             kvm:*, sched:sched_switch and sched:sched_waking."
                 .to_owned(),
         );
     }

@@ -102,9 +102,7 @@ fn look(case: &Case<'_>) -> Verdict {
         if let Some(said) = kernel_log::said(&logged) {
             return by_log(&logged, said).found();
         }
-        return Verdict::Unknown(
-            "Record kvm:kvm_exit and kvm:kvm_entry (perf kvm stat record).".to_owned(),
-        );
+        return Verdict::Unknown("Record kvm:kvm_exit and kvm:kvm_entry.".to_owned());
     }
     if let Some(unknown) = case.in_ticks() {
         return unknown;

@@ -97,7 +97,7 @@ pub(crate) static RULE: Rule = Rule {
                 another disk cache mode; no slow monitor commands (info block, screendump, snapshots) while the guest \
                 has to answer.",
             price: "More threads, which need CPUs.",
-            unless: "First find out what the thread that woke the vCPU did (perf record -g -t THREAD).",
+            unless: "First find out what the thread that woke the vCPU did (trapline record --for stacks).",
             check: "trapline diagnose of a new recording.",
         },
         Remedy {

@@ -71,8 +71,8 @@ pub(crate) static RULE: Rule = Rule {
         [halted-target-ipi](#halted-target-ipi).",
     remedies: &[
         Remedy {
-            what: "Find the timer in the guest and lengthen its period, or let it wait for an event: perf record -a -e \
-                timer:hrtimer_start -e timer:hrtimer_expire_entry in the guest names the function and the task \
+            what: "Find the timer in the guest and lengthen its period, or let it wait for an event: trapline record \
+                -e timer:hrtimer_start -e timer:hrtimer_expire_entry in the guest names the function and the task \
                 (timerfd, nanosleep, a poll timeout, a media or real-time loop; Windows: powercfg /energy lists who \
                 asked for a fine timer resolution).",
             price: "The work that it starts runs less often, or later.",
@@ -459,9 +459,9 @@ fn by_counts(case: &Case<'_>) -> Option<Verdict> {
     finding.at_least = Severity::Medium;
     finding.at_most = Severity::Medium;
     finding.rests_on = RestsOn::Counts;
-    let note = "First see which vCPU it is, and whether it sets its timer to a time that has passed: trace-cmd record \
-                -e kvm:kvm_msr -e kvm:kvm_inj_virq (writes of 0x6e0). A guest that catches up with its clock after it \
-                was migrated or stopped does this until it has.";
+    let note = "First see which vCPU it is, and whether it sets its timer to a time that has passed: trapline record \
+                --for paths has kvm:kvm_msr (writes of 0x6e0) and kvm:kvm_inj_virq. A guest that catches up with its \
+                clock after it was migrated or stopped does this until it has.";
     Some(finding.note(0, note).only(&[0, 1, 3]).found())
 }
 
@@ -469,8 +469,7 @@ fn unknown(case: &Case<'_>) -> Verdict {
     Verdict::Unknown(match (case.printed(), case.picture.isa) {
         (true, _) => {
             "A table shows neither which interrupts came nor in what time; record kvm:kvm_exit, kvm:kvm_entry, \
-             kvm:kvm_msr and kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq), as trace-cmd record -e kvm or perf \
-             record -e 'kvm:*' do."
+             kvm:kvm_msr and kvm:kvm_inj_virq (arm64: kvm:kvm_timer_update_irq)."
                 .to_owned()
         }
         (_, Some(Isa::Arm64)) => {

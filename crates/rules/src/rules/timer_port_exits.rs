@@ -24,7 +24,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "exits for I/O ports of the ACPI PM timer (0x608 on QEMU's machines), the RTC (0x70, 0x71) and the PIT \
                (0x40 to 0x43, 0x61)",
-    needs: "kvm_exit, kvm_entry and kvm_pio (perf kvm stat record has them), or the printed tables of perf kvm stat \
+    needs: "kvm_exit, kvm_entry and kvm_pio, or the printed tables of perf kvm stat \
             report for vmexit and ioport",
     record: &[RecordNeeds::Exits],
     measures: &["vmexit IO_INSTRUCTION", "vmexit io", "ioport "],
@@ -217,7 +217,7 @@ fn look(case: &Case<'_>) -> Verdict {
 /// Which ports exits were for is not known.
 fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     if !case.has_exits() {
-        let record = "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio (perf kvm stat record)";
+        let record = "Record kvm:kvm_exit, kvm:kvm_entry and kvm:kvm_pio";
         let of_ports = |one: &CountedReason| {
             one.count >= LEAST
                 && one
@@ -246,7 +246,7 @@ fn without_ports(case: &Case<'_>, exits: RowSum) -> Verdict {
     }
     Verdict::Unknown(format!(
         "{} exits for I/O ports took {} ({} of the handling time of exits, without waits). The ports were not \
-         recorded; record kvm:kvm_pio too (perf kvm stat record does), or add what perf kvm stat report --event=ioport \
+         recorded; record kvm:kvm_pio too, or add what perf kvm stat report --event=ioport \
          prints.",
         exits.count,
         human(exits.ns),

@@ -26,7 +26,7 @@ pub(crate) static RULE: Rule = Rule {
     ],
     looks_at: "runqueue latency and preemption of vCPU threads, and which tasks ran on their CPUs meanwhile: threads \
         summed by process, the recorder left out",
-    needs: "sched:sched_switch and sched:sched_wakeup of the whole host (perf record -a); kvm_exit and kvm_entry show \
+    needs: "sched:sched_switch and sched:sched_wakeup of the whole host; kvm_exit and kvm_entry show \
         which threads are vCPUs, else their names do (CPU 0/KVM)",
     record: &[RecordNeeds::Exits, RecordNeeds::Sched],
     measures: &["vcpus runnable"],

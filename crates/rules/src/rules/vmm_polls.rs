@@ -97,8 +97,8 @@ pub(crate) static RULE: Rule = Rule {
             check: "trapline sched: wake-ups and CPU time of the main thread.",
         },
         Remedy {
-            what: "Else ask which timer it is: perf record -e timer:hrtimer_start -g -p PID of the main thread, and \
-                perf top -p PID.",
+            what: "Else ask which timer it is: trapline record -e timer:hrtimer_start has the function of each \
+                timer that the main thread starts, and perf top -p PID what it does.",
             price: "None.",
             unless: "It is known.",
             check: "The functions of one device are in the call chains.",
@@ -151,8 +151,8 @@ fn look(case: &Case<'_>) -> Verdict {
     let named = |row: &TaskRow| is_qemu(&row.comm) || is_main(row.tid);
     if case.vms().iter().all(|vm| vm.pid.is_none()) && !report.rows.iter().any(named) {
         return Verdict::Unknown(
-            "Record with the threads' processes (perf record), or give --facts: which thread is the VMM's main one is \
-             not known."
+            "Record with the threads' processes (trapline record), or give --facts: which thread is the VMM's main one \
+             is not known."
                 .to_owned(),
         );
     }

@@ -13,6 +13,7 @@ use crate::answer::Answer;
 use crate::commands::compare::args::CompareArgs;
 use crate::commands::compare::sides::{Ready, diagnose, names as names_of};
 use crate::output;
+use crate::usage::Usage;
 
 /// Files of scores are not read beyond this many bytes.
 const MAX_SCORES: u64 = 1 << 20;
@@ -70,7 +71,7 @@ fn scores(reports: &[String], sides: &[impl AsRef<Path>]) -> Result<Vec<EachScor
             Some((name, values)) if !Path::new(one).is_file() => {
                 let values: Vec<&str> = values.split(',').map(str::trim).collect();
                 add(&mut out, name.trim(), &values, sides)
-                    .with_context(|| format!("--score {one}"))?;
+                    .map_err(|error| Usage::error(format!("--score {one}: {error:#}")))?;
             }
             _ => file(&mut out, one, sides)?,
         }

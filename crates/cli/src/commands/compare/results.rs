@@ -49,11 +49,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<bool> {
         (args.common.filter.any(), "a filter"),
     ];
     if let Some((_, option)) = options.iter().find(|(given, _)| *given) {
-        return Err(Usage::error(format!(
+        bail!(
             "{} is a result of 'trapline bench', for which there is no {option}: give results alone, as 'trapline \
              compare A B C'",
             first.display()
-        )));
+        );
     }
     let sides = inputs.iter().map(|path| read(path));
     let sides = sides.collect::<Result<Vec<_>>>()?;

@@ -58,8 +58,8 @@ const INPUTS: &str = "Recordings of one situation; the printed output of perf kv
 const DIAGNOSE_HELP: &str = "Findings are ranked by the time they cost. Below them are the rules that could not be \
 checked, with the events that they need, and the rules that found nothing. 'trapline rules ID' explains a rule.
 
-Record with 'trace-cmd record -e kvm -e sched -e irq' or with 'perf record -a -e \"kvm:*\" -e \"sched:*\"', so that \
-most rules can be checked, and add the host's settings: 'trapline facts --format json > facts.json'.
+Record with 'trapline record', so that most rules can be checked; it puts the host's settings beside. With a recording \
+of 'trace-cmd record -e kvm -e sched -e irq' add them yourself: 'trapline facts --format json > facts.json'.
 
 Examples:
   trapline diagnose perf.data.guest

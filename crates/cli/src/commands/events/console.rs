@@ -51,7 +51,7 @@ pub(super) fn run(
         bail!(
             "{name}: no guest wrote to a serial line that is known (I/O ports 0x3f8, 0x2f8, 0x3e8, 0x2e8, 0xe9, 0x402; \
              on arm64 the PL011 at 0x9000000); what it writes is in kvm_pio events, on arm64 in kvm_mmio events: \
-             record them with 'trace-cmd record -e kvm' or 'perf record -a -e \"kvm:*\"'"
+             record them with 'trapline record --for exits'"
         );
     }
     outcome.quality.doubts.extend(facts.doubts());

@@ -13,9 +13,9 @@ use doubts::DoubtKind;
 use event::{Event, EventType, Quality, Side, Sink};
 use eventtext::EventPrinter;
 use model::Threads;
-use render::ClockUnit;
 #[cfg(test)]
 use render::schema::{HasShape, Member, Shape};
+use render::{ClockUnit, neutral};
 use serde::Serialize;
 use session::{Guest, GuestPairing, OpenRecording};
 use tracefmt::{FormatCatalog, FormatText};
@@ -29,6 +29,7 @@ use crate::opening::{self, AccompanyingFiles};
 use crate::options::Format;
 use crate::output;
 use crate::stream::Stream;
+use crate::usage::Usage;
 
 /// Runs the command.
 pub(crate) fn run(args: &EventsArgs) -> Result<()> {
@@ -44,9 +45,9 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
     let facts = session.host_facts();
     if args.console {
         if inputs.len() > 1 {
-            bail!(
-                "--console takes the host's recording alone: what guests write to their consoles are its events"
-            );
+            return Err(Usage::error(
+                "--console takes the host's recording alone: what guests write to their consoles are its events",
+            ));
         }
         return console::run(args, &recording, facts);
     }
@@ -90,6 +91,15 @@ pub(crate) fn run(args: &EventsArgs) -> Result<()> {
         );
     }
     recording.require_events(sink.printed)?;
+    if !sink.printed && !sink.silent.is_empty() {
+        // An empty answer is one, where it is certain that the events would be there.
+        let names = words::list(&sink.silent);
+        writeln!(
+            std::io::stderr(),
+            "{}",
+            neutral::name(&format!("{name}: recorded, and did not occur: {names}"))
+        )?;
+    }
     if format == Format::Json {
         sink.stream.text("\n  ]\n}\n");
     }
@@ -249,6 +259,9 @@ struct Events<'f> {
     others: Vec<String>,
     /// Whether any event was printed.
     printed: bool,
+    /// What those kinds are called that were asked for by their name and recorded for certain, whether or not they
+    /// happened.
+    silent: Vec<String>,
     /// What the events' times count.
     clock: ClockUnit,
 }
@@ -269,6 +282,7 @@ impl<'f> Events<'f> {
             matched: false,
             others: Vec::new(),
             printed: false,
+            silent: Vec::new(),
             clock: ClockUnit::Nanoseconds,
         }
     }
@@ -357,6 +371,9 @@ impl Sink for Events<'_> {
                 .iter()
                 .any(|glob| names.iter().any(|name| glob.matches(name)));
         self.matched |= wanted;
+        if wanted && ty.recorded && !self.globs.is_empty() {
+            self.silent.push(ty.label.to_owned());
+        }
         if !self.matched {
             self.others.push(ty.label.to_owned());
         }

@@ -7,7 +7,7 @@ pub(crate) mod whole;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use event::Quality;
 use paths::lang;
 use session::{Guest, GuestPairing, HostInput, OpenRecording};
@@ -60,7 +60,9 @@ impl<'t> HostWithGuests<'t> {
 pub(crate) fn run(args: &ExportArgs) -> Result<()> {
     let kind = kind(args)?;
     if kind == Kind::Pftrace && to_standard_output(args) && io::stdout().is_terminal() {
-        bail!("a trace for Perfetto is no text; name a file with -o FILE.pftrace");
+        return Err(Usage::error(
+            "a trace for Perfetto is no text; name a file with -o FILE.pftrace",
+        ));
     }
     let wanted = wanted(args)?;
     let beside = AccompanyingFiles {

@@ -17,6 +17,7 @@ use super::{CollectedProfile, FlameArgs, collect, limit, wrote};
 use crate::answer::Answer;
 use crate::opening::{self, AccompanyingFiles};
 use crate::output;
+use crate::usage::Usage;
 
 /// Runs the command. `a` is the first recording, `after` the file of the second.
 pub(super) fn run(
@@ -117,7 +118,9 @@ fn write_file(
     let content = Content {
         folded: &|most, line| stacks::folded_pair(diff, most, line),
         speedscope: &|| {
-            bail!("speedscope's file format has no differences: -o x.svg, .html or .folded")
+            Err(Usage::error(
+                "speedscope's file format has no differences: -o x.svg, .html or .folded",
+            ))
         },
         picture: FlamePicture {
             title: &title,

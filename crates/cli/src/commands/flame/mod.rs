@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use analysis::{
     FunctionNamer, GuestSide, ProfileBy, ProfileOf, ProfileOptions, ProfileReport, Vcpus,
 };
-use anyhow::{Result, bail};
+use anyhow::Result;
 use binaries::BinaryArgs;
 use clap::{Args, ValueEnum};
 use doubts::{Concern, Concerns, DoubtKind, Doubts};
@@ -166,9 +166,10 @@ function that nothing names is its file and where it is in that file; those of
 user space are named by files with the recording's build ids. Filters choose
 samples, and with --off-cpu threads.
 
-On CPU needs samples: 'perf record -a -g', or 'perf kvm --host --guest record -a
--g' to see guests too. Off CPU needs switches with stacks: 'perf record -a -g -e
-sched:sched_switch -e sched:sched_waking'. --both needs both: with '-e
+On CPU needs samples, off CPU switches with stacks, --both needs both, and
+'trapline record --for stacks' has them. Of perf: 'perf record -a -g', 'perf kvm
+--host --guest record -a -g' to see guests too, and for switches 'perf record -a
+-g -e sched:sched_switch -e sched:sched_waking', for --both with '-e
 cpu-clock/freq=997/' before these, since -F would thin out switches too.
 
 Examples:
@@ -205,7 +206,9 @@ struct CollectedProfile {
 /// Returns what is asked for.
 fn options(args: &FlameArgs) -> Result<ProfileOptions> {
     if args.wakeup && !args.off_cpu && !args.both {
-        bail!("--wakeup says who ended a wait, so it goes with --off-cpu or --both");
+        return Err(Usage::error(
+            "--wakeup says who ended a wait, so it goes with --off-cpu or --both",
+        ));
     }
     Ok(ProfileOptions {
         of: match (args.off_cpu, args.both, args.guest_exits) {
@@ -316,9 +319,10 @@ fn settled(args: &FlameArgs) -> Result<(PathBuf, FlameArgs)> {
             "--diff compares two recordings, and one is named: name the one before it, too",
         ));
     }
-    if args.recordings.len() > 1 && (args.diff.is_some() || args.off_cpu || args.guest_exits) {
+    let alone = args.diff.is_some() || args.off_cpu || args.guest_exits || !args.guest.is_empty();
+    if args.recordings.len() > 1 && alone {
         return Err(Usage::error(
-            "a second recording is one of a guest, and goes with neither --diff, --off-cpu nor --guest-exits",
+            "a guest's recording as second word cannot be used with --guest, --diff, --off-cpu or --guest-exits",
         ));
     }
     let mut recordings = args.recordings.or_newest()?;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use render::flame_picture::{Drawn, FlamePicture};
 
 use crate::new_file;
+use crate::usage::Usage;
 
 /// Bytes of a folded line: tools read lines whole.
 const MAX_LINE: usize = 1 << 16;
@@ -27,11 +28,11 @@ impl Form {
             Some("json") => Ok(Form::Speedscope),
             Some("svg") => Ok(Form::Svg),
             Some("html") => Ok(Form::Html),
-            _ => bail!(
-                "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, .folded \
-                 or .json",
+            _ => Err(Usage::error(format!(
+                "-o {}: what to write is known by the end of the name, and stacks are written as .svg, .html, \
+                 .folded or .json",
                 file.display()
-            ),
+            ))),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::answer::Answer;
 use crate::commands::paths::args::{Diagram, PathsArgs};
 use crate::options::Format;
 use crate::output;
+use crate::usage::Usage;
 
 /// Events of an instance that are printed; what is beyond is counted.
 const MAX_EVENTS: usize = 400;
@@ -33,7 +34,9 @@ pub(super) fn run(
     let recording = together.recording;
     let (name, reader) = (recording.name(), recording.reader());
     if args.common.format == Format::Csv {
-        bail!("--instance is a text or JSON; '--each --format csv' has a row for each instance");
+        return Err(Usage::error(
+            "--instance is a text or JSON; '--each --format csv' has a row for each instance",
+        ));
     }
     let mut question = recording.question(together.paired);
     let paths = question.share(follower);

@@ -1,6 +1,6 @@
 //! What each analysis costs a recording.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use event::Quality;
 use render::{ClockUnit, walk_costs};
 use rustix::time::{ClockId, clock_gettime};
@@ -26,10 +26,10 @@ pub(super) fn print(args: &ReportArgs, session: &Session, options: &PictureOptio
     for path in args.recordings.iter() {
         let input = session.input(path)?;
         if input.printed(&mut PrintedTables::default(), options)? {
-            return Err(Usage::error(format!(
+            bail!(
                 "{} holds printed tables, and no events: --cost measures walks over recordings",
                 input.name()
-            )));
+            );
         }
         let costs = input.walk_costs(options, pairs, &thread_ns)?;
         inputs.push(input.name().to_owned());

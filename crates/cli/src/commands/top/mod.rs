@@ -24,6 +24,7 @@ use crate::answer::Answer;
 use crate::commands::top::args::{TopArgs, TopBy};
 use crate::options::Format;
 use crate::output;
+use crate::usage::Usage;
 use watch::Watch;
 
 /// Runs the command.
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
     };
     if !args.once && args.prometheus.is_none() {
         if args.format != Format::Table {
-            bail!("--format is for one interval: add --once");
+            return Err(Usage::error("--format is for one interval: add --once"));
         }
         if !io::stdout().is_terminal() {
             bail!("standard output is no terminal: count one interval with --once");
