@@ -309,7 +309,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__clock)
-            opts="-n -o -h --each-source --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --each-source --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -363,7 +363,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__disk)
-            opts="-n -o -h --write --size --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --write --size --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -421,7 +421,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__exits)
-            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -475,12 +475,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__explain)
-            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -677,7 +685,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__ipi)
-            opts="-n -o -h --pairs --idle --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --pairs --idle --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -735,7 +743,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__net)
-            opts="-n -o -h --serve --connect --size --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --serve --connect --size --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -801,7 +809,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__timer)
-            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -855,7 +863,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__bench__subcmd__wake)
-            opts="-n -o -h --short --idle --iterations --warmup --row-time --cpu --label --output --format --color --strict --help"
+            opts="-n -o -h --short --idle --iterations --warmup --row-time --cpu --label --output --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -917,7 +925,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__compare)
-            opts="-h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --with --guest --with-guest --each --score --confidence --work --all --limit --kallsyms --guest-kallsyms --domain --mtree --a-score --b-score --a-domain --b-domain --a-facts --b-facts --a-kallsyms --b-kallsyms --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --input --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1039,6 +1047,14 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
@@ -1051,12 +1067,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__diagnose)
-            opts="-h --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --domain --patch --kallsyms --guest-kallsyms --rule --mtree --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --domain)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1133,12 +1157,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__events)
-            opts="-h --guest --event --console --as --ns --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --event --console --as --ns --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1203,12 +1235,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__exits)
-            opts="-h --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --event --by --as --wide --sort --mtree --guest-kallsyms --guest-modules --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1293,12 +1333,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__export)
-            opts="-o -h --guest --output --as --table --path --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --guest --output --as --table --path --mtree --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1379,7 +1427,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__facts)
-            opts="-h --root --format --wide --color --strict --help"
+            opts="-h --root --format --json --csv --wide --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1405,12 +1453,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__flame)
-            opts="-o -h --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --output --off-cpu --both --wakeup --guest-exits --event --by --unit --idle --limit --kallsyms --guest-kallsyms --guest-modules --guestmount --guest --diff --diff-kallsyms --diff-guest-kallsyms --symfs --buildid-dir --debug-dir --perf-maps --no-inline --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1955,12 +2011,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__info)
-            opts="-h --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2017,12 +2081,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__irqs)
-            opts="-h --guest --limit --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --limit --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2083,7 +2155,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__overhead)
-            opts="-h --cpu --format --color --strict --help"
+            opts="-h --cpu --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2109,12 +2181,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__paths)
-            opts="-h --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --path --from --to --join --slow --each --instance --diagram --mtree --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2203,7 +2283,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__record)
-            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --budget --ring --check --format --color --strict --help"
+            opts="-o -e -C -h --output --for --seconds --event --cpu --tid --keep --until --times --memory --disk --vm --pid --agent --agent-token --agent-for --agent-size --probe --function --list-probes --budget --ring --check --format --json --csv --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2325,12 +2405,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__report)
-            opts="-o -h --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -o -h --input --output --against --mtree --kallsyms --guest-kallsyms --full --brief --cost --pairs --guest --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2415,7 +2503,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__rules)
-            opts="-h --explain --format --color --strict --help guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates remote-memory halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path"
+            opts="-h --explain --json --csv --format --color --strict --help guest-died vcpu-stuck halt-does-not-halt guest-spins timer-port-exits hpet-mmio-exits timer-interrupt-storm halted-target-ipi console-on-irq-vcpu slow-storage userspace-virtio-backend vmm-polls cpufreq-governor-kworker emulated-device sender-waits-for-memory vcpu-preempted vcpu-throttled host-idle-latency helper-waits-for-cpu vcpu-migrates remote-memory halt-poll-waste pause-loop-exits lock-holder-preempted memory-taken-away dirty-logging nx-hugepage-recovery ept-violation-storm pml-full-exits host-tick-on-isolated-cpu apic-exits-without-apicv hyperv-synic-autoeoi nested-exits split-lock stalled-vcpu lossy-recording tracing-disturbs dominant-exit unexplained-time slow-path"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2437,12 +2525,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__sched)
-            opts="-h --guest --by --sort --as --limit --histogram --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --by --sort --as --limit --histogram --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2515,7 +2611,7 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__top)
-            opts="-h --once --interval --vm --pid --by --events --mtree --format --limit --prometheus --color --strict --help"
+            opts="-h --once --interval --vm --pid --by --events --mtree --json --csv --limit --prometheus --format --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2541,16 +2637,16 @@ _trapline() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --format)
-                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
-                    return 0
-                    ;;
                 --limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --prometheus)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "table json csv" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -2565,12 +2661,20 @@ _trapline() {
             return 0
             ;;
         trapline__subcmd__vcpus)
-            opts="-h --guest --wide --mtree --format --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
+            opts="-i -h --input --guest --wide --mtree --format --json --csv --formats --facts --spool-limit --threads --pid --vm --vcpu --cpu --time --color --strict --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --input)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -i)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --guest)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -62,6 +62,7 @@ never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l dry-run -d 'Record nothing: say what is missing here, which VMs there are, and which commands would be run'
 complete -c trapline -n "__fish_trapline_using_subcommand why" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand why" -s h -l help -d 'Print help'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s o -l output -d 'Write the report as one HTML file, whose name ends in .html or .htm; - is standard output' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l against -d 'With -o: compare the recordings with REC, and show what changed from REC to them. All of them are read again for it' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
@@ -87,8 +88,11 @@ never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l full -d 'Print everything instead of one screen: all findings with their evidence, all rows, all warnings'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l brief -d 'Print ten lines of plain text, for a ticket or a mail: no table, no line beyond 72 columns but for a command, no colour'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l cost -d 'Print what each analysis costs this recording instead, in CPU time of one thread. The recording is walked some hundred times for it: with all analyses, and without one after the other'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand report" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l domain -d 'Read the guest\'s definition and check it too: the output of \'virsh dumpxml\', QEMU\'s command line (the output of \'ps -eww -o args\', or /proc/PID/cmdline), or a Proxmox VM\'s .conf. Without a recording only the definition is checked, and the option may be repeated' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l kallsyms -d 'Name kernel functions with FILE, a copy of the host\'s /proc/kallsyms made by root, where the recording has no symbols itself. Without FILE, names are of this machine\'s kernel, or of a file, that has the build id' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l guest-kallsyms -d 'Name functions of guests\' kernels in samples with FILE, a copy of a guest\'s /proc/kallsyms made by root' -r -F
@@ -150,6 +154,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l color -d 
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l patch -d 'Print only the change of the definition that the findings ask for, as a unified diff; without a recording what the remarks ask for'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand diagnose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l with -d 'The second group of recordings' -r -F
@@ -183,11 +189,14 @@ complete -c trapline -n "__fish_trapline_using_subcommand compare" -l vm -d 'Onl
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l vcpu -d 'Only the vCPU with this number; without --vm, of each VM' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l cpu -d 'Only events on these CPUs, for example 0-3,8' -r
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l time -d 'Only what happens from FROM to TO. Both are times as info and events print them: seconds, or whole numbers where the recording\'s clock counts ticks. Either may be left out' -r
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -s i -l input -d 'The same as REC, as perf has it. May be repeated.' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l each -d 'Compare each recording with the first, in one table with a column for each'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l all -d 'Show also changes that are small or may be noise'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand compare" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l format -d 'Print text for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
@@ -197,9 +206,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand rules" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l explain -d 'Explain all rules'
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand rules" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand rules" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand info" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand info" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -215,9 +227,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand info" -l time -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand info" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand info" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand events" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand events" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l event -d 'Only events whose name or SYSTEM:NAME matches; * stands for any characters, ? for one. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l as -d 'Print lines in the form of this tool, whichever made the recording' -r -f -a "perf\t'As perf does'
 trace-cmd\t'As trace-cmd does'"
@@ -238,9 +253,12 @@ always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l console -d 'Instead of events, print what guests wrote to their serial consoles, line by line. The bytes come from kvm_pio (x86) and kvm_mmio (arm64) events'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l ns -d 'Print times to the nanosecond'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand events" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand events" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l event -d 'Show these tables: exits by reason, I/O ports, memory-mapped I/O, model-specific registers' -r -f -a "vmexit\t'Exits by reason'
 ioport\t'I/O ports'
 mmio\t'Memory-mapped I/O'
@@ -273,9 +291,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand exits" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l wide -d 'Show all columns, for terminals wider than 80 columns'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand exits" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand exits" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from such a text in --facts, else from the defaults of QEMU\'s machines' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -293,9 +314,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l wide -d 'Show durations instead of percentages, and lists in full, for terminals wider than 80 columns'
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand vcpus" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l limit -d 'Show only the first N rows of each table' -r
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
@@ -312,9 +336,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l time -d 'Only
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand irqs" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand paths" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l path -d 'Show this built-in path, or the path that FILE describes. Without it, show all built-in paths but those that are for --path only; with guests\' recordings, also those that go through guests. May be repeated' -r -f -a "halt-wake\t''
 irqfd\t''
 ipi\t''
@@ -351,8 +378,11 @@ complete -c trapline -n "__fish_trapline_using_subcommand paths" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l each -d 'Print every instance: when it reached each step, and what else is known about it'
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand paths" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand paths" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s o -l output -d 'Write the stacks to FILE. If its name ends in .svg or .html: a flame graph for a browser; in .folded: a line for each stack, for flamegraph.pl, inferno and others; in .json: speedscope\'s file format' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l event -d 'Show the samples of this event. The default is the one of time with the most samples, else the first that is no tracepoint' -r
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l by -d 'What stands below the stacks that -o writes' -r -f -a "comm\t'The names of threads'
@@ -398,9 +428,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand flame" -l wakeup -d 'P
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l guest-exits -d 'Show where guests exited, by the instruction pointers of kvm_exit, one for each exit. These are no samples'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l idle -d 'Show idle CPUs and idle guests too'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l no-inline -d 'Do not show inlined functions of user space'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand flame" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand flame" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand sched" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l by -d 'Show a row for each thread, each thread name, or each CPU' -r -f -a "task\t'Threads'
 comm\t'All threads of one name'
 cpu\t'CPUs'"
@@ -428,6 +461,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand sched" -l color -d 'Co
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l histogram -d 'Show a histogram of the delays, in powers of two'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand sched" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand sched" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s o -l output -d 'Write to this folder, which must not be there yet: perf.data, and the host\'s settings as facts.json. The default is the first of trapline-1, trapline-2... that is free' -r -F
@@ -465,6 +500,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand record" -l color -d 'C
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l check -d 'Record nothing: say which of the permissions, kernel options and settings that recording takes are there, how to get those that are missing, and what works without them. The exit status is 1 where nothing can be recorded'
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand record" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand agent" -s o -l output -d 'Write to this file, which must not be there yet. With --listen: to a file in this folder, which must be there, and be its owner\'s alone' -r -F
@@ -489,6 +526,8 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand overhead" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and not __fish_seen_subcommand_from ipi wake clock timer exits net disk explain help" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
@@ -519,6 +558,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l pairs -d 'Measure every pair of CPUs too, in both directions; at most 64 CPUs'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from ipi" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l short -d 'Let the target sleep for TIME before it is woken, so short that whoever polls still does' -r
@@ -535,6 +576,8 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from wake" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s n -l iterations -d 'Measure so many iterations of each row' -r
@@ -550,6 +593,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l each-source -d 'Measure with every clock source that the kernel has, one after another. That changes the clock of the whole machine meanwhile; it is set back at the end, after Ctrl-C too, but not after kill -9. It takes root'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s n -l iterations -d 'Measure so many iterations of each row' -r
@@ -564,6 +609,8 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from timer" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s n -l iterations -d 'Measure so many iterations of each row' -r
@@ -578,6 +625,8 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from exits" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l serve -d 'Be the peer: answer at ADDR (10.0.0.2:7700) over TCP and UDP until Ctrl-C, and measure nothing. A port of 0 is any that is free. Whoever reaches the address is answered' -r
@@ -595,6 +644,8 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from net" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l size -d 'Make a file of this size (64M, 1G) in a folder' -r
@@ -611,9 +662,12 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l write -d 'Write too, to a file that is made in the folder'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from disk" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l format -d 'Print a table for people, JSON, or comma-separated values' -r -f -a "table\t'For people'
 json\t'For programs'
 csv\t'For spreadsheets'"
@@ -629,6 +683,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "ipi" -d 'Measure IPIs: from one CPU to another on its core, on its node, on another node, and to all; to busy and to idle CPUs'
@@ -640,7 +696,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "disk" -d 'Measure requests of 4 KiB to a disk, one at a time'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Find out what the slowest iterations of a result were, by a recording that was made meanwhile'
 complete -c trapline -n "__fish_trapline_using_subcommand bench; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c trapline -n "__fish_trapline_using_subcommand export" -l guest -d 'The same, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
+complete -c trapline -n "__fish_trapline_using_subcommand export" -s i -l input -d 'The same as REC, as perf has it. May be repeated. Without any REC, the newest recording in this folder is read: trapline-N, which \'trapline record\' makes, perf.data.guest, perf.data or trace.dat' -r -F
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l guest -d 'A recording of a guest, as GUEST, with the name, UUID or process of the VM whose guest it is. May be repeated' -r
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s o -l output -d 'Write to FILE; - is standard output. The end of the name says what is written: .pftrace or .perfetto-trace, .csv, .md, .json' -r -F
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l as -d 'Write this kind of file, whatever the name is' -r -f -a "pftrace\t'For Perfetto'
 csv\t'For spreadsheets'
@@ -678,6 +735,8 @@ complete -c trapline -n "__fish_trapline_using_subcommand export" -l time -d 'On
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand export" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l interval -d 'Count for so long: 500ms, 1s, 10s' -r
@@ -686,16 +745,18 @@ complete -c trapline -n "__fish_trapline_using_subcommand top" -l pid -d 'Show t
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l by -d 'Show exits of each vCPU, or of all vCPUs of a VM together' -r -f -a "vcpu\t'One vCPU'
 vm\t'All vCPUs of a VM'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l mtree -d 'Read where the VM\'s devices are from FILE, the output of \'info mtree\' in QEMU\'s monitor. It names I/O ports and MMIO addresses. Without it, names come from the defaults of QEMU\'s machines' -r -F
-complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or exits and accesses as comma-separated values' -r -f -a "table\t'For people'
-json\t'For programs'
-csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l limit -d 'With --once: show at most N rows of each table' -r
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l prometheus -d 'Show nothing, and serve what is counted since the beginning at http://ADDR/metrics, as Prometheus reads it. ADDR is a port of this machine alone (9435), or an address and a port (0.0.0.0:9435)' -r
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l format -d 'With --once: print tables for people, JSON, or exits and accesses as comma-separated values.' -r -f -a "table\t'For people'
+json\t'For programs'
+csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l once -d 'Count for one interval, print it, and end'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l events -d 'Count in this program, out of events that the kernel writes to rings, even where BPF programs can count in the kernel. The numbers are the same, at a higher cost. Where BPF is not allowed, that is done without being asked for'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand top" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l root -d 'Read proc, sys and boot below DIR: those of another host, mounted in a container or copied by sosreport' -r -F
@@ -705,6 +766,8 @@ csv\t'For spreadsheets'"
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l color -d 'Colour what is printed for people: on a terminal (where NO_COLOR is not set, or CLICOLOR_FORCE is), always or never' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set; elsewhere if CLICOLOR_FORCE is'
 always\t'Always'
 never\t'Never'"
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l json -d 'Short for --format json'
+complete -c trapline -n "__fish_trapline_using_subcommand facts" -l csv -d 'Short for --format csv'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l wide -d 'Show lists in full'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -l strict -d 'End with status 3 where a doubt touches what is printed: losses, a cut, a clock of unknown unit, and whatever stands as a warning below a table'
 complete -c trapline -n "__fish_trapline_using_subcommand facts" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -33,6 +33,7 @@ pub(crate) struct Args {
 }
 
 const EXAMPLES: &str = "Examples:
+  sudo trapline why                        on a host with a slow VM: what is wrong, and why
   trapline perf.data.guest                 one screen: what is wrong, and why; short for
                                            trapline report perf.data.guest
   trapline report                          the same of the newest recording here

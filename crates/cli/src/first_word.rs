@@ -1,4 +1,4 @@
-//! `trapline FILE` is `trapline report FILE`.
+//! `trapline FILE` is `trapline report FILE`, and `trapline` alone says what it would do on this host.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -15,11 +15,18 @@ const ENDINGS: [&str; 10] = [
 /// The command that files are for.
 const REPORT: &str = "report";
 
-/// Reads the words of a command line, the program's name first.
+/// What `trapline` alone does on a host with KVM, for who has been given the program and nothing else.
+const ALONE: [&str; 2] = ["why", "--dry-run"];
+
+/// Reads the words of a command line, the program's name first. Where there is none, `kvm` says whether this is a host
+/// of VMs.
 ///
 /// # Errors
 /// What clap says of them, which may be the help that was asked for.
-pub(crate) fn parse(words: Vec<OsString>) -> Result<Args, clap::Error> {
+pub(crate) fn parse(mut words: Vec<OsString>, kvm: bool) -> Result<Args, clap::Error> {
+    if words.len() == 1 && kvm {
+        words.extend(ALONE.map(OsString::from));
+    }
     Args::try_parse_from(with_report(&Args::command(), words))
 }
 

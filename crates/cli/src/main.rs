@@ -23,14 +23,18 @@ mod usage;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use render::neutral;
 
+/// It is there where KVM is loaded, or built in.
+const KVM: &str = "/sys/module/kvm";
+
 fn main() -> ExitCode {
     source::outlive_truncation();
     // Wrong usage ends here, with status 2.
-    let args = match first_word::parse(std::env::args_os().collect()) {
+    let args = match first_word::parse(std::env::args_os().collect(), Path::new(KVM).exists()) {
         Ok(args) => args,
         Err(error) => {
             // It repeats arguments, among which there may be any file's name.

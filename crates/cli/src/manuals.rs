@@ -125,10 +125,10 @@ fn man_pages_name_the_variables_that_are_read() {
     }
 }
 
-/// The README has the statuses that the man pages have.
+/// The list of commands has the statuses that the man pages have.
 #[test]
-fn the_readme_has_the_exit_statuses() {
-    let path = root().join("README.md");
+fn the_list_of_commands_has_the_exit_statuses() {
+    let path = root().join("docs/commands.md");
     let text = fs::read_to_string(&path).unwrap();
     let rows = STATUSES.map(|one| format!("| {} | {} |\n", one.code, one.meaning));
     let (before, rest) = text
@@ -145,6 +145,6 @@ fn the_readme_has_the_exit_statuses() {
     }
     assert!(
         text == wanted,
-        "README.md: TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins manuals writes it"
+        "docs/commands.md: TRAPLINE_WRITE_DOCS=1 cargo test -p trapline --bins manuals writes it"
     );
 }

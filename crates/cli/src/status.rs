@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::usage::Usage;
 
-/// A status, for the program's help, its man pages and the README.
+/// A status, for the program's help, its man pages and docs/commands.md.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExitStatus {
     /// The number.

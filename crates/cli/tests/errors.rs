@@ -201,7 +201,7 @@ fn wrong_usage_is_status_2() {
     let path = case("vmx/tiny-irqchip/perf.data.kvmstat.zst").path;
     let path = path.to_string_lossy();
     for (args, word) in [
-        (vec![], "Usage"),
+        (vec!["--strict"], "Usage"),
         (vec!["frobnicate"], "frobnicate"),
         (vec!["exits", &path, "--event", "vmexits"], "vmexit"),
         (vec!["exits", &path, "--frob"], "--frob"),

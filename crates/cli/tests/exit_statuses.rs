@@ -1,5 +1,5 @@
 //! Exit statuses are alike in all commands: 0 answered, 1 an input that cannot be used, 2 wrong usage, 3 a doubt with
-//! `--strict`. The README and the man pages have the same words.
+//! `--strict`. docs/commands.md and the man pages have the same words.
 
 use std::fs;
 
@@ -122,7 +122,7 @@ fn the_other_commands_end_alike() {
         (2, &["bench", "nosuch"]),
         (2, &["compare"]),
         (2, &["nosuch"]),
-        (2, &[]),
+        (2, &["--strict"]),
     ] {
         let run = run(args);
         failures.equal(&format!("{args:?}: {}", run.stderr), &run.status, &status);

@@ -2,6 +2,7 @@
 //! recorded it says what stops it.
 
 use std::fs;
+use std::path::Path;
 
 use crate::common::{json, trapline};
 use crate::record_command::possible;
@@ -23,6 +24,23 @@ fn a_dry_run_names_the_commands_and_writes_nothing() {
         assert!(text.contains(line), "{line}: {text}");
     }
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+}
+
+/// The program alone, on a host of VMs, says what it would do.
+#[test]
+fn the_program_alone_is_a_dry_run_where_kvm_is() {
+    let mut command = trapline();
+    let output = command.output().expect("the program");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if Path::new("/sys/module/kvm").exists() {
+        assert!(text.contains("'trapline why' would run"), "{text}");
+        assert!(
+            text.contains("trapline --help lists all commands"),
+            "{text}"
+        );
+    } else {
+        assert_eq!(output.status.code(), Some(2));
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn of_program(line: &str) -> Vec<Vec<String>> {
 fn check(place: &str, line: &str) -> usize {
     let lines = of_program(line);
     for words in &lines {
-        if let Err(error) = first_word::parse(words.iter().map(Into::into).collect()) {
+        if let Err(error) = first_word::parse(words.iter().map(Into::into).collect(), false) {
             assert!(
                 !error.use_stderr(),
                 "{place}: the program does not take '{}': {error}",

@@ -81,7 +81,7 @@ fn not_there(functions: &ProgramFunctions, file: &str, wanted: &str) -> String {
         .filter(|name| name.contains(wanted) || wanted.contains(name) && name.len() > 3)
         .collect();
     like.sort_unstable_by_key(|name| (name.len().abs_diff(wanted.len()), *name));
-    let list = format!("'trapline record --list-probes \'{file}:*\'' lists those that there are");
+    let list = format!("'trapline record --list-probes {file}' lists those that there are");
     let why = match functions.is_complete() {
         true => "",
         false => ", which has only the symbols that other files use: install its debug symbols",

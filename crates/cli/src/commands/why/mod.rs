@@ -283,7 +283,7 @@ fn dry_run(args: &WhyArgs, vm: Option<&ReportedVm>, hindrance: Option<&CheckLine
     let text = format!(
         "\n'trapline why' would run\n  $ {count}\n  $ {}\n    with more or fewer questions, by what that counted and \
          what an event costs here\n  $ {}\n    and print the screen of that report. Nothing else of this host is \
-         changed.\n",
+         changed.\n\ntrapline FILE reports a recording that you have; trapline --help lists all commands.\n",
         record_line(args, vm, &usual).shown(),
         report.shown()
     );
