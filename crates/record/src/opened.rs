@@ -31,6 +31,14 @@ pub(crate) struct OpenEvent {
     pub on: Vec<(u32, RingEvent)>,
 }
 
+impl OpenEvent {
+    /// Returns whether it counts while its CPU's leader does. A sampler is one of the processor, which has its own
+    /// groups.
+    fn is_behind(attr: &RingAttr) -> bool {
+        !attr.frequency
+    }
+}
+
 /// The ring of a CPU.
 #[derive(Debug)]
 pub(crate) struct CpuRing {
@@ -52,6 +60,8 @@ pub struct Missing {
 pub struct OpenedEvents {
     pub(crate) rings: Vec<CpuRing>,
     pub(crate) events: Vec<OpenEvent>,
+    /// An event of each CPU, behind which tracepoints count: they begin and end at once. Closed after them.
+    leaders: Vec<RingEvent>,
     pub(crate) tracepoints: Vec<Tracepoint>,
     pub(crate) missing: Vec<Missing>,
     pub(crate) ring_bytes: usize,
@@ -81,7 +91,7 @@ struct ToOpen {
 
 /// Returns how many files so many events take on so many CPUs, those of the rings and others with them.
 pub(crate) fn files(events: usize, cpus: usize) -> u64 {
-    (events as u64 + 2) * cpus as u64 + OTHER_FILES
+    (events as u64 + 3) * cpus as u64 + OTHER_FILES
 }
 
 impl OpenedEvents {
@@ -126,9 +136,11 @@ impl OpenedEvents {
                 Err(NoRings::TooLarge(error) | NoRings::Else(error)) => return Err(error),
             }
         };
+        let leaders = leaders_of(&on_line)?;
         let mut opened = OpenedEvents {
             rings,
             events: Vec::new(),
+            leaders,
             tracepoints,
             missing,
             ring_bytes,
@@ -239,7 +251,7 @@ impl OpenedEvents {
             ..one.attr
         };
         let mut on = Vec::new();
-        for of_cpu in &self.rings {
+        for (of_cpu, leader) in self.rings.iter().zip(&self.leaders) {
             if one
                 .cpus
                 .as_ref()
@@ -253,7 +265,11 @@ impl OpenedEvents {
                 why: reasons::not_opened(error),
             };
             let cpu = i32::try_from(of_cpu.cpu).unwrap_or(i32::MAX);
-            let event = RingEvent::open(&attr, cpu).map_err(|error| failed(&error))?;
+            let event = match OpenEvent::is_behind(&attr) {
+                true => RingEvent::open_behind(leader, &attr, cpu),
+                false => RingEvent::open(&attr, cpu),
+            };
+            let event = event.map_err(|error| failed(&error))?;
             event
                 .write_to(of_cpu.ring.event())
                 .map_err(|error| failed(&error))?;
@@ -295,18 +311,17 @@ impl OpenedEvents {
         std::iter::once(tasks).chain(events).collect()
     }
 
-    /// Lets all events be recorded, or stops them.
+    /// Lets all events be recorded, or stops them. Those of a CPU begin and end at once: an entry whose exit is not
+    /// recorded yet would look like one whose exit was lost. Names of threads are recorded before and behind them.
     pub(crate) fn enable(&self, on: bool) -> io::Result<()> {
-        let tasks = self.rings.iter().map(|one| one.ring.event());
-        let events = self.events.iter().flat_map(|one| &one.on);
-        let mut all = tasks.chain(events.map(|(_, event)| event));
-        if !on {
-            return self
-                .events
-                .iter()
-                .flat_map(|one| &one.on)
-                .try_for_each(|(_, event)| event.enable(on));
+        if on {
+            let mut tasks = self.rings.iter().map(|one| one.ring.event());
+            tasks.try_for_each(|event| event.enable(on))?;
         }
+        let samplers = self.events.iter();
+        let samplers = samplers.filter(|one| !OpenEvent::is_behind(&one.attr));
+        let samplers = samplers.flat_map(|one| &one.on).map(|(_, event)| event);
+        let mut all = samplers.chain(&self.leaders);
         all.try_for_each(|event| event.enable(on))
     }
 }
@@ -361,18 +376,31 @@ fn of_rings(bytes: usize, flight: bool) -> RingAttr {
     }
 }
 
+/// Returns an event for each CPU that records nothing by itself.
+fn leaders_of(cpus: &CpuSet) -> Result<Vec<RingEvent>, RecordError> {
+    let attr = RingAttr::each(EventSource::Nothing);
+    let open = |cpu: u32| {
+        let event = RingEvent::open(&attr, i32::try_from(cpu).unwrap_or(i32::MAX));
+        event.map_err(|error| no_dummy(cpu, &error))
+    };
+    cpus.iter().map(open).collect()
+}
+
+fn no_dummy(cpu: u32, error: &io::Error) -> RecordError {
+    RecordError::Open {
+        name: "dummy".to_owned(),
+        cpu,
+        why: reasons::not_opened(error),
+    }
+}
+
 fn rings_of(cpus: &CpuSet, bytes: usize, flight: bool) -> Result<Vec<CpuRing>, NoRings> {
     let attr = of_rings(bytes, flight);
     let mut rings = Vec::new();
     for cpu in cpus.iter() {
         let number = i32::try_from(cpu).unwrap_or(i32::MAX);
-        let event = RingEvent::open(&attr, number).map_err(|error| {
-            NoRings::Else(RecordError::Open {
-                name: "dummy".to_owned(),
-                cpu,
-                why: reasons::not_opened(&error),
-            })
-        })?;
+        let event =
+            RingEvent::open(&attr, number).map_err(|error| NoRings::Else(no_dummy(cpu, &error)))?;
         let pages = bytes / rings::page_size();
         let ring = Ring::of(event, pages, flight);
         let ring = ring.map_err(|error| {

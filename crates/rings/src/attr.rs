@@ -122,8 +122,17 @@ impl RingAttr {
     /// Returns the structure's bytes, in this machine's order: the kernel takes them, and a perf.data file holds them.
     /// The event begins disabled.
     pub fn bytes(&self) -> [u8; SIZE] {
+        self.with(flag::DISABLED)
+    }
+
+    /// Returns the same of an event that begins enabled: of one behind another, which counts once that does.
+    pub(crate) fn enabled_bytes(&self) -> [u8; SIZE] {
+        self.with(0)
+    }
+
+    fn with(&self, disabled: u64) -> [u8; SIZE] {
         let (kind, config) = self.of.numbers();
-        let mut flags = flag::DISABLED | flag::SAMPLE_ID_ALL;
+        let mut flags = disabled | flag::SAMPLE_ID_ALL;
         for (wanted, bit) in [
             (self.frequency, flag::FREQ),
             (self.no_kernel_chain, flag::EXCLUDE_CALLCHAIN_KERNEL),

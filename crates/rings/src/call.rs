@@ -19,15 +19,21 @@ const PAUSE_OUTPUT: libc::Ioctl = 0x4004_2409u32 as libc::Ioctl;
 /// `PERF_FLAG_FD_CLOEXEC`.
 const CLOEXEC: libc::c_ulong = 8;
 
-/// Opens an event of whatever runs on a CPU (`pid` -1), or of the calling thread (0) on all CPUs (`cpu` -1).
-pub(crate) fn open(attr: &[u8; SIZE], pid: i32, cpu: i32) -> io::Result<OwnedFd> {
+/// Opens an event of whatever runs on a CPU (`pid` -1), or of the calling thread (0) on all CPUs (`cpu` -1): one of
+/// the group of `leader`, or one of its own.
+pub(crate) fn open(
+    attr: &[u8; SIZE],
+    pid: i32,
+    cpu: i32,
+    leader: Option<BorrowedFd<'_>>,
+) -> io::Result<OwnedFd> {
     // SAFETY: the kernel reads as many bytes as the structure's second word says, which is SIZE, and writes at most
     // that word. It gets a copy, so nothing else sees that.
     let fd = unsafe {
         let mut copy = *attr;
-        let none: libc::c_int = -1;
+        let group: libc::c_int = leader.map_or(-1, |event| event.as_raw_fd());
         let attr = copy.as_mut_ptr();
-        libc::syscall(libc::SYS_perf_event_open, attr, pid, cpu, none, CLOEXEC)
+        libc::syscall(libc::SYS_perf_event_open, attr, pid, cpu, group, CLOEXEC)
     };
     let fd = i32::try_from(fd).map_err(|_| io::Error::other("a file number out of range"))?;
     if fd < 0 {

@@ -37,7 +37,20 @@ impl RingEvent {
     /// Fails as perf_event_open(2) says: EACCES and EPERM without CAP_PERFMON (or CAP_SYS_ADMIN), ENODEV and EINVAL
     /// where the CPU is off line, ENOENT where there is no such event, EMFILE where the process may have no more files.
     pub fn open(attr: &RingAttr, cpu: i32) -> io::Result<RingEvent> {
-        RingEvent::of(attr, -1, cpu)
+        RingEvent::of(attr, -1, cpu, None)
+    }
+
+    /// Opens an event of whatever runs on the CPU of another one, its leader, behind that: it counts while its leader
+    /// is enabled. So one call lets any number of events begin and end at the same moment. A call for each interrupts
+    /// the CPU each time, and what happens meanwhile is seen by a part of the events.
+    ///
+    /// The leader has to outlive it: where that is closed first, the kernel makes it an event by itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`RingEvent::open`]; EINVAL where the leader is of another CPU, or behind another itself.
+    pub fn open_behind(leader: &RingEvent, attr: &RingAttr, cpu: i32) -> io::Result<RingEvent> {
+        RingEvent::of(attr, -1, cpu, Some(leader))
     }
 
     /// Opens an event of the calling thread, on whatever CPU it runs. It begins disabled.
@@ -46,18 +59,31 @@ impl RingEvent {
     ///
     /// As [`RingEvent::open`].
     pub fn open_own(attr: &RingAttr) -> io::Result<RingEvent> {
-        RingEvent::of(attr, 0, -1)
+        RingEvent::of(attr, 0, -1, None)
     }
 
-    fn of(attr: &RingAttr, pid: i32, cpu: i32) -> io::Result<RingEvent> {
+    fn of(
+        attr: &RingAttr,
+        pid: i32,
+        cpu: i32,
+        leader: Option<&RingEvent>,
+    ) -> io::Result<RingEvent> {
         let mut read = attr.read;
-        let opened = match call::open(&attr.bytes(), pid, cpu) {
+        let group = leader.map(AsFd::as_fd);
+        let open = |attr: RingAttr| {
+            let bytes = match group {
+                Some(_) => attr.enabled_bytes(),
+                None => attr.bytes(),
+            };
+            call::open(&bytes, pid, cpu, group)
+        };
+        let opened = match open(*attr) {
             // Kernels before 6.0 do not count what is lost.
             Err(error)
                 if error.raw_os_error() == Some(libc::EINVAL) && read & format::LOST != 0 =>
             {
                 read &= !format::LOST;
-                call::open(&RingAttr { read, ..*attr }.bytes(), pid, cpu)?
+                open(RingAttr { read, ..*attr })?
             }
             other => other?,
         };
@@ -151,5 +177,45 @@ impl AsFd for RingEvent {
 impl From<RingEvent> for OwnedFd {
     fn from(event: RingEvent) -> OwnedFd {
         event.file.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::EventSource;
+
+    #[test]
+    fn events_behind_another_count_while_that_is_enabled() {
+        let clock = RingAttr::each(EventSource::CpuClock);
+        let clock = RingAttr {
+            period: 0,
+            read: 0,
+            ..clock
+        };
+        // Not everybody may count what others do on a CPU.
+        let Ok(leader) = RingEvent::open(&RingAttr::each(EventSource::Nothing), 0) else {
+            return;
+        };
+        let behind = [(); 2].map(|()| RingEvent::open_behind(&leader, &clock, 0).expect("opens"));
+        let counted = || {
+            behind
+                .each_ref()
+                .map(|one| one.counts().expect("reads").value)
+        };
+        let until = Instant::now() + Duration::from_millis(5);
+        while Instant::now() < until {}
+        assert_eq!(counted(), [0, 0], "before its leader is enabled");
+        leader.enable(true).expect("the kernel takes it");
+        let until = Instant::now() + Duration::from_secs(5);
+        while counted().contains(&0) && Instant::now() < until {}
+        leader.enable(false).expect("the kernel takes it");
+        let there = counted();
+        assert!(!there.contains(&0), "{there:?}");
+        let until = Instant::now() + Duration::from_millis(5);
+        while Instant::now() < until {}
+        assert_eq!(counted(), there, "after its leader was disabled");
     }
 }
