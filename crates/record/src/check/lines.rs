@@ -78,7 +78,16 @@ fn events(found: &HostChecks) -> CheckLine {
             format!(
                 "kernel.perf_event_paranoid is {paranoid}, and this process has no CAP_PERFMON"
             ),
-            "run it as root, give it CAP_PERFMON, or 'sysctl kernel.perf_event_paranoid=-1' for all users",
+            match paranoid > 2 {
+                true => {
+                    "run it as root, give it CAP_PERFMON and 'sysctl kernel.perf_event_paranoid=2' (kernels of Debian \
+                     and Ubuntu do not look at CAP_PERFMON above that), or 'sysctl kernel.perf_event_paranoid=-1' for \
+                     all users"
+                }
+                false => {
+                    "run it as root, give it CAP_PERFMON, or 'sysctl kernel.perf_event_paranoid=-1' for all users"
+                }
+            },
             NOTHING,
         )),
         Some(_) if paranoid > 2 && !user.sys_admin => needed(bad(
@@ -114,6 +123,12 @@ fn tracefs(found: &HostChecks) -> CheckLine {
     let name = "tracefs";
     needed(match &found.tracefs {
         TracefsAccess::Yes(path) => good(name, format!("{} can be read", path.display())),
+        _ if found.confidential => bad(
+            name,
+            "the kernel is locked down for confidentiality, and lets nobody read its events",
+            "boot it with lockdown=integrity, or without lockdown= on its command line",
+            NOTHING,
+        ),
         TracefsAccess::Denied(path) => bad(
             name,
             format!("{} is there, and this user may not read it", path.display()),
@@ -121,6 +136,13 @@ fn tracefs(found: &HostChecks) -> CheckLine {
                 "let a group of this user read it, as root: 'mount -o remount,gid=GROUP,mode=750 {}'",
                 path.display()
             ),
+            NOTHING,
+        ),
+        TracefsAccess::Missing if !found.sysfs => bad(
+            name,
+            "there is no /sys here, as in a container",
+            "run it on the host itself, or, as root of a privileged container: 'mount -t sysfs nodev /sys', and then \
+             'mount -t tracefs nodev /sys/kernel/tracing'",
             NOTHING,
         ),
         TracefsAccess::Missing => bad(
@@ -315,6 +337,12 @@ fn bpf(found: &HostChecks) -> CheckLine {
 fn btf(found: &HostChecks) -> CheckLine {
     match found.btf {
         true => good("btf", "the kernel describes its types, for 'trapline top'"),
+        false if !found.sysfs => bad(
+            "btf",
+            "there is no /sys here, and so no /sys/kernel/btf/vmlinux",
+            "'mount -t sysfs nodev /sys', or run it on the host itself",
+            "'trapline top' reads the scheduler's events as records, which costs more",
+        ),
         false => bad(
             "btf",
             "/sys/kernel/btf/vmlinux is missing",
@@ -361,6 +389,8 @@ mod tests {
             files_most: 524_288,
             bpf: true,
             btf: true,
+            sysfs: true,
+            confidential: false,
             folder: PathBuf::from("/home/me"),
             taken: None,
             writable: true,
@@ -378,6 +408,48 @@ mod tests {
     fn nothing_fails_where_everything_is_there() {
         assert_eq!(failing(&whole()), []);
         assert_eq!(lines(&whole()).len(), 11);
+    }
+
+    #[test]
+    fn no_container_without_sys_gets_the_advice_to_build_a_kernel() {
+        let mut found = whole();
+        (found.sysfs, found.btf, found.tracefs) = (false, false, TracefsAccess::Missing);
+        let failing = failing(&found);
+        assert_eq!(failing.len(), 2, "{failing:?}");
+        for (_, sentence) in &failing {
+            assert!(sentence.contains("there is no /sys here"), "{sentence}");
+            assert!(sentence.contains("mount -t sysfs nodev /sys"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn no_kernel_that_is_locked_down_gets_the_advice_to_mount() {
+        for tracefs in [
+            TracefsAccess::Missing,
+            TracefsAccess::Denied(PathBuf::from("/sys/kernel/tracing")),
+        ] {
+            let mut found = whole();
+            (found.confidential, found.tracefs) = (true, tracefs);
+            let failing = failing(&found);
+            assert!(failing[0].1.contains("lockdown=integrity"), "{failing:?}");
+            assert!(!failing[0].1.contains("mount"), "{failing:?}");
+        }
+    }
+
+    #[test]
+    fn a_capability_that_is_not_looked_at_is_no_remedy_by_itself() {
+        let mut found = whole();
+        found.user.sys_admin = false;
+        found.user.perfmon = false;
+        found.user.uid = 1000;
+        for (paranoid, both) in [(2, false), (3, true), (4, true)] {
+            found.paranoid = Some(paranoid);
+            let failing = failing(&found);
+            let events = failing.iter().find(|(name, _)| *name == "events");
+            let sentence = &events.expect("events cannot be opened").1;
+            let says = sentence.contains("give it CAP_PERFMON and 'sysctl");
+            assert_eq!(says, both, "{sentence}");
+        }
     }
 
     #[test]

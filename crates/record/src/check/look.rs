@@ -68,6 +68,9 @@ pub fn look(asked: &CheckRequest) -> HostChecks {
         // The setting is there where the system call is.
         bpf: Path::new("/proc/sys/kernel/unprivileged_bpf_disabled").exists(),
         btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
+        sysfs: Path::new("/sys/kernel").exists(),
+        confidential: fs::read_to_string("/sys/kernel/security/lockdown")
+            .is_ok_and(|text| text.contains("[confidentiality]")),
         writable: may(&asked.folder, Mode::WRITE_OK | Mode::EXEC_OK).is_ok(),
         free_bytes: statvfs(&asked.folder)
             .ok()

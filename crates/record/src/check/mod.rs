@@ -67,6 +67,11 @@ pub struct HostChecks {
     pub bpf: bool,
     /// Whether it has BTF.
     pub btf: bool,
+    /// Whether sysfs is mounted: a container may have no /sys.
+    pub sysfs: bool,
+    /// Whether the kernel is locked down so that nobody reads its memory (kernel_lockdown(7), `confidentiality`): its
+    /// tracefs is empty then.
+    pub confidential: bool,
     /// The folder where the recording's is made.
     pub folder: PathBuf,
     /// The first of the folders that are to be made whose name is taken.
