@@ -44,8 +44,8 @@ to look at next. Each command that it stands for is printed, so that every step 
 left behind but the folder.
 
 It needs root, or CAP_PERFMON and tracefs; CAP_BPF lets the kernel count. What is missing is said with its remedy, and \
-what works without it is done: where nothing can be recorded, the host's settings and the definitions of its VMs are \
-reported.
+what works without it is done: where nothing can be recorded, the definitions of the VMs are reported, and the host's \
+settings written.
 
 Examples:
   sudo trapline why                        all VMs of this host

@@ -1,7 +1,7 @@
 //! Which events answer why a VM is slow, by what one second of counting showed, and what recording them costs.
 
 use model::State;
-use words::{duration, share};
+use words::share;
 
 use super::survey::HostSurvey;
 use crate::commands::record::args::RecordPurpose;
@@ -153,8 +153,8 @@ fn code_matters(survey: &HostSurvey) -> Option<String> {
     let back_ends = survey.back_end_ns as f64 / 1e9 / survey.seconds.max(1e-3);
     (back_ends >= BACK_ENDS).then(|| {
         format!(
-            "the VMs' other threads had a CPU for {} of a second",
-            duration::round(survey.back_end_ns)
+            "the VMs' other threads have {} of a CPU",
+            share::rough(back_ends)
         )
     })
 }
@@ -213,6 +213,14 @@ mod tests {
     fn code_is_sampled_where_vmms_have_the_time() {
         let vmm = survey(5_000, 4_000, 500_000_000, 200_000_000);
         assert!(chosen(&vmm).contains(&RecordPurpose::Stacks));
+        let mut sends = survey(5_000, 4_000, 900_000_000, 0);
+        sends.back_end_ns = 420_014_217;
+        let choice = choose(Some(&sends), Some(1000), 0.05);
+        let reasons = choice.reasons.join(" ");
+        assert!(
+            reasons.contains("other threads have 42 % of a CPU"),
+            "{reasons}"
+        );
         let none = survey(0, 1_000, 0, 0);
         assert!(!chosen(&none).contains(&RecordPurpose::Stacks));
         let mut emulated = survey(0, 1_000, 0, 0);

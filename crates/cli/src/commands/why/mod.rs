@@ -219,9 +219,10 @@ fn answer(folder: &Path, missing: &[Missing]) -> Result<()> {
     let asked = line.args()?;
     let diagnosis = report::screen_and_page(&asked, &folder.join(PAGE))?;
     output::print(&next(&diagnosis, folder))?;
-    // That functions cannot be probed stands above, as what is missing here.
+    // That functions cannot be probed stands above, as what is missing here; what this kernel does not make at all
+    // leaves nothing open.
     let names = missing.iter().map(|one| one.name.as_str());
-    let names: Vec<&str> = names.filter(|name| !name.starts_with("probe ")).collect();
+    let names: Vec<&str> = names.filter(|name| is_made_here(name)).collect();
     if !names.is_empty() {
         let text = format!(
             "{}; 'trapline record' says why",
@@ -230,6 +231,15 @@ fn answer(folder: &Path, missing: &[Missing]) -> Result<()> {
         say_wrapped("not recorded: ", &text)?;
     }
     Ok(())
+}
+
+/// Returns whether this kernel makes an event of this name, as far as its tracefs says. Probes are none that it makes.
+fn is_made_here(name: &str) -> bool {
+    let Some((system, event)) = name.split_once(':') else {
+        return !name.starts_with("probe ");
+    };
+    let there = Tracefs::find().and_then(|tracefs| tracefs.event(system, event));
+    there.is_ok_and(|event| event.is_some())
 }
 
 /// Returns what to change, and what to type next.
@@ -314,9 +324,11 @@ fn without_recording(
     for vm in vm.map_or(facts.vms.as_slice(), std::slice::from_ref) {
         definition(vm, &folder)?;
     }
-    bail!(
-        "nothing could be recorded, so these are counts and definitions alone, and no verdict: {why}"
-    )
+    let these = match counted {
+        Some(_) => "counts and definitions",
+        None => "definitions",
+    };
+    bail!("nothing could be recorded, so these are {these} alone, and no verdict: {why}")
 }
 
 /// Says what a VM's definition says by itself.
