@@ -1,13 +1,13 @@
 # Two guests with virtio-net and vhost on a bridge: `pinger` pings `printer`, which prints on its serial console. Each character is
 # a VM-exit to QEMU, and the vCPU that prints is the one that takes the network card's interrupts, so that pings wait for it.
-# For jobs, after lib.sh. CASE1_VHOST=off has QEMU move the packets.
+# For jobs, after lib.sh. CASE1_VHOST=off has QEMU move the packets, CASE1_NET=poll a switch that switch_start started.
 # shellcheck shell=bash
 
 case1_start() {
     local pins
     mapfile -t pins < <(guest_pins)
-    guest_start pinger --net tap --vhost "${CASE1_VHOST:-on}" --pin "${pins[0]}"
-    guest_start printer --net tap --vhost "${CASE1_VHOST:-on}" --pin "${pins[1]}"
+    guest_start pinger --net "${CASE1_NET:-tap}" --vhost "${CASE1_VHOST:-on}" --pin "${pins[0]}"
+    guest_start printer --net "${CASE1_NET:-tap}" --vhost "${CASE1_VHOST:-on}" --pin "${pins[1]}"
     guest_wait pinger
     guest_wait printer
     # The interrupts of the card, on vCPU 1.

@@ -6,10 +6,13 @@
 //! `load dirty SECONDS MIB [same]`         writes to each page of a piece of memory, again and again; `same` gives all
 //!                                         pages the same content, which KSM merges
 //! `load read SECONDS FILE`                reads blocks of 4 KiB at random places, one at a time, past the cache
+//! `load wake SECONDS BUSY_US`             a thread on CPU 0 wakes one on each other CPU by a pipe, and waits for their answers;
+//!                                         each computes first, so that who waits for it has gone to sleep
 //!
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -23,7 +26,7 @@ const DIRECT: i32 = 0o40000;
 const DIRECT: i32 = 0o200_000;
 
 fn usage() -> ! {
-    eprintln!("usage: load work|lock|dirty|read SECONDS ..., see programs/load.rs");
+    eprintln!("usage: load work|lock|dirty|read|wake SECONDS ..., see programs/load.rs");
     process::exit(2);
 }
 
@@ -166,6 +169,60 @@ fn read(end: Instant, file: &str) {
     println!("read: {reads} reads, mean {mean:?}, longest {longest:?}");
 }
 
+unsafe extern "C" {
+    /// `<sched.h>`.
+    fn sched_setaffinity(pid: i32, bytes: usize, cpus: *const u64) -> i32;
+}
+
+fn stay_on(cpu: u32) {
+    let cpus = 1u64 << cpu;
+    // SAFETY: 0 is the thread that calls, and the mask is as long as is said.
+    if unsafe { sched_setaffinity(0, size_of_val(&cpus), &raw const cpus) } != 0 {
+        eprintln!("load: there is no CPU {cpu}");
+        process::exit(1);
+    }
+}
+
+fn wake(end: Instant, busy: Duration) -> io::Result<()> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let mut others = Vec::new();
+        for cpu in 1..u32::try_from(cpus).unwrap_or(1) {
+            let (mut asked, ask) = io::pipe()?;
+            let (answered, mut answer) = io::pipe()?;
+            others.push((ask, answered));
+            scope.spawn(move || {
+                stay_on(cpu);
+                let mut byte = [0];
+                while asked.read_exact(&mut byte).is_ok() {
+                    compute(busy);
+                    if answer.write_all(&byte).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        stay_on(0);
+        let (mut rounds, mut longest) = (0u64, Duration::ZERO);
+        while Instant::now() < end {
+            compute(busy);
+            let begin = Instant::now();
+            for (ask, _) in &mut others {
+                ask.write_all(&[0])?;
+            }
+            for (_, answered) in &mut others {
+                answered.read_exact(&mut [0])?;
+            }
+            longest = longest.max(begin.elapsed());
+            rounds += 1;
+        }
+        // With their pipes the others end.
+        drop(others);
+        println!("wake: {rounds} rounds with {} others, longest {longest:?}", cpus - 1);
+        Ok(())
+    })
+}
+
 fn main() {
     let args: Vec<String> = env::args().collect();
     let [_, what, seconds, rest @ ..] = args.as_slice() else {
@@ -177,6 +234,10 @@ fn main() {
         "work" => work(end, us(0), us(1)),
         "lock" => lock(end, us(0), number(rest.get(1))),
         "dirty" => dirty(end, number(rest.first()), rest.get(1).is_some_and(|word| word == "same")),
+        "wake" => wake(end, us(0)).unwrap_or_else(|error| {
+            eprintln!("load: {error}");
+            process::exit(1);
+        }),
         "read" => read(end, rest.first().map_or_else(|| usage(), String::as_str)),
         _ => usage(),
     }
