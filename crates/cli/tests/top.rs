@@ -341,7 +341,8 @@ fn prometheus_reads_what_is_exported() {
         answer.contains("Content-Type: text/plain; version=0.0.4"),
         "{answer}"
     );
-    assert!(until(address, "/", |_| true).starts_with("HTTP/1.1 404"));
+    assert!(until(address, "/", |_| true).contains("href=\"/metrics\""));
+    assert!(until(address, "/x", |_| true).starts_with("HTTP/1.1 404"));
     let asked = until(address, "/metrics?job=trapline", |_| true);
     assert!(asked.starts_with("HTTP/1.1 200"), "{asked}");
     let (_, text) = answer.split_once("\r\n\r\n").expect("a head and a body");

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<()> {
     let watch = Watch::start(args.mtree.as_deref(), args.events)?;
     watch.give_away();
     match args.prometheus {
-        Some(address) => exporter::serve(watch, address, choice),
+        Some(address) => exporter::serve(watch, address, &choice),
         None if args.once => once(watch, args, &choice),
         None => terminal::run(watch, Duration::from_nanos(args.interval), choice),
     }
